@@ -1,0 +1,104 @@
+"""Timing of two contestants in turn, so that a drift of the machine's speed hits both."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Contest:
+    """Our rate against a rival's, measured in alternating turns of one run.
+
+    Attributes:
+        section: the part of the benchmark it belongs to.
+        name: what both did.
+        unit: what is counted for a second, such as ``steps/s``.
+        ours: what our side is.
+        rival: what the other side is.
+        our_rates: one rate for each turn.
+        rival_rates: one rate for each turn.
+        target: the ratio to reach, if there is one.
+    """
+
+    section: str
+    name: str
+    unit: str
+    ours: str
+    rival: str
+    our_rates: list[float] = field(repr=False)
+    rival_rates: list[float] = field(repr=False)
+    target: float | None = None
+
+    @property
+    def ratios(self) -> list[float]:
+        """Our rate over the rival's, turn by turn."""
+        return [a / b for a, b in zip(self.our_rates, self.rival_rates, strict=True)]
+
+    @property
+    def ratio(self) -> float:
+        """The median ratio."""
+        return statistics.median(self.ratios)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A figure without a rival, such as a time or a fitted exponent.
+
+    Attributes:
+        section: the part of the benchmark it belongs to.
+        name: what was measured.
+        unit: the unit of the values.
+        values: one for each repetition.
+        target: the value to stay below, if there is one.
+    """
+
+    section: str
+    name: str
+    unit: str
+    values: list[float]
+    target: float | None = None
+
+    @property
+    def median(self) -> float:
+        """The median value."""
+        return statistics.median(self.values)
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Wall-clock seconds that one call of ``work`` takes."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def contest(
+    section: str,
+    name: str,
+    unit: str,
+    ours: tuple[str, Callable[[], object], float],
+    rival: tuple[str, Callable[[], object], float],
+    *,
+    turns: int,
+    target: float | None = None,
+) -> Contest:
+    """Run both sides in alternating turns after one turn of warming up each.
+
+    Args:
+        section: the part of the benchmark it belongs to.
+        name: what both do.
+        unit: what is counted for a second.
+        ours: a label, the work of one turn, and how many units one turn does.
+        rival: the same for the other side.
+        turns: counted turns of each side.
+        target: the ratio to reach, if there is one.
+    """
+    ours[1]()
+    rival[1]()
+    our_rates, rival_rates = [], []
+    for _ in range(turns):
+        our_rates.append(ours[2] / seconds(ours[1]))
+        rival_rates.append(rival[2] / seconds(rival[1]))
+    return Contest(section, name, unit, ours[0], rival[0], our_rates, rival_rates, target)

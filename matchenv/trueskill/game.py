@@ -1,0 +1,145 @@
+"""One game of two players in TrueSkill: scalar kernels, compiled.
+
+The one place of each formula: the public functions of ``two_player``, the
+environments, the simulation study and the replay of match logs all call these. They
+check nothing; their callers do.
+"""
+
+from __future__ import annotations
+
+import math
+
+from numba import njit
+
+from matchenv.trueskill.normal import (
+    INVERSE_SQRT_2PI,
+    draw_moments,
+    draw_probability_at,
+    log_draw_probability_at,
+    log_normal_probability,
+    normal_probability,
+    win_moments,
+)
+
+
+@njit(cache=True, error_model="numpy")
+def total_variance(sigma_i: float, sigma_j: float, beta: float) -> float:
+    """c^2 = sigma_i^2 + sigma_j^2 + 2 beta^2, variance of a difference of performances."""
+    return sigma_i * sigma_i + sigma_j * sigma_j + 2.0 * beta * beta
+
+
+@njit(cache=True, error_model="numpy")
+def density_at_zero(gap: float, variance: float) -> float:
+    """Density at 0 of N(gap, variance): eq. (5) and eq. (14) of the 2011 paper."""
+    return INVERSE_SQRT_2PI / math.sqrt(variance) * math.exp(-0.5 * gap * gap / variance)
+
+
+@njit(cache=True, error_model="numpy")
+def quality_per_density(beta: float) -> float:
+    """The constant that turns eq. (5) into eq. (6): the density of an even, certain game."""
+    return 2.0 * beta * math.sqrt(math.pi)
+
+
+@njit(cache=True, error_model="numpy")
+def win_probability_of(gap: float, variance: float, draw_margin: float) -> float:
+    """Probability that a N(gap, variance) exceeds the margin: eq. (10) of 2011, corrected."""
+    return normal_probability((gap - draw_margin) / math.sqrt(variance))
+
+
+@njit(cache=True, error_model="numpy")
+def log_win_probability_of(gap: float, variance: float, draw_margin: float) -> float:
+    """Logarithm of ``win_probability_of``."""
+    return log_normal_probability((gap - draw_margin) / math.sqrt(variance))
+
+
+@njit(cache=True, error_model="numpy")
+def draw_probability_of(gap: float, variance: float, draw_margin: float) -> float:
+    """Probability that a N(gap, variance) lies within the margin; 0 for no margin."""
+    if draw_margin == 0.0:
+        return 0.0
+    c = math.sqrt(variance)
+    return draw_probability_at(gap / c, draw_margin / c)
+
+
+@njit(cache=True, error_model="numpy")
+def log_draw_probability_of(gap: float, variance: float, draw_margin: float) -> float:
+    """Logarithm of ``draw_probability_of``; minus infinity for no margin."""
+    if draw_margin == 0.0:
+        return -math.inf
+    c = math.sqrt(variance)
+    return log_draw_probability_at(gap / c, draw_margin / c)
+
+
+@njit(cache=True, error_model="numpy")
+def difference_moments(
+    gap: float, variance: float, outcome: int, draw_margin: float
+) -> tuple[float, float]:
+    """What an outcome says about the standardised difference of performances.
+
+    Args:
+        gap: mean of the difference of the two performances, seen from i.
+        variance: its variance c^2.
+        outcome: +1 if i won, -1 if i lost, 0 for a draw (draw_margin > 0 then).
+        draw_margin: performances closer than this are a draw.
+
+    Returns:
+        ``(v, 1 - w)``: after the game the difference, less its mean, over c has mean v
+        (signed, seen from i) and variance 1 - w.
+    """
+    c = math.sqrt(variance)
+    if outcome == 0:
+        v, _, complement = draw_moments(gap / c, draw_margin / c)
+        return v, complement
+    v, _, complement = win_moments((outcome * gap - draw_margin) / c)
+    return outcome * v, complement
+
+
+@njit(cache=True, error_model="numpy")
+def updated_belief(
+    mu: float,
+    sigma: float,
+    sigma_other: float,
+    beta: float,
+    variance: float,
+    v: float,
+    complement: float,
+) -> tuple[float, float]:
+    """One player's belief after a game, from the moments of the difference.
+
+    sigma^2 (1 - w sigma^2 / c^2) is written as a sum of two positive terms, so that
+    nothing cancels when the player's own uncertainty makes up all of c^2.
+
+    Args:
+        mu: mean of the player's belief.
+        sigma: its standard deviation.
+        sigma_other: the opponent's.
+        beta: standard deviation of one performance.
+        variance: c^2.
+        v: mean of the standardised difference, seen from this player.
+        complement: 1 - w.
+
+    Returns:
+        ``(mu, sigma)`` after the game; eq. (1) and (2) of the 2011 paper, corrected.
+    """
+    own = sigma * sigma / variance
+    rest = (sigma_other * sigma_other + 2.0 * beta * beta) / variance
+    shrink = min(1.0, rest + own * complement)
+    return mu + sigma * sigma / math.sqrt(variance) * v, sigma * math.sqrt(shrink)
+
+
+@njit(cache=True, error_model="numpy")
+def update_two(
+    mu_i: float,
+    sigma_i: float,
+    mu_j: float,
+    sigma_j: float,
+    outcome: int,
+    beta: float,
+    draw_margin: float,
+) -> tuple[float, float, float, float]:
+    """Both beliefs after a game of i and j; arguments as ``two_player.update``."""
+    variance = total_variance(sigma_i, sigma_j, beta)
+    v, complement = difference_moments(mu_i - mu_j, variance, outcome, draw_margin)
+    new_mu_i, new_sigma_i = updated_belief(mu_i, sigma_i, sigma_j, beta, variance, v, complement)
+    new_mu_j, new_sigma_j = updated_belief(mu_j, sigma_j, sigma_i, beta, variance, -v, complement)
+    return new_mu_i, new_sigma_i, new_mu_j, new_sigma_j

@@ -1,0 +1,225 @@
+"""The standard normal and its truncations, exact in both tails (scalar, compiled).
+
+Every function of this file takes and returns float64 scalars and is callable from
+compiled code and from Python. TrueSkill needs the moments of a standard normal
+``X`` cut to a half line (somebody won) or to an interval (a draw), for arguments where
+the textbook quotient of density and distribution function is 0 / 0. The branches below
+exist for that reason only; each says where it starts and why.
+
+Sources:
+    Herbrich, Minka, Graepel (2006), section 3, V and W;
+    Laplace's continued fraction for the Mills ratio, Abramowitz and Stegun 26.2.14.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+SQRT_HALF = math.sqrt(0.5)
+SQRT_HALF_PI = math.sqrt(math.pi / 2.0)
+INVERSE_SQRT_2PI = 1.0 / math.sqrt(2.0 * math.pi)
+LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
+
+# Beyond this distance v(x) + x loses more than two digits to cancellation, while
+# Laplace's continued fraction already has its full precision with few terms.
+TAIL_START = 4.0
+TAIL_TERMS = 40
+
+# 24 nodes integrate cosh(t u) exp(-u^2 / 2) over [0, 1] with t u <= 1 to the last bit.
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
+UNIT_NODES = 0.5 * (_NODES + 1.0)
+UNIT_WEIGHTS = 0.5 * _WEIGHTS
+
+
+@njit(cache=True, error_model="numpy")
+def normal_density(x: float) -> float:
+    """Density of the standard normal at ``x``."""
+    return INVERSE_SQRT_2PI * math.exp(-0.5 * x * x)
+
+
+@njit(cache=True, error_model="numpy")
+def normal_probability(x: float) -> float:
+    """Probability that a standard normal is at most ``x``; keeps its digits for x < 0."""
+    return 0.5 * math.erfc(-x * SQRT_HALF)
+
+
+@njit(cache=True, error_model="numpy")
+def tail_fraction(x: float) -> tuple[float, float]:
+    """Two levels of Laplace's continued fraction for the upper tail, x >= TAIL_START.
+
+    With the Mills ratio R(x) = (1 - Phi(x)) / phi(x) and K = 1 / (x + L),
+    L = 2 / (x + 3 / (x + ...)), it holds that R = 1 / (x + K). So K is
+    phi / (1 - Phi) - x without any cancellation.
+
+    Returns:
+        ``(K, L)``.
+    """
+    fraction = x
+    for level in range(TAIL_TERMS, 2, -1):
+        fraction = x + level / fraction
+    second = 2.0 / fraction
+    return 1.0 / (x + second), second
+
+
+@njit(cache=True, error_model="numpy")
+def tail_integrals(x: float) -> tuple[float, float, float]:
+    """Integrals of u^n exp(-x u - u^2 / 2) over u > 0, for n = 0, 1, 2.
+
+    They are the first moments beyond ``x`` of a standard normal, divided by its density
+    at ``x``; the first one is the Mills ratio. Finite for x > -37.
+
+    Returns:
+        The integrals for n = 0, 1 and 2.
+    """
+    if x >= TAIL_START:
+        first, second = tail_fraction(x)
+        mills = 1.0 / (x + first)
+        return mills, mills * first, mills * first * second
+    mills = SQRT_HALF_PI * math.erfc(x * SQRT_HALF) * math.exp(0.5 * x * x)
+    linear = 1.0 - x * mills
+    return mills, linear, mills - x * linear
+
+
+@njit(cache=True, error_model="numpy")
+def log_normal_probability(x: float) -> float:
+    """Natural logarithm of ``normal_probability(x)``, finite wherever -x^2 / 2 is."""
+    if x > 0.0:
+        return math.log1p(-normal_probability(-x))
+    if x > -TAIL_START:
+        return math.log(normal_probability(x))
+    first, _ = tail_fraction(-x)
+    return -0.5 * x * x - LOG_SQRT_2PI - math.log(first - x)
+
+
+@njit(cache=True, error_model="numpy")
+def win_moments(x: float) -> tuple[float, float, float]:
+    """V and W of TrueSkill for a win, I(. > epsilon), at ``x = t - epsilon``.
+
+    A standard normal that is known to exceed -x has mean v and variance 1 - w.
+
+    Args:
+        x: (gap - draw_margin) / c, the standardised lead of the side that won.
+
+    Returns:
+        ``(v, w, 1 - w)``, each to full relative precision.
+    """
+    if x > -TAIL_START:
+        v = normal_density(x) / normal_probability(x)
+        w = v * (v + x)
+        return v, w, 1.0 - w
+    first, second = tail_fraction(-x)
+    v = first - x
+    return v, v * first, first * (second - first)
+
+
+@njit(cache=True, error_model="numpy")
+def _near_draw(t: float, e: float) -> tuple[float, float, float]:
+    """Mass over density at t, mean offset and variance for t e <= 1 and e < 1.
+
+    The interval is narrow, so the difference of two distribution functions would cancel;
+    the integrand is smooth, so Gauss-Legendre is exact. Odd and even parts are taken
+    apart (sinh and cosh), which keeps the mean's digits as t goes to 0.
+    """
+    mass = 0.0
+    offset = 0.0
+    square = 0.0
+    for k in range(UNIT_NODES.size):
+        u = e * UNIT_NODES[k]
+        weight = UNIT_WEIGHTS[k] * math.exp(-0.5 * u * u)
+        even = weight * math.cosh(t * u)
+        mass += even
+        square += even * u * u
+        offset += weight * u * math.sinh(t * u)
+    offset /= mass
+    return 2.0 * e * mass, -offset, square / mass - offset * offset
+
+
+@njit(cache=True, error_model="numpy")
+def _far_draw(t: float, e: float, low: float) -> tuple[float, float, float]:
+    """Mass over density at ``low``, mean above ``low`` and variance; low = t - e > 0, t e > 1.
+
+    The interval lies in one tail: moments beyond its near end less those beyond its far
+    end, the latter damped by exp(-2 t e) <= 0.14, so nothing cancels.
+    """
+    damp = math.exp(-2.0 * t * e)
+    width = 2.0 * e
+    near_0, near_1, near_2 = tail_integrals(low)
+    if damp == 0.0:
+        mean = near_1 / near_0
+        return near_0, mean, near_2 / near_0 - mean * mean
+    far_0, far_1, far_2 = tail_integrals(t + e)
+    mass = near_0 - damp * far_0
+    mean = (near_1 - damp * (far_1 + width * far_0)) / mass
+    square = (near_2 - damp * (far_2 + width * (2.0 * far_1 + width * far_0))) / mass
+    return mass, mean, square - mean * mean
+
+
+@njit(cache=True, error_model="numpy")
+def _wide_draw(t: float, e: float, low: float) -> tuple[float, float, float, float]:
+    """Mass, -v, w and 1 - w for 0 <= t <= e, e >= 1: most of the mass lies inside."""
+    high = t + e
+    mass = 1.0 - normal_probability(low) - normal_probability(-high)
+    density_low = normal_density(low)
+    density_high = normal_density(high)
+    mean = -density_low * math.expm1(-2.0 * t * e) / mass
+    w = mean * mean + (high * density_high - low * density_low) / mass
+    return mass, mean, w, 1.0 - w
+
+
+@njit(cache=True, error_model="numpy")
+def draw_moments(t: float, e: float) -> tuple[float, float, float]:
+    """V and W of TrueSkill for a draw, I(|.| <= epsilon).
+
+    A standard normal that is known to lie between -e - t and e - t has mean v and
+    variance 1 - w.
+
+    Args:
+        t: gap / c, the standardised difference of the two sides.
+        e: draw_margin / c > 0.
+
+    Returns:
+        ``(v, w, 1 - w)``; v is odd in t, w is even.
+    """
+    sign = -1.0 if t > 0.0 else 1.0
+    t = abs(t)
+    low = t - e
+    if low <= 0.0 and e >= 1.0:
+        _, mean, w, complement = _wide_draw(t, e, low)
+        return sign * mean, w, complement
+    if t * e <= 1.0:
+        _, mean, complement = _near_draw(t, e)
+        return sign * (t + mean), 1.0 - complement, complement
+    _, mean, complement = _far_draw(t, e, low)
+    return sign * (low + mean), 1.0 - complement, complement
+
+
+@njit(cache=True, error_model="numpy")
+def log_draw_probability_at(t: float, e: float) -> float:
+    """Logarithm of Phi(e - t) - Phi(-e - t), the probability of a draw."""
+    t = abs(t)
+    low = t - e
+    if low <= 0.0 and e >= 1.0:
+        missing = normal_probability(low) + normal_probability(-t - e)
+        return math.log1p(-missing)
+    if t * e <= 1.0:
+        mass, _, _ = _near_draw(t, e)
+        return math.log(mass) - 0.5 * t * t - LOG_SQRT_2PI
+    mass, _, _ = _far_draw(t, e, low)
+    return math.log(mass) - 0.5 * low * low - LOG_SQRT_2PI
+
+
+@njit(cache=True, error_model="numpy")
+def draw_probability_at(t: float, e: float) -> float:
+    """Phi(e - t) - Phi(-e - t), the probability of a draw, to full relative precision."""
+    t = abs(t)
+    low = t - e
+    if low <= 0.0 and e >= 1.0:
+        return 1.0 - normal_probability(low) - normal_probability(-t - e)
+    if t * e <= 1.0:
+        mass, _, _ = _near_draw(t, e)
+        return mass * normal_density(t)
+    mass, _, _ = _far_draw(t, e, low)
+    return mass * normal_density(low)

@@ -1,0 +1,138 @@
+"""Checks of arguments: one clear ``ValueError`` for each kind of bad input.
+
+Every message names the argument, what is allowed and the value that was given, so that
+callers can raise before they change anything.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+# Squares and sums of squares of skills must stay inside float64.
+LARGEST_SKILL = 1e150
+
+
+def as_float_array(name: str, value: ArrayLike) -> NDArray[np.float64]:
+    """``value`` as a float64 array of finite numbers no larger than ``LARGEST_SKILL``.
+
+    Args:
+        name: the argument's name, for the message.
+        value: anything that NumPy can turn into numbers.
+
+    Raises:
+        ValueError: if it is not numeric, or has a NaN, an infinity or a too large number.
+    """
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind == "c" or array.dtype.kind not in "fiub":
+            raise TypeError
+        array = array.astype(np.float64, copy=False)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must hold real numbers, got {value!r}") from None
+    # The comparison is False for NaN, so one pass finds every kind of bad number.
+    good = np.abs(array) <= LARGEST_SKILL
+    if not good.all():
+        raise ValueError(
+            f"{name} must be finite and at most {LARGEST_SKILL:g} in size, "
+            f"got {_first_bad(array, good)}"
+        )
+    return array
+
+
+def as_positive_array(name: str, value: ArrayLike) -> NDArray[np.float64]:
+    """As ``as_float_array``, every number above 0 (and above the square root of tiny)."""
+    array = as_float_array(name, value)
+    good = array >= 1.0 / LARGEST_SKILL
+    if not good.all():
+        raise ValueError(
+            f"{name} must be positive (at least {1.0 / LARGEST_SKILL:g}), "
+            f"got {_first_bad(array, good)}"
+        )
+    return array
+
+
+def as_non_negative_array(name: str, value: ArrayLike) -> NDArray[np.float64]:
+    """As ``as_float_array``, no number below 0."""
+    array = as_float_array(name, value)
+    good = array >= 0.0
+    if not good.all():
+        raise ValueError(f"{name} must not be negative, got {_first_bad(array, good)}")
+    return array
+
+
+def _first_bad(array: NDArray[np.float64], good: NDArray[np.bool_]) -> str:
+    if array.ndim == 0:
+        return repr(float(array))
+    index = tuple(int(k) for k in np.argwhere(~good)[0])
+    return f"{float(array[index])!r} at index {index[0] if len(index) == 1 else index}"
+
+
+def as_number(name: str, value: Any) -> float:
+    """``value`` as one finite float.
+
+    Raises:
+        ValueError: if it is no real number, NaN, infinite or too large.
+    """
+    array = as_float_array(name, value)
+    if array.ndim != 0 or isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be one number, got {value!r}")
+    return float(array)
+
+
+def as_positive_number(name: str, value: Any) -> float:
+    """``value`` as one finite float above 0."""
+    number = as_number(name, value)
+    as_positive_array(name, number)
+    return number
+
+
+def as_non_negative_number(name: str, value: Any) -> float:
+    """``value`` as one finite float, 0 or above."""
+    number = as_number(name, value)
+    if number < 0.0:
+        raise ValueError(f"{name} must not be negative, got {value!r}")
+    return number
+
+
+def as_integer(name: str, value: Any, low: int, high: int | None = None) -> int:
+    """``value`` as an int in ``[low, high]``; floats and booleans are refused.
+
+    Raises:
+        ValueError: if it is no integer or outside the range.
+    """
+    allowed = f"an integer of at least {low}" if high is None else f"an integer in [{low}, {high}]"
+    if isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be {allowed}, got {value!r}")
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise ValueError(f"{name} must be {allowed}, got {value!r}") from None
+    if number < low or (high is not None and number > high):
+        raise ValueError(f"{name} must be {allowed}, got {value!r}")
+    return number
+
+
+def as_probability(name: str, value: Any) -> float:
+    """``value`` as a float in ``[0, 1)``."""
+    number = as_number(name, value)
+    if not 0.0 <= number < 1.0:
+        raise ValueError(f"{name} must be in [0, 1), got {value!r}")
+    return number
+
+
+def as_choice(name: str, value: Any, known: Iterable[str]) -> str:
+    """``value`` if it is one of ``known`` names.
+
+    Raises:
+        ValueError: if not; the message lists the known ones.
+    """
+    names = list(known)
+    if not isinstance(value, str) or value not in names:
+        listed = ", ".join(repr(name) for name in names)
+        raise ValueError(f"{name} must be one of {listed}, got {value!r}")
+    return value
