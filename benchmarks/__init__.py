@@ -1,0 +1,1 @@
+"""Commands that compare, repeat the papers' studies, replay match logs and time the code."""

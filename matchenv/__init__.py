@@ -1,0 +1,1 @@
+"""Match-making under uncertain skill: belief mathematics and Gymnasium environments."""
