@@ -1,0 +1,247 @@
+"""A log of matches in order of play, as flat arrays that compiled code can walk through.
+
+Games hold teams and teams hold entries (one player's part in one game). ``game_start``
+and ``team_start`` say where each game's teams and each team's entries begin, so that game
+g has teams ``game_start[g]`` to ``game_start[g + 1] - 1``, and so on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Indices = NDArray[np.int32]
+Array = TypeVar("Array", bound=NDArray[Any])
+
+
+@dataclass(frozen=True, eq=False)
+class MatchLog:
+    """Games in order of play; every array is checked, converted and made read-only.
+
+    Attributes:
+        players: names, each once.
+        player: (entries,) int32, index into ``players``.
+        team_start: (teams + 1,) int64, where each team's entries begin.
+        game_start: (games + 1,) int64, where each game's teams begin.
+        rank: (teams,) int32, number of teams of the same game that did better: 0 is best,
+            equal ranks are a draw (see ``ranks_from_scores``).
+        score: (teams,) float64, as the log had it; a log of ranks alone has ``-rank``.
+        time: (games,) int64, seconds since any fixed moment, or None.
+
+    Raises:
+        ValueError: for arrays that do not fit together, a game of fewer than two teams, a
+            team without players, a player twice in one game, or ranks that are not as
+            described.
+    """
+
+    players: Sequence[str]
+    player: Indices
+    team_start: Integers
+    game_start: Integers
+    rank: Indices
+    score: Floats
+    time: Integers | None = None
+
+    def __post_init__(self) -> None:
+        names = list(self.players)
+        if len(set(names)) != len(names):
+            raise ValueError("players must not name anybody twice")
+        object.__setattr__(self, "players", names)
+        for name in ("player", "team_start", "game_start", "rank", "time"):
+            value = getattr(self, name)
+            if value is not None:
+                dtype = np.int32 if name in ("player", "rank") else np.int64
+                object.__setattr__(self, name, _read_only(_as_integers(name, value, dtype)))
+        score = np.array(self.score, dtype=np.float64)
+        object.__setattr__(self, "score", _read_only(score))
+        _check_starts("team_start", self.team_start, len(self.player), 1)
+        _check_starts("game_start", self.game_start, self.num_teams, 2)
+        _check_shape("rank", self.rank, self.num_teams)
+        _check_shape("score", score, self.num_teams)
+        if self.time is not None:
+            _check_shape("time", self.time, self.num_games)
+        if not np.isfinite(score).all():
+            raise ValueError(f"score must be finite, got {score[~np.isfinite(score)][0]!r}")
+        self._check_players()
+        self._check_ranks()
+
+    @property
+    def num_players(self) -> int:
+        """Number of players."""
+        return len(self.players)
+
+    @property
+    def num_teams(self) -> int:
+        """Number of teams over all games."""
+        return len(self.team_start) - 1
+
+    @property
+    def num_games(self) -> int:
+        """Number of games."""
+        return len(self.game_start) - 1
+
+    @property
+    def team_size(self) -> Integers:
+        """(teams,) players in each team."""
+        return np.diff(self.team_start)
+
+    @property
+    def game_size(self) -> Integers:
+        """(games,) teams in each game."""
+        return np.diff(self.game_start)
+
+    @property
+    def entry_team(self) -> Integers:
+        """(entries,) the team of each entry."""
+        return np.repeat(np.arange(self.num_teams), self.team_size)
+
+    @property
+    def team_game(self) -> Integers:
+        """(teams,) the game of each team."""
+        return np.repeat(np.arange(self.num_games), self.game_size)
+
+    def _check_players(self) -> None:
+        outside = (self.player < 0) | (self.player >= self.num_players)
+        if outside.any():
+            entry = int(np.argmax(outside))
+            raise ValueError(
+                f"player must be an index into the {self.num_players} players, "
+                f"got {self.player[entry]} at entry {entry}"
+            )
+        game = first_repeated_player(
+            self.player, self.team_start, self.game_start, self.num_players
+        )
+        if game >= 0:
+            raise ValueError(f"player must not hold anybody twice in one game, as in game {game}")
+
+    def _check_ranks(self) -> None:
+        expected = ranks_from_scores(-self.rank.astype(np.float64), self.game_start)
+        wrong = expected != self.rank
+        if wrong.any():
+            team = int(np.argmax(wrong))
+            raise ValueError(
+                "rank must be the number of teams of the same game that did better, got "
+                f"{self.rank[team]} in place of {expected[team]} at team {team}"
+            )
+
+    @classmethod
+    def from_games(
+        cls,
+        games: Iterable[Sequence[Sequence[str]]],
+        scores: Iterable[Sequence[float]],
+        time: ArrayLike | None = None,
+    ) -> MatchLog:
+        """A log from games of named players.
+
+        Args:
+            games: for each game its teams, for each team the names of its players.
+            scores: for each game the score of each team; the higher wins, equal is a draw.
+            time: (games,) seconds, or None.
+
+        Raises:
+            ValueError: as the class, and where games and scores differ in number.
+        """
+        number: dict[str, int] = {}
+        player: list[int] = []
+        team_start, game_start = [0], [0]
+        score: list[float] = []
+        for teams, points in zip(games, scores, strict=True):
+            if len(teams) != len(points):
+                raise ValueError(
+                    f"scores must give one number for each team, got {len(points)} for "
+                    f"{len(teams)} teams in game {len(game_start) - 1}"
+                )
+            for names in teams:
+                player.extend(number.setdefault(name, len(number)) for name in names)
+                team_start.append(len(player))
+            score.extend(points)
+            game_start.append(len(score))
+        starts = np.asarray(game_start, dtype=np.int64)
+        points_of_teams = np.asarray(score, dtype=np.float64)
+        return cls(
+            players=list(number),
+            player=np.asarray(player, dtype=np.int32),
+            team_start=np.asarray(team_start, dtype=np.int64),
+            game_start=starts,
+            rank=ranks_from_scores(points_of_teams, starts),
+            score=points_of_teams,
+            time=None if time is None else np.asarray(time),
+        )
+
+
+def ranks_from_scores(score: ArrayLike, game_start: ArrayLike) -> Indices:
+    """Rank of each team in its game: how many teams of the game have a higher score.
+
+    Args:
+        score: (teams,) the higher wins.
+        game_start: (games + 1,) where each game's teams begin.
+
+    Returns:
+        (teams,) int32; 0 is best, equal scores have equal ranks.
+    """
+    # Copies are writable: one compiled version serves frozen logs and fresh arrays alike.
+    return _count_better(np.array(score, np.float64), np.array(game_start, np.int64))
+
+
+@njit(cache=True, error_model="numpy")
+def _count_better(score: Floats, game_start: Integers) -> Indices:
+    rank = np.zeros(score.size, dtype=np.int32)
+    for game in range(game_start.size - 1):
+        first, last = game_start[game], game_start[game + 1]
+        for team in range(first, last):
+            for other in range(first, last):
+                if score[other] > score[team]:
+                    rank[team] += 1
+    return rank
+
+
+@njit(cache=True, error_model="numpy")
+def first_repeated_player(
+    player: Indices, team_start: Integers, game_start: Integers, num_players: int
+) -> int:
+    """The first game in which a player appears twice, or -1."""
+    last_game = np.full(num_players, -1, dtype=np.int64)
+    for game in range(game_start.size - 1):
+        for entry in range(team_start[game_start[game]], team_start[game_start[game + 1]]):
+            if last_game[player[entry]] == game:
+                return game
+            last_game[player[entry]] = game
+    return -1
+
+
+def _as_integers(name: str, value: ArrayLike, dtype: type) -> NDArray[np.signedinteger]:
+    array = np.asarray(value)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise ValueError(f"{name} must be a row of integers, got {value!r}")
+    converted = array.astype(dtype)
+    if (converted != array).any():
+        raise ValueError(f"{name} must fit into {np.dtype(dtype)}")
+    return converted
+
+
+def _read_only(array: Array) -> Array:
+    array.setflags(write=False)
+    return array
+
+
+def _check_starts(name: str, starts: Integers, count: int, least: int) -> None:
+    if len(starts) == 0 or starts[0] != 0 or starts[-1] != count:
+        raise ValueError(f"{name} must begin with 0 and end with {count}, got {starts!r}")
+    sizes = np.diff(starts)
+    if (sizes < least).any():
+        index = int(np.argmax(sizes < least))
+        raise ValueError(
+            f"{name} must leave each part at least {least} long, got {sizes[index]} at {index}"
+        )
+
+
+def _check_shape(name: str, array: NDArray[np.generic], count: int) -> None:
+    if array.shape != (count,):
+        raise ValueError(f"{name} must have shape ({count},), got {array.shape}")
