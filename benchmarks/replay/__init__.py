@@ -1,0 +1,1 @@
+"""Rating systems judged on logs of real matches: ``python -m benchmarks.replay LOG.csv``."""

@@ -1,0 +1,78 @@
+"""Rows of a match log that cannot be used: each with its line number and its reason."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class BadLogError(ValueError):
+    """A match log that cannot be read, or has bad rows where none are allowed."""
+
+
+class Reason(StrEnum):
+    """Why a row is bad."""
+
+    BLANK_LINE = "blank line"
+    BROKEN_ENCODING = "broken encoding"
+    BROKEN_QUOTING = "broken quoting"
+    COLUMN_COUNT = "wrong number of columns"
+    MISSING_GAME = "missing game"
+    MISSING_PLAYER = "missing player"
+    MISSING_SCORE = "missing score"
+    MISSING_RANK = "missing rank"
+    BAD_SCORE = "score is not a number"
+    BAD_RANK = "rank is not a number"
+    BAD_TIME = "time is missing or unreadable"
+    UNKNOWN_TEAM = "unknown team"
+    TWO_RANKS = "team with two ranks"
+    PLAYER_TWICE = "player twice in a game"
+    ONE_SIDE = "game of one side"
+    GAME_SPLIT = "game comes back after another"
+    TIME_BACKWARDS = "time runs backwards"
+
+
+@dataclass(frozen=True, order=True)
+class BadRow:
+    """One thing that is wrong with one line.
+
+    Attributes:
+        line: number of the line in the file, counted from 1 with the header.
+        reason: what is wrong.
+        detail: the offending value, for the reader's eyes.
+    """
+
+    line: int
+    reason: Reason
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.reason}" + (f" ({self.detail})" if self.detail else "")
+
+
+class BadRows:
+    """All that is wrong with a log, one entry for each line and reason."""
+
+    def __init__(self) -> None:
+        self._rows: dict[tuple[int, Reason], BadRow] = {}
+
+    def add(self, line: int, reason: Reason, detail: str = "") -> None:
+        """Note one bad row; a second note for the same line and reason changes nothing."""
+        self._rows.setdefault((int(line), reason), BadRow(int(line), reason, detail))
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def sorted(self) -> list[BadRow]:
+        """All of them by line."""
+        return sorted(self._rows.values())
+
+    def lines(self) -> set[int]:
+        """The distinct lines."""
+        return {line for line, _ in self._rows}
+
+    def counts(self) -> dict[str, int]:
+        """How many for each reason, in the order of ``Reason``; only reasons that occur."""
+        found = Counter(reason for _, reason in self._rows)
+        return {str(reason): found[reason] for reason in Reason if found[reason]}

@@ -1,0 +1,1 @@
+"""What a replay measures: one pure function on arrays for each subject."""

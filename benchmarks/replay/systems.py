@@ -1,0 +1,163 @@
+"""The rating systems under test, each as what it said of a log's games before they began."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from benchmarks.replay.measures.pairs import Pairs, possible_and_found_draws
+from matchenv.match_log import MatchLog
+from matchenv.replay import replay_elo, replay_trueskill
+from matchenv.trueskill.draw_margin import draw_margin_from_probability
+from matchenv.trueskill.game import log_draw_probability_of, log_win_probability_of
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class SystemSettings:
+    """Parameters of the rating systems; the defaults are those of the TrueSkill paper.
+
+    Attributes:
+        mu: TrueSkill's prior mean, in skill points.
+        sigma: its prior standard deviation.
+        beta: standard deviation of one performance around skill.
+        tau: standard deviation of the skill's drift between games.
+        draw_probability: of two even sides; None to count it in the log.
+        elo_start: Elo's rating of a newcomer.
+        elo_beta: standard deviation of one performance in Elo's points.
+        elo_alpha: Elo's weight of new evidence; K = alpha beta sqrt(pi).
+    """
+
+    mu: float = 25.0
+    sigma: float = 25.0 / 3.0
+    beta: float = 25.0 / 6.0
+    tau: float = 25.0 / 300.0
+    draw_probability: float | None = None
+    elo_start: float = 1200.0
+    elo_beta: float = 200.0
+    elo_alpha: float = 0.07
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a system said of each game before it began, and where its ratings went.
+
+    Attributes:
+        name: of the system.
+        strength: (teams,), predicted strength; the stronger of two sides is to win.
+        quality: (games,), high for an even game.
+        log_probability: (pairs, 3), of a win, a draw and a loss of a pair's first side.
+        standing: (players,), by which the system ranks players in the end.
+        start: the rating of a newcomer.
+        entry_rating: (entries,), each entry's player's rating right after the game.
+    """
+
+    name: str
+    strength: Floats
+    quality: Floats
+    log_probability: Floats
+    standing: Floats
+    start: float
+    entry_rating: Floats
+
+
+def counted_draw_probability(log: MatchLog) -> float:
+    """The share of draws among all that were possible between neighbours in rank.
+
+    Source: Herbrich, Minka, Graepel (2006), section 4.1, 'empirical draw probability'.
+    """
+    possible, found = possible_and_found_draws(log.game_start, log.rank)
+    return float(found.sum() / possible.sum())
+
+
+def judge(name: str, log: MatchLog, pairs: Pairs, settings: SystemSettings) -> Judgement:
+    """Let a system rate a log.
+
+    Args:
+        name: a key of ``SYSTEMS``.
+        log: the games in order of play.
+        pairs: the log's pairs of sides.
+        settings: parameters; the draw probability must be given.
+
+    Raises:
+        ValueError: for parameters that the system refuses.
+    """
+    return SYSTEMS[name](log, pairs, settings)
+
+
+def _trueskill(log: MatchLog, pairs: Pairs, settings: SystemSettings) -> Judgement:
+    replay = replay_trueskill(
+        log,
+        mu=settings.mu,
+        sigma=settings.sigma,
+        beta=settings.beta,
+        tau=settings.tau,
+        draw_probability=settings.draw_probability,
+        keep_history=True,
+    )
+    size = log.team_size[pairs.first] + log.team_size[pairs.second]
+    distinct, place = np.unique(size, return_inverse=True)
+    margins = [
+        draw_margin_from_probability(settings.draw_probability, settings.beta, int(n))
+        for n in distinct
+    ]
+    log_probability = _log_probabilities(
+        replay.team_mean[pairs.first] - replay.team_mean[pairs.second],
+        replay.team_variance[pairs.first] + replay.team_variance[pairs.second],
+        np.array(margins)[place],
+    )
+    return Judgement(
+        name="trueskill",
+        strength=replay.team_mean,
+        quality=replay.quality,
+        log_probability=log_probability,
+        standing=replay.mu - 3.0 * replay.sigma,
+        start=settings.mu,
+        entry_rating=replay.entry_mu,
+    )
+
+
+def _elo(log: MatchLog, pairs: Pairs, settings: SystemSettings) -> Judgement:
+    replay = replay_elo(
+        log,
+        rating=settings.elo_start,
+        beta=settings.elo_beta,
+        alpha=settings.elo_alpha,
+        keep_history=True,
+    )
+    gap = replay.team_rating[pairs.first] - replay.team_rating[pairs.second]
+    # Elo's model of a game: known skills, one performance a side. It has no draws of its
+    # own, so it gets the margin that TrueSkill gets, in its own points.
+    variance = np.full(len(gap), 2.0 * settings.elo_beta**2)
+    margin = draw_margin_from_probability(settings.draw_probability, settings.elo_beta)
+    return Judgement(
+        name="elo",
+        strength=replay.team_rating,
+        quality=replay.quality,
+        log_probability=_log_probabilities(gap, variance, np.full(len(gap), margin)),
+        standing=replay.rating,
+        start=settings.elo_start,
+        entry_rating=replay.entry_rating,
+    )
+
+
+SYSTEMS: dict[str, Callable[[MatchLog, Pairs, SystemSettings], Judgement]] = {
+    "trueskill": _trueskill,
+    "elo": _elo,
+}
+
+
+@njit(cache=True, error_model="numpy")
+def _log_probabilities(gap: Floats, variance: Floats, margin: Floats) -> Floats:
+    out = np.empty((gap.size, 3))
+    for k in range(gap.size):
+        out[k, 0] = log_win_probability_of(gap[k], variance[k], margin[k])
+        out[k, 1] = log_draw_probability_of(gap[k], variance[k], margin[k])
+        out[k, 2] = log_win_probability_of(-gap[k], variance[k], margin[k])
+    return out
