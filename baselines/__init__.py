@@ -1,0 +1,1 @@
+"""The papers' match-making policies and reference policies."""

@@ -1,0 +1,289 @@
+"""``Matchmaking-v0``: choose an opponent for one player, game after game."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, ClassVar
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+from gymnasium.error import ResetNeeded
+from numpy.typing import NDArray
+
+from matchenv.episodes import Episodes
+from matchenv.instance import GivenInstance
+from matchenv.knowledge import KnowledgeState
+from matchenv.play import (
+    DRAW_DENSITY,
+    MATCH_QUALITY,
+    REPORT_ROWS,
+    SKILL_DIFFERENCE,
+    SQUARED_ERROR,
+    TRUE_DRAW_DENSITY,
+)
+from matchenv.rendering import describe_state
+from matchenv.settings import PAPER_BETA, Settings
+from matchenv.validation import as_choice
+
+ROW = np.zeros(1, dtype=np.int64)
+NOBODY_WAITS = np.zeros(1, dtype=np.bool_)
+
+
+def observation_space(settings: Settings) -> spaces.Box:
+    """The box of one observation: mu unbounded, sigma >= 0, games left in [0, 1]."""
+    players = settings.num_players
+    low = np.zeros(2 * players + 1, dtype=np.float32)
+    low[:players] = -np.inf
+    high = np.full(2 * players + 1, np.inf, dtype=np.float32)
+    high[-1] = 1.0
+    return spaces.Box(low, high, dtype=np.float32)
+
+
+def action_space(settings: Settings) -> spaces.Discrete:
+    """One action for each opponent."""
+    return spaces.Discrete(settings.num_opponents)
+
+
+class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
+    """Choose opponents for one player whose skill, like theirs, is known only as a belief.
+
+    ## Description
+
+    A game service holds a belief about the skill of every player: a mean and a standard
+    deviation (TrueSkill). Player 0 wants to play `horizon` games, one after another, and the
+    service chooses the opponent of each among `num_opponents` others. A good game is an
+    even one: the reward is the *draw density* q, the density at zero of the difference of
+    the two performances. After each game the belief about both players changes. An
+    uneven but informative game now can make all later games more even, so the choice trades
+    learning against playing well, as in a bandit problem.
+
+    The problem is that of Ryzhov, Tariq and Powell, "May the best man win: simulation
+    optimization for match-making in e-sports" (Winter Simulation Conference 2011), with the
+    belief model of Herbrich, Minka and Graepel, "TrueSkill: a Bayesian skill rating system"
+    (NIPS 2006).
+
+    ## Action Space
+
+    `Discrete(num_opponents)`: action `a` chooses opponent `a + 1`.
+
+    ## Observation Space
+
+    `Box`, float32, shape `(2 * (num_opponents + 1) + 1,)`. With M = `num_opponents`:
+
+    | Num              | Observation                                  | Min  | Max |
+    |------------------|----------------------------------------------|------|-----|
+    | 0                | mu_0, mean of the belief about player 0      | -Inf | Inf |
+    | 1 to M           | mu_1 to mu_M, the same for the opponents     | -Inf | Inf |
+    | M + 1            | sigma_0, standard deviation of that belief   | 0    | Inf |
+    | M + 2 to 2 M + 1 | sigma_1 to sigma_M                           | 0    | Inf |
+    | 2 M + 2          | games left / horizon                         | 0    | 1   |
+
+    The true skills are in no observation.
+
+    ## Rewards
+
+    For each game, from the belief or the truth before it (`c^2 = sigma_0^2 + sigma_j^2 +
+    2 beta^2`):
+
+    - `"draw_density"` (default): q = N(mu_0 - mu_j; 0, c^2), eq. (5) of the 2011 paper;
+    - `"match_quality"`: q relative to an even game of known skills, in (0, 1], eq. (6);
+    - `"true_draw_density"`: q under the true skills, N(s_0 - s_j; 0, 2 beta^2), eq. (14).
+
+    ## Starting State
+
+    Prior means are drawn from N(0, 4) and prior variances uniformly from [2, 3]; the true
+    skills from the normals that these describe. Player 0 is the one at the place `rank`.
+    With `prior="equal"` the belief then forgets the means (mu = 0 for all), which leaves it
+    overconfident, as in the paper; `equal_variance="matching"` widens it to the truth.
+    `reset(options={"mu": ..., "sigma": ..., "true_skill": ...})` fixes all or part of an
+    instance, each an array of `num_opponents + 1` numbers; true skills that are not given
+    are drawn from the belief.
+
+    ## Episode End
+
+    The episode terminates after `horizon` games: the horizon is part of the problem. It is
+    never truncated.
+
+    ## Information
+
+    After a step, about the game just played: `draw_density`, `match_quality`,
+    `true_draw_density`, `squared_error` (of mu_0 before the game), `skill_difference` (true,
+    player 0 less the opponent), `won` (by player 0) and `outcome` (+1, -1, 0 for a draw).
+
+    ## Arguments
+
+    | Parameter        | Default          | Meaning                                          |
+    |------------------|------------------|--------------------------------------------------|
+    | `num_opponents`  | `49`             | opponents to choose from                         |
+    | `horizon`        | `500`            | games in an episode                              |
+    | `beta`           | `sqrt(2.5)`      | standard deviation of one performance            |
+    | `prior`          | `"informative"`  | or `"equal"`                                     |
+    | `rank`           | `None`           | place of player 0; see below                     |
+    | `reward`         | `"draw_density"` | see Rewards                                      |
+    | `draw_margin`    | `0.0`            | performances no further apart are a draw         |
+    | `tau`            | `0.0`            | drift of a skill before each of the player's games |
+    | `rank_by`        | `"prior_mean"`   | or `"true_skill"`: what the place is by          |
+    | `equal_variance` | `"paper"`        | or `"matching"`, for `prior="equal"`             |
+    | `render_mode`    | `None`           | or `"ansi"`                                      |
+
+    `rank` is None for any place, an integer from 0 (the best) to `num_opponents`, `"top"`,
+    `"middle"` or `"bottom"`. With drift, the skills of the two who play move by N(0, tau^2)
+    before the game, and the belief widens by tau^2 before it is updated; the reward is that of
+    the belief as observed.
+
+    ```python
+    import gymnasium as gym
+    import matchenv
+
+    env = gym.make("Matchmaking-v0", rank="top")
+    observation, info = env.reset(seed=1)
+    observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
+    ```
+
+    ## Version History
+
+    * v0: initial version
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+        "render_modes": ["ansi"],
+        "render_fps": 1,
+    }
+
+    def __init__(
+        self,
+        num_opponents: int = 49,
+        horizon: int = 500,
+        beta: float = PAPER_BETA,
+        prior: str = "informative",
+        rank: int | str | None = None,
+        reward: str = "draw_density",
+        draw_margin: float = 0.0,
+        tau: float = 0.0,
+        rank_by: str = "prior_mean",
+        equal_variance: str = "paper",
+        render_mode: str | None = None,
+    ) -> None:
+        self.settings = Settings.checked(
+            num_opponents=num_opponents,
+            horizon=horizon,
+            beta=beta,
+            prior=prior,
+            rank=rank,
+            rank_by=rank_by,
+            equal_variance=equal_variance,
+            reward=reward,
+            draw_margin=draw_margin,
+            tau=tau,
+        )
+        if render_mode is not None:
+            as_choice("render_mode", render_mode, self.metadata["render_modes"])
+        self.render_mode = render_mode
+        self.observation_space: spaces.Box = observation_space(self.settings)  # type: ignore[assignment]
+        self.action_space = action_space(self.settings)
+        self._episodes = Episodes(self.settings, 1)
+        self._action = np.zeros(1, dtype=np.int64)
+        self._reward_row = REPORT_ROWS.index(self.settings.reward)
+        self._state = "never reset"
+        self._last_game: tuple[int, int] | None = None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[NDArray[np.float32], dict[str, Any]]:
+        """Start an episode.
+
+        Args:
+            seed: reseeds the environment's own generator; None goes on with it.
+            options: ``"mu"``, ``"sigma"``, ``"true_skill"``, each of shape (M + 1,), to fix
+                all or part of the instance.
+
+        Returns:
+            The observation and an empty dict.
+
+        Raises:
+            ValueError: for options of an unknown name, wrong shape or bad numbers; nothing
+                is changed then.
+        """
+        given = GivenInstance.from_options(options, self.settings)
+        super().reset(seed=seed)
+        self._episodes.begin(ROW, (self.np_random,), given)
+        self._state = "running"
+        self._last_game = None
+        return self._episodes.observation[0].copy(), {}
+
+    def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+        """Play a game against opponent ``action + 1``.
+
+        Args:
+            action: an integer in [0, num_opponents).
+
+        Returns:
+            Observation, reward, whether the episode is over, False, and the information
+            that the class describes.
+
+        Raises:
+            ValueError: for an action that is no integer or out of range.
+            gymnasium.error.ResetNeeded: before the first reset or after the end.
+        """
+        if self._state != "running":
+            raise ResetNeeded(f"Call reset() before step(): this environment was {self._state}.")
+        opponent = self._checked_action(action)
+        self._action[0] = opponent
+        self._episodes.draw_more_noise((self.np_random,))
+        played = self._episodes.play(self._action, NOBODY_WAITS)
+        report = played.report[:, 0].tolist()
+        outcome = int(played.outcomes[0])
+        terminated = bool(played.terminated[0])
+        if terminated:
+            self._state = "played to its end"
+        self._last_game = (opponent, outcome)
+        info = {
+            "draw_density": report[DRAW_DENSITY],
+            "match_quality": report[MATCH_QUALITY],
+            "true_draw_density": report[TRUE_DRAW_DENSITY],
+            "squared_error": report[SQUARED_ERROR],
+            "skill_difference": report[SKILL_DIFFERENCE],
+            "won": outcome > 0,
+            "outcome": outcome,
+        }
+        observation = self._episodes.observation[0].copy()
+        return observation, report[self._reward_row], terminated, False, info
+
+    def render(self) -> str | None:
+        """The state as text, with ``render_mode="ansi"``; None without a render mode."""
+        if self.render_mode is None:
+            gym.logger.warn(
+                "render() was called without a render mode; "
+                'use gym.make("Matchmaking-v0", render_mode="ansi").'
+            )
+            return None
+        if self._state == "never reset":
+            raise ResetNeeded("Call reset() before render().")
+        games_played = int(self._episodes.games_played[0])
+        return describe_state(self.knowledge_state, games_played, self.settings, self._last_game)
+
+    @property
+    def knowledge_state(self) -> KnowledgeState:
+        """A copy of the present beliefs, float64, shape (M + 1,)."""
+        return KnowledgeState(self._episodes.mu[0].copy(), self._episodes.sigma[0].copy())
+
+    @property
+    def true_skill(self) -> NDArray[np.float64]:
+        """A copy of the true skills, shape (M + 1,); for judging and for the oracle only."""
+        return self._episodes.true_skill[0].copy()
+
+    @property
+    def games_left(self) -> int:
+        """Games left in the episode."""
+        return self.settings.horizon - int(self._episodes.games_played[0])
+
+    def _checked_action(self, action: Any) -> int:
+        count = self.settings.num_opponents
+        try:
+            opponent = operator.index(action)
+        except TypeError:
+            opponent = -1
+        if not 0 <= opponent < count or isinstance(action, bool | np.bool_):
+            raise ValueError(f"action must be an integer in [0, {count - 1}], got {action!r}")
+        return opponent

@@ -1,0 +1,181 @@
+"""A batch of episodes in progress: what the scalar and the vector environment share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchenv.instance import GivenInstance, fill_instances
+from matchenv.knowledge import KnowledgeState
+from matchenv.play import MU, REPORT_ROWS, SIGMA, TRUE_SKILL, observe, play_games
+from matchenv.settings import Settings
+
+Floats = NDArray[np.float64]
+
+# One generator for each episode.
+Generators = Sequence[np.random.Generator]
+
+# Noise is drawn for this many games at a time, so that long horizons need little memory.
+NOISE_BLOCK = 1024
+
+
+@dataclass(frozen=True)
+class GamesPlayed:
+    """What one round of games gave; fresh arrays, shape (B,) or (5, B).
+
+    Attributes:
+        terminated: whether the episode ended with this game.
+        report: rows as ``matchenv.play.REPORT_ROWS``.
+        outcomes: +1 player 0 won, -1 lost, 0 a draw.
+    """
+
+    terminated: NDArray[np.bool_]
+    report: Floats
+    outcomes: NDArray[np.int8]
+
+
+class Episodes:
+    """State of ``count`` episodes and the one way to change it.
+
+    Every episode draws from a generator of its own, always the same numbers in the same
+    order, so an episode does not depend on which others run beside it.
+
+    Attributes:
+        players: shape (B, M + 1, 3): mu, sigma and true skill of every player.
+        games_played: shape (B,).
+        observation: shape (B, 2 (M + 1) + 1), float32, kept up to date.
+    """
+
+    def __init__(self, settings: Settings, count: int) -> None:
+        players = settings.num_players
+        self.settings = settings
+        self.players = np.zeros((count, players, 3))
+        self.games_played = np.zeros(count, dtype=np.int64)
+        self.observation = np.zeros((count, 2 * players + 1), dtype=np.float32)
+        self._block = min(settings.horizon, NOISE_BLOCK)
+        self._normals = np.zeros((count, 2 * players))
+        self._uniforms = np.zeros((count, players))
+        channels = 3 if settings.tau > 0.0 else 1
+        # Padded: a power of two would put one episode's noise all into one set of the cache.
+        self._noise = np.zeros((self._block, channels, count + 8 if count > 1 else 1))
+        self._fresh_noise = np.zeros((self._block, channels))
+
+    def begin(
+        self,
+        rows: NDArray[np.int64],
+        generators: Generators,
+        given: GivenInstance | None = None,
+    ) -> None:
+        """Start new episodes.
+
+        Args:
+            rows: which episodes, shape (K,).
+            generators: one for every episode of the batch, used at ``rows``.
+            given: parts of the instances that the user fixed; the random numbers are drawn
+                all the same, so that the noise of the games does not depend on it.
+        """
+        settings = self.settings
+        normals, uniforms = self._normals, self._uniforms
+        for row in rows.tolist():
+            generator = generators[row]
+            generator.standard_normal(out=normals[row])
+            generator.random(out=uniforms[row])
+            self._draw_noise(row, generator)
+        fill_instances(
+            rows,
+            normals,
+            uniforms,
+            settings.rank,
+            settings.rank_by == "true_skill",
+            settings.prior == "equal",
+            settings.equal_variance == "matching",
+            self.mu,
+            self.sigma,
+            self.true_skill,
+        )
+        if given is not None:
+            self._apply(rows, given)
+        self.games_played[rows] = 0
+        observe(rows, self.players, self.observation)
+
+    def play(self, opponents: NDArray[np.int64], waiting: NDArray[np.bool_]) -> GamesPlayed:
+        """Play one game in every episode that is not ``waiting`` for a reset.
+
+        Args:
+            opponents: shape (B,), int64 in [0, M).
+            waiting: shape (B,), episodes to leave alone.
+        """
+        settings = self.settings
+        count = self.games_played.size
+        played = GamesPlayed(
+            np.empty(count, dtype=np.bool_),
+            np.empty((len(REPORT_ROWS), count)),
+            np.empty(count, dtype=np.int8),
+        )
+        play_games(
+            self.players,
+            self._noise,
+            self.games_played,
+            opponents,
+            waiting,
+            settings.horizon,
+            settings.beta,
+            settings.draw_margin,
+            settings.tau,
+            self.observation,
+            played.terminated,
+            played.report,
+            played.outcomes,
+        )
+        return played
+
+    def draw_more_noise(self, generators: Generators) -> None:
+        """Draw the next block of noise wherever an episode has used up its last."""
+        if self.settings.horizon <= self._block:
+            return
+        used_up = (
+            (self.games_played % self._block == 0)
+            & (self.games_played > 0)
+            & (self.games_played < self.settings.horizon)
+        )
+        for row in np.flatnonzero(used_up).tolist():
+            self._draw_noise(row, generators[row])
+
+    @property
+    def mu(self) -> Floats:
+        """Means of the beliefs, shape (B, M + 1); a view."""
+        return self.players[:, :, MU]
+
+    @property
+    def sigma(self) -> Floats:
+        """Standard deviations of the beliefs, shape (B, M + 1); a view."""
+        return self.players[:, :, SIGMA]
+
+    @property
+    def true_skill(self) -> Floats:
+        """True skills, shape (B, M + 1), in no observation; a view."""
+        return self.players[:, :, TRUE_SKILL]
+
+    def knowledge_state(self) -> KnowledgeState:
+        """A copy of the beliefs, shape (B, M + 1)."""
+        return KnowledgeState(self.mu.copy(), self.sigma.copy())
+
+    def _draw_noise(self, row: int, generator: np.random.Generator) -> None:
+        generator.standard_normal(out=self._fresh_noise)
+        self._noise[:, :, row] = self._fresh_noise
+
+    def _apply(self, rows: NDArray[np.int64], given: GivenInstance) -> None:
+        players = self.settings.num_players
+        shape = self.mu.shape
+        if given.mu is not None:
+            self.mu[rows] = np.broadcast_to(given.mu, shape)[rows]
+        if given.sigma is not None:
+            self.sigma[rows] = np.broadcast_to(given.sigma, shape)[rows]
+        if given.true_skill is not None:
+            self.true_skill[rows] = np.broadcast_to(given.true_skill, shape)[rows]
+        elif given.mu is not None or given.sigma is not None:
+            z = self._normals[rows, players : 2 * players]
+            self.true_skill[rows] = self.mu[rows] + self.sigma[rows] * z

@@ -1,0 +1,50 @@
+"""A knowledge state as text."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from matchenv.knowledge import KnowledgeState
+from matchenv.settings import Settings
+from matchenv.trueskill import draw_density, match_quality, win_probability
+
+SHOWN_OPPONENTS = 10
+OUTCOMES = {1: "player 0 won", -1: "player 0 lost", 0: "a draw"}
+
+
+def describe_state(
+    state: KnowledgeState,
+    games_played: int,
+    settings: Settings,
+    last_game: tuple[int, int] | None,
+) -> str:
+    """The beliefs, the most even opponents and the last game, a line each.
+
+    Args:
+        state: beliefs of shape (M + 1,).
+        games_played: games played in the episode so far.
+        settings: the environment's settings.
+        last_game: the action and outcome of the last game, if there was one.
+    """
+    mu, sigma = state.mu, state.sigma
+    others = (mu[0], sigma[0], mu[1:], sigma[1:], settings.beta)
+    density, quality = draw_density(*others), match_quality(*others)
+    win = win_probability(*others, settings.draw_margin)
+    shown = np.argsort(-density, kind="stable")[:SHOWN_OPPONENTS]
+    lines = [
+        f"game {games_played} of {settings.horizon}, "
+        f"player 0: mu {mu[0]:+.3f}, sigma {sigma[0]:.3f}",
+    ]
+    if last_game is not None:
+        opponent, outcome = last_game
+        lines.append(f"last game: against opponent {opponent + 1}, {OUTCOMES[outcome]}")
+    lines.append(f"{'opponent':>8} {'mu':>8} {'sigma':>7} {'q':>8} {'quality':>8} {'win':>7}")
+    lines += [
+        f"{j + 1:>8} {mu[j + 1]:>+8.3f} {sigma[j + 1]:>7.3f} {density[j]:>8.5f} "
+        f"{quality[j]:>8.4f} {win[j]:>7.1%}"
+        for j in shown
+    ]
+    hidden = settings.num_opponents - len(shown)
+    if hidden > 0:
+        lines.append(f"and {hidden} more, each a less even game")
+    return "\n".join(lines)

@@ -1,0 +1,298 @@
+"""``Matchmaking-v0`` as a native vector environment: many episodes, one compiled call."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from gymnasium.error import ResetNeeded
+from gymnasium.utils import seeding
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from matchenv.env import action_space, observation_space
+from matchenv.episodes import Episodes, GamesPlayed
+from matchenv.instance import GivenInstance
+from matchenv.knowledge import KnowledgeState
+from matchenv.play import REPORT_ROWS
+from matchenv.rendering import describe_state
+from matchenv.settings import PAPER_BETA, Settings
+from matchenv.validation import as_choice, as_integer
+
+Infos = dict[str, Any]
+INFO_MASKS = tuple(f"_{name}" for name in (*REPORT_ROWS, "won", "outcome"))
+
+
+class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[Any]]):
+    """``num_envs`` copies of ``MatchmakingEnv``, stepped together.
+
+    The description, spaces, rewards and arguments are those of ``MatchmakingEnv``. Copy i of
+    a vector environment that is reset with seed s plays the same games as a scalar
+    environment reset with seed s + i.
+
+    Args:
+        num_envs: copies, >= 1.
+        autoreset_mode: ``AutoresetMode.NEXT_STEP`` (default), ``SAME_STEP`` or ``DISABLED``,
+            as Gymnasium defines them; also their values as text.
+        num_opponents: as ``MatchmakingEnv``, and so are all further arguments.
+
+    Attributes:
+        generators: one random generator for each environment, empty before the first reset.
+
+    Raises:
+        ValueError: for a bad argument; it names the argument and what is allowed.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+        "render_modes": ["ansi"],
+        "render_fps": 1,
+        "autoreset_mode": AutoresetMode.NEXT_STEP,
+    }
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        num_opponents: int = 49,
+        horizon: int = 500,
+        beta: float = PAPER_BETA,
+        prior: str = "informative",
+        rank: int | str | None = None,
+        reward: str = "draw_density",
+        draw_margin: float = 0.0,
+        tau: float = 0.0,
+        rank_by: str = "prior_mean",
+        equal_variance: str = "paper",
+        render_mode: str | None = None,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+    ) -> None:
+        self.num_envs = as_integer("num_envs", num_envs, 1)
+        self.settings = Settings.checked(
+            num_opponents=num_opponents,
+            horizon=horizon,
+            beta=beta,
+            prior=prior,
+            rank=rank,
+            rank_by=rank_by,
+            equal_variance=equal_variance,
+            reward=reward,
+            draw_margin=draw_margin,
+            tau=tau,
+        )
+        self.autoreset_mode = _checked_mode(autoreset_mode)
+        self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}  # type: ignore[misc]
+        if render_mode is not None:
+            as_choice("render_mode", render_mode, self.metadata["render_modes"])
+        self.render_mode = render_mode
+        self.single_observation_space = observation_space(self.settings)
+        self.single_action_space = action_space(self.settings)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self._episodes = Episodes(self.settings, self.num_envs)
+        self._reward_row = REPORT_ROWS.index(self.settings.reward)
+        self.generators: list[np.random.Generator] = []
+        self._over = np.zeros(self.num_envs, dtype=np.bool_)
+        self._some_over = False
+        self._started = np.zeros(self.num_envs, dtype=np.bool_)
+        self._all_started = False
+        self._last_games: tuple[NDArray[np.int64], NDArray[np.int8]] | None = None
+
+    def reset(
+        self,
+        *,
+        seed: int | list[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[NDArray[np.float32], Infos]:
+        """Start an episode in every environment, or in those of ``options["reset_mask"]``.
+
+        Args:
+            seed: an integer s seeds environment i with s + i; a list seeds each (None goes
+                on with that one's generator); None goes on with all.
+            options: ``"mu"``, ``"sigma"``, ``"true_skill"`` of shape (M + 1,) or (num_envs,
+                M + 1) fix instances; ``"reset_mask"``, shape (num_envs,), bool, names the
+                environments to reset.
+
+        Returns:
+            Observations of shape (num_envs, 2 (M + 1) + 1) and an empty dict.
+
+        Raises:
+            ValueError: for bad seeds or options; nothing is changed then.
+        """
+        options = dict(options) if options is not None else None
+        mask = self._reset_mask(options)
+        given = GivenInstance.from_options(options, self.settings, self.num_envs)
+        self._seed(seed)
+        self._episodes.begin(np.flatnonzero(mask), self.generators, given)
+        self._over[mask] = False
+        self._some_over = bool(self._over.any())
+        self._started |= mask
+        self._all_started = bool(self._started.all())
+        self._last_games = None
+        return self._episodes.observation.copy(), {}
+
+    def step(
+        self, actions: NDArray[np.int64]
+    ) -> tuple[
+        NDArray[np.float32], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], Infos
+    ]:
+        """Play a game in every environment, against opponents ``actions + 1``.
+
+        Args:
+            actions: shape (num_envs,), integers in [0, num_opponents). With NEXT_STEP the
+                action of an environment that has just ended is ignored: it is reset.
+
+        Returns:
+            Observations, rewards, whether each episode ended, all False, and the information
+            that ``MatchmakingEnv`` describes, an array of shape (num_envs,) each with a mask
+            ``_name``. With SAME_STEP also ``final_obs`` and ``final_info`` of episodes that
+            ended.
+
+        Raises:
+            ValueError: for actions of a wrong shape or type or out of range.
+            gymnasium.error.ResetNeeded: before the first reset, or with DISABLED where an
+                episode is over.
+        """
+        if not self._all_started:
+            raise ResetNeeded("Call reset() before step(): this environment was never reset.")
+        opponents = self._checked_actions(actions)
+        waiting, some_wait = self._over, self._some_over
+        if self.autoreset_mode == AutoresetMode.DISABLED and some_wait:
+            ended = np.flatnonzero(waiting).tolist()
+            raise ResetNeeded(
+                f"Call reset(options={{'reset_mask': ...}}) before step(): "
+                f"environments {ended} were played to their end."
+            )
+        self._episodes.draw_more_noise(self.generators)
+        played = self._episodes.play(opponents, waiting)
+        infos = _infos(played, ~waiting)
+        if self.render_mode is not None:
+            self._last_games = (opponents.copy(), played.outcomes.copy())
+        some_over = bool(played.terminated.any())
+        if self.autoreset_mode == AutoresetMode.SAME_STEP:
+            if some_over:
+                infos = self._finish(played.terminated.copy(), infos)
+        else:
+            if some_wait:
+                self._episodes.begin(np.flatnonzero(waiting), self.generators)
+            if some_over or some_wait:
+                self._over = played.terminated.copy()
+            self._some_over = some_over
+        truncated = np.zeros(self.num_envs, dtype=np.bool_)
+        observation = self._episodes.observation.copy()
+        rewards = played.report[self._reward_row].copy()
+        return observation, rewards, played.terminated, truncated, infos
+
+    def render(self) -> tuple[str, ...] | None:
+        """The states as text, one for each environment, with ``render_mode="ansi"``."""
+        if self.render_mode is None:
+            return None
+        if not self._all_started:
+            raise ResetNeeded("Call reset() before render().")
+        state = self.knowledge_state
+        texts = []
+        for i in range(self.num_envs):
+            last = None
+            games_played = int(self._episodes.games_played[i])
+            if self._last_games is not None and games_played > 0:
+                last = (int(self._last_games[0][i]), int(self._last_games[1][i]))
+            one = KnowledgeState(state.mu[i], state.sigma[i])
+            texts.append(describe_state(one, games_played, self.settings, last))
+        return tuple(texts)
+
+    @property
+    def knowledge_state(self) -> KnowledgeState:
+        """A copy of the present beliefs, float64, shape (num_envs, M + 1)."""
+        return self._episodes.knowledge_state()
+
+    @property
+    def true_skill(self) -> NDArray[np.float64]:
+        """A copy of the true skills, shape (num_envs, M + 1); for judging and the oracle."""
+        return self._episodes.true_skill.copy()
+
+    @property
+    def games_left(self) -> NDArray[np.int64]:
+        """Games left in each episode, shape (num_envs,)."""
+        return self.settings.horizon - self._episodes.games_played
+
+    def _seed(self, seed: int | list[int | None] | None) -> None:
+        if isinstance(seed, int | np.integer):
+            seeds: list[int | None] = [int(seed) + i for i in range(self.num_envs)]
+        elif seed is None:
+            seeds = [None] * self.num_envs
+        else:
+            seeds = list(seed)
+        if len(seeds) != self.num_envs:
+            raise ValueError(f"seed must hold num_envs={self.num_envs} seeds, got {len(seeds)}")
+        fresh = [
+            None if value is None and self.generators else seeding.np_random(value)[0]
+            for value in seeds
+        ]
+        self.generators = [
+            generator if generator is not None else self.generators[i]
+            for i, generator in enumerate(fresh)
+        ]
+
+    def _reset_mask(self, options: dict[str, Any] | None) -> NDArray[np.bool_]:
+        if options is None or options.get("reset_mask") is None:
+            if options is not None:
+                options.pop("reset_mask", None)
+            return np.ones(self.num_envs, dtype=np.bool_)
+        mask = np.asarray(options.pop("reset_mask"))
+        if mask.shape != (self.num_envs,) or mask.dtype != np.bool_ or not mask.any():
+            raise ValueError(
+                f"options['reset_mask'] must be bool of shape ({self.num_envs},) with at least "
+                f"one True, got {mask!r}"
+            )
+        return mask
+
+    def _checked_actions(self, actions: Any) -> NDArray[np.int64]:
+        count = self.settings.num_opponents
+        array = np.asarray(actions)
+        if array.shape != (self.num_envs,) or array.dtype.kind not in "iu":
+            raise ValueError(
+                f"actions must be integers of shape ({self.num_envs},), "
+                f"got dtype {array.dtype} and shape {array.shape}"
+            )
+        if array.min() < 0 or array.max() >= count:
+            index = int(np.flatnonzero((array < 0) | (array >= count))[0])
+            raise ValueError(
+                f"actions must be in [0, {count - 1}], got {int(array[index])} at index {index}"
+            )
+        return np.ascontiguousarray(array, dtype=np.int64)
+
+    def _finish(self, over: NDArray[np.bool_], infos: Infos) -> Infos:
+        rows = np.flatnonzero(over)
+        final_observations = np.full(self.num_envs, None, dtype=object)
+        for row, observation in zip(rows, self._episodes.observation[rows], strict=True):
+            final_observations[row] = observation
+        final_info: Infos = {}
+        for name in [key for key in infos if not key.startswith("_")]:
+            final_info[name] = np.where(over, infos[name], infos[name].dtype.type(0))
+            final_info[f"_{name}"] = over
+            infos[name][over] = 0
+            infos[f"_{name}"] = infos[f"_{name}"] & ~over
+        self._episodes.begin(rows, self.generators)
+        return {
+            **infos,
+            "final_obs": final_observations,
+            "_final_obs": over,
+            "final_info": final_info,
+            "_final_info": over,
+        }
+
+
+def _checked_mode(mode: AutoresetMode | str) -> AutoresetMode:
+    try:
+        return AutoresetMode(mode)
+    except ValueError:
+        known = ", ".join(f"{each} ({each.value!r})" for each in AutoresetMode)
+        raise ValueError(f"autoreset_mode must be one of {known}, got {mode!r}") from None
+
+
+def _infos(played: GamesPlayed, has_played: NDArray[np.bool_]) -> Infos:
+    infos: Infos = dict(zip(REPORT_ROWS, played.report, strict=True))
+    infos["won"] = played.outcomes > 0
+    infos["outcome"] = played.outcomes
+    for mask in INFO_MASKS:
+        infos[mask] = has_played
+    return infos
