@@ -48,17 +48,13 @@ def whole_games(rows: Rows, bad_rows: BadRows) -> Mask:
         (games,), True for the ones to rate.
     """
     named = rows.game >= 0
-    _report_split_games(rows, bad_rows)
+    _report_split_games_and_times(rows, bad_rows)
     _report_players_twice(rows, named & (rows.player >= 0), bad_rows)
     _report_unknown_teams(rows, named, bad_rows)
     # Sides are only looked at where each row says which one it belongs to.
     sides = find_sides(rows, _without_bad_rows(rows, bad_rows))
     _report_odd_sides(rows, sides, bad_rows)
-    whole = _without_bad_rows(rows, bad_rows)
-    if rows.time is not None:
-        _report_times_backwards(rows, whole, bad_rows)
-        whole = _without_bad_rows(rows, bad_rows)
-    return whole
+    return _without_bad_rows(rows, bad_rows)
 
 
 def find_sides(rows: Rows, games: Mask) -> Sides:
@@ -98,7 +94,8 @@ def _without_bad_rows(rows: Rows, bad_rows: BadRows) -> Mask:
     return whole
 
 
-def _report_split_games(rows: Rows, bad_rows: BadRows) -> None:
+def _report_split_games_and_times(rows: Rows, bad_rows: BadRows) -> None:
+    timed = np.ones(len(rows.games), dtype=np.bool_)
     named = np.flatnonzero(rows.game >= 0)
     game = rows.game[named]
     begins = np.flatnonzero(np.diff(game, prepend=-1))
@@ -106,6 +103,10 @@ def _report_split_games(rows: Rows, bad_rows: BadRows) -> None:
     for run in np.setdiff1d(np.arange(len(begins)), first):
         row = named[begins[run]]
         bad_rows.add(rows.line[row], Reason.GAME_SPLIT, f"game {rows.games[rows.game[row]]}")
+        timed[rows.game[row]] = False
+    if rows.time is not None:
+        timed[rows.game[named[np.isnan(rows.time[named])]]] = False
+        _report_times_backwards(rows, np.flatnonzero(timed), bad_rows)
 
 
 def _report_players_twice(rows: Rows, usable: Mask, bad_rows: BadRows) -> None:
@@ -141,14 +142,13 @@ def times_of_games(rows: Rows, games: Ints) -> NDArray[np.float64]:
     if rows.time is None:
         raise ValueError("the log has no times")
     latest = np.full(len(rows.games), -np.inf)
-    named = rows.game >= 0
-    np.maximum.at(latest, rows.game[named], rows.time[named])
+    timed = (rows.game >= 0) & ~np.isnan(rows.time)
+    np.maximum.at(latest, rows.game[timed], rows.time[timed])
     return latest[games]
 
 
-def _report_times_backwards(rows: Rows, whole: Mask, bad_rows: BadRows) -> None:
+def _report_times_backwards(rows: Rows, games: Ints, bad_rows: BadRows) -> None:
     """Report the fewest games whose removal leaves times that never run backwards."""
-    games = np.flatnonzero(whole)
     time = times_of_games(rows, games)
     if np.all(np.diff(time) >= 0):
         return

@@ -21,8 +21,8 @@ def pictures(report: Report) -> dict[str, bytes]:
     with mpl.rc_context():
         # A user's own style must not change what is written.
         mpl.rcdefaults()
-        for name, value in _STYLE.items():
-            mpl.rcParams[name] = value
+        parameters: Any = mpl.rcParams
+        parameters.update(_STYLE)
         figures = {
             "draws": _draws(report),
             "win_ratio": _win_ratio(report),

@@ -1,0 +1,293 @@
+"""Reading match logs: what is found in them, and what is said about the rest."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.replay.bad_rows import BadLogError
+from benchmarks.replay.games import longest_rising
+from benchmarks.replay.reader import Reading, ReadingSettings, read_log
+from benchmarks.replay.times import parse_times
+from matchenv.match_log import MatchLog
+
+LOGS = Path(__file__).parent / "logs"
+
+
+def read(tmp_path: Path, text: str | bytes, **settings: object) -> Reading:
+    path = tmp_path / "log.csv"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return read_log(path, ReadingSettings(**settings))  # type: ignore[arg-type]
+
+
+def games(log: MatchLog) -> list[list[tuple[tuple[str, ...], float, int]]]:
+    """Each game as a list of (names, score, rank), one for each side."""
+    sides = [
+        (
+            tuple(log.players[k] for k in log.player[log.team_start[t] : log.team_start[t + 1]]),
+            float(log.score[t]),
+            int(log.rank[t]),
+        )
+        for t in range(log.num_teams)
+    ]
+    return [sides[a:b] for a, b in itertools.pairwise(log.game_start)]
+
+
+def faults(reading: Reading) -> list[tuple[int, str]]:
+    return [(row.line, str(row.reason)) for row in reading.bad_rows]
+
+
+class TestForms:
+    def test_everyone_alone(self, tmp_path: Path) -> None:
+        reading = read(
+            tmp_path,
+            "game,time,team,player,score\n7,1,,x,5\n7,1,,y,-2\n7,1,,z,5\n8,2,,z,1\n8,2,,x,0\n",
+        )
+        assert games(reading.log) == [
+            [(("x",), 5.0, 0), (("y",), -2.0, 2), (("z",), 5.0, 0)],
+            [(("z",), 1.0, 0), (("x",), 0.0, 1)],
+        ]
+        assert reading.log.time is not None
+        assert reading.log.time.tolist() == [1, 2]
+        assert (reading.rows, reading.games, reading.bad_lines) == (5, 2, 0)
+
+    def test_team_scores_are_sums_of_their_members(self, tmp_path: Path) -> None:
+        text = "game,team,player,score\n1,r,a,1\n1,b,b,4\n1,r,c,2.5\n1,b,d,-1\n"
+        reading = read(tmp_path, text)
+        assert games(reading.log) == [[(("a", "c"), 3.5, 0), (("b", "d"), 3.0, 1)]]
+        assert reading.log.time is None
+
+    def test_ranks_low_is_good(self, tmp_path: Path) -> None:
+        text = "game,team,player,rank\n1,r,a,2\n1,b,b,1\n1,r,c,2\n1,g,d,9\n"
+        log = read(tmp_path, text).log
+        assert [(names, rank) for names, _, rank in games(log)[0]] == [
+            (("a", "c"), 1), (("b",), 0), (("d",), 2),
+        ]  # fmt: skip
+
+    def test_rank_goes_before_score_unless_the_score_is_named(self, tmp_path: Path) -> None:
+        text = "game,player,score,rank\n1,a,5,2\n1,b,9,1\n2,a,5,1\n2,b,9,2\n"
+        assert read(tmp_path, text).log.rank.tolist() == [1, 0, 0, 1]
+        by_score = read(tmp_path, text, columns="score=score")
+        assert by_score.log.rank.tolist() == [1, 0, 1, 0]
+
+    def test_home_and_away(self) -> None:
+        reading = read_log(LOGS / "league.csv")
+        lines = (LOGS / "league.csv").read_text(encoding="utf-8").splitlines()
+        assert reading.column_names["home"] == "home_team"
+        assert reading.time_format == "iso"
+        assert reading.log.num_games == 79
+        for game, line in zip(games(reading.log), lines[1:], strict=False):
+            _, home, away, home_score, away_score = line.split(",")[:5]
+            assert [(names, score) for names, score, _ in game] == [
+                ((home,), float(home_score)),
+                ((away,), float(away_score)),
+            ]
+        # The last fixture has not been played yet.
+        assert faults(reading) == [(81, "missing score")]
+
+    def test_home_and_away_with_names_of_its_own(self, tmp_path: Path) -> None:
+        text = "heim,gast,h,g\nA,B,1,0\nB,B,2,2\n,A,1,1\n"
+        columns = "home=heim, away=gast, home_score=h, away_score=g"
+        reading = read(tmp_path, text, columns=columns)
+        assert games(reading.log) == [[(("A",), 1.0, 0), (("B",), 0.0, 1)]]
+        assert faults(reading) == [(3, "player twice in a game"), (4, "missing player")]
+
+    def test_columns_with_names_of_their_own(self) -> None:
+        columns = "game=match,time=when,team=side,player=who,score=points"
+        reading = read_log(LOGS / "club.csv", ReadingSettings(columns=columns))
+        assert reading.log.num_games == 150
+        assert reading.log.num_players == 12
+        assert "Jón" in reading.log.players
+        assert reading.bad_rows == []
+
+    def test_gzip_is_known_by_its_content(self, tmp_path: Path) -> None:
+        plain = (LOGS / "league.csv").read_bytes()
+        packed = tmp_path / "league.csv.gz"
+        packed.write_bytes(gzip.compress(plain))
+        misnamed = tmp_path / "league.csv"
+        misnamed.write_bytes(gzip.compress(plain))
+        expected = read_log(LOGS / "league.csv")
+        for path in (packed, misnamed):
+            reading = read_log(path)
+            assert games(reading.log) == games(expected.log)
+            assert reading.sha256 == expected.sha256
+
+    def test_blanks_quotes_and_line_ends_do_not_matter(self, tmp_path: Path) -> None:
+        plain = "game,player,score\n1,a,2\n1,b c,1\n"
+        odd = '\ufeffGame , player,SCORE\r\n1, a,2\r\n"1","b c", 1 \r\n\r\n'
+        assert games(read(tmp_path, odd).log) == games(read(tmp_path, plain).log)
+
+    def test_names_may_hold_commas(self, tmp_path: Path) -> None:
+        text = 'game,player,score\n1,"b, ""the"" c",2\n1,a,1\n'
+        assert list(read(tmp_path, text).log.players) == ['b, "the" c', "a"]
+
+    def test_other_encodings(self, tmp_path: Path) -> None:
+        text = "game,player,score\n1,Zoë,2\n1,Łukasz,1\n"
+        for encoding in ("utf-8", "utf-16", "iso8859-2"):
+            data = text.replace("Zoë", "Zoé").encode(encoding)
+            reading = read(tmp_path, data, encoding=encoding)
+            assert list(reading.log.players) == ["Zoé", "Łukasz"]
+
+
+class TestBadRows:
+    def test_every_fault_has_its_line(self) -> None:
+        reading = read_log(LOGS / "every_fault.csv")
+        assert faults(reading) == [
+            (4, "missing score"),
+            (7, "unknown team"),
+            (10, "player twice in a game"),
+            (11, "game of one side"),
+            (13, "time runs backwards"),
+            (15, "wrong number of columns"),
+            (17, "score is not a number"),
+            (18, "score is not a number"),
+            (19, "time is missing or unreadable"),
+            (21, "blank line"),
+            (24, "broken quoting"),
+            (26, "missing game"),
+            (27, "missing player"),
+            (31, "game comes back after another"),
+        ]
+
+    def test_a_game_with_a_bad_row_is_left_out_whole_and_all_rows_are_accounted_for(self) -> None:
+        reading = read_log(LOGS / "every_fault.csv")
+        assert [[names for names, _, _ in game] for game in games(reading.log)] == [
+            [("ann",), ("bob",)],  # game 10
+            [("ann",), ("bob",)],  # game 13
+            [("cat",), ("bob",)],  # game 14
+        ]
+        rated = len(reading.log.player)
+        assert reading.rows == 32
+        assert reading.bad_lines == 14
+        assert rated + reading.bad_lines + reading.rows_left_out == reading.rows
+        assert sum(reading.reasons.values()) == 14
+
+    def test_strict_makes_them_fatal_and_names_the_lines(self) -> None:
+        with pytest.raises(BadLogError) as error:
+            read_log(LOGS / "every_fault.csv", ReadingSettings(strict=True))
+        for line in (4, 7, 10, 11, 13, 15, 17, 18, 19, 21, 24, 26, 27, 31):
+            assert f"line {line}: " in str(error.value)
+        columns = "game=match,time=when,team=side,player=who,score=points"
+        assert read_log(LOGS / "club.csv", ReadingSettings(columns=columns, strict=True)).games
+
+    def test_broken_encoding(self, tmp_path: Path) -> None:
+        data = b"game,player,score\n1,a,2\n1,b\xff,1\n2,a,3\n2,b,1\n3,a,\x001\n3,b,2\n"
+        reading = read(tmp_path, data)
+        assert faults(reading) == [(3, "broken encoding"), (6, "broken encoding")]
+        assert reading.log.num_games == 1
+        assert reading.rows_left_out == 2
+
+    def test_a_wide_encoding_that_does_not_fit_is_fatal(self, tmp_path: Path) -> None:
+        with pytest.raises(BadLogError, match="utf-16"):
+            read(tmp_path, b"game,player,score\n1", encoding="utf-16")
+        with pytest.raises(BadLogError, match="encoding"):
+            read(tmp_path, b"game,player,score\n1", encoding="morse")
+
+    def test_a_team_with_two_ranks(self, tmp_path: Path) -> None:
+        text = "game,team,player,rank\n1,r,a,1\n1,r,b,2\n1,b,c,2\n2,r,a,1\n2,b,b,2\n"
+        reading = read(tmp_path, text)
+        assert faults(reading) == [(3, "team with two ranks")]
+        assert reading.log.num_games == 1
+
+    @pytest.mark.parametrize("score", ["inf", "-inf", "NaN", "1_0", "1e300", "x", "0x1", "1 2"])
+    def test_scores_that_are_no_numbers(self, tmp_path: Path, score: str) -> None:
+        text = f"game,player,score\n1,a,{score}\n1,b,1\n2,a,1\n2,b,1\n"
+        assert faults(read(tmp_path, text)) == [(2, "score is not a number")]
+
+    @pytest.mark.parametrize("score", ["", " ", "NA", "n/a", "null", "None"])
+    def test_scores_that_are_missing(self, tmp_path: Path, score: str) -> None:
+        text = f"game,player,score\n1,a,{score}\n1,b,1\n2,a,1\n2,b,1\n"
+        assert faults(read(tmp_path, text)) == [(2, "missing score")]
+
+    def test_one_early_clock_costs_one_game(self, tmp_path: Path) -> None:
+        """A clock that was wrong once, ahead or behind, must not condemn all later games."""
+        for wrong in (0, 99):
+            times = [10, 20, wrong, 30, 40]
+            rows = "".join(f"{g},{t},a,1\n{g},{t},b,2\n" for g, t in enumerate(times))
+            reading = read(tmp_path, "game,time,player,score\n" + rows)
+            assert faults(reading) == [(6, "time runs backwards")]
+            assert reading.log.time is not None
+            assert reading.log.time.tolist() == [10, 20, 30, 40]
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("", "empty"),
+            ("\n\n", "empty"),
+            ("game,player,score\n", "no game to rate"),
+            ("game,player,score\n1,a,1\n", "game of one side"),
+            ("game,player\n1,a\n", "score or rank"),
+            ("player,score\na,1\n", "nothing found for game"),
+            ("game,player,score,score\n1,a,1,1\n", "'score' twice"),
+            ('game,"player,score\n1,a,1\n', "quoting"),
+            (b"g\xffme,player,score\n1,a,1\n", "encoding"),
+            (b"\x1f\x8b\x08\x00broken", "gzip"),
+        ],
+    )
+    def test_logs_that_cannot_be_read(
+        self, tmp_path: Path, text: str | bytes, message: str
+    ) -> None:
+        with pytest.raises(BadLogError, match=message):
+            read(tmp_path, text)
+
+    def test_missing_file_and_cut_gzip(self, tmp_path: Path) -> None:
+        with pytest.raises(BadLogError, match="nowhere"):
+            read_log(tmp_path / "nowhere.csv")
+        packed = gzip.compress((LOGS / "club.csv").read_bytes())
+        with pytest.raises(BadLogError, match="gzip"):
+            read(tmp_path, packed[: len(packed) // 2])
+
+    @pytest.mark.parametrize(
+        "columns", ["game", "referee=x", "game=", "game=a,game=b", "player=nobody"]
+    )
+    def test_bad_mappings(self, tmp_path: Path, columns: str) -> None:
+        with pytest.raises(BadLogError, match="columns"):
+            read(tmp_path, "game,player,score\n1,a,1\n1,b,1\n", columns=columns)
+
+
+class TestTimes:
+    @pytest.mark.parametrize(
+        ("texts", "name"),
+        [
+            (["1970-01-02", "1970-01-03T12:00:00+00:00"], "iso"),
+            (["01/02/1970 00:00:00", "01/03/1970 12:00:00"], "month/day/year"),
+            (["1/2/1970", "1/3/1970 12:00"], "month/day/year"),
+            (["86400", "216000.0"], "number"),
+        ],
+    )
+    def test_usual_forms(self, texts: list[str], name: str) -> None:
+        times, used = parse_times(texts)
+        assert used == name
+        assert times.tolist() == [86400.0, 86400.0 * 2.5]
+
+    def test_day_first_is_found_by_a_day_above_twelve(self) -> None:
+        times, used = parse_times(["03/02/1970", "13/02/1970"])
+        assert used == "day/month/year"
+        assert (times / 86400).tolist() == [33.0, 43.0]
+        assert parse_times(["03/02/1970"], "day/month/year")[0].tolist() == [33 * 86400.0]
+
+    def test_formats_by_name(self) -> None:
+        times, _ = parse_times(["2. 1. 70", "x"], "%d. %m. %y")
+        assert times[0] == 86400.0
+        assert np.isnan(times[1])
+        with pytest.raises(BadLogError, match="time_format"):
+            parse_times(["1"], "roman")
+
+    @given(st.lists(st.integers(0, 6), max_size=8))
+    def test_longest_rising_is_longest(self, values: list[int]) -> None:
+        chain = longest_rising([float(v) for v in values])
+        kept = [values[k] for k in chain]
+        assert chain == sorted(set(chain))
+        assert kept == sorted(kept)
+        longest = max(
+            size
+            for size in range(len(values) + 1)
+            if any(list(c) == sorted(c) for c in itertools.combinations(values, size))
+        )
+        assert len(chain) == longest
