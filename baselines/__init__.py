@@ -1,1 +1,26 @@
-"""The papers' match-making policies and reference policies."""
+"""The papers' match-making policies and reference policies.
+
+Each takes knowledge states (``act``) or observations (``predict``, with the signature of
+stable-baselines3's models), one or a batch.
+"""
+
+from baselines.catalogue import POLICIES, policy_by_name
+from baselines.draw_chance import DrawChance
+from baselines.knowledge_gradient import KnowledgeGradient
+from baselines.oracle import Oracle
+from baselines.point_estimate import PointEstimate
+from baselines.policy import Policy
+from baselines.random_opponent import RandomOpponent
+from baselines.thompson_sampling import ThompsonSampling
+
+__all__ = [
+    "POLICIES",
+    "DrawChance",
+    "KnowledgeGradient",
+    "Oracle",
+    "PointEstimate",
+    "Policy",
+    "RandomOpponent",
+    "ThompsonSampling",
+    "policy_by_name",
+]

@@ -162,8 +162,8 @@ def play_games(
         players: shape (B, M + 1, 3), changed; entries MU, SIGMA and TRUE_SKILL side by side,
             since a game touches all three of two players and nothing else.
         noise: shape (K, 1, at least B), or (K, 3, at least B) with drift: performance noise,
-            drift of player 0, drift of the opponent; game n uses entry n modulo K. The episodes lie side by
-            side, since most of them play the same n at a time.
+            drift of player 0, drift of the opponent; game n uses entry n modulo K. They lie by
+            episode, side by side, since most episodes play the same n at a time.
         games_played: shape (B,), changed.
         opponents: shape (B,), opponent 0 to M - 1 as an action names them.
         waiting: shape (B,), episodes that are over: nothing happens there.

@@ -1,0 +1,82 @@
+"""DrawChance: the opponent with the highest draw density now."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike
+
+from baselines.policy import Floats, Integers, Policy
+from matchenv.knowledge import KnowledgeState
+from matchenv.settings import PAPER_BETA
+from matchenv.trueskill import draw_density
+from matchenv.trueskill.game import density_at_zero, total_variance
+from matchenv.validation import as_positive_number
+
+
+@njit(cache=True, error_model="numpy")
+def most_even_opponent(mu: Floats, sigma: Floats, beta: float) -> int:
+    """Action with the highest draw density, the lowest of equals.
+
+    Where every density underflows to 0, the one that would be highest.
+
+    Args:
+        mu: shape (M + 1,), means of the beliefs, player 0 first.
+        sigma: shape (M + 1,), their standard deviations.
+        beta: standard deviation of one performance around skill.
+    """
+    best, most = 0, -1.0
+    for k in range(1, mu.size):
+        density = density_at_zero(mu[0] - mu[k], total_variance(sigma[0], sigma[k], beta))
+        if density > most:
+            best, most = k - 1, density
+    if most > 0.0:
+        return best
+    most = -np.inf
+    for k in range(1, mu.size):
+        variance = total_variance(sigma[0], sigma[k], beta)
+        log_density = -0.5 * (np.log(variance) + (mu[0] - mu[k]) ** 2 / variance)
+        if log_density > most:
+            best, most = k - 1, log_density
+    return best
+
+
+@njit(cache=True, error_model="numpy")
+def most_even_opponents(mu: Floats, sigma: Floats, beta: float) -> Integers:
+    """``most_even_opponent`` for every row, shapes (B, M + 1) to (B,)."""
+    actions = np.empty(mu.shape[0], dtype=np.int64)
+    for b in range(mu.shape[0]):
+        actions[b] = most_even_opponent(mu[b], sigma[b], beta)
+    return actions
+
+
+class DrawChance(Policy):
+    """Choose the opponent with the highest draw density under the belief.
+
+    Args:
+        beta: standard deviation of one performance around skill, > 0.
+        horizon: as ``Policy``.
+
+    Raises:
+        ValueError: for beta <= 0.
+
+    Source: Ryzhov, Tariq, Powell (2011), eq. (9); Herbrich, Minka, Graepel (2006), 4.2.
+    """
+
+    name: ClassVar[str] = "drawchance"
+
+    def __init__(self, *, beta: float = PAPER_BETA, horizon: int = 500) -> None:
+        super().__init__(horizon=horizon)
+        self.beta = as_positive_number("beta", beta)
+
+    def scores(self, knowledge_state: KnowledgeState, games_left: ArrayLike = 0) -> Any:
+        """Draw density of every opponent, shape (..., M + 1) to (..., M)."""
+        mu, sigma = knowledge_state.mu, knowledge_state.sigma
+        return draw_density(mu[..., :1], sigma[..., :1], mu[..., 1:], sigma[..., 1:], self.beta)
+
+    def _choose(
+        self, mu: Floats, sigma: Floats, games_left: Floats, rng: np.random.Generator
+    ) -> Integers:
+        return most_even_opponents(mu, sigma, self.beta)

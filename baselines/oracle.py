@@ -1,0 +1,47 @@
+"""The oracle: the opponent whose true skill is nearest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from baselines.nearest import nearest_opponents
+from baselines.policy import Floats, Integers, Policy
+from matchenv.validation import as_float_array
+
+
+class Oracle(Policy):
+    """Choose the opponent with the highest true draw density: no policy can do better.
+
+    Args:
+        true_skill: true skills of shape (M + 1,), or one row for each state of a batch; or a
+            function without arguments that returns them, asked at each choice, such as
+            ``lambda: env.unwrapped.true_skill``.
+        horizon: as ``Policy``.
+
+    Source: the maximum of eq. (14) of Ryzhov, Tariq, Powell (2011) over the opponents.
+    """
+
+    name: ClassVar[str] = "oracle"
+
+    def __init__(
+        self, true_skill: ArrayLike | Callable[[], ArrayLike], *, horizon: int = 500
+    ) -> None:
+        super().__init__(horizon=horizon)
+        self._true_skill = true_skill
+
+    def _choose(
+        self, mu: Floats, sigma: Floats, games_left: Floats, rng: np.random.Generator
+    ) -> Integers:
+        value = self._true_skill() if callable(self._true_skill) else self._true_skill
+        skills = as_float_array("true_skill", value)
+        try:
+            skills = np.broadcast_to(skills.reshape(-1, skills.shape[-1]), mu.shape)
+        except (ValueError, IndexError):
+            raise ValueError(
+                f"true_skill must have shape {mu.shape[1:]} or {mu.shape}, got {skills.shape}"
+            ) from None
+        return nearest_opponents(np.ascontiguousarray(skills))

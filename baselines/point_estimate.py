@@ -1,0 +1,27 @@
+"""PE: the opponent whose estimated skill is nearest."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from baselines.nearest import nearest_opponents
+from baselines.policy import Floats, Integers, Policy
+
+
+class PointEstimate(Policy):
+    """Choose the opponent with the smallest |mu_0 - mu_j|, whatever the uncertainty.
+
+    Args:
+        horizon: as ``Policy``.
+
+    Source: Ryzhov, Tariq, Powell (2011), eq. (8), the minimum taken over the opponent j.
+    """
+
+    name: ClassVar[str] = "pe"
+
+    def _choose(
+        self, mu: Floats, sigma: Floats, games_left: Floats, rng: np.random.Generator
+    ) -> Integers:
+        return nearest_opponents(mu)

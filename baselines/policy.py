@@ -1,0 +1,107 @@
+"""What every baseline is: a rule from knowledge states to opponents."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from matchenv.knowledge import KnowledgeState, share_of_games_left
+from matchenv.validation import as_float_array, as_integer
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class Policy(ABC):
+    """A rule that chooses an opponent for player 0.
+
+    A policy never touches an environment. ``act`` works in float64 on knowledge states,
+    ``predict`` on observations with the signature of stable-baselines3's models, so that
+    ``evaluate_policy`` of that library takes a baseline. Both take one state or a batch.
+
+    Args:
+        horizon: games in an episode, >= 1; ``predict`` turns the observation's share of games
+            left into a number with it.
+        seed: seed of the policy's own generator, which serves where none is passed.
+
+    Attributes:
+        name: the policy's name in tables and on command lines.
+        belief: the belief whose observation the policy reads.
+    """
+
+    name: ClassVar[str]
+    belief: ClassVar[str] = "factorised"
+
+    def __init__(self, *, horizon: int = 500, seed: int | None = None) -> None:
+        self.horizon = as_integer("horizon", horizon, 1)
+        self._rng = np.random.default_rng(seed)
+
+    def act(
+        self,
+        knowledge_state: KnowledgeState,
+        games_left: ArrayLike,
+        rng: np.random.Generator | None = None,
+    ) -> Integers:
+        """Choose opponents.
+
+        Args:
+            knowledge_state: beliefs of shape (..., M + 1).
+            games_left: games left, the one to be chosen among them, broadcast to the batch.
+            rng: generator for policies that draw lots; None uses the policy's own.
+
+        Returns:
+            Actions in [0, M), shape (...); action a is opponent a + 1. Ties go to the lowest.
+
+        Raises:
+            ValueError: for games left that are negative, not finite or of another shape.
+        """
+        left = as_float_array("games_left", games_left)
+        if (left < 0.0).any():
+            raise ValueError(f"games_left must not be negative, got {games_left!r}")
+        try:
+            left = np.broadcast_to(left, knowledge_state.batch_shape)
+        except ValueError:
+            raise ValueError(
+                f"games_left must broadcast to shape {knowledge_state.batch_shape}, "
+                f"got shape {left.shape}"
+            ) from None
+        players = knowledge_state.num_opponents + 1
+        mu = np.ascontiguousarray(knowledge_state.mu).reshape(-1, players)
+        sigma = np.ascontiguousarray(knowledge_state.sigma).reshape(-1, players)
+        generator = self._rng if rng is None else rng
+        actions = self._choose(mu, sigma, np.ascontiguousarray(left).ravel(), generator)
+        return actions.reshape(knowledge_state.batch_shape)
+
+    def predict(
+        self,
+        observation: Any,
+        state: tuple[NDArray[Any], ...] | None = None,
+        episode_start: NDArray[np.bool_] | None = None,
+        deterministic: bool = True,
+    ) -> tuple[Integers, tuple[NDArray[Any], ...] | None]:
+        """Choose opponents from observations, as stable-baselines3's models do.
+
+        Args:
+            observation: shape (2 (M + 1) + 1,) or (n, 2 (M + 1) + 1).
+            state: handed back as it is; no baseline has a memory.
+            episode_start: not used.
+            deterministic: not used; a policy that draws lots draws them always.
+
+        Returns:
+            ``(actions, state)``, actions of shape () or (n,).
+
+        Raises:
+            ValueError: for observations that no environment gives.
+        """
+        knowledge_state = KnowledgeState.from_observation(observation)
+        games_left = np.rint(share_of_games_left(observation) * self.horizon)
+        return self.act(knowledge_state, games_left), state
+
+    @abstractmethod
+    def _choose(
+        self, mu: Floats, sigma: Floats, games_left: Floats, rng: np.random.Generator
+    ) -> Integers:
+        """Actions, shape (B,), for beliefs of shape (B, M + 1) and games left of shape (B,)."""

@@ -1,0 +1,25 @@
+"""Any opponent, each as likely as the next."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from baselines.policy import Floats, Integers, Policy
+
+
+class RandomOpponent(Policy):
+    """Choose an opponent uniformly at random.
+
+    Args:
+        horizon: as ``Policy``.
+        seed: as ``Policy``.
+    """
+
+    name: ClassVar[str] = "random"
+
+    def _choose(
+        self, mu: Floats, sigma: Floats, games_left: Floats, rng: np.random.Generator
+    ) -> Integers:
+        return rng.integers(0, mu.shape[1] - 1, size=mu.shape[0])
