@@ -10,7 +10,7 @@ from benchmarks.replay.command import run
 from benchmarks.replay.measures.prediction_error import DRAWN_PAIRS, PREDICTED_TIES, TieRule
 from benchmarks.replay.reader import ReadingSettings
 from benchmarks.replay.settings import ReplaySettings
-from benchmarks.replay.systems import SYSTEMS, SystemSettings
+from benchmarks.replay.systems import ELO_TEAMS, SYSTEMS, SystemSettings
 
 
 def parser() -> argparse.ArgumentParser:
@@ -70,6 +70,12 @@ def parser() -> argparse.ArgumentParser:
         ("elo_alpha", "Elo's weight of new evidence"),
     ):
         _add_number(group, option, float, getattr(rated, option), text)
+    group.add_argument(
+        "--elo-teams",
+        choices=ELO_TEAMS,
+        default=rated.elo_teams,
+        help=f"how members' ratings make a side's (default: {rated.elo_teams})",
+    )
     return made
 
 

@@ -121,9 +121,9 @@ def _report_players_twice(rows: Rows, usable: Mask, bad_rows: BadRows) -> None:
 def _report_unknown_teams(rows: Rows, named: Mask, bad_rows: BadRows) -> None:
     has_team = np.zeros(len(rows.games), dtype=np.bool_)
     has_team[rows.game[named & (rows.team >= 0)]] = True
-    for k in np.flatnonzero(named & (rows.team < 0)):
-        if has_team[rows.game[k]]:
-            bad_rows.add(rows.line[k], Reason.UNKNOWN_TEAM, "others in the game name theirs")
+    nameless = np.flatnonzero(named & (rows.team < 0))
+    for k in nameless[has_team[rows.game[nameless]]]:
+        bad_rows.add(rows.line[k], Reason.UNKNOWN_TEAM, "others in the game name theirs")
 
 
 def _report_odd_sides(rows: Rows, sides: Sides, bad_rows: BadRows) -> None:

@@ -14,9 +14,16 @@ from matchenv.match_log import MatchLog
 from matchenv.replay import replay_elo, replay_trueskill
 from matchenv.trueskill.draw_margin import draw_margin_from_probability
 from matchenv.trueskill.game import log_draw_probability_of, log_win_probability_of
+from matchenv.trueskill.rating import expose
+from matchenv.trueskill.sides import quality_of_sides
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+
+# Whether a side performs as the sum of its members, as in TrueSkill, or as one player of
+# their mean rating. The paper's figures for Elo in team games are those of the sum.
+ELO_TEAMS = ("sum", "mean")
 
 
 @dataclass(frozen=True)
@@ -32,6 +39,7 @@ class SystemSettings:
         elo_start: Elo's rating of a newcomer.
         elo_beta: standard deviation of one performance in Elo's points.
         elo_alpha: Elo's weight of new evidence; K = alpha beta sqrt(pi).
+        elo_teams: a key of ``ELO_TEAMS``, how members' ratings make a side's.
     """
 
     mu: float = 25.0
@@ -42,6 +50,7 @@ class SystemSettings:
     elo_start: float = 1200.0
     elo_beta: float = 200.0
     elo_alpha: float = 0.07
+    elo_teams: str = "sum"
 
 
 @dataclass(frozen=True)
@@ -101,23 +110,19 @@ def _trueskill(log: MatchLog, pairs: Pairs, settings: SystemSettings) -> Judgeme
         draw_probability=settings.draw_probability,
         keep_history=True,
     )
-    size = log.team_size[pairs.first] + log.team_size[pairs.second]
-    distinct, place = np.unique(size, return_inverse=True)
-    margins = [
-        draw_margin_from_probability(settings.draw_probability, settings.beta, int(n))
-        for n in distinct
-    ]
-    log_probability = _log_probabilities(
-        replay.team_mean[pairs.first] - replay.team_mean[pairs.second],
-        replay.team_variance[pairs.first] + replay.team_variance[pairs.second],
-        np.array(margins)[place],
-    )
     return Judgement(
         name="trueskill",
         strength=replay.team_mean,
         quality=replay.quality,
-        log_probability=log_probability,
-        standing=replay.mu - 3.0 * replay.sigma,
+        log_probability=_pair_log_probabilities(
+            pairs,
+            replay.team_mean,
+            replay.team_variance,
+            log.team_size,
+            settings.beta,
+            settings.draw_probability,
+        ),
+        standing=expose(replay.mu, replay.sigma),
         start=settings.mu,
         entry_rating=replay.entry_mu,
     )
@@ -131,16 +136,18 @@ def _elo(log: MatchLog, pairs: Pairs, settings: SystemSettings) -> Judgement:
         alpha=settings.elo_alpha,
         keep_history=True,
     )
-    gap = replay.team_rating[pairs.first] - replay.team_rating[pairs.second]
-    # Elo's model of a game: known skills, one performance a side. It has no draws of its
-    # own, so it gets the margin that TrueSkill gets, in its own points.
-    variance = np.full(len(gap), 2.0 * settings.elo_beta**2)
-    margin = draw_margin_from_probability(settings.draw_probability, settings.elo_beta)
+    # Elo's model of a game is that of known skills. It says nothing of draws, so it gets
+    # the margin that TrueSkill gets, in its own points.
+    players = log.team_size if settings.elo_teams == "sum" else np.ones_like(log.team_size)
+    strength = replay.team_rating * players
+    variance = players.astype(np.float64) * settings.elo_beta**2
     return Judgement(
         name="elo",
-        strength=replay.team_rating,
-        quality=replay.quality,
-        log_probability=_log_probabilities(gap, variance, np.full(len(gap), margin)),
+        strength=strength,
+        quality=_qualities(log.game_start, strength, variance),
+        log_probability=_pair_log_probabilities(
+            pairs, strength, variance, players, settings.elo_beta, settings.draw_probability
+        ),
         standing=replay.rating,
         start=settings.elo_start,
         entry_rating=replay.entry_rating,
@@ -151,6 +158,34 @@ SYSTEMS: dict[str, Callable[[MatchLog, Pairs, SystemSettings], Judgement]] = {
     "trueskill": _trueskill,
     "elo": _elo,
 }
+
+
+def _pair_log_probabilities(
+    pairs: Pairs,
+    mean: Floats,
+    variance: Floats,
+    players: Ints,
+    beta: float,
+    draw_probability: float | None,
+) -> Floats:
+    """(pairs, 3) from the sides' performances, with margins that grow with the players."""
+    distinct, place = np.unique(players[pairs.first] + players[pairs.second], return_inverse=True)
+    margins = [draw_margin_from_probability(draw_probability, beta, int(n)) for n in distinct]
+    return _log_probabilities(
+        mean[pairs.first] - mean[pairs.second],
+        variance[pairs.first] + variance[pairs.second],
+        np.array(margins)[place],
+    )
+
+
+@njit(cache=True, error_model="numpy")
+def _qualities(game_start: Ints, mean: Floats, variance: Floats) -> Floats:
+    """(games,), match qualities of known skills: all variance is that of performances."""
+    out = np.empty(game_start.size - 1)
+    for game in range(out.size):
+        sides = slice(game_start[game], game_start[game + 1])
+        out[game] = quality_of_sides(mean[sides], variance[sides], variance[sides])
+    return out
 
 
 @njit(cache=True, error_model="numpy")

@@ -95,7 +95,7 @@ def read_table(data: bytes, encoding: str, bad_rows: BadRows) -> Table:
     good, numbers, spoilt = _sort_out(lines, len(header), bad_rows)
     fields = ",".join(good).split(",") if good else []
     columns = [fields[k :: len(header)] for k in range(len(header))]
-    if any('"' in line for line in lines[1:]):
+    if any(_INNER_DELIMITER in line for line in good):
         columns = [[field.replace(_INNER_DELIMITER, ",") for field in c] for c in columns]
     return Table(header, np.array(numbers, dtype=np.int64), columns, spoilt, len(lines) - 1)
 
@@ -179,8 +179,8 @@ def _split_quoted(line: str) -> list[str] | None:
 
 
 def _is_broken(text: str) -> bool:
-    """Whether the text holds bytes that could not be decoded, or zero bytes."""
-    if "\x00" in text:
+    """Whether the text holds bytes that could not be decoded, or control characters."""
+    if "\x00" in text or _INNER_DELIMITER in text:
         return True
     try:
         text.encode("utf-8")
