@@ -216,11 +216,11 @@ def first_repeated_player(
     return -1
 
 
-def _as_integers(name: str, value: ArrayLike, dtype: type) -> NDArray[np.signedinteger]:
+def _as_integers(name: str, value: ArrayLike, dtype: type) -> NDArray[Any]:
     array = np.asarray(value)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise ValueError(f"{name} must be a row of integers, got {value!r}")
-    converted = array.astype(dtype)
+    converted: NDArray[Any] = array.astype(dtype)
     if (converted != array).any():
         raise ValueError(f"{name} must fit into {np.dtype(dtype)}")
     return converted

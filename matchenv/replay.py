@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
+from matchenv.elo import LOGISTIC_RATE, as_k_factor, as_rate_of_gap, duel
 from matchenv.match_log import MatchLog
+from matchenv.trueskill.factor_graph import TABLE_ROWS
+from matchenv.trueskill.game import density_at_zero, quality_per_density
+from matchenv.trueskill.rating import MAX_ITERATIONS, TOLERANCE
+from matchenv.trueskill.sides import (
+    margin_between,
+    quality_of_sides,
+    rate_pair,
+    rate_sides,
+    side_performance,
+)
+from matchenv.trueskill.teams import as_draw_margin
+from matchenv.validation import as_integer, as_non_negative_number, as_number, as_positive_number
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Indices = NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,10 +89,67 @@ def replay_trueskill(
     tau: float = 25.0 / 300.0,
     draw_probability: float | None = None,
     draw_margin: float | None = None,
+    tolerance: float = TOLERANCE,
+    max_iterations: int = MAX_ITERATIONS,
     keep_history: bool = False,
 ) -> TrueSkillReplay:
-    """Rate a log with TrueSkill (signature fixed, body to come)."""
-    raise NotImplementedError
+    """Rate a log of matches with TrueSkill, in order of play.
+
+    Every game is one ``rate``; tau^2 is added to the players of a game just before it.
+
+    Args:
+        log: the matches.
+        mu: mean of the belief about a player before the first game.
+        sigma: its standard deviation, > 0.
+        beta: standard deviation of one performance around skill, > 0.
+        tau: standard deviation of the skill's drift before each game of a player, >= 0.
+        draw_probability: as in ``rate``.
+        draw_margin: as in ``rate``.
+        tolerance: as in ``rate``.
+        max_iterations: as in ``rate``; games that meet it are listed as ``unconverged``.
+        keep_history: whether to keep each belief after each game.
+
+    Raises:
+        ValueError: for bad input, or a log with draws where the draw margin is 0.
+
+    Source: Herbrich, Minka, Graepel (2006).
+    """
+    prior_mu = as_number("mu", mu)
+    prior_sigma = as_positive_number("sigma", sigma)
+    spread = as_positive_number("beta", beta)
+    drift = as_non_negative_number("tau", tau)
+    margin = as_draw_margin(draw_probability, draw_margin, spread)
+    bound = as_positive_number("tolerance", tolerance)
+    cap = as_integer("max_iterations", max_iterations, 1)
+    if margin.margin == 0.0:
+        _refuse_draws(log)
+    results = _trueskill_loop(
+        log.player,
+        log.team_start,
+        log.game_start,
+        log.rank,
+        np.full(log.num_players, prior_mu),
+        np.full(log.num_players, prior_sigma),
+        spread,
+        drift,
+        margin.margin,
+        margin.grows,
+        bound,
+        cap,
+        keep_history,
+    )
+    team_mean, team_variance, quality, end_mu, end_sigma, change, entry_mu, entry_sigma = results
+    return TrueSkillReplay(
+        team_mean=team_mean,
+        team_variance=team_variance,
+        quality=quality,
+        mu=end_mu,
+        sigma=end_sigma,
+        games_played=np.bincount(log.player, minlength=log.num_players),
+        unconverged=np.flatnonzero(~(change <= bound)),
+        entry_mu=entry_mu,
+        entry_sigma=entry_sigma,
+    )
 
 
 def replay_elo(
@@ -89,5 +162,236 @@ def replay_elo(
     form: str = "gaussian",
     keep_history: bool = False,
 ) -> EloReplay:
-    """Rate a log with Elo (signature fixed, body to come)."""
-    raise NotImplementedError
+    """Rate a log of matches with Elo, in order of play.
+
+    Every game is one ``rate_elo``: the duelling heuristic for teams and many sides.
+
+    Args:
+        log: the matches.
+        rating: rating of a player before the first game.
+        beta: standard deviation of one performance around skill, > 0.
+        alpha: weight of a new game, in (0, 1); 0.07 if neither it nor K is given.
+        k_factor: K >= 0, in place of alpha.
+        form: ``gaussian`` or ``logistic``.
+        keep_history: whether to keep each rating after each game.
+
+    Raises:
+        ValueError: for bad input.
+
+    Source: Herbrich, Minka, Graepel (2006), sections 1 and 4.1.
+    """
+    start = as_number("rating", rating)
+    logistic, rate_of_gap = as_rate_of_gap(form, beta)
+    team_rating, quality, end_rating, entry_rating = _elo_loop(
+        log.player,
+        log.team_start,
+        log.game_start,
+        log.rank,
+        np.full(log.num_players, start),
+        as_k_factor(alpha, k_factor, beta),
+        rate_of_gap,
+        logistic,
+        LOGISTIC_BETA if logistic else float(beta),
+        keep_history,
+    )
+    return EloReplay(
+        team_rating=team_rating,
+        quality=quality,
+        rating=end_rating,
+        games_played=np.bincount(log.player, minlength=log.num_players),
+        entry_rating=entry_rating,
+    )
+
+
+# The Gaussian form whose win probability has the logistic form's slope at a gap of 0.
+LOGISTIC_BETA = 2.0 / (LOGISTIC_RATE * math.sqrt(math.pi))
+
+
+def _refuse_draws(log: MatchLog) -> None:
+    # Ranks count the better teams, so a game without draws has the ranks 0, 1, ..., k - 1.
+    size = log.game_size
+    undrawn = np.add.reduceat(log.rank, log.game_start[:-1]) == size * (size - 1) // 2
+    if log.num_games and not undrawn.all():
+        raise ValueError(
+            "draw_probability or draw_margin must be above 0 for a log with draws, such as "
+            f"game {int(np.argmin(undrawn))}"
+        )
+
+
+@njit(cache=True, error_model="numpy")
+def _largest_game(team_start: Integers, game_start: Integers) -> tuple[int, int]:
+    """The most teams and the most entries of any game."""
+    teams, entries = 0, 0
+    for game in range(game_start.size - 1):
+        first, last = game_start[game], game_start[game + 1]
+        teams = max(teams, last - first)
+        entries = max(entries, team_start[last] - team_start[first])
+    return teams, entries
+
+
+@njit(cache=True, error_model="numpy")
+def _play_pair(
+    player_i: int,
+    player_j: int,
+    outcome: int,
+    mu: Floats,
+    sigma: Floats,
+    beta: float,
+    tau: float,
+    draw_margin: float,
+    team_mean: Floats,
+    team_variance: Floats,
+) -> float:
+    """One game of two players: state what is expected, update, return the quality."""
+    mu_i, sigma_i, mu_j, sigma_j = mu[player_i], sigma[player_i], mu[player_j], sigma[player_j]
+    noise = tau * tau + beta * beta
+    team_mean[0], team_mean[1] = mu_i, mu_j
+    team_variance[0] = sigma_i * sigma_i + noise
+    team_variance[1] = sigma_j * sigma_j + noise
+    mu[player_i], sigma[player_i], mu[player_j], sigma[player_j] = rate_pair(
+        mu_i, sigma_i, mu_j, sigma_j, outcome, beta, tau, draw_margin
+    )
+    density = density_at_zero(mu_i - mu_j, team_variance[0] + team_variance[1])
+    return density * quality_per_density(beta)
+
+
+@njit(cache=True, error_model="numpy")
+def _trueskill_loop(
+    player: Indices,
+    team_start: Integers,
+    game_start: Integers,
+    rank: Indices,
+    mu: Floats,
+    sigma: Floats,
+    beta: float,
+    tau: float,
+    draw_margin: float,
+    margin_grows: bool,
+    tolerance: float,
+    max_iterations: int,
+    keep_history: bool,
+) -> tuple[Floats, ...]:
+    num_teams, num_games = rank.size, game_start.size - 1
+    team_mean, team_variance = np.empty(num_teams), np.empty(num_teams)
+    quality, change = np.empty(num_games), np.zeros(num_games)
+    history = player.size if keep_history else 0
+    entry_mu, entry_sigma = np.empty(history), np.empty(history)
+
+    most_teams, most_entries = _largest_game(team_start, game_start)
+    game_mu, game_sigma = np.empty(most_entries), np.empty(most_entries)
+    weight, rest = np.ones(most_entries), np.empty(most_entries)
+    start, order = np.empty(most_teams + 1, np.int64), np.empty(most_teams, np.int64)
+    game_rank, noise = np.empty(most_teams), np.empty(most_teams)
+    table = np.empty((TABLE_ROWS, most_teams))
+    pair_margin = margin_between(draw_margin, margin_grows, 2)
+
+    for game in range(num_games):
+        first_team, last_team = game_start[game], game_start[game + 1]
+        first, last = team_start[first_team], team_start[last_team]
+        if last - first == 2:
+            quality[game] = _play_pair(
+                player[first],
+                player[first + 1],
+                np.sign(rank[first_team + 1] - rank[first_team]),
+                mu,
+                sigma,
+                beta,
+                tau,
+                pair_margin,
+                team_mean[first_team:last_team],
+                team_variance[first_team:last_team],
+            )
+        else:
+            for entry in range(first, last):
+                game_mu[entry - first] = mu[player[entry]]
+                game_sigma[entry - first] = sigma[player[entry]]
+            start[0] = 0
+            for team in range(first_team, last_team):
+                side = team - first_team
+                start[side + 1] = team_start[team + 1] - first
+                game_rank[side] = rank[team]
+                noise[side] = (start[side + 1] - start[side]) * beta * beta
+                team_mean[team], team_variance[team] = side_performance(
+                    game_mu, game_sigma, weight, beta, tau, start[side], start[side + 1], rest
+                )
+            quality[game] = quality_of_sides(
+                team_mean[first_team:last_team], team_variance[first_team:last_team], noise
+            )
+            sides = last_team - first_team
+            change[game], _ = rate_sides(
+                game_mu,
+                game_sigma,
+                weight,
+                start[: sides + 1],
+                game_rank[:sides],
+                beta,
+                tau,
+                draw_margin,
+                margin_grows,
+                tolerance,
+                max_iterations,
+                order,
+                rest,
+                table,
+            )
+            for entry in range(first, last):
+                mu[player[entry]] = game_mu[entry - first]
+                sigma[player[entry]] = game_sigma[entry - first]
+        if keep_history:
+            for entry in range(first, last):
+                entry_mu[entry] = mu[player[entry]]
+                entry_sigma[entry] = sigma[player[entry]]
+    return team_mean, team_variance, quality, mu, sigma, change, entry_mu, entry_sigma
+
+
+@njit(cache=True, error_model="numpy")
+def _elo_loop(
+    player: Indices,
+    team_start: Integers,
+    game_start: Integers,
+    rank: Indices,
+    rating: Floats,
+    k_factor: float,
+    rate_of_gap: float,
+    logistic: bool,
+    beta: float,
+    keep_history: bool,
+) -> tuple[Floats, ...]:
+    num_teams, num_games = rank.size, game_start.size - 1
+    team_rating, quality = np.empty(num_teams), np.empty(num_games)
+    entry_rating = np.empty(player.size if keep_history else 0)
+
+    most_teams, most_entries = _largest_game(team_start, game_start)
+    game_rating, delta = np.empty(most_entries), np.empty(most_entries)
+    start, game_rank = np.empty(most_teams + 1, np.int64), np.empty(most_teams)
+    noise = np.full(most_teams, beta * beta)
+
+    for game in range(num_games):
+        first_team, last_team = game_start[game], game_start[game + 1]
+        first, last = team_start[first_team], team_start[last_team]
+        start[0] = 0
+        for team in range(first_team, last_team):
+            side = team - first_team
+            start[side + 1] = team_start[team + 1] - first
+            game_rank[side] = rank[team]
+            total = 0.0
+            for entry in range(team_start[team], team_start[team + 1]):
+                game_rating[entry - first] = rating[player[entry]]
+                total += rating[player[entry]]
+            team_rating[team] = total / (start[side + 1] - start[side])
+        sides = last_team - first_team
+        quality[game] = quality_of_sides(team_rating[first_team:last_team], noise, noise)
+        duel(
+            game_rating,
+            start[: sides + 1],
+            game_rank[:sides],
+            k_factor,
+            rate_of_gap,
+            logistic,
+            delta,
+        )
+        for entry in range(first, last):
+            rating[player[entry]] = game_rating[entry - first]
+            if keep_history:
+                entry_rating[entry] = game_rating[entry - first]
+    return team_rating, quality, rating, entry_rating

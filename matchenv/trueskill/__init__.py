@@ -2,13 +2,20 @@
 
 ``two_player`` holds the public functions for games of two, ``game`` their scalar kernels,
 ``normal`` the standard normal in both tails, ``draw_margin`` margins and probabilities of
-draws.
+draws. ``rating`` rates games of any number of sides of any size, ``quality`` says how even
+they are and who is likely to win; ``sides`` and ``factor_graph`` are their kernels.
 """
 
 from matchenv.trueskill.draw_margin import (
     draw_margin_from_probability,
     draw_probability_from_margin,
 )
+from matchenv.trueskill.quality import (
+    team_draw_probability,
+    team_match_quality,
+    team_win_probability,
+)
+from matchenv.trueskill.rating import ConvergenceWarning, Rating, expose, rate
 from matchenv.trueskill.two_player import (
     draw_correction,
     draw_density,
@@ -23,14 +30,21 @@ from matchenv.trueskill.two_player import (
 )
 
 __all__ = [
+    "ConvergenceWarning",
+    "Rating",
     "draw_correction",
     "draw_density",
     "draw_margin_from_probability",
     "draw_probability",
     "draw_probability_from_margin",
+    "expose",
     "log_draw_probability",
     "log_win_probability",
     "match_quality",
+    "rate",
+    "team_draw_probability",
+    "team_match_quality",
+    "team_win_probability",
     "true_draw_density",
     "update",
     "win_correction",

@@ -1,0 +1,231 @@
+"""Rate one game of any number of sides of any size."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matchenv.trueskill.factor_graph import TABLE_ROWS
+from matchenv.trueskill.sides import all_beliefs, margin_between, rate_pair, rate_sides
+from matchenv.trueskill.teams import (
+    DrawMargin,
+    Team,
+    Weights,
+    as_draw_margin,
+    as_ranks,
+    flatten_teams,
+)
+from matchenv.validation import (
+    LARGEST_SKILL,
+    as_float_array,
+    as_integer,
+    as_non_negative_number,
+    as_positive_array,
+    as_positive_number,
+)
+
+TOLERANCE = 1e-8
+MAX_ITERATIONS = 100
+
+
+class Rating(NamedTuple):
+    """A belief about a player's skill: a normal of this mean and standard deviation.
+
+    Attributes:
+        mu: mean, in skill points.
+        sigma: standard deviation, > 0.
+    """
+
+    mu: float
+    sigma: float
+
+
+class ConvergenceWarning(UserWarning):
+    """Expectation propagation met its cap on iterations before its tolerance."""
+
+
+class _Settings(NamedTuple):
+    beta: float
+    tau: float
+    draw_margin: DrawMargin
+    tolerance: float
+    max_iterations: int
+
+
+@functools.lru_cache(maxsize=256, typed=True)
+def _settings(
+    beta: Any,
+    tau: Any,
+    draw_probability: Any,
+    draw_margin: Any,
+    tolerance: Any,
+    max_iterations: Any,
+) -> _Settings:
+    beta = as_positive_number("beta", beta)
+    return _Settings(
+        beta,
+        as_non_negative_number("tau", tau),
+        as_draw_margin(draw_probability, draw_margin, beta),
+        as_positive_number("tolerance", tolerance),
+        as_integer("max_iterations", max_iterations, 1),
+    )
+
+
+def rate(
+    teams: Iterable[Team],
+    ranks: Sequence[float],
+    *,
+    beta: float,
+    tau: float = 0.0,
+    draw_probability: float | None = None,
+    draw_margin: float | None = None,
+    weights: Weights | None = None,
+    tolerance: float = TOLERANCE,
+    max_iterations: int = MAX_ITERATIONS,
+) -> list[list[Rating]]:
+    """Beliefs about all players after a game of two or more sides.
+
+    A side's performance is the sum of its members' performances, each times the member's
+    weight. Only neighbours in rank are compared, as in the paper. Two sides are exact (the
+    closed form of ``update`` for two players); with more, expectation propagation runs
+    until no belief about a side moves by more than ``tolerance``.
+
+    Args:
+        teams: the sides, each a list of (mu, sigma) pairs or an array (members, 2).
+        ranks: one number for each side; lower is better, equal is a draw.
+        beta: standard deviation of one performance around skill, > 0.
+        tau: standard deviation of the skill's drift; tau^2 is added to every member's
+            variance before the game.
+        draw_probability: of two even sides of known skill, in [0, 1). The margin between
+            neighbours of n1 and n2 players is ``draw_margin_from_probability`` with
+            n1 + n2 players; members who played in part count whole.
+        draw_margin: the margin between any two neighbours, in skill points, in place of
+            ``draw_probability``. Without either there are no draws.
+        weights: for each side the share of the game each member played, in [0, 1]; at
+            least one member of a side above 0. A member of weight 0 only drifts.
+        tolerance: convergence means that in one iteration no message moved its side's mean
+            by more than this share of the performance's standard deviation, nor its
+            variance by more than this share.
+        max_iterations: the cap; runs that meet it emit ``ConvergenceWarning``.
+
+    Returns:
+        The same sides, each a list of ``Rating(mu, sigma)``.
+
+    Raises:
+        ValueError: for bad input, or a draw where the draw margin is 0.
+
+    Source: Herbrich, Minka, Graepel (2006), sections 2 and 3, Figure 1 and Table 1.
+    """
+    try:
+        settings = _settings(beta, tau, draw_probability, draw_margin, tolerance, max_iterations)
+    except TypeError:  # not hashable, such as an array
+        settings = _settings.__wrapped__(
+            beta, tau, draw_probability, draw_margin, tolerance, max_iterations
+        )
+    if weights is None:
+        result = _rate_duel(teams, ranks, settings)
+        if result is not None:
+            return result
+    return _rate_many(teams, ranks, weights, settings)
+
+
+def _rate_duel(teams: Any, ranks: Any, settings: _Settings) -> list[list[Rating]] | None:
+    """The commonest game, one against one, without arrays; None for any other input."""
+    try:
+        ((mu_i, sigma_i),), ((mu_j, sigma_j),) = teams
+        rank_i, rank_j = ranks
+        outcome = (rank_i < rank_j) - (rank_i > rank_j)
+        if not (
+            type(mu_i) is type(sigma_i) is type(mu_j) is type(sigma_j) is float
+            and type(rank_i) is type(rank_j) is int
+            and -LARGEST_SKILL <= mu_i <= LARGEST_SKILL
+            and -LARGEST_SKILL <= mu_j <= LARGEST_SKILL
+            and 1.0 / LARGEST_SKILL <= sigma_i <= LARGEST_SKILL
+            and 1.0 / LARGEST_SKILL <= sigma_j <= LARGEST_SKILL
+        ):
+            return None
+    except (TypeError, ValueError):
+        return None
+    margin = settings.draw_margin
+    if outcome == 0 and margin.margin == 0.0:
+        raise _impossible_draw()
+    mu_i, sigma_i, mu_j, sigma_j = rate_pair(
+        mu_i,
+        sigma_i,
+        mu_j,
+        sigma_j,
+        outcome,
+        settings.beta,
+        settings.tau,
+        margin_between(margin.margin, margin.grows, 2),
+    )
+    return [[Rating(mu_i, sigma_i)], [Rating(mu_j, sigma_j)]]
+
+
+def _rate_many(
+    teams: Iterable[Team], ranks: Sequence[float], weights: Weights | None, settings: _Settings
+) -> list[list[Rating]]:
+    mu, sigma, weight, side_start = flatten_teams(teams, weights)
+    sides = len(side_start) - 1
+    change, impossible = rate_sides(
+        mu,
+        sigma,
+        weight,
+        side_start,
+        as_ranks(ranks, sides),
+        settings.beta,
+        settings.tau,
+        settings.draw_margin.margin,
+        settings.draw_margin.grows,
+        settings.tolerance,
+        settings.max_iterations,
+        np.empty(sides, dtype=np.int64),
+        np.empty(len(mu)),
+        np.empty((TABLE_ROWS, sides)),
+    )
+    if impossible:
+        raise _impossible_draw()
+    if not all_beliefs(mu, sigma):
+        raise ValueError("teams must not mix scales so far apart that float64 overflows")
+    if not change <= settings.tolerance:
+        warnings.warn(
+            f"no convergence to tolerance {settings.tolerance:g} within "
+            f"{settings.max_iterations} iterations: the last one moved a belief by {change:g}",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    ratings = list(map(Rating, mu.tolist(), sigma.tolist()))
+    starts = side_start.tolist()
+    return [ratings[a:b] for a, b in itertools.pairwise(starts)]
+
+
+def _impossible_draw() -> ValueError:
+    return ValueError(
+        "ranks must not be equal where draws have probability 0: give draw_probability or "
+        "draw_margin above 0"
+    )
+
+
+def expose(mu: Any, sigma: Any) -> Any:
+    """The conservative skill that leaderboards sort by: mu - 3 sigma.
+
+    It is the 0.135 % quantile of the belief (the paper says 1 %, which is mu - 2.33 sigma).
+
+    Args:
+        mu: means, in skill points.
+        sigma: standard deviations, > 0.
+
+    Returns:
+        float64 of the broadcast shape.
+
+    Raises:
+        ValueError: for NaN, infinity or sigma <= 0.
+
+    Source: Herbrich, Minka, Graepel (2006), section 4.2.
+    """
+    return (as_float_array("mu", mu) - 3.0 * as_positive_array("sigma", sigma))[()]

@@ -1,0 +1,268 @@
+"""One game of any number of sides of any size: compiled kernels.
+
+``rate_sides`` is the one update behind ``rate`` and the replay of match logs. It goes
+from players to sides (sums of performances), lets ``factor_graph`` compare the sides, and
+goes back to players.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from matchenv.trueskill.factor_graph import (
+    BETTER_PRECISION,
+    BETTER_SHIFT,
+    DRAWN,
+    MARGIN,
+    MEAN,
+    VARIANCE,
+    WORSE_PRECISION,
+    WORSE_SHIFT,
+    pass_messages,
+)
+from matchenv.trueskill.game import update_two
+from matchenv.validation import LARGEST_SKILL
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@njit(cache=True, error_model="numpy")
+def margin_between(margin: float, grows: bool, players: int) -> float:
+    """Draw margin between two sides.
+
+    Args:
+        margin: the margin itself, or that for one player if it grows.
+        grows: whether it is proportional to the square root of the number of players.
+        players: players in both sides together.
+    """
+    return margin * math.sqrt(players) if grows else margin
+
+
+@njit(cache=True, error_model="numpy")
+def rate_pair(
+    mu_i: float,
+    sigma_i: float,
+    mu_j: float,
+    sigma_j: float,
+    outcome: int,
+    beta: float,
+    tau: float,
+    draw_margin: float,
+) -> tuple[float, float, float, float]:
+    """Drift, then the closed-form update, for two players; arguments as ``update_two``."""
+    return update_two(
+        mu_i,
+        math.sqrt(sigma_i * sigma_i + tau * tau),
+        mu_j,
+        math.sqrt(sigma_j * sigma_j + tau * tau),
+        outcome,
+        beta,
+        draw_margin,
+    )
+
+
+@njit(cache=True, error_model="numpy")
+def side_performance(
+    mu: Floats,
+    sigma: Floats,
+    weight: Floats,
+    beta: float,
+    tau: float,
+    first: int,
+    last: int,
+    rest: Floats,
+) -> tuple[float, float]:
+    """Mean and variance of the performance of the side with members first to last - 1.
+
+    Args:
+        mu: (players,) means of the beliefs.
+        sigma: (players,) their standard deviations.
+        weight: (players,) shares of the game played, in [0, 1].
+        beta: standard deviation of one performance.
+        tau: standard deviation of the drift before the game.
+        first: first member.
+        last: one after the last member.
+        rest: (players,) written: for each member the variance of the side's performance
+            apart from the member's skill. It is summed from the others, not subtracted,
+            so that a member of huge sigma does not wipe it out.
+    """
+    mean, before, after = 0.0, 0.0, 0.0
+    for m in range(first, last):
+        rest[m] = before
+        share = weight[m] * weight[m]
+        before += share * (sigma[m] * sigma[m] + tau * tau + beta * beta)
+        mean += weight[m] * mu[m]
+    for m in range(last - 1, first - 1, -1):
+        share = weight[m] * weight[m]
+        rest[m] += after + share * beta * beta
+        after += share * (sigma[m] * sigma[m] + tau * tau + beta * beta)
+    return mean, before
+
+
+@njit(cache=True, error_model="numpy")
+def _update_side(
+    mu: Floats,
+    sigma: Floats,
+    weight: Floats,
+    tau: float,
+    first: int,
+    last: int,
+    rest: Floats,
+    precision: float,
+    shift: float,
+) -> None:
+    """What the comparisons said about a side's performance, handed on to its members."""
+    for m in range(first, last):
+        variance = sigma[m] * sigma[m] + tau * tau
+        total = 1.0 + (weight[m] * weight[m] * variance + rest[m]) * precision
+        # 1 - own p / (1 + D p) as a quotient of sums, so that nothing cancels.
+        shrink = min(1.0, (1.0 + rest[m] * precision) / total)
+        mu[m] += weight[m] * variance * shift / total
+        sigma[m] = math.sqrt(variance * shrink)
+
+
+@njit(cache=True, error_model="numpy")
+def order_by_rank(rank: Floats, order: Integers) -> None:
+    """Write the sides' numbers in order of rank, equal ranks in order of appearance."""
+    for side in range(rank.size):
+        place = side
+        while place > 0 and rank[order[place - 1]] > rank[side]:
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = side
+
+
+@njit(cache=True, error_model="numpy")
+def set_comparisons(
+    side_start: Integers,
+    rank: Floats,
+    draw_margin: float,
+    margin_grows: bool,
+    order: Integers,
+    table: Floats,
+) -> bool:
+    """Order the sides and write the table's rows MARGIN and DRAWN.
+
+    Returns:
+        Whether some draw has no margin, so that the ranking has probability 0.
+    """
+    order_by_rank(rank, order)
+    impossible = False
+    for i in range(rank.size - 1):
+        a, b = order[i], order[i + 1]
+        players = side_start[a + 1] - side_start[a] + side_start[b + 1] - side_start[b]
+        table[MARGIN, i] = margin_between(draw_margin, margin_grows, players)
+        table[DRAWN, i] = 1.0 if rank[a] == rank[b] else 0.0
+        if table[DRAWN, i] == 1.0 and table[MARGIN, i] <= 0.0:
+            impossible = True
+    return impossible
+
+
+@njit(cache=True, error_model="numpy")
+def rate_sides(
+    mu: Floats,
+    sigma: Floats,
+    weight: Floats,
+    side_start: Integers,
+    rank: Floats,
+    beta: float,
+    tau: float,
+    draw_margin: float,
+    margin_grows: bool,
+    tolerance: float,
+    max_iterations: int,
+    order: Integers,
+    rest: Floats,
+    table: Floats,
+) -> tuple[float, bool]:
+    """Update the beliefs about all players of one game, in place.
+
+    Args:
+        mu: (players,) means, read and written.
+        sigma: (players,) standard deviations, read and written.
+        weight: (players,) shares of the game played, in [0, 1].
+        side_start: (sides + 1,) where each side's players begin.
+        rank: (sides,) lower is better, equal is a draw.
+        beta: standard deviation of one performance.
+        tau: standard deviation of the drift before the game.
+        draw_margin: see ``margin_between``.
+        margin_grows: see ``margin_between``.
+        tolerance: see ``pass_messages``.
+        max_iterations: see ``pass_messages``.
+        order: (>= sides,) scratch.
+        rest: (>= players,) scratch.
+        table: (TABLE_ROWS, >= sides) scratch.
+
+    Returns:
+        ``(change, impossible)``: the largest move of the last iteration, and whether some
+        draw has no margin (nothing is changed then).
+    """
+    sides = rank.size
+    if set_comparisons(side_start, rank, draw_margin, margin_grows, order, table):
+        return 0.0, True
+    for i in range(sides):
+        side = order[i]
+        table[MEAN, i], table[VARIANCE, i] = side_performance(
+            mu, sigma, weight, beta, tau, side_start[side], side_start[side + 1], rest
+        )
+    _, change = pass_messages(table, sides, tolerance, max_iterations)
+    for i in range(sides):
+        side = order[i]
+        _update_side(
+            mu,
+            sigma,
+            weight,
+            tau,
+            side_start[side],
+            side_start[side + 1],
+            rest,
+            table[BETTER_PRECISION, i] + table[WORSE_PRECISION, i],
+            table[BETTER_SHIFT, i] + table[WORSE_SHIFT, i],
+        )
+    return change, False
+
+
+@njit(cache=True, error_model="numpy")
+def all_beliefs(mu: Floats, sigma: Floats) -> bool:
+    """Whether every mean is finite and every standard deviation positive and finite."""
+    good = True
+    for m in range(mu.size):
+        # Comparisons are False for NaN.
+        good &= abs(mu[m]) <= LARGEST_SKILL
+        good &= 1.0 / LARGEST_SKILL <= sigma[m] <= LARGEST_SKILL
+    return good
+
+
+@njit(cache=True, error_model="numpy")
+def quality_of_sides(mean: Floats, variance: Floats, noise: Floats) -> float:
+    """Match quality from the sides' performances.
+
+    The general form is sqrt(det(A' B A) / det(A' D A)) exp(-(A' m)' (A' D A)^-1 (A' m) / 2)
+    with A the differences of neighbours, D the sides' variances and B the part of them
+    that the performances' own noise makes up. D and B are diagonal, so both determinants
+    and the quadratic form have closed forms, in any order of the sides: the determinant is
+    the product of the entries times the sum of their inverses, and the form is the
+    weighted sum of squares about the weighted mean.
+
+    Args:
+        mean: (sides,) means of the performances.
+        variance: (sides,) their variances, D.
+        noise: (sides,) the sums of weight^2 beta^2, B.
+    """
+    log_ratio, inverse, inverse_noise, weighted = 0.0, 0.0, 0.0, 0.0
+    for i in range(mean.size):
+        log_ratio += math.log(noise[i] / variance[i])
+        inverse += 1.0 / variance[i]
+        inverse_noise += 1.0 / noise[i]
+        weighted += (mean[i] - mean[0]) / variance[i]
+    centre = weighted / inverse
+    square = 0.0
+    for i in range(mean.size):
+        gap = mean[i] - mean[0] - centre
+        square += gap * gap / variance[i]
+    return math.exp(0.5 * (log_ratio + math.log(inverse_noise / inverse) - square))

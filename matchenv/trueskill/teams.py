@@ -1,0 +1,166 @@
+"""Teams as people write them, checked and flattened for the compiled kernels."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchenv.trueskill.draw_margin import draw_margin_from_probability
+from matchenv.trueskill.sides import all_beliefs
+from matchenv.validation import (
+    as_float_array,
+    as_non_negative_number,
+    as_number,
+    as_positive_number,
+)
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+Pair = tuple[float, float]
+Team = Sequence[Pair]
+Weights = Sequence[Sequence[float]]
+
+
+class Sides(NamedTuple):
+    """Sides of one game, flat: mu, sigma and weight (players,), side_start (sides + 1,)."""
+
+    mu: Floats
+    sigma: Floats
+    weight: Floats
+    side_start: Integers
+
+
+def flatten_teams(teams: Iterable[Team], weights: Weights | None = None) -> Sides:
+    """Teams of (mu, sigma) pairs as flat arrays of their own.
+
+    Args:
+        teams: two or more sides; a side is a list of (mu, sigma) pairs or an array of
+            shape (members, 2).
+        weights: for each side the share of the game that each member played, in [0, 1],
+            at least one of a side above 0; None for all 1.
+
+    Raises:
+        ValueError: for fewer than two sides, an empty side, NaN, infinity, sigma <= 0, or
+            weights outside [0, 1], of another form than the teams, or all 0 on a side.
+    """
+    sides = list(teams)
+    try:
+        flat = [number for side in sides for mu, sigma in side for number in (mu, sigma)]
+        sizes = [len(side) for side in sides]
+    except (TypeError, ValueError):
+        _explain(sides)
+        raise
+    numbers = np.array(flat)
+    if numbers.dtype != np.float64 or numbers.ndim != 1:
+        _explain(sides)
+        numbers = np.array(flat, dtype=np.float64)
+    if len(sizes) < 2 or 0 in sizes:
+        _explain(sides)
+    mu, sigma = numbers[0::2].copy(), numbers[1::2].copy()
+    if not all_beliefs(mu, sigma):
+        _explain(sides)
+    side_start = np.zeros(len(sizes) + 1, dtype=np.int64)
+    np.cumsum(sizes, out=side_start[1:])
+    if weights is None:
+        return Sides(mu, sigma, np.ones(len(mu)), side_start)
+    return Sides(mu, sigma, flatten_weights(weights, sizes), side_start)
+
+
+def flatten_weights(weights: Weights, sizes: Sequence[int]) -> Floats:
+    """Weights of all members in a row; see ``flatten_teams``."""
+    rows = [as_float_array(f"weights[{i}]", row) for i, row in enumerate(weights)]
+    shapes = [row.shape for row in rows]
+    if shapes != [(size,) for size in sizes]:
+        raise ValueError(
+            f"weights must have one number for each member, in sides of {list(sizes)}, "
+            f"got shapes {shapes}"
+        )
+    for i, row in enumerate(rows):
+        if ((row < 0.0) | (row > 1.0)).any():
+            raise ValueError(f"weights[{i}] must be in [0, 1], got {row.tolist()}")
+        if row.max() * row.max() == 0.0:
+            raise ValueError(f"weights[{i}] must have a number above 0, got {row.tolist()}")
+    return np.concatenate(rows)
+
+
+def as_ranks(ranks: Sequence[float], sides: int) -> Floats:
+    """One finite rank for each side, as floats.
+
+    Raises:
+        ValueError: for another number of ranks, NaN or infinity.
+    """
+    array = as_float_array("ranks", ranks)
+    if array.shape != (sides,):
+        raise ValueError(f"ranks must have one number for each of {sides} sides, got {ranks!r}")
+    return array
+
+
+class DrawMargin(NamedTuple):
+    """A margin, or the margin of one player where it grows with their number."""
+
+    margin: float
+    grows: bool
+
+
+@functools.lru_cache(maxsize=256, typed=True)
+def _margin_of(draw_probability: Any, draw_margin: Any, beta: Any) -> DrawMargin:
+    if draw_margin is not None:
+        if draw_probability is not None:
+            raise ValueError(
+                "draw_margin must be left out where draw_probability is given, "
+                f"got {draw_margin!r} and {draw_probability!r}"
+            )
+        return DrawMargin(as_non_negative_number("draw_margin", draw_margin), False)
+    if draw_probability is None:
+        return DrawMargin(0.0, False)
+    margin = draw_margin_from_probability(draw_probability, beta, 2)
+    return DrawMargin(margin / math.sqrt(2.0), True)
+
+
+def as_draw_margin(draw_probability: Any, draw_margin: Any, beta: float) -> DrawMargin:
+    """The margin between two sides from whichever of the two arguments was given.
+
+    Args:
+        draw_probability: of two even sides of known skill, in [0, 1); the margin between
+            sides of n1 and n2 players is ``draw_margin_from_probability`` with n1 + n2
+            players, however much of the game each played. Or None.
+        draw_margin: the margin between any two sides, >= 0. Or None.
+        beta: standard deviation of one performance.
+
+    Raises:
+        ValueError: if both are given, or one is out of range.
+    """
+    try:
+        return _margin_of(draw_probability, draw_margin, beta)
+    except TypeError:  # not hashable, such as an array
+        return _margin_of.__wrapped__(draw_probability, draw_margin, beta)
+
+
+def _explain(sides: Sequence[Any]) -> None:
+    """Raise for the first thing that is wrong with teams, if there is one."""
+    if len(sides) < 2:
+        raise ValueError(f"teams must have at least two sides, got {sides!r}")
+    for i, side in enumerate(sides):
+        try:
+            members = list(side)
+        except TypeError:
+            raise ValueError(_form(f"teams[{i}]", side)) from None
+        if not members:
+            raise ValueError(f"teams[{i}] must have at least one member, got none")
+        for k, member in enumerate(members):
+            try:
+                mu, sigma = member
+            except (TypeError, ValueError):
+                raise ValueError(_form(f"teams[{i}]", side)) from None
+            as_number(f"mu of teams[{i}][{k}]", mu)
+            as_positive_number(f"sigma of teams[{i}][{k}]", sigma)
+
+
+def _form(name: str, value: Any) -> str:
+    return f"{name} must be a list of (mu, sigma) pairs, got {value!r}"
