@@ -60,7 +60,7 @@ class Judgement:
     Attributes:
         name: of the system.
         strength: (teams,), predicted strength; the stronger of two sides is to win.
-        quality: (games,), high for an even game.
+        quality: (games,), in (0, 1], high for an even game; see ``quality_per_comparison``.
         log_probability: (pairs, 3), of a win, a draw and a loss of a pair's first side.
         standing: (players,), by which the system ranks players in the end.
         start: the rating of a newcomer.
@@ -83,6 +83,19 @@ def counted_draw_probability(log: MatchLog) -> float:
     """
     possible, found = possible_and_found_draws(log.game_start, log.rank)
     return float(found.sum() / possible.sum())
+
+
+def quality_per_comparison(quality: Floats, log: MatchLog) -> Floats:
+    """Match qualities of games with different numbers of sides on one scale.
+
+    The match quality of k sides is a ratio of densities in k - 1 dimensions and falls with
+    k even if all players are alike; its (k - 1)-th root does not. Two sides keep theirs.
+
+    Args:
+        quality: (games,), match quality, in (0, 1].
+        log: the games.
+    """
+    return quality ** (1.0 / (log.game_size - 1))
 
 
 def judge(name: str, log: MatchLog, pairs: Pairs, settings: SystemSettings) -> Judgement:
@@ -113,7 +126,7 @@ def _trueskill(log: MatchLog, pairs: Pairs, settings: SystemSettings) -> Judgeme
     return Judgement(
         name="trueskill",
         strength=replay.team_mean,
-        quality=replay.quality,
+        quality=quality_per_comparison(replay.quality, log),
         log_probability=_pair_log_probabilities(
             pairs,
             replay.team_mean,
@@ -144,7 +157,7 @@ def _elo(log: MatchLog, pairs: Pairs, settings: SystemSettings) -> Judgement:
     return Judgement(
         name="elo",
         strength=strength,
-        quality=_qualities(log.game_start, strength, variance),
+        quality=quality_per_comparison(_qualities(log.game_start, strength, variance), log),
         log_probability=_pair_log_probabilities(
             pairs, strength, variance, players, settings.elo_beta, settings.draw_probability
         ),

@@ -211,3 +211,7 @@ class TestConvergence:
         assert games_to_settle(rating + 100, 100.0) == 5
         assert games_to_settle(np.array([3.0]), 1.0) == 1
         assert games_to_settle(np.array([1.0]), 1.0) == 1
+
+    def test_a_jump_across_the_level_is_not_yet_close(self) -> None:
+        assert games_to_settle(np.array([20.0, 14, 10.5, 10, 10, 10, 10, 10]), 0.0) == 3
+        assert games_to_settle(np.array([0.0, 0, 0, 0, 0, 0, -20, 40]), 0.0) == 8
