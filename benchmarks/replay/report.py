@@ -58,6 +58,7 @@ class SystemReport:
         draw_forecasts: calibration of the stated draw probabilities.
         start: the rating of a newcomer.
         trajectories: of the top players.
+        unconverged: games whose approximation met its cap before its tolerance.
     """
 
     error: PredictionError
@@ -70,6 +71,7 @@ class SystemReport:
     draw_forecasts: Calibration
     start: float
     trajectories: list[Trajectory]
+    unconverged: int
 
 
 @dataclass(frozen=True)
@@ -101,10 +103,10 @@ def report_on(reading: Reading, settings: ReplaySettings) -> Report:
     if parameters.draw_probability is None:
         parameters = replace(parameters, draw_probability=counted_draw_probability(log))
         settings = replace(settings, parameters=parameters)
-    judgements = [judge(name, log, pairs, parameters) for name in settings.systems]
-    top = top_players(judgements[0].standing, settings.top_players)
-    even = {j.name: most_even(j.quality, settings.challenge_share) for j in judgements}
-    systems = {j.name: _measure(j, log, pairs, even, top, settings) for j in judgements}
+    judged = {name: judge(name, log, pairs, parameters) for name in settings.systems}
+    top = top_players(judged[settings.systems[0]].standing, settings.top_players)
+    even = {name: most_even(j.quality, settings.challenge_share) for name, j in judged.items()}
+    systems = {name: _measure(j, log, pairs, even, top, settings) for name, j in judged.items()}
     return Report(reading, settings, constant_log_loss(pairs.outcome), systems)
 
 
@@ -148,6 +150,7 @@ def _measure(
         draw_forecasts=draw_calibration(judgement.log_probability, pairs.outcome, settings.bins),
         start=judgement.start,
         trajectories=[_trajectory(judgement, log, player) for player in top],
+        unconverged=judgement.unconverged,
     )
 
 

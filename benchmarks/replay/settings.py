@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from benchmarks.replay.measures.prediction_error import DRAWN_PAIRS, PREDICTED_TIES, TieRule
 from benchmarks.replay.reader import ReadingSettings
 from benchmarks.replay.systems import ELO_TEAMS, SYSTEMS, SystemSettings
-from matchenv.validation import as_choice, as_integer, as_number
+from matchenv.validation import as_choice, as_integer, as_number, as_probability
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,8 @@ class ReplaySettings:
             as_choice("systems", name, SYSTEMS)
         if not self.systems or len(set(self.systems)) != len(self.systems):
             raise ValueError(f"systems must name each system once, got {self.systems!r}")
+        if self.parameters.draw_probability is not None:
+            as_probability("draw_probability", self.parameters.draw_probability)
         as_choice("elo_teams", self.parameters.elo_teams, ELO_TEAMS)
         as_choice("drawn_pairs", self.ties.drawn_pairs, DRAWN_PAIRS)
         as_choice("predicted_ties", self.ties.predicted_ties, PREDICTED_TIES)

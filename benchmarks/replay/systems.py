@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from benchmarks.replay.measures.pairs import Pairs, possible_and_found_draws
+from benchmarks.replay.stated import gaussian_log_probabilities, logistic_log_probabilities
+from matchenv.elo import k_factor_from_alpha
 from matchenv.match_log import MatchLog
-from matchenv.replay import replay_elo, replay_trueskill
-from matchenv.trueskill.draw_margin import draw_margin_from_probability
-from matchenv.trueskill.game import log_draw_probability_of, log_win_probability_of
+from matchenv.replay import LOGISTIC_BETA, replay_elo, replay_trueskill
 from matchenv.trueskill.rating import expose
 from matchenv.trueskill.sides import quality_of_sides
 
@@ -58,31 +59,37 @@ class Judgement:
     """What a system said of each game before it began, and where its ratings went.
 
     Attributes:
-        name: of the system.
         strength: (teams,), predicted strength; the stronger of two sides is to win.
         quality: (games,), in (0, 1], high for an even game; see ``quality_per_comparison``.
         log_probability: (pairs, 3), of a win, a draw and a loss of a pair's first side.
         standing: (players,), by which the system ranks players in the end.
         start: the rating of a newcomer.
         entry_rating: (entries,), each entry's player's rating right after the game.
+        unconverged: games whose approximation met its cap before its tolerance.
     """
 
-    name: str
     strength: Floats
     quality: Floats
     log_probability: Floats
     standing: Floats
     start: float
     entry_rating: Floats
+    unconverged: int = 0
 
 
 def counted_draw_probability(log: MatchLog) -> float:
     """The share of draws among all that were possible between neighbours in rank.
 
+    Raises:
+        ValueError: for a log of draws alone, whose share no draw margin gives.
+
     Source: Herbrich, Minka, Graepel (2006), section 4.1, 'empirical draw probability'.
     """
     possible, found = possible_and_found_draws(log.game_start, log.rank)
-    return float(found.sum() / possible.sum())
+    share = float(found.sum() / possible.sum())
+    if share == 1.0:
+        raise ValueError("draw_probability must be given, below 1, for a log of draws alone")
+    return share
 
 
 def quality_per_comparison(quality: Floats, log: MatchLog) -> Floats:
@@ -105,90 +112,85 @@ def judge(name: str, log: MatchLog, pairs: Pairs, settings: SystemSettings) -> J
         name: a key of ``SYSTEMS``.
         log: the games in order of play.
         pairs: the log's pairs of sides.
-        settings: parameters; the draw probability must be given.
+        settings: parameters; a draw probability that is not given is counted in the log.
 
     Raises:
         ValueError: for parameters that the system refuses.
     """
-    return SYSTEMS[name](log, pairs, settings)
+    draw_probability = settings.draw_probability
+    if draw_probability is None:
+        draw_probability = counted_draw_probability(log)
+    return SYSTEMS[name](log, pairs, settings, draw_probability)
 
 
-def _trueskill(log: MatchLog, pairs: Pairs, settings: SystemSettings) -> Judgement:
+def _trueskill(
+    log: MatchLog, pairs: Pairs, settings: SystemSettings, draw_probability: float
+) -> Judgement:
     replay = replay_trueskill(
         log,
         mu=settings.mu,
         sigma=settings.sigma,
         beta=settings.beta,
         tau=settings.tau,
-        draw_probability=settings.draw_probability,
+        draw_probability=draw_probability,
         keep_history=True,
     )
+    mean, variance = replay.team_mean, replay.team_variance
     return Judgement(
-        name="trueskill",
-        strength=replay.team_mean,
+        strength=mean,
         quality=quality_per_comparison(replay.quality, log),
-        log_probability=_pair_log_probabilities(
-            pairs,
-            replay.team_mean,
-            replay.team_variance,
-            log.team_size,
-            settings.beta,
-            settings.draw_probability,
+        log_probability=gaussian_log_probabilities(
+            pairs, mean, variance, log.team_size, settings.beta, draw_probability
         ),
         standing=expose(replay.mu, replay.sigma),
         start=settings.mu,
         entry_rating=replay.entry_mu,
+        unconverged=len(replay.unconverged),
     )
 
 
-def _elo(log: MatchLog, pairs: Pairs, settings: SystemSettings) -> Judgement:
+def _elo(
+    log: MatchLog,
+    pairs: Pairs,
+    settings: SystemSettings,
+    draw_probability: float,
+    form: str = "gaussian",
+) -> Judgement:
     replay = replay_elo(
         log,
         rating=settings.elo_start,
+        k_factor=k_factor_from_alpha(settings.elo_alpha, settings.elo_beta),
         beta=settings.elo_beta,
-        alpha=settings.elo_alpha,
+        form=form,
         keep_history=True,
     )
+    beta = settings.elo_beta if form == "gaussian" else LOGISTIC_BETA
     # Elo's model of a game is that of known skills. It says nothing of draws, so it gets
-    # the margin that TrueSkill gets, in its own points.
+    # the draw probability that TrueSkill gets.
     players = log.team_size if settings.elo_teams == "sum" else np.ones_like(log.team_size)
     strength = replay.team_rating * players
-    variance = players.astype(np.float64) * settings.elo_beta**2
+    variance = players.astype(np.float64) * beta**2
+    if form == "gaussian":
+        log_probability = gaussian_log_probabilities(
+            pairs, strength, variance, players, beta, draw_probability
+        )
+    else:
+        log_probability = logistic_log_probabilities(pairs, strength, players, draw_probability)
     return Judgement(
-        name="elo",
         strength=strength,
         quality=quality_per_comparison(_qualities(log.game_start, strength, variance), log),
-        log_probability=_pair_log_probabilities(
-            pairs, strength, variance, players, settings.elo_beta, settings.draw_probability
-        ),
+        log_probability=log_probability,
         standing=replay.rating,
         start=settings.elo_start,
         entry_rating=replay.entry_rating,
     )
 
 
-SYSTEMS: dict[str, Callable[[MatchLog, Pairs, SystemSettings], Judgement]] = {
+SYSTEMS: dict[str, Callable[[MatchLog, Pairs, SystemSettings, float], Judgement]] = {
     "trueskill": _trueskill,
     "elo": _elo,
+    "elo-logistic": partial(_elo, form="logistic"),
 }
-
-
-def _pair_log_probabilities(
-    pairs: Pairs,
-    mean: Floats,
-    variance: Floats,
-    players: Ints,
-    beta: float,
-    draw_probability: float | None,
-) -> Floats:
-    """(pairs, 3) from the sides' performances, with margins that grow with the players."""
-    distinct, place = np.unique(players[pairs.first] + players[pairs.second], return_inverse=True)
-    margins = [draw_margin_from_probability(draw_probability, beta, int(n)) for n in distinct]
-    return _log_probabilities(
-        mean[pairs.first] - mean[pairs.second],
-        variance[pairs.first] + variance[pairs.second],
-        np.array(margins)[place],
-    )
 
 
 @njit(cache=True, error_model="numpy")
@@ -198,14 +200,4 @@ def _qualities(game_start: Ints, mean: Floats, variance: Floats) -> Floats:
     for game in range(out.size):
         sides = slice(game_start[game], game_start[game + 1])
         out[game] = quality_of_sides(mean[sides], variance[sides], variance[sides])
-    return out
-
-
-@njit(cache=True, error_model="numpy")
-def _log_probabilities(gap: Floats, variance: Floats, margin: Floats) -> Floats:
-    out = np.empty((gap.size, 3))
-    for k in range(gap.size):
-        out[k, 0] = log_win_probability_of(gap[k], variance[k], margin[k])
-        out[k, 1] = log_draw_probability_of(gap[k], variance[k], margin[k])
-        out[k, 2] = log_win_probability_of(-gap[k], variance[k], margin[k])
     return out

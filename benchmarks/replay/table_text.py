@@ -61,6 +61,8 @@ def report_text(report: Report) -> str:
         cells = (str(s.trajectories[k].games_to_settle) for s in systems.values())
         played = f"{trajectory.player} ({len(trajectory.rating)} games)"
         add(f"games to settle, {played}", *cells)
+    if any(s.unconverged for s in systems.values()):
+        add("games that did not converge", *(str(s.unconverged) for s in systems.values()))
     rule = settings.ties
     lines.append(
         f"ties: drawn pairs {rule.drawn_pairs}, predicted ties {rule.predicted_ties}; "
@@ -74,7 +76,7 @@ def _where(row: BadRow) -> str:
 
 
 def _row(label: str, *cells: str) -> str:
-    return f"{label:<44}" + "".join(f"{cell:>12}" for cell in cells)
+    return f"{label:<44}" + "".join(f"{cell:>14}" for cell in cells)
 
 
 def _percent(share: float) -> str:

@@ -100,6 +100,27 @@ class PlainElo:
         self.rating[a], self.rating[b] = r_a + delta, r_b - delta
 
 
+class PlainLogisticElo(PlainElo):
+    """Elo as most services have it, with the draws of Rao and Kupper."""
+
+    def __init__(self, draw_probability: float) -> None:
+        super().__init__(draw_probability)
+        self.theta = (1 + draw_probability) / (1 - draw_probability)
+
+    def foresee(self, a: str, b: str) -> tuple[float, float, list[float]]:
+        strong, weak = (10 ** (self.rating.get(x, 1200.0) / 400) for x in (a, b))
+        win = strong / (strong + self.theta * weak)
+        loss = weak / (weak + self.theta * strong)
+        gap = self.rating.get(a, 1200.0) - self.rating.get(b, 1200.0)
+        return gap, -abs(gap), [loss, 1 - win - loss, win]
+
+    def learn(self, a: str, b: str, outcome: int) -> None:
+        r_a, r_b = (self.rating.get(x, 1200.0) for x in (a, b))
+        expected = 1 / (1 + 10 ** ((r_b - r_a) / 400))
+        delta = 0.07 * 200 * math.sqrt(math.pi) * ((outcome + 1) / 2 - expected)
+        self.rating[a], self.rating[b] = r_a + delta, r_b - delta
+
+
 def thirds(gap: float, margin: float, c: float) -> list[float]:
     """Probabilities of a loss, a draw and a win."""
     win, loss = NORMAL.cdf((gap - margin) / c), NORMAL.cdf((-gap - margin) / c)
@@ -109,12 +130,17 @@ def thirds(gap: float, margin: float, c: float) -> list[float]:
 @pytest.fixture(scope="module")
 def league_report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     out = tmp_path_factory.mktemp("league")
-    assert main([str(LOGS / "league.csv"), "--out", str(out), "--quiet"]) == 0
+    systems = "trueskill,elo,elo-logistic"
+    log = str(LOGS / "league.csv")
+    assert main([log, "--systems", systems, "--out", str(out), "--quiet"]) == 0
     report: dict[str, Any] = json.loads((out / "report.json").read_text())
     return report
 
 
-@pytest.mark.parametrize(("name", "plain"), [("trueskill", PlainTrueSkill), ("elo", PlainElo)])
+@pytest.mark.parametrize(
+    ("name", "plain"),
+    [("trueskill", PlainTrueSkill), ("elo", PlainElo), ("elo-logistic", PlainLogisticElo)],
+)
 def test_against_the_paper_written_out_again(
     league_report: dict[str, Any], name: str, plain: type[PlainTrueSkill | PlainElo]
 ) -> None:
@@ -223,6 +249,8 @@ def test_bad_rows_are_listed_with_their_lines(
         (["--bins", "0"], "bins"),
         (["--beta", "-1"], "beta"),
         (["--draw-probability", "1"], "draw_probability"),
+        (["--draw-probability", "0", "--systems", "trueskill"], "draw"),
+        (["--elo-alpha", "2"], "alpha"),
         (["--columns", "umpire=x"], "umpire"),
     ],
 )
@@ -248,6 +276,17 @@ def test_an_old_result_survives_a_failed_write(
         run(LOGS / "league.csv", ReplaySettings(), tmp_path, quiet=True)
     assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
     assert (tmp_path / "report.json").read_text() == "old"
+
+
+def test_a_log_of_draws_alone_asks_for_a_draw_probability(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "draws.csv"
+    log.write_text("game,player,score\n1,a,1\n1,b,1\n2,b,0\n2,c,0\n")
+    for systems in ("trueskill", "elo", "elo-logistic"):
+        assert main([str(log), "--systems", systems]) == 1
+        assert "draw_probability must be given" in capsys.readouterr().err
+        assert main([str(log), "--systems", systems, "--draw-probability", "0.3"]) == 0
 
 
 def test_help_from_the_shell() -> None:
