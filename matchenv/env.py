@@ -31,11 +31,11 @@ NOBODY_WAITS = np.zeros(1, dtype=np.bool_)
 
 
 def observation_space(settings: Settings) -> spaces.Box:
-    """The box of one observation: mu unbounded, sigma >= 0, games left in [0, 1]."""
-    players = settings.num_players
-    low = np.zeros(2 * players + 1, dtype=np.float32)
-    low[:players] = -np.inf
-    high = np.full(2 * players + 1, np.inf, dtype=np.float32)
+    """The box of one observation: mu unbounded, deviations >= 0, games left in [0, 1]."""
+    size = settings.observation_size
+    low = np.zeros(size, dtype=np.float32)
+    low[: settings.num_players] = -np.inf
+    high = np.full(size, np.inf, dtype=np.float32)
     high[-1] = 1.0
     return spaces.Box(low, high, dtype=np.float32)
 
@@ -79,6 +79,9 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
     | M + 2 to 2 M + 1 | sigma_1 to sigma_M                           | 0    | Inf |
     | 2 M + 2          | games left / horizon                         | 0    | 1   |
 
+    With `belief="full"` the shape is `(3 * num_opponents + 3,)`: between the last sigma and
+    games left / horizon stand the M standard deviations of s_0 - s_1 to s_0 - s_M.
+
     The true skills are in no observation.
 
     ## Rewards
@@ -89,6 +92,14 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
     - `"draw_density"` (default): q = N(mu_0 - mu_j; 0, c^2), eq. (5) of the 2011 paper;
     - `"match_quality"`: q relative to an even game of known skills, in (0, 1], eq. (6);
     - `"true_draw_density"`: q under the true skills, N(s_0 - s_j; 0, 2 beta^2), eq. (14).
+
+    ## Belief
+
+    `belief="factorised"` (default, the papers' own) keeps every player's skill apart and so
+    forgets that a game measures a difference: with many games it grows overconfident.
+    `belief="full"` keeps the covariances; its q uses the variance of the difference, `c^2 =
+    Var(s_0 - s_j) + 2 beta^2`. The same seed gives the same players and the same noise on
+    either, and true q does not depend on the belief. `tau` must be 0 with the full belief.
 
     ## Starting State
 
@@ -125,6 +136,7 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
     | `tau`            | `0.0`            | drift of a skill before each of the player's games |
     | `rank_by`        | `"prior_mean"`   | or `"true_skill"`: what the place is by          |
     | `equal_variance` | `"paper"`        | or `"matching"`, for `prior="equal"`             |
+    | `belief`         | `"factorised"`   | or `"full"`; see Belief                          |
     | `render_mode`    | `None`           | or `"ansi"`                                      |
 
     `rank` is None for any place, an integer from 0 (the best) to `num_opponents`, `"top"`,
@@ -164,6 +176,7 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
         rank_by: str = "prior_mean",
         equal_variance: str = "paper",
         render_mode: str | None = None,
+        belief: str = "factorised",
     ) -> None:
         self.settings = Settings.checked(
             num_opponents=num_opponents,
@@ -176,6 +189,7 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
             reward=reward,
             draw_margin=draw_margin,
             tau=tau,
+            belief=belief,
         )
         if render_mode is not None:
             as_choice("render_mode", render_mode, self.metadata["render_modes"])
@@ -266,7 +280,7 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
     @property
     def knowledge_state(self) -> KnowledgeState:
         """A copy of the present beliefs, float64, shape (M + 1,)."""
-        return KnowledgeState(self._episodes.mu[0].copy(), self._episodes.sigma[0].copy())
+        return self._episodes.knowledge_state()[0]
 
     @property
     def true_skill(self) -> NDArray[np.float64]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from matchenv.full_belief import begin_full, difference_deviations, play_full_games
 from matchenv.instance import GivenInstance, fill_instances
 from matchenv.knowledge import KnowledgeState
 from matchenv.play import MU, REPORT_ROWS, SIGMA, TRUE_SKILL, observe, play_games
@@ -46,7 +47,10 @@ class Episodes:
     Attributes:
         players: shape (B, M + 1, 3): mu, sigma and true skill of every player.
         games_played: shape (B,).
-        observation: shape (B, 2 (M + 1) + 1), float32, kept up to date.
+        ties: shape (B, 2, M), what ``matchenv.full_belief`` keeps of covariances; None with
+            the factorised belief.
+        observation: shape (B, 2 (M + 1) + 1), or (B, 3 M + 3) with the full belief, float32,
+            kept up to date.
     """
 
     def __init__(self, settings: Settings, count: int) -> None:
@@ -54,7 +58,9 @@ class Episodes:
         self.settings = settings
         self.players = np.zeros((count, players, 3))
         self.games_played = np.zeros(count, dtype=np.int64)
-        self.observation = np.zeros((count, 2 * players + 1), dtype=np.float32)
+        full = settings.belief == "full"
+        self.ties = np.zeros((count, 2, settings.num_opponents)) if full else None
+        self.observation = np.zeros((count, settings.observation_size), dtype=np.float32)
         self._block = min(settings.horizon, NOISE_BLOCK)
         self._normals = np.zeros((count, 2 * players))
         self._uniforms = np.zeros((count, players))
@@ -99,7 +105,10 @@ class Episodes:
         if given is not None:
             self._apply(rows, given)
         self.games_played[rows] = 0
-        observe(rows, self.players, self.observation)
+        if self.ties is None:
+            observe(rows, self.players, self.observation)
+        else:
+            begin_full(rows, self.players, self.ties, self.observation)
 
     def play(self, opponents: NDArray[np.int64], waiting: NDArray[np.bool_]) -> GamesPlayed:
         """Play one game in every episode that is not ``waiting`` for a reset.
@@ -115,6 +124,23 @@ class Episodes:
             np.empty((len(REPORT_ROWS), count)),
             np.empty(count, dtype=np.int8),
         )
+        if self.ties is not None:
+            play_full_games(
+                self.players,
+                self.ties,
+                self._noise,
+                self.games_played,
+                opponents,
+                waiting,
+                settings.horizon,
+                settings.beta,
+                settings.draw_margin,
+                self.observation,
+                played.terminated,
+                played.report,
+                played.outcomes,
+            )
+            return played
         play_games(
             self.players,
             self._noise,
@@ -161,7 +187,10 @@ class Episodes:
 
     def knowledge_state(self) -> KnowledgeState:
         """A copy of the beliefs, shape (B, M + 1)."""
-        return KnowledgeState(self.mu.copy(), self.sigma.copy())
+        differences = None
+        if self.ties is not None:
+            differences = difference_deviations(self.sigma[:, 0], self.ties)
+        return KnowledgeState(self.mu.copy(), self.sigma.copy(), differences)
 
     def _draw_noise(self, row: int, generator: np.random.Generator) -> None:
         generator.standard_normal(out=self._fresh_noise)

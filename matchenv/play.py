@@ -115,6 +115,37 @@ def drift_skills(
 
 
 @njit(cache=True, error_model="numpy")
+def report_game(
+    players: Floats,
+    row: int,
+    j: int,
+    variance: float,
+    true_variance: float,
+    quality: float,
+    report: Floats,
+) -> None:
+    """Judge one game about to be played.
+
+    Args:
+        players: as ``play_games``.
+        row: the episode.
+        j: the opponent, 1 to M.
+        variance: of the difference of the performances, under the belief.
+        true_variance: of that difference, had both skills been known.
+        quality: match quality per draw density.
+        report: shape (5, B), the column ``row`` is written.
+    """
+    mu_0, skill_0 = players[row, 0, MU], players[row, 0, TRUE_SKILL]
+    mu_j, skill_j = players[row, j, MU], players[row, j, TRUE_SKILL]
+    density = density_at_zero(mu_0 - mu_j, variance)
+    report[DRAW_DENSITY, row] = density
+    report[MATCH_QUALITY, row] = quality * density
+    report[TRUE_DRAW_DENSITY, row] = density_at_zero(skill_0 - skill_j, true_variance)
+    report[SQUARED_ERROR, row] = (mu_0 - skill_0) ** 2
+    report[SKILL_DIFFERENCE, row] = skill_0 - skill_j
+
+
+@njit(cache=True, error_model="numpy")
 def report_games(
     players: Floats,
     opponents: NDArray[np.int64],
@@ -130,14 +161,8 @@ def report_games(
             report[:, b] = 0.0
             continue
         j = opponents[b] + 1
-        mu_0, sigma_0, skill_0 = players[b, 0, MU], players[b, 0, SIGMA], players[b, 0, TRUE_SKILL]
-        mu_j, sigma_j, skill_j = players[b, j, MU], players[b, j, SIGMA], players[b, j, TRUE_SKILL]
-        density = density_at_zero(mu_0 - mu_j, total_variance(sigma_0, sigma_j, beta))
-        report[DRAW_DENSITY, b] = density
-        report[MATCH_QUALITY, b] = quality * density
-        report[TRUE_DRAW_DENSITY, b] = density_at_zero(skill_0 - skill_j, true_variance)
-        report[SQUARED_ERROR, b] = (mu_0 - skill_0) ** 2
-        report[SKILL_DIFFERENCE, b] = skill_0 - skill_j
+        variance = total_variance(players[b, 0, SIGMA], players[b, j, SIGMA], beta)
+        report_game(players, b, j, variance, true_variance, quality, report)
 
 
 @njit(cache=True, error_model="numpy")

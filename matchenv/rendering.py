@@ -27,7 +27,8 @@ def describe_state(
         last_game: the action and outcome of the last game, if there was one.
     """
     mu, sigma = state.mu, state.sigma
-    others = (mu[0], sigma[0], mu[1:], sigma[1:], settings.beta)
+    sigma_0, sigma_j = state.sides()
+    others = (mu[0], sigma_0, mu[1:], sigma_j, settings.beta)
     density, quality = draw_density(*others), match_quality(*others)
     win = win_probability(*others, settings.draw_margin)
     shown = np.argsort(-density, kind="stable")[:SHOWN_OPPONENTS]

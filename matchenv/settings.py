@@ -18,6 +18,7 @@ RANKS = ("top", "middle", "bottom")
 RANKINGS = ("prior_mean", "true_skill")
 REWARDS = ("draw_density", "match_quality", "true_draw_density")
 EQUAL_VARIANCES = ("paper", "matching")
+BELIEFS = ("factorised", "full")
 
 # The 2011 study: prior means from N(0, 4), prior variances uniform on [2, 3], beta^2 = 2.5.
 PRIOR_MEAN_VARIANCE = 4.0
@@ -45,6 +46,7 @@ class Settings:
         reward: one of ``REWARDS``.
         draw_margin: performances closer than this are a draw; 0: no draws.
         tau: standard deviation of a skill's drift at each of the player's games.
+        belief: ``"factorised"``, every player apart, or ``"full"``, with covariances.
     """
 
     num_opponents: int
@@ -57,6 +59,7 @@ class Settings:
     reward: str
     draw_margin: float
     tau: float
+    belief: str = "factorised"
 
     @classmethod
     def checked(
@@ -72,6 +75,7 @@ class Settings:
         reward: Any = "draw_density",
         draw_margin: Any = 0.0,
         tau: Any = 0.0,
+        belief: Any = "factorised",
     ) -> Settings:
         """Settings from what a user typed.
 
@@ -79,6 +83,12 @@ class Settings:
             ValueError: for a value that is not allowed; it names the argument and what is.
         """
         opponents = as_integer("num_opponents", num_opponents, 1)
+        drift = as_non_negative_number("tau", tau)
+        if as_choice("belief", belief, BELIEFS) == "full" and drift > 0.0:
+            raise ValueError(
+                "tau must be 0 with belief='full', whose compact form (opponents independent "
+                f"given player 0) does not outlive a drift of player 0's skill, got tau={tau!r}"
+            )
         return cls(
             num_opponents=opponents,
             horizon=as_integer("horizon", horizon, 1),
@@ -89,13 +99,25 @@ class Settings:
             equal_variance=as_choice("equal_variance", equal_variance, EQUAL_VARIANCES),
             reward=as_choice("reward", reward, REWARDS),
             draw_margin=as_non_negative_number("draw_margin", draw_margin),
-            tau=as_non_negative_number("tau", tau),
+            tau=drift,
+            belief=belief,
         )
 
     @property
     def num_players(self) -> int:
         """M + 1: player 0 and the opponents."""
         return self.num_opponents + 1
+
+    @property
+    def observation_size(self) -> int:
+        """Numbers in an observation: 2 (M + 1) + 1, with the full belief M more."""
+        return observation_size(self.num_opponents, self.belief)
+
+
+def observation_size(num_opponents: int, belief: str) -> int:
+    """Numbers in an observation of M opponents under the named belief."""
+    factorised = 2 * (num_opponents + 1) + 1
+    return factorised + num_opponents if belief == "full" else factorised
 
 
 def place_of_rank(rank: Any, num_opponents: int) -> int:

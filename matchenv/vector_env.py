@@ -65,6 +65,7 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
         equal_variance: str = "paper",
         render_mode: str | None = None,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        belief: str = "factorised",
     ) -> None:
         self.num_envs = as_integer("num_envs", num_envs, 1)
         self.settings = Settings.checked(
@@ -78,6 +79,7 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
             reward=reward,
             draw_margin=draw_margin,
             tau=tau,
+            belief=belief,
         )
         self.autoreset_mode = _checked_mode(autoreset_mode)
         self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}  # type: ignore[misc]
@@ -113,7 +115,8 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
                 environments to reset.
 
         Returns:
-            Observations of shape (num_envs, 2 (M + 1) + 1) and an empty dict.
+            Observations of shape (num_envs, 2 (M + 1) + 1), with the full belief (num_envs,
+            3 M + 3), and an empty dict.
 
         Raises:
             ValueError: for bad seeds or options; nothing is changed then.
@@ -195,8 +198,7 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
             games_played = int(self._episodes.games_played[i])
             if self._last_games is not None and games_played > 0:
                 last = (int(self._last_games[0][i]), int(self._last_games[1][i]))
-            one = KnowledgeState(state.mu[i], state.sigma[i])
-            texts.append(describe_state(one, games_played, self.settings, last))
+            texts.append(describe_state(state[i], games_played, self.settings, last))
         return tuple(texts)
 
     @property
