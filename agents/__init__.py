@@ -1,1 +1,44 @@
-"""Learned policies: training with stable-baselines3, saving and loading."""
+"""Learned policies: training with stable-baselines3, saving and loading.
+
+torch is imported when something here first needs it, not before.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agents.loading import LearnedPolicy, load
+    from agents.run_config import RunConfig, configured
+    from agents.run_folder import RunFolder
+    from agents.training import continue_training, start_training
+    from agents.vec_env import MatchmakingVecEnv
+
+__all__ = [
+    "LearnedPolicy",
+    "MatchmakingVecEnv",
+    "RunConfig",
+    "RunFolder",
+    "configured",
+    "continue_training",
+    "load",
+    "start_training",
+]
+
+_WHERE = {
+    "LearnedPolicy": "agents.loading",
+    "MatchmakingVecEnv": "agents.vec_env",
+    "RunConfig": "agents.run_config",
+    "RunFolder": "agents.run_folder",
+    "configured": "agents.run_config",
+    "continue_training": "agents.training",
+    "load": "agents.loading",
+    "start_training": "agents.training",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_WHERE[name]), name)

@@ -1,0 +1,142 @@
+"""What happens beside the learning: progress, evaluation and checkpoints.
+
+Evaluations and checkpoints are made between two rollouts. They draw no random number of the
+training, so that a training with them is the training without them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stable_baselines3.common.callbacks import BaseCallback
+from tqdm import tqdm
+
+from agents.checkpoints import save_checkpoint
+from agents.evaluation import evaluate
+from agents.policy_file import PolicyDescription, save_policy
+from agents.run_config import RunConfig
+from agents.run_folder import RunFolder
+from agents.seeds import evaluation_seed
+
+
+class Progress(BaseCallback):
+    """A progress bar over the timesteps, with the last evaluation beside it.
+
+    Args:
+        total: timesteps of the whole training.
+        evaluations: the list that ``Evaluation`` fills.
+        quiet: no bar.
+    """
+
+    def __init__(self, total: int, evaluations: list[dict[str, Any]], quiet: bool) -> None:
+        super().__init__()
+        self._total, self._evaluations, self._quiet = total, evaluations, quiet
+        self._bar: tqdm[Any] | None = None
+
+    def _on_training_start(self) -> None:
+        self._bar = tqdm(
+            total=self._total, initial=self.num_timesteps, unit="step", disable=self._quiet
+        )
+
+    def _on_step(self) -> bool:
+        if self._bar is not None:
+            self._bar.update(self.model.num_timesteps - self._bar.n)
+        return True
+
+    def _on_rollout_start(self) -> None:
+        if self._bar is not None and self._evaluations:
+            self._bar.set_postfix_str(
+                f"evaluation {self._evaluations[-1]['mean_return']:.2f}", refresh=False
+            )
+
+    def _on_training_end(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
+class Evaluation(BaseCallback):
+    """Plays held-out games every so often, keeps the results and the best policy.
+
+    Args:
+        folder: of the run.
+        config: of the run.
+        description: of the policy, for its file.
+        evaluations: those made before; new ones are added.
+    """
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        config: RunConfig,
+        description: PolicyDescription,
+        evaluations: list[dict[str, Any]],
+    ) -> None:
+        super().__init__()
+        self._folder, self._config, self._description = folder, config, description
+        self.evaluations = evaluations
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_start(self) -> None:
+        every = self._config.evaluate_every
+        last = self.evaluations[-1]["timesteps"] if self.evaluations else None
+        now = self.model.num_timesteps
+        if last is None or now // every > last // every:
+            self._evaluate()
+
+    def _on_training_end(self) -> None:
+        if self.evaluations[-1]["timesteps"] != self.model.num_timesteps:
+            self._evaluate()
+
+    def _evaluate(self) -> None:
+        config, seed = self._config, evaluation_seed(self._config.seed)
+        result = evaluate(self.model, config.env_kwargs, config.evaluation_episodes, seed)
+        best = max((each["mean_return"] for each in self.evaluations), default=None)
+        if best is None or result["mean_return"] > best:
+            save_policy(self._folder.best_policy_file, self.model.policy, self._description)
+        self.evaluations.append({"timesteps": self.model.num_timesteps, **result})
+        self._folder.write_evaluations(seed, self.evaluations)
+        for name in ("mean_return", "draw_density", "true_draw_density"):
+            self.logger.record(f"evaluation/{name}", result[name])
+
+
+class Checkpoints(BaseCallback):
+    """Saves the training every so often and at its end, and with it the present policy.
+
+    Args:
+        folder: of the run.
+        every: timesteps from one checkpoint to the next.
+        description: of the policy, for its file.
+        evaluations: the list that ``Evaluation`` fills.
+    """
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        every: int,
+        description: PolicyDescription,
+        evaluations: list[dict[str, Any]],
+    ) -> None:
+        super().__init__()
+        self._folder, self._every = folder, every
+        self._description, self._evaluations = description, evaluations
+        self._last = 0
+
+    def _on_training_start(self) -> None:
+        self._last = self.model.num_timesteps
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_start(self) -> None:
+        if self.model.num_timesteps // self._every > self._last // self._every:
+            self._save()
+
+    def _on_training_end(self) -> None:
+        self._save()
+
+    def _save(self) -> None:
+        self._last = self.model.num_timesteps
+        save_checkpoint(self._folder.checkpoints, self.model, self._evaluations)
+        save_policy(self._folder.policy_file, self.model.policy, self._description)

@@ -1,0 +1,161 @@
+"""Hyperparameters from YAML files and command lines, as plain data; without torch.
+
+The files have the form of rl-baselines3-zoo: under the name of the environment a mapping
+with ``n_timesteps``, ``n_envs``, ``policy``, ``policy_kwargs`` and the arguments of the
+algorithm. A rate such as ``lin_1e-3`` falls linearly from 1e-3 to 0 over the training.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from agents.algorithms import Algorithm
+from matchenv.validation import as_integer, as_non_negative_number
+
+ENVIRONMENT = "Matchmaking-v0"
+SCHEDULED = ("learning_rate", "clip_range", "clip_range_vf", "delta_std")
+LINEAR = "lin_"
+
+# Counts are often written 1e6, which YAML takes for text or a float; no rate is that large.
+LARGE = 100.0
+
+# What a file says besides the arguments of the algorithm.
+ABOUT_THE_RUN = ("n_timesteps", "n_envs", "policy", "policy_kwargs")
+
+
+def read_hyperparameters(algorithm: Algorithm, path: Path | None = None) -> dict[str, Any]:
+    """The hyperparameters of a file, or those that come with the package.
+
+    Args:
+        algorithm: which algorithm they are for.
+        path: a YAML file of the user's own; None reads the package's file.
+
+    Raises:
+        ValueError: if the file is missing, no YAML or has no section for this environment.
+    """
+    if path is None:
+        name = f"hyperparameters/{algorithm.name}.yml"
+        text = files("agents").joinpath(name).read_text(encoding="utf-8")
+    else:
+        name = str(path)
+        try:
+            text = path.read_text(encoding="utf-8")
+        except OSError as error:
+            raise ValueError(f"config must be a readable file, got {name}: {error}") from None
+    try:
+        content = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError(f"config must be YAML, got {name}: {error}") from None
+    section = content.get(ENVIRONMENT) if isinstance(content, dict) else None
+    if not isinstance(section, dict):
+        raise ValueError(f"config must have a mapping under {ENVIRONMENT!r}, {name} has none")
+    return {str(key): as_plain_value(value) for key, value in section.items()}
+
+
+def checked_hyperparameters(algorithm: Algorithm, values: dict[str, Any]) -> dict[str, Any]:
+    """The same hyperparameters, if the algorithm takes them all.
+
+    Args:
+        algorithm: which algorithm they are for.
+        values: name and value of each; ``n_timesteps``, ``n_envs`` and ``policy`` among them.
+
+    Raises:
+        ValueError: for an unknown name (the known ones are listed), a missing one or a bad
+            number.
+    """
+    known = algorithm.arguments() | set(ABOUT_THE_RUN)
+    for name in values:
+        if name not in known:
+            listed = ", ".join(sorted(known))
+            raise ValueError(
+                f"hyperparameters of {algorithm.name} must be among {listed}; got {name!r}"
+            )
+    values = {
+        name: _whole(value) if isinstance(value, float) and value >= LARGE else value
+        for name, value in values.items()
+    }
+    for name in ("n_timesteps", "n_envs", "policy"):
+        if name not in values:
+            raise ValueError(f"hyperparameters must name {name}, got only {sorted(values)}")
+    as_integer("n_timesteps", values["n_timesteps"], 1)
+    as_integer("n_envs", values["n_envs"], 1)
+    if values["policy"] not in algorithm.policies:
+        listed = ", ".join(repr(name) for name in algorithm.policies)
+        raise ValueError(
+            f"policy must be one of {listed} for {algorithm.name}, got {values['policy']!r}"
+        )
+    if not isinstance(values.get("policy_kwargs", {}), dict):
+        raise ValueError(f"policy_kwargs must be a mapping, got {values['policy_kwargs']!r}")
+    for name in SCHEDULED:
+        if values.get(name) is not None:
+            _check_rate(algorithm, name, values[name])
+    return values
+
+
+def parse_pairs(name: str, pairs: list[str]) -> dict[str, Any]:
+    """``key:value`` texts of a command line as a mapping.
+
+    Args:
+        name: the option's name, for the message.
+        pairs: such as ``"rank:top"`` or ``"policy_kwargs:{net_arch: [64, 64]}"``; the value is
+            read as YAML.
+
+    Raises:
+        ValueError: for a text without a colon or a value that is no YAML.
+    """
+    values: dict[str, Any] = {}
+    for pair in pairs:
+        key, colon, text = pair.partition(":")
+        if not colon or not key:
+            raise ValueError(f"{name} must be key:value, got {pair!r}")
+        try:
+            values[key] = as_plain_value(yaml.safe_load(text))
+        except yaml.YAMLError:
+            raise ValueError(f"{name} must be key:value with a YAML value, got {pair!r}") from None
+    return values
+
+
+def linear_start(rate: Any) -> float | None:
+    """The first value of a rate such as ``"lin_1e-3"``, None for a constant rate.
+
+    Raises:
+        ValueError: for a text that is no rate.
+    """
+    if not isinstance(rate, str):
+        return None
+    try:
+        if rate.startswith(LINEAR):
+            return float(rate.removeprefix(LINEAR))
+    except ValueError:
+        pass
+    raise ValueError(f"a rate must be a number or lin_NUMBER, got {rate!r}")
+
+
+def as_plain_value(value: Any) -> Any:
+    """YAML's reading of a value, but 1e-3 and 1e6 are numbers, as everywhere else."""
+    if isinstance(value, dict):
+        return {str(key): as_plain_value(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [as_plain_value(each) for each in value]
+    if isinstance(value, str):
+        try:
+            number = float(value)
+        except ValueError:
+            return value
+        return _whole(number)
+    return value
+
+
+def _whole(number: float) -> int | float:
+    return int(number) if number.is_integer() else number
+
+
+def _check_rate(algorithm: Algorithm, name: str, value: Any) -> None:
+    start = linear_start(value)
+    if start is not None and not algorithm.schedules:
+        raise ValueError(f"{name} must be constant for {algorithm.name}, got {value!r}")
+    as_non_negative_number(name, value if start is None else start)

@@ -1,0 +1,122 @@
+"""Policy networks of stable-baselines3 from plain data, and nothing but plain data.
+
+``policy_kwargs`` in YAML or JSON name classes; here the names are looked up in fixed lists,
+so that reading a file never runs what the file says.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stable_baselines3.common.policies import BasePolicy
+from torch import nn
+
+from agents.algorithms import Algorithm
+from agents.features import EXTRACTORS, RelativeSkills
+from matchenv.env import action_space, observation_space
+from matchenv.settings import Settings
+from matchenv.validation import as_choice, as_integer, as_number
+
+ACTIVATIONS: dict[str, type[nn.Module]] = {
+    "tanh": nn.Tanh,
+    "relu": nn.ReLU,
+    "elu": nn.ELU,
+    "leaky_relu": nn.LeakyReLU,
+    "silu": nn.SiLU,
+}
+
+WIDEST_LAYER = 16_384
+MOST_LAYERS = 32
+
+SWITCHES = ("ortho_init", "share_features_extractor", "with_bias", "shared_lstm",
+            "enable_critic_lstm")  # fmt: skip
+SIZES = ("n_quantiles", "lstm_hidden_size", "n_lstm_layers")
+KNOWN = ("net_arch", "activation_fn", "features_extractor_class", "optimizer_kwargs",
+         *SWITCHES, *SIZES)  # fmt: skip
+
+
+def resolved_policy_kwargs(
+    algorithm: Algorithm, plain: dict[str, Any], beta: float
+) -> dict[str, Any]:
+    """Keyword arguments of a policy network, with classes for names.
+
+    Args:
+        algorithm: whose policy it is.
+        plain: names, numbers, lists and mappings, as in a YAML file.
+        beta: of the environment, for features that depend on it.
+
+    Raises:
+        ValueError: for an unknown name or a bad value; it lists what is known.
+    """
+    kwargs: dict[str, Any] = {}
+    for name, value in plain.items():
+        as_choice("a name in policy_kwargs", name, KNOWN)
+        if name == "net_arch":
+            kwargs[name] = _checked_layers(value)
+        elif name == "activation_fn":
+            kwargs[name] = ACTIVATIONS[as_choice(name, value, ACTIVATIONS)]
+        elif name == "features_extractor_class":
+            if not algorithm.features:
+                raise ValueError(f"{name} must be left out: {algorithm.name} takes none")
+            kwargs[name] = EXTRACTORS[as_choice(name, value, EXTRACTORS)]
+        elif name == "optimizer_kwargs":
+            kwargs[name] = _checked_numbers(name, value)
+        elif name in SIZES:
+            kwargs[name] = as_integer(name, value, 1, WIDEST_LAYER)
+        elif isinstance(value, bool):
+            kwargs[name] = value
+        else:
+            raise ValueError(f"{name} must be true or false, got {value!r}")
+    if kwargs.get("features_extractor_class") is RelativeSkills:
+        kwargs["features_extractor_kwargs"] = {"beta": beta}
+    return kwargs
+
+
+def new_policy(
+    algorithm: Algorithm,
+    policy: str,
+    plain_kwargs: dict[str, Any],
+    settings: Settings,
+) -> BasePolicy:
+    """A policy network with fresh weights.
+
+    Args:
+        algorithm: whose policy it is.
+        policy: one of the algorithm's policy names.
+        plain_kwargs: as ``resolved_policy_kwargs``.
+        settings: of the environment that it is for.
+
+    Raises:
+        ValueError: for an unknown name or a bad value.
+    """
+    policy_class: Any = algorithm.load_policy_class(policy)
+    kwargs = resolved_policy_kwargs(algorithm, plain_kwargs, settings.beta)
+    if algorithm.name != "ars":
+        kwargs["lr_schedule"] = _no_learning
+    try:
+        return policy_class(observation_space(settings), action_space(settings), **kwargs)
+    except TypeError as error:
+        raise ValueError(
+            f"policy_kwargs must fit {policy} of {algorithm.name}, got {plain_kwargs!r}: {error}"
+        ) from None
+
+
+def _no_learning(progress_remaining: float) -> float:
+    del progress_remaining
+    return 0.0
+
+
+def _checked_layers(value: Any) -> Any:
+    if isinstance(value, dict):
+        if not value or not set(value) <= {"pi", "vf"}:
+            raise ValueError(f"net_arch must have keys pi and vf, got {sorted(value)}")
+        return {name: _checked_layers(layers) for name, layers in value.items()}
+    if not isinstance(value, list) or len(value) > MOST_LAYERS:
+        raise ValueError(f"net_arch must list at most {MOST_LAYERS} widths, got {value!r}")
+    return [as_integer("a width in net_arch", width, 1, WIDEST_LAYER) for width in value]
+
+
+def _checked_numbers(name: str, value: Any) -> dict[str, float]:
+    if not isinstance(value, dict):
+        raise ValueError(f"{name} must be a mapping of numbers, got {value!r}")
+    return {str(key): as_number(f"{name}.{key}", number) for key, number in value.items()}

@@ -1,0 +1,190 @@
+"""What defines a training run, as plain data; without torch."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import asdict, dataclass, field, fields
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from agents.algorithms import Algorithm, algorithm_by_name
+from agents.hyperparameter_files import checked_hyperparameters, read_hyperparameters
+from agents.seeds import ENVIRONMENTS
+from matchenv.settings import PRIORS, RANKS, Settings
+from matchenv.validation import as_integer
+
+PACKAGES = ("matchenv", "gymnasium", "numba", "numpy", "sb3-contrib", "scipy",
+            "stable-baselines3", "torch")  # fmt: skip
+
+# Evaluations and checkpoints in a training, unless the user says how often.
+EVALUATIONS = 10
+CHECKPOINTS = 20
+
+
+def present_versions() -> dict[str, str]:
+    """Versions of Python and of the packages that a result depends on."""
+    versions = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            versions[package] = "not installed"
+    return versions
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """One training run; build it with ``configured`` or ``from_text``.
+
+    Attributes:
+        algorithm: name of the algorithm.
+        seed: of weights, exploration and games, >= 0.
+        hyperparameters: as in the YAML file, ``n_timesteps`` and ``n_envs`` among them.
+        env_kwargs: keyword arguments of the environment.
+        evaluate_every: timesteps from one evaluation to the next.
+        evaluation_episodes: episodes of each evaluation.
+        checkpoint_every: timesteps from one checkpoint to the next.
+        versions: of Python and the packages when the run began.
+    """
+
+    algorithm: str
+    seed: int
+    hyperparameters: dict[str, Any]
+    env_kwargs: dict[str, Any]
+    evaluate_every: int
+    evaluation_episodes: int
+    checkpoint_every: int
+    versions: dict[str, str] = field(default_factory=present_versions)
+
+    def __post_init__(self) -> None:
+        algorithm = algorithm_by_name(self.algorithm)
+        checked = checked_hyperparameters(algorithm, self.hyperparameters)
+        object.__setattr__(self, "algorithm", algorithm.name)
+        object.__setattr__(self, "hyperparameters", checked)
+        as_integer("seed", self.seed, 0)
+        as_integer("n_envs", self.hyperparameters["n_envs"], 1, ENVIRONMENTS)
+        for name in ("evaluate_every", "evaluation_episodes", "checkpoint_every"):
+            as_integer(name, getattr(self, name), 1)
+        checked_env_kwargs(self.env_kwargs)
+
+    @property
+    def timesteps(self) -> int:
+        """Games to train for, over all environments."""
+        return int(self.hyperparameters["n_timesteps"])
+
+    @property
+    def num_envs(self) -> int:
+        """Environments played side by side."""
+        return int(self.hyperparameters["n_envs"])
+
+    def comparison(self) -> dict[str, Any]:
+        """What a comparison must play to judge this run: ranks, priors and other arguments.
+
+        A run that trained on every rank is judged at the top, in the middle and at the bottom.
+        The reward is left out: a comparison reports them all.
+        """
+        others = dict(self.env_kwargs)
+        others.pop("reward", None)
+        rank = others.pop("rank", None)
+        return {
+            "ranks": list(RANKS) if rank is None else [rank],
+            "priors": [others.pop("prior", PRIORS[0])],
+            "env_kwargs": others,
+        }
+
+    def known_algorithm(self) -> Algorithm:
+        """The algorithm of that name."""
+        return algorithm_by_name(self.algorithm)
+
+    def to_text(self) -> str:
+        """The configuration as YAML."""
+        return yaml.safe_dump(asdict(self), sort_keys=False)
+
+    @classmethod
+    def from_text(cls, text: str) -> RunConfig:
+        """The configuration that ``to_text`` wrote.
+
+        Raises:
+            ValueError: if it is damaged or holds a bad value.
+        """
+        try:
+            content = yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise ValueError(f"it is no YAML: {error}") from None
+        names = {each.name for each in fields(cls)}
+        if not isinstance(content, dict) or set(content) != names:
+            raise ValueError(f"it must have the entries {', '.join(sorted(names))}")
+        for name in ("hyperparameters", "env_kwargs", "versions"):
+            if not isinstance(content[name], dict):
+                raise ValueError(f"its {name} must be a mapping, got {content[name]!r}")
+        return cls(**content)
+
+
+def checked_env_kwargs(env_kwargs: dict[str, Any]) -> Settings:
+    """The settings of an environment with these keyword arguments.
+
+    Raises:
+        ValueError: for an unknown name (the known ones are listed) or a bad value.
+    """
+    known = [each.name for each in fields(Settings)]
+    for name in env_kwargs:
+        if name not in known:
+            raise ValueError(f"env-kwargs must be among {', '.join(known)}; got {name!r}")
+    return Settings.checked(**env_kwargs)
+
+
+def configured(
+    algo: str,
+    *,
+    timesteps: int | None = None,
+    num_envs: int | None = None,
+    seed: int = 0,
+    config_file: Path | None = None,
+    hyperparameters: dict[str, Any] | None = None,
+    env_kwargs: dict[str, Any] | None = None,
+    evaluate_every: int | None = None,
+    evaluation_episodes: int = 64,
+    checkpoint_every: int | None = None,
+) -> RunConfig:
+    """A run's configuration; what is given here goes before what the file says.
+
+    Args:
+        algo: name of the algorithm.
+        timesteps: games to train for; None as in the file.
+        num_envs: environments side by side; None as in the file.
+        seed: of weights, exploration and games.
+        config_file: YAML file of hyperparameters; None takes the package's own.
+        hyperparameters: single hyperparameters; ``policy_kwargs`` are merged with the file's.
+        env_kwargs: keyword arguments of the environment.
+        evaluate_every: timesteps from one evaluation to the next; None makes it 10 in all.
+        evaluation_episodes: episodes of each.
+        checkpoint_every: timesteps between checkpoints; None makes it 20 in all.
+
+    Raises:
+        ValueError: for any bad value; it says which and what is allowed.
+    """
+    algorithm = algorithm_by_name(algo)
+    values = read_hyperparameters(algorithm, config_file)
+    given = dict(hyperparameters or {})
+    if isinstance(given.get("policy_kwargs"), dict):
+        given["policy_kwargs"] = {**(values.get("policy_kwargs") or {}), **given["policy_kwargs"]}
+    values.update(given)
+    if timesteps is not None:
+        values["n_timesteps"] = timesteps
+    if num_envs is not None:
+        values["n_envs"] = num_envs
+    total = checked_hyperparameters(algorithm, values)["n_timesteps"]
+    return RunConfig(
+        algorithm=algorithm.name,
+        seed=seed,
+        hyperparameters=values,
+        env_kwargs=dict(env_kwargs or {}),
+        evaluate_every=max(1, total // EVALUATIONS) if evaluate_every is None else evaluate_every,
+        evaluation_episodes=evaluation_episodes,
+        checkpoint_every=(
+            max(1, total // CHECKPOINTS) if checkpoint_every is None else checkpoint_every
+        ),
+    )

@@ -1,0 +1,125 @@
+"""Where a training run keeps what: one folder, its files and their names; without torch."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from agents.atomic_files import remove_unfinished, write_text
+from agents.run_config import RunConfig
+from matchenv.validation import as_integer
+
+CONFIG = "config.yml"
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The folder of one training run.
+
+    Attributes:
+        path: the folder.
+    """
+
+    path: Path
+
+    @property
+    def config_file(self) -> Path:
+        """The configuration."""
+        return self.path / CONFIG
+
+    @property
+    def policy_file(self) -> Path:
+        """The policy at the last checkpoint, or at the end."""
+        return self.path / "policy.safetensors"
+
+    @property
+    def best_policy_file(self) -> Path:
+        """The policy with the best evaluation."""
+        return self.path / "best_policy.safetensors"
+
+    @property
+    def evaluations_file(self) -> Path:
+        """All evaluations on held-out seeds."""
+        return self.path / "evaluations.json"
+
+    @property
+    def checkpoints(self) -> Path:
+        """Folder of the checkpoints."""
+        return self.path / "checkpoints"
+
+    @property
+    def tensorboard(self) -> Path:
+        """Folder of TensorBoard's logs."""
+        return self.path / "tensorboard"
+
+    @property
+    def comparison(self) -> Path:
+        """Folder of the final comparison."""
+        return self.path / "comparison"
+
+    @classmethod
+    def create(cls, path: Path, config: RunConfig) -> RunFolder:
+        """A folder for a new run, with its configuration in it.
+
+        Raises:
+            ValueError: if there is a run in it already, or it cannot be made.
+        """
+        folder = cls(path)
+        if folder.config_file.exists():
+            raise ValueError(
+                f"out must be a new folder, {path} holds a run: go on with it by --resume {path}"
+            )
+        try:
+            folder.checkpoints.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ValueError(
+                f"out must be a folder that can be made, got {path}: {error}"
+            ) from None
+        write_text(folder.config_file, config.to_text())
+        return folder
+
+    @classmethod
+    def open(cls, path: Path) -> RunFolder:
+        """The folder of a run that has begun.
+
+        Raises:
+            ValueError: if there is no run.
+        """
+        folder = cls(path)
+        if not path.is_dir():
+            raise ValueError(f"a run must be a folder, {path} is none")
+        if not folder.config_file.is_file():
+            raise ValueError(f"{path} holds no run: it has no {CONFIG}")
+        folder.checkpoints.mkdir(exist_ok=True)
+        remove_unfinished(path)
+        remove_unfinished(folder.checkpoints)
+        return folder
+
+    def read_config(self) -> RunConfig:
+        """The configuration.
+
+        Raises:
+            ValueError: if it is damaged.
+        """
+        try:
+            return RunConfig.from_text(self.config_file.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, TypeError, ValueError) as error:
+            raise ValueError(f"the run {self.path} has a damaged {CONFIG}: {error}") from None
+
+    def extend(self, timesteps: int) -> None:
+        """Give the run another total of timesteps.
+
+        Raises:
+            ValueError: for a number < 1.
+        """
+        config = self.read_config()
+        total = as_integer("timesteps", timesteps, 1)
+        longer = replace(config, hyperparameters={**config.hyperparameters, "n_timesteps": total})
+        write_text(self.config_file, longer.to_text())
+
+    def write_evaluations(self, seed: int, evaluations: list[dict[str, Any]]) -> None:
+        """Write the evaluations, with the environment seed of their first episode."""
+        content = {"first_environment_seed": seed, "evaluations": evaluations}
+        write_text(self.evaluations_file, json.dumps(content, indent=2) + "\n")

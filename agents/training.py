@@ -1,0 +1,135 @@
+"""Training of a policy in a run folder, from its start or from where it stopped."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.callbacks import CallbackList
+from stable_baselines3.common.logger import configure
+from stable_baselines3.common.utils import LinearSchedule, set_random_seed
+
+from agents.callbacks import Checkpoints, Evaluation, Progress
+from agents.checkpoints import newest_checkpoint
+from agents.hyperparameter_files import ABOUT_THE_RUN, SCHEDULED, linear_start
+from agents.policy_file import PolicyDescription
+from agents.policy_network import resolved_policy_kwargs
+from agents.run_config import RunConfig, checked_env_kwargs, present_versions
+from agents.run_folder import RunFolder
+from agents.seeds import training_seed
+from agents.vec_env import MatchmakingVecEnv
+
+
+def start_training(
+    path: Path, config: RunConfig, *, device: str = "cpu", quiet: bool = False
+) -> RunFolder:
+    """Train a policy in a new run folder.
+
+    Args:
+        path: the folder, which must hold no run yet.
+        config: what to train, how and for how long.
+        device: where torch computes; for networks this small the processor is fastest.
+        quiet: no progress bar.
+
+    Returns:
+        The folder, with the trained policy in it.
+
+    Raises:
+        ValueError: for a folder that holds a run or bad hyperparameters.
+    """
+    # Everything that can be wrong with the configuration shows before a folder is made.
+    _new_model(config, device).get_env().close()  # type: ignore[union-attr]
+    folder = RunFolder.create(path, config)
+    _train(folder, config, device, quiet)
+    return folder
+
+
+def continue_training(
+    path: Path, *, timesteps: int | None = None, device: str = "cpu", quiet: bool = False
+) -> RunFolder:
+    """Go on with a run from its newest checkpoint, or from its start if there is none.
+
+    The continued training is the one that would have been without the interruption, game for
+    game. Checkpoints hold pickled objects: never continue a run that comes from elsewhere.
+
+    Args:
+        path: the run's folder.
+        timesteps: another total for the run; None keeps what it was started with.
+        device: where torch computes.
+        quiet: no progress bar.
+
+    Returns:
+        The folder, with the trained policy in it.
+
+    Raises:
+        ValueError: for a folder that is missing, holds no run or a damaged one.
+    """
+    folder = RunFolder.open(path)
+    if timesteps is not None:
+        folder.extend(timesteps)
+    config = folder.read_config()
+    if config.versions != present_versions():
+        warnings.warn(
+            f"the run {path} was started with other versions of Python or its packages; the "
+            "results may differ from those of a run in one go",
+            stacklevel=2,
+        )
+    _train(folder, config, device, quiet)
+    return folder
+
+
+def _train(folder: RunFolder, config: RunConfig, device: str, quiet: bool) -> None:
+    restored = newest_checkpoint(folder.checkpoints, config.known_algorithm(), device)
+    model = _new_model(config, device) if restored is None else restored.model
+    evaluations: list[dict[str, Any]] = [] if restored is None else restored.evaluations
+    description = PolicyDescription(
+        algorithm=config.algorithm,
+        policy=config.hyperparameters["policy"],
+        policy_kwargs=config.hyperparameters.get("policy_kwargs", {}),
+        env_kwargs=config.env_kwargs,
+    )
+    # The library would write to the terminal, between the lines of the progress bar.
+    model.set_logger(configure(str(folder.tensorboard), ["tensorboard"]))
+    callbacks = CallbackList(
+        [
+            Evaluation(folder, config, description, evaluations),
+            Checkpoints(folder, config.checkpoint_every, description, evaluations),
+            Progress(config.timesteps, evaluations, quiet),
+        ]
+    )
+    if restored is not None:
+        restored.restore_generators()
+    left = config.timesteps - model.num_timesteps
+    model.learn(max(left, 0), callback=callbacks, reset_num_timesteps=False)
+    model.logger.close()
+
+
+def _new_model(config: RunConfig, device: str) -> BaseAlgorithm:
+    settings = checked_env_kwargs(config.env_kwargs)
+    values = config.hyperparameters
+    algorithm = config.known_algorithm()
+    arguments = {name: value for name, value in values.items() if name not in ABOUT_THE_RUN}
+    for name in SCHEDULED:
+        start = linear_start(arguments.get(name))
+        if start is not None:
+            arguments[name] = LinearSchedule(start, 0.0, 1.0)
+    policy_kwargs = resolved_policy_kwargs(
+        algorithm, values.get("policy_kwargs", {}), settings.beta
+    )
+    env = MatchmakingVecEnv(config.num_envs, **config.env_kwargs)
+    # Seeds are set here and not through the algorithm, which would seed the environments with
+    # small numbers, and seed everything anew when a checkpoint is loaded.
+    set_random_seed(config.seed)
+    try:
+        model = algorithm.load_class()(
+            values["policy"], env, policy_kwargs=policy_kwargs, device=device, **arguments
+        )
+    except (TypeError, AssertionError) as error:
+        raise ValueError(
+            f"hyperparameters must fit {algorithm.name}, got {arguments!r}: {error}"
+        ) from error
+    model.action_space.seed(config.seed)
+    env.seed(training_seed(config.seed))
+    return model
