@@ -1,0 +1,73 @@
+"""Jobs on several processes, with the results in the order of the jobs."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from typing import TypeVar
+
+from matchenv.validation import as_integer
+
+JobType = TypeVar("JobType")
+Result = TypeVar("Result")
+
+
+def checked_workers(workers: int | None) -> int:
+    """The number of processes: as asked for, or one for each core that may be used.
+
+    Raises:
+        ValueError: for anything but None or an integer of at least 1.
+    """
+    if workers is not None:
+        return as_integer("workers", workers, 1)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def work_through(
+    jobs: Sequence[JobType],
+    work: Callable[[JobType], Result],
+    workers: int,
+    done: Callable[[JobType], None],
+) -> list[Result]:
+    """Do every job.
+
+    Args:
+        jobs: independent of each other; picklable if there is more than one worker.
+        work: a function at module level.
+        workers: processes; with one, everything happens in this process.
+        done: called here after each job.
+
+    Returns:
+        One result for each job, in the jobs' order.
+    """
+    workers = min(workers, len(jobs))
+    if workers <= 1:
+        return [_and_then(done, job, work(job)) for job in jobs]
+    results: dict[int, Result] = {}
+    # Spawned rather than forked: forks inherit the locks of libraries with threads.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_leave_signals) as pool:
+        try:
+            numbers = {pool.submit(work, job): i for i, job in enumerate(jobs)}
+            for future in as_completed(numbers):
+                i = numbers[future]
+                results[i] = _and_then(done, jobs[i], future.result())
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return [results[i] for i in range(len(jobs))]
+
+
+def _and_then(done: Callable[[JobType], None], job: JobType, result: Result) -> Result:
+    done(job)
+    return result
+
+
+def _leave_signals() -> None:
+    """Ctrl-C reaches all processes; only the first one is to speak."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
