@@ -21,7 +21,12 @@ from benchmarks.replay.measures.draws import DrawCurve, draw_curve
 from benchmarks.replay.measures.even_games import most_even
 from benchmarks.replay.measures.fairness import Fairness, win_ratio_deviation, win_shares
 from benchmarks.replay.measures.pairs import Pairs, pairs_of_sides, possible_and_found_draws
-from benchmarks.replay.measures.prediction_error import PredictionError, prediction_error
+from benchmarks.replay.measures.prediction_error import (
+    PredictionError,
+    mean_over_pairs,
+    pair_costs,
+    prediction_error,
+)
 from benchmarks.replay.reader import Reading
 from benchmarks.replay.settings import ReplaySettings
 from benchmarks.replay.systems import Judgement, counted_draw_probability, judge
@@ -49,6 +54,8 @@ class SystemReport:
 
     Attributes:
         error: over all pairs of sides.
+        excess: the error less that of the first system, and the difference's standard error
+            with the two paired game by game.
         challenged: on the games that each system judges most even, by that system's name.
         draws: draws found against match quality.
         fairness: win ratios in the games above the threshold.
@@ -62,6 +69,7 @@ class SystemReport:
     """
 
     error: PredictionError
+    excess: tuple[float, float]
     challenged: dict[str, PredictionError]
     draws: DrawCurve
     fairness: Fairness
@@ -106,7 +114,11 @@ def report_on(reading: Reading, settings: ReplaySettings) -> Report:
     judged = {name: judge(name, log, pairs, parameters) for name in settings.systems}
     top = top_players(judged[settings.systems[0]].standing, settings.top_players)
     even = {name: most_even(j.quality, settings.challenge_share) for name, j in judged.items()}
-    systems = {name: _measure(j, log, pairs, even, top, settings) for name, j in judged.items()}
+    first = judged[settings.systems[0]].strength
+    costs = pair_costs(first[pairs.first] - first[pairs.second], pairs.outcome, settings.ties)
+    systems = {
+        name: _measure(j, log, pairs, even, costs, top, settings) for name, j in judged.items()
+    }
     return Report(reading, settings, constant_log_loss(pairs.outcome), systems)
 
 
@@ -120,6 +132,7 @@ def _measure(
     log: MatchLog,
     pairs: Pairs,
     even: dict[str, NDArray[np.bool_]],
+    first_costs: NDArray[np.float64],
     top: list[int],
     settings: ReplaySettings,
 ) -> SystemReport:
@@ -138,9 +151,14 @@ def _measure(
     challenged = {}
     for judge_name, games in even.items():
         chosen = games[pairs.game]
-        challenged[judge_name] = prediction_error(gap[chosen], pairs.outcome[chosen], settings.ties)
+        challenged[judge_name] = prediction_error(
+            gap[chosen], pairs.outcome[chosen], pairs.game[chosen], settings.ties
+        )
     return SystemReport(
-        error=prediction_error(gap, pairs.outcome, settings.ties),
+        error=prediction_error(gap, pairs.outcome, pairs.game, settings.ties),
+        excess=mean_over_pairs(
+            pair_costs(gap, pairs.outcome, settings.ties) - first_costs, pairs.game
+        ),
         challenged=challenged,
         draws=draw_curve(quality, possible, found),
         fairness=fairness,

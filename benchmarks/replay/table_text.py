@@ -42,6 +42,9 @@ def report_text(report: Report) -> str:
         lines.append(_row(label, *cells))
 
     add("prediction error", *(_percent(s.error.error) for s in systems.values()))
+    add("  standard error", *(_percent(s.error.standard_error) for s in systems.values()))
+    excesses = [_points(s.excess) for s in systems.values()]
+    add("  less the first system's, points", "-", *excesses[1:])
     add("  pairs counted", *(str(s.error.pairs) for s in systems.values()))
     add("  pairs drawn", *(str(s.error.drawn) for s in systems.values()))
     add("  predicted ties", *(str(s.error.predicted_ties) for s in systems.values()))
@@ -81,6 +84,10 @@ def _row(label: str, *cells: str) -> str:
 
 def _percent(share: float) -> str:
     return f"{100.0 * share:.2f} %"
+
+
+def _points(excess: tuple[float, float]) -> str:
+    return f"{100.0 * excess[0]:+.2f} ± {100.0 * excess[1]:.2f}"
 
 
 def _deviation(system: SystemReport, least: int) -> str:

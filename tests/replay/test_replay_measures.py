@@ -82,12 +82,28 @@ class TestPredictionError:
         ],
     )
     def test_rules(self, drawn: str, tied: str, expected: float, pairs: int) -> None:
-        found = prediction_error(self.GAP, self.OUTCOME, TieRule(drawn, tied))
+        found = prediction_error(self.GAP, self.OUTCOME, np.arange(6), TieRule(drawn, tied))
         assert found.error == pytest.approx(expected)
         assert (found.pairs, found.drawn, found.predicted_ties) == (pairs, 2, 1)
 
     def test_nothing_to_count(self) -> None:
-        assert math.isnan(prediction_error(self.GAP[4:], self.OUTCOME[4:], TieRule()).error)
+        found = prediction_error(self.GAP[4:], self.OUTCOME[4:], np.arange(2), TieRule())
+        assert math.isnan(found.error)
+        assert math.isnan(found.standard_error)
+
+    def test_standard_error_is_the_spread_over_repeated_logs(self) -> None:
+        """Logs of 200 games of 1 to 9 pairs, all pairs of a game right or wrong together."""
+        rng = np.random.default_rng(11)
+        errors, stated = [], []
+        for _ in range(400):
+            game = np.repeat(np.arange(200), rng.integers(1, 10, 200))
+            gap = np.where(rng.random(200) < 0.3, -1.0, 1.0)[game]
+            outcome = np.ones(len(game), dtype=np.int8)
+            found = prediction_error(gap, outcome, game, TieRule())
+            errors.append(found.error)
+            stated.append(found.standard_error)
+        # The spread of 400 values is itself known to one part in sqrt(800).
+        assert np.mean(stated) == pytest.approx(np.std(errors), rel=5 / math.sqrt(800))
 
 
 class TestMostEven:
