@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 from pathlib import Path
 
@@ -91,6 +92,9 @@ def _add_number(
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; returns its exit status."""
     options = parser().parse_args(arguments)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A name that the screen cannot show must not cost the result.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         settings = ReplaySettings(
             systems=tuple(options.systems.split(",")),
@@ -108,7 +112,7 @@ def main(arguments: list[str] | None = None) -> int:
             top_players=options.top_players,
         )
         run(options.log, settings, options.out, quiet=options.quiet)
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0

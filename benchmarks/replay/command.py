@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.replay.bad_rows import BadRow
 from benchmarks.replay.reader import read_log
 from benchmarks.replay.report import Report, as_json, report_on
 from benchmarks.replay.settings import ReplaySettings
 from benchmarks.replay.table_text import reading_text, report_text
+from benchmarks.results import csv_bytes, json_bytes, write_whole
 
 
 def run(log_path: Path, settings: ReplaySettings, out: Path | None, *, quiet: bool) -> Report:
@@ -33,6 +28,7 @@ def run(log_path: Path, settings: ReplaySettings, out: Path | None, *, quiet: bo
         BadLogError: for a log that cannot be read or, if strict, has a bad row; nothing is
             written then.
         ValueError: for parameters that a system refuses; nothing is written then.
+        OSError: if a file cannot be written; the old one of its name is untouched.
     """
     reading = read_log(log_path, settings.reading)
     print(reading_text(reading, listed=0 if quiet else 5), file=sys.stderr)
@@ -43,7 +39,7 @@ def run(log_path: Path, settings: ReplaySettings, out: Path | None, *, quiet: bo
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         for name, content in _files(report, text):
-            _write_whole(out / name, content)
+            write_whole(out / name, content)
     return report
 
 
@@ -52,29 +48,7 @@ def _files(report: Report, text: str) -> Iterator[tuple[str, bytes]]:
     from benchmarks.replay.plots import pictures
 
     yield from pictures(report).items()
-    yield "bad_rows.csv", _bad_rows_csv(report.reading.bad_rows)
+    rows = [(row.line, str(row.reason), row.detail) for row in report.reading.bad_rows]
+    yield "bad_rows.csv", csv_bytes(("line", "reason", "detail"), rows)
     yield "table.txt", f"{reading_text(report.reading)}\n\n{text}\n".encode()
-    yield "report.json", f"{json.dumps(as_json(report), indent=1, allow_nan=False)}\n".encode()
-
-
-def _bad_rows_csv(rows: list[BadRow]) -> bytes:
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(["line", "reason", "detail"])
-    writer.writerows([row.line, str(row.reason), row.detail] for row in rows)
-    return buffer.getvalue().encode("utf-8", errors="backslashreplace")
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that at each moment its name holds all of the old or of the new."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    yield "report.json", json_bytes(as_json(report))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -178,9 +177,9 @@ def _trajectory(judgement: Judgement, log: MatchLog, player: int) -> Trajectory:
 
 
 def as_json(report: Report) -> dict[str, Any]:
-    """The report as JSON can hold it: lists for arrays, null for what is not a number."""
+    """The report as nested dictionaries, the draw curves at a hundred points."""
     reading, log = report.reading, report.reading.log
-    data = {
+    return {
         "log": {
             "file": reading.file_name,
             "sha256": reading.sha256,
@@ -198,8 +197,6 @@ def as_json(report: Report) -> dict[str, Any]:
         "constant_log_loss": report.constant_log_loss,
         "systems": {name: _system_as_json(system) for name, system in report.systems.items()},
     }
-    plain: dict[str, Any] = _plain(data)
-    return plain
 
 
 def _system_as_json(system: SystemReport) -> dict[str, Any]:
@@ -218,16 +215,4 @@ def _fields(value: Any) -> Any:
         return {key: _fields(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_fields(item) for item in value]
-    return value
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
     return value
