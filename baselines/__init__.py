@@ -7,6 +7,7 @@ stable-baselines3's models), one or a batch.
 from baselines.catalogue import POLICIES, policy_by_name
 from baselines.draw_chance import DrawChance
 from baselines.knowledge_gradient import KnowledgeGradient
+from baselines.optimistic_draw_chance import OptimisticDrawChance
 from baselines.oracle import Oracle
 from baselines.point_estimate import PointEstimate
 from baselines.policy import Policy
@@ -17,6 +18,7 @@ __all__ = [
     "POLICIES",
     "DrawChance",
     "KnowledgeGradient",
+    "OptimisticDrawChance",
     "Oracle",
     "PointEstimate",
     "Policy",

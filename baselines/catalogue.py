@@ -7,6 +7,7 @@ from typing import Any
 
 from baselines.draw_chance import DrawChance
 from baselines.knowledge_gradient import KnowledgeGradient
+from baselines.optimistic_draw_chance import OptimisticDrawChance
 from baselines.oracle import Oracle
 from baselines.point_estimate import PointEstimate
 from baselines.policy import Policy
@@ -19,15 +20,19 @@ POLICIES: dict[str, type[Policy]] = {
         PointEstimate,
         DrawChance,
         KnowledgeGradient,
+        OptimisticDrawChance,
         RandomOpponent,
         ThompsonSampling,
         Oracle,
     )
 }
 
+# Options whose value is a word, which the policy itself checks.
+WORD_OPTIONS = ("belief",)
+
 
 def policy_by_name(text: str, **defaults: Any) -> Policy:
-    """The policy that a text such as ``"kg"`` or ``"kg:multiplier=20"`` names.
+    """The policy that a text such as ``"kg"`` or ``"kg:multiplier=20,belief=full"`` names.
 
     Args:
         text: a name of ``POLICIES``, then options ``name=value`` behind a colon, separated
@@ -65,6 +70,8 @@ def _options(text: str, options: str, known: set[str]) -> dict[str, Any]:
 
 
 def _value(key: str, text: str) -> Any:
+    if key in WORD_OPTIONS:
+        return text
     if text in ("true", "True", "false", "False"):
         return text in ("true", "True")
     for kind in (int, float):

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike
 
-from baselines.policy import Floats, Integers, Policy
+from baselines.policy import Floats, Integers, Policy, all_on_the_opponent
 from matchenv.knowledge import KnowledgeState
 from matchenv.settings import PAPER_BETA
 from matchenv.trueskill import draw_density
@@ -58,25 +58,39 @@ class DrawChance(Policy):
     Args:
         beta: standard deviation of one performance around skill, > 0.
         horizon: as ``Policy``.
+        belief: as ``Policy``; the full one gives the variance of the difference.
 
     Raises:
-        ValueError: for beta <= 0.
+        ValueError: for beta <= 0 or an unknown belief.
 
     Source: Ryzhov, Tariq, Powell (2011), eq. (9); Herbrich, Minka, Graepel (2006), 4.2.
     """
 
     name: ClassVar[str] = "drawchance"
 
-    def __init__(self, *, beta: float = PAPER_BETA, horizon: int = 500) -> None:
-        super().__init__(horizon=horizon)
+    def __init__(
+        self, *, beta: float = PAPER_BETA, horizon: int = 500, belief: str = "factorised"
+    ) -> None:
+        super().__init__(horizon=horizon, belief=belief)
         self.beta = as_positive_number("beta", beta)
 
     def scores(self, knowledge_state: KnowledgeState, games_left: ArrayLike = 0) -> Any:
         """Draw density of every opponent, shape (..., M + 1) to (..., M)."""
-        mu, sigma = knowledge_state.mu, knowledge_state.sigma
-        return draw_density(mu[..., :1], sigma[..., :1], mu[..., 1:], sigma[..., 1:], self.beta)
+        mu = knowledge_state.mu
+        sigma_0, sigma_j = knowledge_state.sides()
+        return draw_density(mu[..., :1], sigma_0, mu[..., 1:], sigma_j, self.beta)
 
     def _choose(
         self, mu: Floats, sigma: Floats, games_left: Floats, rng: np.random.Generator
     ) -> Integers:
         return most_even_opponents(mu, sigma, self.beta)
+
+    def _choose_full(
+        self,
+        mu: Floats,
+        sigma: Floats,
+        differences: Floats,
+        games_left: Floats,
+        rng: np.random.Generator,
+    ) -> Integers:
+        return most_even_opponents(mu, all_on_the_opponent(differences), self.beta)

@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike
 
+from baselines.knowledge_gradient_full import full_knowledge_gradient_scores
 from baselines.policy import Floats, Integers, Policy
 from matchenv.knowledge import KnowledgeState
 from matchenv.play import drifted
@@ -131,6 +132,7 @@ class KnowledgeGradient(Policy):
         draw_margin: performances no further apart than this are a draw, >= 0.
         tau: standard deviation of a skill's drift before a game, >= 0.
         horizon: as ``Policy``; matters to ``predict`` with ``finite_horizon``.
+        belief: as ``Policy``; on the full one, which knows no drift, tau must be 0.
 
     Raises:
         ValueError: for a bad number, or more than one way to say the multiplier.
@@ -150,8 +152,9 @@ class KnowledgeGradient(Policy):
         draw_margin: float = 0.0,
         tau: float = 0.0,
         horizon: int = 500,
+        belief: str = "factorised",
     ) -> None:
-        super().__init__(horizon=horizon)
+        super().__init__(horizon=horizon, belief=belief)
         if (discount is not None) + bool(finite_horizon) + (multiplier is not None) > 1:
             raise ValueError(
                 "give one of discount, finite_horizon and multiplier, got "
@@ -167,6 +170,8 @@ class KnowledgeGradient(Policy):
         self.beta = as_positive_number("beta", beta)
         self.draw_margin = as_non_negative_number("draw_margin", draw_margin)
         self.tau = as_non_negative_number("tau", tau)
+        if self.belief == "full" and self.tau > 0.0:
+            raise ValueError(f"tau must be 0 with belief='full', got {tau!r}")
 
     def scores(self, knowledge_state: KnowledgeState, games_left: ArrayLike) -> Any:
         """The value of each opponent.
@@ -177,10 +182,25 @@ class KnowledgeGradient(Policy):
 
         Returns:
             Scores of shape (..., M).
+
+        Raises:
+            ValueError: for a state of the full belief with tau > 0.
         """
         shape = knowledge_state.batch_shape
         players = knowledge_state.num_opponents + 1
         left = np.broadcast_to(np.asarray(games_left, dtype=np.float64), shape)
+        if knowledge_state.difference_sigma is not None:
+            if self.tau > 0.0:
+                raise ValueError(f"tau must be 0 on the full belief, got {self.tau!r}")
+            full_scores = full_knowledge_gradient_scores(
+                np.ascontiguousarray(knowledge_state.mu).reshape(-1, players),
+                np.ascontiguousarray(knowledge_state.sigma).reshape(-1, players),
+                np.ascontiguousarray(knowledge_state.difference_sigma).reshape(-1, players - 1),
+                self._multipliers(left.ravel()),
+                self.beta,
+                self.draw_margin,
+            )
+            return full_scores.reshape(*shape, players - 1)
         scores = knowledge_gradient_scores(
             np.ascontiguousarray(knowledge_state.mu).reshape(-1, players),
             np.ascontiguousarray(knowledge_state.sigma).reshape(-1, players),
@@ -202,5 +222,18 @@ class KnowledgeGradient(Policy):
         multipliers = self._multipliers(games_left)
         scores = knowledge_gradient_scores(
             mu, sigma, multipliers, self.beta, self.draw_margin, self.tau
+        )
+        return np.argmax(scores, axis=1)
+
+    def _choose_full(
+        self,
+        mu: Floats,
+        sigma: Floats,
+        differences: Floats,
+        games_left: Floats,
+        rng: np.random.Generator,
+    ) -> Integers:
+        scores = full_knowledge_gradient_scores(
+            mu, sigma, differences, self._multipliers(games_left), self.beta, self.draw_margin
         )
         return np.argmax(scores, axis=1)

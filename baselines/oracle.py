@@ -21,6 +21,7 @@ class Oracle(Policy):
             function without arguments that returns them, asked at each choice, such as
             ``lambda: env.unwrapped.true_skill``.
         horizon: as ``Policy``.
+        belief: as ``Policy``; it makes no difference to the choice.
 
     Source: the maximum of eq. (14) of Ryzhov, Tariq, Powell (2011) over the opponents.
     """
@@ -28,9 +29,13 @@ class Oracle(Policy):
     name: ClassVar[str] = "oracle"
 
     def __init__(
-        self, true_skill: ArrayLike | Callable[[], ArrayLike], *, horizon: int = 500
+        self,
+        true_skill: ArrayLike | Callable[[], ArrayLike],
+        *,
+        horizon: int = 500,
+        belief: str = "factorised",
     ) -> None:
-        super().__init__(horizon=horizon)
+        super().__init__(horizon=horizon, belief=belief)
         self._true_skill = true_skill
 
     def _choose(

@@ -15,6 +15,7 @@ class PointEstimate(Policy):
 
     Args:
         horizon: as ``Policy``.
+        belief: as ``Policy``.
 
     Source: Ryzhov, Tariq, Powell (2011), eq. (8), the minimum taken over the opponent j.
     """

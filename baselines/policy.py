@@ -9,10 +9,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchenv.knowledge import KnowledgeState, share_of_games_left
-from matchenv.validation import as_float_array, as_integer
+from matchenv.settings import BELIEFS
+from matchenv.validation import as_choice, as_float_array, as_integer
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+
+
+def all_on_the_opponent(differences: Floats) -> Floats:
+    """Deviations that leave player 0 certain and give each opponent the whole difference.
+
+    For rules in which only Var(s_0 - s_k) counts, as the sum of two squares.
+
+    Args:
+        differences: shape (..., M), standard deviations of s_0 - s_k.
+
+    Returns:
+        Shape (..., M + 1), 0 for player 0.
+    """
+    certain = np.zeros((*differences.shape[:-1], 1))
+    return np.concatenate((certain, differences), axis=-1)
 
 
 class Policy(ABC):
@@ -26,6 +42,8 @@ class Policy(ABC):
         horizon: games in an episode, >= 1; ``predict`` turns the observation's share of games
             left into a number with it.
         seed: seed of the policy's own generator, which serves where none is passed.
+        belief: ``"factorised"`` or ``"full"``, the belief whose states and observations the
+            policy reads.
 
     Attributes:
         name: the policy's name in tables and on command lines.
@@ -33,10 +51,12 @@ class Policy(ABC):
     """
 
     name: ClassVar[str]
-    belief: ClassVar[str] = "factorised"
 
-    def __init__(self, *, horizon: int = 500, seed: int | None = None) -> None:
+    def __init__(
+        self, *, horizon: int = 500, seed: int | None = None, belief: str = "factorised"
+    ) -> None:
         self.horizon = as_integer("horizon", horizon, 1)
+        self.belief = as_choice("belief", belief, BELIEFS)
         self._rng = np.random.default_rng(seed)
 
     def act(
@@ -48,7 +68,7 @@ class Policy(ABC):
         """Choose opponents.
 
         Args:
-            knowledge_state: beliefs of shape (..., M + 1).
+            knowledge_state: beliefs of shape (..., M + 1), of the kind that ``belief`` says.
             games_left: games left, the one to be chosen among them, broadcast to the batch.
             rng: generator for policies that draw lots; None uses the policy's own.
 
@@ -56,8 +76,14 @@ class Policy(ABC):
             Actions in [0, M), shape (...); action a is opponent a + 1. Ties go to the lowest.
 
         Raises:
-            ValueError: for games left that are negative, not finite or of another shape.
+            ValueError: for games left that are negative, not finite or of another shape, and
+                for a state of the other belief.
         """
+        if knowledge_state.belief != self.belief:
+            raise ValueError(
+                f"knowledge_state must hold the {self.belief} belief, which this policy was made "
+                f"for, got the {knowledge_state.belief} one"
+            )
         left = as_float_array("games_left", games_left)
         if (left < 0.0).any():
             raise ValueError(f"games_left must not be negative, got {games_left!r}")
@@ -72,7 +98,13 @@ class Policy(ABC):
         mu = np.ascontiguousarray(knowledge_state.mu).reshape(-1, players)
         sigma = np.ascontiguousarray(knowledge_state.sigma).reshape(-1, players)
         generator = self._rng if rng is None else rng
-        actions = self._choose(mu, sigma, np.ascontiguousarray(left).ravel(), generator)
+        games = np.ascontiguousarray(left).ravel()
+        if knowledge_state.difference_sigma is None:
+            actions = self._choose(mu, sigma, games, generator)
+        else:
+            differences = np.ascontiguousarray(knowledge_state.difference_sigma)
+            differences = differences.reshape(-1, players - 1)
+            actions = self._choose_full(mu, sigma, differences, games, generator)
         return actions.reshape(knowledge_state.batch_shape)
 
     def predict(
@@ -85,7 +117,8 @@ class Policy(ABC):
         """Choose opponents from observations, as stable-baselines3's models do.
 
         Args:
-            observation: shape (2 (M + 1) + 1,) or (n, 2 (M + 1) + 1).
+            observation: shape (2 (M + 1) + 1,) or (n, 2 (M + 1) + 1); for a policy on the full
+                belief (3 M + 3,) or (n, 3 M + 3).
             state: handed back as it is; no baseline has a memory.
             episode_start: not used.
             deterministic: not used; a policy that draws lots draws them always.
@@ -96,7 +129,7 @@ class Policy(ABC):
         Raises:
             ValueError: for observations that no environment gives.
         """
-        knowledge_state = KnowledgeState.from_observation(observation)
+        knowledge_state = KnowledgeState.from_observation(observation, self.belief)
         games_left = np.rint(share_of_games_left(observation) * self.horizon)
         return self.act(knowledge_state, games_left), state
 
@@ -105,3 +138,17 @@ class Policy(ABC):
         self, mu: Floats, sigma: Floats, games_left: Floats, rng: np.random.Generator
     ) -> Integers:
         """Actions, shape (B,), for beliefs of shape (B, M + 1) and games left of shape (B,)."""
+
+    def _choose_full(
+        self,
+        mu: Floats,
+        sigma: Floats,
+        differences: Floats,
+        games_left: Floats,
+        rng: np.random.Generator,
+    ) -> Integers:
+        """As ``_choose``, with deviations of s_0 - s_k of shape (B, M).
+
+        Policies to which differences matter have their own.
+        """
+        return self._choose(mu, sigma, games_left, rng)

@@ -15,6 +15,7 @@ class RandomOpponent(Policy):
     Args:
         horizon: as ``Policy``.
         seed: as ``Policy``.
+        belief: as ``Policy``; it makes no difference to the choice.
     """
 
     name: ClassVar[str] = "random"

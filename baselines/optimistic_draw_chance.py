@@ -1,0 +1,124 @@
+"""OptimisticDrawChance: the most even opponent, with the doubt about each taken kindly."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike
+
+from baselines.policy import Floats, Integers, Policy, all_on_the_opponent
+from matchenv.knowledge import KnowledgeState
+from matchenv.settings import PAPER_BETA
+from matchenv.validation import as_non_negative_number, as_number, as_positive_number
+
+
+@njit(cache=True, error_model="numpy")
+def optimistic_indices(mu: Floats, sigma: Floats, factors: Floats, beta: float) -> Floats:
+    """-d_k^2 / (2 (a Var(s_0 - s_k) + 2 beta^2)) for every opponent of every row.
+
+    Args:
+        mu: shape (B, M + 1), means of the beliefs, player 0 first.
+        sigma: shape (B, M + 1), deviations whose squares, player 0's and the opponent's, add
+            up to the variance of the difference.
+        factors: shape (B,), the factor a on that variance.
+        beta: standard deviation of one performance around skill.
+
+    Returns:
+        Indices of shape (B, M).
+    """
+    indices = np.empty((mu.shape[0], mu.shape[1] - 1))
+    for b in range(mu.shape[0]):
+        for k in range(1, mu.shape[1]):
+            doubt = sigma[b, 0] * sigma[b, 0] + sigma[b, k] * sigma[b, k]
+            gap = mu[b, 0] - mu[b, k]
+            indices[b, k - 1] = -0.5 * gap * gap / (factors[b] * doubt + 2.0 * beta * beta)
+    return indices
+
+
+class OptimisticDrawChance(Policy):
+    """Choose the opponent with the highest log draw density that doubt can excuse.
+
+    The index is -d_k^2 / (2 (a Var(s_0 - s_k) + 2 beta^2)) with d_k = mu_0 - mu_k: the
+    exponent of the draw density, its variance inflated by a, and without the root that would
+    punish doubt. The factor fades over the episode, a = 1 + (inflation - 1) share^fade, with
+    the share of games left. It gains on the full belief, whose variances are honest.
+
+    Args:
+        inflation: the factor at the start, >= 1.
+        fade: how it fades, >= 0: 0 not at all, 1 linearly with the games left, 2 squared.
+        beta: standard deviation of one performance around skill, > 0.
+        horizon: as ``Policy``; the share of games left is relative to it, at most 1.
+        belief: as ``Policy``.
+
+    Raises:
+        ValueError: for a bad number or belief.
+
+    Source: the confidence bounds of bandit problems (Lai, Robbins 1985; Auer et al. 2002),
+    on the draw density of Ryzhov, Tariq, Powell (2011), eq. (5).
+    """
+
+    name: ClassVar[str] = "optimistic"
+
+    def __init__(
+        self,
+        inflation: float = 10.0,
+        fade: float = 1.0,
+        *,
+        beta: float = PAPER_BETA,
+        horizon: int = 500,
+        belief: str = "factorised",
+    ) -> None:
+        super().__init__(horizon=horizon, belief=belief)
+        self.inflation = as_number("inflation", inflation)
+        if self.inflation < 1.0:
+            raise ValueError(f"inflation must be at least 1, got {inflation!r}")
+        self.fade = as_non_negative_number("fade", fade)
+        self.beta = as_positive_number("beta", beta)
+
+    def scores(self, knowledge_state: KnowledgeState, games_left: ArrayLike) -> Any:
+        """The index of each opponent.
+
+        Args:
+            knowledge_state: beliefs of shape (..., M + 1).
+            games_left: games left, the one to be chosen among them, broadcast to the batch.
+
+        Returns:
+            Indices of shape (..., M).
+        """
+        shape = knowledge_state.batch_shape
+        players = knowledge_state.num_opponents + 1
+        left = np.broadcast_to(np.asarray(games_left, dtype=np.float64), shape)
+        differences = knowledge_state.difference_sigma
+        sigma = knowledge_state.sigma
+        if differences is not None:
+            sigma = all_on_the_opponent(differences)
+        indices = optimistic_indices(
+            np.ascontiguousarray(knowledge_state.mu).reshape(-1, players),
+            np.ascontiguousarray(sigma).reshape(-1, players),
+            self._factors(left.ravel()),
+            self.beta,
+        )
+        return indices.reshape(*shape, players - 1)
+
+    def _factors(self, games_left: Floats) -> Floats:
+        share = np.minimum(games_left / self.horizon, 1.0)
+        factors: Floats = 1.0 + (self.inflation - 1.0) * share**self.fade
+        return factors
+
+    def _choose(
+        self, mu: Floats, sigma: Floats, games_left: Floats, rng: np.random.Generator
+    ) -> Integers:
+        indices = optimistic_indices(mu, sigma, self._factors(games_left), self.beta)
+        return np.argmax(indices, axis=1)
+
+    def _choose_full(
+        self,
+        mu: Floats,
+        sigma: Floats,
+        differences: Floats,
+        games_left: Floats,
+        rng: np.random.Generator,
+    ) -> Integers:
+        return self._choose(mu, all_on_the_opponent(differences), games_left, rng)
