@@ -14,11 +14,15 @@ UNFINISHED = ".unfinished"
 def write_bytes(path: Path, content: bytes) -> None:
     """Write a file in one step; whatever interrupts it, an older file stays as it was."""
     beside = path.with_name(f".{path.name}{UNFINISHED}")
-    with beside.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(beside, path)
+    try:
+        with beside.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
 
 
 def write_text(path: Path, content: str) -> None:

@@ -1,4 +1,4 @@
-"""Result files: whole or not there, and equal bytes for equal results."""
+"""Content of result files: equal bytes for equal results."""
 
 from __future__ import annotations
 
@@ -6,40 +6,11 @@ import csv
 import io
 import json
 import math
-import os
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that at each moment its name holds all of the old or of the new.
-
-    Args:
-        path: the file, in a folder that exists.
-        content: all of it.
-
-    Raises:
-        OSError: if it cannot be written, a full disk included; the old file is untouched.
-    """
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        # mkstemp keeps others out; a result may be read by whom the user's umask allows.
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def json_bytes(data: Any) -> bytes:

@@ -108,6 +108,11 @@ def policy_of(
     return _loaded(given)
 
 
+def belief_of(policy: Policy | Predicting) -> str:
+    """The belief that a policy reads; a stranger's that says nothing reads the default."""
+    return str(getattr(policy, "belief", "factorised"))
+
+
 def _contestant(given: Any) -> Contestant:
     if isinstance(given, str | Path):
         return Contestant(label_of(str(given)), str(given))
@@ -149,17 +154,19 @@ def _loaded(text: str) -> Predicting:
 
 
 def _check(contestant: Contestant, settings: Settings) -> None:
-    """Let a policy choose once, so that one that cannot play is found before the games."""
-    env = MatchmakingVectorEnv(num_envs=1, num_opponents=settings.num_opponents, horizon=2)
-    observation, _ = env.reset(seed=0)
+    """Let a policy sit down, and a trained one choose: one that cannot play is found now."""
     policy = policy_of(contestant, settings, lambda: env.true_skill)
-    if isinstance(policy, Policy):
-        return
-    belief = getattr(policy, "belief", "factorised")
-    if belief != "factorised":
-        raise ValueError(f"policy {contestant.label!r} reads an unknown belief, {belief!r}")
     # Whatever a stranger's model raises, the user must learn whose it is and of what size.
     try:
+        env = MatchmakingVectorEnv(
+            num_opponents=settings.num_opponents,
+            horizon=settings.horizon,
+            tau=settings.tau,
+            belief=belief_of(policy),
+        )
+        if isinstance(policy, Policy):
+            return  # baselines play any size, and some are slow at large ones
+        observation, _ = env.reset(seed=0)
         actions, _ = policy.predict(observation, episode_start=np.ones(1, np.bool_))
         env.step(np.asarray(actions))
     except Exception as error:

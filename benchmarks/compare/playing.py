@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from baselines import Policy
 from benchmarks.compare.cells import Cell
-from benchmarks.compare.contestants import Contestant, policy_of
+from benchmarks.compare.contestants import Contestant, Predicting, belief_of, policy_of
 from benchmarks.compare.seeds import episode_seeds, lots
 from matchenv import MatchmakingVectorEnv
 from matchenv.settings import Settings
@@ -92,9 +92,10 @@ def play(job: Job) -> Played:
         difference of true skills (player 0 less opponent), and the share of games won, a
         draw counting half.
     """
-    env = environment(job)
+    policy = policy_of(job.contestant, job.settings, lambda: env.true_skill)
+    env = environment(job, belief_of(policy))
     observation, _ = env.reset(seed=[*episode_seeds(job.seed, job.first, job.count)])
-    chooser = Chooser(job, env)
+    chooser = Chooser(policy, env, lots(job.seed, job.block, job.contestant.label))
     sums = np.zeros((len(MEASURES), job.count))
     with one_thread():
         for _ in range(job.settings.horizon):
@@ -108,8 +109,11 @@ def play(job: Job) -> Played:
     return Played(sums, chooser.decisions, chooser.seconds)
 
 
-def environment(job: Job) -> MatchmakingVectorEnv:
-    """The environment of a job, one copy for each episode."""
+def environment(job: Job, belief: str) -> MatchmakingVectorEnv:
+    """The environment of a job, one copy for each episode.
+
+    The belief is the policy's own; instances, noise and true skills do not depend on it.
+    """
     settings, cell = job.settings, job.cell
     return MatchmakingVectorEnv(
         job.count,
@@ -122,24 +126,32 @@ def environment(job: Job) -> MatchmakingVectorEnv:
         equal_variance=settings.equal_variance,
         rank=cell.rank,
         prior=cell.prior,
+        belief=belief,
         autoreset_mode=AutoresetMode.DISABLED,
     )
 
 
 class Chooser:
-    """A contestant at work in an environment, with a clock.
+    """A policy at work in an environment, with a clock.
+
+    Args:
+        policy: who chooses.
+        env: where.
+        rng: for a baseline that draws lots.
 
     Attributes:
         decisions: choices that were timed: all but the first, which may compile or load.
         seconds: what they took.
     """
 
-    def __init__(self, job: Job, env: MatchmakingVectorEnv) -> None:
+    def __init__(
+        self, policy: Policy | Predicting, env: MatchmakingVectorEnv, rng: np.random.Generator
+    ) -> None:
         self.decisions = 0
         self.seconds = 0.0
+        self._policy = policy
         self._env = env
-        self._policy = policy_of(job.contestant, job.settings, lambda: env.true_skill)
-        self._rng = lots(job.seed, job.block, job.contestant.label)
+        self._rng = rng
         self._memory: Any = None
         self._first = True
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from agents.atomic_files import write_bytes
 from benchmarks.compare.cells import ENVIRONMENT_OPTIONS, Cell
 from benchmarks.compare.contestants import HIGH_END, LOW_END
 from benchmarks.compare.playing import MEASURES
@@ -21,7 +22,7 @@ from benchmarks.compare.statistics import (
     paired_difference,
     share_closed,
 )
-from benchmarks.results import csv_bytes, json_bytes, npz_bytes, write_whole
+from benchmarks.results import csv_bytes, json_bytes, npz_bytes
 from matchenv.settings import Settings
 
 Floats = NDArray[np.float64]
@@ -192,10 +193,10 @@ def write_files(comparison: Comparison, folder: Path, *, timing: bool) -> None:
     arrays["ranks"] = np.array([cell.rank_name for cell in comparison.cells])
     arrays["priors"] = np.array([cell.prior for cell in comparison.cells])
     text = f"{comparison.table(timing=timing)}\n".encode()
-    write_whole(folder / "episodes.npz", npz_bytes(arrays))
-    write_whole(folder / "comparison.txt", text)
-    write_whole(folder / "comparison.csv", _as_csv(comparison, timing))
-    write_whole(folder / "comparison.json", json_bytes(as_json(comparison, timing=timing)))
+    write_bytes(folder / "episodes.npz", npz_bytes(arrays))
+    write_bytes(folder / "comparison.txt", text)
+    write_bytes(folder / "comparison.csv", _as_csv(comparison, timing))
+    write_bytes(folder / "comparison.json", json_bytes(as_json(comparison, timing=timing)))
 
 
 def as_json(comparison: Comparison, *, timing: bool) -> dict[str, Any]:
