@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from benchmarks.replay.bad_rows import BadRow
 from benchmarks.replay.reader import Reading
 from benchmarks.replay.report import Report, SystemReport
@@ -52,11 +54,11 @@ def report_text(report: Report) -> str:
     for judge in systems:
         cells = (_percent(s.challenged[judge].error) for s in systems.values())
         add(f"error, most even {share} by {judge}", *cells)
-    add("area of draws over quality", *(f"{s.draws.area:.4f}" for s in systems.values()))
+    add("area of draws over quality", *(_decimals(s.draws.area) for s in systems.values()))
     for least in (1, 10, 100):
         cells = (_deviation(s, least) for s in systems.values())
         add(f"|win ratio - 50 %|, >= {least} games", *cells)
-    add("log loss", *(f"{s.log_loss:.4f}" for s in systems.values()))
+    add("log loss", *(_decimals(s.log_loss) for s in systems.values()))
     add("  of the constant forecast", *(f"{report.constant_log_loss:.4f}" for _ in systems))
     add("calibration error, wins", *(_percent(s.wins.error) for s in systems.values()))
     add("calibration error, draws", *(_percent(s.draw_forecasts.error) for s in systems.values()))
@@ -83,10 +85,16 @@ def _row(label: str, *cells: str) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100.0 * share:.2f} %"
+    return "-" if math.isnan(share) else f"{100.0 * share:.2f} %"
+
+
+def _decimals(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.4f}"
 
 
 def _points(excess: tuple[float, float]) -> str:
+    if math.isnan(excess[0]):
+        return "-"
     return f"{100.0 * excess[0]:+.2f} ± {100.0 * excess[1]:.2f}"
 
 

@@ -250,6 +250,38 @@ class TestBadRows:
         with pytest.raises(BadLogError, match="columns"):
             read(tmp_path, "game,player,score\n1,a,1\n1,b,1\n", columns=columns)
 
+    @pytest.mark.parametrize("name", ["league", "every_fault"])
+    def test_any_damage_is_accounted_for(self, tmp_path: Path, name: str) -> None:
+        """Bytes changed, cut and inserted, lines swapped and doubled: all rows are told of."""
+        rng = np.random.default_rng(17)
+        source = (LOGS / f"{name}.csv").read_bytes()
+        for _ in range(150):
+            lines = source.split(b"\n")
+            for _ in range(rng.integers(1, 4)):
+                i, j = rng.integers(1, len(lines), 2)
+                place = int(rng.integers(0, len(lines[i]) + 1))
+                damage = rng.integers(4)
+                if damage == 0:
+                    junk = [b",", b'"', b"\xff", b"NA", b"1e999", b"\x1f", b"\x00", b"\r", b"\n"]
+                    new = junk[rng.integers(len(junk))]
+                    lines[i] = lines[i][:place] + new + lines[i][place:]
+                elif damage == 1:
+                    lines[i] = lines[i][:place] + lines[i][place + 2 :]
+                elif damage == 2:
+                    lines[i], lines[j] = lines[j], lines[i]
+                else:
+                    lines.insert(j, lines[i])
+            try:
+                reading = read(tmp_path, b"\n".join(lines))
+            except BadLogError as error:
+                assert "no game to rate" in str(error)
+                continue
+            players = len(reading.log.player) // (2 if name == "league" else 1)
+            assert players + reading.bad_lines + reading.rows_left_out == reading.rows
+            assert reading.rows_left_out >= 0
+            assert reading.log.time is not None
+            assert np.all(np.diff(reading.log.time) >= 0)
+
 
 class TestTimes:
     @pytest.mark.parametrize(
