@@ -1,0 +1,413 @@
+"""The belief with covariances: exact where it can be, calibrated where it is not."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import stats
+
+from matchenv import KnowledgeState, MatchmakingEnv, MatchmakingVectorEnv
+
+Floats = NDArray[np.float64]
+
+BETA = 1.3
+
+
+def truncated_moments(t: float, margin: float, outcome: int) -> tuple[float, float]:
+    """``(v, w)`` of the 2006 paper with SciPy's distributions, for moderate t."""
+    if outcome != 0:
+        v = float(
+            np.exp(
+                stats.norm.logpdf(outcome * t - margin) - stats.norm.logcdf(outcome * t - margin)
+            )
+        )
+        return outcome * v, v * (v + outcome * t - margin)
+    mean, variance = stats.truncnorm.stats(-margin - t, margin - t, moments="mv")
+    return float(mean), 1.0 - float(variance)
+
+
+class DenseBelief:
+    """Means and covariance of all skills, updated along s_0 - s_j.
+
+    Args:
+        mu: means, shape (M + 1,).
+        sigma: standard deviations of the independent prior.
+        beta: standard deviation of a performance.
+        draw_margin: as everywhere.
+    """
+
+    def __init__(self, mu: Any, sigma: Any, beta: float, draw_margin: float = 0.0) -> None:
+        self.mu = np.array(mu, dtype=np.longdouble)
+        self.covariance = np.diag(np.array(sigma, dtype=np.longdouble) ** 2)
+        self.beta, self.draw_margin = beta, draw_margin
+
+    def direction(self, j: int) -> NDArray[np.longdouble]:
+        direction = np.zeros(self.mu.size, dtype=np.longdouble)
+        direction[0], direction[j] = 1.0, -1.0
+        return direction
+
+    def difference(self, j: int) -> tuple[float, float]:
+        """Mean and variance of s_0 - s_j."""
+        a = self.direction(j)
+        return float(a @ self.mu), float(a @ self.covariance @ a)
+
+    def updated(self, j: int, outcome: int) -> DenseBelief:
+        """The belief after a game with j."""
+        gap, variance = self.difference(j)
+        c = np.sqrt(variance + 2.0 * self.beta**2)
+        v, w = truncated_moments(gap / c, self.draw_margin / c, outcome)
+        moved = self.covariance @ self.direction(j)
+        after = DenseBelief(self.mu, np.ones(self.mu.size), self.beta, self.draw_margin)
+        after.mu = self.mu + moved * v / c
+        after.covariance = self.covariance - np.outer(moved, moved) * w / c**2
+        return after
+
+    @property
+    def sigma(self) -> Floats:
+        return np.sqrt(np.diag(self.covariance)).astype(np.float64)
+
+    @property
+    def difference_sigma(self) -> Floats:
+        pairs = [self.difference(j)[1] for j in range(1, self.mu.size)]
+        return np.sqrt(np.array(pairs))
+
+
+def moments_by_quadrature(
+    mu: Any, covariance: Any, outcome: int, draw_margin: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and covariance of two skills after a game, by the trapezium rule on a grid.
+
+    The integrand is smooth and vanishes at the edges, so the rule is exact to many digits.
+    """
+    root = np.linalg.cholesky(covariance)
+    z = np.linspace(-9.0, 9.0, 241)
+    weight = stats.norm.pdf(z)[:, None] * stats.norm.pdf(z)
+    grid = np.stack(np.meshgrid(z, z, indexing="ij"))
+    skills = np.asarray(mu)[:, None, None] + np.tensordot(root, grid, axes=1)
+    gap = skills[0] - skills[1]
+    upper = stats.norm.sf((draw_margin - gap) / (np.sqrt(2.0) * BETA))
+    lower = stats.norm.cdf((-draw_margin - gap) / (np.sqrt(2.0) * BETA))
+    weight = weight * {1: upper, -1: lower, 0: 1.0 - upper - lower}[outcome]
+    weight = weight / weight.sum()
+    mean = (skills * weight).sum(axis=(1, 2))
+    centred = skills - mean[:, None, None]
+    return mean, np.einsum("iab,jab,ab->ij", centred, centred, weight)
+
+
+@pytest.mark.parametrize("draw_margin", [0.0, 0.9])
+def test_two_players_are_exact_inference_game_by_game(draw_margin: float) -> None:
+    """The posterior's own moments, by quadrature, from a belief that has covariance already."""
+    seen = set()
+    for seed in range(3):
+        env = MatchmakingEnv(
+            num_opponents=1, horizon=6, beta=BETA, draw_margin=draw_margin, belief="full"
+        )
+        env.reset(seed=seed)
+        mu, covariance = env.knowledge_state.mu, np.diag(env.knowledge_state.sigma**2)
+        for _ in range(6):
+            outcome = env.step(0)[4]["outcome"]
+            seen.add(outcome)
+            mu, covariance = moments_by_quadrature(mu, covariance, outcome, draw_margin)
+            state = env.knowledge_state
+            variance = covariance[0, 0] + covariance[1, 1] - 2.0 * covariance[0, 1]
+            np.testing.assert_allclose(state.mu, mu, rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(state.sigma, np.sqrt(np.diag(covariance)), rtol=1e-9)
+            assert state.difference_sigma == pytest.approx([np.sqrt(variance)], rel=1e-9)
+    assert seen == ({-1, 0, 1} if draw_margin else {-1, 1})
+
+
+def test_many_games_of_two_players_lose_little_to_the_whole_posterior() -> None:
+    """Nothing is projected in the reference: prior times all likelihoods, on a line.
+
+    A Gaussian after every game is an approximation; what it adds to the squared error of the
+    exact posterior mean is a small part of that error.
+    """
+    count, games = 400, 100
+    env = MatchmakingVectorEnv(
+        count, num_opponents=1, horizon=games + 1, beta=BETA, prior="equal",
+        equal_variance="matching", belief="full",
+    )  # fmt: skip
+    env.reset(seed=0)
+    width = np.hypot(*env.knowledge_state.sigma.T)[:, None]
+    wins = np.zeros((count, 1))
+    for _ in range(games):
+        wins[:, 0] += env.step(np.zeros(count, dtype=np.int64))[4]["won"]
+    z = np.linspace(-8.0, 8.0, 2001)
+    t = width * z / (np.sqrt(2.0) * BETA)
+    log_weight = stats.norm.logpdf(z) + wins * stats.norm.logcdf(t)
+    log_weight += (games - wins) * stats.norm.logcdf(-t)
+    weight = np.exp(log_weight - log_weight.max(axis=1, keepdims=True))
+    weight /= weight.sum(axis=1, keepdims=True)
+    mean = (width * z * weight).sum(axis=1)
+    variance = ((width * z - mean[:, None]) ** 2 * weight).sum(axis=1)
+    state = env.knowledge_state
+    assert state.difference_sigma is not None
+    both_won = (wins[:, 0] >= 5) & (wins[:, 0] <= games - 5)
+    lost = (state.mu[:, 0] - state.mu[:, 1] - mean)[both_won] ** 2 / variance[both_won]
+    ratio = state.difference_sigma[both_won, 0] ** 2 / variance[both_won]
+    assert lost.mean() < 0.05
+    assert abs(ratio.mean() - 1.0) < 0.05
+
+
+@pytest.mark.parametrize(
+    ("num_opponents", "horizon", "draw_margin"), [(1, 200, 0.0), (7, 400, 0.6), (49, 300, 0.0)]
+)
+def test_equals_the_dense_covariance(num_opponents: int, horizon: int, draw_margin: float) -> None:
+    env = MatchmakingEnv(
+        num_opponents, horizon, beta=BETA, draw_margin=draw_margin, belief="full", rank="top"
+    )
+    env.reset(seed=5)
+    dense = DenseBelief(env.knowledge_state.mu, env.knowledge_state.sigma, BETA, draw_margin)
+    rng = np.random.default_rng(6)
+    for _ in range(horizon):
+        # A few opponents often, others seldom or never.
+        j = 1 + min(int(rng.geometric(0.3)) - 1, num_opponents - 1)
+        outcome = env.step(j - 1)[4]["outcome"]
+        dense = dense.updated(j, outcome)
+    state = env.knowledge_state
+    np.testing.assert_allclose(state.mu, dense.mu.astype(float), rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(state.sigma, dense.sigma, rtol=1e-10)
+    np.testing.assert_allclose(state.difference_sigma, dense.difference_sigma, rtol=1e-10)
+    # The star: given player 0 the opponents are independent.
+    to_0 = dense.covariance[0, 1:]
+    product = np.outer(to_0, to_0) / dense.covariance[0, 0]
+    apart = ~np.eye(num_opponents, dtype=bool)
+    np.testing.assert_allclose(
+        dense.covariance[1:, 1:][apart].astype(float), product[apart].astype(float), atol=1e-14
+    )
+
+
+def test_ten_thousand_games_with_one_opponent_stay_exact() -> None:
+    horizon = 10_000
+    env = MatchmakingEnv(num_opponents=2, horizon=horizon, beta=BETA, belief="full")
+    env.reset(seed=8, options={"true_skill": [0.4, 0.0, 0.0], "mu": [0.0] * 3, "sigma": [1.5] * 3})
+    dense = DenseBelief(env.knowledge_state.mu, env.knowledge_state.sigma, BETA)
+    before = env.knowledge_state
+    for n in range(horizon):
+        outcome = env.step(0)[4]["outcome"]
+        dense = dense.updated(1, outcome)
+        if n % 500 == 0:
+            state = env.knowledge_state
+            assert (state.sigma <= before.sigma).all()
+            before = state
+    state = env.knowledge_state
+    np.testing.assert_allclose(state.mu, dense.mu.astype(float), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(state.sigma, dense.sigma, rtol=1e-9)
+    np.testing.assert_allclose(state.difference_sigma, dense.difference_sigma, rtol=1e-9)
+    # The difference is known, the skills themselves are not: no game measures their sum.
+    assert state.difference_sigma is not None
+    assert state.difference_sigma[0] < 0.05
+    assert state.sigma[0] > 1.0
+
+
+@given(
+    mu=st.lists(st.floats(-1e6, 1e6), min_size=3, max_size=3),
+    sigma=st.lists(st.floats(1e-6, 1e6), min_size=3, max_size=3),
+    beta=st.floats(1e-3, 1e3),
+    actions=st.lists(st.integers(0, 1), min_size=1, max_size=30),
+    seed=st.integers(0, 1000),
+)
+@settings(max_examples=60, deadline=None)
+def test_any_instance_gives_beliefs_that_shrink(
+    mu: list[float], sigma: list[float], beta: float, actions: list[int], seed: int
+) -> None:
+    """Finite and positive, never wider than before, and in the room that a covariance leaves."""
+    env = MatchmakingEnv(2, len(actions), beta=beta, belief="full")
+    env.reset(seed=seed, options={"mu": mu, "sigma": sigma})
+    before = env.knowledge_state
+    for action in actions:
+        observation, reward, *_ = env.step(action)
+        after = env.knowledge_state
+        assert np.isfinite(observation).all()
+        assert np.isfinite(reward)
+        assert after.difference_sigma is not None
+        assert before.difference_sigma is not None
+        assert (after.sigma <= before.sigma * (1 + 1e-12)).all()
+        assert (after.difference_sigma <= before.difference_sigma * (1 + 1e-12)).all()
+        before = after
+
+
+def normalised_errors(belief: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Squared errors over their variances: player 0 against the mean of the field, and alone.
+
+    Player 0 plays the most even opponents by estimate, again and again, as policies do.
+    """
+    env = MatchmakingVectorEnv(1000, num_opponents=9, horizon=300, belief=belief)
+    env.reset(seed=seed)
+    for _ in range(300):
+        mu = env.knowledge_state.mu
+        env.step(np.abs(mu[:, :1] - mu[:, 1:]).argmin(axis=1))
+    state, skill = env.knowledge_state, env.true_skill
+    sigma_0, count = state.sigma[:, 0], 9
+    error = (state.mu[:, 0] - state.mu[:, 1:].mean(axis=1)) - (
+        skill[:, 0] - skill[:, 1:].mean(axis=1)
+    )
+    if state.difference_sigma is None:
+        variance = sigma_0**2 + (state.sigma[:, 1:] ** 2).sum(axis=1) / count**2
+        one = (sigma_0[:, None] ** 2 + state.sigma[:, 1:] ** 2)[:, 0]
+    else:
+        both = sigma_0[:, None] ** 2 + state.sigma[:, 1:] ** 2
+        to_0 = (both - state.difference_sigma**2) / 2.0
+        shared = np.einsum("bk,bl->bkl", to_0, to_0) / sigma_0[:, None, None] ** 2
+        for k in range(count):
+            shared[:, k, k] = state.sigma[:, k + 1] ** 2
+        variance = sigma_0**2 - 2.0 * to_0.mean(axis=1) + shared.mean(axis=(1, 2))
+        one = state.difference_sigma[:, 0] ** 2
+    against_one = (state.mu[:, 0] - state.mu[:, 1]) - (skill[:, 0] - skill[:, 1])
+    return error**2 / variance, against_one**2 / one
+
+
+def test_calibrated_where_the_factorised_belief_is_overconfident() -> None:
+    for errors in normalised_errors("full", 11):
+        assert abs(errors.mean() - 1.0) < 4.0 * errors.std() / np.sqrt(errors.size)
+    for errors, least in zip(normalised_errors("factorised", 11), (2.0, 1.0), strict=True):
+        assert errors.mean() - 4.0 * errors.std() / np.sqrt(errors.size) > least
+
+
+def test_q_uses_the_variance_of_the_difference() -> None:
+    env = MatchmakingEnv(num_opponents=3, horizon=30, beta=BETA, belief="full")
+    env.reset(seed=2)
+    dense = DenseBelief(env.knowledge_state.mu, env.knowledge_state.sigma, BETA)
+    rng = np.random.default_rng(3)
+    for _ in range(30):
+        action = int(rng.integers(3))
+        gap, variance = dense.difference(action + 1)
+        density = stats.norm.pdf(0.0, gap, np.sqrt(variance + 2.0 * BETA**2))
+        even = stats.norm.pdf(0.0, 0.0, np.sqrt(2.0) * BETA)
+        truth = env.true_skill[0] - env.true_skill[action + 1]
+        _, reward, _, _, info = env.step(action)
+        assert reward == pytest.approx(density, rel=1e-10)
+        assert info["match_quality"] == pytest.approx(density / even, rel=1e-10)
+        true_density = stats.norm.pdf(truth, 0.0, np.sqrt(2.0) * BETA)
+        assert info["true_draw_density"] == pytest.approx(true_density, rel=1e-12)
+        dense = dense.updated(action + 1, info["outcome"])
+
+
+def test_both_beliefs_meet_the_same_games() -> None:
+    arguments: dict[str, Any] = {"num_opponents": 5, "horizon": 7, "draw_margin": 0.5}
+    both = [
+        MatchmakingVectorEnv(4, belief=belief, **arguments) for belief in ("factorised", "full")
+    ]
+    first, second = (env.reset(seed=9)[0] for env in both)
+    np.testing.assert_array_equal(first[:, :12], second[:, :12])
+    rng = np.random.default_rng(1)
+    for _ in range(30):
+        actions = rng.integers(5, size=4)
+        one, other = (env.step(actions)[4] for env in both)
+        for name in ("outcome", "won", "true_draw_density", "skill_difference", "_won"):
+            np.testing.assert_array_equal(one[name], other[name])
+        np.testing.assert_array_equal(both[0].true_skill, both[1].true_skill)
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+@pytest.mark.parametrize("draw_margin", [0.0, 0.7])
+def test_vector_equals_scalar_environments(mode: AutoresetMode, draw_margin: float) -> None:
+    count = 5
+    arguments: dict[str, Any] = {
+        "num_opponents": 4, "horizon": 6, "belief": "full", "draw_margin": draw_margin,
+    }  # fmt: skip
+    ours = gym.make_vec("Matchmaking-v0", num_envs=count, autoreset_mode=mode, **arguments)
+    reference = SyncVectorEnv(
+        [lambda: MatchmakingEnv(**arguments) for _ in range(count)], autoreset_mode=mode
+    )
+    assert ours.single_observation_space == reference.single_observation_space
+    np.testing.assert_array_equal(ours.reset(seed=4)[0], reference.reset(seed=4)[0])
+    rng = np.random.default_rng(1)
+    ends = np.zeros(count, dtype=int)
+    for _ in range(30):
+        actions = rng.integers(4, size=count)
+        one, other = ours.step(actions), reference.step(actions)
+        for mine, theirs in zip(one[:4], other[:4], strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+        for name in ("draw_density", "true_draw_density", "squared_error", "outcome"):
+            mask = other[4].get(f"_{name}", np.zeros(count, dtype=bool))
+            np.testing.assert_array_equal(one[4][name][mask], other[4].get(name, mask)[mask])
+        if "final_obs" in other[4]:
+            for i in np.flatnonzero(other[4]["_final_obs"]):
+                np.testing.assert_array_equal(one[4]["final_obs"][i], other[4]["final_obs"][i])
+        ends += one[2]
+    assert (ends >= 3).all()
+
+
+def test_staggered_episodes_do_not_touch_each_other() -> None:
+    """One environment reset in mid-course plays as one that was reset alone."""
+    env = MatchmakingVectorEnv(
+        3, num_opponents=3, horizon=5, belief="full", autoreset_mode="Disabled"
+    )
+    alone = MatchmakingEnv(num_opponents=3, horizon=5, belief="full")
+    env.reset(seed=1)
+    env.step(np.array([0, 1, 2]))
+    mask = np.array([False, True, False])
+    observation, _ = env.reset(seed=[None, 50, None], options={"reset_mask": mask})
+    np.testing.assert_array_equal(observation[1], alone.reset(seed=50)[0])
+    for action in (2, 0, 2):
+        observation = env.step(np.array([1, action, 0]))[0]
+        np.testing.assert_array_equal(observation[1], alone.step(action)[0])
+
+
+def test_the_scalar_environment_passes_gymnasiums_check() -> None:
+    env = gym.make("Matchmaking-v0", num_opponents=3, horizon=5, belief="full")
+    check_env(env.unwrapped, skip_render_check=True)
+    assert env.observation_space.shape == (12,)
+
+
+def test_observation_shows_the_state_and_back() -> None:
+    env = MatchmakingVectorEnv(2, num_opponents=3, horizon=5, belief="full")
+    env.reset(seed=1)
+    observation = env.step(np.array([0, 2]))[0]
+    state = env.knowledge_state
+    np.testing.assert_array_equal(state.to_observation(np.full(2, 0.8)), observation)
+    read = KnowledgeState.from_observation(observation, belief="full")
+    assert (read.belief, read.num_opponents) == ("full", 3)
+    np.testing.assert_allclose(read.mu, state.mu, rtol=1e-6)
+    np.testing.assert_allclose(read.sigma, state.sigma, rtol=1e-6)
+    assert read.difference_sigma is not None
+    np.testing.assert_allclose(read.difference_sigma, state.difference_sigma, rtol=1e-6)
+    np.testing.assert_array_equal(state[1].difference_sigma, state.difference_sigma[1])  # type: ignore[index]
+
+
+def test_nine_numbers_are_two_things() -> None:
+    observation = [0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.2, 1.2, 1.0]
+    assert KnowledgeState.from_observation(observation).num_opponents == 3
+    assert KnowledgeState.from_observation(observation, belief="full").num_opponents == 2
+
+
+def test_pickle_and_copy_go_on_alike() -> None:
+    env = MatchmakingVectorEnv(2, num_opponents=3, horizon=5, belief="full", render_mode="ansi")
+    env.reset(seed=1)
+    env.step(np.array([0, 1]))
+    twins = [env, copy.deepcopy(env), pickle.loads(pickle.dumps(env))]
+    observations = [twin.step(np.array([2, 1]))[0] for twin in twins]
+    np.testing.assert_array_equal(observations[0], observations[1])
+    np.testing.assert_array_equal(observations[0], observations[2])
+    assert twins[0].render() == twins[2].render()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: MatchmakingEnv(belief="partial"), "belief must be one of 'factorised', 'full'"),
+        (lambda: MatchmakingEnv(belief="full", tau=0.1), "tau must be 0 with belief='full'"),
+        (lambda: MatchmakingVectorEnv(2, belief="full", tau=0.1), "tau must be 0"),
+        (lambda: KnowledgeState.from_observation(np.ones(10), "full"), r"3 \* num_opponents \+ 3"),
+        (lambda: KnowledgeState.from_observation(np.ones(9), "both"), "belief must be one of"),
+        (lambda: KnowledgeState([0, 0], [1, 1], [2.1]), "difference_sigma must lie between"),
+        (lambda: KnowledgeState([0, 0], [1, 3], [1.5]), "difference_sigma must lie between"),
+        (lambda: KnowledgeState([0, 0], [1, 1], [1.0, 1.0]), "difference_sigma must have shape"),
+        (lambda: KnowledgeState([0, 0], [1, 1], [0.0]), "difference_sigma must be positive"),
+        (lambda: KnowledgeState([0, 0], [1, 1], [np.nan]), "difference_sigma must be finite"),
+    ],
+)
+def test_bad_input_is_named(make: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
