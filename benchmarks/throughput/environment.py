@@ -1,0 +1,182 @@
+"""The environment against CartPole, and what it costs to start.
+
+Everything runs on one thread. Actions are drawn before the clock starts; observations are
+taken and episodes restart within it, for both sides.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+import matchenv  # registers Matchmaking-v0
+from benchmarks.throughput.timing import Contest, Reading, contest
+
+SECTION = "environment"
+NUM_ENVS = 1024
+NUM_OPPONENTS = 49
+
+# With the step that restarts, one whole episode of ours.
+VECTOR_STEPS = 501
+SCALAR_STEPS = 5010
+# stable-baselines3 steps its environments one by one.
+SLOW_VECTOR_STEPS = 20
+
+Side = tuple[str, Callable[[], object], float]
+
+IMPORT = """
+import time
+start = time.perf_counter()
+import matchenv
+print(time.perf_counter() - start)
+"""
+
+# Both environments run the same compiled code, so the second finds it ready.
+FIRST_USES = {
+    "the environment": """
+import time
+start = time.perf_counter()
+import gymnasium
+env = gymnasium.make("matchenv:Matchmaking-v0")
+env.reset(seed=0)
+env.step(0)
+many = gymnasium.make_vec("Matchmaking-v0", num_envs=4)
+many.reset(seed=0)
+many.step(many.action_space.sample())
+print(time.perf_counter() - start)
+""",
+    "KG": """
+import time
+start = time.perf_counter()
+import numpy
+from baselines import KnowledgeGradient
+from matchenv import KnowledgeState
+KnowledgeGradient().act(KnowledgeState(numpy.zeros(50), numpy.ones(50)), 500)
+print(time.perf_counter() - start)
+""",
+}
+
+
+def measure(turns: int) -> Iterator[Contest | Reading]:
+    """Contests with CartPole, then the times of import and first use.
+
+    Args:
+        turns: turns of each side in each contest.
+    """
+    ours = vector_matchmaking()
+    yield contest(
+        SECTION, f"{NUM_ENVS} environments, Gymnasium's native vector CartPole", "steps/s",
+        ours, vector_cartpole(), turns=turns, target=0.6,
+    )  # fmt: skip
+    for package, make in (("envpool", envpool_cartpole), ("stable_baselines3", dummy_cartpole)):
+        if find_spec(package) is not None:
+            yield contest(
+                SECTION, f"{NUM_ENVS} environments, {package}'s CartPole", "steps/s",
+                ours, make(), turns=turns, target=5.0,
+            )  # fmt: skip
+    yield contest(
+        SECTION, "one environment from gym.make, CartPole-v1", "steps/s",
+        scalar("Matchmaking-v0"), scalar("CartPole-v1"), turns=turns, target=1.0,
+    )  # fmt: skip
+    yield Reading(
+        SECTION, "import matchenv", "s", [said_by(IMPORT, None) for _ in range(turns)], target=1.5
+    )
+    yield from first_uses(min(turns, 2))
+
+
+def first_uses(repetitions: int) -> Iterator[Reading]:
+    """Import and first call, in a process that finds nothing compiled, then in another one."""
+    for subject, code in FIRST_USES.items():
+        cold, warm = [], []
+        for _ in range(repetitions):
+            with tempfile.TemporaryDirectory() as cache:
+                cold.append(said_by(code, cache))
+                warm.append(said_by(code, cache))
+        yield Reading(
+            SECTION, f"first use of {subject}, nothing compiled yet", "s", cold, target=15.0
+        )
+        yield Reading(SECTION, f"first use of {subject} in a later process", "s", warm)
+
+
+def said_by(code: str, cache: str | None) -> float:
+    """The number that a fresh Python process prints.
+
+    Args:
+        code: what it runs.
+        cache: folder for Numba's compiled code; None for the usual place.
+    """
+    variables = dict(os.environ)
+    if cache is not None:
+        variables["NUMBA_CACHE_DIR"] = cache
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=True
+    )
+    return float(done.stdout)
+
+
+def vector_matchmaking() -> Side:
+    """Our native vector environment."""
+    env = matchenv.MatchmakingVectorEnv(NUM_ENVS, num_opponents=NUM_OPPONENTS)
+    return _vector_side("Matchmaking-v0", env, NUM_OPPONENTS, np.int64, VECTOR_STEPS)
+
+
+def vector_cartpole() -> Side:
+    """Gymnasium's native vector CartPole."""
+    env = gym.make_vec("CartPole-v1", num_envs=NUM_ENVS, vectorization_mode="vector_entry_point")
+    return _vector_side("Gymnasium's vector CartPole", env, 2, np.int64, VECTOR_STEPS)
+
+
+def envpool_cartpole() -> Side:
+    """EnvPool's CartPole on one thread."""
+    envpool = import_module("envpool")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about the precision of its spaces
+        env = envpool.make("CartPole-v1", env_type="gymnasium", num_envs=NUM_ENVS, num_threads=1)
+    return _vector_side("EnvPool's CartPole", env, 2, np.int32, VECTOR_STEPS)
+
+
+def dummy_cartpole() -> Side:
+    """stable-baselines3's DummyVecEnv of CartPole."""
+    dummy = import_module("stable_baselines3.common.vec_env").DummyVecEnv
+    env = dummy([lambda: gym.make("CartPole-v1")] * NUM_ENVS)
+    return _vector_side("DummyVecEnv of CartPole", env, 2, np.int64, SLOW_VECTOR_STEPS)
+
+
+def scalar(name: str) -> Side:
+    """One environment as ``gym.make`` gives it, wrappers and all."""
+    env = gym.make(name)
+    count = int(env.action_space.n)  # type: ignore[attr-defined]
+    actions = np.random.default_rng(0).integers(0, count, SCALAR_STEPS).tolist()
+    env.reset(seed=0)
+
+    def turn() -> None:
+        for action in actions:
+            _, _, terminated, truncated, _ = env.step(action)
+            if terminated or truncated:
+                env.reset()
+
+    turn()
+    return f"gym.make({name!r})", turn, SCALAR_STEPS
+
+
+def _vector_side(
+    label: str, env: Any, num_actions: int, dtype: type[np.signedinteger[Any]], steps: int
+) -> Side:
+    actions = np.random.default_rng(0).integers(0, num_actions, (steps, NUM_ENVS)).astype(dtype)
+    env.reset()
+
+    def turn() -> None:
+        for row in actions:
+            env.step(row)
+
+    return label, turn, float(steps * NUM_ENVS)

@@ -1,0 +1,158 @@
+"""What the throughput benchmark reports; never how fast anything is."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.throughput import __main__ as command
+from benchmarks.throughput import environment, policies
+from benchmarks.throughput.report import as_json, line, reached
+from benchmarks.throughput.sections import sections
+from benchmarks.throughput.timing import Contest, Reading, contest
+
+
+class TestReport:
+    def test_ratio_is_the_median_of_the_turns(self):
+        result = Contest("s", "n", "steps/s", "a", "b", [6.0, 2.0, 9.0], [2.0, 2.0, 1.0], 3.0)
+        assert result.ratios == [3.0, 1.0, 9.0]
+        assert result.ratio == 3.0
+        assert reached(result)
+        assert "3 (1 to 9) times [target: at least 3; reached]" in line(result)
+
+    @pytest.mark.parametrize(
+        ("values", "verdict"), [([1.0, 1.4, 9.0], "reached"), ([1.6, 1.5, 0.1], "MISSED")]
+    )
+    def test_reading_stays_below_its_target(self, values, verdict):
+        assert f"target: below 1.5; {verdict}]" in line(Reading("s", "n", "s", values, 1.5))
+
+    def test_without_a_target_there_is_no_verdict(self):
+        reading = Reading("s", "n", "s", [1.0])
+        assert reached(reading) is None
+        assert "target" not in line(reading)
+
+    def test_json_holds_every_turn(self):
+        results = [Contest("s", "n", "u", "a", "b", [4.0], [2.0]), Reading("s", "m", "s", [5.0])]
+        data = json.loads(json.dumps(as_json(results, 1)))
+        assert data["contests"][0]["our_rates"] == [4.0]
+        assert data["contests"][0]["ratio"] == 2.0
+        assert data["readings"][0]["median"] == 5.0
+
+
+def test_contest_alternates_and_does_not_count_the_first_turns():
+    order: list[str] = []
+
+    def ours() -> None:
+        order.append("ours")
+        time.sleep(0.002)
+
+    def rival() -> None:
+        order.append("rival")
+        time.sleep(0.02)
+
+    result = contest("s", "n", "u", ("a", ours, 2.0), ("b", rival, 2.0), turns=3)
+    assert order == ["ours", "rival"] * 4
+    assert len(result.our_rates) == len(result.rival_rates) == 3
+    assert all(0.0 < rate <= 2.0 / 0.002 for rate in result.our_rates)
+    assert all(0.0 < rate <= 2.0 / 0.02 for rate in result.rival_rates)
+
+
+class TestSections:
+    def test_every_module_that_measures_is_one(self):
+        found = sections()
+        assert {"environment", "policies"} <= set(found)
+        assert not {"timing", "report", "sections"} & set(found)
+
+    def test_command_runs_those_asked_for(self, monkeypatch, tmp_path: Path, capsys):
+        def one(turns: int) -> list[Reading]:
+            return [Reading("one", "turns asked for", "turns", [float(turns)])]
+
+        def two(turns: int) -> list[Reading]:
+            raise AssertionError("not asked for")
+
+        monkeypatch.setattr(command, "sections", lambda: {"one": one, "two": two})
+        assert command.main(["--only", "one", "--turns", "4", "--out", str(tmp_path)]) == 0
+        assert "turns asked for: 4 (4 to 4) turns" in capsys.readouterr().out
+        data = json.loads((tmp_path / "throughput.json").read_text())
+        assert data["turns"] == 4
+        assert data["readings"][0]["values"] == [4.0]
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["--turns", "0"], "turns must be an integer of at least 1, got 0"),
+            (["--only", "nothing"], "environment"),
+        ],
+    )
+    def test_bad_input_is_refused(self, arguments, message, capsys):
+        try:
+            status: Any = command.main(arguments)
+        except SystemExit as refusal:
+            status = refusal.code
+        assert status == 2
+        assert message in capsys.readouterr().err
+
+
+class TestContestants:
+    def test_turns_do_the_work_that_they_count(self, monkeypatch):
+        monkeypatch.setattr(environment, "NUM_ENVS", 3)
+        monkeypatch.setattr(environment, "VECTOR_STEPS", 5)
+        stepped: list[np.ndarray] = []
+
+        class Counting:
+            def reset(self) -> None:
+                stepped.clear()
+
+            def step(self, actions: np.ndarray) -> None:
+                stepped.append(actions)
+
+        _, turn, units = environment._vector_side("x", Counting(), 2, np.int32, 5)
+        turn()
+        assert units == sum(map(len, stepped)) == 15
+        assert all(row.dtype == np.int32 and row.max() < 2 for row in stepped)
+
+    @pytest.mark.parametrize("make", [environment.vector_matchmaking, environment.vector_cartpole])
+    def test_native_sides_run(self, make, monkeypatch):
+        monkeypatch.setattr(environment, "NUM_ENVS", 3)
+        monkeypatch.setattr(environment, "VECTOR_STEPS", 5)
+        label, turn, units = make()
+        turn()
+        assert units == 15
+        assert label
+
+    def test_scalar_side_restarts_at_ends(self, monkeypatch):
+        monkeypatch.setattr(environment, "SCALAR_STEPS", 300)
+        _, turn, units = environment.scalar("CartPole-v1")
+        turn()
+        assert units == 300
+
+    def test_a_fresh_process_says_how_long_it_took(self):
+        assert environment.said_by("print(0.25)", None) == 0.25
+        with pytest.raises(subprocess.CalledProcessError):
+            environment.said_by("import sys; sys.exit(3)", None)
+        compile(environment.IMPORT, "import", "exec")
+
+    def test_first_uses_fill_the_cache_that_they_are_given(self, tmp_path: Path):
+        code = (
+            "import os, sys; from numba import config; "
+            "print(float(config.CACHE_DIR == os.environ['NUMBA_CACHE_DIR']))"
+        )
+        assert environment.said_by(code, str(tmp_path)) == 1.0
+        for snippet in environment.FIRST_USES.values():
+            done = subprocess.run([sys.executable, "-c", snippet], capture_output=True, check=True)
+            assert float(done.stdout) > 0.0
+
+    def test_times_of_decisions(self):
+        states, skills = policies.mid_episode_states(5, 4)
+        assert states.mu.shape == skills.shape == (4, 6)
+        assert not np.array_equal(states.sigma, states.sigma.max() * np.ones((4, 6)))
+        values = policies.decision_times("oracle", states, skills, 3)
+        assert len(values) == 3
+        assert min(values) > 0.0
