@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env.base_vec_env import VecEnv, VecEnvIndices
 
-from matchenv import KnowledgeState, MatchmakingVectorEnv
+from matchenv import MatchmakingVectorEnv
 
 # One row of these belongs to each environment; every other attribute is shared by all.
-ROW_ATTRIBUTES = ("true_skill", "games_left")
+ROW_ATTRIBUTES = ("true_skill", "games_left", "knowledge_state")
 
 
 class MatchmakingVecEnv(VecEnv):
@@ -111,8 +111,6 @@ class MatchmakingVecEnv(VecEnv):
         value = getattr(self.matchmaking, attr_name)
         if attr_name in ROW_ATTRIBUTES:
             return [value[row] for row in rows]
-        if attr_name == "knowledge_state":
-            return [KnowledgeState(value.mu[row], value.sigma[row]) for row in rows]
         return [value] * len(rows)
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
@@ -126,7 +124,7 @@ class MatchmakingVecEnv(VecEnv):
                 f"indices must name all {self.num_envs} environments: they share their "
                 f"attributes, so {attr_name!r} cannot be set for {indices!r} only"
             )
-        if attr_name in (*ROW_ATTRIBUTES, "knowledge_state"):
+        if attr_name in ROW_ATTRIBUTES:
             raise ValueError(
                 f"attr_name must not be {attr_name!r}: fix an instance with "
                 "set_options() and reset()"
