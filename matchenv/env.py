@@ -22,9 +22,8 @@ from matchenv.play import (
     SQUARED_ERROR,
     TRUE_DRAW_DENSITY,
 )
-from matchenv.rendering import describe_state
+from matchenv.rendering import RENDER_MODES, checked_render_mode, describe_state
 from matchenv.settings import PAPER_BETA, Settings
-from matchenv.validation import as_choice
 
 ROW = np.zeros(1, dtype=np.int64)
 NOBODY_WAITS = np.zeros(1, dtype=np.bool_)
@@ -159,7 +158,7 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
     """
 
     metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
-        "render_modes": ["ansi"],
+        "render_modes": list(RENDER_MODES),
         "render_fps": 1,
     }
 
@@ -191,9 +190,7 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
             tau=tau,
             belief=belief,
         )
-        if render_mode is not None:
-            as_choice("render_mode", render_mode, self.metadata["render_modes"])
-        self.render_mode = render_mode
+        self.render_mode = checked_render_mode(render_mode)
         self.observation_space: spaces.Box = observation_space(self.settings)  # type: ignore[assignment]
         self.action_space = action_space(self.settings)
         self._episodes = Episodes(self.settings, 1)

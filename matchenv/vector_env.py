@@ -16,9 +16,9 @@ from matchenv.episodes import Episodes, GamesPlayed
 from matchenv.instance import GivenInstance
 from matchenv.knowledge import KnowledgeState
 from matchenv.play import REPORT_ROWS
-from matchenv.rendering import describe_state
+from matchenv.rendering import RENDER_MODES, checked_render_mode, describe_state
 from matchenv.settings import PAPER_BETA, Settings
-from matchenv.validation import as_choice, as_integer
+from matchenv.validation import as_integer
 
 Infos = dict[str, Any]
 INFO_MASKS = tuple(f"_{name}" for name in (*REPORT_ROWS, "won", "outcome"))
@@ -45,7 +45,7 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
     """
 
     metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
-        "render_modes": ["ansi"],
+        "render_modes": list(RENDER_MODES),
         "render_fps": 1,
         "autoreset_mode": AutoresetMode.NEXT_STEP,
     }
@@ -83,9 +83,7 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
         )
         self.autoreset_mode = _checked_mode(autoreset_mode)
         self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}  # type: ignore[misc]
-        if render_mode is not None:
-            as_choice("render_mode", render_mode, self.metadata["render_modes"])
-        self.render_mode = render_mode
+        self.render_mode = checked_render_mode(render_mode)
         self.single_observation_space = observation_space(self.settings)
         self.single_action_space = action_space(self.settings)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
@@ -167,6 +165,7 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
             )
         self._episodes.draw_more_noise(self.generators)
         played = self._episodes.play(opponents, waiting)
+        rewards = played.report[self._reward_row].copy()
         infos = _infos(played, ~waiting)
         if self.render_mode is not None:
             self._last_games = (opponents.copy(), played.outcomes.copy())
@@ -182,7 +181,6 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
             self._some_over = some_over
         truncated = np.zeros(self.num_envs, dtype=np.bool_)
         observation = self._episodes.observation.copy()
-        rewards = played.report[self._reward_row].copy()
         return observation, rewards, played.terminated, truncated, infos
 
     def render(self) -> tuple[str, ...] | None:
