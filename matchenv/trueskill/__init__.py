@@ -3,7 +3,8 @@
 ``two_player`` holds the public functions for games of two, ``game`` their scalar kernels,
 ``normal`` the standard normal in both tails, ``draw_margin`` margins and probabilities of
 draws. ``rating`` rates games of any number of sides of any size, ``quality`` says how even
-they are and who is likely to win; ``sides`` and ``factor_graph`` are their kernels.
+they are and who is likely to win, ``ranking`` how likely a
+whole ranking is; ``sides`` and ``factor_graph`` are their kernels.
 """
 
 from matchenv.trueskill.draw_margin import (
@@ -15,6 +16,7 @@ from matchenv.trueskill.quality import (
     team_match_quality,
     team_win_probability,
 )
+from matchenv.trueskill.ranking import RankingProbability, ranking_probability
 from matchenv.trueskill.rating import ConvergenceWarning, Rating, expose, rate
 from matchenv.trueskill.two_player import (
     draw_correction,
@@ -31,6 +33,7 @@ from matchenv.trueskill.two_player import (
 
 __all__ = [
     "ConvergenceWarning",
+    "RankingProbability",
     "Rating",
     "draw_correction",
     "draw_density",
@@ -41,6 +44,7 @@ __all__ = [
     "log_draw_probability",
     "log_win_probability",
     "match_quality",
+    "ranking_probability",
     "rate",
     "team_draw_probability",
     "team_match_quality",

@@ -1,0 +1,192 @@
+"""Ratings of named players, kept from game to game and in a plain file."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from matchenv.trueskill.rating import Rating, expose, rate
+from matchenv.trueskill.teams import Weights, as_draw_margin
+from matchenv.validation import (
+    as_integer,
+    as_non_negative_number,
+    as_number,
+    as_positive_number,
+)
+
+FORMAT = "matchenv leaderboard 1"
+
+
+class Standing(NamedTuple):
+    """One line of a leaderboard.
+
+    Attributes:
+        name: the player.
+        mu: mean of the belief about the player's skill.
+        sigma: its standard deviation.
+        exposed: mu - 3 sigma, what the board is sorted by.
+        games_played: number of games.
+    """
+
+    name: str
+    mu: float
+    sigma: float
+    exposed: float
+    games_played: int
+
+
+class Leaderboard:
+    """TrueSkill ratings of named players: update from games, look up, sort, save, load.
+
+    Args:
+        mu: mean of the belief about a player before the first game.
+        sigma: its standard deviation, > 0.
+        beta: standard deviation of one performance around skill, > 0.
+        tau: standard deviation of the skill's drift before each game of a player, >= 0.
+        draw_probability: of two even sides, in [0, 1); 0 refuses draws.
+
+    Raises:
+        ValueError: for bad settings.
+
+    The defaults are those of Herbrich, Minka, Graepel (2006), section 4.2, with one draw
+    in ten games between equals.
+    """
+
+    def __init__(
+        self,
+        *,
+        mu: float = 25.0,
+        sigma: float = 25.0 / 3.0,
+        beta: float = 25.0 / 6.0,
+        tau: float = 25.0 / 300.0,
+        draw_probability: float = 0.1,
+    ) -> None:
+        self.newcomer = Rating(as_number("mu", mu), as_positive_number("sigma", sigma))
+        self.beta = as_positive_number("beta", beta)
+        self.tau = as_non_negative_number("tau", tau)
+        as_draw_margin(draw_probability, None, self.beta)
+        self.draw_probability = float(draw_probability)
+        self._ratings: dict[str, Rating] = {}
+        self._games: dict[str, int] = {}
+
+    def update(
+        self,
+        teams: Sequence[Sequence[str]],
+        ranks: Sequence[float],
+        weights: Weights | None = None,
+    ) -> None:
+        """Take in one game; players who are new start at the prior.
+
+        Args:
+            teams: the sides, each a list of its members' names.
+            ranks: one number for each side; lower is better, equal is a draw.
+            weights: for each side the share of the game each member played, in [0, 1].
+
+        Raises:
+            ValueError: for bad input, such as a player twice; nothing is changed then.
+        """
+        if any(isinstance(side, str) for side in teams):
+            raise ValueError(f"teams must be lists of names, got {teams!r}")
+        names = [name for side in teams for name in side]
+        for name in names:
+            if not isinstance(name, str):
+                raise ValueError(f"teams must hold names (str), got {name!r}")
+        if len(set(names)) != len(names):
+            raise ValueError(f"teams must not hold anybody twice, got {teams!r}")
+        rated = rate(
+            [[self[name] for name in side] for side in teams],
+            ranks,
+            beta=self.beta,
+            tau=self.tau,
+            draw_probability=self.draw_probability,
+            weights=weights,
+        )
+        self._ratings.update(zip(names, (one for side in rated for one in side), strict=True))
+        for name in names:
+            self._games[name] = self._games.get(name, 0) + 1
+
+    def __getitem__(self, name: str) -> Rating:
+        """The rating of a player; a name without games has the prior."""
+        return self._ratings.get(name, self.newcomer)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._ratings
+
+    def __len__(self) -> int:
+        return len(self._ratings)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._ratings)
+
+    def games_played(self, name: str) -> int:
+        """Number of games of a player."""
+        return self._games.get(name, 0)
+
+    def standings(self) -> list[Standing]:
+        """All players, the highest mu - 3 sigma first; equal ones by name."""
+        lines = [
+            Standing(name, mu, sigma, float(expose(mu, sigma)), self._games[name])
+            for name, (mu, sigma) in self._ratings.items()
+        ]
+        return sorted(lines, key=lambda line: (-line.exposed, line.name))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to a JSON file, replacing it only once the new one is complete.
+
+        Numbers are written so that ``load`` gives back the same floats, bit for bit.
+        """
+        content = {
+            "format": FORMAT,
+            "settings": {
+                "mu": self.newcomer.mu,
+                "sigma": self.newcomer.sigma,
+                "beta": self.beta,
+                "tau": self.tau,
+                "draw_probability": self.draw_probability,
+            },
+            "players": [
+                {"name": name, "mu": mu, "sigma": sigma, "games_played": self._games[name]}
+                for name, (mu, sigma) in self._ratings.items()
+            ],
+        }
+        target = Path(path)
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump(content, file, indent=1, allow_nan=False)
+                file.write("\n")
+            os.replace(temporary, target)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Leaderboard:
+        """Read what ``save`` wrote.
+
+        Raises:
+            ValueError: if the file is no such leaderboard, or holds a bad number.
+        """
+        try:
+            content = json.loads(Path(path).read_text(encoding="utf-8"))
+            if content["format"] != FORMAT:
+                raise ValueError(f"its format is {content['format']!r}, not {FORMAT!r}")
+            board = cls(**content["settings"])
+            for line in content["players"]:
+                board._read_line(line)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"path must be a leaderboard's file, got {path}: {error}") from error
+        return board
+
+    def _read_line(self, line: dict[str, Any]) -> None:
+        name = line["name"]
+        if not isinstance(name, str) or name in self._ratings:
+            raise ValueError(f"name must be a str that no other line has, got {name!r}")
+        self._ratings[name] = Rating(
+            as_number("mu", line["mu"]), as_positive_number("sigma", line["sigma"])
+        )
+        self._games[name] = as_integer("games_played", line["games_played"], 0)
