@@ -142,7 +142,7 @@ def envpool_cartpole() -> Side:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about the precision of its spaces
         env = envpool.make("CartPole-v1", env_type="gymnasium", num_envs=NUM_ENVS, num_threads=1)
-    return _vector_side("EnvPool's CartPole", env, 2, np.int32, VECTOR_STEPS)
+        return _vector_side("EnvPool's CartPole", env, 2, np.int32, VECTOR_STEPS)
 
 
 def dummy_cartpole() -> Side:

@@ -173,6 +173,49 @@ class OwnPolicy(RandomOpponent):
     name = "own"
 
 
+class Rota:
+    """A policy with a memory and without a generator: every opponent in turn."""
+
+    name = "rota"
+
+    def __init__(self, belief: str) -> None:
+        self.belief = belief
+
+    def predict(
+        self, observation: Any, state: Any = None, episode_start: Any = None,
+        deterministic: bool = True,
+    ) -> tuple[Any, Any]:  # fmt: skip
+        assert observation.shape[-1] == (17 if self.belief == "factorised" else 24)
+        last = np.zeros(len(observation), np.int64) if state is None else state
+        now = np.where(episode_start, 0, (last + 1) % 7)
+        return now, now
+
+
+class TestOwnPolicies:
+    @pytest.mark.parametrize("belief", ["factorised", "full"])
+    def test_policy_keeps_its_memory_through_an_episode(self, belief):
+        comparison = compared([Rota(belief)], ranks=["bottom"], against="rota")
+        for e, seed in enumerate(episode_seeds(3, 0, 12)):
+            env = gym.make("Matchmaking-v0", rank="bottom", belief=belief, **SMALL)
+            env.reset(seed=seed)
+            infos = [env.step(n % 7)[4] for n in range(12)]
+            for measure in ("draw_density", "true_draw_density"):
+                assert comparison.values(measure, 0, "rota")[e] == pytest.approx(
+                    sum(info[measure] for info in infos), rel=1e-12
+                )
+        assert comparison.standing(0, "rota").difference.mean == 0.0
+        assert comparison.policies == ("rota", "drawchance", "oracle")
+
+    def test_true_quality_does_not_depend_on_the_belief(self):
+        one, other = compared([Rota("factorised")]), compared([Rota("full")])
+        assert np.array_equal(
+            one.values("true_draw_density", 0, "rota"), other.values("true_draw_density", 0, "rota")
+        )
+        assert not np.array_equal(
+            one.values("draw_density", 0, "rota"), other.values("draw_density", 0, "rota")
+        )
+
+
 class TestWorkers:
     def test_files_have_the_same_bytes_for_any_number_of_workers(self, tmp_path: Path):
         policies = ["random", "thompson:spread=0.3", OwnPolicy()]
