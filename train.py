@@ -39,6 +39,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--timesteps", type=int, metavar="N",
                       help="games to train for in all (default: as in the file)")  # fmt: skip
     made.add_argument("--device", default="cpu", help="of torch (default: %(default)s)")
+    made.add_argument("--threads", type=int, default=1, metavar="T",
+                      help="of torch (default: %(default)s)")  # fmt: skip
     made.add_argument("--comparison-episodes", type=int, default=200, metavar="N",
                       help="of the final comparison; 0: none (default: %(default)s)")  # fmt: skip
     made.add_argument("--workers", type=int, metavar="W",
@@ -69,13 +71,19 @@ def _train(options: argparse.Namespace) -> RunFolder:
         from agents import continue_training
 
         return continue_training(
-            options.resume, timesteps=options.timesteps, device=options.device, quiet=options.quiet
+            options.resume,
+            timesteps=options.timesteps,
+            device=options.device,
+            threads=options.threads,
+            quiet=options.quiet,
         )
     config = _config(options)
     from agents import start_training
 
     out = options.out or Path("runs") / f"{config.algorithm}-seed{config.seed}"
-    return start_training(out, config, device=options.device, quiet=options.quiet)
+    return start_training(
+        out, config, device=options.device, threads=options.threads, quiet=options.quiet
+    )
 
 
 def _config(options: argparse.Namespace) -> RunConfig:

@@ -68,7 +68,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         Algorithm("a2c", ("stable_baselines3", "A2C"), ACTOR_CRITIC),
         Algorithm(
             "ars",
-            ("sb3_contrib", "ARS"),
+            ("agents.counted_ars", "CountedARS"),
             {
                 "MlpPolicy": ("sb3_contrib.ars.policies", "ARSPolicy"),
                 "LinearPolicy": ("sb3_contrib.ars.policies", "ARSLinearPolicy"),

@@ -13,28 +13,41 @@ class RelativeSkills(BaseFeaturesExtractor):
     """Each opponent as seen from player 0: how even a game is, and how uncertain.
 
     A network has a hard time to find out that only differences of skill matter. Of every
-    opponent it gets exp(-t^2 / 2), with t = (mu_0 - mu_j) / c and c^2 = sigma_0^2 +
-    sigma_j^2 + 2 beta^2, moved to [-1, 1], and sigma_j / beta; besides these sigma_0 / beta
-    and the share of games left.
+    opponent it gets exp(-t^2 / 2), moved to [-1, 1], with t = (mu_0 - mu_j) / c, where c^2 is
+    2 beta^2 plus the variance of s_0 - s_j under the belief (sigma_0^2 + sigma_j^2 if that is
+    factorised). It also gets all deviations in units of beta, and the share of games left.
 
     Args:
-        observation_space: the box of shape (2 (M + 1) + 1,).
+        observation_space: the box of the environment's observation, of K numbers.
+        num_opponents: M.
+        belief: ``"factorised"`` or ``"full"``, whose observation it is.
         beta: standard deviation of one performance around skill.
     """
 
-    def __init__(self, observation_space: spaces.Box, beta: float = PAPER_BETA) -> None:
-        self.num_players = observation_space.shape[0] // 2
+    def __init__(
+        self,
+        observation_space: spaces.Box,
+        num_opponents: int,
+        belief: str = "factorised",
+        beta: float = PAPER_BETA,
+    ) -> None:
+        # Of the observation only mu_0 is left out: of the means, the differences stay.
+        super().__init__(observation_space, features_dim=observation_space.shape[0] - 1)
+        self.num_players = num_opponents + 1
+        self.full = belief == "full"
         self.beta = float(beta)
-        super().__init__(observation_space, features_dim=2 * self.num_players)
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
-        """Features of shape (n, 2 (M + 1)) from observations of shape (n, 2 (M + 1) + 1)."""
+        """Features of shape (n, K - 1) from observations of shape (n, K)."""
         players = self.num_players
-        mu, sigma = observations[:, :players], observations[:, players : 2 * players]
-        variance = sigma[:, :1] ** 2 + sigma[:, 1:] ** 2 + 2.0 * self.beta**2
-        squared = (mu[:, :1] - mu[:, 1:]) ** 2 / variance
+        mu, deviations = observations[:, :players], observations[:, players:-1]
+        if self.full:
+            variance = deviations[:, players:] ** 2
+        else:
+            variance = deviations[:, :1] ** 2 + deviations[:, 1:] ** 2
+        squared = (mu[:, :1] - mu[:, 1:]) ** 2 / (variance + 2.0 * self.beta**2)
         closeness = 2.0 * torch.exp(-0.5 * squared) - 1.0
-        return torch.cat((closeness, sigma / self.beta, observations[:, -1:]), dim=1)
+        return torch.cat((closeness, deviations / self.beta, observations[:, -1:]), dim=1)
 
 
 EXTRACTORS: dict[str, type[BaseFeaturesExtractor]] = {

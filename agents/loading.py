@@ -13,6 +13,7 @@ from stable_baselines3.common.policies import BasePolicy
 from agents.algorithms import algorithm_by_name
 from agents.policy_file import SUFFIX, read_policy
 from agents.run_folder import CONFIG, RunFolder
+from matchenv.settings import BELIEFS, observation_size
 
 # Folders of runs are also found by their name in here.
 RUNS = Path("runs")
@@ -29,7 +30,7 @@ class LearnedPolicy:
         network: the network of stable-baselines3.
     """
 
-    def __init__(self, name: str, network: BasePolicy, belief: str = "factorised") -> None:
+    def __init__(self, name: str, network: BasePolicy, belief: str) -> None:
         self.name = name
         self.network = network
         self.belief = belief
@@ -102,7 +103,7 @@ def load(
     if path.suffix == ".zip":
         return _load_zip(name, path, algorithm, device)
     network, description = read_policy(path)
-    return LearnedPolicy(name, network.to(device), description.belief)
+    return LearnedPolicy(name, network.to(device), description.settings().belief)
 
 
 def _policy_of_run(path: Path) -> Path:
@@ -129,4 +130,12 @@ def _load_zip(name: str, path: Path, algorithm: str | None, device: str) -> Lear
         model = chosen.load_class().load(path, device=device)
     except Exception as error:
         raise ValueError(f"the file {path} is no model of {chosen.name}: {error}") from error
-    return LearnedPolicy(name, model.policy)
+    size = model.observation_space.shape
+    opponents = int(model.action_space.n)  # type: ignore[attr-defined]
+    for belief in BELIEFS:
+        if size == (observation_size(opponents, belief),):
+            return LearnedPolicy(name, model.policy, belief)
+    raise ValueError(
+        f"the file {path} is no model for Matchmaking-v0: it has {opponents} actions and "
+        f"observations of shape {size}"
+    )

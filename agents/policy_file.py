@@ -20,12 +20,10 @@ from agents.algorithms import algorithm_by_name
 from agents.atomic_files import write_bytes
 from agents.policy_network import new_policy
 from matchenv.settings import Settings
-from matchenv.validation import as_choice
 
 SUFFIX = ".safetensors"
 HEADER = "matchenv_policy"
 FORMAT = 1
-BELIEFS = ("factorised",)
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,6 @@ class PolicyDescription:
         policy: name of the policy network, such as ``"MlpPolicy"``.
         policy_kwargs: its keyword arguments, as in a YAML file.
         env_kwargs: keyword arguments of the environment that it was trained in.
-        belief: the belief whose observation it reads.
         format: version of this description.
     """
 
@@ -45,7 +42,6 @@ class PolicyDescription:
     policy: str
     policy_kwargs: dict[str, Any]
     env_kwargs: dict[str, Any]
-    belief: str = "factorised"
     format: int = FORMAT
 
     def settings(self) -> Settings:
@@ -118,5 +114,4 @@ def _description(content: Any) -> PolicyDescription:
     for name in ("policy_kwargs", "env_kwargs"):
         if not isinstance(content[name], dict):
             raise ValueError(f"its {name} must be a mapping, got {content[name]!r}")
-    as_choice("belief", content["belief"], BELIEFS)
     return PolicyDescription(**content)

@@ -36,14 +36,14 @@ KNOWN = ("net_arch", "activation_fn", "features_extractor_class", "optimizer_kwa
 
 
 def resolved_policy_kwargs(
-    algorithm: Algorithm, plain: dict[str, Any], beta: float
+    algorithm: Algorithm, plain: dict[str, Any], settings: Settings
 ) -> dict[str, Any]:
     """Keyword arguments of a policy network, with classes for names.
 
     Args:
         algorithm: whose policy it is.
         plain: names, numbers, lists and mappings, as in a YAML file.
-        beta: of the environment, for features that depend on it.
+        settings: of the environment, for features that depend on it.
 
     Raises:
         ValueError: for an unknown name or a bad value; it lists what is known.
@@ -68,7 +68,11 @@ def resolved_policy_kwargs(
         else:
             raise ValueError(f"{name} must be true or false, got {value!r}")
     if kwargs.get("features_extractor_class") is RelativeSkills:
-        kwargs["features_extractor_kwargs"] = {"beta": beta}
+        kwargs["features_extractor_kwargs"] = {
+            "num_opponents": settings.num_opponents,
+            "belief": settings.belief,
+            "beta": settings.beta,
+        }
     return kwargs
 
 
@@ -90,7 +94,7 @@ def new_policy(
         ValueError: for an unknown name or a bad value.
     """
     policy_class: Any = algorithm.load_policy_class(policy)
-    kwargs = resolved_policy_kwargs(algorithm, plain_kwargs, settings.beta)
+    kwargs = resolved_policy_kwargs(algorithm, plain_kwargs, settings)
     if algorithm.name != "ars":
         kwargs["lr_schedule"] = _no_learning
     try:

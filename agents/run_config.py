@@ -84,10 +84,12 @@ class RunConfig:
         """What a comparison must play to judge this run: ranks, priors and other arguments.
 
         A run that trained on every rank is judged at the top, in the middle and at the bottom.
-        The reward is left out: a comparison reports them all.
+        Reward and belief are left out: a comparison reports all rewards, and gives each policy
+        the belief that it reads.
         """
         others = dict(self.env_kwargs)
-        others.pop("reward", None)
+        for name in ("reward", "belief"):
+            others.pop(name, None)
         rank = others.pop("rank", None)
         return {
             "ranks": list(RANKS) if rank is None else [rank],

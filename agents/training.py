@@ -6,6 +6,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import torch
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import CallbackList
 from stable_baselines3.common.logger import configure
@@ -20,10 +21,16 @@ from agents.run_config import RunConfig, checked_env_kwargs, present_versions
 from agents.run_folder import RunFolder
 from agents.seeds import training_seed
 from agents.vec_env import MatchmakingVecEnv
+from matchenv.validation import as_integer
 
 
 def start_training(
-    path: Path, config: RunConfig, *, device: str = "cpu", quiet: bool = False
+    path: Path,
+    config: RunConfig,
+    *,
+    device: str = "cpu",
+    threads: int = 1,
+    quiet: bool = False,
 ) -> RunFolder:
     """Train a policy in a new run folder.
 
@@ -31,6 +38,7 @@ def start_training(
         path: the folder, which must hold no run yet.
         config: what to train, how and for how long.
         device: where torch computes; for networks this small the processor is fastest.
+        threads: of torch on the processor; the weights depend on it in their last digits.
         quiet: no progress bar.
 
     Returns:
@@ -39,6 +47,7 @@ def start_training(
     Raises:
         ValueError: for a folder that holds a run or bad hyperparameters.
     """
+    torch.set_num_threads(as_integer("threads", threads, 1))
     # Everything that can be wrong with the configuration shows before a folder is made.
     _new_model(config, device).get_env().close()  # type: ignore[union-attr]
     folder = RunFolder.create(path, config)
@@ -47,7 +56,12 @@ def start_training(
 
 
 def continue_training(
-    path: Path, *, timesteps: int | None = None, device: str = "cpu", quiet: bool = False
+    path: Path,
+    *,
+    timesteps: int | None = None,
+    device: str = "cpu",
+    threads: int = 1,
+    quiet: bool = False,
 ) -> RunFolder:
     """Go on with a run from its newest checkpoint, or from its start if there is none.
 
@@ -58,6 +72,7 @@ def continue_training(
         path: the run's folder.
         timesteps: another total for the run; None keeps what it was started with.
         device: where torch computes.
+        threads: of torch on the processor; the same as before for the same result.
         quiet: no progress bar.
 
     Returns:
@@ -66,6 +81,7 @@ def continue_training(
     Raises:
         ValueError: for a folder that is missing, holds no run or a damaged one.
     """
+    torch.set_num_threads(as_integer("threads", threads, 1))
     folder = RunFolder.open(path)
     if timesteps is not None:
         folder.extend(timesteps)
@@ -115,9 +131,7 @@ def _new_model(config: RunConfig, device: str) -> BaseAlgorithm:
         start = linear_start(arguments.get(name))
         if start is not None:
             arguments[name] = LinearSchedule(start, 0.0, 1.0)
-    policy_kwargs = resolved_policy_kwargs(
-        algorithm, values.get("policy_kwargs", {}), settings.beta
-    )
+    policy_kwargs = resolved_policy_kwargs(algorithm, values.get("policy_kwargs", {}), settings)
     env = MatchmakingVecEnv(config.num_envs, **config.env_kwargs)
     # Seeds are set here and not through the algorithm, which would seed the environments with
     # small numbers, and seed everything anew when a checkpoint is loaded.

@@ -1,0 +1,147 @@
+"""Hyperparameters and configurations: what is read, what goes first, what is refused."""
+
+import pytest
+import yaml
+
+from agents.algorithms import ALGORITHMS, algorithm_by_name
+from agents.hyperparameter_files import parse_pairs, read_hyperparameters
+from agents.run_config import RunConfig, configured
+from agents.seeds import EVALUATION, TRAINING, evaluation_seed, training_seed
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_every_algorithm_has_a_file_that_it_takes(name):
+    config = configured(name)
+    assert config.algorithm == name
+    assert config.timesteps >= 1_000_000
+    assert RunConfig.from_text(config.to_text()) == config
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("sac", "continuous actions"),
+        ("maskable_ppo", "action masks"),
+        ("poo", "not known"),
+        (None, "not known"),
+    ],
+)
+def test_other_algorithms_are_refused_and_the_known_ones_listed(name, why):
+    with pytest.raises(ValueError, match=why) as error:
+        algorithm_by_name(name)
+    assert all(known in str(error.value) for known in ALGORITHMS)
+
+
+def test_recurrent_ppo_goes_by_both_names():
+    assert algorithm_by_name("recurrent_ppo") is algorithm_by_name("ppo_lstm")
+
+
+def test_command_line_goes_before_file(tmp_path):
+    file = tmp_path / "mine.yml"
+    file.write_text(
+        "Matchmaking-v0:\n  n_envs: 4\n  n_timesteps: !!float 1e3\n  policy: MlpPolicy\n"
+        "  gamma: 0.9\n  policy_kwargs: {net_arch: [8], activation_fn: tanh}\n"
+    )
+    assert configured("ppo", config_file=file).hyperparameters == {
+        "n_envs": 4,
+        "n_timesteps": 1000,
+        "policy": "MlpPolicy",
+        "gamma": 0.9,
+        "policy_kwargs": {"net_arch": [8], "activation_fn": "tanh"},
+    }
+    config = configured(
+        "ppo",
+        config_file=file,
+        timesteps=50,
+        num_envs=2,
+        hyperparameters={"gamma": 0.8, "policy_kwargs": {"net_arch": [9]}},
+    )
+    assert config.timesteps == 50
+    assert config.num_envs == 2
+    assert config.hyperparameters["gamma"] == 0.8
+    assert config.hyperparameters["policy_kwargs"] == {"net_arch": [9], "activation_fn": "tanh"}
+
+
+def test_pairs_are_read_as_yaml_with_plain_numbers():
+    pairs = ["rank:top", "place:3", "beta:1e-3", "count:1e6", "arch:{pi: [64, 64]}", "x:null"]
+    assert parse_pairs("env-kwargs", pairs) == {
+        "rank": "top",
+        "place": 3,
+        "beta": 0.001,
+        "count": 1_000_000,
+        "arch": {"pi": [64, 64]},
+        "x": None,
+    }
+    for bad in ("rank", ":top", "rank:[1"):
+        with pytest.raises(ValueError, match="env-kwargs"):
+            parse_pairs("env-kwargs", [bad])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"timesteps": 0}, "n_timesteps"),
+        ({"num_envs": 0}, "n_envs"),
+        ({"num_envs": 2**21}, "n_envs"),
+        ({"seed": -1}, "seed"),
+        ({"evaluation_episodes": 0}, "evaluation_episodes"),
+        ({"checkpoint_every": 0}, "checkpoint_every"),
+        ({"hyperparameters": {"gama": 0.9}}, "gama.*|among .*gamma"),
+        ({"hyperparameters": {"policy": "CnnPolicy"}}, "MlpPolicy"),
+        ({"hyperparameters": {"policy_kwargs": [1]}}, "policy_kwargs"),
+        ({"hyperparameters": {"learning_rate": "lin_fast"}}, "rate"),
+        ({"hyperparameters": {"learning_rate": float("nan")}}, "learning_rate"),
+        ({"hyperparameters": {"learning_rate": -1.0}}, "learning_rate"),
+        ({"env_kwargs": {"opponents": 3}}, "num_opponents"),
+        ({"env_kwargs": {"rank": "best"}}, "rank"),
+        ({"env_kwargs": {"prior": "none"}}, "prior"),
+    ],
+)
+def test_bad_values_are_named(changes, message):
+    with pytest.raises(ValueError, match=message):
+        configured("ppo", **changes)
+
+
+def test_schedules_are_refused_where_they_would_not_survive_a_resumption():
+    with pytest.raises(ValueError, match="constant for ars"):
+        configured("ars", hyperparameters={"learning_rate": "lin_1e-2"})
+
+
+@pytest.mark.parametrize("text", ["a: [", "- 1", "Other-v0: {}", ""])
+def test_bad_files_are_refused(tmp_path, text):
+    file = tmp_path / "bad.yml"
+    file.write_text(text)
+    with pytest.raises(ValueError, match="config must"):
+        read_hyperparameters(ALGORITHMS["ppo"], file)
+
+
+def test_missing_file_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="readable"):
+        read_hyperparameters(ALGORITHMS["ppo"], tmp_path / "none.yml")
+
+
+@pytest.mark.parametrize("missing", ["seed", "hyperparameters", "versions"])
+def test_configuration_with_a_gap_is_refused(missing):
+    content = yaml.safe_load(configured("ppo").to_text())
+    del content[missing]
+    with pytest.raises(ValueError, match=missing):
+        RunConfig.from_text(yaml.safe_dump(content))
+
+
+def test_training_seeds_evaluation_seeds_and_typed_seeds_do_not_meet():
+    largest = 2**64 - 1  # of a seed that is typed, or that a comparison draws
+    for seed in (0, 1, 12345, largest):
+        training, evaluation = training_seed(seed), evaluation_seed(seed)
+        assert largest < TRAINING <= training < training + 2**20 <= EVALUATION <= evaluation
+    assert training_seed(0) != training_seed(1)
+
+
+def test_comparison_plays_what_was_trained_on():
+    config = configured("ppo", env_kwargs={"num_opponents": 5, "reward": "match_quality"})
+    assert config.comparison() == {
+        "ranks": ["top", "middle", "bottom"],
+        "priors": ["informative"],
+        "env_kwargs": {"num_opponents": 5},
+    }
+    config = configured("ppo", env_kwargs={"rank": 0, "prior": "equal", "belief": "full"})
+    assert config.comparison() == {"ranks": [0], "priors": ["equal"], "env_kwargs": {}}

@@ -1,0 +1,193 @@
+"""Policies as files: what is read is what was written, and nothing is run."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+from stable_baselines3 import PPO
+
+import agents
+from agents.algorithms import ALGORITHMS
+from agents.hyperparameter_files import read_hyperparameters
+from agents.policy_file import PolicyDescription, read_policy, save_policy
+from agents.policy_network import new_policy
+from agents.run_config import checked_env_kwargs
+from matchenv import MatchmakingVectorEnv
+
+ENV = {"num_opponents": 3, "horizon": 20}
+
+
+def observations(**env_kwargs):
+    return MatchmakingVectorEnv(16, **env_kwargs).reset(seed=0)[0]
+
+
+def written(path, algo="ppo", env_kwargs=ENV, network_kwargs=None):
+    torch.manual_seed(0)
+    values = read_hyperparameters(ALGORITHMS[algo])
+    kwargs = {**values.get("policy_kwargs", {}), **(network_kwargs or {})}
+    description = PolicyDescription(algo, values["policy"], kwargs, env_kwargs)
+    settings = checked_env_kwargs(env_kwargs)
+    network = new_policy(ALGORITHMS[algo], values["policy"], kwargs, settings)
+    for parameter in network.parameters():
+        torch.nn.init.normal_(parameter)
+    save_policy(path, network, description)
+    return network, description
+
+
+@pytest.mark.parametrize("belief", ["factorised", "full"])
+@pytest.mark.parametrize("algo", ALGORITHMS)
+def test_round_trip(tmp_path, algo, belief, networks):
+    path = tmp_path / "policy.safetensors"
+    env_kwargs = {**ENV, "belief": belief}
+    network, description = written(path, algo, env_kwargs, networks[algo])
+    again, said = read_policy(path)
+    assert said == description
+    for name, tensor in network.state_dict().items():
+        assert torch.equal(tensor, again.state_dict()[name])
+    policy = agents.load(path)
+    assert policy.belief == belief
+    assert policy.num_opponents == 3
+    # More varied than any the environment gives, so that the actions differ.
+    batch = np.random.default_rng(0).normal(0.0, 5.0, (256, *policy.observation_shape))
+    actions, _ = policy.predict(batch.astype(np.float32))
+    expected, _ = network.predict(batch.astype(np.float32), deterministic=True)
+    np.testing.assert_array_equal(actions, expected)
+    assert len(set(actions.tolist())) > 1
+    one, _ = policy.predict(batch[0])
+    assert one.shape == ()
+    assert one == actions[0]
+
+
+def test_equal_policies_give_equal_bytes(tmp_path):
+    written(tmp_path / "a.safetensors")
+    written(tmp_path / "b.safetensors")
+    assert (tmp_path / "a.safetensors").read_bytes() == (tmp_path / "b.safetensors").read_bytes()
+
+
+def test_any_cut_is_noticed(tmp_path):
+    path = tmp_path / "policy.safetensors"
+    written(path)
+    content = path.read_bytes()
+    for length in (0, 4, 100, len(content) // 2, len(content) - 1):
+        path.write_bytes(content[:length])
+        with pytest.raises(ValueError, match="damaged"):
+            agents.load(path)
+
+
+def changed(path, **changes):
+    with safe_open(path, "pt") as file:
+        header, weights = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    said = {**json.loads(header["matchenv_policy"]), **changes}
+    save_file(weights, path, {"matchenv_policy": json.dumps(said)})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"algorithm": "sac"},
+        {"policy": "os.system"},
+        {"policy_kwargs": {"activation_fn": "os.system"}},
+        {"policy_kwargs": {"features_extractor_class": "builtins.eval"}},
+        {"policy_kwargs": {"optimizer_class": "Adam"}},
+        {"policy_kwargs": {"net_arch": [17]}},
+        {"policy_kwargs": {"net_arch": [10**9]}},
+        {"policy_kwargs": None},
+        {"env_kwargs": {"num_opponents": 4}},
+        {"env_kwargs": {"no_such": 4}},
+        {"format": 2},
+        {"more": 1},
+    ],
+)
+def test_headers_that_do_not_fit_are_refused(tmp_path, changes):
+    path = tmp_path / "policy.safetensors"
+    written(path)
+    changed(path, **changes)
+    with pytest.raises(ValueError, match=r"policy\.safetensors is damaged"):
+        agents.load(path)
+
+
+def test_weights_that_are_not_finite_are_refused(tmp_path):
+    path = tmp_path / "policy.safetensors"
+    network, description = written(path)
+    with torch.no_grad():
+        next(network.parameters())[0] = float("nan")
+    save_policy(path, network, description)
+    with pytest.raises(ValueError, match="finite"):
+        agents.load(path)
+
+
+def test_safetensors_of_others_are_refused(tmp_path):
+    save_file({"a": torch.zeros(1)}, tmp_path / "a.safetensors")
+    with pytest.raises(ValueError, match="no policy"):
+        agents.load(tmp_path / "a.safetensors")
+
+
+class Trap:
+    """Creates a file when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (open, (str(self.path), "w"))
+
+
+def test_reading_runs_nothing(tmp_path):
+    for name in ("a.safetensors", "policy.safetensors"):
+        (tmp_path / name).write_bytes(pickle.dumps(Trap(tmp_path / "sprung")))
+        with pytest.raises(ValueError, match="damaged"):
+            agents.load(tmp_path / name)
+    with pytest.raises(ValueError, match="damaged"):
+        agents.load(tmp_path)
+    assert not (tmp_path / "sprung").exists()
+
+
+@pytest.mark.parametrize("num_opponents", [2, 4])
+def test_another_size_is_refused_with_both_sizes(tmp_path, num_opponents):
+    path = tmp_path / "policy.safetensors"
+    written(path)
+    policy = agents.load(path)
+    with pytest.raises(ValueError, match=r"num_opponents=3") as error:
+        policy.predict(observations(num_opponents=num_opponents))
+    assert str(2 * num_opponents + 3) in str(error.value)
+
+
+def test_observations_that_are_not_finite_are_refused(tmp_path):
+    path = tmp_path / "policy.safetensors"
+    written(path)
+    batch = observations(**ENV)
+    batch[3, 2] = np.nan
+    with pytest.raises(ValueError, match="finite"):
+        agents.load(path).predict(batch)
+
+
+def test_zip_of_stable_baselines3_is_read_with_a_warning(tmp_path):
+    model = PPO("MlpPolicy", "Matchmaking-v0", device="cpu", seed=0)
+    model.save(tmp_path / "model.zip")
+    with pytest.warns(UserWarning, match="runs whatever code"):
+        policy = agents.load(tmp_path / "model.zip", algorithm="ppo")
+    assert policy.num_opponents == 49
+    batch = observations()
+    np.testing.assert_array_equal(
+        policy.predict(batch)[0], model.predict(batch, deterministic=True)[0]
+    )
+    with pytest.raises(ValueError, match="algo must be one of"):
+        agents.load(tmp_path / "model.zip")
+    (tmp_path / "bad.zip").write_bytes(b"PK")
+    with (
+        pytest.warns(UserWarning, match="runs"),
+        pytest.raises(ValueError, match="no model of ppo"),
+    ):
+        agents.load(tmp_path / "bad.zip", algorithm="ppo")
+
+
+def test_missing_things_are_named(tmp_path):
+    for missing in ("no-such-run", tmp_path / "none", tmp_path / "none.safetensors"):
+        with pytest.raises(ValueError, match="there is no"):
+            agents.load(missing)
+    with pytest.raises(ValueError, match="holds no run"):
+        agents.load(tmp_path)

@@ -1,0 +1,279 @@
+"""Training: it learns, leaves a whole run folder, and goes on after any interruption."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import yaml
+from stable_baselines3 import PPO
+from stable_baselines3.common.evaluation import evaluate_policy
+
+import agents
+from agents.algorithms import ALGORITHMS
+from agents.callbacks import Progress
+from agents.evaluation import evaluate
+from agents.run_folder import RunFolder
+from agents.seeds import evaluation_seed
+from agents.vec_env import MatchmakingVecEnv
+from baselines import DrawChance, RandomOpponent
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ("policy.safetensors", "best_policy.safetensors", "evaluations.json", "config.yml")
+
+
+def results(folder):
+    return {name: (folder / name).read_bytes() for name in RESULTS}
+
+
+def test_ppo_works_as_typed():
+    model = PPO("MlpPolicy", "Matchmaking-v0", n_steps=64, device="cpu", seed=0)
+    model.learn(64)
+    assert model.num_timesteps == 64
+
+
+def test_ppo_learns_to_choose_the_nearer_of_two_on_a_fixed_instance():
+    # Known skills, one opponent even and one far away: q is 0.178 or almost 0.
+    mu, sigma = np.array([0.0, 10.0, 0.0]), np.full(3, 0.01)
+    env = MatchmakingVecEnv(16, num_opponents=2, horizon=100_000)
+    env.set_options({"mu": mu, "sigma": sigma, "true_skill": mu})
+    model = PPO("MlpPolicy", env, n_steps=16, batch_size=64, seed=0, device="cpu")
+    model.learn(2048)
+    actions, _ = model.predict(env.reset(), deterministic=False)
+    env.set_options({"mu": mu, "sigma": sigma, "true_skill": mu})
+    actions, _ = model.predict(env.reset(), deterministic=True)
+    assert (actions == 1).all()
+
+
+def test_training_learns_and_the_policy_can_be_evaluated(tmp_path, small_config):
+    config = small_config(timesteps=24_576, num_envs=32, evaluation_episodes=64,
+                          hyperparameters={"n_steps": 32, "batch_size": 256})  # fmt: skip
+    agents.start_training(tmp_path / "run", config, quiet=True)
+    policy = agents.load(tmp_path / "run")
+    seed = evaluation_seed(config.seed)
+    score, chance, best = (
+        evaluate(each, config.env_kwargs, 64, seed)
+        for each in (policy, RandomOpponent(horizon=20, seed=0), DrawChance(horizon=20))
+    )
+    # On the same instances DrawChance is far ahead of chance; learning covers half the way.
+    assert best["mean_return"] - chance["mean_return"] > 6.0 * best["standard_error"]
+    assert score["mean_return"] > 0.5 * (best["mean_return"] + chance["mean_return"])
+    recorded = json.loads((tmp_path / "run" / "evaluations.json").read_text())["evaluations"]
+    assert recorded[-1]["mean_return"] == pytest.approx(score["mean_return"], rel=1e-6)
+    env = MatchmakingVecEnv(4, **config.env_kwargs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mean, _ = evaluate_policy(policy, env, 16)
+    assert 0.0 < mean < 20.0
+
+
+def test_evaluation_equals_evaluate_policy(small_config):
+    config = small_config()
+    env = MatchmakingVecEnv(8, **config.env_kwargs)
+    env.seed(7)
+    returns, _ = evaluate_policy(DrawChance(horizon=20), env, 8, return_episode_rewards=True)
+    ours = evaluate(DrawChance(horizon=20), config.env_kwargs, 8, 7)
+    assert ours["mean_return"] == pytest.approx(np.mean(returns), rel=1e-5)
+    assert ours["standard_error"] == pytest.approx(np.std(returns, ddof=1) / 8**0.5, rel=1e-4)
+    assert ours["draw_density"] == pytest.approx(ours["mean_return"])
+
+
+def test_run_folder_holds_everything(tmp_path, small_config):
+    config = small_config()
+    folder = agents.start_training(tmp_path / "run", config, quiet=True)
+    assert folder.read_config() == config
+    said = yaml.safe_load(folder.config_file.read_text())
+    assert said["versions"]["torch"] == torch.__version__.partition("+")[0] or torch.__version__
+    assert {"python", "matchenv", "numpy", "stable-baselines3"} <= set(said["versions"])
+    evaluations = json.loads(folder.evaluations_file.read_text())["evaluations"]
+    assert [each["timesteps"] for each in evaluations] == [0, 768, 1408, 2048]
+    assert len(list(folder.checkpoints.iterdir())) == 2
+    assert list(folder.tensorboard.iterdir())
+    best = max(evaluations, key=lambda each: each["mean_return"])
+    again = evaluate(
+        agents.load(folder.best_policy_file), config.env_kwargs, 4, evaluation_seed(config.seed)
+    )
+    assert again["mean_return"] == best["mean_return"]
+
+
+def test_same_seed_same_run_another_seed_another(tmp_path, small_config):
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        agents.start_training(tmp_path / name, small_config(seed=seed), quiet=True)
+    assert results(tmp_path / "a") == results(tmp_path / "b")
+    assert results(tmp_path / "a") != results(tmp_path / "c")
+
+
+class Interrupted(Exception):
+    """Stands for whatever ends a training early."""
+
+
+def interrupt_at(monkeypatch, timesteps):
+    def step(callback):
+        if callback.model.num_timesteps >= timesteps:
+            raise Interrupted
+        return True
+
+    monkeypatch.setattr(Progress, "_on_step", step)
+
+
+@pytest.mark.parametrize("algo", ALGORITHMS)
+def test_interrupted_training_goes_on_game_for_game(tmp_path, small_config, monkeypatch, algo):
+    config = small_config(algo)
+    agents.start_training(tmp_path / "whole", config, quiet=True)
+    with monkeypatch.context() as patch:
+        interrupt_at(patch, 1200)
+        with pytest.raises(Interrupted):
+            agents.start_training(tmp_path / "broken", config, quiet=True)
+    assert agents.load(tmp_path / "broken").num_opponents == 3
+    folder = agents.continue_training(tmp_path / "broken", quiet=True)
+    evaluations = json.loads(folder.evaluations_file.read_text())["evaluations"]
+    assert evaluations[-1]["timesteps"] >= 2048
+    if algo == "ars":  # it draws its candidates before a checkpoint can be made
+        return
+    assert results(tmp_path / "whole") == results(tmp_path / "broken")
+
+
+def test_training_interrupted_before_its_first_checkpoint_starts_again(
+    tmp_path, small_config, monkeypatch
+):
+    config = small_config()
+    agents.start_training(tmp_path / "whole", config, quiet=True)
+    with monkeypatch.context() as patch:
+        interrupt_at(patch, 100)
+        with pytest.raises(Interrupted):
+            agents.start_training(tmp_path / "broken", config, quiet=True)
+    with pytest.raises(ValueError, match="no policy yet"):
+        agents.load(tmp_path / "broken")
+    agents.continue_training(tmp_path / "broken", quiet=True)
+    assert results(tmp_path / "whole") == results(tmp_path / "broken")
+
+
+def test_optimiser_goes_on_where_it_was(tmp_path, small_config):
+    config = small_config()
+    folder = agents.start_training(tmp_path / "run", config, quiet=True)
+    model = PPO.load(max(folder.checkpoints.iterdir()) / "model.zip", device="cpu")
+    steps = {int(each["step"]) for each in model.policy.optimizer.state.values()}
+    # 16 rollouts of 128 steps, each 10 epochs by default or as the file says, in 2 batches.
+    assert steps == {16 * config.hyperparameters["n_epochs"] * 2}
+
+
+def test_run_can_be_extended_and_a_finished_run_is_left_alone(tmp_path, small_config):
+    path = tmp_path / "run"
+    agents.start_training(path, small_config(timesteps=1024), quiet=True)
+    before = results(path)
+    agents.continue_training(path, quiet=True)
+    assert results(path) == before
+    folder = agents.continue_training(path, timesteps=1536, quiet=True)
+    assert folder.read_config().timesteps == 1536
+    evaluations = json.loads(folder.evaluations_file.read_text())["evaluations"]
+    assert evaluations[-1]["timesteps"] == 1536
+
+
+def test_damaged_checkpoint_is_passed_over(tmp_path, small_config, monkeypatch):
+    config = small_config()
+    agents.start_training(tmp_path / "whole", config, quiet=True)
+    with monkeypatch.context() as patch:
+        interrupt_at(patch, 1200)
+        with pytest.raises(Interrupted):
+            agents.start_training(tmp_path / "run", config, quiet=True)
+    _, newest = sorted((tmp_path / "run" / "checkpoints").iterdir())
+    (tmp_path / "run" / "checkpoints" / ".step-9.unfinished").mkdir()
+    model = newest / "model.zip"
+    model.write_bytes(model.read_bytes()[:1000])
+    with pytest.warns(UserWarning, match="damaged and left out"):
+        agents.continue_training(tmp_path / "run", quiet=True)
+    assert results(tmp_path / "whole") == results(tmp_path / "run")
+    for place in (tmp_path / "run" / "checkpoints").iterdir():
+        assert not place.name.startswith(".")
+        (place / "state.pkl").write_bytes(b"")
+    with (
+        pytest.warns(UserWarning, match="damaged"),
+        pytest.raises(ValueError, match="all damaged"),
+    ):
+        agents.continue_training(tmp_path / "run", quiet=True)
+
+
+def test_bad_run_folders_are_named(tmp_path, small_config):
+    with pytest.raises(ValueError, match="must be a folder"):
+        agents.continue_training(tmp_path / "none")
+    with pytest.raises(ValueError, match="holds no run"):
+        agents.continue_training(tmp_path)
+    folder = RunFolder.create(tmp_path / "run", small_config())
+    with pytest.raises(ValueError, match="holds a run"):
+        agents.start_training(tmp_path / "run", small_config())
+    text = folder.config_file.read_text()
+    for bad in (text[: len(text) // 2], "", "algorithm: ppo", text.replace("ppo", "sac")):
+        folder.config_file.write_text(bad)
+        with pytest.raises(ValueError, match="damaged config"):
+            agents.continue_training(tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    "hyperparameters",
+    [{"batch_size": "many"}, {"policy_kwargs": {"net_arch": "wide"}}, {"n_steps": 1}],
+)
+def test_hyperparameters_that_do_not_fit_leave_no_folder(tmp_path, small_config, hyperparameters):
+    config = small_config(num_envs=1, hyperparameters=hyperparameters)
+    with pytest.raises(ValueError, match=r"hyperparameters|net_arch"):
+        agents.start_training(tmp_path / "run", config)
+    assert not (tmp_path / "run").exists()
+
+
+def command(*arguments):
+    return [sys.executable, str(ROOT / "train.py"), "--comparison-episodes", "0", *arguments]
+
+
+def test_killed_command_resumes_to_the_same_result(tmp_path):
+    options = ("--timesteps", "40960", "--num-envs", "16", "--seed", "3", "--quiet",
+               "--hyperparams", "n_steps:16", "batch_size:256", "policy_kwargs:{net_arch: [16]}",
+               "--env-kwargs", "num_opponents:3", "horizon:20",
+               "--checkpoint-every", "2048", "--evaluation-episodes", "4")  # fmt: skip
+    killed = tmp_path / "killed"
+    process = subprocess.Popen(command(*options, "--out", str(killed)), cwd=ROOT)
+    deadline = time.monotonic() + 120.0
+    while not list(killed.glob("checkpoints/step-*")) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    os.kill(process.pid, signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    stopped_at = max(int(place.name[5:]) for place in killed.glob("checkpoints/step-*"))
+    assert 0 < stopped_at < 40960
+    subprocess.run(command("--resume", str(killed), "--quiet"), cwd=ROOT, check=True)
+    subprocess.run(command(*options, "--out", str(tmp_path / "whole")), cwd=ROOT, check=True)
+    assert results(killed) == results(tmp_path / "whole")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--algo", "sac"], "continuous actions"),
+        (["--algo", "nothing"], "qrdqn"),
+        (["--hyperparams", "gamma=1"], "key:value"),
+        (["--env-kwargs", "rank:best"], "rank"),
+        (["--timesteps", "0"], "n_timesteps"),
+        (["--resume", "no/such/run"], "must be a folder"),
+    ],
+)
+def test_command_refuses_bad_input(tmp_path, arguments, message):
+    done = subprocess.run(
+        command("--out", str(tmp_path / "run"), *arguments),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ")
+    assert message in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_importing_agents_loads_no_torch():
+    code = "import sys, agents, agents.run_config, agents.run_folder; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout.strip() == "False"

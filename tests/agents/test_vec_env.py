@@ -1,0 +1,145 @@
+"""The adapter against stable-baselines3's own vector environment over ``gym.make``."""
+
+import warnings
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from stable_baselines3.common.evaluation import evaluate_policy
+from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
+
+from agents.vec_env import MatchmakingVecEnv
+from baselines import DrawChance
+
+ENV = {"num_opponents": 4, "horizon": 7}
+
+
+def dummy(num_envs, **env_kwargs):
+    make = lambda: Monitor(gym.make("Matchmaking-v0", **env_kwargs))  # noqa: E731
+    return DummyVecEnv([make] * num_envs)
+
+
+@pytest.mark.parametrize("extra", [{}, {"reward": "true_draw_density", "belief": "full"}])
+def test_plays_the_same_games_as_dummy_vec_env(extra):
+    ours, theirs = MatchmakingVecEnv(3, **ENV, **extra), dummy(3, **ENV, **extra)
+    assert ours.observation_space == theirs.observation_space
+    assert ours.action_space == theirs.action_space
+    ours.seed(5)
+    theirs.seed(5)
+    np.testing.assert_array_equal(ours.reset(), theirs.reset())
+    rng = np.random.default_rng(0)
+    ends = 0
+    for _ in range(4 * ENV["horizon"]):
+        actions = rng.integers(0, ENV["num_opponents"], 3)
+        our_step, their_step = ours.step(actions), theirs.step(actions)
+        for our_part, their_part in zip(our_step[:3], their_step[:3], strict=True):
+            assert our_part.dtype == their_part.dtype
+            np.testing.assert_array_equal(our_part, their_part)
+        for done, info, other in zip(our_step[2], our_step[3], their_step[3], strict=True):
+            ends += done
+            assert bool(info) == done
+            if not done:
+                continue
+            np.testing.assert_array_equal(
+                info["terminal_observation"], other["terminal_observation"]
+            )
+            assert info["TimeLimit.truncated"] is other["TimeLimit.truncated"] is False
+            assert info["episode"]["l"] == other["episode"]["l"] == ENV["horizon"]
+            # Both round to six digits, after sums in a different order.
+            assert info["episode"]["r"] == pytest.approx(other["episode"]["r"], abs=2e-6)
+    assert ends == 12
+
+
+def test_staggered_ends_after_a_reset_amid_an_episode():
+    env = MatchmakingVecEnv(2, **ENV)
+    env.seed(0)
+    env.reset()
+    env.step(np.zeros(2, dtype=np.int64))
+    env.reset()
+    for game in range(1, ENV["horizon"] + 1):
+        _, _, dones, infos = env.step(np.zeros(2, dtype=np.int64))
+        assert dones.all() == (game == ENV["horizon"])
+    assert infos[0]["episode"]["l"] == ENV["horizon"]
+
+
+def test_information_is_fresh_at_every_step():
+    env = MatchmakingVecEnv(2, **ENV)
+    env.reset()
+    _, _, _, first = env.step(np.zeros(2, dtype=np.int64))
+    first[0]["mine"] = 1
+    _, _, _, second = env.step(np.zeros(2, dtype=np.int64))
+    assert second == [{}, {}]
+    assert second[0] is not second[1]
+
+
+def test_same_seed_same_episodes_and_seeds_serve_once():
+    env = MatchmakingVecEnv(2, **ENV)
+    env.seed(3)
+    first, second = env.reset(), env.reset()
+    assert not np.array_equal(first, second)
+    env.seed(3)
+    np.testing.assert_array_equal(env.reset(), first)
+
+
+def test_options_fix_instances():
+    env = MatchmakingVecEnv(2, **ENV)
+    mu = np.arange(5.0)
+    env.set_options({"mu": mu})
+    np.testing.assert_array_equal(env.reset()[:, :5], np.tile(mu, (2, 1)).astype(np.float32))
+    env.set_options([{"mu": mu}, {"mu": mu + 1.0}])
+    np.testing.assert_array_equal(env.reset()[1, :5], (mu + 1.0).astype(np.float32))
+    env.set_options([{"mu": mu}, {}])
+    with pytest.raises(ValueError, match="options"):
+        env.reset()
+
+
+def test_attributes_and_methods():
+    env = MatchmakingVecEnv(3, render_mode="ansi", **ENV)
+    env.reset()
+    assert env.get_attr("render_mode") == ["ansi"] * 3
+    assert env.get_attr("games_left", 1) == [7]
+    assert len(env.get_attr("true_skill", [0, 2])) == 2
+    assert env.get_attr("true_skill", -1)[0].shape == (5,)
+    assert env.get_attr("knowledge_state", [1])[0].mu.shape == (5,)
+    assert not env.has_attr("no_such_thing")
+    texts = env.env_method("render", indices=[0, 1])
+    assert len(texts) == 2
+    assert isinstance(texts[0], str)
+    env.set_attr("note", "kept")
+    assert env.get_attr("note", 0) == ["kept"]
+    with pytest.raises(ValueError, match="indices"):
+        env.set_attr("note", "one only", indices=[0])
+    with pytest.raises(ValueError, match="attr_name"):
+        env.set_attr("true_skill", np.zeros(5))
+    with pytest.raises(ValueError, match="method_name"):
+        env.env_method("reset")
+    with pytest.raises(ValueError, match="indices"):
+        env.get_attr("games_left", 3)
+    assert env.env_is_wrapped(Monitor) == [True] * 3
+    assert env.env_is_wrapped(gym.wrappers.TimeLimit, [0]) == [False]
+    assert env.render() is None
+    env.close()
+
+
+@pytest.mark.parametrize("actions", [[0, 4], [-1, 0], [0.0, 1.0], [0]])
+def test_bad_actions_change_nothing(actions):
+    env = MatchmakingVecEnv(2, **ENV)
+    env.reset()
+    with pytest.raises(ValueError, match="actions"):
+        env.step(np.array(actions))
+    assert env.get_attr("games_left") == [7, 7]
+
+
+def test_evaluate_policy_takes_it_without_a_warning_and_agrees_with_a_monitor():
+    env = MatchmakingVecEnv(2, **ENV)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        env.seed(1)
+        ours = evaluate_policy(DrawChance(), env, 4, return_episode_rewards=True)
+    with pytest.warns(UserWarning, match="already wrapped"):
+        monitored = VecMonitor(env)
+    env.seed(1)
+    theirs = evaluate_policy(DrawChance(), monitored, 4, return_episode_rewards=True)
+    assert ours[1] == theirs[1] == [7] * 4
+    np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-5)
