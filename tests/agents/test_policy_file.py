@@ -80,7 +80,8 @@ def test_any_cut_is_noticed(tmp_path):
 
 def changed(path, **changes):
     with safe_open(path, "pt") as file:
-        header, weights = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        header = file.metadata()
+        weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     said = {**json.loads(header["matchenv_policy"]), **changes}
     save_file(weights, path, {"matchenv_policy": json.dumps(said)})
 
