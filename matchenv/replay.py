@@ -279,7 +279,7 @@ def _trueskill_loop(
 
     most_teams, most_entries = _largest_game(team_start, game_start)
     game_mu, game_sigma = np.empty(most_entries), np.empty(most_entries)
-    weight, rest = np.ones(most_entries), np.empty(most_entries)
+    weight, new_sigma = np.ones(most_entries), np.empty(most_entries)
     start, order = np.empty(most_teams + 1, np.int64), np.empty(most_teams, np.int64)
     game_rank, noise = np.empty(most_teams), np.empty(most_teams)
     table = np.empty((TABLE_ROWS, most_teams))
@@ -312,7 +312,7 @@ def _trueskill_loop(
                 game_rank[side] = rank[team]
                 noise[side] = (start[side + 1] - start[side]) * beta * beta
                 team_mean[team], team_variance[team] = side_performance(
-                    game_mu, game_sigma, weight, beta, tau, start[side], start[side + 1], rest
+                    game_mu, game_sigma, weight, beta, tau, start[side], start[side + 1]
                 )
             quality[game] = quality_of_sides(
                 team_mean[first_team:last_team], team_variance[first_team:last_team], noise
@@ -331,7 +331,7 @@ def _trueskill_loop(
                 tolerance,
                 max_iterations,
                 order,
-                rest,
+                new_sigma,
                 table,
             )
             for entry in range(first, last):

@@ -75,7 +75,6 @@ def side_performance(
     tau: float,
     first: int,
     last: int,
-    rest: Floats,
 ) -> tuple[float, float]:
     """Mean and variance of the performance of the side with members first to last - 1.
 
@@ -87,21 +86,40 @@ def side_performance(
         tau: standard deviation of the drift before the game.
         first: first member.
         last: one after the last member.
-        rest: (players,) written: for each member the variance of the side's performance
-            apart from the member's skill. It is summed from the others, not subtracted,
-            so that a member of huge sigma does not wipe it out.
     """
-    mean, before, after = 0.0, 0.0, 0.0
+    mean, variance, noise = 0.0, 0.0, tau * tau + beta * beta
     for m in range(first, last):
-        rest[m] = before
-        share = weight[m] * weight[m]
-        before += share * (sigma[m] * sigma[m] + tau * tau + beta * beta)
         mean += weight[m] * mu[m]
-    for m in range(last - 1, first - 1, -1):
-        share = weight[m] * weight[m]
-        rest[m] += after + share * beta * beta
-        after += share * (sigma[m] * sigma[m] + tau * tau + beta * beta)
-    return mean, before
+        variance += weight[m] * weight[m] * (sigma[m] * sigma[m] + noise)
+    return mean, variance
+
+
+@njit(cache=True, error_model="numpy")
+def _rest_of_side(
+    sigma: Floats,
+    weight: Floats,
+    beta: float,
+    tau: float,
+    first: int,
+    last: int,
+    member: int,
+    side_variance: float,
+) -> float:
+    """Variance of a side's performance apart from one member's skill.
+
+    A member who makes up most of it would leave only rounding after a subtraction, so the
+    others are summed in that case, which arises for one member of a side at most.
+    """
+    share = weight[member] * weight[member]
+    own = share * (sigma[member] * sigma[member] + tau * tau)
+    if own <= 0.5 * side_variance:
+        return side_variance - own
+    rest = share * beta * beta
+    for m in range(first, last):
+        if m != member:
+            noise = tau * tau + beta * beta
+            rest += weight[m] * weight[m] * (sigma[m] * sigma[m] + noise)
+    return rest
 
 
 @njit(cache=True, error_model="numpy")
@@ -109,21 +127,25 @@ def _update_side(
     mu: Floats,
     sigma: Floats,
     weight: Floats,
+    beta: float,
     tau: float,
     first: int,
     last: int,
-    rest: Floats,
+    side_variance: float,
     precision: float,
     shift: float,
+    new_sigma: Floats,
 ) -> None:
     """What the comparisons said about a side's performance, handed on to its members."""
+    total = 1.0 + side_variance * precision
     for m in range(first, last):
+        rest = _rest_of_side(sigma, weight, beta, tau, first, last, m, side_variance)
         variance = sigma[m] * sigma[m] + tau * tau
-        total = 1.0 + (weight[m] * weight[m] * variance + rest[m]) * precision
         # 1 - own p / (1 + D p) as a quotient of sums, so that nothing cancels.
-        shrink = min(1.0, (1.0 + rest[m] * precision) / total)
+        shrink = min(1.0, (1.0 + rest * precision) / total)
         mu[m] += weight[m] * variance * shift / total
-        sigma[m] = math.sqrt(variance * shrink)
+        new_sigma[m] = math.sqrt(variance * shrink)
+    sigma[first:last] = new_sigma[first:last]
 
 
 @njit(cache=True, error_model="numpy")
@@ -177,7 +199,7 @@ def rate_sides(
     tolerance: float,
     max_iterations: int,
     order: Integers,
-    rest: Floats,
+    new_sigma: Floats,
     table: Floats,
 ) -> tuple[float, bool]:
     """Update the beliefs about all players of one game, in place.
@@ -195,7 +217,7 @@ def rate_sides(
         tolerance: see ``pass_messages``.
         max_iterations: see ``pass_messages``.
         order: (>= sides,) scratch.
-        rest: (>= players,) scratch.
+        new_sigma: (>= players,) scratch.
         table: (TABLE_ROWS, >= sides) scratch.
 
     Returns:
@@ -208,7 +230,7 @@ def rate_sides(
     for i in range(sides):
         side = order[i]
         table[MEAN, i], table[VARIANCE, i] = side_performance(
-            mu, sigma, weight, beta, tau, side_start[side], side_start[side + 1], rest
+            mu, sigma, weight, beta, tau, side_start[side], side_start[side + 1]
         )
     _, change = pass_messages(table, sides, tolerance, max_iterations)
     for i in range(sides):
@@ -217,12 +239,14 @@ def rate_sides(
             mu,
             sigma,
             weight,
+            beta,
             tau,
             side_start[side],
             side_start[side + 1],
-            rest,
+            table[VARIANCE, i],
             table[BETTER_PRECISION, i] + table[WORSE_PRECISION, i],
             table[BETTER_SHIFT, i] + table[WORSE_SHIFT, i],
+            new_sigma,
         )
     return change, False
 

@@ -1,0 +1,151 @@
+"""Quality and probabilities of games between teams, against determinants and sampling."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from matchenv.trueskill import (
+    draw_margin_from_probability,
+    log_draw_probability,
+    log_win_probability,
+    match_quality,
+    ranking_probability,
+    team_draw_probability,
+    team_match_quality,
+    team_win_probability,
+    win_probability,
+)
+
+BETA = 25.0 / 6.0
+TEAMS = [[(25.0, 8.0)], [(11.0, 3.0), (12.0, 2.0)], [(27.0, 1.0)], [(15.0, 8.0)]]
+WEIGHTS = [[0.5], [1.0, 0.2], [1.0], [0.9]]
+
+
+def quality_by_determinants(teams: list, beta: float, weights: list) -> float:
+    """The general form as it stands in the literature, over players and differences."""
+    belief = np.array([pair for side in teams for pair in side])
+    side = np.repeat(np.arange(len(teams)), [len(members) for members in teams])
+    share = np.concatenate([np.asarray(row, dtype=float) for row in weights])
+    differences = np.zeros((len(share), len(teams) - 1))
+    for k in range(len(teams) - 1):
+        differences[:, k] = share * ((side == k).astype(float) - (side == k + 1))
+    noise = beta**2 * differences.T @ differences
+    whole = noise + differences.T @ np.diag(belief[:, 1] ** 2) @ differences
+    gap = differences.T @ belief[:, 0]
+    ratio = np.linalg.det(noise) / np.linalg.det(whole)
+    return math.sqrt(ratio) * math.exp(-0.5 * gap @ np.linalg.solve(whole, gap))
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+@pytest.mark.parametrize("weights", [None, WEIGHTS])
+def test_quality_is_the_ratio_of_determinants(count: int, weights: list | None) -> None:
+    teams = TEAMS[:count]
+    rows = weights[:count] if weights else None
+    expected = quality_by_determinants(teams, BETA, rows or [[1.0] * len(t) for t in teams])
+    assert team_match_quality(teams, BETA, rows) == pytest.approx(expected, rel=1e-12)
+
+
+def test_quality_of_two_players_and_of_many() -> None:
+    pair = [[(25.0, 8.0)], [(20.0, 3.0)]]
+    expected = match_quality(25.0, 8.0, 20.0, 3.0, BETA)
+    assert team_match_quality(pair, BETA) == pytest.approx(expected, rel=1e-14)
+    assert team_match_quality([[(25.0, 1e-9)]] * 300, BETA) == pytest.approx(1.0, rel=1e-12)
+    assert 0.0 < team_match_quality([[(25.0, 3.0)]] * 300, BETA) < 1e-10
+    far = [[(0.0, 1.0)], [(1000.0, 1.0)], [(500.0, 1.0)]]
+    assert team_match_quality(far, 1.0) == 0.0
+
+
+@pytest.mark.parametrize("keywords", [{}, {"draw_probability": 0.2}, {"draw_margin": 3.0}])
+def test_win_and_draw_probabilities_of_teams(keywords: dict) -> None:
+    i, j = TEAMS[1], [(26.0, 4.0)]
+    weights = [[1.0, 0.5], [1.0]]
+    margin = keywords.get("draw_margin", 0.0)
+    if "draw_probability" in keywords:
+        margin = draw_margin_from_probability(0.2, BETA, 3)
+    win = team_win_probability(i, j, BETA, weights=weights, **keywords)
+    loss = team_win_probability(j, i, BETA, weights=weights[::-1], **keywords)
+    draw = team_draw_probability(i, j, BETA, weights=weights, **keywords)
+    assert win + draw + loss == pytest.approx(1.0, abs=1e-14)
+    variance = 9.0 + BETA**2 + 0.25 * (4.0 + BETA**2) + 16.0 + BETA**2
+    deviation = math.sqrt(variance)
+    expected = 0.5 * math.erfc(-(17.0 - 26.0 - margin) / deviation / math.sqrt(2.0))
+    assert win == pytest.approx(expected, rel=1e-13)
+
+
+def test_win_probability_of_single_players_is_the_two_player_one() -> None:
+    expected = win_probability(25.0, 8.0, 20.0, 3.0, BETA, 0.7)
+    ours = team_win_probability([(25.0, 8.0)], [(20.0, 3.0)], BETA, draw_margin=0.7)
+    assert ours == pytest.approx(expected, rel=1e-14)
+
+
+def test_probabilities_of_all_rankings_add_up_to_one() -> None:
+    found = [ranking_probability(TEAMS, p, BETA) for p in itertools.permutations(range(4))]
+    assert sum(one.probability for one in found) == pytest.approx(1.0, abs=1e-9)
+    assert max(one.error for one in found) < 1e-8
+
+
+@pytest.mark.parametrize(
+    ("ranks", "drawn"), [([0, 2, 1, 3], False), ([3, 1, 2, 0], False), ([0, 1, 0, 2], True)]
+)
+def test_ranking_probability_is_what_sampling_finds(ranks: list[int], drawn: bool) -> None:
+    margin, samples = (3.0, 1_000_000) if drawn else (0.0, 1_000_000)
+    rng = np.random.default_rng(11)
+    mean = np.array([sum(mu for mu, _ in side) for side in TEAMS])
+    variance = np.array([sum(s * s + BETA**2 for _, s in side) for side in TEAMS])
+    performance = mean + np.sqrt(variance) * rng.standard_normal((samples, 4))
+    order = np.argsort(ranks, kind="stable")
+    happened = np.ones(samples, dtype=bool)
+    for a, b in itertools.pairwise(order):
+        gap = performance[:, a] - performance[:, b]
+        happened &= np.abs(gap) <= margin if ranks[a] == ranks[b] else gap > margin
+    found = ranking_probability(TEAMS, ranks, BETA, draw_margin=margin)
+    error = math.sqrt(found.probability * (1.0 - found.probability) / samples)
+    assert abs(found.probability - happened.mean()) < 4.5 * error
+
+
+def test_three_equal_sides_have_six_equal_rankings() -> None:
+    found = ranking_probability([[(25.0, 3.0)]] * 3, [2, 0, 1], BETA)
+    assert found.probability == pytest.approx(1.0 / 6.0, rel=1e-9)
+    many = ranking_probability([[(25.0, 3.0)]] * 40, range(40), BETA)
+    assert many.log_probability == pytest.approx(-math.lgamma(41.0), rel=1e-9)
+
+
+@pytest.mark.parametrize("margin", [0.0, 1e-9, 0.7, 30.0])
+@pytest.mark.parametrize("far", [10.0, 500.0])
+def test_a_third_side_that_is_certain_to_lose_changes_nothing(margin: float, far: float) -> None:
+    """Which holds the chain of integrals against the closed forms of two sides."""
+    i, j, last = (0.0, 1.0), (far, 1.0), [(-1000.0, 0.1)]
+    for ranks in ([0, 1, 2], [1, 0, 2], [0, 0, 2]):
+        if margin == 0.0 and ranks == [0, 0, 2]:
+            continue
+        found = ranking_probability([[i], [j], last], ranks, 1.0, draw_margin=margin)
+        ordered = (*i, *j) if ranks[0] <= ranks[1] else (*j, *i)
+        exact = log_draw_probability if ranks[0] == ranks[1] else log_win_probability
+        expected = exact(*ordered, 1.0, margin)
+        if math.isfinite(found.error):
+            assert found.log_probability == pytest.approx(expected, rel=1e-7, abs=1e-7)
+        two = ranking_probability([[i], [j]], ranks[:2], 1.0, draw_margin=margin)
+        assert two.log_probability == pytest.approx(expected, rel=1e-13)
+        assert two.error == 0.0
+
+
+def test_a_drawn_ranking_without_a_margin_is_impossible() -> None:
+    found = ranking_probability(TEAMS, [0, 0, 1, 2], BETA)
+    assert found == (0.0, -math.inf, 0.0)
+
+
+def test_bad_input_is_refused() -> None:
+    with pytest.raises(ValueError, match="beta"):
+        team_match_quality(TEAMS, 0.0)
+    with pytest.raises(ValueError, match="at least two sides"):
+        team_match_quality(TEAMS[:1], BETA)
+    with pytest.raises(ValueError, match=r"sigma of teams\[0\]\[0\]"):
+        team_win_probability([(25.0, -1.0)], TEAMS[0], BETA)
+    with pytest.raises(ValueError, match="ranks"):
+        ranking_probability(TEAMS, [0, 1], BETA)
+    with pytest.raises(ValueError, match="tolerance"):
+        ranking_probability(TEAMS, range(4), BETA, tolerance=0.0)
