@@ -1,0 +1,103 @@
+"""Elo in both forms and the duelling heuristic, against the formulas written out."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+
+from matchenv.elo import elo_win_probability, k_factor_from_alpha, rate_elo
+
+
+def by_duels(teams: list, ranks: list, k_factor: float, chance) -> list[list[float]]:
+    """The heuristic from the paper's sentence: the average of the deltas of all duels."""
+    out = []
+    for a, side in enumerate(teams):
+        new = []
+        for rating in side:
+            deltas = [
+                (1.0 if ranks[a] < ranks[b] else 0.5 if ranks[a] == ranks[b] else 0.0)
+                - chance(rating - rival)
+                for b, others in enumerate(teams)
+                if b != a
+                for rival in others
+            ]
+            new.append(rating + k_factor * sum(deltas) / len(deltas))
+        out.append(new)
+    return out
+
+
+def gaussian(gap: float) -> float:
+    return NormalDist(0.0, math.sqrt(2.0) * 200.0).cdf(gap)
+
+
+def logistic(gap: float) -> float:
+    return 1.0 / (1.0 + 10.0 ** (-gap / 400.0))
+
+
+@pytest.mark.parametrize(("form", "chance"), [("gaussian", gaussian), ("logistic", logistic)])
+def test_random_games_of_every_form(form: str, chance) -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        sides = int(rng.integers(2, 7))
+        teams = [rng.normal(1200.0, 300.0, rng.integers(1, 5)).tolist() for _ in range(sides)]
+        ranks = rng.integers(0, sides, sides).tolist()
+        expected = by_duels(teams, ranks, 24.0, chance)
+        for ours, theirs in zip(
+            rate_elo(teams, ranks, k_factor=24.0, form=form), expected, strict=True
+        ):
+            assert ours == pytest.approx(theirs, rel=1e-13)
+
+
+def test_the_papers_update_of_two_players() -> None:
+    """Delta alone, without the misprinted factor y: the loser falls."""
+    k_factor = 0.07 * 200.0 * math.sqrt(math.pi)
+    assert k_factor_from_alpha(0.07, 200.0) == pytest.approx(k_factor)
+    assert k_factor == pytest.approx(24.8, abs=0.02)
+    for ranks, y in (([0, 1], 1), ([0, 0], 0), ([1, 0], -1)):
+        delta = k_factor * ((y + 1) / 2 - gaussian(150.0))
+        (first,), (second,) = rate_elo([[1350.0], [1200.0]], ranks)
+        assert first - 1350.0 == pytest.approx(delta)
+        assert second - 1200.0 == pytest.approx(-delta)
+
+
+def test_a_known_value_of_the_logistic_form() -> None:
+    # 400 points ahead is 10 to 1.
+    assert elo_win_probability(1600.0, 1200.0, form="logistic") == pytest.approx(10.0 / 11.0)
+    (winner,), (loser,) = rate_elo([[1600.0], [1200.0]], [1, 0], k_factor=32.0, form="logistic")
+    assert winner == pytest.approx(1600.0 - 32.0 * 10.0 / 11.0)
+    assert loser == pytest.approx(1200.0 + 32.0 * 10.0 / 11.0)
+
+
+def test_the_sum_of_ratings_stays_where_sides_are_equal_in_size() -> None:
+    teams = [[1300.0, 1250.0], [1100.0, 1400.0], [1200.0, 1210.0]]
+    for form in ("gaussian", "logistic"):
+        rated = rate_elo(teams, [1, 0, 2], form=form)
+        assert sum(map(sum, rated)) == pytest.approx(sum(map(sum, teams)), rel=1e-14)
+
+
+def test_gaps_of_any_size_are_finite() -> None:
+    for form in ("gaussian", "logistic"):
+        assert elo_win_probability(-1e6, 1e6, form=form) == 0.0
+        assert elo_win_probability([1e6, 0.0], [-1e6, 0.0], form=form).tolist() == [1.0, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("teams", "ranks", "keywords", "message"),
+    [
+        ([[1200.0]], [0], {}, "at least two sides"),
+        ([[1200.0], []], [0, 1], {}, "at least one rating"),
+        ([[1200.0], [math.nan]], [0, 1], {}, r"teams\[1\]"),
+        ([[1200.0], [1200.0]], [0], {}, "ranks"),
+        ([[1200.0], [1200.0]], [0, 1], {"alpha": 1.0}, "alpha"),
+        ([[1200.0], [1200.0]], [0, 1], {"alpha": 0.1, "k_factor": 1.0}, "left out"),
+        ([[1200.0], [1200.0]], [0, 1], {"k_factor": -1.0}, "k_factor"),
+        ([[1200.0], [1200.0]], [0, 1], {"beta": 0.0}, "beta"),
+        ([[1200.0], [1200.0]], [0, 1], {"form": "linear"}, "form"),
+    ],
+)
+def test_bad_input_is_refused(teams, ranks, keywords, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        rate_elo(teams, ranks, **keywords)
