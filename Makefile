@@ -8,7 +8,7 @@ WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
 OUT ?= runs/ppo
 TRAIN_FLAGS ?=
 
-.PHONY: help train test test-slow check format compare clean
+.PHONY: help train test test-slow check format clean
 
 help:
 	@echo "make train      train a short PPO run and compare it with the baselines ($(OUT))"
@@ -27,8 +27,13 @@ $(STAMP): $(VENV)/bin/python requirements.txt requirements-torch.txt pyproject.t
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $(STAMP)
 
+# A run that was interrupted, or is there already, goes on; it is never overwritten.
 train: $(STAMP)
-	$(BIN)/python train.py --algo ppo --out $(OUT) $(TRAIN_FLAGS)
+	if [ -f $(OUT)/config.yml ]; then \
+		$(BIN)/python train.py --resume $(OUT) $(TRAIN_FLAGS); \
+	else \
+		$(BIN)/python train.py --algo ppo --out $(OUT) $(TRAIN_FLAGS); \
+	fi
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
