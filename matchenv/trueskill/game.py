@@ -95,6 +95,26 @@ def difference_moments(
 
 
 @njit(cache=True, error_model="numpy")
+def mean_shift(sigma: float, variance: float, v: float) -> float:
+    """What a game adds to a mean: eq. (1) of the 2011 paper, corrected; see ``updated_belief``."""
+    return sigma * sigma / math.sqrt(variance) * v
+
+
+@njit(cache=True, error_model="numpy")
+def variance_share(
+    sigma: float, sigma_other: float, beta: float, variance: float, complement: float
+) -> float:
+    """The share of sigma^2 that is left after a game: eq. (2) of the 2011 paper, corrected.
+
+    1 - w sigma^2 / c^2 is written as a sum of two positive terms, so that nothing cancels
+    when the player's own uncertainty makes up all of c^2. Arguments as ``updated_belief``.
+    """
+    own = sigma * sigma / variance
+    rest = (sigma_other * sigma_other + 2.0 * beta * beta) / variance
+    return min(1.0, rest + own * complement)
+
+
+@njit(cache=True, error_model="numpy")
 def updated_belief(
     mu: float,
     sigma: float,
@@ -105,9 +125,6 @@ def updated_belief(
     complement: float,
 ) -> tuple[float, float]:
     """One player's belief after a game, from the moments of the difference.
-
-    sigma^2 (1 - w sigma^2 / c^2) is written as a sum of two positive terms, so that
-    nothing cancels when the player's own uncertainty makes up all of c^2.
 
     Args:
         mu: mean of the player's belief.
@@ -121,10 +138,8 @@ def updated_belief(
     Returns:
         ``(mu, sigma)`` after the game; eq. (1) and (2) of the 2011 paper, corrected.
     """
-    own = sigma * sigma / variance
-    rest = (sigma_other * sigma_other + 2.0 * beta * beta) / variance
-    shrink = min(1.0, rest + own * complement)
-    return mu + sigma * sigma / math.sqrt(variance) * v, sigma * math.sqrt(shrink)
+    share = variance_share(sigma, sigma_other, beta, variance, complement)
+    return mu + mean_shift(sigma, variance, v), sigma * math.sqrt(share)
 
 
 @njit(cache=True, error_model="numpy")

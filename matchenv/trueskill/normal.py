@@ -157,11 +157,23 @@ def win_moments(x: float) -> tuple[float, float, float]:
     density = normal_density(x)
     if x >= TAIL_START:
         v = density / normal_probability(x)
-    else:
-        # Which side won is a coin's throw: both quotients are taken by selection, not by a
-        # branch that a processor would guess wrongly half the time.
-        ratio = mills_ratio(abs(x))
-        v = (1.0 if x < 0.0 else density) / (ratio if x < 0.0 else 1.0 - density * ratio)
+        w = v * (v + x)
+        return v, w, 1.0 - w
+    return win_moments_from(x, density, mills_ratio(abs(x)))
+
+
+@njit(cache=True, error_model="numpy")
+def win_moments_from(x: float, density: float, ratio: float) -> tuple[float, float, float]:
+    """``win_moments`` for |x| < TAIL_START, where the two sides of a game can share the work.
+
+    Args:
+        x: as there.
+        density: of a standard normal at x, the same at -x.
+        ratio: the Mills ratio at |x|.
+    """
+    # Which side won is a coin's throw: both quotients are taken by selection, not by a
+    # branch that a processor would guess wrongly half the time.
+    v = (1.0 if x < 0.0 else density) / (ratio if x < 0.0 else 1.0 - density * ratio)
     w = v * (v + x)
     return v, w, 1.0 - w
 

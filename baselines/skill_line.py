@@ -1,0 +1,167 @@
+"""Opponents in the order of their means, and who matters where along the line of skills.
+
+For a player 0 at mean x whose other variances sum to B, the draw density against k is
+C / sqrt(V exp(g^2 / V)) with g = x - mu_k and V = B + sigma_k^2. Since exp(y) >= 1 + y, the
+opponent that matters most is, nearly, the one with the least sigma_k^2 + g^2. That is a
+lower envelope of parabolas of one shape, whatever B is: it is built once for a decision,
+and answers for every x by bisection. All functions are compiled; none allocates, but for
+the first sorting of a large pool.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from baselines.policy import Floats, Integers
+
+# Insertion sort may move this many entries for each opponent: enough to sort a small pool
+# from nothing, and a large one in which a game has moved somebody.
+MOVES_PER_OPPONENT = 16
+
+
+class SkillLine(NamedTuple):
+    """Working arrays of one decision, shape (M,) if not said; made once, used again and again.
+
+    Attributes:
+        order: opponents, 1 to M, by mean, then by deviation, then by index.
+        mu: their means in that order.
+        sigma: their standard deviations in that order.
+        envelope: places in the order whose parabolas make up the lower envelope.
+        borders: entry e is the skill above which ``envelope[e]`` takes over from the one
+            before; entry 0 is not used.
+        bounds: upper bounds of the opponents' scores in that order.
+        chances: shape (3, M), upper bounds of the probability that player 0 wins, loses, draws.
+        shifts: shape (3, M), v of those outcomes, in deviations of the difference.
+        complements: shape (3, M), 1 - w of those outcomes.
+        narrowest: shape (1,), the smallest sigma^2.
+        widest: shape (1,), the largest.
+    """
+
+    order: Integers
+    mu: Floats
+    sigma: Floats
+    envelope: Integers
+    borders: Floats
+    bounds: Floats
+    chances: Floats
+    shifts: Floats
+    complements: Floats
+    narrowest: Floats
+    widest: Floats
+
+
+def new_skill_line(num_opponents: int) -> SkillLine:
+    """Working arrays for a pool of ``num_opponents``."""
+    return SkillLine(
+        order=np.arange(1, num_opponents + 1),
+        mu=np.empty(num_opponents),
+        sigma=np.empty(num_opponents),
+        envelope=np.empty(num_opponents, dtype=np.int64),
+        borders=np.empty(num_opponents),
+        bounds=np.empty(num_opponents),
+        chances=np.empty((3, num_opponents)),
+        shifts=np.empty((3, num_opponents)),
+        complements=np.empty((3, num_opponents)),
+        narrowest=np.empty(1),
+        widest=np.empty(1),
+    )
+
+
+@njit(cache=True, error_model="numpy")
+def sort_opponents(line: SkillLine, mu: Floats, sigma: Floats) -> None:
+    """Bring the line up to date, but for envelope and bounds.
+
+    Args:
+        line: written; its old order is the start, so that little is to do after a game.
+        mu: shape (M + 1,), means of the beliefs, player 0 first.
+        sigma: shape (M + 1,), their standard deviations.
+    """
+    if not _sort_by_insertion(line.order, mu, sigma, MOVES_PER_OPPONENT * line.order.size):
+        line.order[:] = np.argsort(mu[1:], kind="mergesort") + 1
+        if not _sort_by_insertion(line.order, mu, sigma, line.order.size):
+            # Many equal means.
+            by_sigma = np.argsort(sigma[1:], kind="mergesort")
+            by_both = np.argsort(mu[1:][by_sigma], kind="mergesort")
+            line.order[:] = by_sigma[by_both] + 1
+    for place in range(line.order.size):
+        line.mu[place] = mu[line.order[place]]
+        line.sigma[place] = sigma[line.order[place]]
+    line.narrowest[0] = line.sigma.min() ** 2
+    line.widest[0] = line.sigma.max() ** 2
+
+
+@njit(cache=True, error_model="numpy")
+def _sort_by_insertion(order: Integers, mu: Floats, sigma: Floats, moves: int) -> bool:
+    """Sort ``order``; False, with the rest unsorted, where that takes too many moves."""
+    for place in range(1, order.size):
+        k = order[place]
+        mean = mu[k]
+        hole = place
+        while hole > 0:
+            other = order[hole - 1]
+            if mu[other] < mean or (mu[other] == mean and not _behind(sigma, other, k)):
+                break
+            order[hole] = other
+            hole -= 1
+        order[hole] = k
+        moves -= place - hole
+        if moves < 0:
+            return False
+    return True
+
+
+@njit(cache=True, error_model="numpy")
+def _behind(sigma: Floats, other: int, k: int) -> bool:
+    """Of two with equal means: whether ``other`` comes after ``k``."""
+    return sigma[other] > sigma[k] or (sigma[other] == sigma[k] and other > k)
+
+
+@njit(cache=True, error_model="numpy")
+def build_envelope(line: SkillLine) -> int:
+    """Write the lower envelope of sigma_k^2 + (x - mu_k)^2; returns how many it has."""
+    size = 0
+    for place in range(line.mu.size):
+        mean, square = line.mu[place], line.sigma[place] * line.sigma[place]
+        border = -np.inf
+        covered = False
+        while size > 0:
+            last = line.envelope[size - 1]
+            distance = mean - line.mu[last]
+            if distance <= 0.0:
+                # Equal means: the one with the smaller deviation came first.
+                covered = True
+                break
+            rise = (square - line.sigma[last] * line.sigma[last]) / distance
+            border = 0.5 * (mean + line.mu[last] + rise)
+            if size == 1 or border > line.borders[size - 1]:
+                break
+            size -= 1
+        if not covered:
+            line.envelope[size] = place
+            line.borders[size] = border
+            size += 1
+    return size
+
+
+@njit(cache=True, error_model="numpy")
+def place_of(values: Floats, first: int, end: int, x: float) -> int:
+    """The first place from ``first`` on whose value is not below ``x``, or ``end``.
+
+    Bisection without a branch that a processor could guess wrongly: the steps depend on the
+    number of values alone, so that searches for many x overlap.
+
+    Args:
+        values: ascending from ``first`` to before ``end``.
+        first: start of the search.
+        end: its end.
+        x: what to find.
+    """
+    left = end - first
+    while left > 0:
+        half = (left + 1) >> 1
+        first += half * (values[first + half - 1] < x)
+        left -= half
+    return first
