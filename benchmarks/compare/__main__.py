@@ -94,7 +94,8 @@ def main(arguments: list[str] | None = None) -> int:
             quiet=quiet,
         )
     except (ValueError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        # torch complains over several lines.
+        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("\ninterrupted; nothing was written", file=sys.stderr)
