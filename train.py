@@ -9,7 +9,7 @@ from pathlib import Path
 from agents.algorithms import ALGORITHMS
 from agents.hyperparameter_files import parse_pairs
 from agents.run_config import RunConfig, configured
-from agents.run_folder import RunFolder
+from agents.run_folder import RunFolder, unused_folder
 
 
 def parser() -> argparse.ArgumentParser:
@@ -23,7 +23,7 @@ def parser() -> argparse.ArgumentParser:
     new.add_argument("--num-envs", type=int, metavar="E", help="environments side by side")
     new.add_argument("--seed", type=int, default=0, metavar="S", help="default: %(default)s")
     new.add_argument("--out", type=Path, metavar="DIR",
-                     help="folder of the run (default: runs/ALGO-seedS)")  # fmt: skip
+                     help="folder of the run (default: a new one in runs/)")  # fmt: skip
     new.add_argument("--config", type=Path, metavar="FILE",
                      help="YAML file of hyperparameters (default: the package's own)")  # fmt: skip
     new.add_argument("--hyperparams", nargs="+", default=[], metavar="KEY:VALUE",
@@ -80,7 +80,7 @@ def _train(options: argparse.Namespace) -> RunFolder:
     config = _config(options)
     from agents import start_training
 
-    out = options.out or Path("runs") / f"{config.algorithm}-seed{config.seed}"
+    out = options.out or unused_folder(config)
     return start_training(
         out, config, device=options.device, threads=options.threads, quiet=options.quiet
     )

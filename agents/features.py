@@ -8,14 +8,19 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, Flatten
 
 from matchenv.settings import PAPER_BETA
 
+# The first is the exponent of the draw density itself. It hardly differs between the nearest
+# few of many opponents, which the others tell apart.
+SHARPNESSES = (0.5, 4.0, 16.0)
+
 
 class RelativeSkills(BaseFeaturesExtractor):
     """Each opponent as seen from player 0: how even a game is, and how uncertain.
 
     A network has a hard time to find out that only differences of skill matter. Of every
-    opponent it gets exp(-t^2 / 2), moved to [-1, 1], with t = (mu_0 - mu_j) / c, where c^2 is
-    2 beta^2 plus the variance of s_0 - s_j under the belief (sigma_0^2 + sigma_j^2 if that is
-    factorised). It also gets all deviations in units of beta, and the share of games left.
+    opponent it gets exp(-a t^2) at three sharpnesses a, moved to [-1, 1], with
+    t = (mu_0 - mu_j) / c, where c^2 is 2 beta^2 plus the variance of s_0 - s_j under the belief
+    (sigma_0^2 + sigma_j^2 if that is factorised). It also gets all deviations in units of beta,
+    and the share of games left.
 
     Args:
         observation_space: the box of the environment's observation, of K numbers.
@@ -31,14 +36,14 @@ class RelativeSkills(BaseFeaturesExtractor):
         belief: str = "factorised",
         beta: float = PAPER_BETA,
     ) -> None:
-        # Of the observation only mu_0 is left out: of the means, the differences stay.
-        super().__init__(observation_space, features_dim=observation_space.shape[0] - 1)
+        beside_means = observation_space.shape[0] - num_opponents - 1
+        super().__init__(observation_space, len(SHARPNESSES) * num_opponents + beside_means)
         self.num_players = num_opponents + 1
         self.full = belief == "full"
         self.beta = float(beta)
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
-        """Features of shape (n, K - 1) from observations of shape (n, K)."""
+        """Features of shape (n, K + 2 M - 1) from observations of shape (n, K)."""
         players = self.num_players
         mu, deviations = observations[:, :players], observations[:, players:-1]
         if self.full:
@@ -46,8 +51,8 @@ class RelativeSkills(BaseFeaturesExtractor):
         else:
             variance = deviations[:, :1] ** 2 + deviations[:, 1:] ** 2
         squared = (mu[:, :1] - mu[:, 1:]) ** 2 / (variance + 2.0 * self.beta**2)
-        closeness = 2.0 * torch.exp(-0.5 * squared) - 1.0
-        return torch.cat((closeness, deviations / self.beta, observations[:, -1:]), dim=1)
+        closeness = [2.0 * torch.exp(-sharpness * squared) - 1.0 for sharpness in SHARPNESSES]
+        return torch.cat((*closeness, deviations / self.beta, observations[:, -1:]), dim=1)
 
 
 EXTRACTORS: dict[str, type[BaseFeaturesExtractor]] = {

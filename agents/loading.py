@@ -12,11 +12,8 @@ from stable_baselines3.common.policies import BasePolicy
 
 from agents.algorithms import algorithm_by_name
 from agents.policy_file import SUFFIX, read_policy
-from agents.run_folder import CONFIG, RunFolder
+from agents.run_folder import CONFIG, RUNS, RunFolder
 from matchenv.settings import BELIEFS, observation_size
-
-# Folders of runs are also found by their name in here.
-RUNS = Path("runs")
 
 
 class LearnedPolicy:

@@ -13,6 +13,19 @@ from matchenv.validation import as_integer
 
 CONFIG = "config.yml"
 
+# Where runs go that were given no folder, and where their names are looked up.
+RUNS = Path("runs")
+
+
+def unused_folder(config: RunConfig) -> Path:
+    """A folder in ``runs/`` that does not exist yet, named after algorithm and seed."""
+    name = f"{config.algorithm}-seed{config.seed}"
+    path, number = RUNS / name, 1
+    while path.exists():
+        number += 1
+        path = RUNS / f"{name}-{number}"
+    return path
+
 
 @dataclass(frozen=True)
 class RunFolder:

@@ -21,7 +21,7 @@ import agents
 from agents.algorithms import ALGORITHMS
 from agents.callbacks import Progress
 from agents.evaluation import evaluate
-from agents.run_folder import RunFolder
+from agents.run_folder import RunFolder, unused_folder
 from agents.seeds import evaluation_seed
 from agents.vec_env import MatchmakingVecEnv
 from baselines import DrawChance, RandomOpponent
@@ -199,6 +199,18 @@ def test_damaged_checkpoint_is_passed_over(tmp_path, small_config, monkeypatch):
         pytest.raises(ValueError, match="all damaged"),
     ):
         agents.continue_training(tmp_path / "run", quiet=True)
+
+
+def test_runs_without_a_folder_get_a_new_one(tmp_path, small_config, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = []
+    for _ in range(2):
+        path = unused_folder(small_config())
+        names.append(path.as_posix())
+        RunFolder.create(path, small_config())
+    assert names == ["runs/ppo-seed1", "runs/ppo-seed1-2"]
+    with pytest.raises(ValueError, match="no policy yet"):
+        agents.load("ppo-seed1-2")
 
 
 def test_bad_run_folders_are_named(tmp_path, small_config):

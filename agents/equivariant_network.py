@@ -1,0 +1,224 @@
+"""The network of the equivariant policy: one score for each opponent, with shared weights.
+
+The score of opponent k is a look-ahead over several games,
+
+    score_k = density(d_k, 2 beta^2 + c_k C_k) + worth_k * gain_k(games_k, a_k),
+
+where d_k and C_k are mean and variance of s_0 - s_k under the belief, and gain_k is what the
+best draw density is expected to rise by once k has been played ``games_k`` times: those games
+shrink the variance, and the mean moves by what it shrinks. With one game and no other
+factors it is the knowledge gradient of opponent k alone. How much a gain is worth, how many
+games to look ahead and how far to trust the variances (a_k and c_k) come from a small network
+that sees the state as a whole (pooled over the opponents) and the opponent.
+
+Sources: the knowledge gradient for draws, Ryzhov, Tariq, Powell (2011); looking ahead
+several observations of one alternative, the KG(*) policy of Frazier, Powell (2010).
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import nn
+
+from agents.equivariant_state import (
+    GAMES_LEFT,
+    GAP,
+    MISSING_VARIANCE,
+    OPPONENT_NUMBERS,
+    OWN_VARIANCE,
+    SHARE_LEFT,
+    STATE_NUMBERS,
+    TIE,
+    VARIANCE,
+)
+from matchenv.settings import PAPER_BETA, PRIOR_MEAN_VARIANCE
+
+CONTEXT, ROW, HIDDEN, FACTORS = 9, 5, 8, 4
+WORTH, GAMES, TRUST_AHEAD, TRUST_NOW = range(FACTORS)
+
+NOISE_VARIANCE = 2.0 * PAPER_BETA**2
+PEAK_DENSITY = 1.0 / math.sqrt(2.0 * math.pi * NOISE_VARIANCE)
+# One game between equals tells as much as seeing the difference with this variance.
+GAME_VARIANCE = 0.5 * math.pi * NOISE_VARIANCE
+# Units of worth and of opponents, so that the network's numbers are of order one.
+USUAL_GAMES, USUAL_OPPONENTS = 500.0, 49.0
+# A gain this much above rounding is a gain; a slope at a root of 0 would be infinite.
+LEAST_VARIANCE = 1e-9
+
+
+def density(gaps: torch.Tensor, variances: torch.Tensor) -> torch.Tensor:
+    """Density at 0 of N(gap, variance): eq. (5) of the 2011 paper, in torch for gradients."""
+    return torch.exp(-0.5 * gaps * gaps / variances) * torch.rsqrt(2.0 * math.pi * variances)
+
+
+def best_of_the_others(densities: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The best density, the best of the others for each opponent, and who is the best.
+
+    Args:
+        densities: shape (n, M).
+
+    Returns:
+        Shapes (n, 1), (n, M) and (n, M), the last of bool. Without another opponent, half the
+        only density.
+    """
+    if densities.shape[1] == 1:
+        return densities, 0.5 * densities, torch.ones_like(densities, dtype=torch.bool)
+    values, places = torch.topk(densities, 2, dim=1)
+    is_best = torch.zeros_like(densities, dtype=torch.bool).scatter_(1, places[:, :1], True)
+    return values[:, :1], torch.where(is_best, values[:, 1:], values[:, :1]), is_best
+
+
+def expected_best(
+    gaps: torch.Tensor, variances: torch.Tensor, others: torch.Tensor, games: torch.Tensor
+) -> torch.Tensor:
+    """Expected best density once an opponent has been played several times.
+
+    The mean of s_0 - s_k then is N(gap, S) with S = C^2 / (C + V), V the variance of what the
+    games tell, and its variance C - S. Where the new mean lies within a distance r of 0 the
+    opponent is better than ``others``; the integral over that interval is exact.
+
+    Args:
+        gaps: means d of s_0 - s_k, shape (n, M).
+        variances: their variances C > 0.
+        others: best density of the other opponents.
+        games: games looked ahead, > 0.
+    """
+    spread = variances * variances / (variances + GAME_VARIANCE / games) + LEAST_VARIANCE
+    left = (NOISE_VARIANCE + variances - spread).clamp_min(0.5 * NOISE_VARIANCE)
+    total = NOISE_VARIANCE + variances
+    log_peaks = torch.log(others.clamp_min(1e-30)) + 0.5 * torch.log(2.0 * math.pi * left)
+    reach = torch.sqrt((-2.0 * left * log_peaks).clamp_min(LEAST_VARIANCE))
+    # Weighted with the new density, the new mean is a normal of its own.
+    within_weighted = _within(reach, gaps * left / total, left * spread / total)
+    within = _within(reach, gaps, spread)
+    return others + (density(gaps, total) * within_weighted - others * within).clamp_min(0.0)
+
+
+def _within(reach: torch.Tensor, mean: torch.Tensor, variance: torch.Tensor) -> torch.Tensor:
+    scale = torch.rsqrt(2.0 * variance)
+    return 0.5 * (torch.erf((reach - mean) * scale) + torch.erf((reach + mean) * scale))
+
+
+class EquivariantNetwork(nn.Module):
+    """Scores of opponents and the value of a state, for any number of opponents.
+
+    Attributes:
+        factors: from context and row to the logarithms of the four factors.
+        hidden: first layer of what a straight line cannot say.
+        bend: its second layer.
+        log_sharpness: logits are scores times its exponential.
+    """
+
+    def __init__(self, value_width: int = 32) -> None:
+        super().__init__()
+        self.factors = nn.Linear(CONTEXT + ROW, FACTORS)
+        self.hidden = nn.Linear(CONTEXT + ROW, HIDDEN)
+        self.bend = nn.Linear(HIDDEN, FACTORS, bias=False)
+        self.log_sharpness = nn.Parameter(torch.tensor(math.log(1000.0)))
+        self.value = nn.Sequential(
+            nn.Linear(CONTEXT + 2 * ROW, value_width), nn.Tanh(), nn.Linear(value_width, 1)
+        )
+        self.start_from_index()
+
+    def start_from_index(self) -> None:
+        """The best fixed index found by hand, from which training starts.
+
+        Worth 0.08 of a gain for each game left, five games looked ahead, variances as they are.
+        """
+        with torch.no_grad():
+            self.factors.weight.zero_()
+            self.factors.bias.zero_()
+            self.factors.bias[WORTH] = math.log(0.08)
+            self.factors.bias[GAMES] = math.log(5.0)
+            self.factors.weight[WORTH, 0] = 2.0
+            self.bend.weight.zero_()
+
+    def scores(self, opponents: torch.Tensor, state: torch.Tensor) -> torch.Tensor:
+        """The score of each opponent.
+
+        Args:
+            opponents: shape (n, M, 3), as ``StateBatch``.
+            state: shape (n, 4).
+
+        Returns:
+            Shape (n, M), in units of draw density.
+        """
+        context, rows, others, best = self.features(opponents, state)
+        gaps, variances = opponents[..., GAP], opponents[..., VARIANCE]
+        factors = torch.exp(self._log_factors(context, rows))
+        trusted = variances * factors[..., TRUST_AHEAD]
+        ahead = expected_best(gaps, trusted, others, factors[..., GAMES])
+        now = density(gaps, NOISE_VARIANCE + variances * factors[..., TRUST_NOW])
+        return now + USUAL_GAMES * factors[..., WORTH] * (ahead - best)
+
+    def _log_factors(self, context: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+        # The context is the same for all rows of a state: its share is worked out once.
+        def apply(layer: nn.Linear) -> torch.Tensor:
+            shared = context @ layer.weight[:, :CONTEXT].T + layer.bias
+            return shared.unsqueeze(1) + rows @ layer.weight[:, CONTEXT:].T
+
+        logs = apply(self.factors)
+        if bool((self.bend.weight != 0).any()) or self.training:
+            logs = logs + torch.tanh(apply(self.hidden)) @ self.bend.weight.T
+        return logs.clamp(-12.0, 12.0)
+
+    def features(
+        self, opponents: torch.Tensor, state: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+        """What the network sees.
+
+        Returns:
+            Context (n, 9) and rows (n, M, 5), numbers of order one; the best density of the
+            others (n, M) and the best of all (n, 1).
+        """
+        gaps, variances, ties = opponents[..., GAP], opponents[..., VARIANCE], opponents[..., TIE]
+        densities = density(gaps, NOISE_VARIANCE + variances).clamp_min(1e-30)
+        best, others, is_best = best_of_the_others(densities)
+        second = torch.where(is_best, others, torch.zeros_like(others)).amax(1, keepdim=True)
+        near = torch.exp(-0.5 * gaps * gaps / (1.0 + variances)).sum(1)
+        side = (gaps * torch.rsqrt(1.0 + gaps * gaps)).mean(1)
+        count = math.log(opponents.shape[1] / USUAL_OPPONENTS)
+        context = torch.stack(
+            (
+                0.5 * torch.log(state[:, GAMES_LEFT].clamp_min(1e-3) / USUAL_GAMES),
+                0.5 * torch.log(state[:, OWN_VARIANCE] + 0.01),
+                5.0 * torch.log(best[:, 0] / PEAK_DENSITY),
+                state[:, MISSING_VARIANCE] / PRIOR_MEAN_VARIANCE,
+                0.7 * torch.log(near + 0.1),
+                2.0 * side.abs() - 1.0,
+                torch.full_like(near, 0.7 * count),
+                (5.0 * torch.log(best / second)[:, 0]).clamp_max(2.0),
+                2.0 * state[:, SHARE_LEFT] - 1.0,
+            ),
+            dim=1,
+        )
+        rows = torch.stack(
+            (
+                0.7 * torch.log(variances + 1e-4),
+                gaps.abs() * torch.rsqrt(1.0 + variances) - 1.0,
+                2.0 * ties - 1.0,
+                torch.log(densities / best + 1e-6).clamp_min(-3.0),
+                is_best.to(gaps.dtype),
+            ),
+            dim=2,
+        )
+        return context, rows, others, best
+
+    def state_value(self, opponents: torch.Tensor, state: torch.Tensor) -> torch.Tensor:
+        """An estimate of the rewards to come, shape (n, 1): the same for any order of opponents."""
+        context, rows, _, _ = self.features(opponents, state)
+        pooled = torch.cat((context, rows.mean(1), rows.amax(1)), dim=1)
+        values: torch.Tensor = self.value(pooled)
+        return values
+
+
+def split_numbers(flat: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Opponents and state out of one row of numbers for each observation.
+
+    Args:
+        flat: shape (n, 3 M + 4), the opponents' numbers first.
+    """
+    opponents = flat[:, :-STATE_NUMBERS].reshape(flat.shape[0], -1, OPPONENT_NUMBERS)
+    return opponents, flat[:, -STATE_NUMBERS:]
