@@ -20,6 +20,7 @@ from matchenv.trueskill.game import (
     total_variance,
     update_two,
 )
+from matchenv.trueskill.game import drifted as drifted
 
 Floats = NDArray[np.float64]
 
@@ -49,14 +50,6 @@ def game_outcome(
     if abs(difference) <= draw_margin and draw_margin > 0.0:
         return 0
     return 1 if difference > 0.0 else -1
-
-
-@njit(cache=True, error_model="numpy")
-def drifted(sigma: float, tau: float) -> float:
-    """The deviation of a belief after the skill has drifted by N(0, tau^2)."""
-    if tau == 0.0:
-        return sigma
-    return math.sqrt(sigma * sigma + tau * tau)
 
 
 @njit(cache=True, error_model="numpy")

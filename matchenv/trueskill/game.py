@@ -23,6 +23,14 @@ from matchenv.trueskill.normal import (
 
 
 @njit(cache=True, error_model="numpy")
+def drifted(sigma: float, tau: float) -> float:
+    """The deviation of a belief after the skill has drifted by N(0, tau^2)."""
+    if tau == 0.0:
+        return sigma
+    return math.sqrt(sigma * sigma + tau * tau)
+
+
+@njit(cache=True, error_model="numpy")
 def total_variance(sigma_i: float, sigma_j: float, beta: float) -> float:
     """c^2 = sigma_i^2 + sigma_j^2 + 2 beta^2, variance of a difference of performances."""
     return sigma_i * sigma_i + sigma_j * sigma_j + 2.0 * beta * beta

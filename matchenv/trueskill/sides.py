@@ -24,7 +24,7 @@ from matchenv.trueskill.factor_graph import (
     WORSE_SHIFT,
     pass_messages,
 )
-from matchenv.trueskill.game import update_two
+from matchenv.trueskill.game import drifted, update_two
 from matchenv.validation import LARGEST_SKILL
 
 Floats = NDArray[np.float64]
@@ -56,13 +56,7 @@ def rate_pair(
 ) -> tuple[float, float, float, float]:
     """Drift, then the closed-form update, for two players; arguments as ``update_two``."""
     return update_two(
-        mu_i,
-        math.sqrt(sigma_i * sigma_i + tau * tau),
-        mu_j,
-        math.sqrt(sigma_j * sigma_j + tau * tau),
-        outcome,
-        beta,
-        draw_margin,
+        mu_i, drifted(sigma_i, tau), mu_j, drifted(sigma_j, tau), outcome, beta, draw_margin
     )
 
 
