@@ -1,0 +1,130 @@
+"""The equivariant network as a policy of stable-baselines3 and of sb3-contrib's MaskablePPO.
+
+Permuting the opponents of an observation permutes the probabilities of the actions and leaves
+the value as it is. The weights fit any number of opponents.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+from stable_baselines3.common.type_aliases import Schedule
+from torch import nn
+
+from agents.equivariant_network import EquivariantNetwork, split_numbers
+from agents.equivariant_state import OPPONENT_NUMBERS, STATE_NUMBERS, state_of_observations
+from matchenv.settings import PAPER_BETA
+
+
+class OpponentRows(BaseFeaturesExtractor):
+    """One row of numbers for each opponent, and a few of the state, by the compiled kernel.
+
+    Args:
+        observation_space: the box of an observation of the full belief.
+        beta: standard deviation of one performance around skill.
+    """
+
+    def __init__(self, observation_space: spaces.Box, beta: float = PAPER_BETA) -> None:
+        size = observation_space.shape[0]
+        if size < 6 or size % 3:
+            raise ValueError(
+                'the equivariant policy reads observations with belief="full", of shape '
+                f"(3 * num_opponents + 3,), got {observation_space.shape}"
+            )
+        self.num_opponents = size // 3 - 1
+        super().__init__(observation_space, OPPONENT_NUMBERS * self.num_opponents + STATE_NUMBERS)
+        self.beta = float(beta)
+
+    def forward(self, observations: torch.Tensor) -> torch.Tensor:
+        """Shape (n, 3 M + 4) from observations of shape (n, 3 M + 3); it passes no gradient."""
+        read = state_of_observations(observations.detach().cpu().numpy(), self.beta)
+        flat = np.concatenate((read.opponents.reshape(len(read.state), -1), read.state), axis=1)
+        return torch.from_numpy(flat).to(observations.device)
+
+
+class ScoreExtractor(nn.Module):
+    """The network in the form that stable-baselines3 builds a policy around.
+
+    Attributes:
+        latent_dim_pi: M, one score for each opponent.
+        latent_dim_vf: 1.
+    """
+
+    def __init__(self, num_opponents: int) -> None:
+        super().__init__()
+        self.network = EquivariantNetwork()
+        self.latent_dim_pi = num_opponents
+        self.latent_dim_vf = 1
+
+    def forward(self, features: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Logits of shape (n, M) and values of shape (n, 1)."""
+        return self.forward_actor(features), self.forward_critic(features)
+
+    def forward_actor(self, features: torch.Tensor) -> torch.Tensor:
+        """Logits, shape (n, M)."""
+        opponents, state = split_numbers(features)
+        return self.network.scores(opponents, state) * torch.exp(self.network.log_sharpness)
+
+    def forward_critic(self, features: torch.Tensor) -> torch.Tensor:
+        """Values, shape (n, 1)."""
+        opponents, state = split_numbers(features)
+        return self.network.state_value(opponents, state)
+
+
+class _Equivariant:
+    """What both policies below add to their library's."""
+
+    def __init__(
+        self,
+        observation_space: spaces.Box,
+        action_space: spaces.Discrete,
+        lr_schedule: Schedule,
+        *,
+        beta: float = PAPER_BETA,
+        **kwargs: Any,
+    ) -> None:
+        kwargs["ortho_init"] = False
+        kwargs["features_extractor_class"] = OpponentRows
+        kwargs["features_extractor_kwargs"] = {"beta": beta}
+        super().__init__(observation_space, action_space, lr_schedule, **kwargs)  # type: ignore[call-arg]
+
+    def _build_mlp_extractor(self: Any) -> None:
+        self.mlp_extractor = ScoreExtractor(int(self.action_space.n)).to(self.device)
+
+    def _build(self: Any, lr_schedule: Schedule) -> None:
+        super()._build(lr_schedule)  # type: ignore[misc]
+        # The network gives logits and values itself; the library's layers would tie weights to
+        # places in the list of opponents.
+        self.action_net = nn.Identity()
+        self.value_net = nn.Identity()
+        self.optimizer = self.optimizer_class(
+            self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs
+        )
+
+
+class EquivariantPolicy(_Equivariant, ActorCriticPolicy):
+    """For PPO, A2C and TRPO, on environments with ``belief="full"``.
+
+    Args:
+        observation_space: of the environment.
+        action_space: of the environment.
+        lr_schedule: learning rate.
+        beta: standard deviation of one performance around skill, as in the environment.
+        kwargs: others of ``ActorCriticPolicy``; those about its networks have no effect.
+    """
+
+
+class MaskableEquivariantPolicy(_Equivariant, MaskableActorCriticPolicy):
+    """``EquivariantPolicy`` for sb3-contrib's MaskablePPO; arguments as there."""
+
+
+def network_of(policy: Any) -> EquivariantNetwork:
+    """The network inside one of the policies above."""
+    network: EquivariantNetwork = policy.mlp_extractor.network
+    return network

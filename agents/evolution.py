@@ -1,0 +1,103 @@
+"""Evolution strategies with mirrored pairs: a gradient of whole episodes' totals.
+
+A pair of candidates, centre plus and minus the same random step, plays the same games, so
+that most of what luck adds to a total cancels in the difference. Few parameters and long
+episodes favour this over policy gradients: the noise of a policy gradient grows with the
+actions of an episode, this one's with the parameters.
+
+Source: Salimans, Ho, Chen, Sidor, Sutskever (2017), arXiv 1703.03864; mirrored sampling,
+Brockhoff et al. (2010).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchenv.validation import as_integer, as_positive_number
+
+Floats = NDArray[np.float64]
+
+# Differences of fitness for pairs of candidates: centres plus and minus each step.
+PairedFitness = Callable[[int, Floats, Floats], Floats]
+
+MOMENTUM, SCALE_MEMORY, AVERAGE_MEMORY = 0.9, 0.95, 0.95
+LAST_RATE = 0.2
+
+
+@dataclass(frozen=True)
+class Evolution:
+    """Settings of a search.
+
+    Attributes:
+        generations: how many steps, >= 1.
+        pairs: mirrored pairs in a generation, >= 1.
+        rate: size of a step, in units of the perturbations, for a parameter of average slope;
+            it falls linearly to a fifth.
+    """
+
+    generations: int
+    pairs: int
+    rate: float
+
+    def __post_init__(self) -> None:
+        as_integer("generations", self.generations, 1)
+        as_integer("pairs", self.pairs, 1)
+        as_positive_number("rate", self.rate)
+
+
+@dataclass(frozen=True)
+class Generation:
+    """The state of a search after a generation.
+
+    Attributes:
+        number: from 1.
+        average: moving average of the centres, shape (D,): what the search has found.
+        spread: standard deviation of the pairs' differences.
+    """
+
+    number: int
+    average: Floats
+    spread: float
+
+
+def evolve(
+    start: Floats,
+    scales: Floats,
+    fitness: PairedFitness,
+    settings: Evolution,
+    rng: np.random.Generator,
+) -> Iterator[Generation]:
+    """Search uphill from ``start``, one generation at a time.
+
+    Args:
+        start: shape (D,).
+        scales: shape (D,), standard deviation of each parameter's perturbation; 0 keeps one
+            as it is.
+        fitness: takes the generation, a centre (D,) and steps (pairs, D); gives, for each
+            pair, the fitness of centre + step less that of centre - step, shape (pairs,).
+        settings: see there.
+        rng: of the perturbations.
+    """
+    centre = start.astype(np.float64)
+    average = centre.copy()
+    direction, scale = np.zeros_like(centre), 0.0
+    free = scales > 0.0
+    for number in range(1, settings.generations + 1):
+        steps = rng.standard_normal((settings.pairs, centre.size)) * free
+        differences = fitness(number, centre, steps * scales)
+        slope = 0.5 * (differences[:, None] * steps).mean(axis=0)
+        direction = MOMENTUM * direction + (1.0 - MOMENTUM) * slope
+        scale = SCALE_MEMORY * scale + (1.0 - SCALE_MEMORY) * float((slope[free] ** 2).mean())
+        size = np.sqrt(scale / (1.0 - SCALE_MEMORY**number))
+        done = (number - 1) / settings.generations
+        rate = settings.rate * (1.0 - (1.0 - LAST_RATE) * done)
+        if size > 0.0:
+            centre = centre + rate * scales * direction / size
+        # A mean of all centres while there are few, then one that forgets the first.
+        weight = max(1.0 - AVERAGE_MEMORY, 1.0 / (number + 1))
+        average = average + weight * (centre - average)
+        yield Generation(number, average.copy(), float(differences.std()))
