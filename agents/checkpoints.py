@@ -21,8 +21,8 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 
 from agents.algorithms import Algorithm
-from agents.atomic_files import new_folder
 from agents.vec_env import MatchmakingVecEnv
+from matchenv.atomic_files import new_folder
 
 MODEL, STATE, REPLAY_BUFFER = "model.zip", "state.pkl", "replay_buffer.pkl"
 KEPT = 2

@@ -17,8 +17,8 @@ from safetensors.torch import save
 from stable_baselines3.common.policies import BasePolicy
 
 from agents.algorithms import algorithm_by_name
-from agents.atomic_files import write_bytes
 from agents.policy_network import new_policy
+from matchenv.atomic_files import write_bytes
 from matchenv.settings import Settings
 
 SUFFIX = ".safetensors"

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from agents.atomic_files import remove_unfinished, write_text
 from agents.run_config import RunConfig
+from matchenv.atomic_files import remove_unfinished, write_text
 from matchenv.validation import as_integer
 
 CONFIG = "config.yml"

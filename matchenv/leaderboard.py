@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from matchenv.atomic_files import write_text
 from matchenv.trueskill.rating import Rating, expose, rate
 from matchenv.trueskill.teams import Weights, as_draw_margin
 from matchenv.validation import (
@@ -153,16 +153,7 @@ class Leaderboard:
                 for name, (mu, sigma) in self._ratings.items()
             ],
         }
-        target = Path(path)
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(content, file, indent=1, allow_nan=False)
-                file.write("\n")
-            os.replace(temporary, target)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        write_text(Path(path), json.dumps(content, indent=1, allow_nan=False) + "\n")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Leaderboard:

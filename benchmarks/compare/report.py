@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.atomic_files import write_bytes
 from benchmarks.compare.cells import ENVIRONMENT_OPTIONS, Cell
 from benchmarks.compare.contestants import HIGH_END, LOW_END
 from benchmarks.compare.playing import MEASURES
@@ -23,6 +22,7 @@ from benchmarks.compare.statistics import (
     share_closed,
 )
 from benchmarks.results import csv_bytes, json_bytes, npz_bytes
+from matchenv.atomic_files import write_bytes
 from matchenv.settings import Settings
 
 Floats = NDArray[np.float64]

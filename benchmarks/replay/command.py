@@ -6,12 +6,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from agents.atomic_files import write_bytes
 from benchmarks.replay.reader import read_log
 from benchmarks.replay.report import Report, as_json, report_on
 from benchmarks.replay.settings import ReplaySettings
 from benchmarks.replay.table_text import reading_text, report_text
 from benchmarks.results import csv_bytes, json_bytes
+from matchenv.atomic_files import write_bytes
 
 
 def run(log_path: Path, settings: ReplaySettings, out: Path | None, *, quiet: bool) -> Report:

@@ -6,11 +6,11 @@ import argparse
 import sys
 from pathlib import Path
 
-from agents.atomic_files import write_bytes
 from benchmarks.results import json_bytes
 from benchmarks.throughput.report import as_json, line
 from benchmarks.throughput.sections import sections
 from benchmarks.throughput.timing import Contest, Reading
+from matchenv.atomic_files import write_bytes
 from matchenv.validation import as_integer
 
 
