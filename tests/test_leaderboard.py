@@ -71,7 +71,7 @@ def test_a_failed_save_leaves_the_old_file(tmp_path: Path, monkeypatch) -> None:
     def full_disk(*_: object, **__: object) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr(json, "dump", full_disk)
+    monkeypatch.setattr(os, "fsync", full_disk)
     with pytest.raises(OSError, match="no space"):
         board.save(path)
     assert path.read_bytes() == before
