@@ -98,7 +98,7 @@ class KnowledgeGradient(Policy):
                 np.ascontiguousarray(knowledge_state.mu).reshape(-1, players),
                 np.ascontiguousarray(knowledge_state.sigma).reshape(-1, players),
                 np.ascontiguousarray(knowledge_state.difference_sigma).reshape(-1, players - 1),
-                self._multipliers(left.ravel()),
+                self.multipliers(left.ravel()),
                 self.beta,
                 self.draw_margin,
             )
@@ -106,14 +106,15 @@ class KnowledgeGradient(Policy):
         scores = knowledge_gradient_scores(
             np.ascontiguousarray(knowledge_state.mu).reshape(-1, players),
             np.ascontiguousarray(knowledge_state.sigma).reshape(-1, players),
-            self._multipliers(left.ravel()),
+            self.multipliers(left.ravel()),
             self.beta,
             self.draw_margin,
             self.tau,
         )
         return scores.reshape(*shape, players - 1)
 
-    def _multipliers(self, games_left: Floats) -> Floats:
+    def multipliers(self, games_left: Floats) -> Floats:
+        """What a unit of future draw density is worth, with so many games left."""
         if self.finite_horizon:
             return np.maximum(games_left - 1.0, 0.0)
         return np.full(games_left.shape, self.multiplier)
@@ -121,7 +122,7 @@ class KnowledgeGradient(Policy):
     def _choose(
         self, mu: Floats, sigma: Floats, games_left: Floats, rng: np.random.Generator
     ) -> Integers:
-        multipliers = self._multipliers(games_left)
+        multipliers = self.multipliers(games_left)
         return knowledge_gradient_opponents(
             mu, sigma, multipliers, self.beta, self.draw_margin, self.tau
         )
@@ -135,6 +136,6 @@ class KnowledgeGradient(Policy):
         rng: np.random.Generator,
     ) -> Integers:
         scores = full_knowledge_gradient_scores(
-            mu, sigma, differences, self._multipliers(games_left), self.beta, self.draw_margin
+            mu, sigma, differences, self.multipliers(games_left), self.beta, self.draw_margin
         )
         return np.argmax(scores, axis=1)

@@ -1,0 +1,93 @@
+"""The players and the noise of a block of sample paths: functions of the seed alone.
+
+A path is the episode that the environment plays with the path's seed, but for the prior,
+which is the study's: so a policy that the study does not know plays through the
+environment itself, against the same skills and the same noise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from gymnasium.utils.seeding import np_random
+from numpy.typing import NDArray
+
+from benchmarks.study.cells import Cell
+from benchmarks.study.settings import StudySettings
+from matchenv.instance import draw_prior, draw_true_skill, forget_means, index_of_place
+
+Floats = NDArray[np.float64]
+
+PRIOR, PATHS, LOTS = range(3)
+
+
+@dataclass(frozen=True)
+class Instances:
+    """What every policy meets in a block of paths.
+
+    Attributes:
+        mu: means at the start, shape (B, M + 1), player 0 first.
+        sigma: standard deviations at the start, the same shape.
+        true_skill: the same shape.
+        noise: performance noise of each game, shape (B, N).
+        seeds: of the paths, for the environment.
+    """
+
+    mu: Floats
+    sigma: Floats
+    true_skill: Floats
+    noise: Floats
+    seeds: list[int]
+
+
+def prior_of(settings: StudySettings, prior: int) -> tuple[Floats, Floats]:
+    """The means and deviations of one draw of the prior, each of shape (M + 1,)."""
+    players = settings.opponents + 1
+    rng = np.random.default_rng(_sequence(settings, prior, PRIOR))
+    mu, sigma = np.empty(players), np.empty(players)
+    draw_prior(rng.standard_normal(players), rng.random(players), mu, sigma)
+    return mu, sigma
+
+
+def instances_of(
+    settings: StudySettings, cell: Cell, prior: int, first: int, count: int
+) -> Instances:
+    """Paths ``first`` to ``first + count - 1`` of a cell and a prior.
+
+    Skills and noise are the same in all cells; the players only change places.
+    """
+    players = settings.opponents + 1
+    prior_mu, prior_sigma = prior_of(settings, prior)
+    mu, sigma = np.tile(prior_mu, (count, 1)), np.tile(prior_sigma, (count, 1))
+    true_skill, noise = np.empty((count, players)), np.empty((count, settings.horizon))
+    seeds = [path_seed(settings, prior, first + p) for p in range(count)]
+    place = cell.index(players)
+    for p in range(count):
+        rng = np_random(seeds[p])[0]
+        normals = rng.standard_normal(2 * players)
+        rng.random(players)
+        noise[p] = rng.standard_normal(settings.horizon)
+        draw_true_skill(normals[players:], mu[p], sigma[p], true_skill[p])
+        chosen = index_of_place(true_skill[p] if cell.prior == "equal" else mu[p], place)
+        for row in (mu[p], sigma[p], true_skill[p]):
+            row[0], row[chosen] = row[chosen], row[0]
+        if cell.prior == "equal":
+            forget_means(mu[p], sigma[p], settings.equal_variance == "matching")
+    return Instances(mu, sigma, true_skill, noise, seeds)
+
+
+def path_seed(settings: StudySettings, prior: int, path: int) -> int:
+    """The seed of a path: 64 bits, so that no two streams meet."""
+    sequence = _sequence(settings, prior, PATHS, path)
+    return int(sequence.generate_state(1, np.uint64)[0])
+
+
+def lots_of(settings: StudySettings, prior: int, first: int, label: str) -> np.random.Generator:
+    """The generator of a policy that draws lots, for the block that starts at ``first``."""
+    sequence = _sequence(settings, prior, LOTS, first, *label.encode())
+    return np.random.default_rng(sequence)
+
+
+def _sequence(settings: StudySettings, prior: int, *key: int) -> np.random.SeedSequence:
+    return np.random.SeedSequence(settings.seed, spawn_key=(settings.stream, prior, *key))
