@@ -9,7 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from agents.loading import LearnedPolicy, load
+    from agents.learned_policy import LearnedPolicy
+    from agents.loading import load
     from agents.run_config import RunConfig, configured
     from agents.run_folder import RunFolder
     from agents.training import continue_training, start_training
@@ -27,7 +28,7 @@ __all__ = [
 ]
 
 _WHERE = {
-    "LearnedPolicy": "agents.loading",
+    "LearnedPolicy": "agents.learned_policy",
     "MatchmakingVecEnv": "agents.vec_env",
     "RunConfig": "agents.run_config",
     "RunFolder": "agents.run_folder",

@@ -60,7 +60,10 @@ NOT_HYPERPARAMETERS = {
     "rollout_buffer_kwargs",
 }  # fmt: skip
 
-ACTOR_CRITIC = {"MlpPolicy": ("stable_baselines3.common.policies", "ActorCriticPolicy")}
+ACTOR_CRITIC = {
+    "MlpPolicy": ("stable_baselines3.common.policies", "ActorCriticPolicy"),
+    "EquivariantPolicy": ("agents.equivariant_policy", "EquivariantPolicy"),
+}
 
 ALGORITHMS: dict[str, Algorithm] = {
     algorithm.name: algorithm

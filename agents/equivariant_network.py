@@ -2,14 +2,13 @@
 
 The score of opponent k is a look-ahead over several games,
 
-    score_k = density(d_k, 2 beta^2 + c_k C_k) + worth_k * gain_k(games_k, a_k),
+    score_k = density(d_k, 2 beta^2 + c C_k) + worth_k * gain_k(games_k),
 
 where d_k and C_k are mean and variance of s_0 - s_k under the belief, and gain_k is what the
 best draw density is expected to rise by once k has been played ``games_k`` times: those games
-shrink the variance, and the mean moves by what it shrinks. With one game and no other
-factors it is the knowledge gradient of opponent k alone. How much a gain is worth, how many
-games to look ahead and how far to trust the variances (a_k and c_k) come from a small network
-that sees the state as a whole (pooled over the opponents) and the opponent.
+shrink the variance, and the mean moves by what it shrinks. With one game it is the knowledge
+gradient of opponent k alone. How much a gain is worth and how many games to look ahead come
+from a network that sees the state as a whole (pooled over the opponents) and the opponent.
 
 Sources: the knowledge gradient for draws, Ryzhov, Tariq, Powell (2011); looking ahead
 several observations of one alternative, the KG(*) policy of Frazier, Powell (2010).
@@ -35,8 +34,10 @@ from agents.equivariant_state import (
 )
 from matchenv.settings import PAPER_BETA, PRIOR_MEAN_VARIANCE
 
-CONTEXT, ROW, HIDDEN, FACTORS = 9, 5, 8, 4
-WORTH, GAMES, TRUST_AHEAD, TRUST_NOW = range(FACTORS)
+CONTEXT, ROW, FACTORS = 9, 5, 2
+WORTH, GAMES = range(FACTORS)
+# Places of numbers in the context.
+GAMES_SLOPE, MISSING_SLOPE, OPPONENT_COUNT_SLOPE = 0, 3, 6
 
 NOISE_VARIANCE = 2.0 * PAPER_BETA**2
 PEAK_DENSITY = 1.0 / math.sqrt(2.0 * math.pi * NOISE_VARIANCE)
@@ -44,8 +45,8 @@ PEAK_DENSITY = 1.0 / math.sqrt(2.0 * math.pi * NOISE_VARIANCE)
 GAME_VARIANCE = 0.5 * math.pi * NOISE_VARIANCE
 # Units of worth and of opponents, so that the network's numbers are of order one.
 USUAL_GAMES, USUAL_OPPONENTS = 500.0, 49.0
-# A gain this much above rounding is a gain; a slope at a root of 0 would be infinite.
-LEAST_VARIANCE = 1e-9
+# Divisions and logarithms stay finite, and so do the slopes of roots.
+LEAST_VARIANCE, LEAST_DENSITY, LARGEST_LOG = 1e-9, 1e-30, 12.0
 
 
 def density(gaps: torch.Tensor, variances: torch.Tensor) -> torch.Tensor:
@@ -54,20 +55,20 @@ def density(gaps: torch.Tensor, variances: torch.Tensor) -> torch.Tensor:
 
 
 def best_of_the_others(densities: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The best density, the best of the others for each opponent, and who is the best.
+    """The best density, the second best, and whose the best is.
 
     Args:
         densities: shape (n, M).
 
     Returns:
-        Shapes (n, 1), (n, M) and (n, M), the last of bool. Without another opponent, half the
-        only density.
+        Shapes (n, 1) each, the last an index. Without another opponent, the second is half
+        the only one.
     """
+    best, place = densities.max(dim=1, keepdim=True)
     if densities.shape[1] == 1:
-        return densities, 0.5 * densities, torch.ones_like(densities, dtype=torch.bool)
-    values, places = torch.topk(densities, 2, dim=1)
-    is_best = torch.zeros_like(densities, dtype=torch.bool).scatter_(1, places[:, :1], True)
-    return values[:, :1], torch.where(is_best, values[:, 1:], values[:, :1]), is_best
+        return best, 0.5 * best, place
+    second = densities.scatter(1, place, 0.0).amax(1, keepdim=True)
+    return best, second, place
 
 
 def expected_best(
@@ -88,7 +89,7 @@ def expected_best(
     spread = variances * variances / (variances + GAME_VARIANCE / games) + LEAST_VARIANCE
     left = (NOISE_VARIANCE + variances - spread).clamp_min(0.5 * NOISE_VARIANCE)
     total = NOISE_VARIANCE + variances
-    log_peaks = torch.log(others.clamp_min(1e-30)) + 0.5 * torch.log(2.0 * math.pi * left)
+    log_peaks = torch.log(others.clamp_min(LEAST_DENSITY)) + 0.5 * torch.log(2.0 * math.pi * left)
     reach = torch.sqrt((-2.0 * left * log_peaks).clamp_min(LEAST_VARIANCE))
     # Weighted with the new density, the new mean is a normal of its own.
     within_weighted = _within(reach, gaps * left / total, left * spread / total)
@@ -105,17 +106,16 @@ class EquivariantNetwork(nn.Module):
     """Scores of opponents and the value of a state, for any number of opponents.
 
     Attributes:
-        factors: from context and row to the logarithms of the four factors.
-        hidden: first layer of what a straight line cannot say.
-        bend: its second layer.
+        factors: from context and row to the logarithms of worth and games.
+        log_trust: logarithm of c.
         log_sharpness: logits are scores times its exponential.
+        value: from pooled numbers to the value.
     """
 
     def __init__(self, value_width: int = 32) -> None:
         super().__init__()
         self.factors = nn.Linear(CONTEXT + ROW, FACTORS)
-        self.hidden = nn.Linear(CONTEXT + ROW, HIDDEN)
-        self.bend = nn.Linear(HIDDEN, FACTORS, bias=False)
+        self.log_trust = nn.Parameter(torch.zeros(()))
         self.log_sharpness = nn.Parameter(torch.tensor(math.log(1000.0)))
         self.value = nn.Sequential(
             nn.Linear(CONTEXT + 2 * ROW, value_width), nn.Tanh(), nn.Linear(value_width, 1)
@@ -125,61 +125,60 @@ class EquivariantNetwork(nn.Module):
     def start_from_index(self) -> None:
         """The best fixed index found by hand, from which training starts.
 
-        Worth 0.08 of a gain for each game left, five games looked ahead, variances as they are.
+        A gain is worth 0.08 for each game left, five games are looked ahead.
         """
         with torch.no_grad():
             self.factors.weight.zero_()
-            self.factors.bias.zero_()
             self.factors.bias[WORTH] = math.log(0.08)
             self.factors.bias[GAMES] = math.log(5.0)
-            self.factors.weight[WORTH, 0] = 2.0
-            self.bend.weight.zero_()
+            self.factors.weight[WORTH, GAMES_SLOPE] = 2.0
 
     def scores(self, opponents: torch.Tensor, state: torch.Tensor) -> torch.Tensor:
         """The score of each opponent.
 
         Args:
-            opponents: shape (n, M, 3), as ``StateBatch``.
+            opponents: shape (n, 3, M), as ``StateBatch``.
             state: shape (n, 4).
 
         Returns:
             Shape (n, M), in units of draw density.
         """
-        context, rows, others, best = self.features(opponents, state)
-        gaps, variances = opponents[..., GAP], opponents[..., VARIANCE]
-        factors = torch.exp(self._log_factors(context, rows))
-        trusted = variances * factors[..., TRUST_AHEAD]
-        ahead = expected_best(gaps, trusted, others, factors[..., GAMES])
-        now = density(gaps, NOISE_VARIANCE + variances * factors[..., TRUST_NOW])
-        return now + USUAL_GAMES * factors[..., WORTH] * (ahead - best)
+        context, rows, best, second, place = self.features(opponents, state)
+        gaps, variances = opponents[:, GAP], opponents[:, VARIANCE]
+        others = best.expand_as(gaps).scatter(1, place, second)
+        worth, games = (self._factor(number, context, rows) for number in (WORTH, GAMES))
+        ahead = expected_best(gaps, variances, others, games)
+        now = density(gaps, NOISE_VARIANCE + variances * torch.exp(self.log_trust))
+        return now + USUAL_GAMES * worth * (ahead - best)
 
-    def _log_factors(self, context: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-        # The context is the same for all rows of a state: its share is worked out once.
-        def apply(layer: nn.Linear) -> torch.Tensor:
-            shared = context @ layer.weight[:, :CONTEXT].T + layer.bias
-            return shared.unsqueeze(1) + rows @ layer.weight[:, CONTEXT:].T
-
-        logs = apply(self.factors)
-        if bool((self.bend.weight != 0).any()) or self.training:
-            logs = logs + torch.tanh(apply(self.hidden)) @ self.bend.weight.T
-        return logs.clamp(-12.0, 12.0)
+    def _factor(
+        self, number: int, context: torch.Tensor, rows: tuple[torch.Tensor, ...]
+    ) -> torch.Tensor:
+        weights = self.factors.weight[number]
+        # The context is the same for all opponents of a state: its share is worked out once.
+        total = (context @ weights[:CONTEXT] + self.factors.bias[number]).unsqueeze(1)
+        for row, weight in zip(rows, weights[CONTEXT:], strict=True):
+            total = torch.addcmul(total, row, weight)
+        return torch.exp(total.clamp(-LARGEST_LOG, LARGEST_LOG))
 
     def features(
         self, opponents: torch.Tensor, state: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-        """What the network sees.
+    ) -> tuple[torch.Tensor, tuple[torch.Tensor, ...], torch.Tensor, torch.Tensor, torch.Tensor]:
+        """What the network sees, numbers of order one.
 
         Returns:
-            Context (n, 9) and rows (n, M, 5), numbers of order one; the best density of the
-            others (n, M) and the best of all (n, 1).
+            Context (n, 9), five rows (n, M), and the best density, the second best and the
+            place of the best, (n, 1) each.
         """
-        gaps, variances, ties = opponents[..., GAP], opponents[..., VARIANCE], opponents[..., TIE]
-        densities = density(gaps, NOISE_VARIANCE + variances).clamp_min(1e-30)
-        best, others, is_best = best_of_the_others(densities)
-        second = torch.where(is_best, others, torch.zeros_like(others)).amax(1, keepdim=True)
-        near = torch.exp(-0.5 * gaps * gaps / (1.0 + variances)).sum(1)
-        side = (gaps * torch.rsqrt(1.0 + gaps * gaps)).mean(1)
-        count = math.log(opponents.shape[1] / USUAL_OPPONENTS)
+        gaps, variances, ties = opponents[:, GAP], opponents[:, VARIANCE], opponents[:, TIE]
+        squares = gaps * gaps
+        densities = density(gaps, NOISE_VARIANCE + variances).clamp_min(LEAST_DENSITY)
+        best, second, place = best_of_the_others(densities)
+        rest = torch.rsqrt(1.0 + variances)
+        standardised = gaps.abs() * rest
+        near = torch.exp(-0.5 * standardised * standardised).sum(1)
+        side = (gaps * torch.rsqrt(1.0 + squares)).mean(1)
+        count = math.log(opponents.shape[2] / USUAL_OPPONENTS)
         context = torch.stack(
             (
                 0.5 * torch.log(state[:, GAMES_LEFT].clamp_min(1e-3) / USUAL_GAMES),
@@ -194,23 +193,20 @@ class EquivariantNetwork(nn.Module):
             ),
             dim=1,
         )
-        rows = torch.stack(
-            (
-                0.7 * torch.log(variances + 1e-4),
-                gaps.abs() * torch.rsqrt(1.0 + variances) - 1.0,
-                2.0 * ties - 1.0,
-                torch.log(densities / best + 1e-6).clamp_min(-3.0),
-                is_best.to(gaps.dtype),
-            ),
-            dim=2,
+        rows = (
+            0.7 * torch.log(variances + 1e-4),
+            standardised - 1.0,
+            2.0 * ties - 1.0,
+            torch.log(densities / best + 1e-6).clamp_min(-3.0),
+            torch.zeros_like(gaps).scatter(1, place, 1.0),
         )
-        return context, rows, others, best
+        return context, rows, best, second, place
 
     def state_value(self, opponents: torch.Tensor, state: torch.Tensor) -> torch.Tensor:
         """An estimate of the rewards to come, shape (n, 1): the same for any order of opponents."""
-        context, rows, _, _ = self.features(opponents, state)
-        pooled = torch.cat((context, rows.mean(1), rows.amax(1)), dim=1)
-        values: torch.Tensor = self.value(pooled)
+        context, rows, _, _, _ = self.features(opponents, state)
+        pooled = [pool for row in rows for pool in (row.mean(1), row.amax(1))]
+        values: torch.Tensor = self.value(torch.cat((context, torch.stack(pooled, dim=1)), dim=1))
         return values
 
 
@@ -220,5 +216,5 @@ def split_numbers(flat: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     Args:
         flat: shape (n, 3 M + 4), the opponents' numbers first.
     """
-    opponents = flat[:, :-STATE_NUMBERS].reshape(flat.shape[0], -1, OPPONENT_NUMBERS)
+    opponents = flat[:, :-STATE_NUMBERS].reshape(flat.shape[0], OPPONENT_NUMBERS, -1)
     return opponents, flat[:, -STATE_NUMBERS:]

@@ -19,7 +19,9 @@ from torch import nn
 
 from agents.equivariant_network import EquivariantNetwork, split_numbers
 from agents.equivariant_state import OPPONENT_NUMBERS, STATE_NUMBERS, state_of_observations
-from matchenv.settings import PAPER_BETA
+from agents.policy_file import PolicyDescription
+from matchenv.env import action_space, observation_space
+from matchenv.settings import PAPER_BETA, Settings
 
 
 class OpponentRows(BaseFeaturesExtractor):
@@ -95,14 +97,14 @@ class _Equivariant:
         super().__init__(observation_space, action_space, lr_schedule, **kwargs)  # type: ignore[call-arg]
 
     def _build_mlp_extractor(self: Any) -> None:
-        self.mlp_extractor = ScoreExtractor(int(self.action_space.n)).to(self.device)
+        self.add_module("mlp_extractor", ScoreExtractor(int(self.action_space.n)).to(self.device))
 
     def _build(self: Any, lr_schedule: Schedule) -> None:
         super()._build(lr_schedule)  # type: ignore[misc]
         # The network gives logits and values itself; the library's layers would tie weights to
         # places in the list of opponents.
-        self.action_net = nn.Identity()
-        self.value_net = nn.Identity()
+        self.add_module("action_net", nn.Identity())
+        self.add_module("value_net", nn.Identity())
         self.optimizer = self.optimizer_class(
             self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs
         )
@@ -128,3 +130,37 @@ def network_of(policy: Any) -> EquivariantNetwork:
     """The network inside one of the policies above."""
     network: EquivariantNetwork = policy.mlp_extractor.network
     return network
+
+
+def new_equivariant_policy(
+    env_kwargs: dict[str, Any], network: EquivariantNetwork | None = None
+) -> EquivariantPolicy:
+    """A policy for an environment, with the weights of a network.
+
+    Args:
+        env_kwargs: keyword arguments of the environment; the belief is the full one.
+        network: whose weights to take; None keeps those of the index that training starts from.
+    """
+    settings = Settings.checked(**{**env_kwargs, "belief": "full"})
+    policy = EquivariantPolicy(
+        observation_space(settings), action_space(settings), _no_learning, beta=settings.beta
+    )
+    if network is not None:
+        network_of(policy).load_state_dict(network.state_dict())
+    policy.set_training_mode(False)
+    return policy
+
+
+def description_of(env_kwargs: dict[str, Any]) -> PolicyDescription:
+    """What a policy file says of a policy that was trained on these environments."""
+    return PolicyDescription(
+        algorithm="ppo",
+        policy="EquivariantPolicy",
+        policy_kwargs={},
+        env_kwargs={**env_kwargs, "belief": "full"},
+    )
+
+
+def _no_learning(progress_remaining: float) -> float:
+    del progress_remaining
+    return 0.0

@@ -23,7 +23,7 @@ from matchenv.settings import (
 
 Singles = NDArray[np.float32]
 
-# What a row holds of an opponent, and what there is of the whole state.
+# What is said of each opponent, and of the whole state.
 GAP, VARIANCE, TIE = range(3)
 OWN_VARIANCE, MISSING_VARIANCE, SHARE_LEFT, GAMES_LEFT = range(4)
 OPPONENT_NUMBERS, STATE_NUMBERS = 3, 4
@@ -49,7 +49,7 @@ class StateBatch:
     """What a batch of observations says.
 
     Attributes:
-        opponents: shape (n, M, 3): mu_0 - mu_k, Var(s_0 - s_k) and the tie 1 - a_k, which is 0
+        opponents: shape (n, 3, M): mu_0 - mu_k, Var(s_0 - s_k) and the tie 1 - a_k, which is 0
             for an opponent never met and goes to 1 with games (a_k as in
             ``matchenv.full_belief``).
         state: shape (n, 4): Var(s_0); the variance that the skills of the field have and the
@@ -77,7 +77,7 @@ def state_of_observations(observations: NDArray[Any], beta: float = PAPER_BETA) 
         raise ValueError(
             f"observations must have shape (n, 3 * num_opponents + 3), got {array.shape}"
         )
-    opponents = np.empty((array.shape[0], width // 3 - 1, OPPONENT_NUMBERS), dtype=np.float32)
+    opponents = np.empty((array.shape[0], OPPONENT_NUMBERS, width // 3 - 1), dtype=np.float32)
     state = np.empty((array.shape[0], STATE_NUMBERS), dtype=np.float32)
     _read(array, PAPER_BETA / beta, opponents, state)
     return StateBatch(opponents, state)
@@ -95,7 +95,7 @@ def estimated_games_left(share: float, games_played: float) -> float:
 
 @njit(cache=True, error_model="numpy")
 def _read(observations: Any, unit: float, opponents: Singles, state: Singles) -> None:
-    players = opponents.shape[1] + 1
+    players = opponents.shape[2] + 1
     for row in range(observations.shape[0]):
         observation = observations[row]
         mu_0 = unit * float(observation[0])
@@ -108,9 +108,9 @@ def _read(observations: Any, unit: float, opponents: Singles, state: Singles) ->
             variance = difference * difference
             # Variance of s_k given s_0; rounding must not take all of it.
             own = max(variance - (slack * sigma_0) ** 2, 1e-6 * variance)
-            opponents[row, k - 1, GAP] = mu_0 - mu_k
-            opponents[row, k - 1, VARIANCE] = variance
-            opponents[row, k - 1, TIE] = 1.0 - slack
+            opponents[row, GAP, k - 1] = mu_0 - mu_k
+            opponents[row, VARIANCE, k - 1] = variance
+            opponents[row, TIE, k - 1] = 1.0 - slack
             games += (1.0 - slack) / own * (1.0 + GAMES_PER_DOUBT * variance)
             # Opponents hardly met still show the prior.
             weight = slack**4

@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 # Differences of fitness for pairs of candidates: centres plus and minus each step.
 PairedFitness = Callable[[int, Floats, Floats], Floats]
 
-MOMENTUM, SCALE_MEMORY, AVERAGE_MEMORY = 0.9, 0.95, 0.95
+MOMENTUM, SCALE_MEMORY, AVERAGE_MEMORY = 0.9, 0.95, 0.9
 LAST_RATE = 0.2
 
 

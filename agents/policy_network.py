@@ -36,7 +36,7 @@ KNOWN = ("net_arch", "activation_fn", "features_extractor_class", "optimizer_kwa
 
 
 def resolved_policy_kwargs(
-    algorithm: Algorithm, plain: dict[str, Any], settings: Settings
+    algorithm: Algorithm, plain: dict[str, Any], settings: Settings, policy: str = "MlpPolicy"
 ) -> dict[str, Any]:
     """Keyword arguments of a policy network, with classes for names.
 
@@ -44,6 +44,7 @@ def resolved_policy_kwargs(
         algorithm: whose policy it is.
         plain: names, numbers, lists and mappings, as in a YAML file.
         settings: of the environment, for features that depend on it.
+        policy: one of the algorithm's policy names.
 
     Raises:
         ValueError: for an unknown name or a bad value; it lists what is known.
@@ -73,6 +74,10 @@ def resolved_policy_kwargs(
             "belief": settings.belief,
             "beta": settings.beta,
         }
+    if policy == "EquivariantPolicy":
+        # It builds its own network, and must know the unit of skill.
+        kwargs = {name: kwargs[name] for name in ("optimizer_kwargs",) if name in kwargs}
+        kwargs["beta"] = settings.beta
     return kwargs
 
 
@@ -94,7 +99,7 @@ def new_policy(
         ValueError: for an unknown name or a bad value.
     """
     policy_class: Any = algorithm.load_policy_class(policy)
-    kwargs = resolved_policy_kwargs(algorithm, plain_kwargs, settings)
+    kwargs = resolved_policy_kwargs(algorithm, plain_kwargs, settings, policy)
     if algorithm.name != "ars":
         kwargs["lr_schedule"] = _no_learning
     try:

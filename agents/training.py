@@ -131,14 +131,20 @@ def _new_model(config: RunConfig, device: str) -> BaseAlgorithm:
         start = linear_start(arguments.get(name))
         if start is not None:
             arguments[name] = LinearSchedule(start, 0.0, 1.0)
-    policy_kwargs = resolved_policy_kwargs(algorithm, values.get("policy_kwargs", {}), settings)
+    policy_kwargs = resolved_policy_kwargs(
+        algorithm, values.get("policy_kwargs", {}), settings, values["policy"]
+    )
     env = MatchmakingVecEnv(config.num_envs, **config.env_kwargs)
     # Seeds are set here and not through the algorithm, which would seed the environments with
     # small numbers, and seed everything anew when a checkpoint is loaded.
     set_random_seed(config.seed)
     try:
         model = algorithm.load_class()(
-            values["policy"], env, policy_kwargs=policy_kwargs, device=device, **arguments
+            algorithm.load_policy_class(values["policy"]),
+            env,
+            policy_kwargs=policy_kwargs,
+            device=device,
+            **arguments,
         )
     except (TypeError, AssertionError) as error:
         raise ValueError(

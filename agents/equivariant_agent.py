@@ -1,0 +1,88 @@
+"""A trained equivariant policy, for any number of opponents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from agents.equivariant_policy import EquivariantPolicy, OpponentRows, network_of
+from agents.equivariant_state import state_of_observations
+from agents.learned_policy import LearnedPolicy
+from matchenv.knowledge import KnowledgeState
+
+# States at a time: more would leave the processor's cache, and a million would not fit memory.
+BLOCK = 1024
+
+
+class AnySizePolicy(LearnedPolicy):
+    """The policy with ``predict`` as every policy here has it, free of the size it was trained at.
+
+    It needs no horizon either: it tells the number of games left from their share and from
+    what the belief has learnt so far.
+
+    Args:
+        name: what it was loaded by.
+        policy: the policy network.
+    """
+
+    def __init__(self, name: str, policy: EquivariantPolicy) -> None:
+        super().__init__(name, policy, "full")
+        extractor = policy.features_extractor
+        assert isinstance(extractor, OpponentRows)
+        self.beta = extractor.beta
+
+    def predict(
+        self,
+        observation: Any,
+        state: tuple[NDArray[Any], ...] | None = None,
+        episode_start: NDArray[np.bool_] | None = None,
+        deterministic: bool = True,
+    ) -> tuple[NDArray[np.int64], tuple[NDArray[Any], ...] | None]:
+        """Choose opponents, as stable-baselines3's models do.
+
+        Args:
+            observation: shape (3 M + 3,) or (n, 3 M + 3), with the full belief.
+            state: handed back as it is; the policy has no memory.
+            episode_start: not used.
+            deterministic: take the opponent with the highest score, the first of equals; else
+                draw one from torch's generator.
+
+        Returns:
+            ``(actions, state)``, actions of shape () or (n,).
+
+        Raises:
+            ValueError: for observations that no environment with the full belief gives.
+        """
+        array = np.asarray(observation)
+        if array.ndim not in (1, 2):
+            raise ValueError(
+                "observation must have shape (3 * num_opponents + 3,) or "
+                f"(n, 3 * num_opponents + 3), got {array.shape}"
+            )
+        KnowledgeState.from_observation(array, self.belief)
+        rows = np.atleast_2d(array).astype(np.float32, copy=False)
+        actions = np.empty(rows.shape[0], dtype=np.int64)
+        for first in range(0, rows.shape[0], BLOCK):
+            block = slice(first, first + BLOCK)
+            logits = self.logits(rows[block])
+            if deterministic:
+                actions[block] = logits.argmax(dim=1).cpu().numpy()
+            else:
+                drawn = torch.multinomial(torch.softmax(logits, dim=1), 1)
+                actions[block] = drawn[:, 0].cpu().numpy()
+        return actions.reshape(array.shape[:-1]), state
+
+    def logits(self, observations: NDArray[Any]) -> torch.Tensor:
+        """The logit of each opponent, shape (n, M), from observations of shape (n, 3 M + 3)."""
+        network = network_of(self.network)
+        device = network.log_sharpness.device
+        read = state_of_observations(observations, self.beta)
+        with torch.inference_mode():
+            scores = network.scores(
+                torch.from_numpy(read.opponents).to(device),
+                torch.from_numpy(read.state).to(device),
+            )
+            return scores * torch.exp(network.log_sharpness)

@@ -1,0 +1,231 @@
+"""Training of the equivariant policy by evolution strategies on true draw densities.
+
+Candidates are judged by the sum of true draw densities of whole episodes, which a simulator
+knows; what they read is the observation alone. Every pair of candidates plays games of its
+own, from seeds that no comparison uses, and both play the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium.vector import AutoresetMode
+from numpy.typing import NDArray
+
+from agents.equivariant_network import (
+    GAMES,
+    MISSING_SLOPE,
+    OPPONENT_COUNT_SLOPE,
+    WORTH,
+    EquivariantNetwork,
+)
+from agents.equivariant_state import state_of_observations
+from agents.evolution import Evolution, Generation, evolve
+from agents.seeds import evaluation_seed, training_seed
+from matchenv import MatchmakingVectorEnv
+from matchenv.validation import as_integer, as_positive_number
+
+Floats = NDArray[np.float64]
+
+VALIDATION_CELLS = tuple(
+    {"rank": rank, "prior": prior}
+    for prior in ("informative", "equal")
+    for rank in ("top", "middle", "bottom")
+)
+
+
+@dataclass(frozen=True)
+class EquivariantConfig:
+    """What a training needs; ``agents/hyperparameters/equivariant.yml`` explains each.
+
+    Raises:
+        ValueError: for a bad number or an unknown name.
+    """
+
+    cells: list[dict[str, Any]]
+    env_kwargs: dict[str, Any]
+    episodes: int
+    generations: int
+    pairs: int
+    rate: float
+    perturbations: dict[str, float]
+    start: dict[str, float]
+    validation_episodes: int = 1000
+    names: dict[str, tuple[str, ...]] = field(
+        default_factory=lambda: {
+            "perturbations": ("bias", "slope", "missing_variance"),
+            "start": ("worth", "games"),
+        },
+        repr=False,
+    )
+
+    def __post_init__(self) -> None:
+        as_integer("episodes", self.episodes, 1)
+        as_integer("validation_episodes", self.validation_episodes, 2)
+        for name, keys in self.names.items():
+            given = getattr(self, name)
+            if not isinstance(given, dict) or set(given) != set(keys):
+                raise ValueError(f"{name} must have the entries {', '.join(keys)}, got {given!r}")
+            for key, value in given.items():
+                as_positive_number(f"{name}.{key}", value)
+        if not isinstance(self.cells, list) or not self.cells:
+            raise ValueError(f"cells must be a list of environments, got {self.cells!r}")
+        self.evolution()
+
+    def evolution(self) -> Evolution:
+        """The settings of the search."""
+        return Evolution(self.generations, self.pairs, self.rate)
+
+
+def play_totals(
+    network: EquivariantNetwork, cells: list[dict[str, Any]], seeds: list[list[int]]
+) -> Floats:
+    """Sums of true draw densities of whole episodes.
+
+    Args:
+        network: chooses the opponent with the highest score.
+        cells: keyword arguments of an environment each, alike in opponents and horizon.
+        seeds: for each cell, the seeds of its episodes; as many in every cell.
+
+    Returns:
+        Shape (cells, episodes).
+    """
+    envs = [
+        MatchmakingVectorEnv(len(row), belief="full", autoreset_mode=AutoresetMode.DISABLED, **cell)
+        for cell, row in zip(cells, seeds, strict=True)
+    ]
+    seen = np.stack([env.reset(seed=list(row))[0] for env, row in zip(envs, seeds, strict=True)])
+    totals = np.zeros(seen.shape[:2])
+    for _ in range(envs[0].settings.horizon):
+        actions = best_actions(network, seen.reshape(-1, seen.shape[-1]))
+        for cell, (env, chosen) in enumerate(zip(envs, actions.reshape(totals.shape), strict=True)):
+            seen[cell], _, _, _, infos = env.step(chosen)
+            totals[cell] += infos["true_draw_density"]
+    return totals
+
+
+def best_actions(
+    network: EquivariantNetwork, observations: NDArray[Any], beta: float | None = None
+) -> NDArray[np.int64]:
+    """The opponents with the highest scores, the first of equals, shape (n,)."""
+    read = (
+        state_of_observations(observations)
+        if beta is None
+        else state_of_observations(observations, beta)
+    )
+    with torch.inference_mode():
+        scores = network.scores(torch.from_numpy(read.opponents), torch.from_numpy(read.state))
+        actions: NDArray[np.int64] = scores.argmax(dim=1).numpy()
+    return actions
+
+
+def parameters_of(network: EquivariantNetwork) -> Floats:
+    """The parameters that the search moves, as one row: slopes, biases and trust."""
+    parts = (network.factors.weight, network.factors.bias, network.log_trust)
+    return np.concatenate([part.detach().numpy().ravel() for part in parts]).astype(np.float64)
+
+
+def network_with(parameters: Floats) -> EquivariantNetwork:
+    """A network with these parameters, everything else as a new one has it."""
+    network = EquivariantNetwork()
+    slopes = network.factors.weight.numel()
+    values = torch.from_numpy(parameters.astype(np.float32))
+    with torch.no_grad():
+        network.factors.weight.copy_(values[:slopes].reshape(network.factors.weight.shape))
+        network.factors.bias.copy_(values[slopes:-1])
+        network.log_trust.copy_(values[-1])
+    network.eval()
+    return network
+
+
+def start_and_scales(config: EquivariantConfig) -> tuple[Floats, Floats]:
+    """Where the search starts and how far it looks around, in the order of ``parameters_of``."""
+    network = EquivariantNetwork()
+    with torch.no_grad():
+        network.factors.bias[WORTH] = float(np.log(config.start["worth"]))
+        network.factors.bias[GAMES] = float(np.log(config.start["games"]))
+    slopes = np.full(network.factors.weight.shape, config.perturbations["slope"])
+    slopes[:, MISSING_SLOPE] = config.perturbations["missing_variance"]
+    # All cells have equally many opponents: nothing would hold this slope.
+    slopes[:, OPPONENT_COUNT_SLOPE] = 0.0
+    others = np.full(network.factors.bias.numel() + 1, config.perturbations["bias"])
+    return parameters_of(network), np.concatenate((slopes.ravel(), others))
+
+
+def pair_difference(
+    config: EquivariantConfig, seed: int, first_episode: int, centre: Floats, step: Floats
+) -> float:
+    """Mean total of centre + step less that of centre - step, on the same games.
+
+    Args:
+        config: of the training.
+        seed: of the training.
+        first_episode: number of the pair's first episode in the training.
+        centre: parameters, shape (D,).
+        step: the perturbation, shape (D,).
+    """
+    torch.set_num_threads(1)
+    cells = [{**config.env_kwargs, **cell} for cell in config.cells]
+    first = training_seed(seed) + first_episode
+    seeds = [
+        [first + cell * config.episodes + i for i in range(config.episodes)]
+        for cell in range(len(cells))
+    ]
+    plus = play_totals(network_with(centre + step), cells, seeds)
+    minus = play_totals(network_with(centre - step), cells, seeds)
+    return float((plus - minus).mean())
+
+
+def train(
+    config: EquivariantConfig,
+    seed: int,
+    executor: Executor,
+    report: Callable[[Generation], None] = lambda generation: None,
+) -> EquivariantNetwork:
+    """Train one network.
+
+    Args:
+        config: what to train and for how long.
+        seed: of perturbations and games; the result does not depend on the executor.
+        executor: plays pairs side by side.
+        report: called after each generation.
+    """
+    start, scales = start_and_scales(config)
+    games = config.episodes * len(config.cells)
+
+    def fitness(generation: int, centre: Floats, steps: Floats) -> Floats:
+        before = (generation - 1) * config.pairs
+        played = [
+            executor.submit(pair_difference, config, seed, (before + i) * games, centre, step)
+            for i, step in enumerate(steps)
+        ]
+        return np.array([future.result() for future in played])
+
+    found = start
+    rng = np.random.default_rng(seed)
+    for generation in evolve(start, scales, fitness, config.evolution(), rng):
+        found = generation.average
+        report(generation)
+    return network_with(found)
+
+
+def validate(parameters: Floats, config: EquivariantConfig, cell: dict[str, Any]) -> Floats:
+    """Totals on the validation seeds, the same for all seeds of training.
+
+    Args:
+        parameters: as ``parameters_of``.
+        config: of the training.
+        cell: keyword arguments of the environment beside the config's.
+
+    Returns:
+        Shape (validation_episodes,).
+    """
+    torch.set_num_threads(1)
+    first = evaluation_seed(0)
+    seeds = [[first + i for i in range(config.validation_episodes)]]
+    return play_totals(network_with(parameters), [{**config.env_kwargs, **cell}], seeds)[0]
