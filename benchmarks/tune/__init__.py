@@ -1,0 +1,1 @@
+"""KG's best multiplier in each cell of the study: ``python -m benchmarks.tune``."""
