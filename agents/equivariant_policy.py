@@ -33,14 +33,8 @@ class OpponentRows(BaseFeaturesExtractor):
     """
 
     def __init__(self, observation_space: spaces.Box, beta: float = PAPER_BETA) -> None:
-        size = observation_space.shape[0]
-        if size < 6 or size % 3:
-            raise ValueError(
-                'the equivariant policy reads observations with belief="full", of shape '
-                f"(3 * num_opponents + 3,), got {observation_space.shape}"
-            )
-        self.num_opponents = size // 3 - 1
-        super().__init__(observation_space, OPPONENT_NUMBERS * self.num_opponents + STATE_NUMBERS)
+        opponents = observation_space.shape[0] // 3 - 1
+        super().__init__(observation_space, OPPONENT_NUMBERS * opponents + STATE_NUMBERS)
         self.beta = float(beta)
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
@@ -91,6 +85,12 @@ class _Equivariant:
         beta: float = PAPER_BETA,
         **kwargs: Any,
     ) -> None:
+        expected = 3 * int(action_space.n) + 3
+        if observation_space.shape != (expected,):
+            raise ValueError(
+                'the equivariant policy reads observations with belief="full", of shape '
+                f"({expected},) for {action_space.n} opponents, got {observation_space.shape}"
+            )
         kwargs["ortho_init"] = False
         kwargs["features_extractor_class"] = OpponentRows
         kwargs["features_extractor_kwargs"] = {"beta": beta}

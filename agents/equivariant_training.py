@@ -211,6 +211,8 @@ def train(
     for generation in evolve(start, scales, fitness, config.evolution(), rng):
         found = generation.average
         report(generation)
+    # The value plays no part here; reinforcement learning may start from it all the same.
+    torch.manual_seed(seed)
     return network_with(found)
 
 

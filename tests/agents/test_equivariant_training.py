@@ -1,0 +1,147 @@
+"""The search and the training: uphill, from equal seeds to equal weights."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import agents
+from agents.equivariant_training import (
+    parameters_of,
+    play_totals,
+    start_and_scales,
+    train,
+)
+from agents.evolution import Evolution, evolve
+from agents.train_equivariant import main, read_config
+from baselines import DrawChance
+from matchenv import MatchmakingVectorEnv
+
+SMALL = {"num_opponents": 4, "horizon": 15}
+
+
+def small_config(**changes):
+    return replace(read_config(), generations=2, pairs=2, episodes=2, env_kwargs=SMALL, **changes)
+
+
+def test_the_search_climbs_a_noisy_hill():
+    top = np.array([1.0, -2.0, 0.5, 3.0])
+    noise = np.random.default_rng(1)
+
+    def fitness(generation, centre, steps):
+        def height(x):
+            return -((x - top) ** 2 / np.array([1.0, 1.0, 1.0, 9.0])).sum(axis=1)
+
+        luck = noise.normal(0.0, 0.3, len(steps))
+        return height(centre + steps) - height(centre - steps) + luck
+
+    scales = np.array([0.3, 0.3, 0.0, 0.9])
+    generations = list(
+        evolve(np.zeros(4), scales, fitness, Evolution(300, 8, 0.1), np.random.default_rng(0))
+    )
+    assert [each.number for each in generations] == list(range(1, 301))
+    found = generations[-1].average
+    np.testing.assert_allclose(found[[0, 1, 3]], top[[0, 1, 3]], atol=0.25)
+    assert found[2] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("generations", 0), ("pairs", 0), ("rate", 0.0), ("rate", float("nan"))]
+)
+def test_a_search_refuses(name, value):
+    with pytest.raises(ValueError, match=name):
+        Evolution(**{"generations": 2, "pairs": 2, "rate": 0.1, name: value})
+
+
+def test_both_of_a_pair_play_the_same_games():
+    network = agents.load("equivariant").network.mlp_extractor.network
+    cells = [{**SMALL, "rank": "top"}, {**SMALL, "prior": "equal"}]
+    seeds = [[5, 6, 7], [8, 9, 10]]
+    np.testing.assert_array_equal(
+        play_totals(network, cells, seeds), play_totals(network, cells, seeds)
+    )
+
+
+def test_totals_are_those_of_the_environment():
+    class Even:
+        """A network whose scores are DrawChance's."""
+
+        def scores(self, opponents, state):
+            variance = opponents[:, 1] + 5.0
+            return (-0.5 * opponents[:, 0] ** 2 / variance) - 0.5 * variance.log()
+
+    env = MatchmakingVectorEnv(3, belief="full", **SMALL)
+    observation, _ = env.reset(seed=[5, 6, 7])
+    policy, totals = DrawChance(belief="full"), np.zeros(3)
+    for _ in range(15):
+        observation, _, _, _, info = env.step(policy.predict(observation)[0])
+        totals += info["true_draw_density"]
+    np.testing.assert_allclose(play_totals(Even(), [SMALL], [[5, 6, 7]])[0], totals, rtol=1e-12)
+
+
+def test_equal_seeds_give_equal_weights_on_any_number_of_workers():
+    found = []
+    for workers, seed in ((1, 0), (2, 0), (1, 1)):
+        with ThreadPoolExecutor(workers) as executor:
+            found.append(parameters_of(train(small_config(), seed, executor)))
+    np.testing.assert_array_equal(found[0], found[1])
+    assert (found[0] != found[2]).any()
+
+
+def test_what_nothing_would_hold_stays():
+    config = small_config()
+    start, scales = start_and_scales(config)
+    with ThreadPoolExecutor(1) as executor:
+        found = parameters_of(train(config, 0, executor))
+    np.testing.assert_allclose(found[scales == 0.0], start[scales == 0.0])
+    assert (found[scales > 0.0] != start[scales > 0.0].astype(np.float32)).all()
+
+
+def test_the_command(tmp_path, capsys):
+    for name, seeds in (("one", ("3", "4")), ("two", ("3",))):
+        out = str(tmp_path / name)
+        assert main(["--quick", "--workers", "1", "--out", out, "--seeds", *seeds]) == 0
+    report = json.loads((tmp_path / "one" / "validation.json").read_text())
+    assert set(report["seeds"]) == {"3", "4"}
+    kept = max(report["seeds"], key=lambda seed: report["seeds"][seed]["mean_gain"])
+    assert report["kept"] == int(kept)
+    file = "policy-seed3.safetensors"
+    assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
+    best = (tmp_path / "one" / f"policy-seed{kept}.safetensors").read_bytes()
+    assert (tmp_path / "one" / "policy.safetensors").read_bytes() == best
+    assert agents.load(tmp_path / "one" / "policy.safetensors").belief == "full"
+    assert "seed 3, generation 2 of 2" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("episodes: 3", "entries"),
+        ("- 1", "entries"),
+        ("a: [", "YAML"),
+    ],
+)
+def test_bad_configurations(tmp_path, capsys, text, names):
+    file = tmp_path / "bad.yml"
+    file.write_text(text)
+    assert main(["--config", str(file), "--out", str(tmp_path / "out")]) == 2
+    assert names in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"episodes": 0},
+        {"pairs": -1},
+        {"rate": float("inf")},
+        {"cells": []},
+        {"start": {"worth": 0.1}},
+        {"perturbations": {"bias": 0.1, "slope": -1.0, "missing_variance": 0.1}},
+    ],
+)
+def test_bad_numbers(change):
+    with pytest.raises(ValueError, match=next(iter(change))):
+        replace(read_config(), **change)
