@@ -175,13 +175,15 @@ def _on_noise(found: dict[str, CellResult]) -> list[Claim]:
         if first is None or second is None:
             continue
         for measure in (DIFFERENCE, WINS):
-            gain = _noise(first, measure) - _noise(second, measure)
+            share = 1.0 - _noise(second, measure) / _noise(first, measure)
+            # A standard deviation of n values is known to a share of 1 / sqrt(2 n), each of two.
+            values = first.paths if len(first.sums) == 1 else len(first.sums)
+            error = np.asarray(1.0 / np.sqrt(values))
             label = (
-                f"{first.cell.place}, {measure}: typical standard error of a game, informative "
-                "less equal, as a share of the first"
+                f"{first.cell.place}, {measure}: how much smaller the typical standard error of "
+                "a game is with equal priors, as a share"
             )
-            share = np.asarray(gain / _noise(first, measure))
-            findings.append(Finding(label, Mean(share, np.zeros(()), np.zeros(()))))
+            findings.append(Finding(label, Mean(np.asarray(share), error, 1.96 * error)))
     if not findings:
         return []
     return [_by_signs("results are less noisy with equal priors than with the first", findings)]

@@ -35,7 +35,7 @@ GAMES_TOGETHER = 5
 
 TITLES = {
     "true_draw_density": "true draw density",
-    "squared_error": "squared error of the belief about player 0",
+    "squared_error": "squared error of mu_0",
     "skill_difference": "difference in true skills",
     "win_ratio": "win ratio of player 0",
 }
@@ -150,7 +150,7 @@ def _panel(ax: Axes, result: CellResult, measure: str) -> None:
             marker=marker, markersize=3.0, markevery=(place % every, every),
         )  # fmt: skip
     if measure == "squared_error":
-        ax.set_yscale("log")
+        ax.set_ylim(bottom=0.0)
     ax.margins(x=0.01)
 
 

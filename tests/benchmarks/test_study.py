@@ -278,7 +278,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
     }
 
 
-SETTINGS = {"paths": 9, "horizon": 8, "opponents": 4, "policies": ["pe", "drawchance", "kg"]}
+SETTINGS = {"paths": 9, "horizon": 8, "opponents": 4, "cells": ["equal_rank25", "equal_top"]}
 
 
 @pytest.fixture
@@ -353,8 +353,9 @@ def test_a_full_disk_leaves_what_was_finished(
         saved.append(folder)
 
     monkeypatch.setattr(progress, "save_block", save_until_full)
-    options = ["--out", str(tmp_path), "--paths", "9", "--horizon", "8", "--opponents", "4"]
-    assert main([*options, "--workers", "1", "--quiet"]) == 2
+    options = ["--out", str(tmp_path), "--paths", "9", "--horizon", "8", "--opponents", "4",
+               "--cells", "equal_rank25", "equal_top", "--workers", "1", "--quiet"]  # fmt: skip
+    assert main(options) == 2
     assert "No space left" in capsys.readouterr().err
     monkeypatch.setattr(progress, "save_block", save)
     assert len(list((tmp_path / "blocks").iterdir())) == 4
