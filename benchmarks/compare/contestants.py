@@ -103,6 +103,7 @@ def policy_of(
             horizon=settings.horizon,
             draw_margin=settings.draw_margin,
             tau=settings.tau,
+            belief=settings.belief,
             true_skill=true_skill,
         )
     return _loaded(given)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-INSTANCES, LOTS = range(2)
+INSTANCES, LOTS, TAPES, TRUTHS = range(4)
 
 
 def episode_seeds(seed: int, first: int, count: int) -> list[int]:
@@ -33,3 +33,14 @@ def lots(seed: int, block: int, label: str) -> np.random.Generator:
     return np.random.default_rng(
         np.random.SeedSequence(seed, spawn_key=(LOTS, block, *label.encode()))
     )
+
+
+def generator_of(seed: int, purpose: int, episode: int) -> np.random.Generator:
+    """A generator of one episode's own, apart from that of its instance.
+
+    Args:
+        seed: the comparison's.
+        purpose: ``TAPES`` or ``TRUTHS``.
+        episode: number of the episode.
+    """
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(purpose, episode)))

@@ -1,0 +1,277 @@
+"""The optimum against recursions written out here from the papers' formulas."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from baselines import DrawChance, KnowledgeGradient
+from benchmarks.optimum.__main__ import main
+from benchmarks.optimum.report import standings
+from benchmarks.optimum.running import OPTIMUM, run_optimum
+from benchmarks.optimum.trees import (
+    Beliefs,
+    chooser_of,
+    grown,
+    optimal,
+    true_values,
+    values_of_choices,
+)
+from matchenv.settings import PAPER_BETA, Settings
+
+POLICIES = ("pe", "drawchance", "kg", "kg:multiplier=2", "kg:finite_horizon=true", "optimistic")
+
+
+def moments(low: float, high: float) -> tuple[float, float, float]:
+    """Probability, mean and variance of a standard normal between two numbers."""
+    p = norm.cdf(high) - norm.cdf(low)
+    edge_low = 0.0 if math.isinf(low) else low * norm.pdf(low)
+    edge_high = 0.0 if math.isinf(high) else high * norm.pdf(high)
+    mean = (norm.pdf(low) - norm.pdf(high)) / p
+    return p, mean, 1.0 + (edge_low - edge_high) / p - mean * mean
+
+
+class ByHand:
+    """The belief model with a dense covariance matrix, and a plain recursion over it."""
+
+    def __init__(self, belief: str, beta: float, draw_margin: float) -> None:
+        self.belief, self.beta, self.draw_margin = belief, beta, draw_margin
+
+    def density(self, mean: Any, cov: Any, j: int) -> float:
+        variance = cov[0, 0] + cov[j, j] - 2.0 * cov[0, j] + 2.0 * self.beta**2
+        return float(norm.pdf(mean[0] - mean[j], scale=math.sqrt(variance)))
+
+    def after(self, mean: Any, cov: Any, j: int) -> list[tuple[float, Any, Any]]:
+        """Every outcome's probability and belief: a win, a loss, perhaps a draw."""
+        e = np.zeros(len(mean))
+        e[0], e[j] = 1.0, -1.0
+        c = math.sqrt(e @ cov @ e + 2.0 * self.beta**2)
+        gap, margin = (e @ mean) / c, self.draw_margin / c
+        cuts = [(margin - gap, math.inf), (-math.inf, -margin - gap)]
+        if margin > 0.0:
+            cuts.append((-margin - gap, margin - gap))
+        found = []
+        for low, high in cuts:
+            p, shift, spread = moments(low, high)
+            direction = cov @ e / c
+            new = cov - (1.0 - spread) * np.outer(direction, direction)
+            if self.belief == "factorised":
+                new = np.diag(np.diag(new))
+            found.append((p, mean + direction * shift, new))
+        return found
+
+    def best(self, mean: Any, cov: Any, games: int) -> float:
+        if games == 0:
+            return 0.0
+        return max(
+            self.density(mean, cov, j)
+            + sum(p * self.best(*belief, games - 1) for p, *belief in self.after(mean, cov, j))
+            for j in range(1, len(mean))
+        )
+
+    def following(self, policy: Any, mean: Any, cov: Any, games: int) -> float:
+        if games == 0:
+            return 0.0
+        j = policy(mean, cov, games) + 1
+        return self.density(mean, cov, j) + sum(
+            p * self.following(policy, *belief, games - 1)
+            for p, *belief in self.after(mean, cov, j)
+        )
+
+
+def random_prior(opponents: int, count: int = 3, seed: int = 5) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    return 2.0 * rng.standard_normal((count, opponents + 1)), rng.uniform(
+        1.0, 2.0, (count, opponents + 1)
+    )
+
+
+def settings_of(opponents: int, games: int, belief: str, **options: Any) -> Settings:
+    return Settings.checked(num_opponents=opponents, horizon=games, belief=belief, **options)
+
+
+@pytest.mark.parametrize("belief", ["factorised", "full"])
+@pytest.mark.parametrize("draw_margin", [0.0, 0.7])
+class TestByHand:
+    @pytest.mark.parametrize(("opponents", "games"), list(itertools.product((1, 2), (1, 2, 3))))
+    def test_optimum(self, belief, draw_margin, opponents, games):
+        beta = 1.3
+        settings = settings_of(opponents, games, belief, beta=beta, draw_margin=draw_margin)
+        mu, sigma = random_prior(opponents)
+        hand = ByHand(belief, beta, draw_margin)
+        prior = Beliefs.of_prior(mu, sigma, belief)
+        found = values_of_choices(prior, games, settings).max(axis=1)
+        expected = [hand.best(m, np.diag(s**2), games) for m, s in zip(mu, sigma, strict=True)]
+        assert found == pytest.approx(expected, rel=1e-11)
+        # Following the optimal choices gives the optimum.
+        assert grown(optimal(settings), prior, settings).value == pytest.approx(found, rel=1e-12)
+
+    def test_drawchance(self, belief, draw_margin):
+        settings = settings_of(3, 4, belief, draw_margin=draw_margin)
+        mu, sigma = random_prior(3)
+        hand = ByHand(belief, PAPER_BETA, draw_margin)
+
+        def densest(mean: Any, cov: Any, games: int) -> int:
+            return int(np.argmax([hand.density(mean, cov, j) for j in range(1, len(mean))]))
+
+        chooser = chooser_of(DrawChance(belief=belief), settings)
+        found = grown(chooser, Beliefs.of_prior(mu, sigma, belief), settings).value
+        expected = [
+            hand.following(densest, m, np.diag(s**2), 4) for m, s in zip(mu, sigma, strict=True)
+        ]
+        assert found == pytest.approx(expected, rel=1e-11)
+
+    def test_true_q_over_all_outcomes(self, belief, draw_margin):
+        games = 3
+        settings = settings_of(2, games, belief, draw_margin=draw_margin)
+        mu, sigma = random_prior(2, count=2)
+        chooser = chooser_of(KnowledgeGradient(multiplier=2.0, belief=belief), settings)
+        tree = grown(chooser, Beliefs.of_prior(mu, sigma, belief), settings)
+        skills = np.random.default_rng(1).standard_normal((2, 4, 3))
+        noise = math.sqrt(2.0) * PAPER_BETA
+        outcomes = 3 if draw_margin > 0.0 else 2
+        found = true_values(tree, skills, settings)
+        for b, t in np.ndindex(2, 4):
+            total = 0.0
+            for sequence in itertools.product(range(outcomes), repeat=games):
+                probability, densities, level, place = 1.0, 0.0, 0, 0
+                for n, outcome in enumerate(sequence):
+                    j = tree.actions[b, level + place] + 1
+                    gap = skills[b, t, 0] - skills[b, t, j]
+                    win = norm.sf((draw_margin - gap) / noise)
+                    loss = norm.cdf((-draw_margin - gap) / noise)
+                    densities += norm.pdf(gap, scale=noise)
+                    probability *= (win, loss, 1.0 - win - loss)[outcome]
+                    level += outcomes**n
+                    place = place * outcomes + outcome
+                total += probability * densities
+            assert found[b, t] == pytest.approx(total, rel=1e-10)
+
+
+class TestProperties:
+    @pytest.mark.parametrize("belief", ["factorised", "full"])
+    def test_no_policy_is_above_the_optimum(self, belief):
+        found = run_optimum(
+            POLICIES, opponents=3, games=5, instances=12, truths=2, belief=belief, quiet=True
+        )
+        best = found.believed[found.policies.index(OPTIMUM)]
+        assert (found.believed <= best + 1e-12).all()
+        assert found.first_is_best[0].all()
+        # Whoever is as good as the optimum began as well as it.
+        assert (found.first_is_best | (found.believed < best - 1e-12)).all()
+
+    def test_one_game_is_drawchance(self):
+        found = run_optimum(["drawchance"], games=1, instances=30, truths=1, quiet=True)
+        assert found.believed[1] == pytest.approx(found.believed[0], rel=1e-14)
+        assert found.first_is_best.all()
+
+    def test_more_games_are_worth_more(self):
+        mu, sigma = random_prior(3)
+        prior = Beliefs.of_prior(mu, sigma, "full")
+        values = [
+            values_of_choices(prior, games, settings_of(3, games, "full")).max(axis=1)
+            for games in (1, 2, 3, 4)
+        ]
+        assert (np.diff(values, axis=0) > 0.0).all()
+        # Another game is worth at least the best draw density now, played first and ignored.
+        assert (np.diff(values, axis=0) <= 1.0 / (2.0 * PAPER_BETA * math.sqrt(math.pi))).all()
+
+    def test_one_opponent_leaves_no_choice(self):
+        found = run_optimum(POLICIES, opponents=1, games=4, instances=5, truths=3, quiet=True)
+        assert np.ptp(found.true_q, axis=0) == pytest.approx(0.0, abs=1e-15)
+        assert found.first_is_best.all()
+
+    def test_the_full_belief_is_nearly_the_truth(self):
+        # Only one game back to one opponent is exactly inference, so 'nearly'; the factorised
+        # belief is further off.
+        found = run_optimum(
+            ["drawchance"], opponents=2, games=4, instances=150, truths=100, belief="full",
+            quiet=True,
+        )  # fmt: skip
+        difference = found.true_q[0] - found.believed[0]
+        error = difference.std(ddof=1) / math.sqrt(difference.size)
+        assert abs(difference.mean()) < 4.0 * error + 0.005
+
+    def test_a_learned_policy_is_asked_once_for_each_level(self):
+        settings = settings_of(2, 4, "full")
+        sizes = []
+
+        class First:
+            belief, name = "full", "first"
+
+            def predict(self, observation: Any, state: Any, starts: Any) -> tuple[Any, Any]:
+                sizes.append(observation.shape)
+                assert observation[0, -1] == pytest.approx((5 - len(sizes)) / 4)
+                return np.zeros(len(observation), dtype=np.int64), None
+
+        mu, sigma = random_prior(2)
+        tree = grown(chooser_of(First(), settings), Beliefs.of_prior(mu, sigma, "full"), settings)
+        assert sizes == [(3 * 2**n, 9) for n in range(4)]
+        hand = ByHand("full", PAPER_BETA, 0.0)
+        expected = [
+            hand.following(lambda *_: 0, m, np.diag(s**2), 4)
+            for m, s in zip(mu, sigma, strict=True)
+        ]
+        assert tree.value == pytest.approx(expected, rel=1e-11)
+
+    def test_a_memory_is_refused(self):
+        class Remembers:
+            def predict(self, observation: Any, state: Any, starts: Any) -> tuple[Any, Any]:
+                return np.zeros(len(observation), dtype=np.int64), (observation,)
+
+        settings = settings_of(2, 2, "full")
+        prior = Beliefs.of_prior(*random_prior(2), "full")
+        with pytest.raises(ValueError, match="memory"):
+            grown(chooser_of(Remembers(), settings), prior, settings)
+
+
+class TestCommand:
+    def test_files_say_what_was_found_and_repeat(self, tmp_path, capsys):
+        arguments = ["--opponents", "1", "2", "--games", "2", "--instances", "4", "--truths", "3",
+                     "--policy", "pe", "kg:multiplier=2", "--quiet", "--out"]  # fmt: skip
+        for name in ("a", "b"):
+            assert main([*arguments, str(tmp_path / name)]) == 0
+        assert capsys.readouterr().out == ""
+        names = sorted(path.name for path in (tmp_path / "a").iterdir())
+        assert names == ["optimum.csv", "optimum.json", "optimum.txt"]
+        for name in names:
+            assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+        text = (tmp_path / "a" / "optimum.txt").read_text()
+        assert "opponents 2, games 2, factorised belief" in text
+        assert "kg:multiplier=2" in text
+
+    def test_estimates_are_over_instances(self):
+        found = run_optimum(["pe"], opponents=2, games=3, instances=6, truths=2, quiet=True)
+        pe = standings(found)[1]
+        assert pe.gap.mean == pytest.approx(np.mean(found.believed[1] - found.believed[0]))
+        assert pe.gap.mean <= 0.0
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["--games", "40"], "games must be so few"),
+            (["--games", "9", "--opponents", "4", "--draw-margin", "0.5"], "games must be so few"),
+            (["--games", "0"], "horizon must be"),
+            (["--instances", "1"], "instances must be"),
+            (["--truths", "0"], "truths must be"),
+            (["--policy", "random"], "without lots"),
+            (["--policy", "thompson:spread=0.3"], "without lots"),
+            (["--policy", "oracle"], "without lots or truths"),
+            (["--policy", "pe", "pe"], "once"),
+            (["--policy", "kg:belief=full"], "reads the full one"),
+            (["--policy", "nobody"], "policy must be one of"),
+            (["--beta", "nan"], "beta must"),
+            (["--rank", "first"], "rank must"),
+        ],
+    )
+    def test_bad_input_is_one_line(self, arguments, message, capsys):
+        assert main(arguments) == 2
+        error = capsys.readouterr().err
+        assert error.startswith("error: ")
+        assert message in error
+        assert error.count("\n") == 1
