@@ -114,14 +114,12 @@ class TestBruteForce:
             for s, m in zip(nodes, mass, strict=True)
         )
         optimum = brute_force_optimum((nodes, mass), 2, games)
-        oracle = games * sum(
-            m0 * m1 * m2 * max(true_q(s0 - s1), true_q(s0 - s2))
-            for (s0, m0), (s1, m1), (s2, m2) in itertools.product(
-                zip(nodes, mass, strict=True),
-                zip(*grid_of(MU[1], SIGMA[1], 40), strict=True),
-                zip(*grid_of(MU[2], SIGMA[2], 40), strict=True),
-            )
+        (skills_1, mass_1), (skills_2, mass_2) = (grid_of(MU[j], SIGMA[j], 40) for j in (1, 2))
+        best = np.maximum(
+            true_q(nodes[:, None, None] - skills_1[:, None]),
+            true_q(nodes[:, None, None] - skills_2),
         )
+        oracle = games * np.einsum("abc,a,b,c", best, mass, mass_1, mass_2)
         assert bound >= optimum - 1e-9
         if penalty <= 1.0:
             assert bound < oracle
@@ -162,22 +160,13 @@ class TestParts:
         wins, densities = game_against(skill_0, skills, BETA)
         depth = 100
         chance, reward = expectations_after(weights[0], wins[0], densities[0], depth)
+        fine = np.linspace(-20.0, 15.0, 100_001)
+        prior = norm.pdf(fine, MU[1], SIGMA[1])
         for n, w in ((0, 0), (1, 1), (3, 1), (60, 42), (100, 61), (100, 100)):
-
-            def likelihood(s: float, n: int = n, w: int = w) -> float:
-                return binom.pmf(w, n, win(skill_0 - s)) * norm.pdf(s, MU[1], SIGMA[1])
-
-            def integral(function: Any, likelihood: Any = likelihood) -> float:
-                points = np.linspace(-19.0, 14.0, 67)
-                return quad(
-                    lambda s: function(s) * likelihood(s), -20.0, 15.0, points=points, limit=400
-                )[0]
-
-            total = integral(lambda s: 1.0)
-            expected_win = integral(lambda s: win(skill_0 - s)) / total
-            expected_q = integral(lambda s: true_q(skill_0 - s)) / total
-            assert chance[n, w] == pytest.approx(expected_win, rel=1e-6)
-            assert reward[n, w] == pytest.approx(expected_q, rel=1e-6)
+            posterior = prior * binom.pmf(w, n, win(skill_0 - fine))
+            posterior /= posterior.sum()
+            assert chance[n, w] == pytest.approx(posterior @ win(skill_0 - fine), rel=1e-6)
+            assert reward[n, w] == pytest.approx(posterior @ true_q(skill_0 - fine), rel=1e-6)
 
     def test_games_are_shared_out_best(self):
         sums = np.random.default_rng(2).standard_normal((3, 6)).cumsum(axis=1)
