@@ -104,8 +104,7 @@ def run_bound(
         for cell in comparison.cells
         for first in range(0, episodes, BLOCK)
     ]
-    total = len(comparison.cells) * episodes
-    with tqdm(total=total, unit="path", disable=quiet) as bar:
+    with tqdm(total=len(comparison.cells) * episodes, unit="path", disable=quiet) as bar:
         found = work_through(jobs, bounds_of, processes, lambda job: bar.update(job.count))
-    values = np.concatenate(found).reshape(len(comparison.cells), episodes)
+    values = np.concatenate(found).reshape(-1, episodes)
     return Bounds(comparison, values, depth, penalty)

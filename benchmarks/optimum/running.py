@@ -112,25 +112,34 @@ def run_optimum(
     (cell,) = cells_of([rank], ["informative"], settings)
     choosers = _choosers(policies, settings)
     mu, sigma = _priors(settings, cell.rank, seed, instances)
-    shape = (len(choosers), instances)
-    believed, true_q, first = np.empty(shape), np.empty(shape), np.empty(shape, dtype=np.bool_)
+    blocks = []
     with tqdm(total=instances, unit="instance", disable=quiet) as bar, one_thread():
         for start in range(0, instances, BLOCK):
-            rows = slice(start, min(start + BLOCK, instances))
+            rows = slice(start, start + BLOCK)
             skills = _true_skills(mu[rows], sigma[rows], truths, seed, start)
             prior = Beliefs.of_prior(mu[rows], sigma[rows], belief)
-            worth = values_of_choices(prior, games, settings)
-            for i, chooser in enumerate(choosers.values()):
-                tree = grown(chooser, prior, settings)
-                believed[i, rows] = tree.value
-                true_q[i, rows] = true_values(tree, skills, settings).mean(axis=1)
-                chosen = np.take_along_axis(worth, tree.actions[:, :1], axis=1)[:, 0]
-                # Equal opponents are equally good up to rounding.
-                first[i, rows] = chosen >= worth.max(axis=1) - 1e-12
-            bar.update(rows.stop - start)
+            blocks.append(_block(list(choosers.values()), prior, skills, settings))
+            bar.update(len(skills))
+    believed, true_q, first = (np.concatenate(parts, axis=1) for parts in zip(*blocks, strict=True))
     return Findings(
         settings, cell.rank_name, seed, truths, tuple(choosers), believed, true_q, first
     )
+
+
+def _block(
+    choosers: Sequence[Chooser], prior: Beliefs, skills: Floats, settings: Settings
+) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """``believed``, ``true_q`` and ``first_is_best``, as in ``Findings``, of some instances."""
+    worth = values_of_choices(prior, settings.horizon, settings)
+    believed, true_q, first = [], [], []
+    for chooser in choosers:
+        tree = grown(chooser, prior, settings)
+        believed.append(tree.value)
+        true_q.append(true_values(tree, skills, settings).mean(axis=1))
+        chosen = np.take_along_axis(worth, tree.actions[:, :1], axis=1)[:, 0]
+        # Equal opponents are equally good up to rounding.
+        first.append(chosen >= worth.max(axis=1) - 1e-12)
+    return np.array(believed), np.array(true_q), np.array(first)
 
 
 def _check_size(settings: Settings) -> None:
