@@ -1,4 +1,4 @@
-"""Command line: ``python -m agents.train_equivariant --seeds 0 1 2 --out runs/equivariant``."""
+"""Command line: ``python -m agents.train_equivariant --seeds 0 1 2 --out DIR``."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], metavar="S",
                       help="one training each (default: 0 1 2)")  # fmt: skip
-    made.add_argument("--out", type=Path, default=Path("runs/equivariant"), metavar="DIR",
+    made.add_argument("--out", type=Path, default=Path("runs/equivariant-training"), metavar="DIR",
                       help="default: %(default)s")  # fmt: skip
     made.add_argument("--config", type=Path, metavar="FILE",
                       help="YAML file (default: the package's own)")  # fmt: skip
