@@ -109,15 +109,9 @@ def play_totals(
     return totals
 
 
-def best_actions(
-    network: EquivariantNetwork, observations: NDArray[Any], beta: float | None = None
-) -> NDArray[np.int64]:
+def best_actions(network: EquivariantNetwork, observations: NDArray[Any]) -> NDArray[np.int64]:
     """The opponents with the highest scores, the first of equals, shape (n,)."""
-    read = (
-        state_of_observations(observations)
-        if beta is None
-        else state_of_observations(observations, beta)
-    )
+    read = state_of_observations(observations)
     with torch.inference_mode():
         scores = network.scores(torch.from_numpy(read.opponents), torch.from_numpy(read.state))
         actions: NDArray[np.int64] = scores.argmax(dim=1).numpy()
