@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from matchenv.full_belief import begin_full, difference_deviations, play_full_games
 from matchenv.instance import GivenInstance, fill_instances
 from matchenv.knowledge import KnowledgeState
-from matchenv.play import MU, REPORT_ROWS, SIGMA, TRUE_SKILL, observe, play_games
+from matchenv.play import MU, REPORT_ROWS, SIGMA, TRUE_SKILL, observe, play_games, store_noise
 from matchenv.settings import Settings
 
 Floats = NDArray[np.float64]
@@ -21,6 +21,9 @@ Generators = Sequence[np.random.Generator]
 
 # Noise is drawn for this many games at a time, so that long horizons need little memory.
 NOISE_BLOCK = 1024
+
+# Noise of so many episodes is stored at a time: neighbours share lines of the cache.
+NOISE_ROWS = 16
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,8 @@ class Episodes:
         channels = 3 if settings.tau > 0.0 else 1
         # Padded: a power of two would put one episode's noise all into one set of the cache.
         self._noise = np.zeros((self._block, channels, count + 8 if count > 1 else 1))
-        self._fresh_noise = np.zeros((self._block, channels))
+        batch = max(1, min(count, NOISE_ROWS))
+        self._fresh_noise = np.zeros((batch, self._block, channels))
 
     def begin(
         self,
@@ -89,7 +93,7 @@ class Episodes:
             generator = generators[row]
             generator.standard_normal(out=normals[row])
             generator.random(out=uniforms[row])
-            self._draw_noise(row, generator)
+        self._draw_noise(rows, generators)
         fill_instances(
             rows,
             normals,
@@ -167,8 +171,7 @@ class Episodes:
             & (self.games_played > 0)
             & (self.games_played < self.settings.horizon)
         )
-        for row in np.flatnonzero(used_up).tolist():
-            self._draw_noise(row, generators[row])
+        self._draw_noise(np.flatnonzero(used_up), generators)
 
     @property
     def mu(self) -> Floats:
@@ -192,9 +195,13 @@ class Episodes:
             differences = difference_deviations(self.sigma[:, 0], self.ties)
         return KnowledgeState(self.mu.copy(), self.sigma.copy(), differences)
 
-    def _draw_noise(self, row: int, generator: np.random.Generator) -> None:
-        generator.standard_normal(out=self._fresh_noise)
-        self._noise[:, :, row] = self._fresh_noise
+    def _draw_noise(self, rows: NDArray[np.int64], generators: Generators) -> None:
+        fresh = self._fresh_noise
+        for first in range(0, rows.size, len(fresh)):
+            some = rows[first : first + len(fresh)]
+            for place, row in enumerate(some.tolist()):
+                generators[row].standard_normal(out=fresh[place])
+            store_noise(some, fresh, self._noise)
 
     def _apply(self, rows: NDArray[np.int64], given: GivenInstance) -> None:
         players = self.settings.num_players

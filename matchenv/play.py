@@ -90,6 +90,21 @@ def play_game(
 
 
 @njit(cache=True, error_model="numpy")
+def store_noise(rows: NDArray[np.int64], fresh: Floats, noise: Floats) -> None:
+    """Put fresh noise where ``play_games`` looks for it.
+
+    Args:
+        rows: episodes, shape (R,).
+        fresh: shape (at least R, K, C), the noise of each.
+        noise: shape (K, C, at least B), written at ``rows``.
+    """
+    for n in range(noise.shape[0]):
+        for channel in range(noise.shape[1]):
+            for i in range(rows.size):
+                noise[n, channel, rows[i]] = fresh[i, n, channel]
+
+
+@njit(cache=True, error_model="numpy")
 def drift_skills(
     players: Floats,
     noise: Floats,

@@ -99,10 +99,15 @@ def mills_ratio(x: float) -> float:
         return 1.0 / (x + first)
     piece = int(x * PIECES_PER_UNIT)
     offset = x - (piece + 0.5) / PIECES_PER_UNIT
-    ratio = MILLS_TABLE[piece, TAYLOR_DEGREE]
-    for n in range(TAYLOR_DEGREE - 1, -1, -1):
-        ratio = ratio * offset + MILLS_TABLE[piece, n]
-    return ratio
+    # Pairs of terms, then pairs of pairs: one after the other, the ten multiplications would
+    # each wait for the last.
+    a = MILLS_TABLE[piece]
+    square = offset * offset
+    fourth = square * square
+    low = (a[0] + a[1] * offset) + (a[2] + a[3] * offset) * square
+    middle = (a[4] + a[5] * offset) + (a[6] + a[7] * offset) * square
+    high = (a[8] + a[9] * offset) + a[10] * square
+    return low + middle * fourth + high * (fourth * fourth)
 
 
 @njit(cache=True, error_model="numpy")
