@@ -123,7 +123,7 @@ def posterior_by_quadrature(
             skill = mu_i + sigma_i * z
             return skill**power * likelihood(skill) * math.exp(-0.5 * z * z)
 
-        return integrate.quad(integrand, -12, 12, epsabs=0, epsrel=1e-11, limit=400)[0]
+        return integrate.quad(integrand, -12, 12, epsabs=1e-14, epsrel=1e-11, limit=400)[0]
 
     mass, first, second = moment(0), moment(1), moment(2)
     mean = first / mass
