@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from agents.equivariant_state import state_of_observations
 from agents.evolution import Evolution, Generation, evolve
 from agents.seeds import evaluation_seed, training_seed
 from matchenv import MatchmakingVectorEnv
+from matchenv.settings import Settings
 from matchenv.validation import as_integer, as_positive_number
 
 Floats = NDArray[np.float64]
@@ -37,6 +38,13 @@ VALIDATION_CELLS = tuple(
     for prior in ("informative", "equal")
     for rank in ("top", "middle", "bottom")
 )
+
+
+# The mappings of a configuration and what they must have.
+ENTRIES = {
+    "perturbations": ("bias", "slope", "missing_variance"),
+    "start": ("worth", "games"),
+}
 
 
 @dataclass(frozen=True)
@@ -56,18 +64,11 @@ class EquivariantConfig:
     perturbations: dict[str, float]
     start: dict[str, float]
     validation_episodes: int = 1000
-    names: dict[str, tuple[str, ...]] = field(
-        default_factory=lambda: {
-            "perturbations": ("bias", "slope", "missing_variance"),
-            "start": ("worth", "games"),
-        },
-        repr=False,
-    )
 
     def __post_init__(self) -> None:
         as_integer("episodes", self.episodes, 1)
         as_integer("validation_episodes", self.validation_episodes, 2)
-        for name, keys in self.names.items():
+        for name, keys in ENTRIES.items():
             given = getattr(self, name)
             if not isinstance(given, dict) or set(given) != set(keys):
                 raise ValueError(f"{name} must have the entries {', '.join(keys)}, got {given!r}")
@@ -75,6 +76,16 @@ class EquivariantConfig:
                 as_positive_number(f"{name}.{key}", value)
         if not isinstance(self.cells, list) or not self.cells:
             raise ValueError(f"cells must be a list of environments, got {self.cells!r}")
+        for cell in self.cells:
+            if not isinstance(cell, dict) or {"num_opponents", "horizon"} & set(cell):
+                raise ValueError(
+                    "cells must hold mappings of an environment's arguments, all but "
+                    f"num_opponents and horizon, got {cell!r}"
+                )
+            try:
+                Settings.checked(**{**self.env_kwargs, **cell})
+            except TypeError as error:
+                raise ValueError(f"env_kwargs or cells are of no environment: {error}") from None
         self.evolution()
 
     def evolution(self) -> Evolution:
@@ -180,6 +191,7 @@ def train(
     seed: int,
     executor: Executor,
     report: Callable[[Generation], None] = lambda generation: None,
+    after: Generation | None = None,
 ) -> EquivariantNetwork:
     """Train one network.
 
@@ -188,6 +200,7 @@ def train(
         seed: of perturbations and games; the result does not depend on the executor.
         executor: plays pairs side by side.
         report: called after each generation.
+        after: go on after this generation of a training with the same settings and seed.
     """
     start, scales = start_and_scales(config)
     games = config.episodes * len(config.cells)
@@ -200,9 +213,9 @@ def train(
         ]
         return np.array([future.result() for future in played])
 
-    found = start
+    found = start if after is None else after.average
     rng = np.random.default_rng(seed)
-    for generation in evolve(start, scales, fitness, config.evolution(), rng):
+    for generation in evolve(start, scales, fitness, config.evolution(), rng, after):
         found = generation.average
         report(generation)
     # The value plays no part here; reinforcement learning may start from it all the same.

@@ -11,8 +11,9 @@ Brockhoff et al. (2010).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,17 +52,25 @@ class Evolution:
 
 @dataclass(frozen=True)
 class Generation:
-    """The state of a search after a generation.
+    """The state of a search after a generation: all that it needs to go on from there.
 
     Attributes:
         number: from 1.
+        centre: where the next generation looks around, shape (D,).
         average: moving average of the centres, shape (D,): what the search has found.
+        direction: of the next step, shape (D,): a moving average of the slopes.
+        scale: moving average of the slopes' mean square.
         spread: standard deviation of the pairs' differences.
+        generator: state of the random generator of the perturbations.
     """
 
     number: int
+    centre: Floats
     average: Floats
+    direction: Floats
+    scale: float
     spread: float
+    generator: Mapping[str, Any]
 
 
 def evolve(
@@ -70,6 +79,7 @@ def evolve(
     fitness: PairedFitness,
     settings: Evolution,
     rng: np.random.Generator,
+    after: Generation | None = None,
 ) -> Iterator[Generation]:
     """Search uphill from ``start``, one generation at a time.
 
@@ -81,12 +91,17 @@ def evolve(
             pair, the fitness of centre + step less that of centre - step, shape (pairs,).
         settings: see there.
         rng: of the perturbations.
+        after: go on after this generation of the same search; None begins.
     """
     centre = start.astype(np.float64)
     average = centre.copy()
-    direction, scale = np.zeros_like(centre), 0.0
+    direction, scale, first = np.zeros_like(centre), 0.0, 1
+    if after is not None:
+        centre, average, direction = after.centre, after.average, after.direction
+        scale, first = after.scale, after.number + 1
+        rng.bit_generator.state = after.generator
     free = scales > 0.0
-    for number in range(1, settings.generations + 1):
+    for number in range(first, settings.generations + 1):
         steps = rng.standard_normal((settings.pairs, centre.size)) * free
         differences = fitness(number, centre, steps * scales)
         slope = 0.5 * (differences[:, None] * steps).mean(axis=0)
@@ -100,4 +115,5 @@ def evolve(
         # A mean of all centres while there are few, then one that forgets the first.
         weight = max(1.0 - AVERAGE_MEMORY, 1.0 / (number + 1))
         average = average + weight * (centre - average)
-        yield Generation(number, average.copy(), float(differences.std()))
+        spread = float(differences.std())
+        yield Generation(number, centre, average, direction, scale, spread, rng.bit_generator.state)

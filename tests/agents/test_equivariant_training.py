@@ -8,14 +8,16 @@ import numpy as np
 import pytest
 
 import agents
+from agents.equivariant_folder import EquivariantFolder, read_config
+from agents.equivariant_seeds import train_seeds, validation_report
 from agents.equivariant_training import (
     parameters_of,
     play_totals,
     start_and_scales,
     train,
 )
-from agents.evolution import Evolution, evolve
-from agents.train_equivariant import main, read_config
+from agents.evolution import Evolution, Generation, evolve
+from agents.train_equivariant import main
 from baselines import DrawChance
 from matchenv import MatchmakingVectorEnv
 
@@ -99,20 +101,116 @@ def test_what_nothing_would_hold_stays():
     assert (found[scales > 0.0] != start[scales > 0.0].astype(np.float32)).all()
 
 
+def quick(out, *seeds):
+    return main(["--quick", "--workers", "1", "--out", str(out), "--seeds", *seeds])
+
+
 def test_the_command(tmp_path, capsys):
-    for name, seeds in (("one", ("3", "4")), ("two", ("3",))):
-        out = str(tmp_path / name)
-        assert main(["--quick", "--workers", "1", "--out", out, "--seeds", *seeds]) == 0
+    assert quick(tmp_path / "one", "3", "4") == 0
+    assert quick(tmp_path / "two", "3") == 0
     report = json.loads((tmp_path / "one" / "validation.json").read_text())
-    assert set(report["seeds"]) == {"3", "4"}
-    kept = max(report["seeds"], key=lambda seed: report["seeds"][seed]["mean_gain"])
-    assert report["kept"] == int(kept)
+    gains = {name: each["mean_gain"] for name, each in report["policies"].items()}
+    assert set(gains) == {"start", "seed3", "seed4"}
+    assert gains["start"] == 0.0
+    kept = max(("seed3", "seed4"), key=gains.get)
+    assert report["kept"] == kept
     file = "policy-seed3.safetensors"
     assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
-    best = (tmp_path / "one" / f"policy-seed{kept}.safetensors").read_bytes()
+    best = (tmp_path / "one" / f"policy-{kept}.safetensors").read_bytes()
     assert (tmp_path / "one" / "policy.safetensors").read_bytes() == best
     assert agents.load(tmp_path / "one" / "policy.safetensors").belief == "full"
+    assert agents.load(tmp_path / "one" / "policy-start.safetensors").belief == "full"
     assert "seed 3, generation 2 of 2" in capsys.readouterr().out
+
+
+class Killed(BaseException):
+    """Stands for a kill: nothing handles it."""
+
+
+def test_a_training_that_was_killed_goes_on_to_the_same_weights(tmp_path):
+    config = small_config(validation_episodes=3)
+    told = []
+
+    def trained(name, stop_after=None):
+        def say(line):
+            told.append((name, line))
+            if stop_after and f"generation {stop_after} " in line:
+                raise Killed
+
+        folder = EquivariantFolder(tmp_path / name, config)
+        folder.open()
+        with ThreadPoolExecutor(1) as executor:
+            train_seeds(folder, [5], executor, say)
+
+    trained("whole")
+    with pytest.raises(Killed):
+        trained("killed", stop_after=1)
+    assert not (tmp_path / "killed" / "policy-seed5.safetensors").exists()
+    told.clear()
+    trained("killed")
+    assert [line.split(":")[0] for _, line in told] == ["seed 5, generation 2 of 2", "seed 5"]
+    told.clear()
+    trained("killed")
+    assert [line.split(":")[0] for _, line in told] == ["seed 5"]
+    for file in ("policy.safetensors", "validation.json", "validation.npz", "search-seed5.json"):
+        assert (tmp_path / "killed" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
+
+
+def test_other_settings_do_not_mix(tmp_path):
+    EquivariantFolder(tmp_path, small_config()).open()
+    EquivariantFolder(tmp_path, small_config()).open()
+    with pytest.raises(ValueError, match=r"holds trainings with rate 0\.05, not 0\.5"):
+        EquivariantFolder(tmp_path, small_config(rate=0.5)).open()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"number": 3},
+        {"centre": ["a"]},
+        {"scale": float("nan")},
+        {"generator": {"bit_generator": "MT19937"}},
+        {"more": 1},
+    ],
+)
+def test_a_damaged_search_is_told(tmp_path, change):
+    folder = EquivariantFolder(tmp_path, small_config())
+    folder.open()
+    assert folder.last_generation(5) is None
+    rng = np.random.default_rng(5)
+    row = np.array([0.1, 1.0 / 3.0])
+    folder.save_generation(5, Generation(1, row, row, row, 0.5, 0.25, rng.bit_generator.state))
+    found = folder.last_generation(5)
+    np.testing.assert_array_equal(found.centre, row)
+    file = tmp_path / "search-seed5.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), **change}))
+    with pytest.raises(ValueError, match=r"search-seed5\.json is damaged"):
+        folder.last_generation(5)
+
+
+def test_damaged_totals_are_told(tmp_path):
+    folder = EquivariantFolder(tmp_path, small_config())
+    folder.open()
+    folder.save_totals({"start": np.ones((6, 2))})
+    file = tmp_path / "validation.npz"
+    file.write_bytes(file.read_bytes()[:-40])
+    with pytest.raises(ValueError, match=r"validation\.npz are damaged"):
+        folder.totals()
+
+
+def test_the_report_is_of_paired_differences():
+    start = np.zeros((6, 2))
+    better = np.tile([1.0, 3.0], (6, 1))
+    worse = np.full((6, 2), 1.5)
+    report = validation_report({"start": start, "seed1": worse, "seed7": better})
+    assert report["kept"] == "seed7"
+    found = report["policies"]["seed7"]
+    assert found["mean_gain"] == 2.0
+    # 1 and 3: a standard deviation of sqrt(2), over the root of two episodes
+    assert found["mean_gain_standard_error"] == pytest.approx(1.0)
+    assert found["cells"]["top, equal"] == pytest.approx(
+        {"total": 2.0, "gain": 2.0, "standard_error": 1.0}
+    )
 
 
 @pytest.mark.parametrize(
@@ -138,6 +236,9 @@ def test_bad_configurations(tmp_path, capsys, text, names):
         {"pairs": -1},
         {"rate": float("inf")},
         {"cells": []},
+        {"cells": ["top"]},
+        {"cells": [{"speed": 3}]},
+        {"cells": [{"horizon": 3}]},
         {"start": {"worth": 0.1}},
         {"perturbations": {"bias": 0.1, "slope": -1.0, "missing_variance": 0.1}},
     ],
@@ -145,3 +246,8 @@ def test_bad_configurations(tmp_path, capsys, text, names):
 def test_bad_numbers(change):
     with pytest.raises(ValueError, match=next(iter(change))):
         replace(read_config(), **change)
+
+
+def test_bad_arguments_of_a_cell():
+    with pytest.raises(ValueError, match="rank must be"):
+        small_config(cells=[{"rank": "best"}])

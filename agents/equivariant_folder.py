@@ -1,0 +1,164 @@
+"""Where the trainings of the equivariant policy keep what: one folder for all seeds.
+
+Each file is whole or not there, so that a training that was stopped at any moment goes on from
+the last generation and ends with the same weights. No file holds anything executable.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from dataclasses import asdict, dataclass, fields
+from importlib.resources import files
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+
+from agents.equivariant_network import EquivariantNetwork
+from agents.equivariant_policy import description_of, new_equivariant_policy
+from agents.equivariant_training import EquivariantConfig
+from agents.evolution import Generation
+from agents.policy_file import save_policy
+from matchenv.atomic_files import write_bytes, write_text
+from matchenv.validation import as_integer
+
+Floats = NDArray[np.float64]
+
+PACKAGE_CONFIG = "hyperparameters/equivariant.yml"
+ROWS = ("centre", "average", "direction")
+
+
+def read_config(path: Path | None = None) -> EquivariantConfig:
+    """The configuration in a YAML file; None reads the package's own.
+
+    Raises:
+        ValueError: for a file that is missing or damaged, or a bad value.
+    """
+    try:
+        file = files("agents").joinpath(PACKAGE_CONFIG) if path is None else path
+        content = yaml.safe_load(file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ValueError(f"config must be a readable YAML file: {error}") from None
+    names = {each.name for each in fields(EquivariantConfig)}
+    if not isinstance(content, dict) or set(content) != names:
+        raise ValueError(f"config must have the entries {', '.join(sorted(names))}")
+    return EquivariantConfig(**content)
+
+
+@dataclass(frozen=True)
+class EquivariantFolder:
+    """The folder of one configuration's trainings.
+
+    Attributes:
+        path: the folder.
+        config: of all trainings in it.
+    """
+
+    path: Path
+    config: EquivariantConfig
+
+    def open(self) -> None:
+        """Make the folder, or see that it holds trainings of this configuration.
+
+        Raises:
+            ValueError: if it holds those of another.
+        """
+        file = self.path / "config.yml"
+        if not file.exists():
+            self.path.mkdir(parents=True, exist_ok=True)
+            write_text(file, yaml.safe_dump(asdict(self.config), sort_keys=False))
+            return
+        theirs, ours = asdict(read_config(file)), asdict(self.config)
+        for name, value in ours.items():
+            if theirs[name] != value:
+                raise ValueError(
+                    f"out must be a new folder or one with the same settings: {self.path} holds "
+                    f"trainings with {name} {theirs[name]!r}, not {value!r}"
+                )
+
+    def save_generation(self, seed: int, generation: Generation) -> None:
+        """Keep the state of a search."""
+        content = asdict(generation)
+        content.update({name: content[name].tolist() for name in ROWS})
+        write_text(self._search_file(seed), json.dumps(content) + "\n")
+
+    def last_generation(self, seed: int) -> Generation | None:
+        """The state that a search was left in, None if it has not begun.
+
+        Raises:
+            ValueError: if its file is damaged.
+        """
+        file = self._search_file(seed)
+        if not file.exists():
+            return None
+        try:
+            content = json.loads(file.read_text("utf-8"))
+            rows = {name: np.array(content[name], dtype=np.float64) for name in ROWS}
+            generation = Generation(**{**content, **rows})
+            as_integer("number", generation.number, 1, self.config.generations)
+            numbers = np.concatenate([*rows.values(), [generation.scale, generation.spread]])
+            if not np.isfinite(numbers).all():
+                raise ValueError("its numbers are not all finite")
+            # Only a generator of this kind takes the state.
+            np.random.default_rng(seed).bit_generator.state = generation.generator
+        except (ValueError, TypeError, KeyError) as error:
+            raise ValueError(f"the search in {file} is damaged: {error}; remove it") from None
+        return generation
+
+    def _search_file(self, seed: int) -> Path:
+        return self.path / f"search-{seed_name(seed)}.json"
+
+    def save_network(self, name: str, network: EquivariantNetwork) -> None:
+        """Keep a network as a policy that ``agents.load`` reads."""
+        save_policy(
+            self.policy_file(name),
+            new_equivariant_policy(self.config.env_kwargs, network),
+            description_of(self.config.env_kwargs),
+        )
+
+    def policy_file(self, name: str) -> Path:
+        """The policy of that name: the start or a seed's."""
+        return self.path / f"policy-{name}.safetensors"
+
+    def keep(self, name: str) -> None:
+        """Make the policy of that name the one that the folder stands for."""
+        write_bytes(self.path / "policy.safetensors", self.policy_file(name).read_bytes())
+
+    def save_totals(self, totals: dict[str, Floats]) -> None:
+        """Keep the totals on the validation seeds, by name of the policy."""
+        memory = BytesIO()
+        np.savez(memory, allow_pickle=False, **totals)
+        write_bytes(self._totals_file, memory.getvalue())
+
+    def totals(self) -> dict[str, Floats]:
+        """The totals kept so far.
+
+        Raises:
+            ValueError: if their file is damaged.
+        """
+        if not self._totals_file.exists():
+            return {}
+        try:
+            with np.load(self._totals_file, allow_pickle=False) as content:
+                return {name: content[name] for name in content.files}
+        except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+            raise ValueError(
+                f"the totals in {self._totals_file} are damaged: {error}; remove the file"
+            ) from None
+
+    @property
+    def _totals_file(self) -> Path:
+        return self.path / "validation.npz"
+
+    def save_report(self, report: dict[str, Any]) -> None:
+        """Write what the validation says."""
+        write_text(self.path / "validation.json", json.dumps(report, indent=2) + "\n")
+
+
+def seed_name(seed: int) -> str:
+    """The name of the policy that was trained with a seed."""
+    return f"seed{seed}"
