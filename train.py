@@ -28,6 +28,8 @@ def parser() -> argparse.ArgumentParser:
                      help="YAML file of hyperparameters (default: the package's own)")  # fmt: skip
     new.add_argument("--hyperparams", nargs="+", default=[], metavar="KEY:VALUE",
                      help="single hyperparameters, such as learning_rate:lin_1e-3")  # fmt: skip
+    new.add_argument("--start-from", metavar="NAME",
+                     help="learned policy to start from: a name, a run or a file")  # fmt: skip
     new.add_argument("--env-kwargs", nargs="+", default=[], metavar="KEY:VALUE",
                      help="of the environment, such as rank:top prior:equal")  # fmt: skip
     new.add_argument("--evaluate-every", type=int, metavar="N", help="timesteps (default: 1/10)")
@@ -38,7 +40,8 @@ def parser() -> argparse.ArgumentParser:
                       help="go on with this run, as it was configured")  # fmt: skip
     made.add_argument("--timesteps", type=int, metavar="N",
                       help="games to train for in all (default: as in the file)")  # fmt: skip
-    made.add_argument("--device", default="cpu", help="of torch (default: %(default)s)")
+    made.add_argument("--device", default="cpu",
+                      help="of torch; auto: a GPU where there is one (default: cpu)")  # fmt: skip
     made.add_argument("--threads", type=int, default=1, metavar="T",
                       help="of torch (default: %(default)s)")  # fmt: skip
     made.add_argument("--comparison-episodes", type=int, default=200, metavar="N",
@@ -98,6 +101,7 @@ def _config(options: argparse.Namespace) -> RunConfig:
         evaluate_every=options.evaluate_every,
         evaluation_episodes=options.evaluation_episodes,
         checkpoint_every=options.checkpoint_every,
+        start_from=options.start_from,
     )
 
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 import zipfile
-from dataclasses import asdict, dataclass, fields
-from importlib.resources import files
+from dataclasses import asdict, dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
+from agents.config_file import read_config
 from agents.equivariant_network import EquivariantNetwork
 from agents.equivariant_policy import description_of, new_equivariant_policy
 from agents.equivariant_training import EquivariantConfig
@@ -28,25 +28,17 @@ from matchenv.validation import as_integer
 
 Floats = NDArray[np.float64]
 
-PACKAGE_CONFIG = "hyperparameters/equivariant.yml"
+PACKAGE_CONFIG = "equivariant.yml"
 ROWS = ("centre", "average", "direction")
 
 
-def read_config(path: Path | None = None) -> EquivariantConfig:
+def read_equivariant_config(path: Path | None = None) -> EquivariantConfig:
     """The configuration in a YAML file; None reads the package's own.
 
     Raises:
         ValueError: for a file that is missing or damaged, or a bad value.
     """
-    try:
-        file = files("agents").joinpath(PACKAGE_CONFIG) if path is None else path
-        content = yaml.safe_load(file.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ValueError(f"config must be a readable YAML file: {error}") from None
-    names = {each.name for each in fields(EquivariantConfig)}
-    if not isinstance(content, dict) or set(content) != names:
-        raise ValueError(f"config must have the entries {', '.join(sorted(names))}")
-    return EquivariantConfig(**content)
+    return read_config(EquivariantConfig, PACKAGE_CONFIG, path)
 
 
 @dataclass(frozen=True)
@@ -72,7 +64,7 @@ class EquivariantFolder:
             self.path.mkdir(parents=True, exist_ok=True)
             write_text(file, yaml.safe_dump(asdict(self.config), sort_keys=False))
             return
-        theirs, ours = asdict(read_config(file)), asdict(self.config)
+        theirs, ours = asdict(read_equivariant_config(file)), asdict(self.config)
         for name, value in ours.items():
             if theirs[name] != value:
                 raise ValueError(

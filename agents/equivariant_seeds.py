@@ -34,8 +34,9 @@ def train_seeds(
 ) -> None:
     """Train one network for each seed, go on with those begun, and keep the best of the folder.
 
-    The best is the one with the highest mean total over the validation seeds of all cells.
-    They are the same for all, and no training and no comparison uses them.
+    The best is the one with the highest gain over the start on the validation seeds, in standard
+    deviations, over all cells: what the search climbs. The seeds are the same for all, and no
+    training and no comparison uses them.
 
     Args:
         folder: an open one; what it has already is not done again.
@@ -68,7 +69,8 @@ def train_seeds(
         report = validation_report(totals)
         folder.save_report(report)
         folder.keep(report["kept"])
-        say(f"seed {seed}: {report['policies'][name]['mean_gain']:+.3f} on the validation seeds")
+        mean = report["policies"][name]["mean_gain"]
+        say(f"seed {seed}: {mean:+.3f} on the validation seeds, {report['kept']} is kept")
 
 
 def _validated(folder: EquivariantFolder, executor: Executor, parameters: Floats) -> Floats:
@@ -86,31 +88,34 @@ def validation_report(totals: dict[str, Floats]) -> dict[str, Any]:
             under ``"start"`` are the index that training starts from.
 
     Returns:
-        ``policies``: by name, the mean total, the gain over the start and its standard error
-        in each cell, and the mean gain over all cells with its standard error; ``kept``: the
-        name of the trained policy with the highest mean gain.
+        ``policies``: by name, for each cell the mean total, the gain over the start and its
+        standard error; over all cells the mean gain and the mean standardised gain (in
+        standard deviations of a cell's paired differences) with their standard errors.
+        ``kept``: the name of the trained policy with the highest standardised gain.
     """
-    policies: dict[str, Any] = {}
-    for name, each in totals.items():
-        gain = each - totals[START]
-        errors = gain.std(axis=1, ddof=1) / np.sqrt(gain.shape[1])
-        policies[name] = {
-            "mean_gain": float(gain.mean()),
-            # Cells share the seeds of their episodes.
-            "mean_gain_standard_error": float(
-                gain.mean(axis=0).std(ddof=1) / np.sqrt(gain.shape[1])
-            ),
-            "cells": {
-                cell: {
-                    "total": float(each[row].mean()),
-                    "gain": float(gain[row].mean()),
-                    "standard_error": float(errors[row]),
-                }
-                for row, cell in enumerate(CELL_NAMES)
-            },
-        }
+    policies = {name: _summary(each, each - totals[START]) for name, each in totals.items()}
     trained = [name for name in totals if name != START]
     return {
-        "kept": max(trained, key=lambda name: float(policies[name]["mean_gain"])),
+        "kept": max(trained, key=lambda name: float(policies[name]["standardised_gain"])),
         "policies": policies,
     }
+
+
+def _summary(totals: Floats, gains: Floats) -> dict[str, Any]:
+    root = np.sqrt(gains.shape[1])
+    spread = gains.std(axis=1, keepdims=True)
+    standardised = np.divide(gains, spread, out=np.zeros_like(gains), where=spread > 0.0)
+    summary: dict[str, Any] = {}
+    # Cells share the seeds of their episodes, so that errors are of means over cells.
+    for name, each in (("mean_gain", gains), ("standardised_gain", standardised)):
+        summary[name] = float(each.mean())
+        summary[f"{name}_standard_error"] = float(each.mean(axis=0).std(ddof=1) / root)
+    summary["cells"] = {
+        cell: {
+            "total": float(totals[row].mean()),
+            "gain": float(gains[row].mean()),
+            "standard_error": float(gains[row].std(ddof=1) / root),
+        }
+        for row, cell in enumerate(CELL_NAMES)
+    }
+    return summary

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ import torch
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
+from agents.cells import check_cells
 from agents.equivariant_network import (
     GAMES,
     MISSING_SLOPE,
@@ -28,10 +30,12 @@ from agents.equivariant_state import state_of_observations
 from agents.evolution import Evolution, Generation, evolve
 from agents.seeds import evaluation_seed, training_seed
 from matchenv import MatchmakingVectorEnv
-from matchenv.settings import Settings
 from matchenv.validation import as_integer, as_positive_number
 
 Floats = NDArray[np.float64]
+
+# Episodes side by side in a validation: more would leave the processor's cache.
+BLOCK = 512
 
 VALIDATION_CELLS = tuple(
     {"rank": rank, "prior": prior}
@@ -74,18 +78,7 @@ class EquivariantConfig:
                 raise ValueError(f"{name} must have the entries {', '.join(keys)}, got {given!r}")
             for key, value in given.items():
                 as_positive_number(f"{name}.{key}", value)
-        if not isinstance(self.cells, list) or not self.cells:
-            raise ValueError(f"cells must be a list of environments, got {self.cells!r}")
-        for cell in self.cells:
-            if not isinstance(cell, dict) or {"num_opponents", "horizon"} & set(cell):
-                raise ValueError(
-                    "cells must hold mappings of an environment's arguments, all but "
-                    f"num_opponents and horizon, got {cell!r}"
-                )
-            try:
-                Settings.checked(**{**self.env_kwargs, **cell})
-            except TypeError as error:
-                raise ValueError(f"env_kwargs or cells are of no environment: {error}") from None
+        check_cells(self.cells, self.env_kwargs)
         self.evolution()
 
     def evolution(self) -> Evolution:
@@ -165,7 +158,7 @@ def start_and_scales(config: EquivariantConfig) -> tuple[Floats, Floats]:
 def pair_difference(
     config: EquivariantConfig, seed: int, first_episode: int, centre: Floats, step: Floats
 ) -> float:
-    """Mean total of centre + step less that of centre - step, on the same games.
+    """How much better centre + step plays than centre - step, on the same games.
 
     Args:
         config: of the training.
@@ -173,6 +166,9 @@ def pair_difference(
         first_episode: number of the pair's first episode in the training.
         centre: parameters, shape (D,).
         step: the perturbation, shape (D,).
+
+    Returns:
+        As ``standardised_gains``, the mean over cells.
     """
     torch.set_num_threads(1)
     cells = [{**config.env_kwargs, **cell} for cell in config.cells]
@@ -183,7 +179,25 @@ def pair_difference(
     ]
     plus = play_totals(network_with(centre + step), cells, seeds)
     minus = play_totals(network_with(centre - step), cells, seeds)
-    return float((plus - minus).mean())
+    return float(standardised_gains(plus - minus).mean())
+
+
+def standardised_gains(differences: Floats) -> Floats:
+    """Mean differences of each cell in units of their standard deviation in that cell.
+
+    Paired totals differ three times as much from game to game where player 0 is at the edge of
+    the field as they do in the middle. A plain mean over cells would drown the quiet ones; this
+    one weighs a cell by how well it can tell two policies apart.
+
+    Args:
+        differences: of paired totals, shape (cells, episodes).
+
+    Returns:
+        Shape (cells,); 0 where all differences are.
+    """
+    spread = differences.std(axis=1)
+    means = differences.mean(axis=1)
+    return np.divide(means, spread, out=np.zeros_like(means), where=spread > 0.0)
 
 
 def train(
@@ -236,5 +250,10 @@ def validate(parameters: Floats, config: EquivariantConfig, cell: dict[str, Any]
     """
     torch.set_num_threads(1)
     first = evaluation_seed(0)
-    seeds = [[first + i for i in range(config.validation_episodes)]]
-    return play_totals(network_with(parameters), [{**config.env_kwargs, **cell}], seeds)[0]
+    network, where = network_with(parameters), [{**config.env_kwargs, **cell}]
+    blocks = [
+        play_totals(network, where, [[first + i for i in range(begin, end)]])[0]
+        for begin, end in pairwise([*range(0, config.validation_episodes, BLOCK),
+                                    config.validation_episodes])
+    ]  # fmt: skip
+    return np.concatenate(blocks)

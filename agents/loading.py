@@ -6,6 +6,7 @@ import warnings
 from pathlib import Path
 
 from agents.algorithms import algorithm_by_name
+from agents.device import as_device
 from agents.equivariant_agent import AnySizePolicy
 from agents.equivariant_policy import EquivariantPolicy
 from agents.learned_policy import LearnedPolicy
@@ -45,14 +46,15 @@ def load(
             f"name in runs/, a {SUFFIX} file or a zip file of stable-baselines3; there is no "
             f"{name!r}"
         )
+    where = str(as_device(device))
     if path.is_dir():
         path = _policy_of_run(path)
     if path.suffix == ".zip":
-        return _load_zip(name, path, algorithm, device)
+        return _load_zip(name, path, algorithm, where)
     network, description = read_policy(path)
     if isinstance(network, EquivariantPolicy):
-        return AnySizePolicy(name, network.to(device))
-    return LearnedPolicy(name, network.to(device), description.settings().belief)
+        return AnySizePolicy(name, network.to(where))
+    return LearnedPolicy(name, network.to(where), description.settings().belief)
 
 
 def _policy_of_run(path: Path) -> Path:

@@ -47,6 +47,8 @@ class RunConfig:
         evaluate_every: timesteps from one evaluation to the next.
         evaluation_episodes: episodes of each evaluation.
         checkpoint_every: timesteps from one checkpoint to the next.
+        start_from: learned policy whose weights the training starts from, as ``agents.load``
+            takes it; None starts from fresh ones.
         versions: of Python and the packages when the run began.
     """
 
@@ -57,6 +59,7 @@ class RunConfig:
     evaluate_every: int
     evaluation_episodes: int
     checkpoint_every: int
+    start_from: str | None = None
     versions: dict[str, str] = field(default_factory=present_versions)
 
     def __post_init__(self) -> None:
@@ -68,6 +71,10 @@ class RunConfig:
         as_integer("n_envs", self.hyperparameters["n_envs"], 1, ENVIRONMENTS)
         for name in ("evaluate_every", "evaluation_episodes", "checkpoint_every"):
             as_integer(name, getattr(self, name), 1)
+        if self.start_from is not None and not isinstance(self.start_from, str):
+            raise ValueError(f"start_from must be a name or a path, got {self.start_from!r}")
+        if self.start_from is not None and algorithm.name == "ars":
+            raise ValueError(f"start_from must be left out for ars, got {self.start_from!r}")
         checked_env_kwargs(self.env_kwargs)
 
     @property
@@ -117,6 +124,9 @@ class RunConfig:
         except yaml.YAMLError as error:
             raise ValueError(f"it is no YAML: {error}") from None
         names = {each.name for each in fields(cls)}
+        if isinstance(content, dict):
+            # Runs from before there was a choice have no such entry.
+            content = {"start_from": None, **content}
         if not isinstance(content, dict) or set(content) != names:
             raise ValueError(f"it must have the entries {', '.join(sorted(names))}")
         for name in ("hyperparameters", "env_kwargs", "versions"):
@@ -150,6 +160,7 @@ def configured(
     evaluate_every: int | None = None,
     evaluation_episodes: int = 64,
     checkpoint_every: int | None = None,
+    start_from: str | None = None,
 ) -> RunConfig:
     """A run's configuration; what is given here goes before what the file says.
 
@@ -164,6 +175,7 @@ def configured(
         evaluate_every: timesteps from one evaluation to the next; None makes it 10 in all.
         evaluation_episodes: episodes of each.
         checkpoint_every: timesteps between checkpoints; None makes it 20 in all.
+        start_from: learned policy whose weights to start from, as ``agents.load`` takes it.
 
     Raises:
         ValueError: for any bad value; it says which and what is allowed.
@@ -189,4 +201,5 @@ def configured(
         checkpoint_every=(
             max(1, total // CHECKPOINTS) if checkpoint_every is None else checkpoint_every
         ),
+        start_from=start_from,
     )

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from agents.equivariant_folder import EquivariantFolder, read_config
+from agents.equivariant_folder import EquivariantFolder, read_equivariant_config
 from agents.equivariant_seeds import train_seeds
 from matchenv.validation import as_integer
 
@@ -23,7 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command; returns its exit status, 2 for bad input."""
     options = _parser().parse_args(arguments)
     try:
-        config = read_config(options.config)
+        config = read_equivariant_config(options.config)
         if options.quick:
             config = replace(config, **QUICK)
         seeds = [as_integer("seeds", seed, 0) for seed in options.seeds]

@@ -14,7 +14,9 @@ from stable_baselines3.common.utils import LinearSchedule, set_random_seed
 
 from agents.callbacks import Checkpoints, Evaluation, Progress
 from agents.checkpoints import newest_checkpoint
+from agents.device import as_device
 from agents.hyperparameter_files import ABOUT_THE_RUN, SCHEDULED, linear_start
+from agents.loading import load
 from agents.policy_file import PolicyDescription
 from agents.policy_network import resolved_policy_kwargs
 from agents.run_config import RunConfig, checked_env_kwargs, present_versions
@@ -97,7 +99,9 @@ def continue_training(
 
 
 def _train(folder: RunFolder, config: RunConfig, device: str, quiet: bool) -> None:
-    restored = newest_checkpoint(folder.checkpoints, config.known_algorithm(), device)
+    restored = newest_checkpoint(
+        folder.checkpoints, config.known_algorithm(), str(as_device(device))
+    )
     model = _new_model(config, device) if restored is None else restored.model
     evaluations: list[dict[str, Any]] = [] if restored is None else restored.evaluations
     description = PolicyDescription(
@@ -143,13 +147,26 @@ def _new_model(config: RunConfig, device: str) -> BaseAlgorithm:
             algorithm.load_policy_class(values["policy"]),
             env,
             policy_kwargs=policy_kwargs,
-            device=device,
+            device=as_device(device),
             **arguments,
         )
     except (TypeError, AssertionError) as error:
         raise ValueError(
             f"hyperparameters must fit {algorithm.name}, got {arguments!r}: {error}"
         ) from error
+    if config.start_from is not None:
+        _take_weights(model, config.start_from)
     model.action_space.seed(config.seed)
     env.seed(training_seed(config.seed))
     return model
+
+
+def _take_weights(model: BaseAlgorithm, start_from: str) -> None:
+    source = load(start_from).network
+    try:
+        model.policy.load_state_dict(source.state_dict())
+    except RuntimeError:
+        raise ValueError(
+            f"start_from must hold weights for the {type(model.policy).__name__} of this "
+            f"training, and the {type(source).__name__} of {start_from!r} does not fit it"
+        ) from None

@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 
 import agents
-from agents.equivariant_folder import EquivariantFolder, read_config
+from agents.equivariant_folder import EquivariantFolder, read_equivariant_config
 from agents.equivariant_seeds import train_seeds, validation_report
 from agents.equivariant_training import (
     parameters_of,
     play_totals,
+    standardised_gains,
     start_and_scales,
     train,
+    validate,
 )
 from agents.evolution import Evolution, Generation, evolve
 from agents.train_equivariant import main
@@ -25,7 +27,9 @@ SMALL = {"num_opponents": 4, "horizon": 15}
 
 
 def small_config(**changes):
-    return replace(read_config(), generations=2, pairs=2, episodes=2, env_kwargs=SMALL, **changes)
+    return replace(
+        read_equivariant_config(), generations=2, pairs=2, episodes=2, env_kwargs=SMALL, **changes
+    )
 
 
 def test_the_search_climbs_a_noisy_hill():
@@ -112,7 +116,7 @@ def test_the_command(tmp_path, capsys):
     gains = {name: each["mean_gain"] for name, each in report["policies"].items()}
     assert set(gains) == {"start", "seed3", "seed4"}
     assert gains["start"] == 0.0
-    kept = max(("seed3", "seed4"), key=gains.get)
+    kept = max(("seed3", "seed4"), key=lambda name: report["policies"][name]["standardised_gain"])
     assert report["kept"] == kept
     file = "policy-seed3.safetensors"
     assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
@@ -154,6 +158,20 @@ def test_a_training_that_was_killed_goes_on_to_the_same_weights(tmp_path):
     assert [line.split(":")[0] for _, line in told] == ["seed 5"]
     for file in ("policy.safetensors", "validation.json", "validation.npz", "search-seed5.json"):
         assert (tmp_path / "killed" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
+
+
+def test_gains_are_in_standard_deviations_of_their_cell():
+    differences = np.array([[1.0, 3.0], [10.0, 30.0], [0.0, 0.0], [-1.0, -3.0]])
+    np.testing.assert_allclose(standardised_gains(differences), [2.0, 2.0, 0.0, -2.0])
+
+
+def test_validation_does_not_depend_on_its_blocks(monkeypatch):
+    config = small_config(validation_episodes=5)
+    start, _ = start_and_scales(config)
+    whole = validate(start, config, {"rank": "top"})
+    monkeypatch.setattr("agents.equivariant_training.BLOCK", 2)
+    np.testing.assert_array_equal(validate(start, config, {"rank": "top"}), whole)
+    assert whole.shape == (5,)
 
 
 def test_other_settings_do_not_mix(tmp_path):
@@ -201,13 +219,18 @@ def test_damaged_totals_are_told(tmp_path):
 def test_the_report_is_of_paired_differences():
     start = np.zeros((6, 2))
     better = np.tile([1.0, 3.0], (6, 1))
-    worse = np.full((6, 2), 1.5)
+    worse = np.tile([0.0, 5.0], (6, 1))
     report = validation_report({"start": start, "seed1": worse, "seed7": better})
     assert report["kept"] == "seed7"
     found = report["policies"]["seed7"]
+    # The other gains more, with more than its share of luck: 2.5 / 2.5 against 2 / 1.
+    assert report["policies"]["seed1"]["mean_gain"] == 2.5
+    assert report["policies"]["seed1"]["standardised_gain"] == pytest.approx(1.0)
     assert found["mean_gain"] == 2.0
+    assert found["standardised_gain"] == pytest.approx(2.0)
     # 1 and 3: a standard deviation of sqrt(2), over the root of two episodes
     assert found["mean_gain_standard_error"] == pytest.approx(1.0)
+    assert report["policies"]["start"]["standardised_gain"] == 0.0
     assert found["cells"]["top, equal"] == pytest.approx(
         {"total": 2.0, "gain": 2.0, "standard_error": 1.0}
     )
@@ -245,7 +268,7 @@ def test_bad_configurations(tmp_path, capsys, text, names):
 )
 def test_bad_numbers(change):
     with pytest.raises(ValueError, match=next(iter(change))):
-        replace(read_config(), **change)
+        replace(read_equivariant_config(), **change)
 
 
 def test_bad_arguments_of_a_cell():

@@ -239,6 +239,14 @@ def test_hyperparameters_that_do_not_fit_leave_no_folder(tmp_path, small_config,
     assert not (tmp_path / "run").exists()
 
 
+def test_a_device_that_is_none_leaves_no_folder(tmp_path, small_config):
+    with pytest.raises(ValueError, match="device must be auto, cpu, cuda or cuda:N, got 'abacus'"):
+        agents.start_training(tmp_path / "run", small_config(), device="abacus")
+    assert not (tmp_path / "run").exists()
+    with pytest.raises(ValueError, match="device must be"):
+        agents.load("equivariant", device="abacus")
+
+
 def command(*arguments):
     return [sys.executable, str(ROOT / "train.py"), "--comparison-episodes", "0", *arguments]
 

@@ -1,0 +1,239 @@
+"""Behaviour cloning: a network of stable-baselines3 learns to choose as a teacher does.
+
+The teacher sees each game under the belief that it reads, the student the same game under its
+own. In some of the episodes the student's choices are played and the teacher says what it would
+have chosen there, so that the student learns where its own mistakes lead.
+
+Source: Ross, Gordon, Bagnell (2011), "A reduction of imitation learning and structured
+prediction to no-regret online learning", without the aggregation of all rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium.vector import AutoresetMode
+from numpy.typing import NDArray
+from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.common.utils import set_random_seed
+
+from agents.algorithms import algorithm_by_name
+from agents.cells import check_cells
+from agents.device import as_device
+from agents.evaluation import Predictor
+from agents.loading import load
+from agents.policy_file import PolicyDescription
+from agents.policy_network import new_policy
+from agents.seeds import training_seed
+from baselines import POLICIES, policy_by_name
+from matchenv import MatchmakingVectorEnv
+from matchenv.settings import Settings
+from matchenv.validation import as_integer, as_number, as_positive_number
+
+# The network is of this algorithm's kind, so that it can go on from the clone.
+ALGORITHM = "ppo"
+
+
+@dataclass(frozen=True)
+class CloningConfig:
+    """What to clone; ``agents/hyperparameters/cloning.yml`` explains each.
+
+    Raises:
+        ValueError: for a bad number or an unknown name.
+    """
+
+    teacher: str
+    policy: str
+    policy_kwargs: dict[str, Any]
+    env_kwargs: dict[str, Any]
+    cells: list[dict[str, Any]]
+    rounds: int
+    episodes: int
+    student_share: float
+    epochs: int
+    batch_size: int
+    learning_rate: float
+
+    def __post_init__(self) -> None:
+        for name in ("rounds", "episodes", "epochs", "batch_size"):
+            as_integer(name, getattr(self, name), 1)
+        as_positive_number("learning_rate", self.learning_rate)
+        if not 0.0 <= as_number("student_share", self.student_share) <= 1.0:
+            raise ValueError(f"student_share must be in [0, 1], got {self.student_share}")
+        if not isinstance(self.policy_kwargs, dict):
+            raise ValueError(f"policy_kwargs must be a mapping, got {self.policy_kwargs!r}")
+        settings = check_cells(self.cells, self.env_kwargs)[0]
+        teacher_of(self.teacher, settings, lambda: np.zeros(settings.num_players))
+
+    def new_student(self, seed: int, device: str = "cpu") -> ActorCriticPolicy:
+        """The network with fresh weights, which depend on the seed alone."""
+        set_random_seed(as_integer("seed", seed, 0))
+        settings = check_cells(self.cells, self.env_kwargs)[0]
+        algorithm = algorithm_by_name(ALGORITHM)
+        network = new_policy(algorithm, self.policy, self.policy_kwargs, settings)
+        assert isinstance(network, ActorCriticPolicy)
+        return network.to(as_device(device))
+
+    def description(self) -> PolicyDescription:
+        """What a policy file says of the student."""
+        return PolicyDescription(ALGORITHM, self.policy, self.policy_kwargs, self.env_kwargs)
+
+
+@dataclass(frozen=True)
+class Lessons:
+    """States and what the teacher chooses there.
+
+    Attributes:
+        observations: of the student's belief, shape (n, K).
+        actions: the teacher's, shape (n,).
+        agreement: share of the states in which the student chose the same.
+    """
+
+    observations: NDArray[np.float32]
+    actions: NDArray[np.int64]
+    agreement: float
+
+
+@dataclass(frozen=True)
+class Round:
+    """How far the student is.
+
+    Attributes:
+        number: from 1.
+        agreement: share of same choices in games of which it had not learnt.
+        loss: mean negative log-likelihood of the teacher's choices while it learnt.
+    """
+
+    number: int
+    agreement: float
+    loss: float
+
+
+def clone(config: CloningConfig, seed: int, student: ActorCriticPolicy) -> Iterator[Round]:
+    """Teach a network, one round after another.
+
+    Args:
+        config: whom to imitate, where and how long.
+        seed: of the games and the order of learning, >= 0.
+        student: the network; its weights change.
+    """
+    rng = np.random.default_rng(as_integer("seed", seed, 0))
+    optimiser = torch.optim.Adam(student.parameters(), lr=config.learning_rate)
+    first = training_seed(seed)
+    for number in range(1, config.rounds + 1):
+        lessons = play_lessons(config, student, first)
+        first += config.episodes * len(config.cells)
+        for group in optimiser.param_groups:
+            group["lr"] = config.learning_rate * (1.0 - (number - 1) / config.rounds)
+        loss = float(np.mean([_learn(config, student, optimiser, lessons, rng)
+                              for _ in range(config.epochs)]))  # fmt: skip
+        student.set_training_mode(False)
+        yield Round(number, lessons.agreement, loss)
+
+
+def play_lessons(config: CloningConfig, student: Predictor, first_seed: int) -> Lessons:
+    """Whole episodes of every cell, with the teacher's choice in every state.
+
+    Args:
+        config: of the cloning.
+        student: chooses in its share of the episodes.
+        first_seed: of the first episode; the others follow.
+    """
+    cells = [
+        _Cell(config, cell, [first_seed + number * config.episodes + i
+                             for i in range(config.episodes)])
+        for number, cell in enumerate(config.cells)
+    ]  # fmt: skip
+    observations, actions, same = [], [], []
+    for _ in range(cells[0].horizon):
+        seen = np.concatenate([cell.student_sees for cell in cells])
+        wanted = np.concatenate([cell.teachers_choice() for cell in cells])
+        chosen, _ = student.predict(seen, deterministic=True)
+        observations.append(seen.copy())
+        actions.append(wanted)
+        same.append(chosen == wanted)
+        for cell, theirs, own in zip(
+            cells, np.split(wanted, len(cells)), np.split(chosen, len(cells)), strict=True
+        ):
+            cell.play(theirs, own)
+    return Lessons(np.concatenate(observations), np.concatenate(actions), float(np.mean(same)))
+
+
+class _Cell:
+    """The episodes of one cell, under the teacher's belief and under the student's."""
+
+    def __init__(self, config: CloningConfig, cell: dict[str, Any], seeds: list[int]) -> None:
+        kwargs = {**config.env_kwargs, **cell}
+        settings = Settings.checked(**kwargs)
+        self.horizon = settings.horizon
+        self._teacher = teacher_of(config.teacher, settings, lambda: self._teachers.true_skill)
+        belief = getattr(self._teacher, "belief", "factorised")
+        self._teachers, self._students = (
+            MatchmakingVectorEnv(
+                len(seeds), autoreset_mode=AutoresetMode.DISABLED, **{**kwargs, "belief": each}
+            )
+            for each in (belief, settings.belief)
+        )
+        self._teacher_sees, _ = self._teachers.reset(seed=list(seeds))
+        self.student_sees, _ = self._students.reset(seed=list(seeds))
+        self._students_turn = np.arange(len(seeds)) < round(config.student_share * len(seeds))
+
+    def teachers_choice(self) -> NDArray[np.int64]:
+        chosen, _ = self._teacher.predict(self._teacher_sees)
+        return np.asarray(chosen, dtype=np.int64)
+
+    def play(self, teachers: NDArray[np.int64], students: NDArray[np.int64]) -> None:
+        played = np.where(self._students_turn, students, teachers)
+        self._teacher_sees, *_ = self._teachers.step(played)
+        self.student_sees, *_ = self._students.step(played)
+
+
+def teacher_of(text: str, settings: Settings, true_skill: Callable[[], Any]) -> Predictor:
+    """The teacher that a text names: a baseline with its options, or a learned policy.
+
+    Args:
+        text: such as ``"kg:multiplier=20"`` or ``"equivariant"``.
+        settings: of the environment that it plays.
+        true_skill: the true skills now; for the oracle.
+
+    Raises:
+        ValueError: if there is none of that name.
+    """
+    if str(text).partition(":")[0] not in POLICIES:
+        return load(text)
+    return policy_by_name(
+        text,
+        beta=settings.beta,
+        horizon=settings.horizon,
+        draw_margin=settings.draw_margin,
+        tau=settings.tau,
+        true_skill=true_skill,
+    )
+
+
+def _learn(
+    config: CloningConfig,
+    student: ActorCriticPolicy,
+    optimiser: torch.optim.Optimizer,
+    lessons: Lessons,
+    rng: np.random.Generator,
+) -> float:
+    student.set_training_mode(True)
+    order = rng.permutation(len(lessons.actions))
+    total = 0.0
+    for first in range(0, len(order), config.batch_size):
+        rows = order[first : first + config.batch_size]
+        _, likelihoods, _ = student.evaluate_actions(
+            torch.from_numpy(lessons.observations[rows]).to(student.device),
+            torch.from_numpy(lessons.actions[rows]).to(student.device),
+        )
+        loss = -likelihoods.mean()
+        optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+        total += float(loss.detach()) * len(rows)
+    return total / len(order)

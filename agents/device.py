@@ -1,0 +1,22 @@
+"""Where torch computes."""
+
+from __future__ import annotations
+
+import torch
+from stable_baselines3.common.utils import get_device
+
+
+def as_device(name: str) -> torch.device:
+    """The device of that name, the processor where there is no graphics card for ``"cuda"``.
+
+    Args:
+        name: such as ``"cpu"`` or ``"cuda:1"``; ``"auto"`` is a graphics card where torch has
+            one, else the processor.
+
+    Raises:
+        ValueError: if torch knows no device of that name.
+    """
+    try:
+        return get_device(name)
+    except RuntimeError as error:
+        raise ValueError(f"device must be auto, cpu, cuda or cuda:N, got {name!r}") from error
