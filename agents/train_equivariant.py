@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import multiprocessing
-import os
 import sys
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,9 +11,15 @@ from typing import Any
 from agents.equivariant_folder import EquivariantFolder, read_equivariant_config
 from agents.equivariant_seeds import train_seeds
 from matchenv.validation import as_integer
+from matchenv.workers import checked_workers, worker_pool
 
-QUICK: dict[str, Any] = {"generations": 2, "pairs": 2, "episodes": 2, "validation_episodes": 4,
-         "env_kwargs": {"num_opponents": 5, "horizon": 20}}  # fmt: skip
+QUICK: dict[str, Any] = {
+    "generations": 2,
+    "pairs": 2,
+    "episodes": 2,
+    "validation_episodes": 4,
+    "env_kwargs": {"num_opponents": 5, "horizon": 20},
+}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -27,16 +30,17 @@ def main(arguments: list[str] | None = None) -> int:
         if options.quick:
             config = replace(config, **QUICK)
         seeds = [as_integer("seeds", seed, 0) for seed in options.seeds]
-        workers = as_integer("workers", options.workers, 1)
+        workers = checked_workers(options.workers)
         folder = EquivariantFolder(options.out, config)
         folder.open()
-        # A fresh interpreter each: a fork of a process with torch's threads may hang.
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(workers, context) as executor:
+        with worker_pool(workers) as executor:
             train_seeds(folder, seeds, executor, lambda line: print(line, flush=True))
     except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("\ninterrupted; the same command goes on from here", file=sys.stderr)
+        return 130
     return 0
 
 
@@ -45,13 +49,13 @@ def _parser() -> argparse.ArgumentParser:
         description="Train the equivariant policy and keep the best seed; one that was stopped "
         "goes on. See docs/learning.md."
     )
-    made.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], metavar="S",
-                      help="one training each (default: 0 1 2)")  # fmt: skip
+    made.add_argument("--seeds", type=int, nargs="*", default=[0, 1, 2], metavar="S",
+                      help="one training each; none: the start only (default: 0 1 2)")  # fmt: skip
     made.add_argument("--out", type=Path, default=Path("runs/equivariant-training"), metavar="DIR",
                       help="default: %(default)s")  # fmt: skip
     made.add_argument("--config", type=Path, metavar="FILE",
                       help="YAML file (default: the package's own)")  # fmt: skip
-    made.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="W",
+    made.add_argument("--workers", type=int, metavar="W",
                       help="processes (default: all cores)")  # fmt: skip
     made.add_argument("--quick", action="store_true", help="seconds, to see that it works")
     return made

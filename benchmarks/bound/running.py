@@ -14,8 +14,8 @@ from benchmarks.bound.paths import BLOCK, Job, bounds_of
 from benchmarks.compare import Comparison, run_comparison
 from benchmarks.compare.cells import checked_environment
 from benchmarks.compare.contestants import LOW_END
-from benchmarks.compare.workers import checked_workers, work_through
 from matchenv.validation import as_integer, as_non_negative_number
+from matchenv.workers import checked_workers, work_through
 
 Floats = NDArray[np.float64]
 

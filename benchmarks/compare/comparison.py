@@ -14,8 +14,8 @@ from benchmarks.compare.contestants import contestants_of, label_of
 from benchmarks.compare.playing import Job, Played, block_size, play
 from benchmarks.compare.report import Comparison, write_files
 from benchmarks.compare.seeds import episode_seeds
-from benchmarks.compare.workers import checked_workers, work_through
 from matchenv.validation import as_integer
+from matchenv.workers import checked_workers, work_through
 
 DEFAULT_POLICIES = ("pe", "drawchance", "kg", "random", "oracle")
 DEFAULT_RANKS = ("top", "middle", "bottom")

@@ -1,11 +1,17 @@
 """The search and the training: uphill, from equal seeds to equal weights."""
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import asdict, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 import agents
 from agents.equivariant_folder import EquivariantFolder, read_equivariant_config
@@ -23,13 +29,13 @@ from agents.train_equivariant import main
 from baselines import DrawChance
 from matchenv import MatchmakingVectorEnv
 
+ROOT = Path(__file__).resolve().parents[2]
 SMALL = {"num_opponents": 4, "horizon": 15}
 
 
 def small_config(**changes):
-    return replace(
-        read_equivariant_config(), generations=2, pairs=2, episodes=2, env_kwargs=SMALL, **changes
-    )
+    small = {"generations": 2, "pairs": 2, "episodes": 2, "env_kwargs": SMALL}
+    return replace(read_equivariant_config(), **{**small, **changes})
 
 
 def test_the_search_climbs_a_noisy_hill():
@@ -127,6 +133,12 @@ def test_the_command(tmp_path, capsys):
     assert "seed 3, generation 2 of 2" in capsys.readouterr().out
 
 
+def test_without_a_seed_there_is_the_start(tmp_path):
+    assert quick(tmp_path) == 0
+    files = {each.name for each in tmp_path.iterdir()}
+    assert files == {"config.yml", "policy-start.safetensors", "validation.npz"}
+
+
 class Killed(BaseException):
     """Stands for a kill: nothing handles it."""
 
@@ -158,6 +170,30 @@ def test_a_training_that_was_killed_goes_on_to_the_same_weights(tmp_path):
     assert [line.split(":")[0] for _, line in told] == ["seed 5"]
     for file in ("policy.safetensors", "validation.json", "validation.npz", "search-seed5.json"):
         assert (tmp_path / "killed" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
+
+
+def test_an_interrupted_command_goes_on(tmp_path):
+    config = small_config(generations=60, validation_episodes=2, cells=[{"rank": "top"}])
+    file = tmp_path / "small.yml"
+    file.write_text(yaml.safe_dump(asdict(config)))
+    out = tmp_path / "run"
+    command = [sys.executable, "-m", "agents.train_equivariant", "--workers", "2", "--seeds", "1",
+               "--config", str(file), "--out", str(out)]  # fmt: skip
+    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 120.0
+    while not (out / "search-seed1.json").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said.strip() == "interrupted; the same command goes on from here"
+    begun = json.loads((out / "search-seed1.json").read_text())["number"]
+    assert 1 <= begun < 60
+    last = EquivariantFolder(out, config).last_generation(1)
+    with ThreadPoolExecutor(1) as executor:
+        whole = parameters_of(train(config, 1, executor))
+        again = parameters_of(train(config, 1, executor, after=last))
+    np.testing.assert_array_equal(again, whole)
 
 
 def test_gains_are_in_standard_deviations_of_their_cell():

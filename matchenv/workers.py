@@ -1,12 +1,13 @@
-"""Jobs on several processes, with the results in the order of the jobs."""
+"""Work on several processes."""
 
 from __future__ import annotations
 
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from typing import TypeVar
 
 from matchenv.validation import as_integer
@@ -26,6 +27,26 @@ def checked_workers(workers: int | None) -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+@contextmanager
+def worker_pool(workers: int) -> Iterator[Executor]:
+    """Processes for the time of a block; an exception in it drops the work that waits.
+
+    Args:
+        workers: processes.
+
+    Yields:
+        Their executor.
+    """
+    # Spawned rather than forked: forks inherit the locks of libraries with threads.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_leave_signals) as pool:
+        try:
+            yield pool
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def work_through(
@@ -49,17 +70,11 @@ def work_through(
     if workers <= 1:
         return [_and_then(done, job, work(job)) for job in jobs]
     results: dict[int, Result] = {}
-    # Spawned rather than forked: forks inherit the locks of libraries with threads.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_leave_signals) as pool:
-        try:
-            numbers = {pool.submit(work, job): i for i, job in enumerate(jobs)}
-            for future in as_completed(numbers):
-                i = numbers[future]
-                results[i] = _and_then(done, jobs[i], future.result())
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    with worker_pool(workers) as pool:
+        numbers = {pool.submit(work, job): i for i, job in enumerate(jobs)}
+        for future in as_completed(numbers):
+            i = numbers[future]
+            results[i] = _and_then(done, jobs[i], future.result())
     return [results[i] for i in range(len(jobs))]
 
 
