@@ -62,7 +62,7 @@ NOT_HYPERPARAMETERS = {
 
 ACTOR_CRITIC = {
     "MlpPolicy": ("stable_baselines3.common.policies", "ActorCriticPolicy"),
-    "EquivariantPolicy": ("agents.equivariant_policy", "EquivariantPolicy"),
+    "EquivariantPolicy": ("agents.equivariant.policy", "EquivariantPolicy"),
 }
 
 ALGORITHMS: dict[str, Algorithm] = {

@@ -53,8 +53,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
+        prog="python -m agents.clone",
         description="Teach a network to choose as a teacher does; train.py --start-from goes on "
-        "from there. See docs/learning.md."
+        "from there. See docs/learning.md.",
     )
     made.add_argument("--teacher", metavar="NAME",
                       help="a baseline or a learned policy (default: the file's)")  # fmt: skip

@@ -11,7 +11,7 @@ prediction to no-regret online learning", without the aggregation of all rounds.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,9 +29,9 @@ from agents.loading import load
 from agents.policy_file import PolicyDescription
 from agents.policy_network import new_policy
 from agents.seeds import training_seed
-from baselines import POLICIES, policy_by_name
+from baselines import POLICIES, policy_for
 from matchenv import MatchmakingVectorEnv
-from matchenv.settings import Settings
+from matchenv.settings import BELIEFS, Settings
 from matchenv.validation import as_integer, as_number, as_positive_number
 
 # The network is of this algorithm's kind, so that it can go on from the clone.
@@ -196,7 +196,8 @@ def teacher_of(text: str, settings: Settings, true_skill: Callable[[], Any]) -> 
     """The teacher that a text names: a baseline with its options, or a learned policy.
 
     Args:
-        text: such as ``"kg:multiplier=20"`` or ``"equivariant"``.
+        text: such as ``"kg:multiplier=20"`` or ``"equivariant"``; a baseline reads the
+            factorised belief unless the text says another.
         settings: of the environment that it plays.
         true_skill: the true skills now; for the oracle.
 
@@ -205,14 +206,7 @@ def teacher_of(text: str, settings: Settings, true_skill: Callable[[], Any]) -> 
     """
     if str(text).partition(":")[0] not in POLICIES:
         return load(text)
-    return policy_by_name(
-        text,
-        beta=settings.beta,
-        horizon=settings.horizon,
-        draw_margin=settings.draw_margin,
-        tau=settings.tau,
-        true_skill=true_skill,
-    )
+    return policy_for(text, replace(settings, belief=BELIEFS[0]), true_skill)
 
 
 def _learn(

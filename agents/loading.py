@@ -7,8 +7,8 @@ from pathlib import Path
 
 from agents.algorithms import algorithm_by_name
 from agents.device import as_device
-from agents.equivariant_agent import AnySizePolicy
-from agents.equivariant_policy import EquivariantPolicy
+from agents.equivariant.any_size import AnySizePolicy
+from agents.equivariant.policy import EquivariantPolicy
 from agents.learned_policy import LearnedPolicy
 from agents.policy_file import SUFFIX, read_policy
 from agents.run_folder import CONFIG, RUNS, RunFolder

@@ -4,7 +4,7 @@ Each takes knowledge states (``act``) or observations (``predict``, with the sig
 stable-baselines3's models), one or a batch.
 """
 
-from baselines.catalogue import POLICIES, policy_by_name
+from baselines.catalogue import POLICIES, policy_by_name, policy_for
 from baselines.draw_chance import DrawChance
 from baselines.knowledge_gradient import KnowledgeGradient
 from baselines.optimistic_draw_chance import OptimisticDrawChance
@@ -25,4 +25,5 @@ __all__ = [
     "RandomOpponent",
     "ThompsonSampling",
     "policy_by_name",
+    "policy_for",
 ]

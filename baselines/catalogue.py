@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import Any
+
+from numpy.typing import ArrayLike
 
 from baselines.draw_chance import DrawChance
 from baselines.knowledge_gradient import KnowledgeGradient
@@ -13,6 +16,7 @@ from baselines.point_estimate import PointEstimate
 from baselines.policy import Policy
 from baselines.random_opponent import RandomOpponent
 from baselines.thompson_sampling import ThompsonSampling
+from matchenv.settings import Settings
 
 POLICIES: dict[str, type[Policy]] = {
     policy.name: policy
@@ -53,6 +57,28 @@ def policy_by_name(text: str, **defaults: Any) -> Policy:
     arguments = {key: value for key, value in defaults.items() if key in known_arguments}
     arguments.update(_options(text, options, known_arguments - {"true_skill"}))
     return policy(**arguments)
+
+
+def policy_for(text: str, settings: Settings, true_skill: Callable[[], ArrayLike]) -> Policy:
+    """The policy that a text names, for an environment.
+
+    Args:
+        text: as ``policy_by_name``.
+        settings: of the environment; the policy reads its belief unless the text says another.
+        true_skill: gives the true skills at the time of a choice; for the oracle.
+
+    Raises:
+        ValueError: as ``policy_by_name``.
+    """
+    return policy_by_name(
+        text,
+        beta=settings.beta,
+        horizon=settings.horizon,
+        draw_margin=settings.draw_margin,
+        tau=settings.tau,
+        belief=settings.belief,
+        true_skill=true_skill,
+    )
 
 
 def _options(text: str, options: str, known: set[str]) -> dict[str, Any]:

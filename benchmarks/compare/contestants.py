@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from baselines import POLICIES, DrawChance, Oracle, Policy, policy_by_name
+from baselines import POLICIES, DrawChance, Oracle, Policy, policy_for
 from matchenv import MatchmakingVectorEnv
 from matchenv.settings import Settings
 
@@ -97,15 +97,7 @@ def policy_of(
         # A policy with a memory must not carry it from one block of games into another.
         return copy.deepcopy(given)
     if _is_baseline(given):
-        return policy_by_name(
-            given,
-            beta=settings.beta,
-            horizon=settings.horizon,
-            draw_margin=settings.draw_margin,
-            tau=settings.tau,
-            belief=settings.belief,
-            true_skill=true_skill,
-        )
+        return policy_for(given, settings, true_skill)
     return _loaded(given)
 
 

@@ -21,8 +21,10 @@ from baselines import (
     RandomOpponent,
     ThompsonSampling,
     policy_by_name,
+    policy_for,
 )
 from matchenv import KnowledgeState
+from matchenv.settings import Settings
 
 BETA = math.sqrt(2.5)
 
@@ -251,6 +253,19 @@ def test_policies_by_name() -> None:
         policy_by_name("kg:speed=3")
     with pytest.raises(ValueError, match="multiplier must"):
         policy_by_name("kg:multiplier=fast")
+
+
+def test_policies_for_an_environment() -> None:
+    settings = Settings.checked(beta=2.0, horizon=50, draw_margin=0.5, belief="full")
+    for name in POLICIES:
+        policy = policy_for(name, settings, lambda: np.zeros(50))
+        for argument in ("beta", "horizon", "draw_margin", "tau", "belief"):
+            if hasattr(policy, argument):
+                assert getattr(policy, argument) == getattr(settings, argument), (name, argument)
+        assert policy.horizon == 50
+    drifting = policy_for("kg", Settings.checked(tau=0.1), lambda: [])
+    assert (drifting.tau, drifting.belief) == (0.1, "factorised")
+    assert policy_for("pe:belief=factorised", settings, lambda: []).belief == "factorised"
 
 
 @pytest.mark.parametrize(

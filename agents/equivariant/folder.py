@@ -18,10 +18,10 @@ import yaml
 from numpy.typing import NDArray
 
 from agents.config_file import read_config
-from agents.equivariant_network import EquivariantNetwork
-from agents.equivariant_policy import description_of, new_equivariant_policy
-from agents.equivariant_training import EquivariantConfig
-from agents.evolution import Generation
+from agents.equivariant.evolution import Generation
+from agents.equivariant.network import EquivariantNetwork
+from agents.equivariant.policy import description_of, new_equivariant_policy
+from agents.equivariant.training import EquivariantConfig
 from agents.policy_file import save_policy
 from matchenv.atomic_files import write_bytes, write_text
 from matchenv.validation import as_integer

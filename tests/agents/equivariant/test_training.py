@@ -14,9 +14,11 @@ import pytest
 import yaml
 
 import agents
-from agents.equivariant_folder import EquivariantFolder, read_equivariant_config
-from agents.equivariant_seeds import train_seeds, validation_report
-from agents.equivariant_training import (
+from agents.equivariant.__main__ import main
+from agents.equivariant.evolution import Evolution, Generation, evolve
+from agents.equivariant.folder import EquivariantFolder, read_equivariant_config
+from agents.equivariant.selection import train_seeds, validation_report
+from agents.equivariant.training import (
     parameters_of,
     play_totals,
     standardised_gains,
@@ -24,12 +26,10 @@ from agents.equivariant_training import (
     train,
     validate,
 )
-from agents.evolution import Evolution, Generation, evolve
-from agents.train_equivariant import main
 from baselines import DrawChance
 from matchenv import MatchmakingVectorEnv
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SMALL = {"num_opponents": 4, "horizon": 15}
 
 
@@ -177,7 +177,7 @@ def test_an_interrupted_command_goes_on(tmp_path):
     file = tmp_path / "small.yml"
     file.write_text(yaml.safe_dump(asdict(config)))
     out = tmp_path / "run"
-    command = [sys.executable, "-m", "agents.train_equivariant", "--workers", "2", "--seeds", "1",
+    command = [sys.executable, "-m", "agents.equivariant", "--workers", "2", "--seeds", "1",
                "--config", str(file), "--out", str(out)]  # fmt: skip
     process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 120.0
@@ -205,15 +205,15 @@ def test_validation_does_not_depend_on_its_blocks(monkeypatch):
     config = small_config(validation_episodes=5)
     start, _ = start_and_scales(config)
     whole = validate(start, config, {"rank": "top"})
-    monkeypatch.setattr("agents.equivariant_training.BLOCK", 2)
+    monkeypatch.setattr("agents.equivariant.training.BLOCK", 2)
     np.testing.assert_array_equal(validate(start, config, {"rank": "top"}), whole)
     assert whole.shape == (5,)
 
 
 def test_other_settings_do_not_mix(tmp_path):
-    EquivariantFolder(tmp_path, small_config()).open()
-    EquivariantFolder(tmp_path, small_config()).open()
-    with pytest.raises(ValueError, match=r"holds trainings with rate 0\.05, not 0\.5"):
+    EquivariantFolder(tmp_path, small_config(rate=0.25)).open()
+    EquivariantFolder(tmp_path, small_config(rate=0.25)).open()
+    with pytest.raises(ValueError, match=r"holds trainings with rate 0\.25, not 0\.5"):
         EquivariantFolder(tmp_path, small_config(rate=0.5)).open()
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from agents.equivariant_state import (
+from agents.equivariant.state import (
     GAMES_LEFT,
     GAP,
     MISSING_VARIANCE,

@@ -21,7 +21,7 @@ import math
 import torch
 from torch import nn
 
-from agents.equivariant_state import (
+from agents.equivariant.state import (
     GAMES_LEFT,
     GAP,
     MISSING_VARIANCE,

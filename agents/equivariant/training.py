@@ -19,15 +19,15 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from agents.cells import check_cells
-from agents.equivariant_network import (
+from agents.equivariant.evolution import Evolution, Generation, evolve
+from agents.equivariant.network import (
     GAMES,
     MISSING_SLOPE,
     OPPONENT_COUNT_SLOPE,
     WORTH,
     EquivariantNetwork,
 )
-from agents.equivariant_state import state_of_observations
-from agents.evolution import Evolution, Generation, evolve
+from agents.equivariant.state import state_of_observations
 from agents.seeds import evaluation_seed, training_seed
 from matchenv import MatchmakingVectorEnv
 from matchenv.validation import as_integer, as_positive_number

@@ -1,4 +1,4 @@
-"""Command line: ``python -m agents.train_equivariant --seeds 0 1 2 --out DIR``."""
+"""Command line: ``python -m agents.equivariant --seeds 0 1 2 --out DIR``."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from agents.equivariant_folder import EquivariantFolder, read_equivariant_config
-from agents.equivariant_seeds import train_seeds
+from agents.equivariant.folder import EquivariantFolder, read_equivariant_config
+from agents.equivariant.selection import train_seeds
 from matchenv.validation import as_integer
 from matchenv.workers import checked_workers, worker_pool
 
@@ -46,8 +46,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
+        prog="python -m agents.equivariant",
         description="Train the equivariant policy and keep the best seed; one that was stopped "
-        "goes on. See docs/learning.md."
+        "goes on. See docs/learning.md.",
     )
     made.add_argument("--seeds", type=int, nargs="*", default=[0, 1, 2], metavar="S",
                       help="one training each; none: the start only (default: 0 1 2)")  # fmt: skip

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.equivariant_folder import EquivariantFolder, seed_name
-from agents.equivariant_training import (
+from agents.equivariant.evolution import Generation
+from agents.equivariant.folder import EquivariantFolder, seed_name
+from agents.equivariant.training import (
     VALIDATION_CELLS,
     network_with,
     parameters_of,
@@ -18,7 +19,6 @@ from agents.equivariant_training import (
     train,
     validate,
 )
-from agents.evolution import Generation
 
 Floats = NDArray[np.float64]
 

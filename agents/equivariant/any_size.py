@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from agents.equivariant_policy import EquivariantPolicy, OpponentRows, network_of
-from agents.equivariant_state import state_of_observations
+from agents.equivariant.policy import EquivariantPolicy, OpponentRows, network_of
+from agents.equivariant.state import state_of_observations
 from agents.learned_policy import LearnedPolicy
 from matchenv.knowledge import KnowledgeState
 

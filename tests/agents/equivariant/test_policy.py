@@ -11,7 +11,7 @@ from stable_baselines3 import PPO
 
 import agents
 from agents import MatchmakingVecEnv
-from agents.equivariant_policy import (
+from agents.equivariant.policy import (
     EquivariantPolicy,
     MaskableEquivariantPolicy,
     network_of,

@@ -9,8 +9,8 @@ import torch
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from agents.equivariant_network import EquivariantNetwork, expected_best
-from agents.equivariant_state import state_of_observations
+from agents.equivariant.network import EquivariantNetwork, expected_best
+from agents.equivariant.state import state_of_observations
 from matchenv import MatchmakingVectorEnv
 
 NOISE = 5.0
