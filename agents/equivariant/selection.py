@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from agents.equivariant.evolution import Generation
 from agents.equivariant.folder import EquivariantFolder, seed_name
+from agents.equivariant.network import EquivariantNetwork
 from agents.equivariant.training import (
     VALIDATION_CELLS,
     network_with,
@@ -45,24 +46,15 @@ def train_seeds(
         say: takes a line on how far it is.
     """
     totals = folder.totals()
-    config = folder.config
     if START not in totals:
-        start = start_and_scales(config)[0]
+        start = start_and_scales(folder.config)[0]
         folder.save_network(START, network_with(start))
         totals[START] = _validated(folder, executor, start)
         folder.save_totals(totals)
     for seed in dict.fromkeys(seeds):
         name = seed_name(seed)
         if name not in totals:
-
-            def keep(generation: Generation, seed: int = seed) -> None:
-                folder.save_generation(seed, generation)
-                say(
-                    f"seed {seed}, generation {generation.number} of {config.generations}: "
-                    f"pairs differ by {generation.spread:.2f}"
-                )
-
-            network = train(config, seed, executor, keep, folder.last_generation(seed))
+            network = _trained(folder, seed, executor, say)
             folder.save_network(name, network)
             totals[name] = _validated(folder, executor, parameters_of(network))
             folder.save_totals(totals)
@@ -71,6 +63,19 @@ def train_seeds(
         folder.keep(report["kept"])
         mean = report["policies"][name]["mean_gain"]
         say(f"seed {seed}: {mean:+.3f} on the validation seeds, {report['kept']} is kept")
+
+
+def _trained(
+    folder: EquivariantFolder, seed: int, executor: Executor, say: Callable[[str], None]
+) -> EquivariantNetwork:
+    def keep(generation: Generation) -> None:
+        folder.save_generation(seed, generation)
+        say(
+            f"seed {seed}, generation {generation.number} of {folder.config.generations}: "
+            f"pairs differ by {generation.spread:.2f} standard deviations"
+        )
+
+    return train(folder.config, seed, executor, keep, folder.last_generation(seed))
 
 
 def _validated(folder: EquivariantFolder, executor: Executor, parameters: Floats) -> Floats:
