@@ -1,13 +1,17 @@
-"""What a decision of each baseline costs, on one thread."""
+"""What a decision costs, of each baseline and of the learned policy, on one thread."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 
 import numpy as np
+from numpy.typing import NDArray
 
 from baselines import POLICIES, policy_by_name
-from benchmarks.throughput.timing import Contest, Reading, seconds
+from benchmarks.compare.contestants import Predicting
+from benchmarks.compare.playing import one_thread
+from benchmarks.throughput.timing import Contest, Reading, contest, seconds
 from matchenv import KnowledgeState, MatchmakingVectorEnv
 
 SECTION = "policies"
@@ -15,10 +19,13 @@ NUM_OPPONENTS = 49
 BATCH = 256
 GAMES_BEFORE = 50
 MANY_OPPONENTS = 1_000_000
+LEARNED, LEARNED_BATCH = "equivariant", 1024
 
 
 def measure(turns: int) -> Iterator[Contest | Reading]:
     """Microseconds a decision, of every baseline and of the cheap ones at a million opponents.
+
+    Then the learned policy against KG, where torch is installed.
 
     Args:
         turns: repetitions of each.
@@ -36,6 +43,43 @@ def measure(turns: int) -> Iterator[Contest | Reading]:
         yield Reading(
             SECTION, f"{name}, {MANY_OPPONENTS:,} opponents", "microseconds a decision", values
         )
+    if find_spec("torch") is not None:
+        yield from learned_beside_kg(turns)
+
+
+def learned_beside_kg(turns: int) -> Iterator[Contest]:
+    """Decisions a second of the policy that ships and of KG, from observations, in turn.
+
+    Args:
+        turns: of each.
+    """
+    import agents
+
+    learned, kg = agents.load(LEARNED), policy_by_name("kg")
+    for count in (LEARNED_BATCH, 1):
+        calls = max(1, LEARNED_BATCH // count // 4)
+        seen = {
+            belief: mid_episode_observations(NUM_OPPONENTS, count, belief)
+            for belief in (learned.belief, kg.belief)
+        }
+        with one_thread():
+            yield contest(
+                SECTION, f"{NUM_OPPONENTS} opponents, batches of {count:,}", "decisions/s",
+                (LEARNED, _decide(learned, seen[learned.belief], calls), calls * count),
+                ("kg", _decide(kg, seen[kg.belief], calls), calls * count),
+                turns=turns,
+            )  # fmt: skip
+
+
+def _decide(
+    policy: Predicting, observations: NDArray[np.float32], calls: int
+) -> Callable[[], object]:
+    return lambda: [policy.predict(observations) for _ in range(calls)]
+
+
+def mid_episode_observations(num_opponents: int, count: int, belief: str) -> NDArray[np.float32]:
+    """What a policy sees after some random games, shape (count, K), the same for each belief."""
+    return _mid_episode(num_opponents, count, belief)[1]
 
 
 def mid_episode_states(num_opponents: int, count: int) -> tuple[KnowledgeState, np.ndarray]:
@@ -44,12 +88,19 @@ def mid_episode_states(num_opponents: int, count: int) -> tuple[KnowledgeState, 
     Returns:
         States of shape (count, M + 1), skills of the same shape.
     """
-    env = MatchmakingVectorEnv(count, num_opponents=num_opponents)
-    env.reset(seed=0)
+    env, _ = _mid_episode(num_opponents, count, "factorised")
+    return env.knowledge_state, env.true_skill
+
+
+def _mid_episode(
+    num_opponents: int, count: int, belief: str
+) -> tuple[MatchmakingVectorEnv, NDArray[np.float32]]:
+    env = MatchmakingVectorEnv(count, num_opponents=num_opponents, belief=belief)
+    seen, _ = env.reset(seed=0)
     rng = np.random.default_rng(0)
     for _ in range(GAMES_BEFORE):
-        env.step(rng.integers(0, num_opponents, count))
-    return env.knowledge_state, env.true_skill
+        seen, *_ = env.step(rng.integers(0, num_opponents, count))
+    return env, seen
 
 
 def decision_times(

@@ -17,6 +17,7 @@ from benchmarks.throughput import environment, policies
 from benchmarks.throughput.report import as_json, line, reached
 from benchmarks.throughput.sections import sections
 from benchmarks.throughput.timing import Contest, Reading, contest
+from matchenv import KnowledgeState
 
 
 class TestReport:
@@ -156,3 +157,19 @@ class TestContestants:
         values = policies.decision_times("oracle", states, skills, 3)
         assert len(values) == 3
         assert min(values) > 0.0
+
+    def test_the_learned_policy_is_timed_against_kg(self):
+        found = list(policies.learned_beside_kg(1))
+        assert [each.name for each in found] == [
+            "49 opponents, batches of 1,024",
+            "49 opponents, batches of 1",
+        ]
+        assert {(each.ours, each.rival) for each in found} == {("equivariant", "kg")}
+        assert all(rate > 0.0 for each in found for rate in each.our_rates + each.rival_rates)
+
+    @pytest.mark.parametrize("belief", ["factorised", "full"])
+    def test_observations_are_of_games_under_way(self, belief):
+        seen = policies.mid_episode_observations(5, 4, belief)
+        state = KnowledgeState.from_observation(seen, belief)
+        assert state.mu.shape == (4, 6)
+        assert (state.sigma[:, 0] < 0.9).all()  # 50 games; no prior deviation is below 1.41
