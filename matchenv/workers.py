@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
@@ -33,6 +34,8 @@ def checked_workers(workers: int | None) -> int:
 def worker_pool(workers: int) -> Iterator[Executor]:
     """Processes for the time of a block; an exception in it drops the work that waits.
 
+    They end with this process, even if it is killed.
+
     Args:
         workers: processes.
 
@@ -41,7 +44,7 @@ def worker_pool(workers: int) -> Iterator[Executor]:
     """
     # Spawned rather than forked: forks inherit the locks of libraries with threads.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_leave_signals) as pool:
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_worker) as pool:
         try:
             yield pool
         except BaseException:
@@ -83,6 +86,16 @@ def _and_then(done: Callable[[JobType], None], job: JobType, result: Result) -> 
     return result
 
 
-def _leave_signals() -> None:
-    """Ctrl-C reaches all processes; only the first one is to speak."""
+def _begin_worker() -> None:
+    """What every process of a pool does first."""
+    # Ctrl-C reaches all processes; only the first one is to speak.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_the_parent, daemon=True).start()
+
+
+def _end_with_the_parent() -> None:
+    """A parent that was killed tells nobody: its workers would wait for work for ever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
