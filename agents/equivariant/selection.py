@@ -14,6 +14,7 @@ from agents.equivariant.folder import EquivariantFolder, seed_name
 from agents.equivariant.network import EquivariantNetwork
 from agents.equivariant.training import (
     VALIDATION_CELLS,
+    in_standard_deviations,
     network_with,
     parameters_of,
     start_and_scales,
@@ -108,8 +109,7 @@ def validation_report(totals: dict[str, Floats]) -> dict[str, Any]:
 
 def _summary(totals: Floats, gains: Floats) -> dict[str, Any]:
     root = np.sqrt(gains.shape[1])
-    spread = gains.std(axis=1, keepdims=True)
-    standardised = np.divide(gains, spread, out=np.zeros_like(gains), where=spread > 0.0)
+    standardised = in_standard_deviations(gains, gains)
     summary: dict[str, Any] = {}
     # Cells share the seeds of their episodes, so that errors are of means over cells.
     for name, each in (("mean_gain", gains), ("standardised_gain", standardised)):

@@ -193,11 +193,23 @@ def standardised_gains(differences: Floats) -> Floats:
         differences: of paired totals, shape (cells, episodes).
 
     Returns:
-        Shape (cells,); 0 where all differences are.
+        Shape (cells,); 0 where all differences are equal.
     """
-    spread = differences.std(axis=1)
-    means = differences.mean(axis=1)
-    return np.divide(means, spread, out=np.zeros_like(means), where=spread > 0.0)
+    return in_standard_deviations(differences.mean(axis=1, keepdims=True), differences)[:, 0]
+
+
+def in_standard_deviations(values: Floats, differences: Floats) -> Floats:
+    """Values over the standard deviation of each cell's differences.
+
+    Args:
+        values: shape (cells, K).
+        differences: shape (cells, episodes).
+
+    Returns:
+        Shape (cells, K); 0 where all differences of a cell are equal.
+    """
+    spread = differences.std(axis=1, keepdims=True)
+    return np.divide(values, spread, out=np.zeros_like(values), where=spread > 0.0)
 
 
 def train(
