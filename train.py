@@ -6,10 +6,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from agents.algorithms import ALGORITHMS
-from agents.hyperparameter_files import parse_pairs
-from agents.run_config import RunConfig, configured
-from agents.run_folder import RunFolder, unused_folder
+from matchenv.agents.algorithms import ALGORITHMS
+from matchenv.agents.hyperparameter_files import parse_pairs
+from matchenv.agents.run_config import RunConfig, configured
+from matchenv.agents.run_folder import RunFolder, unused_folder
 
 
 def parser() -> argparse.ArgumentParser:
@@ -71,7 +71,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _train(options: argparse.Namespace) -> RunFolder:
     # torch takes seconds to import; --help and bad input need not wait for it.
     if options.resume is not None:
-        from agents import continue_training
+        from matchenv.agents import continue_training
 
         return continue_training(
             options.resume,
@@ -81,7 +81,7 @@ def _train(options: argparse.Namespace) -> RunFolder:
             quiet=options.quiet,
         )
     config = _config(options)
-    from agents import start_training
+    from matchenv.agents import start_training
 
     out = options.out or unused_folder(config)
     return start_training(
@@ -108,7 +108,7 @@ def _config(options: argparse.Namespace) -> RunConfig:
 def _compare(options: argparse.Namespace, folder: RunFolder) -> None:
     if options.comparison_episodes == 0:
         return
-    from benchmarks.compare import run_comparison
+    from matchenv.benchmarks.compare import run_comparison
 
     comparison = run_comparison(
         [str(folder.path), "pe", "drawchance", "kg", "random", "oracle"],

@@ -9,12 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from agents.learned_policy import LearnedPolicy
-    from agents.loading import load
-    from agents.run_config import RunConfig, configured
-    from agents.run_folder import RunFolder
-    from agents.training import continue_training, start_training
-    from agents.vec_env import MatchmakingVecEnv
+    from matchenv.agents.learned_policy import LearnedPolicy
+    from matchenv.agents.loading import load
+    from matchenv.agents.run_config import RunConfig, configured
+    from matchenv.agents.run_folder import RunFolder
+    from matchenv.agents.training import continue_training, start_training
+    from matchenv.agents.vec_env import MatchmakingVecEnv
 
 __all__ = [
     "LearnedPolicy",
@@ -28,14 +28,14 @@ __all__ = [
 ]
 
 _WHERE = {
-    "LearnedPolicy": "agents.learned_policy",
-    "MatchmakingVecEnv": "agents.vec_env",
-    "RunConfig": "agents.run_config",
-    "RunFolder": "agents.run_folder",
-    "configured": "agents.run_config",
-    "continue_training": "agents.training",
-    "load": "agents.loading",
-    "start_training": "agents.training",
+    "LearnedPolicy": "matchenv.agents.learned_policy",
+    "MatchmakingVecEnv": "matchenv.agents.vec_env",
+    "RunConfig": "matchenv.agents.run_config",
+    "RunFolder": "matchenv.agents.run_folder",
+    "configured": "matchenv.agents.run_config",
+    "continue_training": "matchenv.agents.training",
+    "load": "matchenv.agents.loading",
+    "start_training": "matchenv.agents.training",
 }
 
 

@@ -62,7 +62,7 @@ NOT_HYPERPARAMETERS = {
 
 ACTOR_CRITIC = {
     "MlpPolicy": ("stable_baselines3.common.policies", "ActorCriticPolicy"),
-    "EquivariantPolicy": ("agents.equivariant.policy", "EquivariantPolicy"),
+    "EquivariantPolicy": ("matchenv.agents.equivariant.policy", "EquivariantPolicy"),
 }
 
 ALGORITHMS: dict[str, Algorithm] = {
@@ -71,7 +71,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         Algorithm("a2c", ("stable_baselines3", "A2C"), ACTOR_CRITIC),
         Algorithm(
             "ars",
-            ("agents.counted_ars", "CountedARS"),
+            ("matchenv.agents.counted_ars", "CountedARS"),
             {
                 "MlpPolicy": ("sb3_contrib.ars.policies", "ARSPolicy"),
                 "LinearPolicy": ("sb3_contrib.ars.policies", "ARSLinearPolicy"),

@@ -11,12 +11,12 @@ from typing import Any
 from stable_baselines3.common.callbacks import BaseCallback
 from tqdm import tqdm
 
-from agents.checkpoints import save_checkpoint
-from agents.evaluation import evaluate
-from agents.policy_file import PolicyDescription, save_policy
-from agents.run_config import RunConfig
-from agents.run_folder import RunFolder
-from agents.seeds import evaluation_seed
+from matchenv.agents.checkpoints import save_checkpoint
+from matchenv.agents.evaluation import evaluate
+from matchenv.agents.policy_file import PolicyDescription, save_policy
+from matchenv.agents.run_config import RunConfig
+from matchenv.agents.run_folder import RunFolder
+from matchenv.agents.seeds import evaluation_seed
 
 
 class Progress(BaseCallback):

@@ -20,8 +20,8 @@ import torch
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 
-from agents.algorithms import Algorithm
-from agents.vec_env import MatchmakingVecEnv
+from matchenv.agents.algorithms import Algorithm
+from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.atomic_files import new_folder
 
 MODEL, STATE, REPLAY_BUFFER = "model.zip", "state.pkl", "replay_buffer.pkl"

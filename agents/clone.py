@@ -1,4 +1,4 @@
-"""Command line: ``python -m agents.clone --teacher kg:multiplier=20 --out FILE``."""
+"""Command line: ``python -m matchenv.agents.clone --teacher kg:multiplier=20 --out FILE``."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 
 import torch
 
-from agents.cloning import CloningConfig, clone
-from agents.config_file import read_config
-from agents.policy_file import SUFFIX, save_policy
+from matchenv.agents.cloning import CloningConfig, clone
+from matchenv.agents.config_file import read_config
+from matchenv.agents.policy_file import SUFFIX, save_policy
 from matchenv.validation import as_integer
 
 QUICK: dict[str, Any] = {
@@ -53,7 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
-        prog="python -m agents.clone",
+        prog="python -m matchenv.agents.clone",
         description="Teach a network to choose as a teacher does; train.py --start-from goes on "
         "from there. See docs/learning.md.",
     )

@@ -21,16 +21,16 @@ from numpy.typing import NDArray
 from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.utils import set_random_seed
 
-from agents.algorithms import algorithm_by_name
-from agents.cells import check_cells
-from agents.device import as_device
-from agents.evaluation import Predictor
-from agents.loading import load
-from agents.policy_file import PolicyDescription
-from agents.policy_network import new_policy
-from agents.seeds import training_seed
-from baselines import POLICIES, policy_for
 from matchenv import MatchmakingVectorEnv
+from matchenv.agents.algorithms import algorithm_by_name
+from matchenv.agents.cells import check_cells
+from matchenv.agents.device import as_device
+from matchenv.agents.evaluation import Predictor
+from matchenv.agents.loading import load
+from matchenv.agents.policy_file import PolicyDescription
+from matchenv.agents.policy_network import new_policy
+from matchenv.agents.seeds import training_seed
+from matchenv.baselines import POLICIES, policy_for
 from matchenv.settings import BELIEFS, Settings
 from matchenv.validation import as_integer, as_number, as_positive_number
 

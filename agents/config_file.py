@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import yaml
 
-from agents.hyperparameter_files import as_plain_value
+from matchenv.agents.hyperparameter_files import as_plain_value
 
 Config = TypeVar("Config")
 
@@ -28,7 +28,7 @@ def read_config(kind: type[Config], package_file: str, path: Path | None = None)
     try:
         source: Any = path
         if path is None:
-            source = files("agents").joinpath("hyperparameters", package_file)
+            source = files("matchenv.agents").joinpath("hyperparameters", package_file)
         content = yaml.safe_load(source.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ValueError(f"config must be a readable YAML file: {error}") from None

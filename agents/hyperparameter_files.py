@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from agents.algorithms import Algorithm
+from matchenv.agents.algorithms import Algorithm
 from matchenv.validation import as_integer, as_non_negative_number
 
 ENVIRONMENT = "Matchmaking-v0"
@@ -39,7 +39,7 @@ def read_hyperparameters(algorithm: Algorithm, path: Path | None = None) -> dict
     """
     if path is None:
         name = f"hyperparameters/{algorithm.name}.yml"
-        text = files("agents").joinpath(name).read_text(encoding="utf-8")
+        text = files("matchenv.agents").joinpath(name).read_text(encoding="utf-8")
     else:
         name = str(path)
         try:

@@ -1,4 +1,4 @@
-"""What ``agents.load`` gives: a policy network with the ``predict`` that every policy here has."""
+"""What ``matchenv.agents.load`` gives: a policy network with the ``predict`` of all policies."""
 
 from __future__ import annotations
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import warnings
 from pathlib import Path
 
-from agents.algorithms import algorithm_by_name
-from agents.device import as_device
-from agents.equivariant.any_size import AnySizePolicy
-from agents.equivariant.policy import EquivariantPolicy
-from agents.learned_policy import LearnedPolicy
-from agents.policy_file import SUFFIX, read_policy
-from agents.run_folder import CONFIG, RUNS, RunFolder
+from matchenv.agents.algorithms import algorithm_by_name
+from matchenv.agents.device import as_device
+from matchenv.agents.equivariant.any_size import AnySizePolicy
+from matchenv.agents.equivariant.policy import EquivariantPolicy
+from matchenv.agents.learned_policy import LearnedPolicy
+from matchenv.agents.policy_file import SUFFIX, read_policy
+from matchenv.agents.run_folder import CONFIG, RUNS, RunFolder
 from matchenv.settings import BELIEFS, observation_size
 
 # Policies that come with the package, by name; these names go before folders.

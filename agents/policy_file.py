@@ -16,8 +16,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from stable_baselines3.common.policies import BasePolicy
 
-from agents.algorithms import algorithm_by_name
-from agents.policy_network import new_policy
+from matchenv.agents.algorithms import algorithm_by_name
+from matchenv.agents.policy_network import new_policy
 from matchenv.atomic_files import write_bytes
 from matchenv.settings import Settings
 

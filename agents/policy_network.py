@@ -11,8 +11,8 @@ from typing import Any
 from stable_baselines3.common.policies import BasePolicy
 from torch import nn
 
-from agents.algorithms import Algorithm
-from agents.features import EXTRACTORS, RelativeSkills
+from matchenv.agents.algorithms import Algorithm
+from matchenv.agents.features import EXTRACTORS, RelativeSkills
 from matchenv.env import action_space, observation_space
 from matchenv.settings import Settings
 from matchenv.validation import as_choice, as_integer, as_number

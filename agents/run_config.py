@@ -10,9 +10,9 @@ from typing import Any
 
 import yaml
 
-from agents.algorithms import Algorithm, algorithm_by_name
-from agents.hyperparameter_files import checked_hyperparameters, read_hyperparameters
-from agents.seeds import ENVIRONMENTS
+from matchenv.agents.algorithms import Algorithm, algorithm_by_name
+from matchenv.agents.hyperparameter_files import checked_hyperparameters, read_hyperparameters
+from matchenv.agents.seeds import ENVIRONMENTS
 from matchenv.settings import PRIORS, RANKS, Settings
 from matchenv.validation import as_integer
 
@@ -47,8 +47,8 @@ class RunConfig:
         evaluate_every: timesteps from one evaluation to the next.
         evaluation_episodes: episodes of each evaluation.
         checkpoint_every: timesteps from one checkpoint to the next.
-        start_from: learned policy whose weights the training starts from, as ``agents.load``
-            takes it; None starts from fresh ones.
+        start_from: learned policy whose weights the training starts from, as
+            ``matchenv.agents.load`` takes it; None starts from fresh ones.
         versions: of Python and the packages when the run began.
     """
 
@@ -175,7 +175,8 @@ def configured(
         evaluate_every: timesteps from one evaluation to the next; None makes it 10 in all.
         evaluation_episodes: episodes of each.
         checkpoint_every: timesteps between checkpoints; None makes it 20 in all.
-        start_from: learned policy whose weights to start from, as ``agents.load`` takes it.
+        start_from: learned policy whose weights to start from, as ``matchenv.agents.load`` takes
+            it.
 
     Raises:
         ValueError: for any bad value; it says which and what is allowed.

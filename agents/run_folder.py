@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from agents.run_config import RunConfig
+from matchenv.agents.run_config import RunConfig
 from matchenv.atomic_files import remove_unfinished, write_text
 from matchenv.validation import as_integer
 

@@ -12,17 +12,17 @@ from stable_baselines3.common.callbacks import CallbackList
 from stable_baselines3.common.logger import configure
 from stable_baselines3.common.utils import LinearSchedule, set_random_seed
 
-from agents.callbacks import Checkpoints, Evaluation, Progress
-from agents.checkpoints import newest_checkpoint
-from agents.device import as_device
-from agents.hyperparameter_files import ABOUT_THE_RUN, SCHEDULED, linear_start
-from agents.loading import load
-from agents.policy_file import PolicyDescription
-from agents.policy_network import resolved_policy_kwargs
-from agents.run_config import RunConfig, checked_env_kwargs, present_versions
-from agents.run_folder import RunFolder
-from agents.seeds import training_seed
-from agents.vec_env import MatchmakingVecEnv
+from matchenv.agents.callbacks import Checkpoints, Evaluation, Progress
+from matchenv.agents.checkpoints import newest_checkpoint
+from matchenv.agents.device import as_device
+from matchenv.agents.hyperparameter_files import ABOUT_THE_RUN, SCHEDULED, linear_start
+from matchenv.agents.loading import load
+from matchenv.agents.policy_file import PolicyDescription
+from matchenv.agents.policy_network import resolved_policy_kwargs
+from matchenv.agents.run_config import RunConfig, checked_env_kwargs, present_versions
+from matchenv.agents.run_folder import RunFolder
+from matchenv.agents.seeds import training_seed
+from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.validation import as_integer
 
 

@@ -8,14 +8,14 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from baselines.draw_chance import DrawChance
-from baselines.knowledge_gradient import KnowledgeGradient
-from baselines.optimistic_draw_chance import OptimisticDrawChance
-from baselines.oracle import Oracle
-from baselines.point_estimate import PointEstimate
-from baselines.policy import Policy
-from baselines.random_opponent import RandomOpponent
-from baselines.thompson_sampling import ThompsonSampling
+from matchenv.baselines.draw_chance import DrawChance
+from matchenv.baselines.knowledge_gradient import KnowledgeGradient
+from matchenv.baselines.optimistic_draw_chance import OptimisticDrawChance
+from matchenv.baselines.oracle import Oracle
+from matchenv.baselines.point_estimate import PointEstimate
+from matchenv.baselines.policy import Policy
+from matchenv.baselines.random_opponent import RandomOpponent
+from matchenv.baselines.thompson_sampling import ThompsonSampling
 from matchenv.settings import Settings
 
 POLICIES: dict[str, type[Policy]] = {

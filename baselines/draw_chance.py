@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike
 
-from baselines.policy import Floats, Integers, Policy, all_on_the_opponent
+from matchenv.baselines.policy import Floats, Integers, Policy, all_on_the_opponent
 from matchenv.knowledge import KnowledgeState
 from matchenv.settings import PAPER_BETA
 from matchenv.trueskill import draw_density

@@ -1,10 +1,10 @@
 """KG's decision with few draw densities: bound every opponent, look closely at hardly any.
 
-The rule of ``baselines.knowledge_gradient_rule`` looks at all opponents after every outcome
-of every game. Here each outcome costs two bisections for an upper bound of the best density
-after it, and only opponents whose bound reaches the best score so far are worked out, with
-the very kernels of the reference. A bound only ever decides what is left out, so the
-choice is the reference's to the bit, ties included.
+The rule of ``knowledge_gradient_rule`` looks at all opponents after every outcome of every game.
+Here each outcome costs two bisections for an upper bound of the best density after it, and only
+opponents whose bound reaches the best score so far are worked out, with the very kernels of the
+reference. A bound only ever decides what is left out, so the choice is the reference's to the
+bit, ties included.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import math
 import numpy as np
 from numba import njit
 
-from baselines.knowledge_gradient_rule import expected_best
-from baselines.policy import Floats, Integers
-from baselines.skill_line import (
+from matchenv.baselines.knowledge_gradient_rule import expected_best
+from matchenv.baselines.policy import Floats, Integers
+from matchenv.baselines.skill_line import (
     SkillLine,
     build_envelope,
     new_skill_line,

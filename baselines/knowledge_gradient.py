@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from baselines.fast_knowledge_gradient import knowledge_gradient_opponents
-from baselines.knowledge_gradient_full import full_knowledge_gradient_scores
-from baselines.knowledge_gradient_rule import knowledge_gradient_scores
-from baselines.policy import Floats, Integers, Policy
+from matchenv.baselines.fast_knowledge_gradient import knowledge_gradient_opponents
+from matchenv.baselines.knowledge_gradient_full import full_knowledge_gradient_scores
+from matchenv.baselines.knowledge_gradient_rule import knowledge_gradient_scores
+from matchenv.baselines.policy import Floats, Integers, Policy
 from matchenv.knowledge import KnowledgeState
 from matchenv.settings import PAPER_BETA
 from matchenv.validation import as_non_negative_number, as_positive_number, as_probability

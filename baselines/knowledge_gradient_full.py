@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numba import njit
 
-from baselines.policy import Floats
+from matchenv.baselines.policy import Floats
 from matchenv.full_belief import slack_of_deviations
 from matchenv.trueskill.game import (
     density_at_zero,

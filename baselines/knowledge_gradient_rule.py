@@ -1,7 +1,7 @@
 """KG's rule as the paper states it: the readable reference, compiled.
 
 It looks at every opponent once for every outcome of every game: 2 M^2 draw densities a
-decision. ``baselines.fast_knowledge_gradient`` gives the same decisions with far fewer.
+decision. ``matchenv.baselines.fast_knowledge_gradient`` gives the same decisions with far fewer.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from baselines.policy import Floats
+from matchenv.baselines.policy import Floats
 from matchenv.play import drifted
 from matchenv.trueskill.game import (
     density_at_zero,

@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from baselines.nearest import nearest_opponents
-from baselines.policy import Floats, Integers, Policy
+from matchenv.baselines.nearest import nearest_opponents
+from matchenv.baselines.policy import Floats, Integers, Policy
 from matchenv.validation import as_float_array
 
 

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from baselines.nearest import nearest_opponents
-from baselines.policy import Floats, Integers, Policy
+from matchenv.baselines.nearest import nearest_opponents
+from matchenv.baselines.policy import Floats, Integers, Policy
 
 
 class PointEstimate(Policy):

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from baselines.policy import Floats, Integers, Policy
+from matchenv.baselines.policy import Floats, Integers, Policy
 
 
 class RandomOpponent(Policy):

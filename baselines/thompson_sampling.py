@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 from numba import njit
 
-from baselines.nearest import nearest_opponents
-from baselines.policy import Floats, Integers, Policy
+from matchenv.baselines.nearest import nearest_opponents
+from matchenv.baselines.policy import Floats, Integers, Policy
 from matchenv.full_belief import slack_of_deviations
 from matchenv.validation import as_non_negative_number
 

@@ -14,20 +14,39 @@ ROOMS = {"matchenv": 0, "baselines": 1, "agents": 2, "benchmarks": 3}
 
 
 def imported_modules(path: Path) -> set[str]:
+    """Dotted names of all modules that a file imports."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            names |= {alias.name.split(".")[0] for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            names.add(node.module.split(".")[0])
+            names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
     return names
+
+
+def room_of(module: str) -> str | None:
+    """The room of one of our modules, None for another package's."""
+    parts = module.split(".")
+    if parts[0] != "matchenv":
+        return None
+    return parts[1] if len(parts) > 1 and parts[1] in ROOMS else "matchenv"
 
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_arrows_go_one_way(room: str) -> None:
     for path in (ROOT / room).rglob("*.py"):
-        for name in imported_modules(path) & set(ROOMS):
-            assert ROOMS[name] <= ROOMS[room], f"{path.relative_to(ROOT)} imports {name}"
+        if path.name == "__main__.py" and path.parent.name == "matchenv":
+            continue  # the command stands above all rooms
+        for name in imported_modules(path):
+            other = room_of(name)
+            assert other is None or ROOMS[other] <= ROOMS[room], f"{path} imports {name}"
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_rooms_are_imported_under_one_name(room: str) -> None:
+    for path in (ROOT / room).rglob("*.py"):
+        for name in imported_modules(path):
+            assert name.split(".")[0] not in set(ROOMS) - {"matchenv"}, f"{path} imports {name}"
 
 
 @pytest.mark.parametrize(
@@ -45,12 +64,13 @@ def test_arrows_go_one_way(room: str) -> None:
 def test_heavy_packages_stay_in_their_rooms(module: str, only: set[str]) -> None:
     for room in set(ROOMS) - only:
         for path in (ROOT / room).rglob("*.py"):
-            assert module not in imported_modules(path), path.relative_to(ROOT)
+            roots = {name.split(".")[0] for name in imported_modules(path)}
+            assert module not in roots, path.relative_to(ROOT)
 
 
 def test_importing_matchenv_loads_neither_torch_nor_matplotlib() -> None:
     code = (
-        "import sys, matchenv, baselines; "
+        "import sys, matchenv, matchenv.baselines; "
         "print(sorted({'torch', 'matplotlib', 'stable_baselines3'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -63,6 +83,33 @@ def test_no_room_keeps_odds_and_ends() -> None:
     assert found == []
 
 
+def test_no_module_is_loaded_under_two_names() -> None:
+    """Even with the repository as the working folder, where the rooms lie at the top."""
+    code = (
+        "import collections, pkgutil, sys\n"
+        "import matchenv.agents, matchenv.baselines, matchenv.benchmarks\n"
+        "rooms = (matchenv, matchenv.baselines, matchenv.agents, matchenv.benchmarks)\n"
+        "for room in rooms:\n"
+        "    for found in pkgutil.walk_packages(room.__path__, room.__name__ + '.'):\n"
+        "        if not found.name.endswith('__main__'):\n"
+        "            __import__(found.name)\n"
+        "files = [getattr(module, '__file__', None) for module in list(sys.modules.values())]\n"
+        "ours = [f for f in files if f and sys.argv[1] in f and 'site-packages' not in f]\n"
+        "counts = collections.Counter(ours)\n"
+        "print(len(counts), [file for file, count in counts.items() if count > 1])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(ROOT)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    loaded, twice = done.stdout.split(maxsplit=1)
+    assert int(loaded) > 100
+    assert twice.strip() == "[]"
+
+
 def test_every_package_is_declared() -> None:
     """A wheel holds every package that the source tree has."""
     import tomllib
@@ -70,9 +117,13 @@ def test_every_package_is_declared() -> None:
     declared = set(
         tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
     )
-    present = {
-        ".".join(path.parent.relative_to(ROOT).parts)
+    folders = [
+        path.parent.relative_to(ROOT)
         for room in ROOMS
         for path in (ROOT / room).rglob("__init__.py")
+    ]
+    present = {
+        ".".join(folder.parts if folder.parts[0] == "matchenv" else ("matchenv", *folder.parts))
+        for folder in folders
     }
     assert present == declared

@@ -1,4 +1,4 @@
-"""Command line: ``python -m agents.equivariant --seeds 0 1 2 --out DIR``."""
+"""Command line: ``python -m matchenv.agents.equivariant --seeds 0 1 2 --out DIR``."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from agents.equivariant.folder import EquivariantFolder, read_equivariant_config
-from agents.equivariant.selection import train_seeds
+from matchenv.agents.equivariant.folder import EquivariantFolder, read_equivariant_config
+from matchenv.agents.equivariant.selection import train_seeds
 from matchenv.validation import as_integer
 from matchenv.workers import checked_workers, worker_pool
 
@@ -46,7 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
-        prog="python -m agents.equivariant",
+        prog="python -m matchenv.agents.equivariant",
         description="Train the equivariant policy and keep the best seed; one that was stopped "
         "goes on. See docs/learning.md.",
     )

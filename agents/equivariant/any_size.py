@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from agents.equivariant.policy import EquivariantPolicy, OpponentRows, network_of
-from agents.equivariant.state import state_of_observations
-from agents.learned_policy import LearnedPolicy
+from matchenv.agents.equivariant.policy import EquivariantPolicy, OpponentRows, network_of
+from matchenv.agents.equivariant.state import state_of_observations
+from matchenv.agents.learned_policy import LearnedPolicy
 from matchenv.knowledge import KnowledgeState
 
 # States at a time: more would leave the processor's cache, and a million would not fit memory.

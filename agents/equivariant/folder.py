@@ -17,12 +17,12 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from agents.config_file import read_config
-from agents.equivariant.evolution import Generation
-from agents.equivariant.network import EquivariantNetwork
-from agents.equivariant.policy import description_of, new_equivariant_policy
-from agents.equivariant.training import EquivariantConfig
-from agents.policy_file import save_policy
+from matchenv.agents.config_file import read_config
+from matchenv.agents.equivariant.evolution import Generation
+from matchenv.agents.equivariant.network import EquivariantNetwork
+from matchenv.agents.equivariant.policy import description_of, new_equivariant_policy
+from matchenv.agents.equivariant.training import EquivariantConfig
+from matchenv.agents.policy_file import save_policy
 from matchenv.atomic_files import write_bytes, write_text
 from matchenv.validation import as_integer
 
@@ -105,7 +105,7 @@ class EquivariantFolder:
         return self.path / f"search-{seed_name(seed)}.json"
 
     def save_network(self, name: str, network: EquivariantNetwork) -> None:
-        """Keep a network as a policy that ``agents.load`` reads."""
+        """Keep a network as a policy that ``matchenv.agents.load`` reads."""
         save_policy(
             self.policy_file(name),
             new_equivariant_policy(self.config.env_kwargs, network),

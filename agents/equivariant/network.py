@@ -21,7 +21,7 @@ import math
 import torch
 from torch import nn
 
-from agents.equivariant.state import (
+from matchenv.agents.equivariant.state import (
     GAMES_LEFT,
     GAP,
     MISSING_VARIANCE,

@@ -17,9 +17,9 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.type_aliases import Schedule
 from torch import nn
 
-from agents.equivariant.network import EquivariantNetwork, split_numbers
-from agents.equivariant.state import OPPONENT_NUMBERS, STATE_NUMBERS, state_of_observations
-from agents.policy_file import PolicyDescription
+from matchenv.agents.equivariant.network import EquivariantNetwork, split_numbers
+from matchenv.agents.equivariant.state import OPPONENT_NUMBERS, STATE_NUMBERS, state_of_observations
+from matchenv.agents.policy_file import PolicyDescription
 from matchenv.env import action_space, observation_space
 from matchenv.settings import PAPER_BETA, Settings
 

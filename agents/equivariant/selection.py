@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.equivariant.evolution import Generation
-from agents.equivariant.folder import EquivariantFolder, seed_name
-from agents.equivariant.network import EquivariantNetwork
-from agents.equivariant.training import (
+from matchenv.agents.equivariant.evolution import Generation
+from matchenv.agents.equivariant.folder import EquivariantFolder, seed_name
+from matchenv.agents.equivariant.network import EquivariantNetwork
+from matchenv.agents.equivariant.training import (
     VALIDATION_CELLS,
     in_standard_deviations,
     network_with,

@@ -18,18 +18,18 @@ import torch
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from agents.cells import check_cells
-from agents.equivariant.evolution import Evolution, Generation, evolve
-from agents.equivariant.network import (
+from matchenv import MatchmakingVectorEnv
+from matchenv.agents.cells import check_cells
+from matchenv.agents.equivariant.evolution import Evolution, Generation, evolve
+from matchenv.agents.equivariant.network import (
     GAMES,
     MISSING_SLOPE,
     OPPONENT_COUNT_SLOPE,
     WORTH,
     EquivariantNetwork,
 )
-from agents.equivariant.state import state_of_observations
-from agents.seeds import evaluation_seed, training_seed
-from matchenv import MatchmakingVectorEnv
+from matchenv.agents.equivariant.state import state_of_observations
+from matchenv.agents.seeds import evaluation_seed, training_seed
 from matchenv.validation import as_integer, as_positive_number
 
 Floats = NDArray[np.float64]

@@ -6,8 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from benchmarks.bound.report import table_text, write_files
-from benchmarks.bound.running import (
+from matchenv.benchmarks.bound.report import table_text, write_files
+from matchenv.benchmarks.bound.running import (
     DEFAULT_DEPTH,
     DEFAULT_EPISODES,
     DEFAULT_PENALTY,
@@ -17,18 +17,18 @@ from benchmarks.bound.running import (
     ENVIRONMENT_OPTIONS,
     run_bound,
 )
-from benchmarks.compare.cells import checked_environment
+from matchenv.benchmarks.compare.cells import checked_environment
 
 
 def parser() -> argparse.ArgumentParser:
     """The options of the command."""
     made = argparse.ArgumentParser(
-        prog="python -m benchmarks.bound",
+        prog="python -m matchenv.benchmarks.bound",
         description="An upper bound on the mean total of true q that any policy can reach. "
         "See docs/limits.md.",
     )
     for name, defaults, text in (
-        ("policy", DEFAULT_POLICIES, "who plays beside it, as in benchmarks.compare"),
+        ("policy", DEFAULT_POLICIES, "who plays beside it, as in matchenv compare"),
         ("rank", DEFAULT_RANKS, "places of player 0"),
         ("prior", DEFAULT_PRIORS, "what policies know at the start"),
     ):

@@ -9,11 +9,11 @@ from gymnasium.vector import AutoresetMode
 from numba import njit
 from numpy.typing import NDArray
 
-from benchmarks.bound.possible_skills import informed_skills, step_of, uninformed_skills
-from benchmarks.bound.relaxation import bound_of_path
-from benchmarks.compare.cells import Cell
-from benchmarks.compare.seeds import TAPES, episode_seeds, generator_of
 from matchenv import MatchmakingVectorEnv
+from matchenv.benchmarks.bound.possible_skills import informed_skills, step_of, uninformed_skills
+from matchenv.benchmarks.bound.relaxation import bound_of_path
+from matchenv.benchmarks.compare.cells import Cell
+from matchenv.benchmarks.compare.seeds import TAPES, episode_seeds, generator_of
 from matchenv.play import game_outcome
 from matchenv.settings import Settings
 
@@ -72,7 +72,7 @@ def hidden_instances(job: Job) -> tuple[Floats, Floats, Floats]:
     """Prior means (also where they are hidden from policies), deviations and true skills.
 
     Returns:
-        Three arrays of shape (count, M + 1); those of ``benchmarks.compare`` with this seed.
+        Three arrays of shape (count, M + 1); those of a comparison with this seed.
     """
     env = MatchmakingVectorEnv(
         job.count,

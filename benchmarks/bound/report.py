@@ -7,17 +7,17 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from benchmarks.bound.running import ENVIRONMENT_OPTIONS, Bounds
-from benchmarks.compare.contestants import HIGH_END, LOW_END
-from benchmarks.compare.statistics import (
+from matchenv.atomic_files import write_bytes
+from matchenv.benchmarks.bound.running import ENVIRONMENT_OPTIONS, Bounds
+from matchenv.benchmarks.compare.contestants import HIGH_END, LOW_END
+from matchenv.benchmarks.compare.statistics import (
     CONFIDENCE,
     Estimate,
     estimate,
     paired_difference,
     share_closed,
 )
-from benchmarks.results import csv_bytes, json_bytes, npz_bytes
-from matchenv.atomic_files import write_bytes
+from matchenv.benchmarks.results import csv_bytes, json_bytes, npz_bytes
 
 TRUE_Q = "true_draw_density"
 

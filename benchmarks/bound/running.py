@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from benchmarks.bound.paths import BLOCK, Job, bounds_of
-from benchmarks.compare import Comparison, run_comparison
-from benchmarks.compare.cells import checked_environment
-from benchmarks.compare.contestants import LOW_END
+from matchenv.benchmarks.bound.paths import BLOCK, Job, bounds_of
+from matchenv.benchmarks.compare import Comparison, run_comparison
+from matchenv.benchmarks.compare.cells import checked_environment
+from matchenv.benchmarks.compare.contestants import LOW_END
 from matchenv.validation import as_integer, as_non_negative_number
 from matchenv.workers import checked_workers, work_through
 
@@ -63,7 +63,7 @@ def run_bound(
     """Bound the mean total of true q that any policy can reach, and play some policies.
 
     Args:
-        policies: as ``benchmarks.compare.run_comparison`` takes them.
+        policies: as ``matchenv.benchmarks.compare.run_comparison`` takes them.
         ranks: as there.
         priors: as there.
         episodes: instances in each cell, >= 2; those of a comparison with the same seed.

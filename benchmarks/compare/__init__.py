@@ -1,6 +1,6 @@
-"""Policies against each other on the same games: ``python -m benchmarks.compare``."""
+"""Policies against each other on the same games: ``python -m matchenv.benchmarks.compare``."""
 
-from benchmarks.compare.comparison import run_comparison
-from benchmarks.compare.report import Comparison
+from matchenv.benchmarks.compare.comparison import run_comparison
+from matchenv.benchmarks.compare.report import Comparison
 
 __all__ = ["Comparison", "run_comparison"]

@@ -6,9 +6,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from baselines import POLICIES
-from benchmarks.compare.cells import ANY
-from benchmarks.compare.comparison import (
+from matchenv.baselines import POLICIES
+from matchenv.benchmarks.compare.cells import ANY
+from matchenv.benchmarks.compare.comparison import (
     DEFAULT_EPISODES,
     DEFAULT_POLICIES,
     DEFAULT_PRIORS,
@@ -21,7 +21,7 @@ from matchenv.settings import EQUAL_VARIANCES, PRIORS, RANKINGS, RANKS, Settings
 def parser() -> argparse.ArgumentParser:
     """The options of the command."""
     made = argparse.ArgumentParser(
-        prog="python -m benchmarks.compare",
+        prog="python -m matchenv.benchmarks.compare",
         description="Play the same games with every policy and compare them. "
         "See docs/benchmarks.md.",
     )

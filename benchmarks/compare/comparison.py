@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from benchmarks.compare.cells import cells_of, checked_environment
-from benchmarks.compare.contestants import contestants_of, label_of
-from benchmarks.compare.playing import Job, Played, block_size, play
-from benchmarks.compare.report import Comparison, write_files
-from benchmarks.compare.seeds import episode_seeds
+from matchenv.benchmarks.compare.cells import cells_of, checked_environment
+from matchenv.benchmarks.compare.contestants import contestants_of, label_of
+from matchenv.benchmarks.compare.playing import Job, Played, block_size, play
+from matchenv.benchmarks.compare.report import Comparison, write_files
+from matchenv.benchmarks.compare.seeds import episode_seeds
 from matchenv.validation import as_integer
 from matchenv.workers import checked_workers, work_through
 
@@ -43,8 +43,8 @@ def run_comparison(
     script, since the workers import it.
 
     Args:
-        policies: names as ``baselines.policy_by_name`` takes them, folders of training runs,
-            names that ``agents.load`` knows, or objects with the ``predict`` of
+        policies: names as ``policy_by_name`` takes them, folders of training runs,
+            names that ``matchenv.agents.load`` knows, or objects with the ``predict`` of
             stable-baselines3 and a ``name``.
         against: the policy that differences are taken to; it plays even if not in the list,
             as do DrawChance and the oracle.

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from baselines import POLICIES, DrawChance, Oracle, Policy, policy_for
 from matchenv import MatchmakingVectorEnv
+from matchenv.baselines import POLICIES, DrawChance, Oracle, Policy, policy_for
 from matchenv.settings import Settings
 
 # The two ends of the way that a policy comes.
@@ -128,7 +128,7 @@ def _is_baseline(text: str) -> bool:
 def _loaded(text: str) -> Predicting:
     """A trained agent; once for each process, since that takes seconds."""
     try:
-        import agents
+        from matchenv import agents
     except ImportError as error:
         raise ValueError(
             f"policy {text!r} is none of {', '.join(POLICIES)}, and trained agents need "

@@ -13,11 +13,11 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from baselines import Policy
-from benchmarks.compare.cells import Cell
-from benchmarks.compare.contestants import Contestant, Predicting, belief_of, policy_of
-from benchmarks.compare.seeds import episode_seeds, lots
 from matchenv import MatchmakingVectorEnv
+from matchenv.baselines import Policy
+from matchenv.benchmarks.compare.cells import Cell
+from matchenv.benchmarks.compare.contestants import Contestant, Predicting, belief_of, policy_of
+from matchenv.benchmarks.compare.seeds import episode_seeds, lots
 from matchenv.settings import Settings
 
 Floats = NDArray[np.float64]

@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.compare.cells import ENVIRONMENT_OPTIONS, Cell
-from benchmarks.compare.contestants import HIGH_END, LOW_END
-from benchmarks.compare.playing import MEASURES
-from benchmarks.compare.statistics import (
+from matchenv.atomic_files import write_bytes
+from matchenv.benchmarks.compare.cells import ENVIRONMENT_OPTIONS, Cell
+from matchenv.benchmarks.compare.contestants import HIGH_END, LOW_END
+from matchenv.benchmarks.compare.playing import MEASURES
+from matchenv.benchmarks.compare.statistics import (
     CONFIDENCE,
     Estimate,
     estimate,
     paired_difference,
     share_closed,
 )
-from benchmarks.results import csv_bytes, json_bytes, npz_bytes
-from matchenv.atomic_files import write_bytes
+from matchenv.benchmarks.results import csv_bytes, json_bytes, npz_bytes
 from matchenv.settings import Settings
 
 Floats = NDArray[np.float64]

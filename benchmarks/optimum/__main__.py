@@ -6,16 +6,16 @@ import argparse
 import sys
 from pathlib import Path
 
-from benchmarks.compare.cells import ANY
-from benchmarks.optimum.report import table_text, write_files
-from benchmarks.optimum.running import DEFAULT_POLICIES, run_optimum
+from matchenv.benchmarks.compare.cells import ANY
+from matchenv.benchmarks.optimum.report import table_text, write_files
+from matchenv.benchmarks.optimum.running import DEFAULT_POLICIES, run_optimum
 from matchenv.settings import BELIEFS, PAPER_BETA
 
 
 def parser() -> argparse.ArgumentParser:
     """The options of the command."""
     made = argparse.ArgumentParser(
-        prog="python -m benchmarks.optimum",
+        prog="python -m matchenv.benchmarks.optimum",
         description="The exact optimum under the belief model on small problems, and what "
         "policies lose against it. See docs/limits.md.",
     )
@@ -25,7 +25,7 @@ def parser() -> argparse.ArgumentParser:
                       help="games in an episode; each with each M (default: 8)")  # fmt: skip
     made.add_argument(
         "--policy", nargs="+", default=list(DEFAULT_POLICIES), metavar="RUN_OR_NAME",
-        help="as in benchmarks.compare; baselines are made for --belief "
+        help="as in matchenv compare; baselines are made for --belief "
         f"(default: {' '.join(DEFAULT_POLICIES)})",
     )  # fmt: skip
     made.add_argument("--belief", choices=BELIEFS, default=BELIEFS[0],

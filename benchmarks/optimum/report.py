@@ -8,10 +8,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from benchmarks.compare.statistics import CONFIDENCE, Estimate, estimate, paired_difference
-from benchmarks.optimum.running import OPTIMUM, Findings
-from benchmarks.results import csv_bytes, json_bytes
 from matchenv.atomic_files import write_bytes
+from matchenv.benchmarks.compare.statistics import CONFIDENCE, Estimate, estimate, paired_difference
+from matchenv.benchmarks.optimum.running import OPTIMUM, Findings
+from matchenv.benchmarks.results import csv_bytes, json_bytes
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,13 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from baselines import Oracle, RandomOpponent, ThompsonSampling
-from benchmarks.compare.cells import cells_of
-from benchmarks.compare.contestants import Contestant, belief_of, label_of, policy_of
-from benchmarks.compare.playing import one_thread
-from benchmarks.compare.seeds import TRUTHS, episode_seeds, generator_of
-from benchmarks.optimum.trees import (
+from matchenv import MatchmakingVectorEnv
+from matchenv.baselines import Oracle, RandomOpponent, ThompsonSampling
+from matchenv.benchmarks.compare.cells import cells_of
+from matchenv.benchmarks.compare.contestants import Contestant, belief_of, label_of, policy_of
+from matchenv.benchmarks.compare.playing import one_thread
+from matchenv.benchmarks.compare.seeds import TRUTHS, episode_seeds, generator_of
+from matchenv.benchmarks.optimum.trees import (
     Beliefs,
     Chooser,
     chooser_of,
@@ -25,7 +26,6 @@ from benchmarks.optimum.trees import (
     true_values,
     values_of_choices,
 )
-from matchenv import MatchmakingVectorEnv
 from matchenv.settings import Settings
 from matchenv.validation import as_integer
 
@@ -83,11 +83,11 @@ def run_optimum(
 ) -> Findings:
     """Find the optimum of small problems, and what policies lose against it.
 
-    Instances have informative priors and come from the seeds that ``benchmarks.compare``
+    Instances have informative priors and come from the seeds that ``matchenv.benchmarks.compare``
     uses.
 
     Args:
-        policies: names as ``benchmarks.compare`` takes them; baselines are made for ``belief``.
+        policies: names as a comparison takes them; baselines are made for ``belief``.
         opponents: M, >= 1.
         games: N, >= 1; (outcomes * M)^(N - 1) must be at most 20 million.
         instances: priors, >= 2.

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from baselines import Policy
-from benchmarks.optimum.expectimax import choice_values, follow, true_totals
+from matchenv.baselines import Policy
+from matchenv.benchmarks.optimum.expectimax import choice_values, follow, true_totals
 from matchenv.full_belief import difference_deviations
 from matchenv.knowledge import KnowledgeState
 from matchenv.settings import Settings

@@ -1,1 +1,1 @@
-"""Rating systems judged on logs of real matches: ``python -m benchmarks.replay LOG.csv``."""
+"""Rating systems judged on logs of real matches: ``matchenv replay LOG.csv``."""

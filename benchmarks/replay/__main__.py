@@ -7,17 +7,21 @@ import io
 import sys
 from pathlib import Path
 
-from benchmarks.replay.command import run
-from benchmarks.replay.measures.prediction_error import DRAWN_PAIRS, PREDICTED_TIES, TieRule
-from benchmarks.replay.reader import ReadingSettings
-from benchmarks.replay.settings import ReplaySettings
-from benchmarks.replay.systems import ELO_TEAMS, SYSTEMS, SystemSettings
+from matchenv.benchmarks.replay.command import run
+from matchenv.benchmarks.replay.measures.prediction_error import (
+    DRAWN_PAIRS,
+    PREDICTED_TIES,
+    TieRule,
+)
+from matchenv.benchmarks.replay.reader import ReadingSettings
+from matchenv.benchmarks.replay.settings import ReplaySettings
+from matchenv.benchmarks.replay.systems import ELO_TEAMS, SYSTEMS, SystemSettings
 
 
 def parser() -> argparse.ArgumentParser:
     """The options of the command."""
     made = argparse.ArgumentParser(
-        prog="python -m benchmarks.replay",
+        prog="python -m matchenv.benchmarks.replay",
         description="Rate a log of matches in order of play, and report how well each rating "
         "system foresaw them. See docs/replay.md.",
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarks.replay.bad_rows import BadLogError
+from matchenv.benchmarks.replay.bad_rows import BadLogError
 
 # For each role, the names that it goes by when the user names none.
 ROLES: dict[str, tuple[str, ...]] = {

@@ -1,4 +1,4 @@
-"""What ``python -m benchmarks.replay`` does, from the log to the files."""
+"""What ``python -m matchenv.benchmarks.replay`` does, from the log to the files."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.replay.reader import read_log
-from benchmarks.replay.report import Report, as_json, report_on
-from benchmarks.replay.settings import ReplaySettings
-from benchmarks.replay.table_text import reading_text, report_text
-from benchmarks.results import csv_bytes, json_bytes
 from matchenv.atomic_files import write_bytes
+from matchenv.benchmarks.replay.reader import read_log
+from matchenv.benchmarks.replay.report import Report, as_json, report_on
+from matchenv.benchmarks.replay.settings import ReplaySettings
+from matchenv.benchmarks.replay.table_text import reading_text, report_text
+from matchenv.benchmarks.results import csv_bytes, json_bytes
 
 
 def run(log_path: Path, settings: ReplaySettings, out: Path | None, *, quiet: bool) -> Report:
@@ -46,7 +46,7 @@ def run(log_path: Path, settings: ReplaySettings, out: Path | None, *, quiet: bo
 
 def _files(report: Report, text: str) -> Iterator[tuple[str, bytes]]:
     # Plotting is slow to load, and not needed without a folder to write to.
-    from benchmarks.replay.plots import pictures
+    from matchenv.benchmarks.replay.plots import pictures
 
     yield from pictures(report).items()
     rows = [(row.line, str(row.reason), row.detail) for row in report.reading.bad_rows]

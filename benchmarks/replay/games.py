@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.replay.bad_rows import BadRows, Reason
-from benchmarks.replay.rows import Ints, Rows
+from matchenv.benchmarks.replay.bad_rows import BadRows, Reason
+from matchenv.benchmarks.replay.rows import Ints, Rows
 
 Mask = NDArray[np.bool_]
 

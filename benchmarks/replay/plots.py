@@ -9,8 +9,8 @@ import matplotlib as mpl
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from benchmarks.replay.measures.calibration import Calibration
-from benchmarks.replay.report import Report
+from matchenv.benchmarks.replay.measures.calibration import Calibration
+from matchenv.benchmarks.replay.report import Report
 
 # Text of an SVG stays text, and its ids depend on nothing but the picture.
 _STYLE: dict[str, Any] = {"svg.hashsalt": "replay", "svg.fonttype": "none", "font.size": 9.0}

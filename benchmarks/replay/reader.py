@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.replay.bad_rows import BadLogError, BadRow, BadRows
-from benchmarks.replay.columns import find_columns, parse_mapping
-from benchmarks.replay.games import (
+from matchenv.benchmarks.replay.bad_rows import BadLogError, BadRow, BadRows
+from matchenv.benchmarks.replay.columns import find_columns, parse_mapping
+from matchenv.benchmarks.replay.games import (
     Mask,
     Sides,
     find_sides,
@@ -18,8 +18,8 @@ from benchmarks.replay.games import (
     times_of_games,
     whole_games,
 )
-from benchmarks.replay.rows import Rows, number_rows
-from benchmarks.replay.table import read_bytes, read_table
+from matchenv.benchmarks.replay.rows import Rows, number_rows
+from matchenv.benchmarks.replay.table import read_bytes, read_table
 from matchenv.match_log import MatchLog, ranks_from_scores
 
 

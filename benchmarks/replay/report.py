@@ -8,27 +8,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.replay.measures.calibration import (
+from matchenv.benchmarks.replay.measures.calibration import (
     Calibration,
     constant_log_loss,
     draw_calibration,
     log_loss,
     win_calibration,
 )
-from benchmarks.replay.measures.convergence import games_to_settle
-from benchmarks.replay.measures.draws import DrawCurve, draw_curve
-from benchmarks.replay.measures.even_games import most_even
-from benchmarks.replay.measures.fairness import Fairness, win_ratio_deviation, win_shares
-from benchmarks.replay.measures.pairs import Pairs, pairs_of_sides, possible_and_found_draws
-from benchmarks.replay.measures.prediction_error import (
+from matchenv.benchmarks.replay.measures.convergence import games_to_settle
+from matchenv.benchmarks.replay.measures.draws import DrawCurve, draw_curve
+from matchenv.benchmarks.replay.measures.even_games import most_even
+from matchenv.benchmarks.replay.measures.fairness import Fairness, win_ratio_deviation, win_shares
+from matchenv.benchmarks.replay.measures.pairs import (
+    Pairs,
+    pairs_of_sides,
+    possible_and_found_draws,
+)
+from matchenv.benchmarks.replay.measures.prediction_error import (
     PredictionError,
     mean_over_pairs,
     pair_costs,
     prediction_error,
 )
-from benchmarks.replay.reader import Reading
-from benchmarks.replay.settings import ReplaySettings
-from benchmarks.replay.systems import Judgement, counted_draw_probability, judge
+from matchenv.benchmarks.replay.reader import Reading
+from matchenv.benchmarks.replay.settings import ReplaySettings
+from matchenv.benchmarks.replay.systems import Judgement, counted_draw_probability, judge
 from matchenv.match_log import MatchLog
 
 

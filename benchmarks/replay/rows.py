@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.replay.bad_rows import BadRows, Reason
-from benchmarks.replay.columns import Columns
-from benchmarks.replay.table import Table
-from benchmarks.replay.times import parse_times
+from matchenv.benchmarks.replay.bad_rows import BadRows, Reason
+from matchenv.benchmarks.replay.columns import Columns
+from matchenv.benchmarks.replay.table import Table
+from matchenv.benchmarks.replay.times import parse_times
 
 Ints = NDArray[np.int64]
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from benchmarks.replay.measures.prediction_error import DRAWN_PAIRS, PREDICTED_TIES, TieRule
-from benchmarks.replay.reader import ReadingSettings
-from benchmarks.replay.systems import ELO_TEAMS, SYSTEMS, SystemSettings
+from matchenv.benchmarks.replay.measures.prediction_error import (
+    DRAWN_PAIRS,
+    PREDICTED_TIES,
+    TieRule,
+)
+from matchenv.benchmarks.replay.reader import ReadingSettings
+from matchenv.benchmarks.replay.systems import ELO_TEAMS, SYSTEMS, SystemSettings
 from matchenv.validation import as_choice, as_integer, as_number, as_probability
 
 

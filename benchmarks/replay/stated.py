@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from benchmarks.replay.measures.pairs import Pairs
+from matchenv.benchmarks.replay.measures.pairs import Pairs
 from matchenv.elo import LOGISTIC_SCALE, elo_win_probability
 from matchenv.trueskill.draw_margin import draw_margin_from_probability
 from matchenv.trueskill.game import log_draw_probability_of, log_win_probability_of

@@ -10,8 +10,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from benchmarks.replay.measures.pairs import Pairs, possible_and_found_draws
-from benchmarks.replay.stated import gaussian_log_probabilities, logistic_log_probabilities
+from matchenv.benchmarks.replay.measures.pairs import Pairs, possible_and_found_draws
+from matchenv.benchmarks.replay.stated import gaussian_log_probabilities, logistic_log_probabilities
 from matchenv.elo import k_factor_from_alpha
 from matchenv.match_log import MatchLog
 from matchenv.replay import LOGISTIC_BETA, replay_elo, replay_trueskill

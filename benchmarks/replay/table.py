@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.replay.bad_rows import BadLogError, BadRows, Reason
+from matchenv.benchmarks.replay.bad_rows import BadLogError, BadRows, Reason
 
 _GZIP_MAGIC = b"\x1f\x8b"
 # Stands for a delimiter inside a quoted field while all lines are split at once.

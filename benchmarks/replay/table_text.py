@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from benchmarks.replay.bad_rows import BadRow
-from benchmarks.replay.reader import Reading
-from benchmarks.replay.report import Report, SystemReport
+from matchenv.benchmarks.replay.bad_rows import BadRow
+from matchenv.benchmarks.replay.reader import Reading
+from matchenv.benchmarks.replay.report import Report, SystemReport
 
 _SHOWN = 5
 

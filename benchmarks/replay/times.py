@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.replay.bad_rows import BadLogError
+from matchenv.benchmarks.replay.bad_rows import BadLogError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Whole numbers up to here keep their order as floats.

@@ -6,17 +6,17 @@ import argparse
 import sys
 from pathlib import Path
 
-from baselines import POLICIES
-from benchmarks.study.options import add_cell_options, add_size_options, exit_status
-from benchmarks.study.settings import EQUATIONS, PAPER_POLICIES, StudySettings
-from benchmarks.study.study import run_study
-from benchmarks.study.tables import summary_text
+from matchenv.baselines import POLICIES
+from matchenv.benchmarks.study.options import add_cell_options, add_size_options, exit_status
+from matchenv.benchmarks.study.settings import EQUATIONS, PAPER_POLICIES, StudySettings
+from matchenv.benchmarks.study.study import run_study
+from matchenv.benchmarks.study.tables import summary_text
 
 
 def parser() -> argparse.ArgumentParser:
     """The options of the command."""
     made = argparse.ArgumentParser(
-        prog="python -m benchmarks.study",
+        prog="python -m matchenv.benchmarks.study",
         description="Repeat the simulation study of Ryzhov, Tariq and Powell (2011), section 4. "
         "Stopped at any moment, the same command goes on with it. See docs/study.md.",
     )

@@ -8,10 +8,10 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.study.cells import Cell
-from benchmarks.study.instances import instances_of, lots_of
-from benchmarks.study.players import games_of
-from benchmarks.study.settings import StudySettings
+from matchenv.benchmarks.study.cells import Cell
+from matchenv.benchmarks.study.instances import instances_of, lots_of
+from matchenv.benchmarks.study.players import games_of
+from matchenv.benchmarks.study.settings import StudySettings
 
 Floats = NDArray[np.float64]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.study.estimates import CellResult, Mean, closeness
-from benchmarks.study.settings import PAPER_POLICIES
+from matchenv.benchmarks.study.estimates import CellResult, Mean, closeness
+from matchenv.benchmarks.study.settings import PAPER_POLICIES
 
 SUPPORTED, REFUSED, MIXED, OPEN = "supported", "refused", "mixed", "undecided"
 

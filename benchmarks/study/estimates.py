@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from benchmarks.compare.statistics import CONFIDENCE
-from benchmarks.study.blocks import WINDOWS, Sums
-from benchmarks.study.cells import Cell
-from benchmarks.study.paths import MEASURES
+from matchenv.benchmarks.compare.statistics import CONFIDENCE
+from matchenv.benchmarks.study.blocks import WINDOWS, Sums
+from matchenv.benchmarks.study.cells import Cell
+from matchenv.benchmarks.study.paths import MEASURES
 
 Floats = NDArray[np.float64]
 

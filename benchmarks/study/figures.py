@@ -13,7 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from benchmarks.study.estimates import CellResult, Mean
+from matchenv.benchmarks.study.estimates import CellResult, Mean
 
 Floats = NDArray[np.float64]
 

@@ -13,8 +13,8 @@ import numpy as np
 from gymnasium.utils.seeding import np_random
 from numpy.typing import NDArray
 
-from benchmarks.study.cells import Cell
-from benchmarks.study.settings import StudySettings
+from matchenv.benchmarks.study.cells import Cell
+from matchenv.benchmarks.study.settings import StudySettings
 from matchenv.instance import draw_prior, draw_true_skill, forget_means, index_of_place
 
 Floats = NDArray[np.float64]

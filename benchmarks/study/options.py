@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Callable
 
-from benchmarks.study.cells import CELLS
+from matchenv.benchmarks.study.cells import CELLS
 from matchenv.settings import EQUAL_VARIANCES
 
 

@@ -6,11 +6,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from baselines.draw_chance import most_even_opponent
-from baselines.fast_knowledge_gradient import knowledge_gradient_opponent
-from baselines.nearest import nearest_opponent
-from baselines.skill_line import SkillLine
-from benchmarks.study.printed import printed_knowledge_gradient_opponent, printed_update
+from matchenv.baselines.draw_chance import most_even_opponent
+from matchenv.baselines.fast_knowledge_gradient import knowledge_gradient_opponent
+from matchenv.baselines.nearest import nearest_opponent
+from matchenv.baselines.skill_line import SkillLine
+from matchenv.benchmarks.study.printed import printed_knowledge_gradient_opponent, printed_update
 from matchenv.play import game_outcome, play_game
 from matchenv.trueskill.game import density_at_zero, total_variance
 

@@ -6,12 +6,13 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from baselines import DrawChance, KnowledgeGradient, Oracle, PointEstimate, Policy
-from baselines.skill_line import new_skill_line
-from benchmarks.compare.contestants import Contestant, Predicting, belief_of, policy_of
-from benchmarks.compare.playing import Chooser, one_thread
-from benchmarks.study.instances import Instances
-from benchmarks.study.paths import (
+from matchenv import MatchmakingVectorEnv
+from matchenv.baselines import DrawChance, KnowledgeGradient, Oracle, PointEstimate, Policy
+from matchenv.baselines.skill_line import new_skill_line
+from matchenv.benchmarks.compare.contestants import Contestant, Predicting, belief_of, policy_of
+from matchenv.benchmarks.compare.playing import Chooser, one_thread
+from matchenv.benchmarks.study.instances import Instances
+from matchenv.benchmarks.study.paths import (
     DRAW_CHANCE,
     KNOWLEDGE_GRADIENT,
     MEASURES,
@@ -19,7 +20,6 @@ from benchmarks.study.paths import (
     POINT_ESTIMATE,
     play_paths,
 )
-from matchenv import MatchmakingVectorEnv
 from matchenv.settings import Settings
 
 Floats = NDArray[np.float64]

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from benchmarks.study.blocks import Job, jobs_of, play_block
-from benchmarks.study.estimates import CellResult
-from benchmarks.study.settings import StudySettings
-from benchmarks.study.store import Store, save_block
+from matchenv.benchmarks.study.blocks import Job, jobs_of, play_block
+from matchenv.benchmarks.study.estimates import CellResult
+from matchenv.benchmarks.study.settings import StudySettings
+from matchenv.benchmarks.study.store import Store, save_block
 from matchenv.workers import checked_workers, work_through
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from benchmarks.compare.contestants import Contestant, contestants_of
-from benchmarks.study.cells import CELLS, Cell
+from matchenv.benchmarks.compare.contestants import Contestant, contestants_of
+from matchenv.benchmarks.study.cells import CELLS, Cell
 from matchenv.settings import EQUAL_VARIANCES, Settings
 from matchenv.validation import as_choice, as_integer
 

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks.results import json_bytes
-from benchmarks.study.claims import claims_on
-from benchmarks.study.estimates import CellResult
-from benchmarks.study.players import check_equations
-from benchmarks.study.progress import finish_blocks, gather
-from benchmarks.study.settings import StudySettings
-from benchmarks.study.store import Store
-from benchmarks.study.tables import (
+from matchenv.benchmarks.results import json_bytes
+from matchenv.benchmarks.study.claims import claims_on
+from matchenv.benchmarks.study.estimates import CellResult
+from matchenv.benchmarks.study.players import check_equations
+from matchenv.benchmarks.study.progress import finish_blocks, gather
+from matchenv.benchmarks.study.settings import StudySettings
+from matchenv.benchmarks.study.store import Store
+from matchenv.benchmarks.study.tables import (
     curve_files,
     paired_csv,
     summary_text,
@@ -56,7 +56,7 @@ def result_files(
 ) -> Iterator[tuple[str, bytes]]:
     """Names and bytes of all result files."""
     # Plotting is slow to load, and the workers need none of it.
-    from benchmarks.study.figures import pictures
+    from matchenv.benchmarks.study.figures import pictures
 
     yield from curve_files(results)
     yield "windows.csv", windows_csv(results)

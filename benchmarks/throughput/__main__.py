@@ -6,18 +6,18 @@ import argparse
 import sys
 from pathlib import Path
 
-from benchmarks.results import json_bytes
-from benchmarks.throughput.report import as_json, line
-from benchmarks.throughput.sections import sections
-from benchmarks.throughput.timing import Contest, Reading
 from matchenv.atomic_files import write_bytes
+from matchenv.benchmarks.results import json_bytes
+from matchenv.benchmarks.throughput.report import as_json, line
+from matchenv.benchmarks.throughput.sections import sections
+from matchenv.benchmarks.throughput.timing import Contest, Reading
 from matchenv.validation import as_integer
 
 
 def parser(known: list[str]) -> argparse.ArgumentParser:
     """The options of the command."""
     made = argparse.ArgumentParser(
-        prog="python -m benchmarks.throughput",
+        prog="python -m matchenv.benchmarks.throughput",
         description="Speed, as ratios against rivals that run in turn with us: the median and "
         "the spread over the turns. See docs/benchmarks.md.",
     )

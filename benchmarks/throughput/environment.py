@@ -20,7 +20,7 @@ import gymnasium as gym
 import numpy as np
 
 import matchenv  # registers Matchmaking-v0
-from benchmarks.throughput.timing import Contest, Reading, contest
+from matchenv.benchmarks.throughput.timing import Contest, Reading, contest
 
 SECTION = "environment"
 NUM_ENVS = 1024
@@ -59,7 +59,7 @@ print(time.perf_counter() - start)
 import time
 start = time.perf_counter()
 import numpy
-from baselines import KnowledgeGradient
+from matchenv.baselines import KnowledgeGradient
 from matchenv import KnowledgeState
 KnowledgeGradient().act(KnowledgeState(numpy.zeros(50), numpy.ones(50)), 500)
 print(time.perf_counter() - start)

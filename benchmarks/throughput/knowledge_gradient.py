@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from baselines import KnowledgeGradient
-from baselines.fast_knowledge_gradient import knowledge_gradient_opponents
-from baselines.knowledge_gradient_rule import knowledge_gradient_scores
-from benchmarks.throughput.timing import Contest, Reading, contest, seconds
 from matchenv import KnowledgeState, MatchmakingVectorEnv
+from matchenv.baselines import KnowledgeGradient
+from matchenv.baselines.fast_knowledge_gradient import knowledge_gradient_opponents
+from matchenv.baselines.knowledge_gradient_rule import knowledge_gradient_scores
+from matchenv.benchmarks.throughput.timing import Contest, Reading, contest, seconds
 from matchenv.settings import PAPER_BETA
 
 SECTION = "knowledge gradient"

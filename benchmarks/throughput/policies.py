@@ -8,11 +8,11 @@ from importlib.util import find_spec
 import numpy as np
 from numpy.typing import NDArray
 
-from baselines import POLICIES, policy_by_name
-from benchmarks.compare.contestants import Predicting
-from benchmarks.compare.playing import one_thread
-from benchmarks.throughput.timing import Contest, Reading, contest, seconds
 from matchenv import KnowledgeState, MatchmakingVectorEnv
+from matchenv.baselines import POLICIES, policy_by_name
+from matchenv.benchmarks.compare.contestants import Predicting
+from matchenv.benchmarks.compare.playing import one_thread
+from matchenv.benchmarks.throughput.timing import Contest, Reading, contest, seconds
 
 SECTION = "policies"
 NUM_OPPONENTS = 49
@@ -53,7 +53,7 @@ def learned_beside_kg(turns: int) -> Iterator[Contest]:
     Args:
         turns: of each.
     """
-    import agents
+    from matchenv import agents
 
     learned, kg = agents.load(LEARNED), policy_by_name("kg")
     for count in (LEARNED_BATCH, 1):

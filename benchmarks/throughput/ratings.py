@@ -9,8 +9,8 @@ import numpy as np
 import trueskill
 from openskill.models import PlackettLuce
 
-from benchmarks.replay.reader import read_log
-from benchmarks.throughput.timing import Contest, Reading, contest, seconds
+from matchenv.benchmarks.replay.reader import read_log
+from matchenv.benchmarks.throughput.timing import Contest, Reading, contest, seconds
 from matchenv.match_log import MatchLog, ranks_from_scores
 from matchenv.replay import replay_trueskill
 from matchenv.trueskill import rate

@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from statistics import median
 from typing import Any
 
-from benchmarks.throughput.timing import Contest, Reading
+from matchenv.benchmarks.throughput.timing import Contest, Reading
 
 PACKAGES = ("matchenv", "numpy", "numba", "gymnasium", "stable-baselines3", "envpool", "trueskill",
             "openskill")  # fmt: skip

@@ -6,8 +6,8 @@ import pkgutil
 from collections.abc import Callable, Iterable
 from importlib import import_module
 
-import benchmarks.throughput as package
-from benchmarks.throughput.timing import Contest, Reading
+import matchenv.benchmarks.throughput as package
+from matchenv.benchmarks.throughput.timing import Contest, Reading
 
 Measure = Callable[[int], Iterable[Contest | Reading]]
 

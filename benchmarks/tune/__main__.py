@@ -6,14 +6,14 @@ import argparse
 import sys
 from pathlib import Path
 
-from benchmarks.study.options import add_cell_options, add_size_options, exit_status
-from benchmarks.tune.tuning import MULTIPLIERS, run_tuning, tuning_settings, tuning_text
+from matchenv.benchmarks.study.options import add_cell_options, add_size_options, exit_status
+from matchenv.benchmarks.tune.tuning import MULTIPLIERS, run_tuning, tuning_settings, tuning_text
 
 
 def parser() -> argparse.ArgumentParser:
     """The options of the command."""
     made = argparse.ArgumentParser(
-        prog="python -m benchmarks.tune",
+        prog="python -m matchenv.benchmarks.tune",
         description="Find KG's multiplier for each cell of the study, on seeds that the study "
         "never uses. Stopped at any moment, the same command goes on with it.",
     )

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from agents import configured
+from matchenv.agents import configured
 
 ENV = {"num_opponents": 3, "horizon": 20}
 

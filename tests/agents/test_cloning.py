@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-import agents
-from agents.clone import main
-from agents.cloning import CloningConfig, clone, play_lessons
-from agents.config_file import read_config
-from baselines import DrawChance, KnowledgeGradient
-from matchenv import MatchmakingVectorEnv
+from matchenv import MatchmakingVectorEnv, agents
+from matchenv.agents.clone import main
+from matchenv.agents.cloning import CloningConfig, clone, play_lessons
+from matchenv.agents.config_file import read_config
+from matchenv.baselines import DrawChance, KnowledgeGradient
 
 SIZE = {"num_opponents": 6, "horizon": 12}
 CELLS = [{"rank": "top"}, {"rank": "middle", "prior": "equal"}]

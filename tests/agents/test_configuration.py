@@ -3,10 +3,10 @@
 import pytest
 import yaml
 
-from agents.algorithms import ALGORITHMS, algorithm_by_name
-from agents.hyperparameter_files import parse_pairs, read_hyperparameters
-from agents.run_config import RunConfig, configured
-from agents.seeds import EVALUATION, TRAINING, evaluation_seed, training_seed
+from matchenv.agents.algorithms import ALGORITHMS, algorithm_by_name
+from matchenv.agents.hyperparameter_files import parse_pairs, read_hyperparameters
+from matchenv.agents.run_config import RunConfig, configured
+from matchenv.agents.seeds import EVALUATION, TRAINING, evaluation_seed, training_seed
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)

@@ -10,13 +10,12 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from stable_baselines3 import PPO
 
-import agents
-from agents.algorithms import ALGORITHMS
-from agents.hyperparameter_files import read_hyperparameters
-from agents.policy_file import PolicyDescription, read_policy, save_policy
-from agents.policy_network import new_policy
-from agents.run_config import checked_env_kwargs
-from matchenv import MatchmakingVectorEnv
+from matchenv import MatchmakingVectorEnv, agents
+from matchenv.agents.algorithms import ALGORITHMS
+from matchenv.agents.hyperparameter_files import read_hyperparameters
+from matchenv.agents.policy_file import PolicyDescription, read_policy, save_policy
+from matchenv.agents.policy_network import new_policy
+from matchenv.agents.run_config import checked_env_kwargs
 
 ENV = {"num_opponents": 3, "horizon": 20}
 

@@ -17,14 +17,14 @@ import yaml
 from stable_baselines3 import PPO
 from stable_baselines3.common.evaluation import evaluate_policy
 
-import agents
-from agents.algorithms import ALGORITHMS
-from agents.callbacks import Progress
-from agents.evaluation import evaluate
-from agents.run_folder import RunFolder, unused_folder
-from agents.seeds import evaluation_seed
-from agents.vec_env import MatchmakingVecEnv
-from baselines import DrawChance, RandomOpponent
+from matchenv import agents
+from matchenv.agents.algorithms import ALGORITHMS
+from matchenv.agents.callbacks import Progress
+from matchenv.agents.evaluation import evaluate
+from matchenv.agents.run_folder import RunFolder, unused_folder
+from matchenv.agents.seeds import evaluation_seed
+from matchenv.agents.vec_env import MatchmakingVecEnv
+from matchenv.baselines import DrawChance, RandomOpponent
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ("policy.safetensors", "best_policy.safetensors", "evaluations.json", "config.yml")
@@ -291,6 +291,9 @@ def test_command_refuses_bad_input(tmp_path, capsys, arguments, message):
 
 
 def test_importing_agents_loads_no_torch():
-    code = "import sys, agents, agents.run_config, agents.run_folder; print('torch' in sys.modules)"
+    code = (
+        "import sys, matchenv.agents, matchenv.agents.run_config, matchenv.agents.run_folder; "
+        "print('torch' in sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.stdout.strip() == "False"

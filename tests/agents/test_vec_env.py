@@ -9,8 +9,8 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 
-from agents.vec_env import MatchmakingVecEnv
-from baselines import DrawChance
+from matchenv.agents.vec_env import MatchmakingVecEnv
+from matchenv.baselines import DrawChance
 
 ENV = {"num_opponents": 4, "horizon": 7}
 

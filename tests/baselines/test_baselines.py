@@ -11,7 +11,8 @@ import pytest
 from scipy.stats import norm
 from stable_baselines3.common.evaluation import evaluate_policy
 
-from baselines import (
+from matchenv import KnowledgeState
+from matchenv.baselines import (
     POLICIES,
     DrawChance,
     KnowledgeGradient,
@@ -23,7 +24,6 @@ from baselines import (
     policy_by_name,
     policy_for,
 )
-from matchenv import KnowledgeState
 from matchenv.settings import Settings
 
 BETA = math.sqrt(2.5)

@@ -9,11 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from baselines import KnowledgeGradient
-from baselines.fast_knowledge_gradient import choose_by_search, knowledge_gradient_opponents
-from baselines.knowledge_gradient_rule import knowledge_gradient_scores
-from baselines.skill_line import build_envelope, new_skill_line, place_of, sort_opponents
 from matchenv import KnowledgeState
+from matchenv.baselines import KnowledgeGradient
+from matchenv.baselines.fast_knowledge_gradient import (
+    choose_by_search,
+    knowledge_gradient_opponents,
+)
+from matchenv.baselines.knowledge_gradient_rule import knowledge_gradient_scores
+from matchenv.baselines.skill_line import build_envelope, new_skill_line, place_of, sort_opponents
 
 BETA = float(np.sqrt(2.5))
 Beliefs = tuple[np.ndarray, np.ndarray]

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baselines import DrawChance, OptimisticDrawChance, PointEstimate, policy_by_name
 from matchenv import KnowledgeState, MatchmakingVectorEnv
+from matchenv.baselines import DrawChance, OptimisticDrawChance, PointEstimate, policy_by_name
 
 BETA = 1.2
 

@@ -10,7 +10,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from baselines import (
+from matchenv import KnowledgeState, MatchmakingEnv, MatchmakingVectorEnv
+from matchenv.baselines import (
     DrawChance,
     KnowledgeGradient,
     OptimisticDrawChance,
@@ -20,7 +21,6 @@ from baselines import (
     ThompsonSampling,
     policy_by_name,
 )
-from matchenv import KnowledgeState, MatchmakingEnv, MatchmakingVectorEnv
 
 Floats = NDArray[np.float64]
 

@@ -12,16 +12,16 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import binom, norm, truncnorm
 
-from benchmarks.bound.__main__ import main
-from benchmarks.bound.possible_skills import informed_skills, step_of, uninformed_skills
-from benchmarks.bound.relaxation import (
+from matchenv.benchmarks.bound.__main__ import main
+from matchenv.benchmarks.bound.possible_skills import informed_skills, step_of, uninformed_skills
+from matchenv.benchmarks.bound.relaxation import (
     best_shares,
     bound_of_path,
     expectations_after,
     game_against,
 )
-from benchmarks.bound.report import standings
-from benchmarks.bound.running import run_bound
+from matchenv.benchmarks.bound.report import standings
+from matchenv.benchmarks.bound.running import run_bound
 
 BETA = 1.3
 NOISE = math.sqrt(2.0) * BETA

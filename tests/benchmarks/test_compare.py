@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from baselines import DrawChance, KnowledgeGradient, Oracle, RandomOpponent
-from benchmarks.compare import Comparison, run_comparison
-from benchmarks.compare.playing import MEASURES
-from benchmarks.compare.seeds import episode_seeds
-from benchmarks.compare.statistics import paired_difference, share_closed
 from matchenv import MatchmakingEnv
+from matchenv.baselines import DrawChance, KnowledgeGradient, Oracle, RandomOpponent
+from matchenv.benchmarks.compare import Comparison, run_comparison
+from matchenv.benchmarks.compare.playing import MEASURES
+from matchenv.benchmarks.compare.seeds import episode_seeds
+from matchenv.benchmarks.compare.statistics import paired_difference, share_closed
 
 SMALL = {"num_opponents": 7, "horizon": 12}
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from baselines import POLICIES, Oracle
-from benchmarks.compare import comparison, run_comparison
-from benchmarks.compare.__main__ import main
+from matchenv.baselines import POLICIES, Oracle
+from matchenv.benchmarks.compare import comparison, run_comparison
+from matchenv.benchmarks.compare.__main__ import main
 
 KNOWN = ", ".join(POLICIES)
 

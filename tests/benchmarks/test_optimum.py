@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from baselines import DrawChance, KnowledgeGradient
-from benchmarks.optimum.__main__ import main
-from benchmarks.optimum.report import standings
-from benchmarks.optimum.running import OPTIMUM, run_optimum
-from benchmarks.optimum.trees import (
+from matchenv.baselines import DrawChance, KnowledgeGradient
+from matchenv.benchmarks.optimum.__main__ import main
+from matchenv.benchmarks.optimum.report import standings
+from matchenv.benchmarks.optimum.running import OPTIMUM, run_optimum
+from matchenv.benchmarks.optimum.trees import (
     Beliefs,
     chooser_of,
     grown,

@@ -17,19 +17,19 @@ import pytest
 from scipy import stats
 from scipy.integrate import quad
 
-from baselines import POLICIES, policy_by_name
-from benchmarks.study import progress
-from benchmarks.study.__main__ import main
-from benchmarks.study.blocks import Sums, jobs_of, play_block, sums_of, windows_of
-from benchmarks.study.cells import CELLS, Cell
-from benchmarks.study.estimates import CellResult, closeness, mean_of_sums
-from benchmarks.study.instances import instances_of, lots_of, prior_of
-from benchmarks.study.paths import MEASURES
-from benchmarks.study.players import games_of
-from benchmarks.study.printed import printed_update, printed_win_probability
-from benchmarks.study.settings import REPORT, TUNING, StudySettings
-from benchmarks.study.study import run_study
 from matchenv import MatchmakingVectorEnv
+from matchenv.baselines import POLICIES, policy_by_name
+from matchenv.benchmarks.study import progress
+from matchenv.benchmarks.study.__main__ import main
+from matchenv.benchmarks.study.blocks import Sums, jobs_of, play_block, sums_of, windows_of
+from matchenv.benchmarks.study.cells import CELLS, Cell
+from matchenv.benchmarks.study.estimates import CellResult, closeness, mean_of_sums
+from matchenv.benchmarks.study.instances import instances_of, lots_of, prior_of
+from matchenv.benchmarks.study.paths import MEASURES
+from matchenv.benchmarks.study.players import games_of
+from matchenv.benchmarks.study.printed import printed_update, printed_win_probability
+from matchenv.benchmarks.study.settings import REPORT, TUNING, StudySettings
+from matchenv.benchmarks.study.study import run_study
 from matchenv.settings import Settings
 from matchenv.trueskill import draw_density, update, win_probability
 
@@ -283,7 +283,7 @@ SETTINGS = {"paths": 9, "horizon": 8, "opponents": 4, "cells": ["equal_rank25", 
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("benchmarks.study.settings.LARGEST_BLOCK", 4)
+    monkeypatch.setattr("matchenv.benchmarks.study.settings.LARGEST_BLOCK", 4)
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -305,7 +305,7 @@ def test_the_command_can_be_killed_and_goes_on(tmp_path: Path) -> None:
     """Two workers, killed without warning, then one: the same bytes as in one go."""
     options = ["--paths", "1500", "--horizon", "40", "--opponents", "9", "--quiet",
                "--cells", "informative_top", "equal_rank25"]  # fmt: skip
-    command = [sys.executable, "-m", "benchmarks.study", *options]
+    command = [sys.executable, "-m", "matchenv.benchmarks.study", *options]
     killed = subprocess.Popen([*command, "--out", str(tmp_path / "a"), "--workers", "2"])
     blocks = tmp_path / "a" / "blocks"
     deadline = time.monotonic() + 60.0

@@ -9,16 +9,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.study.blocks import sums_of
-from benchmarks.study.cells import CELLS
-from benchmarks.study.claims import MIXED, OPEN, REFUSED, SUPPORTED, claims_on
-from benchmarks.study.estimates import CellResult, Mean
-from benchmarks.study.figures import FIGURES, binned, pictures
-from benchmarks.study.paths import MEASURES
-from benchmarks.study.settings import StudySettings
-from benchmarks.study.tables import curve_files, paired_csv, summary_text, verdict_text, windows_csv
-from benchmarks.tune.__main__ import main as tune
-from benchmarks.tune.tuning import FINITE_HORIZON, run_tuning, tuning_settings
+from matchenv.benchmarks.study.blocks import sums_of
+from matchenv.benchmarks.study.cells import CELLS
+from matchenv.benchmarks.study.claims import MIXED, OPEN, REFUSED, SUPPORTED, claims_on
+from matchenv.benchmarks.study.estimates import CellResult, Mean
+from matchenv.benchmarks.study.figures import FIGURES, binned, pictures
+from matchenv.benchmarks.study.paths import MEASURES
+from matchenv.benchmarks.study.settings import StudySettings
+from matchenv.benchmarks.study.tables import (
+    curve_files,
+    paired_csv,
+    summary_text,
+    verdict_text,
+    windows_csv,
+)
+from matchenv.benchmarks.tune.__main__ import main as tune
+from matchenv.benchmarks.tune.tuning import FINITE_HORIZON, run_tuning, tuning_settings
 
 POLICIES = ("pe", "drawchance", "kg")
 GAMES, PATHS = 300, 40

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.throughput import __main__ as command
-from benchmarks.throughput import environment, policies
-from benchmarks.throughput.report import as_json, line, reached
-from benchmarks.throughput.sections import sections
-from benchmarks.throughput.timing import Contest, Reading, contest
 from matchenv import KnowledgeState
+from matchenv.benchmarks.throughput import __main__ as command
+from matchenv.benchmarks.throughput import environment, policies
+from matchenv.benchmarks.throughput.report import as_json, line, reached
+from matchenv.benchmarks.throughput.sections import sections
+from matchenv.benchmarks.throughput.timing import Contest, Reading, contest
 
 
 class TestReport:

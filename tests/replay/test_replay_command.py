@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.replay.__main__ import main
-from benchmarks.replay.command import run
-from benchmarks.replay.settings import ReplaySettings
+from matchenv.benchmarks.replay.__main__ import main
+from matchenv.benchmarks.replay.command import run
+from matchenv.benchmarks.replay.settings import ReplaySettings
 
 LOGS = Path(__file__).parent / "logs"
 CLUB = [
@@ -291,7 +291,7 @@ def test_a_log_of_draws_alone_asks_for_a_draw_probability(
 
 def test_help_from_the_shell() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.replay", "--help"],
+        [sys.executable, "-m", "matchenv.benchmarks.replay", "--help"],
         capture_output=True,
         text=True,
         check=True,

@@ -11,19 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from benchmarks.replay.measures.calibration import (
+from matchenv.benchmarks.replay.measures.calibration import (
     calibration,
     constant_log_loss,
     draw_calibration,
     log_loss,
     win_calibration,
 )
-from benchmarks.replay.measures.convergence import games_to_settle
-from benchmarks.replay.measures.draws import draw_curve
-from benchmarks.replay.measures.even_games import most_even
-from benchmarks.replay.measures.fairness import win_ratio_deviation, win_shares
-from benchmarks.replay.measures.pairs import pairs_of_sides, possible_and_found_draws
-from benchmarks.replay.measures.prediction_error import TieRule, prediction_error
+from matchenv.benchmarks.replay.measures.convergence import games_to_settle
+from matchenv.benchmarks.replay.measures.draws import draw_curve
+from matchenv.benchmarks.replay.measures.even_games import most_even
+from matchenv.benchmarks.replay.measures.fairness import win_ratio_deviation, win_shares
+from matchenv.benchmarks.replay.measures.pairs import pairs_of_sides, possible_and_found_draws
+from matchenv.benchmarks.replay.measures.prediction_error import TieRule, prediction_error
 
 # Game 0: three sides, the last two level. Game 1: two sides, the second wins. Game 2: a draw.
 GAME_START = np.array([0, 3, 5, 7])

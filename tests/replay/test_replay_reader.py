@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.replay.bad_rows import BadLogError
-from benchmarks.replay.games import longest_rising
-from benchmarks.replay.reader import Reading, ReadingSettings, read_log
-from benchmarks.replay.times import parse_times
+from matchenv.benchmarks.replay.bad_rows import BadLogError
+from matchenv.benchmarks.replay.games import longest_rising
+from matchenv.benchmarks.replay.reader import Reading, ReadingSettings, read_log
+from matchenv.benchmarks.replay.times import parse_times
 from matchenv.match_log import MatchLog
 
 LOGS = Path(__file__).parent / "logs"

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from benchmarks.replay.measures.pairs import pairs_of_sides
-from benchmarks.replay.stated import gaussian_log_probabilities, logistic_log_probabilities
-from benchmarks.replay.systems import (
+from matchenv.benchmarks.replay.measures.pairs import pairs_of_sides
+from matchenv.benchmarks.replay.stated import gaussian_log_probabilities, logistic_log_probabilities
+from matchenv.benchmarks.replay.systems import (
     SYSTEMS,
     SystemSettings,
     counted_draw_probability,

@@ -9,9 +9,9 @@ import torch
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from agents.equivariant.network import EquivariantNetwork, expected_best
-from agents.equivariant.state import state_of_observations
 from matchenv import MatchmakingVectorEnv
+from matchenv.agents.equivariant.network import EquivariantNetwork, expected_best
+from matchenv.agents.equivariant.state import state_of_observations
 
 NOISE = 5.0
 

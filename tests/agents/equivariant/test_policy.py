@@ -9,18 +9,17 @@ import torch
 from sb3_contrib import MaskablePPO
 from stable_baselines3 import PPO
 
-import agents
-from agents import MatchmakingVecEnv
-from agents.equivariant.policy import (
+from matchenv import MatchmakingVectorEnv, agents
+from matchenv.agents import MatchmakingVecEnv
+from matchenv.agents.equivariant.policy import (
     EquivariantPolicy,
     MaskableEquivariantPolicy,
     network_of,
     new_equivariant_policy,
 )
-from agents.evaluation import evaluate
-from agents.loading import SHIPPED
-from baselines import KnowledgeGradient
-from matchenv import MatchmakingVectorEnv
+from matchenv.agents.evaluation import evaluate
+from matchenv.agents.loading import SHIPPED
+from matchenv.baselines import KnowledgeGradient
 
 ENV = {"num_opponents": 5, "horizon": 20, "belief": "full"}
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from agents.equivariant.state import (
+from matchenv import MatchmakingVectorEnv
+from matchenv.agents.equivariant.state import (
     GAMES_LEFT,
     GAP,
     MISSING_VARIANCE,
@@ -16,8 +17,7 @@ from agents.equivariant.state import (
     VARIANCE,
     state_of_observations,
 )
-from baselines import DrawChance
-from matchenv import MatchmakingVectorEnv
+from matchenv.baselines import DrawChance
 
 BETA = math.sqrt(2.5)
 

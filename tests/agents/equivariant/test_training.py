@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 import yaml
 
-import agents
-from agents.equivariant.__main__ import main
-from agents.equivariant.evolution import Evolution, Generation, evolve
-from agents.equivariant.folder import EquivariantFolder, read_equivariant_config
-from agents.equivariant.selection import train_seeds, validation_report
-from agents.equivariant.training import (
+from matchenv import MatchmakingVectorEnv, agents
+from matchenv.agents.equivariant.__main__ import main
+from matchenv.agents.equivariant.evolution import Evolution, Generation, evolve
+from matchenv.agents.equivariant.folder import EquivariantFolder, read_equivariant_config
+from matchenv.agents.equivariant.selection import train_seeds, validation_report
+from matchenv.agents.equivariant.training import (
     parameters_of,
     play_totals,
     standardised_gains,
@@ -26,8 +26,7 @@ from agents.equivariant.training import (
     train,
     validate,
 )
-from baselines import DrawChance
-from matchenv import MatchmakingVectorEnv
+from matchenv.baselines import DrawChance
 
 ROOT = Path(__file__).resolve().parents[3]
 SMALL = {"num_opponents": 4, "horizon": 15}
@@ -177,8 +176,8 @@ def test_an_interrupted_command_goes_on(tmp_path):
     file = tmp_path / "small.yml"
     file.write_text(yaml.safe_dump(asdict(config)))
     out = tmp_path / "run"
-    command = [sys.executable, "-m", "agents.equivariant", "--workers", "2", "--seeds", "1",
-               "--config", str(file), "--out", str(out)]  # fmt: skip
+    command = [sys.executable, "-m", "matchenv.agents.equivariant", "--workers", "2",
+               "--seeds", "1","--config", str(file), "--out", str(out)]  # fmt: skip
     process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 120.0
     while not (out / "search-seed1.json").exists() and time.monotonic() < deadline:
@@ -205,7 +204,7 @@ def test_validation_does_not_depend_on_its_blocks(monkeypatch):
     config = small_config(validation_episodes=5)
     start, _ = start_and_scales(config)
     whole = validate(start, config, {"rank": "top"})
-    monkeypatch.setattr("agents.equivariant.training.BLOCK", 2)
+    monkeypatch.setattr("matchenv.agents.equivariant.training.BLOCK", 2)
     np.testing.assert_array_equal(validate(start, config, {"rank": "top"}), whole)
     assert whole.shape == (5,)
 
