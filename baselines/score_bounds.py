@@ -1,0 +1,196 @@
+"""Upper bounds of KG's scores: cheap enough for every opponent and every outcome.
+
+Each outcome costs two bisections for an upper bound of the best density after it. A bound is
+never below the score that the reference would find, rounding included.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from matchenv.baselines.skill_line import SkillLine, place_of
+from matchenv.play import drifted
+from matchenv.trueskill.game import (
+    density_at_zero,
+    difference_moments,
+    draw_probability_of,
+    mean_shift,
+    total_variance,
+    variance_share,
+    win_probability_of,
+)
+from matchenv.trueskill.normal import (
+    INVERSE_SQRT_2PI,
+    TAIL_START,
+    mills_ratio,
+    normal_density,
+    win_moments_from,
+)
+
+# Bounds are widened by this share, far more than rounding can take from a density.
+SLACK = 1e-9
+
+# Rounding of a mean shifts a gap by a few parts in 2^52 of it; a density that is not 0
+# changes by at most 39 times that over its deviation, as a share, and beta is less than that.
+SLACK_PER_MEAN = 64.0 * 39.0 * 2.0**-52
+LARGEST_SLACK = 1e-3
+
+# Rows of what is foreseen, in the order in which the reference adds them up.
+OUTCOMES = (1, -1, 0)
+
+# Below this a density may have lost its relative precision; beyond this exponent it is 0.
+SMALL_DENSITY = 1e-290
+ZERO_EXPONENT = 760.0
+
+
+@njit(cache=True, error_model="numpy")
+def density_bound(
+    nearest: float, least: float, rest: float, widest: float, gap: float, variance: float
+) -> float:
+    """An upper bound of the best draw density after an outcome.
+
+    The opponents who have not moved are bounded by one that is as near as the nearest and
+    has the variance that makes up ``least``: with d the distance to the nearest and
+    A = rest + least, V exp(g^2 / V) >= (A - d^2) exp(d^2 / (A - d^2)) for all of them, from
+    the tangent of the exponential at d^2 / (A - d^2), if that is at most 1.
+
+    Args:
+        nearest: d^2, least square of the gap between player 0 and an opponent.
+        least: least sigma_k^2 + gap^2 of an opponent.
+        rest: what is added to sigma_k^2 to make the variance of the difference.
+        widest: the largest sigma_k^2.
+        gap: between player 0 and the opponent who has just played.
+        variance: the variance of that difference.
+    """
+    narrow = rest + least - nearest
+    moved = gap * gap
+    if nearest <= narrow:
+        y = nearest / narrow
+        weight = narrow * (1.0 + y * (1.0 + y * (0.5 + y * (1.0 / 6.0 + y / 24.0))))
+        return INVERSE_SQRT_2PI / math.sqrt(min(weight, variance + moved))
+    widest += rest
+    if nearest >= widest:
+        # So far out, a wider belief is the better chance.
+        exponent = 0.5 * nearest / widest
+        bound = INVERSE_SQRT_2PI / math.sqrt(widest) * math.exp(-exponent)
+    else:
+        exponent = 0.5
+        bound = INVERSE_SQRT_2PI / math.sqrt(math.e * nearest)
+    bound = max(bound, density_at_zero(gap, variance))
+    if min(exponent, 0.5 * moved / variance) < ZERO_EXPONENT:
+        bound = max(bound, SMALL_DENSITY)
+    return bound
+
+
+@njit(cache=True, error_model="numpy")
+def foresee_outcomes(
+    line: SkillLine, mu_0: float, sigma_0: float, beta: float, draw_margin: float, tau: float
+) -> None:
+    """Write chances and moments of the outcomes against each opponent, and q_0j as ``bounds``.
+
+    Between players who are not far apart one exponential serves for all of it.
+
+    Args:
+        line: sorted; ``chances``, ``shifts``, ``complements`` and ``bounds`` are written.
+        mu_0: mean of the belief about player 0.
+        sigma_0: its standard deviation.
+        beta: standard deviation of one performance around skill.
+        draw_margin: performances no further apart than this are a draw.
+        tau: standard deviation of a skill's drift before a game.
+    """
+    before = drifted(sigma_0, tau)
+    shared = tau == 0.0 and draw_margin == 0.0
+    win, loss, draw = line.chances[0], line.chances[1], line.chances[2]
+    for place in range(line.mu.size):
+        gap, sigma_j = mu_0 - line.mu[place], line.sigma[place]
+        variance = total_variance(before, drifted(sigma_j, tau), beta)
+        c = math.sqrt(variance)
+        t = gap / c
+        if shared and abs(t) < TAIL_START:
+            density, ratio = normal_density(t), mills_ratio(abs(t))
+            for outcome in range(2):
+                x = t if outcome == 0 else -t
+                v, _, complement = win_moments_from(x, density, ratio)
+                line.shifts[outcome, place] = v if outcome == 0 else -v
+                line.complements[outcome, place] = complement
+            tail = density * ratio * (1.0 + SLACK)
+            win[place] = tail if t < 0.0 else 1.0 - tail + 2.0 * SLACK * tail
+            loss[place] = 1.0 - tail + 2.0 * SLACK * tail if t < 0.0 else tail
+            line.bounds[place] = density / c * (1.0 + SLACK)
+            continue
+        win[place] = win_probability_of(gap, variance, draw_margin)
+        loss[place] = win_probability_of(-gap, variance, draw_margin)
+        draw[place] = draw_probability_of(gap, variance, draw_margin)
+        for row, outcome in enumerate(OUTCOMES):
+            if outcome != 0 or draw_margin > 0.0:
+                line.shifts[row, place], line.complements[row, place] = difference_moments(
+                    gap, variance, outcome, draw_margin
+                )
+        line.bounds[place] = density_at_zero(gap, total_variance(sigma_0, sigma_j, beta))
+
+
+@njit(cache=True, error_model="numpy")
+def bound_scores(
+    line: SkillLine,
+    size: int,
+    mu_0: float,
+    sigma_0: float,
+    multiplier: float,
+    beta: float,
+    draw_margin: float,
+    tau: float,
+) -> None:
+    """Write upper bounds of q_0j + multiplier F_j to the line.
+
+    Chances and densities are combined as the reference combines them, operation for
+    operation, so that rounding keeps the order of bound and value.
+
+    Args:
+        line: sorted, with its envelope and the outcomes foreseen; ``bounds`` holds q_0j.
+        size: entries of the envelope.
+        mu_0: mean of the belief about player 0.
+        sigma_0: its standard deviation.
+        multiplier: what a unit of future draw density is worth.
+        beta: standard deviation of one performance around skill.
+        draw_margin: performances no further apart than this are a draw.
+        tau: standard deviation of a skill's drift before a game.
+    """
+    sigma_0 = drifted(sigma_0, tau)
+    rows = 3 if draw_margin > 0.0 else 2
+    slack_per_mean = SLACK_PER_MEAN / beta
+    for place in range(line.mu.size):
+        sigma_j = drifted(line.sigma[place], tau)
+        variance = total_variance(sigma_0, sigma_j, beta)
+        future = 0.0
+        for row in range(rows):
+            v, complement = line.shifts[row, place], line.complements[row, place]
+            shift = mean_shift(sigma_0, variance, v)
+            x = mu_0 + shift
+            share_0 = variance_share(sigma_0, sigma_j, beta, variance, complement)
+            share_j = variance_share(sigma_j, sigma_0, beta, variance, complement)
+            rest = sigma_0 * sigma_0 * share_0 + 2.0 * beta * beta
+            near = place_of(line.mu, 0, line.mu.size, x)
+            distance = line.mu[near] - x if near < line.mu.size else np.inf
+            if near > 0:
+                distance = min(distance, x - line.mu[near - 1])
+            lowest = line.envelope[place_of(line.borders, 1, size, x) - 1]
+            offset = x - line.mu[lowest]
+            bound = density_bound(
+                distance * distance,
+                line.sigma[lowest] * line.sigma[lowest] + offset * offset,
+                rest,
+                line.widest[0],
+                mu_0 - line.mu[place] + shift + mean_shift(sigma_j, variance, v),
+                rest + sigma_j * sigma_j * share_j,
+            )
+            slack = SLACK + slack_per_mean * (abs(mu_0) + abs(x))
+            if slack < LARGEST_SLACK:
+                bound *= 1.0 + slack
+            else:
+                # Means so large that gaps are lost in rounding: only the variance bounds.
+                bound = INVERSE_SQRT_2PI / math.sqrt(rest) * (1.0 + SLACK)
+            future += line.chances[row, place] * bound
+        line.bounds[place] += multiplier * future
