@@ -23,6 +23,7 @@ from matchenv.agents.run_config import RunConfig, checked_env_kwargs, present_ve
 from matchenv.agents.run_folder import RunFolder
 from matchenv.agents.seeds import training_seed
 from matchenv.agents.vec_env import MatchmakingVecEnv
+from matchenv.folder_lock import folder_lock
 from matchenv.validation import as_integer
 
 
@@ -47,13 +48,15 @@ def start_training(
         The folder, with the trained policy in it.
 
     Raises:
-        ValueError: for a folder that holds a run or bad hyperparameters.
+        ValueError: for a folder that holds a run or that another process works in, or bad
+            hyperparameters.
     """
     torch.set_num_threads(as_integer("threads", threads, 1))
     # Everything that can be wrong with the configuration shows before a folder is made.
     _new_model(config, device).get_env().close()  # type: ignore[union-attr]
-    folder = RunFolder.create(path, config)
-    _train(folder, config, device, quiet)
+    with folder_lock(path):
+        folder = RunFolder.create(path, config)
+        _train(folder, config, device, quiet)
     return folder
 
 
@@ -81,20 +84,22 @@ def continue_training(
         The folder, with the trained policy in it.
 
     Raises:
-        ValueError: for a folder that is missing, holds no run or a damaged one.
+        ValueError: for a folder that is missing, holds no run or a damaged one, or that another
+            process works in.
     """
     torch.set_num_threads(as_integer("threads", threads, 1))
-    folder = RunFolder.open(path)
-    if timesteps is not None:
-        folder.extend(timesteps)
-    config = folder.read_config()
-    if config.versions != present_versions():
-        warnings.warn(
-            f"the run {path} was started with other versions of Python or its packages; the "
-            "results may differ from those of a run in one go",
-            stacklevel=2,
-        )
-    _train(folder, config, device, quiet)
+    with folder_lock(path, make=False):
+        folder = RunFolder.open(path)
+        if timesteps is not None:
+            folder.extend(timesteps)
+        config = folder.read_config()
+        if config.versions != present_versions():
+            warnings.warn(
+                f"the run {path} was started with other versions of Python or its packages; the "
+                "results may differ from those of a run in one go",
+                stacklevel=2,
+            )
+        _train(folder, config, device, quiet)
     return folder
 
 

@@ -1,0 +1,71 @@
+"""One process at a time in a folder of results."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+LOCK = ".lock"
+
+
+@contextmanager
+def folder_lock(folder: Path, *, make: bool = True) -> Iterator[None]:
+    """Keep other processes out of a folder for the time of a block.
+
+    The operating system frees the lock when its process ends, however it ends: what a killed
+    process left behind is taken over.
+
+    Args:
+        folder: where.
+        make: make the folder if it does not exist, and remove it again if nothing was written
+            to it.
+
+    Raises:
+        ValueError: if another process works in the folder; the message names it. If there is
+            no folder.
+        OSError: if the folder cannot be made or written.
+    """
+    new = [each for each in (folder, *folder.parents) if not each.exists()]
+    try:
+        if make:
+            folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        make = False
+    if not make and not folder.is_dir():
+        raise ValueError(f"{folder} must be a folder, and is none")
+    file = folder / LOCK
+    lock = FileLock(file, timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise ValueError(
+            f"one process at a time may work in a folder, and {folder} is in use by {_holder(file)}"
+        ) from None
+    try:
+        holder = {"pid": os.getpid(), "host": platform.node(), "command": sys.argv}
+        file.write_text(json.dumps(holder), encoding="utf-8")
+        yield
+    finally:
+        # Removed while it is held: who opened it meanwhile sees that it has gone, and tries anew.
+        file.unlink(missing_ok=True)
+        lock.release()
+        for each in new:
+            with suppress(OSError):
+                each.rmdir()
+
+
+def _holder(file: Path) -> str:
+    """Who holds a lock, in words."""
+    try:
+        holder = json.loads(file.read_text(encoding="utf-8"))
+        return f"process {holder['pid']} on {holder['host']} ({' '.join(holder['command'])})"
+    except (OSError, ValueError, KeyError, TypeError):
+        # Between taking the lock and writing its name.
+        return "a process that has just begun"
