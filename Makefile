@@ -10,23 +10,28 @@ TRAIN_FLAGS ?=
 # The four folders as one package: where mypy, which knows no import hooks, finds matchenv.agents.
 ONE_NAME := build/one_name
 
-.PHONY: help train test test-slow check format clean
+.PHONY: help train test test-slow check format lock clean clean-cache
 
 help:
 	@echo "make train      train a short PPO run and compare it with the baselines ($(OUT))"
 	@echo "make test       run the tests"
 	@echo "make test-slow  run the tests that take minutes"
 	@echo "make check      ruff and mypy"
+	@echo "make lock       make requirements.txt from pyproject.toml again (UPGRADE=1: newest versions)"
+	@echo "make clean-cache  forget what numba has compiled"
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "matchenv needs Python 3.11 or later")'
 	$(PYTHON) -m venv $(VENV)
 
 # torch alone and first: a bare "torch" would bring gigabytes of packages for other machines.
+# Its file differs from machine to machine, so that it has no hash; all else is in the lock.
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
+
 $(STAMP): $(VENV)/bin/python requirements.txt requirements-torch.txt pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-torch.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(PIP_INSTALL) -r requirements-torch.txt
+	$(PIP_INSTALL) --require-hashes -r requirements.txt
+	$(PIP_INSTALL) --no-build-isolation -e .
 	touch $(STAMP)
 
 # A run that was interrupted, or is there already, goes on; it is never overwritten.
@@ -53,6 +58,20 @@ check: $(STAMP)
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# One lock for Python 3.11 to 3.14 and all systems; versions that still fit stay as they are.
+lock: $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev \
+		--universal --python-version 3.11 --generate-hashes $(if $(UPGRADE),--upgrade) \
+		--constraints requirements-torch.txt --no-emit-package torch \
+		--default-index https://pypi.org/simple --custom-compile-command "make lock" \
+		--quiet --output-file requirements.txt
+
+# Numba looks at a function's own file alone: after a change in a function that others call,
+# what was compiled of the others stays as it was. Any change of a kernel: clean the cache.
+clean-cache:
+	find matchenv baselines agents benchmarks tests $(NUMBA_CACHE_DIR) -name '*.nb[ic]' -delete
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
