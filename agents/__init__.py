@@ -5,12 +5,14 @@ torch is imported when something here first needs it, not before.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from matchenv.agents.extra import with_extra
 
 if TYPE_CHECKING:
     from matchenv.agents.learned_policy import LearnedPolicy
     from matchenv.agents.loading import load
+    from matchenv.agents.policies import expanded, known_policies, policy_named
     from matchenv.agents.run_config import RunConfig, configured
     from matchenv.agents.run_folder import RunFolder
     from matchenv.agents.training import continue_training, start_training
@@ -23,7 +25,10 @@ __all__ = [
     "RunFolder",
     "configured",
     "continue_training",
+    "expanded",
+    "known_policies",
     "load",
+    "policy_named",
     "start_training",
 ]
 
@@ -34,7 +39,10 @@ _WHERE = {
     "RunFolder": "matchenv.agents.run_folder",
     "configured": "matchenv.agents.run_config",
     "continue_training": "matchenv.agents.training",
+    "expanded": "matchenv.agents.policies",
+    "known_policies": "matchenv.agents.policies",
     "load": "matchenv.agents.loading",
+    "policy_named": "matchenv.agents.policies",
     "start_training": "matchenv.agents.training",
 }
 
@@ -42,4 +50,8 @@ _WHERE = {
 def __getattr__(name: str) -> Any:
     if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_WHERE[name]), name)
+    return with_extra(_WHERE[name], name)
+
+
+def __dir__() -> list[str]:
+    return __all__

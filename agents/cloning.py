@@ -26,11 +26,10 @@ from matchenv.agents.algorithms import algorithm_by_name
 from matchenv.agents.cells import check_cells
 from matchenv.agents.device import as_device
 from matchenv.agents.evaluation import Predictor
-from matchenv.agents.loading import load
+from matchenv.agents.policies import policy_named
 from matchenv.agents.policy_file import PolicyDescription
 from matchenv.agents.policy_network import new_policy
 from matchenv.agents.seeds import training_seed
-from matchenv.baselines import POLICIES, policy_for
 from matchenv.settings import BELIEFS, Settings
 from matchenv.validation import as_integer, as_number, as_positive_number
 
@@ -66,8 +65,8 @@ class CloningConfig:
             raise ValueError(f"student_share must be in [0, 1], got {self.student_share}")
         if not isinstance(self.policy_kwargs, dict):
             raise ValueError(f"policy_kwargs must be a mapping, got {self.policy_kwargs!r}")
-        settings = check_cells(self.cells, self.env_kwargs)[0]
-        teacher_of(self.teacher, settings, lambda: np.zeros(settings.num_players))
+        for settings in check_cells(self.cells, self.env_kwargs):
+            self.new_teacher(settings, lambda: np.zeros(0))
 
     def new_student(self, seed: int, device: str = "cpu") -> ActorCriticPolicy:
         """The network with fresh weights, which depend on the seed alone."""
@@ -77,6 +76,15 @@ class CloningConfig:
         network = new_policy(algorithm, self.policy, self.policy_kwargs, settings)
         assert isinstance(network, ActorCriticPolicy)
         return network.to(as_device(device))
+
+    def new_teacher(self, settings: Settings, true_skill: Callable[[], Any]) -> Predictor:
+        """The teacher for a cell; a baseline reads the factorised belief unless told another.
+
+        Args:
+            settings: of the cell.
+            true_skill: gives the true skills at the time of a choice, for the oracle.
+        """
+        return policy_named(str(self.teacher), replace(settings, belief=BELIEFS[0]), true_skill)
 
     def description(self) -> PolicyDescription:
         """What a policy file says of the student."""
@@ -170,7 +178,7 @@ class _Cell:
         kwargs = {**config.env_kwargs, **cell}
         settings = Settings.checked(**kwargs)
         self.horizon = settings.horizon
-        self._teacher = teacher_of(config.teacher, settings, lambda: self._teachers.true_skill)
+        self._teacher = config.new_teacher(settings, lambda: self._teachers.true_skill)
         belief = getattr(self._teacher, "belief", "factorised")
         self._teachers, self._students = (
             MatchmakingVectorEnv(
@@ -190,23 +198,6 @@ class _Cell:
         played = np.where(self._students_turn, students, teachers)
         self._teacher_sees, *_ = self._teachers.step(played)
         self.student_sees, *_ = self._students.step(played)
-
-
-def teacher_of(text: str, settings: Settings, true_skill: Callable[[], Any]) -> Predictor:
-    """The teacher that a text names: a baseline with its options, or a learned policy.
-
-    Args:
-        text: such as ``"kg:multiplier=20"`` or ``"equivariant"``; a baseline reads the
-            factorised belief unless the text says another.
-        settings: of the environment that it plays.
-        true_skill: the true skills now; for the oracle.
-
-    Raises:
-        ValueError: if there is none of that name.
-    """
-    if str(text).partition(":")[0] not in POLICIES:
-        return load(text)
-    return policy_for(text, replace(settings, belief=BELIEFS[0]), true_skill)
 
 
 def _learn(

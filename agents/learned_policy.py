@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from stable_baselines3.common.policies import BasePolicy
 
+from matchenv.settings import Settings
+
+# What the games of a training are like. A network of fixed size knows no others.
+GAMES = ("num_opponents", "horizon", "beta", "draw_margin", "tau")
+
 
 class LearnedPolicy:
     """A trained policy network.
+
+    Args:
+        name: what it was loaded by.
+        network: the network of stable-baselines3.
+        belief: the belief whose observation it reads.
+        settings: of the environment that it was trained in; None if nobody knows.
 
     Attributes:
         name: what it was loaded by.
@@ -18,14 +29,53 @@ class LearnedPolicy:
         num_opponents: M, of the environment that it was trained in.
         observation_shape: shape of one observation.
         network: the network of stable-baselines3.
+        settings: of the environment that it plays in; None if nobody knows.
+        stochastic: False; ``predict`` draws only if it is asked to.
+        needs_truth: False; it reads the observation alone.
     """
 
-    def __init__(self, name: str, network: BasePolicy, belief: str) -> None:
+    stochastic: ClassVar[bool] = False
+    needs_truth: ClassVar[bool] = False
+
+    def __init__(
+        self, name: str, network: BasePolicy, belief: str, settings: Settings | None = None
+    ) -> None:
+        self.settings = settings
         self.name = name
         self.network = network
         self.belief = belief
         self.num_opponents = int(network.action_space.n)  # type: ignore[attr-defined]
         self.observation_shape: tuple[int, ...] = tuple(network.observation_space.shape or ())
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.name!r}, {type(self.network).__name__}, "
+            f"num_opponents={self.num_opponents}, belief={self.belief!r})"
+        )
+
+    def for_settings(self, settings: Settings) -> Self:
+        """The policy for an environment, whatever its prior, rank and reward.
+
+        The belief of the settings plays no part: the policy reads the one of its attribute.
+
+        Args:
+            settings: of the environment.
+
+        Raises:
+            ValueError: if the policy was trained in games of another kind; it names what
+                differs. A zip file of stable-baselines3 says its number of opponents only.
+        """
+        trained = {"num_opponents": self.num_opponents}
+        if self.settings is not None:
+            trained = {name: getattr(self.settings, name) for name in GAMES}
+        others = {name: getattr(settings, name) for name in trained}
+        differing = [name for name in trained if trained[name] != others[name]]
+        if differing:
+            raise ValueError(
+                f"the policy {self.name} was trained with "
+                f"{_listed(trained, differing)} and cannot play with {_listed(others, differing)}"
+            )
+        return self
 
     def predict(
         self,
@@ -61,3 +111,7 @@ class LearnedPolicy:
             array.astype(np.float32, copy=False), state, episode_start, deterministic
         )
         return actions, memory
+
+
+def _listed(values: dict[str, Any], names: list[str]) -> str:
+    return ", ".join(f"{name}={values[name]!r}" for name in names)

@@ -10,16 +10,18 @@ from matchenv.agents.device import as_device
 from matchenv.agents.equivariant.any_size import AnySizePolicy
 from matchenv.agents.equivariant.policy import EquivariantPolicy
 from matchenv.agents.learned_policy import LearnedPolicy
+from matchenv.agents.policies import SHIPPED, learned_path
 from matchenv.agents.policy_file import SUFFIX, read_policy
-from matchenv.agents.run_folder import CONFIG, RUNS, RunFolder
-from matchenv.settings import BELIEFS, observation_size
-
-# Policies that come with the package, by name; these names go before folders.
-SHIPPED = {"equivariant": Path(__file__).parent / "weights" / "equivariant.safetensors"}
+from matchenv.agents.run_folder import CONFIG, RunFolder
+from matchenv.settings import BELIEFS, Settings, observation_size
 
 
 def load(
-    name_or_path: str | Path, *, algorithm: str | None = None, device: str = "cpu"
+    name_or_path: str | Path,
+    *,
+    settings: Settings | None = None,
+    algorithm: str | None = None,
+    device: str = "cpu",
 ) -> LearnedPolicy:
     """A learned policy.
 
@@ -30,31 +32,38 @@ def load(
         name_or_path: the name of a policy that comes with the package (``"equivariant"``),
             the folder of a run, its name in ``runs/``, a ``.safetensors`` file, or a zip file
             of stable-baselines3.
+        settings: of the environment that the policy is to play, such as
+            ``env.unwrapped.settings`` or ``Settings.checked(beta=0.4)``; as
+            ``LearnedPolicy.for_settings``. None: those that it was trained at, which for
+            ``"equivariant"`` is beta = sqrt(2.5) and no draws.
         algorithm: for a zip file only, the algorithm that wrote it.
         device: where torch computes.
 
     Raises:
-        ValueError: if there is nothing of that name, or it is damaged.
+        ValueError: if there is nothing of that name, it is damaged, or the policy cannot play
+            with these settings.
     """
-    name, path = str(name_or_path), Path(name_or_path)
-    path = SHIPPED.get(name, path)
-    if not path.exists() and (RUNS / path).is_dir():
-        path = RUNS / path
-    if not path.exists():
+    name = str(name_or_path)
+    path = learned_path(name)
+    if path is None:
         raise ValueError(
             f"a learned policy must be {', '.join(map(repr, SHIPPED))}, the folder of a run, its "
             f"name in runs/, a {SUFFIX} file or a zip file of stable-baselines3; there is no "
             f"{name!r}"
         )
-    where = str(as_device(device))
+    policy = _read(name, path, algorithm, str(as_device(device)))
+    return policy if settings is None else policy.for_settings(settings)
+
+
+def _read(name: str, path: Path, algorithm: str | None, device: str) -> LearnedPolicy:
     if path.is_dir():
         path = _policy_of_run(path)
     if path.suffix == ".zip":
-        return _load_zip(name, path, algorithm, where)
+        return _load_zip(name, path, algorithm, device)
     network, description = read_policy(path)
-    if isinstance(network, EquivariantPolicy):
-        return AnySizePolicy(name, network.to(where))
-    return LearnedPolicy(name, network.to(where), description.settings().belief)
+    kind = AnySizePolicy if isinstance(network, EquivariantPolicy) else LearnedPolicy
+    settings = description.settings()
+    return kind(name, network.to(device), settings.belief, settings)
 
 
 def _policy_of_run(path: Path) -> Path:
@@ -75,7 +84,7 @@ def _load_zip(name: str, path: Path, algorithm: str | None, device: str) -> Lear
         f"{path} is a zip file of stable-baselines3: it holds pickled objects, and reading it "
         "runs whatever code they name. Read such files from people you trust only; run folders "
         f"and {SUFFIX} files are safe.",
-        stacklevel=3,
+        stacklevel=4,
     )
     try:
         model = chosen.load_class().load(path, device=device)

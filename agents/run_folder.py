@@ -7,14 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from matchenv.agents.policies import RUNS
 from matchenv.agents.run_config import RunConfig
 from matchenv.atomic_files import remove_unfinished, write_text
 from matchenv.validation import as_integer
 
 CONFIG = "config.yml"
-
-# Where runs go that were given no folder, and where their names are looked up.
-RUNS = Path("runs")
 
 
 def unused_folder(config: RunConfig) -> Path:

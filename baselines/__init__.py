@@ -4,7 +4,7 @@ Each takes knowledge states (``act``) or observations (``predict``, with the sig
 stable-baselines3's models), one or a batch.
 """
 
-from matchenv.baselines.catalogue import POLICIES, policy_by_name, policy_for
+from matchenv.baselines.catalogue import POLICIES
 from matchenv.baselines.draw_chance import DrawChance
 from matchenv.baselines.knowledge_gradient import KnowledgeGradient
 from matchenv.baselines.optimistic_draw_chance import OptimisticDrawChance
@@ -24,6 +24,4 @@ __all__ = [
     "Policy",
     "RandomOpponent",
     "ThompsonSampling",
-    "policy_by_name",
-    "policy_for",
 ]

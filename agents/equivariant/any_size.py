@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+import copy
+import warnings
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from stable_baselines3.common.policies import BasePolicy
 
-from matchenv.agents.equivariant.policy import EquivariantPolicy, OpponentRows, network_of
+from matchenv.agents.equivariant.policy import OpponentRows, network_of
 from matchenv.agents.equivariant.state import state_of_observations
 from matchenv.agents.learned_policy import LearnedPolicy
 from matchenv.knowledge import KnowledgeState
+from matchenv.settings import Settings
 
 # States at a time: more would leave the processor's cache, and a million would not fit memory.
 BLOCK = 1024
@@ -23,16 +28,48 @@ class AnySizePolicy(LearnedPolicy):
     It needs no horizon either: it tells the number of games left from their share and from
     what the belief has learnt so far.
 
-    Args:
-        name: what it was loaded by.
-        policy: the policy network.
+    Attributes:
+        beta: standard deviation of one performance around skill. The policy reads all skills
+            in units of it.
     """
 
-    def __init__(self, name: str, policy: EquivariantPolicy) -> None:
-        super().__init__(name, policy, "full")
-        extractor = policy.features_extractor
+    def __init__(
+        self, name: str, network: BasePolicy, belief: str, settings: Settings | None = None
+    ) -> None:
+        super().__init__(name, network, belief, settings)
+        extractor = network.features_extractor
         assert isinstance(extractor, OpponentRows)
         self.beta = extractor.beta
+
+    def for_settings(self, settings: Settings) -> Self:
+        """The same policy with the beta of an environment, for any size and horizon.
+
+        Only skills in units of beta matter to the beliefs and to which opponent is best, so
+        that the policy is right for every beta. It does not know of draws: with a draw margin
+        it plays as if there were none, and a warning says so.
+
+        Args:
+            settings: of the environment.
+
+        Raises:
+            ValueError: if skills drift, which the full belief does not know.
+        """
+        if settings.tau > 0.0:
+            raise ValueError(
+                f"the policy {self.name} reads the full belief, which knows no drift of skills: "
+                f"it cannot play with tau={settings.tau!r}"
+            )
+        if settings.draw_margin > 0.0:
+            warnings.warn(
+                f"the policy {self.name} was trained without draws; it ignores "
+                f"draw_margin={settings.draw_margin!r} when it looks ahead",
+                stacklevel=2,
+            )
+        told = copy.copy(self)
+        told.beta, told.settings = settings.beta, replace(settings, belief=self.belief)
+        told.num_opponents = settings.num_opponents
+        told.observation_shape = (told.settings.observation_size,)
+        return told
 
     def predict(
         self,

@@ -43,7 +43,7 @@ def run_comparison(
     script, since the workers import it.
 
     Args:
-        policies: names as ``policy_by_name`` takes them, folders of training runs,
+        policies: names as ``policy_named`` takes them, folders of training runs,
             names that ``matchenv.agents.load`` knows, or objects with the ``predict`` of
             stable-baselines3 and a ``name``.
         against: the policy that differences are taken to; it plays even if not in the list,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv import MatchmakingVectorEnv
-from matchenv.baselines import POLICIES, DrawChance, Oracle, Policy, policy_for
+from matchenv.agents.policies import policy_named
+from matchenv.baselines import POLICIES, DrawChance, Oracle, Policy
 from matchenv.settings import Settings
 
 # The two ends of the way that a policy comes.
@@ -96,9 +96,7 @@ def policy_of(
     if not isinstance(given, str):
         # A policy with a memory must not carry it from one block of games into another.
         return copy.deepcopy(given)
-    if _is_baseline(given):
-        return policy_for(given, settings, true_skill)
-    return _loaded(given)
+    return policy_named(given, settings, true_skill)
 
 
 def belief_of(policy: Policy | Predicting) -> str:
@@ -122,28 +120,6 @@ def _contestant(given: Any) -> Contestant:
 
 def _is_baseline(text: str) -> bool:
     return text.partition(":")[0] in POLICIES
-
-
-@lru_cache(maxsize=8)
-def _loaded(text: str) -> Predicting:
-    """A trained agent; once for each process, since that takes seconds."""
-    try:
-        from matchenv import agents
-    except ImportError as error:
-        raise ValueError(
-            f"policy {text!r} is none of {', '.join(POLICIES)}, and trained agents need "
-            f'pip install "matchenv[agents]": {error}'
-        ) from None
-    try:
-        policy: Predicting = agents.load(text)
-    except (OSError, ValueError) as error:
-        if Path(text).exists():
-            raise ValueError(f"policy {text!r} cannot be loaded: {error}") from None
-        raise ValueError(
-            f"policy must be one of {', '.join(POLICIES)}, a trained agent's name or the folder "
-            f"of a run, got {text!r}: {error}"
-        ) from None
-    return policy
 
 
 def _check(contestant: Contestant, settings: Settings) -> None:

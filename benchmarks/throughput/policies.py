@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv import KnowledgeState, MatchmakingVectorEnv
-from matchenv.baselines import POLICIES, policy_by_name
+from matchenv.agents.policies import policy_named
+from matchenv.baselines import POLICIES
 from matchenv.benchmarks.compare.contestants import Predicting
 from matchenv.benchmarks.compare.playing import one_thread
 from matchenv.benchmarks.throughput.timing import Contest, Reading, contest, seconds
+from matchenv.settings import Settings
 
 SECTION = "policies"
 NUM_OPPONENTS = 49
@@ -53,9 +55,7 @@ def learned_beside_kg(turns: int) -> Iterator[Contest]:
     Args:
         turns: of each.
     """
-    from matchenv import agents
-
-    learned, kg = agents.load(LEARNED), policy_by_name("kg")
+    learned, kg = (policy_named(name, Settings.checked()) for name in (LEARNED, "kg"))
     for count in (LEARNED_BATCH, 1):
         calls = max(1, LEARNED_BATCH // count // 4)
         seen = {
@@ -107,7 +107,7 @@ def decision_times(
     name: str, states: KnowledgeState, skills: np.ndarray, turns: int
 ) -> list[float]:
     """Microseconds a decision in each of ``turns`` calls, after one that is not counted."""
-    policy = policy_by_name(name, true_skill=skills)
+    policy = policy_named(name, Settings.checked(), lambda: skills)
     rng = np.random.default_rng(0)
 
     def decide() -> None:

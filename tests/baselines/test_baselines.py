@@ -13,7 +13,6 @@ from stable_baselines3.common.evaluation import evaluate_policy
 
 from matchenv import KnowledgeState
 from matchenv.baselines import (
-    POLICIES,
     DrawChance,
     KnowledgeGradient,
     Oracle,
@@ -21,10 +20,7 @@ from matchenv.baselines import (
     Policy,
     RandomOpponent,
     ThompsonSampling,
-    policy_by_name,
-    policy_for,
 )
-from matchenv.settings import Settings
 
 BETA = math.sqrt(2.5)
 
@@ -239,33 +235,6 @@ def test_stable_baselines3_evaluates_a_baseline(policy: Policy) -> None:
     with pytest.warns(UserWarning, match="Monitor"):
         mean, _ = evaluate_policy(policy, env, n_eval_episodes=3)
     assert 0.0 < mean < 5 * 0.2
-
-
-def test_policies_by_name() -> None:
-    assert set(POLICIES) >= {"pe", "drawchance", "kg", "random", "thompson", "oracle"}
-    policy = policy_by_name("kg:multiplier=20", beta=2.0, horizon=50, true_skill=None)
-    assert isinstance(policy, KnowledgeGradient)
-    assert (policy.multiplier, policy.beta, policy.horizon) == (20.0, 2.0, 50)
-    assert policy_by_name("kg:finite_horizon=true").finite_horizon
-    with pytest.raises(ValueError, match=r"policy must be one of pe, drawchance, kg.*'elo'"):
-        policy_by_name("elo")
-    with pytest.raises(ValueError, match=r"options of policy .* name=value"):
-        policy_by_name("kg:speed=3")
-    with pytest.raises(ValueError, match="multiplier must"):
-        policy_by_name("kg:multiplier=fast")
-
-
-def test_policies_for_an_environment() -> None:
-    settings = Settings.checked(beta=2.0, horizon=50, draw_margin=0.5, belief="full")
-    for name in POLICIES:
-        policy = policy_for(name, settings, lambda: np.zeros(50))
-        for argument in ("beta", "horizon", "draw_margin", "tau", "belief"):
-            if hasattr(policy, argument):
-                assert getattr(policy, argument) == getattr(settings, argument), (name, argument)
-        assert policy.horizon == 50
-    drifting = policy_for("kg", Settings.checked(tau=0.1), lambda: [])
-    assert (drifting.tau, drifting.belief) == (0.1, "factorised")
-    assert policy_for("pe:belief=factorised", settings, lambda: []).belief == "factorised"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matchenv import KnowledgeState, MatchmakingVectorEnv
-from matchenv.baselines import DrawChance, OptimisticDrawChance, PointEstimate, policy_by_name
+from matchenv.baselines import DrawChance, OptimisticDrawChance, PointEstimate
 
 BETA = 1.2
 
@@ -93,13 +93,6 @@ def test_more_inflation_prefers_the_unknown() -> None:
 def test_ties_go_to_the_lowest_index() -> None:
     state = KnowledgeState([0.0, 1.0, -1.0, 1.0], [1.0] * 4)
     assert OptimisticDrawChance().act(state, 3) == 0
-
-
-def test_by_name() -> None:
-    policy = policy_by_name("optimistic:inflation=5,fade=0,belief=full", beta=BETA, horizon=70)
-    assert isinstance(policy, OptimisticDrawChance)
-    assert (policy.inflation, policy.fade, policy.belief) == (5.0, 0.0, "full")
-    assert (policy.beta, policy.horizon) == (BETA, 70)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from matchenv import KnowledgeState, MatchmakingEnv, MatchmakingVectorEnv
+from matchenv.agents.policies import policy_named
 from matchenv.baselines import (
     DrawChance,
     KnowledgeGradient,
@@ -19,8 +20,8 @@ from matchenv.baselines import (
     PointEstimate,
     RandomOpponent,
     ThompsonSampling,
-    policy_by_name,
 )
+from matchenv.settings import Settings
 
 Floats = NDArray[np.float64]
 
@@ -150,7 +151,7 @@ def test_thompson_draws_all_skills_jointly() -> None:
 )
 def test_predict_reads_the_observation_of_its_belief(text: str) -> None:
     name = text + ("," if ":" in text else ":") + "belief=full"
-    policy = policy_by_name(name, beta=BETA, horizon=20)
+    policy = policy_named(name, Settings.checked(beta=BETA, horizon=20))
     assert policy.belief == "full"
     env = MatchmakingVectorEnv(5, 6, 20, beta=BETA, belief="full")
     observation, _ = env.reset(seed=1)
@@ -177,7 +178,6 @@ def test_the_oracle_does_not_mind_the_belief() -> None:
     ("make", "message"),
     [
         (lambda: DrawChance(belief="half"), "belief must be one of 'factorised', 'full'"),
-        (lambda: policy_by_name("kg:belief=half"), "belief must be one of"),
         (lambda: KnowledgeGradient(belief="full", tau=0.1), "tau must be 0 with belief='full'"),
         (
             lambda: KnowledgeGradient(tau=0.1).scores(states_after_games(2, 1), 1),

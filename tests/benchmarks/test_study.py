@@ -18,7 +18,8 @@ from scipy import stats
 from scipy.integrate import quad
 
 from matchenv import MatchmakingVectorEnv
-from matchenv.baselines import POLICIES, policy_by_name
+from matchenv.agents.policies import policy_named
+from matchenv.baselines import POLICIES
 from matchenv.benchmarks.study import progress
 from matchenv.benchmarks.study.__main__ import main
 from matchenv.benchmarks.study.blocks import Sums, jobs_of, play_block, sums_of, windows_of
@@ -96,7 +97,7 @@ def test_compiled_paths_are_the_environments_games(name: str, cell: str) -> None
     env = MatchmakingVectorEnv(5, num_opponents=9, horizon=25)
     given = {"mu": block.mu, "sigma": block.sigma, "true_skill": block.true_skill}
     env.reset(seed=block.seeds, options=given)
-    policy = policy_by_name(name, true_skill=lambda: env.true_skill, horizon=25)
+    policy = policy_named(name, settings.game, lambda: env.true_skill)
     for n in range(25):
         info = env.step(policy.act(env.knowledge_state, 25 - n))[4]
         for m, measure in enumerate(MEASURES[:3]):

@@ -1,0 +1,209 @@
+"""Policies by name: baselines, learned policies and classes of the user's own; without torch.
+
+torch is imported once a learned policy is asked for.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from matchenv.agents.extra import with_extra
+from matchenv.baselines.catalogue import POLICIES
+from matchenv.settings import Settings
+
+# Learned policies that come with the package; these names go before folders.
+SHIPPED = {"equivariant": Path(__file__).parent / "weights" / "equivariant.safetensors"}
+
+# Where training runs go that were given no folder, and where their names are looked up.
+RUNS = Path("runs")
+
+# What a policy may be told about the environment. A class is given those that it takes.
+TOLD = ("num_opponents", "horizon", "beta", "draw_margin", "tau", "belief")
+
+BRACES = re.compile(r"\{([^{}]*)\}")
+OWN_CLASS = re.compile(r"(?P<module>\w+(\.\w+)*):(?P<name>[A-Za-z_]\w*)(:(?P<options>.*))?")
+
+
+def known_policies() -> tuple[str, ...]:
+    """Names of all policies that come with the package, the baselines first."""
+    return (*POLICIES, *SHIPPED)
+
+
+def policy_named(
+    text: str, settings: Settings, true_skill: Callable[[], ArrayLike] | None = None
+) -> Any:
+    """The policy that a text names, made for an environment.
+
+    Args:
+        text: one of
+
+            * a baseline with or without options: ``"kg"``, ``"kg:multiplier=20,belief=full"``;
+            * a learned policy that comes with the package: ``"equivariant"``;
+            * a training run (its folder, or its name in ``runs/``), a ``.safetensors`` file, or
+              a zip file of stable-baselines3 (``"model.zip:algorithm=ppo"``);
+            * a class of the user's own: ``"module:Class"``, ``"module:Class:key=value"``. The
+              module is looked for where Python looks, and in the working folder.
+        settings: of the environment. A baseline or a class is given those of ``TOLD`` that its
+            constructor takes; an option of the text goes before. A policy with a method
+            ``for_settings(settings)`` is replaced by what that returns. Which belief a policy
+            reads, its attribute ``belief`` says.
+        true_skill: gives the true skills at the time of a choice, for the oracle.
+
+    Returns:
+        An object with stable-baselines3's ``predict``; a baseline (``matchenv.baselines.Policy``)
+        or a learned policy (``matchenv.agents.LearnedPolicy``) has more.
+
+    Raises:
+        ValueError: for a name that is not known (the known ones are listed), a bad option, or a
+            policy that cannot play with these settings.
+    """
+    name, _, options = text.partition(":")
+    told = {**{key: getattr(settings, key) for key in TOLD}, "true_skill": true_skill}
+    if name in POLICIES:
+        return _made(text, POLICIES[name], options, told)
+    if name in SHIPPED or learned_path(name) is not None:
+        policy = _learned(text, name, options)
+    elif own := OWN_CLASS.fullmatch(text):
+        made = _own_class(text, own["module"], own["name"])
+        policy = _made(text, made, own["options"] or "", told)
+        if not callable(getattr(policy, "predict", None)):
+            raise ValueError(f"policy {text!r} must have a method predict, {policy!r} has none")
+    else:
+        raise ValueError(
+            f"policy must be one of {', '.join(known_policies())}, the folder of a training run, "
+            f"a .safetensors file, or module:Class for a class of your own; got {text!r}"
+        )
+    adapt = getattr(policy, "for_settings", None)
+    return policy if adapt is None else adapt(settings)
+
+
+def expanded(texts: Iterable[str]) -> list[str]:
+    """The same texts, with one for each word where braces list several, as bash does.
+
+    ``"kg:multiplier={3,5}"`` gives ``"kg:multiplier=3"`` and ``"kg:multiplier=5"``.
+
+    Raises:
+        ValueError: for a brace without its partner.
+    """
+    found: list[str] = []
+    for text in texts:
+        listed = BRACES.search(text)
+        if listed is None:
+            if "{" in text or "}" in text:
+                raise ValueError(f"braces must come in pairs, as in kg:multiplier={{3,5}}: {text}")
+            found.append(text)
+            continue
+        before, after = text[: listed.start()], text[listed.end() :]
+        found += expanded(f"{before}{word}{after}" for word in listed[1].split(","))
+    return found
+
+
+def _made(text: str, made: Callable[..., Any], options: str, defaults: dict[str, Any]) -> Any:
+    """What a class or function makes of the options of a text and the defaults it takes."""
+    try:
+        parameters = inspect.signature(made).parameters
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"policy {text!r} cannot be made: {error}") from None
+    any_name = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+    allowed = [
+        name
+        for name, each in parameters.items()
+        if name != "true_skill" and each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
+    ]
+    arguments = {key: value for key, value in defaults.items() if key in parameters}
+    for key, value in _options(text, options).items():
+        if key not in allowed and not any_name:
+            raise ValueError(
+                f"options of policy {text!r} must be name=value with a name of "
+                f"{', '.join(sorted(allowed)) or 'none at all'}, got {key!r}"
+            )
+        is_switch = key in parameters and isinstance(parameters[key].default, bool)
+        if is_switch and not isinstance(value, bool):
+            raise ValueError(f"{key} of policy {text!r} must be true or false, got {value!r}")
+        arguments[key] = value
+    if arguments.get("true_skill", parameters) is None:
+        raise ValueError(f"policy {text!r} must know the true skills, which nobody knows here")
+    try:
+        return made(**arguments)
+    except TypeError as error:
+        raise ValueError(f"policy {text!r} cannot be made: {error}") from error
+
+
+def _options(text: str, options: str) -> dict[str, Any]:
+    arguments: dict[str, Any] = {}
+    for option in filter(None, options.split(",")):
+        key, separator, value = option.partition("=")
+        if not separator or not key:
+            raise ValueError(f"options of policy {text!r} must be name=value, got {option!r}")
+        arguments[key] = _value(value)
+    return arguments
+
+
+def _value(text: str) -> Any:
+    if text in ("true", "True", "false", "False"):
+        return text in ("true", "True")
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _own_class(text: str, module: str, name: str) -> Any:
+    # The command `matchenv` does not look in the working folder, `python -m matchenv` does. It
+    # comes last, so that nothing there hides an installed package.
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)
+    try:
+        return getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(
+            f"policy {text!r} is read as module:Class, and there is none: {error} (the known "
+            f"names are {', '.join(known_policies())})"
+        ) from error
+
+
+def learned_path(name: str) -> Path | None:
+    """The file or folder that the name of a learned policy stands for, None if there is none."""
+    for path in (SHIPPED.get(name, Path(name)), RUNS / name):
+        if name and path.exists():
+            return path
+    return None
+
+
+def _learned(text: str, name: str, options: str) -> Any:
+    given = _options(text, options)
+    if not set(given) <= {"algorithm"}:
+        raise ValueError(
+            f"the only option of a learned policy is algorithm, for a zip file; got {text!r}"
+        )
+    path = learned_path(name)
+    assert path is not None
+    try:
+        return _loaded(name, given.get("algorithm"), _stamp(path))
+    except (OSError, ValueError, ImportError) as error:
+        raise ValueError(f"policy {text!r} cannot be loaded: {error}") from None
+
+
+@lru_cache(maxsize=8)
+def _loaded(name: str, algorithm: str | None, stamp: tuple[tuple[str, int, int], ...]) -> Any:
+    """A learned policy, read once in each process while its file stays the same."""
+    del stamp
+    return with_extra("matchenv.agents.loading", "load")(name, algorithm=algorithm)
+
+
+def _stamp(path: Path) -> tuple[tuple[str, int, int], ...]:
+    files = sorted(path.glob("*")) if path.is_dir() else [path]
+    stats = [(str(file.resolve()), file.stat()) for file in files]
+    return tuple((file, each.st_mtime_ns, each.st_size) for file, each in stats)

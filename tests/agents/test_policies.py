@@ -1,0 +1,269 @@
+"""From a name to a policy: baselines, learned policies, classes of the user's own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from matchenv import MatchmakingVectorEnv, agents
+from matchenv.agents.policies import expanded, known_policies, policy_named
+from matchenv.baselines import (
+    POLICIES,
+    DrawChance,
+    KnowledgeGradient,
+    OptimisticDrawChance,
+    ThompsonSampling,
+)
+from matchenv.settings import Settings
+
+PAPER = Settings.checked()
+
+OWN = """
+import numpy as np
+
+class Always:
+    name = "always"
+
+    def __init__(self, opponent=0, *, beta=1.0, num_opponents=1, word="", loud=False):
+        self.opponent, self.beta, self.num_opponents = opponent, beta, num_opponents
+        self.word, self.loud = word, loud
+
+    def predict(self, observation, state=None, episode_start=None, deterministic=True):
+        return np.full(len(observation), self.opponent), state
+
+
+class Adapts(Always):
+    def for_settings(self, settings):
+        if settings.tau > 0.0:
+            raise ValueError("tau must be 0")
+        return Always(self.opponent, beta=100.0 * settings.beta)
+
+
+def made(**options):
+    return Always(word=repr(options))
+
+
+def not_a_policy():
+    return {}
+
+
+number = 3
+"""
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """A module in the working folder, of a name that no other test uses."""
+    name = f"own_{tmp_path.name.replace('-', '_')}"
+    (tmp_path / f"{name}.py").write_text(OWN)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    return name
+
+
+def test_baselines_with_their_options() -> None:
+    assert set(known_policies()) >= {"pe", "drawchance", "kg", "random", "oracle", "equivariant"}
+    settings = Settings.checked(beta=2.0, horizon=50)
+    policy = policy_named("kg:multiplier=20", settings)
+    assert isinstance(policy, KnowledgeGradient)
+    assert (policy.multiplier, policy.beta, policy.horizon) == (20.0, 2.0, 50)
+    assert policy_named("kg:finite_horizon=true", settings).finite_horizon
+    assert policy_named("kg:beta=3", settings).beta == 3.0
+    policy = policy_named("optimistic:inflation=5,fade=0,belief=full", settings)
+    assert isinstance(policy, OptimisticDrawChance)
+    assert (policy.inflation, policy.fade, policy.belief) == (5.0, 0.0, "full")
+    assert isinstance(policy_named("thompson:spread=0.5,seed=3", settings), ThompsonSampling)
+
+
+def test_baselines_are_told_the_settings_of_the_environment() -> None:
+    settings = Settings.checked(beta=2.0, horizon=50, draw_margin=0.5, belief="full")
+    for name in POLICIES:
+        policy = policy_named(name, settings, lambda: np.zeros(50))
+        for argument in ("beta", "horizon", "draw_margin", "tau", "belief"):
+            if hasattr(policy, argument):
+                assert getattr(policy, argument) == getattr(settings, argument), (name, argument)
+        assert policy.horizon == 50
+    drifting = policy_named("kg", Settings.checked(tau=0.1))
+    assert (drifting.tau, drifting.belief) == (0.1, "factorised")
+    assert policy_named("pe:belief=factorised", settings).belief == "factorised"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("elo", r"policy must be one of pe, drawchance, kg.*equivariant.*module:Class.*'elo'"),
+        ("", "policy must be one of"),
+        ("no/such/folder", "no/such/folder"),
+        ("kg:speed=3", r"options of policy 'kg:speed=3' must be name=value with a name of belief"),
+        ("kg:multiplier", "must be name=value"),
+        ("kg:multiplier=fast", "multiplier must"),
+        ("kg:finite_horizon=3", "finite_horizon of policy .* must be true or false"),
+        ("kg:belief=half", "belief must be one of"),
+        ("random:seed=now", "'random:seed=now' cannot be made"),
+        ("oracle", "must know the true skills"),
+        ("oracle:true_skill=3", "options of policy"),
+        ("equivariant:beta=3", "only option of a learned policy is algorithm"),
+        ("no_such_module:Class", "read as module:Class.*no_such_module.*drawchance"),
+        ("json:NoSuch", "read as module:Class.*NoSuch"),
+        ("json:JSONDecoder", "must have a method predict"),
+    ],
+)
+def test_bad_names_are_told(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        policy_named(text, PAPER)
+
+
+def test_a_class_of_ones_own(own: str) -> None:
+    settings = Settings.checked(beta=2.0, num_opponents=5)
+    policy = policy_named(f"{own}:Always:opponent=3,word=hard", settings)
+    assert (policy.opponent, policy.beta, policy.num_opponents) == (3, 2.0, 5)
+    assert policy.word == "hard"
+    actions, _ = policy.predict(MatchmakingVectorEnv(4, num_opponents=5).reset(seed=0)[0])
+    np.testing.assert_array_equal(actions, 3)
+    assert policy_named(f"{own}:Always:beta=7", settings).beta == 7
+    assert policy_named(f"{own}:Always:loud=true", settings).loud is True
+    assert policy_named(f"{own}:made:a=1,b=x", settings).word == "{'a': 1, 'b': 'x'}"
+    for text, message in (
+        (f"{own}:Always:speed=3", "with a name of beta, loud, num_opponents, opponent, word"),
+        (f"{own}:Always:loud=3", "true or false"),
+        (f"{own}:not_a_policy", "must have a method predict"),
+        (f"{own}:number", "cannot be made"),
+        (f"{own}:Nobody", "there is none"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            policy_named(text, settings)
+
+
+def test_a_class_of_ones_own_may_adapt_or_refuse(own: str) -> None:
+    policy = policy_named(f"{own}:Adapts:opponent=2", Settings.checked(beta=2.0))
+    assert (policy.opponent, policy.beta) == (2, 200.0)
+    with pytest.raises(ValueError, match="tau must be 0"):
+        policy_named(f"{own}:Adapts", Settings.checked(tau=0.1))
+
+
+def test_the_working_folder_hides_no_installed_module(own: str, tmp_path: Any) -> None:
+    (tmp_path / "matchenv_none.py").write_text("x = 1")
+    (tmp_path / "wave.py").write_text("class Mine: predict = print")
+    with pytest.raises(ValueError, match="no attribute 'Mine'"):
+        policy_named("wave:Mine", PAPER)
+    assert sys.path[-1] == str(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["kg", "pe"], ["kg", "pe"]),
+        (["kg:multiplier={3,5}"], ["kg:multiplier=3", "kg:multiplier=5"]),
+        (["a{1}b"], ["a1b"]),
+        (
+            ["kg:multiplier={3,5},belief={full,factorised}", "pe"],
+            [
+                "kg:multiplier=3,belief=full", "kg:multiplier=3,belief=factorised",
+                "kg:multiplier=5,belief=full", "kg:multiplier=5,belief=factorised", "pe",
+            ],
+        ),
+    ],
+)  # fmt: skip
+def test_braces_are_expanded_as_bash_does(texts: list[str], expected: list[str]) -> None:
+    assert expanded(texts) == expected
+
+
+@pytest.mark.parametrize("text", ["kg:multiplier={3,5", "kg}"])
+def test_braces_without_a_partner(text: str) -> None:
+    with pytest.raises(ValueError, match="braces must come in pairs"):
+        expanded([text])
+
+
+def run(code: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+def test_torch_is_loaded_for_a_learned_policy_only() -> None:
+    code = (
+        "import sys; from matchenv.settings import Settings; "
+        "from matchenv.agents.policies import policy_named; policy_named('kg', Settings.checked());"
+        "print(sorted({'torch', 'safetensors'} & set(sys.modules)))"
+    )
+    assert run(code) == "[]"
+
+
+@pytest.mark.parametrize("missing", ["torch", "safetensors", "yaml", "stable_baselines3"])
+def test_without_the_extra_it_says_what_to_install(missing: str) -> None:
+    code = (
+        f"import sys; sys.modules[{missing!r}] = None\n"
+        "import matchenv.agents as agents\n"
+        "from matchenv.settings import Settings\n"
+        "agents.policy_named('kg', Settings.checked())\n"
+        "for ask in (lambda: agents.load,\n"
+        "            lambda: agents.policy_named('equivariant', Settings.checked())):\n"
+        "    try:\n"
+        "        ask()\n"
+        "    except (ImportError, ValueError) as error:\n"
+        "        print(error)\n"
+    )
+    first, second = run(code).splitlines()
+    wanted = f'load needs the package {missing}: pip install "matchenv[agents]"'
+    assert first == wanted
+    assert second == f"policy 'equivariant' cannot be loaded: {wanted}"
+
+
+def test_the_room_shows_what_it_has() -> None:
+    shown = dir(agents)
+    assert {"load", "policy_named", "expanded", "start_training"} <= set(shown)
+    assert not {"annotations", "Any", "TYPE_CHECKING", "with_extra", "import_module"} & set(shown)
+    for name in shown:
+        assert getattr(agents, name).__name__ == name
+
+
+def total(policy: Any, **env_kwargs: Any) -> Any:
+    """Sums of true draw densities of 64 episodes."""
+    env = MatchmakingVectorEnv(64, horizon=60, belief=policy.belief, **env_kwargs)
+    observation, _ = env.reset(seed=10**9)
+    totals = np.zeros(64)
+    for _ in range(60):
+        observation, _, _, _, info = env.step(policy.predict(observation)[0])
+        totals += info["true_draw_density"]
+    return totals
+
+
+@pytest.mark.parametrize("beta", [0.4, 4.0])
+def test_the_learned_policy_is_told_beta(beta: float) -> None:
+    pytest.importorskip("stable_baselines3")
+    settings = Settings.checked(beta=beta, horizon=60)
+    ours, theirs = (policy_named(name, settings) for name in ("equivariant", "drawchance"))
+    assert isinstance(theirs, DrawChance)
+    gain = total(ours, beta=beta) - total(theirs, beta=beta)
+    assert gain.mean() > -2.0 * gain.std(ddof=1) / 8.0
+
+
+def test_only_skills_in_units_of_beta_matter_to_the_learned_policy() -> None:
+    pytest.importorskip("stable_baselines3")
+    env = MatchmakingVectorEnv(32, horizon=20, belief="full")
+    observation, _ = env.reset(seed=1)
+    policy = agents.load("equivariant", settings=PAPER)
+    for unit in (0.25, 3.0):
+        told = policy_named("equivariant", Settings.checked(beta=unit * PAPER.beta))
+        again = agents.load("equivariant", settings=Settings.checked(beta=unit * PAPER.beta))
+        scaled = observation.copy()
+        scaled[:, :-1] *= unit
+        np.testing.assert_array_equal(told.predict(scaled)[0], policy.predict(observation)[0])
+        np.testing.assert_array_equal(again.predict(scaled)[0], policy.predict(observation)[0])
+    np.testing.assert_array_equal(
+        agents.load("equivariant").predict(observation)[0], policy.predict(observation)[0]
+    )
+
+
+def test_the_learned_policy_plays_any_size_and_says_what_it_does_not_know() -> None:
+    pytest.importorskip("stable_baselines3")
+    policy = policy_named("equivariant", Settings.checked(num_opponents=7, horizon=30))
+    assert (policy.num_opponents, policy.observation_shape) == (7, (24,))
+    with pytest.warns(UserWarning, match=r"without draws; it ignores draw_margin=0\.5"):
+        policy_named("equivariant", Settings.checked(draw_margin=0.5))
+    with pytest.raises(ValueError, match=r"no drift of skills.*tau=0\.1"):
+        policy_named("equivariant", Settings.checked(tau=0.1))
