@@ -1,20 +1,34 @@
-"""Work on several processes."""
+"""Work on several processes that never outlive the one that asks."""
 
 from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from types import FrameType
+from typing import Any, Protocol, TypeVar
 
 from matchenv.validation import as_integer
 
 JobType = TypeVar("JobType")
 Result = TypeVar("Result")
+
+STOPS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Mapper(Protocol):
+    """What calls a function with many arguments: a pool, or an executor of the library's."""
+
+    def map(self, work: Callable[..., Result], /, *arguments: Iterable[Any]) -> Iterator[Result]:
+        """Results in the order of the arguments, which are taken as ``zip`` takes them."""
+        ...
 
 
 def checked_workers(workers: int | None) -> int:
@@ -30,26 +44,105 @@ def checked_workers(workers: int | None) -> int:
     return os.cpu_count() or 1
 
 
-@contextmanager
-def worker_pool(workers: int) -> Iterator[Executor]:
-    """Processes for the time of a block; an exception in it drops the work that waits.
+class WorkerPool:
+    """Processes for the time of a ``with`` block; at its end they are gone, however it ends.
 
-    They end with this process, even if it is killed.
+    A process gets its next job when it has done the one before, through a pipe of its own. No
+    threads, locks or shared memory are needed, so that nothing can hang or stay behind when the
+    work is interrupted. Signals that ask to stop reach the first process alone.
 
     Args:
-        workers: processes.
-
-    Yields:
-        Their executor.
+        workers: processes, >= 1; one stands for this process.
     """
-    # Spawned rather than forked: forks inherit the locks of libraries with threads.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_worker) as pool:
+
+    def __init__(self, workers: int) -> None:
+        self._workers = workers
+        self._processes: list[tuple[BaseProcess, Connection]] = []
+
+    def __enter__(self) -> WorkerPool:
+        """The pool; processes are started when there is work for them."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the processes, whatever they do."""
+        self._end()
+
+    def _end(self) -> None:
+        with signals_wait():
+            for process, connection in self._processes:
+                process.kill()
+                connection.close()
+            for process, _connection in self._processes:
+                process.join()
+                process.close()
+            self._processes.clear()
+
+    def map(self, work: Callable[..., Result], /, *arguments: Iterable[Any]) -> Iterator[Result]:
+        """As ``Mapper.map``; the function stands at the top of a module."""
+        jobs = list(zip(*arguments, strict=False))
+        found = dict(self.results(work, jobs))
+        return (found[number] for number in range(len(jobs)))
+
+    def results(
+        self, work: Callable[..., Result], jobs: Sequence[tuple[Any, ...]]
+    ) -> Iterator[tuple[int, Result]]:
+        """Results as they come.
+
+        Args:
+            work: a function at the top of a module.
+            jobs: the arguments of each call; picklable if there is more than one worker.
+
+        Yields:
+            Number of a job, and what it gave.
+
+        Raises:
+            OSError: if a process ended before its work did.
+        """
+        if self._workers == 1 or len(jobs) < 2:
+            for number, job in enumerate(jobs):
+                yield number, work(*job)
+            return
         try:
-            yield pool
+            yield from self._side_by_side(work, jobs)
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            # Whoever is still at work would answer to the wrong question.
+            self._end()
             raise
+
+    def _side_by_side(
+        self, work: Callable[..., Result], jobs: Sequence[tuple[Any, ...]]
+    ) -> Iterator[tuple[int, Result]]:
+        self._start(min(self._workers, len(jobs)))
+        waiting = iter(enumerate(jobs))
+        busy: dict[Connection, tuple[int, BaseProcess]] = {}
+
+        def give(process: BaseProcess, connection: Connection) -> None:
+            given = next(waiting, None)
+            if given is not None:
+                number, job = given
+                connection.send((work, job))
+                busy[connection] = number, process
+
+        for process, connection in self._processes:
+            give(process, connection)
+        while busy:
+            for ready in wait(list(busy)):
+                assert isinstance(ready, Connection)
+                number, process = busy.pop(ready)
+                result = _received(ready, process)
+                give(process, ready)
+                yield number, result
+
+    def _start(self, count: int) -> None:
+        # Spawned rather than forked: forks inherit the locks of libraries with threads.
+        context = multiprocessing.get_context("spawn")
+        while len(self._processes) < count:
+            with signals_wait():
+                ours, theirs = context.Pipe()
+                process = context.Process(target=_serve, args=(theirs,), daemon=True)
+                process.start()
+                theirs.close()
+                self._processes.append((process, ours))
 
 
 def work_through(
@@ -62,35 +155,88 @@ def work_through(
 
     Args:
         jobs: independent of each other; picklable if there is more than one worker.
-        work: a function at module level.
+        work: a function at the top of a module.
         workers: processes; with one, everything happens in this process.
         done: called here after each job.
 
     Returns:
         One result for each job, in the jobs' order.
     """
-    workers = min(workers, len(jobs))
-    if workers <= 1:
-        return [_and_then(done, job, work(job)) for job in jobs]
     results: dict[int, Result] = {}
-    with worker_pool(workers) as pool:
-        numbers = {pool.submit(work, job): i for i, job in enumerate(jobs)}
-        for future in as_completed(numbers):
-            i = numbers[future]
-            results[i] = _and_then(done, jobs[i], future.result())
-    return [results[i] for i in range(len(jobs))]
+    with WorkerPool(workers) as pool:
+        for number, result in pool.results(work, [(job,) for job in jobs]):
+            results[number] = result
+            done(jobs[number])
+    return [results[number] for number in range(len(jobs))]
 
 
-def _and_then(done: Callable[[JobType], None], job: JobType, result: Result) -> Result:
-    done(job)
-    return result
+@contextmanager
+def signals_wait() -> Iterator[None]:
+    """Let signals that ask to stop wait for the end of a short block.
+
+    Processes that are started in the block never get these signals: Ctrl-C reaches all processes
+    of a terminal, and only the first one is to act and to speak.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # Python handles signals in the main thread alone
+        return
+    came: list[int] = []
+
+    def remember(number: int, _: FrameType | None) -> None:
+        came.append(number)
+
+    before = {number: signal.signal(number, remember) for number in STOPS}
+    masks = hasattr(signal, "pthread_sigmask")
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS) if masks else set()
+    try:
+        yield
+    finally:
+        if masks:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if came:
+            signal.raise_signal(came[0])
 
 
-def _begin_worker() -> None:
-    """What every process of a pool does first."""
-    # Ctrl-C reaches all processes; only the first one is to speak.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _received(connection: Connection, process: BaseProcess) -> Any:
+    try:
+        good, answer = connection.recv()
+    except (EOFError, ConnectionError):
+        process.join()
+        raise OSError(
+            f"a worker process ended with status {process.exitcode} before its work was done"
+        ) from None
+    if not good:
+        raise answer
+    return answer
+
+
+def _serve(connection: Connection) -> None:
+    """What a process of a pool does: one job after another, until nobody asks any more."""
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
+    while True:
+        try:
+            work, job = connection.recv()
+        except EOFError:
+            return
+        try:
+            answer = pickle.dumps((True, work(*job)))
+        except Exception as error:
+            answer = _as_answer(error)
+        connection.send_bytes(answer)
+
+
+def _as_answer(error: Exception) -> bytes:
+    """An exception for the process that asked, with the lines that it came from."""
+    lines = "".join(traceback.format_exception(error))
+    error.add_note(lines)
+    try:
+        answer = pickle.dumps((False, error))
+        pickle.loads(answer)
+    except Exception:
+        answer = pickle.dumps((False, RuntimeError(lines)))
+    return answer
 
 
 def _end_with_the_parent() -> None:

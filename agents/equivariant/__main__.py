@@ -11,7 +11,7 @@ from typing import Any
 from matchenv.agents.equivariant.folder import EquivariantFolder, read_equivariant_config
 from matchenv.agents.equivariant.selection import train_seeds
 from matchenv.validation import as_integer
-from matchenv.workers import checked_workers, worker_pool
+from matchenv.workers import WorkerPool, checked_workers
 
 QUICK: dict[str, Any] = {
     "generations": 2,
@@ -33,8 +33,8 @@ def main(arguments: list[str] | None = None) -> int:
         workers = checked_workers(options.workers)
         folder = EquivariantFolder(options.out, config)
         folder.open()
-        with worker_pool(workers) as executor:
-            train_seeds(folder, seeds, executor, lambda line: print(line, flush=True))
+        with WorkerPool(workers) as pool:
+            train_seeds(folder, seeds, pool, lambda line: print(line, flush=True))
     except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

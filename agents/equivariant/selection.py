@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Executor
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from matchenv.agents.equivariant.training import (
     train,
     validate,
 )
+from matchenv.workers import Mapper
 
 Floats = NDArray[np.float64]
 
@@ -31,7 +32,7 @@ CELL_NAMES = tuple(f"{cell['rank']}, {cell['prior']}" for cell in VALIDATION_CEL
 def train_seeds(
     folder: EquivariantFolder,
     seeds: list[int],
-    executor: Executor,
+    pool: Mapper,
     say: Callable[[str], None] = lambda line: None,
 ) -> None:
     """Train one network for each seed, go on with those begun, and keep the best of the folder.
@@ -43,21 +44,21 @@ def train_seeds(
     Args:
         folder: an open one; what it has already is not done again.
         seeds: of the trainings.
-        executor: plays pairs and validations side by side.
+        pool: plays pairs and validations side by side.
         say: takes a line on how far it is.
     """
     totals = folder.totals()
     if START not in totals:
         start = start_and_scales(folder.config)[0]
         folder.save_network(START, network_with(start))
-        totals[START] = _validated(folder, executor, start)
+        totals[START] = _validated(folder, pool, start)
         folder.save_totals(totals)
     for seed in dict.fromkeys(seeds):
         name = seed_name(seed)
         if name not in totals:
-            network = _trained(folder, seed, executor, say)
+            network = _trained(folder, seed, pool, say)
             folder.save_network(name, network)
-            totals[name] = _validated(folder, executor, parameters_of(network))
+            totals[name] = _validated(folder, pool, parameters_of(network))
             folder.save_totals(totals)
         report = validation_report(totals)
         folder.save_report(report)
@@ -67,7 +68,7 @@ def train_seeds(
 
 
 def _trained(
-    folder: EquivariantFolder, seed: int, executor: Executor, say: Callable[[str], None]
+    folder: EquivariantFolder, seed: int, pool: Mapper, say: Callable[[str], None]
 ) -> EquivariantNetwork:
     def keep(generation: Generation) -> None:
         folder.save_generation(seed, generation)
@@ -76,14 +77,12 @@ def _trained(
             f"pairs differ by {generation.spread:.2f} standard deviations"
         )
 
-    return train(folder.config, seed, executor, keep, folder.last_generation(seed))
+    return train(folder.config, seed, pool, keep, folder.last_generation(seed))
 
 
-def _validated(folder: EquivariantFolder, executor: Executor, parameters: Floats) -> Floats:
-    futures = [
-        executor.submit(validate, parameters, folder.config, cell) for cell in VALIDATION_CELLS
-    ]
-    return np.stack([future.result() for future in futures])
+def _validated(folder: EquivariantFolder, pool: Mapper, parameters: Floats) -> Floats:
+    totals = pool.map(validate, repeat(parameters), repeat(folder.config), VALIDATION_CELLS)
+    return np.stack([*totals])
 
 
 def validation_report(totals: dict[str, Floats]) -> dict[str, Any]:

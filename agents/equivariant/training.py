@@ -8,9 +8,9 @@ own, from seeds that no comparison uses, and both play the same.
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Executor
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import partial
+from itertools import pairwise, repeat
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from matchenv.agents.equivariant.network import (
 from matchenv.agents.equivariant.state import state_of_observations
 from matchenv.agents.seeds import evaluation_seed, training_seed
 from matchenv.validation import as_integer, as_positive_number
+from matchenv.workers import Mapper
 
 Floats = NDArray[np.float64]
 
@@ -215,7 +216,7 @@ def in_standard_deviations(values: Floats, differences: Floats) -> Floats:
 def train(
     config: EquivariantConfig,
     seed: int,
-    executor: Executor,
+    pool: Mapper,
     report: Callable[[Generation], None] = lambda generation: None,
     after: Generation | None = None,
 ) -> EquivariantNetwork:
@@ -223,8 +224,8 @@ def train(
 
     Args:
         config: what to train and for how long.
-        seed: of perturbations and games; the result does not depend on the executor.
-        executor: plays pairs side by side.
+        seed: of perturbations and games; the result does not depend on the pool.
+        pool: plays pairs side by side.
         report: called after each generation.
         after: go on after this generation of a training with the same settings and seed.
     """
@@ -233,11 +234,9 @@ def train(
 
     def fitness(generation: int, centre: Floats, steps: Floats) -> Floats:
         before = (generation - 1) * config.pairs
-        played = [
-            executor.submit(pair_difference, config, seed, (before + i) * games, centre, step)
-            for i, step in enumerate(steps)
-        ]
-        return np.array([future.result() for future in played])
+        firsts = [(before + i) * games for i in range(config.pairs)]
+        work = partial(pair_difference, config, seed)
+        return np.array([*pool.map(work, firsts, repeat(centre), steps)])
 
     found = start if after is None else after.average
     rng = np.random.default_rng(seed)

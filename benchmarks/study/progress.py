@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import threading
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import reduce
 from operator import add
 from pathlib import Path
 
@@ -67,19 +64,4 @@ def gather(store: Store, settings: StudySettings) -> list[CellResult]:
 
 
 def _play_and_save(task: Task) -> None:
-    _follow_parent()
     save_block(task.folder, task.job, play_block(task.job))
-
-
-@lru_cache(maxsize=1)
-def _follow_parent() -> None:
-    """Let this process end with the one that started it, even if that one was killed."""
-    parent = multiprocessing.parent_process()
-    if parent is None:
-        return
-
-    def wait() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=wait, daemon=True).start()
