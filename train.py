@@ -116,6 +116,7 @@ def _compare(options: argparse.Namespace, folder: RunFolder) -> None:
         episodes=options.comparison_episodes,
         workers=options.workers,
         out=folder.comparison,
+        replace_out=True,  # of this run with fewer games
         quiet=options.quiet,
     )
     if not options.quiet:

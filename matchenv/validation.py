@@ -136,3 +136,23 @@ def as_choice(name: str, value: Any, known: Iterable[str]) -> str:
         listed = ", ".join(repr(name) for name in names)
         raise ValueError(f"{name} must be one of {listed}, got {value!r}")
     return value
+
+
+def as_actions(actions: Any, count: int, num_opponents: int) -> NDArray[np.int64]:
+    """Actions of ``count`` episodes: integers of shape (count,) in [0, num_opponents).
+
+    Raises:
+        ValueError: for a wrong shape or type, or an action out of range.
+    """
+    array = np.asarray(actions)
+    if array.shape != (count,) or array.dtype.kind not in "iu":
+        raise ValueError(
+            f"actions must be integers of shape ({count},), "
+            f"got dtype {array.dtype} and shape {array.shape}"
+        )
+    if array.min() < 0 or array.max() >= num_opponents:
+        index = int(np.flatnonzero((array < 0) | (array >= num_opponents))[0])
+        raise ValueError(
+            f"actions must be in [0, {num_opponents - 1}], got {int(array[index])} at index {index}"
+        )
+    return np.ascontiguousarray(array, dtype=np.int64)

@@ -18,7 +18,7 @@ from matchenv.knowledge import KnowledgeState
 from matchenv.play import REPORT_ROWS
 from matchenv.rendering import RENDER_MODES, checked_render_mode, describe_state
 from matchenv.settings import PAPER_BETA, Settings
-from matchenv.validation import as_integer
+from matchenv.validation import as_actions, as_integer
 
 Infos = dict[str, Any]
 INFO_MASKS = tuple(f"_{name}" for name in (*REPORT_ROWS, "won", "outcome"))
@@ -155,7 +155,7 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
         """
         if not self._all_started:
             raise ResetNeeded("Call reset() before step(): this environment was never reset.")
-        opponents = self._checked_actions(actions)
+        opponents = as_actions(actions, self.num_envs, self.settings.num_opponents)
         waiting, some_wait = self._over, self._some_over
         if self.autoreset_mode == AutoresetMode.DISABLED and some_wait:
             ended = np.flatnonzero(waiting).tolist()
@@ -244,21 +244,6 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
                 f"one True, got {mask!r}"
             )
         return mask
-
-    def _checked_actions(self, actions: Any) -> NDArray[np.int64]:
-        count = self.settings.num_opponents
-        array = np.asarray(actions)
-        if array.shape != (self.num_envs,) or array.dtype.kind not in "iu":
-            raise ValueError(
-                f"actions must be integers of shape ({self.num_envs},), "
-                f"got dtype {array.dtype} and shape {array.shape}"
-            )
-        if array.min() < 0 or array.max() >= count:
-            index = int(np.flatnonzero((array < 0) | (array >= count))[0])
-            raise ValueError(
-                f"actions must be in [0, {count - 1}], got {int(array[index])} at index {index}"
-            )
-        return np.ascontiguousarray(array, dtype=np.int64)
 
     def _finish(self, over: NDArray[np.bool_], infos: Infos) -> Infos:
         rows = np.flatnonzero(over)

@@ -42,6 +42,14 @@ def test_arrows_go_one_way(room: str) -> None:
             assert other is None or ROOMS[other] <= ROOMS[room], f"{path} imports {name}"
 
 
+def test_evaluation_stands_on_top_of_the_core() -> None:
+    evaluation = ROOT / "matchenv" / "evaluation"
+    for path in (ROOT / "matchenv").rglob("*.py"):
+        if evaluation in path.parents or (ROOT / "matchenv" / "commands") in path.parents:
+            continue
+        assert not any(name.startswith("matchenv.evaluation") for name in imported_modules(path))
+
+
 @pytest.mark.parametrize("room", ROOMS)
 def test_rooms_are_imported_under_one_name(room: str) -> None:
     for path in (ROOT / room).rglob("*.py"):

@@ -17,7 +17,7 @@ from matchenv.benchmarks.bound.running import (
     ENVIRONMENT_OPTIONS,
     run_bound,
 )
-from matchenv.benchmarks.compare.cells import checked_environment
+from matchenv.benchmarks.compare.comparison import checked_environment
 
 
 def parser() -> argparse.ArgumentParser:

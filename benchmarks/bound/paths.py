@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from matchenv import MatchmakingVectorEnv
 from matchenv.benchmarks.bound.possible_skills import informed_skills, step_of, uninformed_skills
 from matchenv.benchmarks.bound.relaxation import bound_of_path
-from matchenv.benchmarks.compare.cells import Cell
 from matchenv.benchmarks.compare.seeds import TAPES, episode_seeds, generator_of
+from matchenv.evaluation.cells import Cell
 from matchenv.play import game_outcome
 from matchenv.settings import Settings
 

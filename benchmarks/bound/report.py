@@ -17,7 +17,7 @@ from matchenv.benchmarks.compare.statistics import (
     paired_difference,
     share_closed,
 )
-from matchenv.benchmarks.results import csv_bytes, json_bytes, npz_bytes
+from matchenv.evaluation.result_files import csv_bytes, json_bytes, npz_bytes
 
 TRUE_Q = "true_draw_density"
 

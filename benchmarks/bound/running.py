@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from matchenv.benchmarks.bound.paths import BLOCK, Job, bounds_of
 from matchenv.benchmarks.compare import Comparison, run_comparison
-from matchenv.benchmarks.compare.cells import checked_environment
+from matchenv.benchmarks.compare.comparison import checked_environment
 from matchenv.benchmarks.compare.contestants import LOW_END
 from matchenv.validation import as_integer, as_non_negative_number
 from matchenv.workers import checked_workers, work_through

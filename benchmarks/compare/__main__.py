@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 from matchenv.baselines import POLICIES
-from matchenv.benchmarks.compare.cells import ANY
 from matchenv.benchmarks.compare.comparison import (
     DEFAULT_EPISODES,
     DEFAULT_POLICIES,
@@ -15,6 +14,7 @@ from matchenv.benchmarks.compare.comparison import (
     DEFAULT_RANKS,
     run_comparison,
 )
+from matchenv.evaluation.cells import ANY
 from matchenv.settings import EQUAL_VARIANCES, PRIORS, RANKINGS, RANKS, Settings
 
 
@@ -98,7 +98,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("\ninterrupted; nothing was written", file=sys.stderr)
+        print("\ninterrupted; with --out the same command goes on", file=sys.stderr)
         return 130
     if not quiet:
         print(comparison.table())

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from tqdm import tqdm
-
-from matchenv.benchmarks.compare.cells import cells_of, checked_environment
-from matchenv.benchmarks.compare.contestants import contestants_of, label_of
-from matchenv.benchmarks.compare.playing import Job, Played, block_size, play
-from matchenv.benchmarks.compare.report import Comparison, write_files
-from matchenv.benchmarks.compare.seeds import episode_seeds
+from matchenv.benchmarks.candidates import candidates_of, with_references
+from matchenv.benchmarks.compare.report import ENVIRONMENT_OPTIONS, Comparison, result_files
+from matchenv.evaluation.candidates import Candidate
+from matchenv.evaluation.cells import Cell, cells_of
+from matchenv.evaluation.episode_table import ALL, Block, Plan, play
+from matchenv.evaluation.seeds import POLICIES, episode_seeds
+from matchenv.evaluation.store import open_store
+from matchenv.settings import Settings
 from matchenv.validation import as_integer
-from matchenv.workers import checked_workers, work_through
+from matchenv.workers import checked_workers
 
 DEFAULT_POLICIES = ("pe", "drawchance", "kg", "random", "oracle")
 DEFAULT_RANKS = ("top", "middle", "bottom")
 DEFAULT_PRIORS = ("informative",)
 DEFAULT_EPISODES = 200
+
+# Episodes that are played side by side. A stochastic policy has one stream for a block, so its
+# size is part of the result; it must not follow the number of workers.
+LARGEST_BLOCK = 100
+LARGEST_BLOCK_PLAYERS = 1_000_000
 
 
 def run_comparison(
@@ -34,84 +40,113 @@ def run_comparison(
     env_kwargs: Mapping[str, Any] | None = None,
     workers: int | None = None,
     out: str | Path | None = None,
+    replace_out: bool = False,
     timing: bool = False,
     quiet: bool = False,
 ) -> Comparison:
     """Play the same games with every policy, and compare.
 
     With more than one worker the call must stand under ``if __name__ == "__main__":`` in a
-    script, since the workers import it.
+    script, since the workers import it. A comparison that was stopped goes on when it is called
+    again with the same folder.
 
     Args:
-        policies: names as ``policy_named`` takes them, folders of training runs,
-            names that ``matchenv.agents.load`` knows, or objects with the ``predict`` of
-            stable-baselines3 and a ``name``.
+        policies: names of policies, folders of training runs, or objects with the ``predict``
+            of stable-baselines3 and a ``name``.
         against: the policy that differences are taken to; it plays even if not in the list,
             as do DrawChance and the oracle.
         ranks: places of player 0: names or numbers, None (or ``"any"``) for a random one.
         priors: ``"informative"``, ``"equal"``; each rank is played with each prior.
         episodes: instances in each cell, >= 2.
-        seed: decides all instances, noise and lots, >= 0.
+        seed: decides all instances, noise and random choices, >= 0.
         env_kwargs: ``num_opponents``, ``horizon``, ``beta``, ``draw_margin``, ``tau``,
             ``rank_by``, ``equal_variance`` of the environment.
         workers: processes, >= 1; None for one on each core. The numbers do not depend on it.
-        out: folder for the result files; None to write none.
-        timing: write decisions per second into the files too.
+        out: folder for finished episodes and the result files; None to write none.
+        replace_out: a folder with another comparison loses it; otherwise it is refused.
+        timing: write decisions per second into the files too, of the episodes played now.
         quiet: no progress bar.
 
     Returns:
         The comparison; ``table()`` gives it as text.
 
     Raises:
-        ValueError: for a bad argument, before anything is played.
+        ValueError: for a bad argument, before anything is played; for a folder with another
+            comparison, or with damaged files.
         OSError: for a folder that cannot be written.
     """
     as_integer("episodes", episodes, 2)
     as_integer("seed", seed, 0)
-    processes = checked_workers(workers)
+    checked_workers(workers)
     settings = checked_environment(env_kwargs)
-    cells = cells_of(ranks, priors, settings)
-    contestants = contestants_of(policies, against, settings)
-    folder = None if out is None else Path(out)
-    if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
+    cells = cells_of(ranks, priors, settings.num_opponents)
+    candidates = with_references(candidates_of(policies, settings), against, settings)
+    plan = plan_of(candidates, cells, settings, episodes, seed)
+    asked = {"command": "compare", **described(plan, settings, episodes)}
+    with open_store(None if out is None else Path(out), asked, replace=replace_out) as store:
+        rows = play(plan, store, workers=workers, quiet=quiet)
+        found = Comparison(rows, against.rstrip("/\\"), settings, seed, block_size(settings))
+        if store is not None:
+            for name, content in result_files(found, timing=timing).items():
+                store.write(name, content)
+    return found
+
+
+def checked_environment(
+    options: Mapping[str, Any] | None, known: Sequence[str] = ENVIRONMENT_OPTIONS
+) -> Settings:
+    """The settings that all cells share, from what the user gave of them.
+
+    Args:
+        options: arguments of an environment.
+        known: those that may be given.
+
+    Raises:
+        ValueError: for another option or a bad value.
+    """
+    options = dict(options or {})
+    for name in options:
+        if name not in known:
+            raise ValueError(f"env_kwargs may hold {', '.join(known)}, got {name!r}")
+    return Settings.checked(**options)
+
+
+def plan_of(
+    candidates: tuple[Candidate, ...],
+    cells: tuple[Cell, ...],
+    settings: Settings,
+    episodes: int,
+    seed: int,
+) -> Plan:
+    """What a comparison plays; arguments as ``run_comparison``, checked."""
     size = block_size(settings)
-    jobs = [
-        Job(contestant, cell, settings, seed, first // size, first, min(size, episodes - first))
-        for cell in cells
-        for contestant in contestants
+    blocks = tuple(
+        Block(
+            prior=0,
+            first=first,
+            seeds=tuple(episode_seeds(seed, first, min(size, episodes - first))),
+            policy_stream=(POLICIES, first // size),
+        )
         for first in range(0, episodes, size)
-    ]
-    total = len(cells) * len(contestants) * episodes
-    with tqdm(total=total, unit="episode", disable=quiet) as bar:
-        played = work_through(jobs, play, processes, lambda job: bar.update(job.count))
-    comparison = _gathered(jobs, played, len(cells), len(contestants), against)
-    if folder is not None:
-        write_files(comparison, folder, timing=timing)
-    return comparison
-
-
-def _gathered(
-    jobs: list[Job], played: list[Played], num_cells: int, num_contestants: int, against: str
-) -> Comparison:
-    """The blocks, which come by cell, contestant and first episode, as whole arrays."""
-    blocks = len(jobs) // (num_cells * num_contestants)
-    totals = np.concatenate([each.measures for each in played], axis=1)
-    shape = (len(totals), num_cells, num_contestants, -1)
-    counts = np.array([(each.decisions, each.seconds) for each in played])
-    counts = counts.reshape(num_cells, num_contestants, blocks, 2).sum(axis=2)
-    rates = np.divide(counts[..., 0], counts[..., 1], out=np.full(counts.shape[:2], np.nan),
-                      where=counts[..., 1] > 0.0)  # fmt: skip
-    per_contestant, per_cell = jobs[::blocks], jobs[:: blocks * num_contestants]
-    measures = totals.reshape(shape)
-    return Comparison(
-        cells=tuple(job.cell for job in per_cell),
-        policies=tuple(job.contestant.label for job in per_contestant[:num_contestants]),
-        against=label_of(against),
-        settings=jobs[0].settings,
-        seed=jobs[0].seed,
-        block_size=block_size(jobs[0].settings),
-        episode_seeds=tuple(episode_seeds(jobs[0].seed, 0, measures.shape[-1])),
-        measures=measures,
-        decisions_per_second=rates,
     )
+
+    def settings_of(cell: Cell, prior: int) -> Settings:
+        return replace(settings, rank=cell.place, prior=cell.prior)
+
+    return Plan(candidates, cells, blocks, settings_of, seed, {ALL: slice(0, settings.horizon)})
+
+
+def block_size(settings: Settings) -> int:
+    """Episodes in a block: fewer where their players would fill the memory."""
+    return max(1, min(LARGEST_BLOCK, LARGEST_BLOCK_PLAYERS // settings.num_players))
+
+
+def described(plan: Plan, settings: Settings, episodes: int) -> dict[str, Any]:
+    """Everything that decides what the jobs of a plan give, as plain data."""
+    return {
+        "policies": {candidate.label: candidate.identity for candidate in plan.candidates},
+        "cells": [cell.name for cell in plan.cells],
+        "episodes": episodes,
+        "seed": plan.seed,
+        **{name: getattr(settings, name) for name in ENVIRONMENT_OPTIONS},
+    }

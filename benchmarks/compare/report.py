@@ -2,30 +2,50 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.atomic_files import write_bytes
-from matchenv.benchmarks.compare.cells import ENVIRONMENT_OPTIONS, Cell
-from matchenv.benchmarks.compare.contestants import HIGH_END, LOW_END
-from matchenv.benchmarks.compare.playing import MEASURES
-from matchenv.benchmarks.compare.statistics import (
+from matchenv.benchmarks.candidates import HIGH_END, LOW_END
+from matchenv.evaluation.cells import Cell
+from matchenv.evaluation.episode_table import FINAL_ERROR, EpisodeTable
+from matchenv.evaluation.estimates import (
     CONFIDENCE,
     Estimate,
     estimate,
     paired_difference,
     share_closed,
 )
-from matchenv.benchmarks.results import csv_bytes, json_bytes, npz_bytes
+from matchenv.evaluation.result_files import csv_bytes, json_bytes
 from matchenv.settings import Settings
 
 Floats = NDArray[np.float64]
+
+# What a comparison leaves to the user; rank and prior make the cells, and the reward does
+# not matter to a comparison.
+ENVIRONMENT_OPTIONS = (
+    "num_opponents",
+    "horizon",
+    "beta",
+    "draw_margin",
+    "tau",
+    "rank_by",
+    "equal_variance",
+)
+
+# The measures of an episode that are reported.
+MEASURES = (
+    "draw_density",
+    "true_draw_density",
+    FINAL_ERROR,
+    "skill_difference",
+    "win_ratio",
+)
 
 
 @dataclass(frozen=True)
@@ -37,20 +57,21 @@ class Standing:
         policy: its label.
         draw_density: sum of q under the belief over an episode.
         true_draw_density: sum of q under the true skills over an episode.
-        squared_error: of the belief about player 0's skill after the last game.
+        final_squared_error: of the belief about player 0's skill after the last game.
         skill_difference: mean over an episode's games, player 0 less the opponent.
         win_ratio: share of the games that player 0 won, a draw counting half.
         difference: in true q, to the policy compared against, on the same episodes.
         belief_difference: the same in q under the belief.
         share_closed: of the distance from DrawChance to the oracle in true q.
-        decisions_per_second: one process's rate; NaN for episodes of one game.
+        decisions_per_second: one process's rate; NaN where nothing was timed: episodes of one
+            game, or played before this run.
     """
 
     cell: Cell
     policy: str
     draw_density: Estimate
     true_draw_density: Estimate
-    squared_error: Estimate
+    final_squared_error: Estimate
     skill_difference: Estimate
     win_ratio: Estimate
     difference: Estimate
@@ -67,36 +88,37 @@ class Comparison:
     """Every episode of every policy, and what follows from them.
 
     Attributes:
-        cells: the cells, shape C.
-        policies: labels of the policies, shape P.
+        rows: the episodes.
         against: the label that differences are taken to.
         settings: of the environment, but for the cells' rank and prior.
         seed: the comparison's.
         block_size: episodes that were played side by side.
-        episode_seeds: seeds of the episodes' environments, the same in all cells.
-        measures: shape (5, C, P, E), first axis as ``MEASURES``.
-        decisions_per_second: shape (C, P).
     """
 
-    cells: tuple[Cell, ...]
-    policies: tuple[str, ...]
+    rows: EpisodeTable
     against: str
     settings: Settings
     seed: int
     block_size: int
-    episode_seeds: tuple[int, ...]
-    measures: Floats
-    decisions_per_second: Floats
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """The cells."""
+        return self.rows.cells
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """Labels of the policies."""
+        return self.rows.policies
 
     @property
     def episodes(self) -> int:
         """E, episodes in each cell."""
-        return int(self.measures.shape[-1])
+        return self.rows.seeds.size
 
     def values(self, measure: str, cell: int, policy: str) -> Floats:
         """One measure of every episode, shape (E,)."""
-        found: Floats = self.measures[MEASURES.index(measure), cell, self.policies.index(policy)]
-        return found
+        return self.rows.values(measure, cell, policy)[0]
 
     @cached_property
     def standings(self) -> tuple[Standing, ...]:
@@ -110,7 +132,7 @@ class Comparison:
         return self.standings[cell * len(self.policies) + self.policies.index(policy)]
 
     def table(self, *, timing: bool = True) -> str:
-        """The table as text; with ``timing`` it has a column of decisions per second."""
+        """The standings as text; with ``timing`` there is a column of decisions per second."""
         return table_text(self, timing=timing)
 
     def _standing(self, cell: int, policy: str) -> Standing:
@@ -128,7 +150,7 @@ class Comparison:
             ),
             share_closed=share_closed(of(true_q), of(true_q, LOW_END), of(true_q, HIGH_END)),
             decisions_per_second=float(
-                self.decisions_per_second[cell, self.policies.index(policy)]
+                self.rows.decisions_per_second[cell, self.policies.index(policy)]
             ),
         )
 
@@ -148,10 +170,10 @@ def table_text(comparison: Comparison, *, timing: bool) -> str:
         f"{comparison.episodes} episodes of {settings.horizon} games against one of "
         f"{settings.num_opponents}, seed {comparison.seed}",
         f"q: sums over an episode; [..]: {100.0 * CONFIDENCE:.0f} % interval of the paired "
-        f"difference; gap closed: of the way from {LOW_END} to {HIGH_END}",
+        f"difference; gap closed: of the distance from {LOW_END} to {HIGH_END}",
     ]
     for i, cell in enumerate(comparison.cells):
-        lines += ["", cell.name, "  ".join(header)]
+        lines += ["", cell.title, "  ".join(header)]
         lines += [
             _line(comparison.standing(i, policy), width, timing) for policy in comparison.policies
         ]
@@ -167,36 +189,29 @@ def _line(standing: Standing, width: int, timing: bool) -> str:
         f"{standing.true_draw_density.mean:8.2f}",
         f"{interval:>25}",
         f"{100.0 * standing.share_closed:8.1f} %",
-        f"{standing.squared_error.mean:13.3f}",
+        f"{standing.final_squared_error.mean:13.3f}",
         f"{standing.skill_difference.mean:+11.3f}",
         f"{standing.win_ratio.mean:9.3f}",
     ]
     if timing:
-        cells.append(f"{standing.decisions_per_second:11,.0f}")
+        rate = standing.decisions_per_second
+        cells.append(f"{rate:11,.0f}" if math.isfinite(rate) else f"{'-':>11}")
     return "  ".join(cells)
 
 
-def write_files(comparison: Comparison, folder: Path, *, timing: bool) -> None:
-    """Write ``comparison.json``, ``.csv``, ``.txt`` and the episodes, ``episodes.npz``.
+def result_files(comparison: Comparison, *, timing: bool) -> dict[str, bytes]:
+    """Content of the result files: the standings as text, CSV and JSON, and the episodes.
 
     Args:
         comparison: what was found.
-        folder: a folder that exists.
         timing: with decisions per second, which no two runs share.
-
-    Raises:
-        OSError: if a file cannot be written.
     """
-    arrays = {name: comparison.measures[i] for i, name in enumerate(MEASURES)}
-    arrays["seeds"] = np.array(comparison.episode_seeds, dtype=np.uint64)
-    arrays["policies"] = np.array(comparison.policies)
-    arrays["ranks"] = np.array([cell.rank_name for cell in comparison.cells])
-    arrays["priors"] = np.array([cell.prior for cell in comparison.cells])
-    text = f"{comparison.table(timing=timing)}\n".encode()
-    write_bytes(folder / "episodes.npz", npz_bytes(arrays))
-    write_bytes(folder / "comparison.txt", text)
-    write_bytes(folder / "comparison.csv", _as_csv(comparison, timing))
-    write_bytes(folder / "comparison.json", json_bytes(as_json(comparison, timing=timing)))
+    return {
+        **comparison.rows.files(),
+        "comparison.txt": f"{comparison.table(timing=timing)}\n".encode(),
+        "comparison.csv": _as_csv(comparison, timing),
+        "comparison.json": json_bytes(as_json(comparison, timing=timing)),
+    }
 
 
 def as_json(comparison: Comparison, *, timing: bool) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 from matchenv.atomic_files import write_bytes
 from matchenv.benchmarks.compare.statistics import CONFIDENCE, Estimate, estimate, paired_difference
 from matchenv.benchmarks.optimum.running import OPTIMUM, Findings
-from matchenv.benchmarks.results import csv_bytes, json_bytes
+from matchenv.evaluation.result_files import csv_bytes, json_bytes
 
 
 @dataclass(frozen=True)

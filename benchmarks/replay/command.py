@@ -11,7 +11,7 @@ from matchenv.benchmarks.replay.reader import read_log
 from matchenv.benchmarks.replay.report import Report, as_json, report_on
 from matchenv.benchmarks.replay.settings import ReplaySettings
 from matchenv.benchmarks.replay.table_text import reading_text, report_text
-from matchenv.benchmarks.results import csv_bytes, json_bytes
+from matchenv.evaluation.result_files import csv_bytes, json_bytes
 
 
 def run(log_path: Path, settings: ReplaySettings, out: Path | None, *, quiet: bool) -> Report:

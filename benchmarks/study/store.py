@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from matchenv.atomic_files import remove_unfinished, write_bytes
-from matchenv.benchmarks.results import json_bytes, npz_bytes
 from matchenv.benchmarks.study.blocks import Job, Sums
 from matchenv.benchmarks.study.settings import StudySettings
+from matchenv.evaluation.result_files import json_bytes, npz_bytes
 
 # Raised when blocks mean something else than before.
 FORMAT = 1

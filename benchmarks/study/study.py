@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from matchenv.benchmarks.results import json_bytes
 from matchenv.benchmarks.study.claims import claims_on
 from matchenv.benchmarks.study.estimates import CellResult
 from matchenv.benchmarks.study.players import check_equations
@@ -21,6 +20,7 @@ from matchenv.benchmarks.study.tables import (
     verdict_text,
     windows_csv,
 )
+from matchenv.evaluation.result_files import json_bytes
 
 
 def run_study(

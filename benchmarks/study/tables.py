@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from matchenv.benchmarks.results import csv_bytes, npz_bytes
 from matchenv.benchmarks.study.blocks import FIRST_GAMES, LAST_GAMES, WINDOWS
 from matchenv.benchmarks.study.claims import Claim
 from matchenv.benchmarks.study.estimates import CellResult
 from matchenv.benchmarks.study.paths import MEASURES
 from matchenv.benchmarks.study.settings import StudySettings
+from matchenv.evaluation.result_files import csv_bytes, npz_bytes
 
 
 def curve_files(results: Sequence[CellResult]) -> Iterator[tuple[str, bytes]]:

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 from matchenv.atomic_files import write_bytes
-from matchenv.benchmarks.results import json_bytes
 from matchenv.benchmarks.throughput.report import as_json, line
 from matchenv.benchmarks.throughput.sections import sections
 from matchenv.benchmarks.throughput.timing import Contest, Reading
+from matchenv.evaluation.result_files import json_bytes
 from matchenv.validation import as_integer
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from matchenv.benchmarks.results import csv_bytes, json_bytes
 from matchenv.benchmarks.study.estimates import CellResult, Mean
 from matchenv.benchmarks.study.progress import finish_blocks, gather
 from matchenv.benchmarks.study.settings import TUNING, StudySettings
 from matchenv.benchmarks.study.store import Store
+from matchenv.evaluation.result_files import csv_bytes, json_bytes
 from matchenv.validation import as_non_negative_number
 
 MULTIPLIERS = (0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 70.0, 99.0, 200.0, 499.0)

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from matchenv.baselines import POLICIES, Oracle
-from matchenv.benchmarks.compare import comparison, run_comparison
+from matchenv.benchmarks.compare import run_comparison
 from matchenv.benchmarks.compare.__main__ import main
+from matchenv.evaluation import store
 
 KNOWN = ", ".join(POLICIES)
 
@@ -20,7 +21,7 @@ def _no_games(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any) -> None:
         raise AssertionError("games were played")
 
-    monkeypatch.setattr(comparison, "work_through", refuse)
+    monkeypatch.setattr(store, "work_through", refuse)
 
 
 class Fixed:

@@ -1,0 +1,84 @@
+"""The policies that a benchmark plays: by name, by folder or as objects."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from matchenv.agents.policies import known_policies, learned_path, policy_named
+from matchenv.baselines import DrawChance, Oracle
+from matchenv.evaluation.candidates import Candidate
+from matchenv.evaluation.rollout import check_can_play
+from matchenv.settings import Settings
+
+# Shares are of the distance between the totals of these two.
+LOW_END, HIGH_END = DrawChance.name, Oracle.name
+
+
+def candidates_of(policies: Sequence[Any], settings: Settings) -> tuple[Candidate, ...]:
+    """The policies that were asked for, each of which can play.
+
+    Args:
+        policies: names, folders of runs, or objects with ``predict`` and a ``name``.
+        settings: of the environment that they must be able to play.
+
+    Raises:
+        ValueError: for none, an unknown name, a folder that holds no good run, a policy named
+            twice, or one that cannot play an environment of this size.
+    """
+    if isinstance(policies, str) or not policies:
+        raise ValueError(f"policies must be a list of at least one, got {policies!r}")
+    found: dict[str, Candidate] = {}
+    for given in policies:
+        candidate = _candidate(given)
+        if candidate.label in found:
+            raise ValueError(f"policies must name each policy once, got {candidate.label!r} twice")
+        check_can_play(candidate.label, candidate.make, settings)
+        # Only now is the module of a class of the user's own sure to be there.
+        found[candidate.label] = _candidate(given)
+    return tuple(found.values())
+
+
+def with_references(
+    candidates: Sequence[Candidate], against: str, settings: Settings
+) -> tuple[Candidate, ...]:
+    """The candidates, then those that a comparison needs and that were not asked for.
+
+    Args:
+        candidates: those that were asked for.
+        against: the label or name of the policy that differences are taken to.
+        settings: of the environment.
+
+    Raises:
+        ValueError: as ``candidates_of``.
+    """
+    names = dict.fromkeys((against.rstrip("/\\"), LOW_END, HIGH_END))
+    known = {candidate.label for candidate in candidates}
+    missing = [name for name in names if name not in known]
+    return (*candidates, *(candidates_of(missing, settings) if missing else ()))
+
+
+def _candidate(given: Any) -> Candidate:
+    if isinstance(given, str | Path):
+        return Candidate.named(str(given), policy_named, _files_of(str(given)))
+    label = getattr(given, "name", None)
+    if not callable(getattr(given, "predict", None)) or not isinstance(label, str):
+        raise ValueError(
+            f"a policy must be a name, a folder, or an object with predict and a name, "
+            f"got {given!r}"
+        )
+    if isinstance(given, Oracle):
+        raise ValueError(f"the oracle must be given by its name {HIGH_END!r}, not as an object")
+    return Candidate.of_object(given, label)
+
+
+def _files_of(text: str) -> list[Path]:
+    """The files that a policy is read from; none for one that comes with the package."""
+    name = text.partition(":")[0]
+    path = None if name in known_policies() else learned_path(name)
+    if path is not None:
+        return [path] if path.is_file() else sorted(path.glob("*.safetensors"))
+    source = getattr(sys.modules.get(name), "__file__", None)
+    return [] if source is None else [Path(source)]

@@ -1,0 +1,60 @@
+"""The policies that an evaluation plays: labels, and functions that make them."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from matchenv.evaluation.rollout import PolicyMaker, TrueSkills
+from matchenv.settings import Settings
+
+# Makes the policy that a text names, for an environment.
+PolicyByName = Callable[[str, Settings, TrueSkills], Any]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A policy to be played.
+
+    Attributes:
+        label: its name in tables and files.
+        make: makes it, fresh for the episodes that it is to play; can be pickled.
+        identity: what tells its results from those of another policy of that label; None
+            where nothing can, so that no results of it are kept for another time.
+    """
+
+    label: str
+    make: PolicyMaker
+    identity: str | None
+
+    @classmethod
+    def named(cls, text: str, policy_named: PolicyByName, files: Sequence[Path] = ()) -> Candidate:
+        """The policy that a text names.
+
+        Args:
+            text: name with options, or a path.
+            policy_named: makes it; a function at module level.
+            files: what it is read from; their content tells it from another of that name.
+        """
+        digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+        identity = f"{text} {digest}" if files else text
+        return cls(text.rstrip("/\\") or text, partial(_made, text, policy_named), identity)
+
+    @classmethod
+    def of_object(cls, policy: Any, label: str) -> Candidate:
+        """A policy that the caller made; each batch of episodes gets a copy of it."""
+        # A policy with a memory must not carry it from one batch into another.
+        return cls(label, partial(_copied, policy), None)
+
+
+def _made(text: str, policy_named: PolicyByName, settings: Settings, true_skill: TrueSkills) -> Any:
+    return policy_named(text, settings, true_skill)
+
+
+def _copied(policy: Any, settings: Settings, true_skill: TrueSkills) -> Any:
+    return copy.deepcopy(policy)

@@ -1,0 +1,96 @@
+"""Cells: where player 0 stands among the players, and what policies know at the start."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from matchenv.settings import Settings, place_of_rank
+
+ANY = "any"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One set-up in which policies are compared.
+
+    Attributes:
+        rank: of player 0, as the environment takes it: a name, a number from 0 (the best), or
+            None for a random one.
+        prior: name of the prior.
+        num_opponents: M.
+    """
+
+    rank: str | int | None
+    prior: str
+    num_opponents: int
+
+    @property
+    def place(self) -> int:
+        """How many players stand before player 0; -1 for a random rank."""
+        return place_of_rank(self.rank, self.num_opponents)
+
+    @property
+    def rank_name(self) -> str:
+        """The rank as command lines and tables write it."""
+        return ANY if self.rank is None else str(self.rank)
+
+    @property
+    def name(self) -> str:
+        """The cell in names of files, such as ``informative_top`` or ``equal_25th``."""
+        return f"{self.prior}_{self._where}"
+
+    @property
+    def title(self) -> str:
+        """The cell as a heading, such as ``top rank, informative prior``."""
+        if isinstance(self.rank, int):
+            return f"{self._where} of {self.num_opponents + 1}, {self.prior} prior"
+        return f"{self._where} rank, {self.prior} prior"
+
+    @property
+    def _where(self) -> str:
+        return ordinal(self.rank + 1) if isinstance(self.rank, int) else self.rank_name
+
+
+def cells_of(
+    ranks: Sequence[str | int | None], priors: Sequence[str], num_opponents: int
+) -> tuple[Cell, ...]:
+    """Every rank with every prior, prior by prior.
+
+    Args:
+        ranks: names, numbers (also as text), None or ``"any"``.
+        priors: names of priors.
+        num_opponents: M.
+
+    Raises:
+        ValueError: for none, one named twice, or one that the environment does not know.
+    """
+    if not ranks or not priors or isinstance(ranks, str) or isinstance(priors, str):
+        raise ValueError(
+            f"ranks and priors must be lists of at least one each, got {ranks!r}, {priors!r}"
+        )
+    cells: list[Cell] = []
+    for prior in priors:
+        for rank in ranks:
+            cell = Cell(_rank(rank), prior, num_opponents)
+            Settings.checked(num_opponents=num_opponents, rank=cell.rank, prior=prior)
+            if any((cell.place, prior) == (other.place, other.prior) for other in cells):
+                raise ValueError(
+                    f"ranks and priors must name each cell once, got {cell.title!r} twice"
+                )
+            cells.append(cell)
+    return tuple(cells)
+
+
+def ordinal(number: int) -> str:
+    """``1st``, ``2nd``, ``3rd``, ``4th``, ... of a number from 1."""
+    last = number % 10 if number % 100 not in (11, 12, 13) else 0
+    return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(last, 'th') }"
+
+
+def _rank(rank: str | int | None) -> str | int | None:
+    if rank == ANY:
+        return None
+    if isinstance(rank, str) and rank.isascii() and rank.isdigit():
+        return int(rank)
+    return rank

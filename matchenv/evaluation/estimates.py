@@ -1,0 +1,148 @@
+"""Means, paired differences, shares and intervals, from one number for each episode."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+Floats = NDArray[np.float64]
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean with its uncertainty.
+
+    Attributes:
+        mean: the mean.
+        standard_error: its standard error.
+        low: lower end of its confidence interval.
+        high: upper end.
+    """
+
+    mean: float
+    standard_error: float
+    low: float
+    high: float
+
+    @property
+    def half_width(self) -> float:
+        """Half of the interval."""
+        return 0.5 * (self.high - self.low)
+
+    def times(self, factor: float) -> Estimate:
+        """The estimate of a number that is ``factor`` times as large."""
+        low, high = sorted((factor * self.low, factor * self.high))
+        return Estimate(factor * self.mean, abs(factor) * self.standard_error, low, high)
+
+    def interval_text(self, digits: int) -> str:
+        """Such as ``+0.12 [-0.03, +0.27]``; what rounds to zero has no minus."""
+        mean, low, high = (
+            round(number, digits) + 0.0 for number in (self.mean, self.low, self.high)
+        )
+        return f"{mean:+.{digits}f} [{low:+.{digits}f}, {high:+.{digits}f}]"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Means of one measure at each game, with their uncertainty; all of shape (N,).
+
+    Attributes:
+        mean: the means.
+        standard_error: their standard errors.
+        half_width: half of their confidence intervals.
+    """
+
+    mean: Floats
+    standard_error: Floats
+    half_width: Floats
+
+
+def quantile_of(count: int, confidence: float = CONFIDENCE) -> float:
+    """Half of an interval in standard errors, for ``count`` values, by Student's distribution."""
+    return float(stdtrit(count - 1, 0.5 + confidence / 2.0))
+
+
+def estimate(values: Floats, confidence: float = CONFIDENCE) -> Estimate:
+    """The mean of independent values, with Student's interval.
+
+    Args:
+        values: shape (E,), E >= 2.
+        confidence: coverage of the interval.
+    """
+    mean = float(values.mean())
+    error = float(values.std(ddof=1)) / math.sqrt(values.size)
+    half = quantile_of(values.size, confidence) * error
+    return Estimate(mean, error, mean - half, mean + half)
+
+
+def estimate_over_priors(values: Floats) -> Estimate:
+    """The mean over episodes of several priors.
+
+    With several priors each counts once, and the error is that of a mean over priors: episodes
+    of one prior have that prior in common. With one prior, episodes count.
+
+    Args:
+        values: shape (priors, episodes).
+    """
+    return estimate(values[0] if len(values) == 1 else values.mean(axis=1))
+
+
+def paired_difference(ours: Floats, theirs: Floats) -> Estimate:
+    """Mean difference between two policies on the same episodes, each of shape (E,)."""
+    return estimate(ours - theirs)
+
+
+def nearer_by(ours: Floats, theirs: Floats, goal: float) -> Floats:
+    """Values whose mean says how much nearer to a goal our mean is than theirs.
+
+    Args:
+        ours: shape (...).
+        theirs: on the same episodes, the same shape.
+        goal: what both means should be.
+
+    Returns:
+        Values of mean |mean(theirs) - goal| - |mean(ours) - goal|, the same shape.
+    """
+    side_of_ours, side_of_theirs = (
+        1.0 if float(each.mean()) > goal else -1.0 for each in (ours, theirs)
+    )
+    found: Floats = side_of_theirs * (theirs - goal) - side_of_ours * (ours - goal)
+    return found
+
+
+def share_closed(ours: Floats, low: Floats, high: Floats) -> float:
+    """How much of the distance from one policy to another a third one has come.
+
+    Args:
+        ours: totals of the policy, shape (E,).
+        low: totals of the policy that counts as 0, on the same episodes.
+        high: totals of the policy that counts as 1.
+
+    Returns:
+        The share; NaN where the two are equal.
+    """
+    distance = float((high - low).mean())
+    return float((ours - low).mean()) / distance if distance != 0.0 else math.nan
+
+
+def curve_of_sums(sums: Floats, episodes: int) -> Curve:
+    """Means at each game, as ``estimate_over_priors`` counts episodes and priors.
+
+    Args:
+        sums: shape (priors, N, 2): sums over episodes, and sums of squares.
+        episodes: of each prior, >= 2.
+    """
+    total, squares, count = sums[0, :, 0], sums[0, :, 1], episodes
+    if len(sums) > 1:
+        means = sums[:, :, 0] / episodes
+        total, squares, count = means.sum(axis=0), (means * means).sum(axis=0), len(sums)
+    mean = total / count
+    variance = np.maximum(squares / count - mean * mean, 0.0) * (count / (count - 1))
+    error = np.sqrt(variance / count)
+    return Curve(mean, error, quantile_of(count) * error)

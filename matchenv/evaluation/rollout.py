@@ -1,0 +1,246 @@
+"""The one loop that plays a policy through episodes, side by side."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from gymnasium.utils.seeding import np_random
+from numpy.typing import NDArray
+
+from matchenv.episodes import Episodes, GamesPlayed
+from matchenv.instance import GivenInstance
+from matchenv.play import REPORT_ROWS
+from matchenv.settings import Settings
+from matchenv.validation import as_actions
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+# True skills of all players at the time of a choice, shape (B, M + 1).
+TrueSkills = Callable[[], Floats]
+
+# Makes a policy for episodes with these settings; what knows the truth asks the function for it.
+PolicyMaker = Callable[[Settings, TrueSkills], Any]
+
+# What is known of each game, and so can be kept of an episode.
+MEASURES = (*REPORT_ROWS, "win_ratio")
+
+
+def belief_of(policy: Any) -> str:
+    """The belief that a policy reads; a stranger's that says nothing reads the default."""
+    return str(getattr(policy, "belief", "factorised"))
+
+
+class Batch:
+    """Episodes that are played side by side, each from a seed of its own.
+
+    Args:
+        settings: of all of them.
+        seeds: one for each episode.
+        given: what is fixed of the instances; None to draw all.
+
+    Attributes:
+        episodes: their state.
+    """
+
+    def __init__(
+        self, settings: Settings, seeds: Sequence[int], given: GivenInstance | None = None
+    ) -> None:
+        self.episodes = Episodes(settings, len(seeds))
+        self._generators = [np_random(seed)[0] for seed in seeds]
+        self._waiting = np.zeros(len(seeds), dtype=np.bool_)
+        self.episodes.begin(np.arange(len(seeds)), self._generators, given)
+
+    def __len__(self) -> int:
+        return len(self._generators)
+
+    def play(self, actions: Any) -> GamesPlayed:
+        """Play one game in each episode.
+
+        Args:
+            actions: shape (B,), integers in [0, M).
+
+        Raises:
+            ValueError: for actions of a wrong shape or type or out of range.
+        """
+        opponents = as_actions(actions, len(self), self.episodes.settings.num_opponents)
+        self.episodes.draw_more_noise(self._generators)
+        return self.episodes.play(opponents, self._waiting)
+
+
+class Decisions:
+    """A policy that is asked before each game, with a clock.
+
+    A policy with ``act`` reads knowledge states in float64, any other observations, through
+    the ``predict`` of stable-baselines3.
+
+    Args:
+        policy: who chooses.
+        rng: for a policy with ``act`` that is stochastic.
+
+    Attributes:
+        count: choices that were timed: all but the first, which may compile or load.
+        seconds: what they took.
+    """
+
+    def __init__(self, policy: Any, rng: np.random.Generator | None = None) -> None:
+        self.count, self.seconds = 0, 0.0
+        self._policy, self._rng = policy, rng
+        self._acts = callable(getattr(policy, "act", None))
+        self._memory: Any = None
+        self._first = True
+
+    def of(self, batches: Sequence[Batch]) -> list[Any]:
+        """Actions for the episodes of each batch; what reads observations is asked once."""
+        sizes = [len(batch) for batch in batches]
+        start = time.perf_counter()
+        if self._acts:
+            actions = [self._act(batch.episodes) for batch in batches]
+        else:
+            observations = np.concatenate([batch.episodes.observation for batch in batches])
+            chosen, self._memory = self._policy.predict(
+                observations,
+                self._memory,
+                np.full(len(observations), self._first),
+                deterministic=True,
+            )
+            actions = np.split(np.asarray(chosen), np.cumsum(sizes)[:-1])
+        if not self._first:
+            self.seconds += time.perf_counter() - start
+            self.count += sum(sizes)
+        self._first = False
+        return actions
+
+    def _act(self, episodes: Episodes) -> Integers:
+        left = episodes.settings.horizon - episodes.games_played
+        chosen: Integers = self._policy.act(episodes.knowledge_state(), left, self._rng)
+        return chosen
+
+
+def games(decisions: Decisions, batches: Sequence[Batch]) -> Iterator[list[GamesPlayed]]:
+    """Play whole episodes.
+
+    Args:
+        decisions: the policy.
+        batches: fresh ones, of one horizon.
+
+    Yields:
+        After each game what it gave in each batch.
+    """
+    with one_thread():
+        for _ in range(batches[0].episodes.settings.horizon):
+            yield [
+                batch.play(actions)
+                for batch, actions in zip(batches, decisions.of(batches), strict=True)
+            ]
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """What a policy made of a batch of B episodes.
+
+    Attributes:
+        sums: sums over the games of W windows of K measures, shape (W, K, B).
+        final_squared_error: of the belief about player 0's skill after the last game, (B,).
+        curves: sums over episodes of each measure at each game, and sums of squares, shape
+            (K, N, 2); of no game where they were not asked for.
+        decisions: choices that were timed.
+        seconds: what they took.
+    """
+
+    sums: Floats
+    final_squared_error: Floats
+    curves: Floats
+    decisions: int
+    seconds: float
+
+
+def rollout(
+    make: PolicyMaker,
+    settings: Settings,
+    seeds: Sequence[int],
+    rng: np.random.Generator | None = None,
+    *,
+    measures: Sequence[str] = MEASURES,
+    windows: Mapping[str, slice] | None = None,
+    curves: bool = False,
+    given: GivenInstance | None = None,
+) -> Rollout:
+    """Play a policy through a batch of episodes.
+
+    Every policy meets the same instances and the same performance noise: they come from the
+    seeds of the episodes, and a game's noise does not depend on the opponent chosen.
+
+    Args:
+        make: makes the policy.
+        settings: of the episodes, but for the belief, which is the policy's.
+        seeds: one for each episode.
+        rng: for a stochastic policy.
+        measures: out of ``MEASURES``.
+        windows: games to sum over, by name; None for all games.
+        curves: keep sums over the episodes at each game.
+        given: what is fixed of the instances.
+    """
+    policy = make(settings, lambda: batch.episodes.true_skill)
+    batch = Batch(replace(settings, belief=belief_of(policy)), seeds, given)
+    decisions = Decisions(policy, rng)
+    horizon = settings.horizon
+    spans = [slice(0, horizon)] if windows is None else list(windows.values())
+    rows = [MEASURES.index(measure) for measure in measures]
+    sums = np.zeros((len(spans), len(rows), len(seeds)))
+    at_games = np.zeros((len(rows), horizon if curves else 0, 2))
+    for n, (played,) in enumerate(games(decisions, [batch])):
+        values = np.concatenate((played.report, 0.5 * (1.0 + played.outcomes[None])))[rows]
+        for w, span in enumerate(spans):
+            if span.start <= n < span.stop:
+                sums[w] += values
+        if curves:
+            at_games[:, n, 0] = values.sum(axis=1)
+            at_games[:, n, 1] = (values * values).sum(axis=1)
+    episodes = batch.episodes
+    error = (episodes.mu[:, 0] - episodes.true_skill[:, 0]) ** 2
+    return Rollout(sums, error, at_games, decisions.count, decisions.seconds)
+
+
+def check_can_play(label: str, make: PolicyMaker, settings: Settings) -> None:
+    """Let a policy play one game: one that cannot is found before the work begins.
+
+    Baselines, which have ``act``, play any size and are only made: some are slow at large ones.
+
+    Raises:
+        ValueError: if it cannot play; names the policy.
+    """
+    policy = make(settings, lambda: batch.episodes.true_skill)
+    # Whatever a stranger's model raises, the user must learn whose it is and of what size.
+    try:
+        batch = Batch(replace(settings, belief=belief_of(policy)), [0])
+        if not callable(getattr(policy, "act", None)):
+            next(games(Decisions(policy), [batch]))
+    except Exception as error:
+        raise ValueError(
+            f"policy {label!r} cannot play with num_opponents={settings.num_opponents}: {error}"
+        ) from error
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Keep a network to one thread: with more, its last digits depend on their number.
+
+    Only where a policy has loaded torch; nothing here imports it.
+    """
+    torch = sys.modules.get("torch")
+    if torch is None:
+        yield
+        return
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)

@@ -1,0 +1,224 @@
+"""A folder of results that goes on where it was stopped: settings, finished jobs, results."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from matchenv.atomic_files import remove_unfinished, write_bytes
+from matchenv.evaluation.result_files import json_bytes, npz_bytes
+from matchenv.folder_lock import LOCK, folder_lock
+from matchenv.workers import checked_workers, work_through
+
+# What a job gives, by name.
+Arrays = dict[str, NDArray[Any]]
+
+# Raised when the arrays of finished jobs mean something else than before.
+FORMAT = 1
+SETTINGS, BLOCKS = "settings.json", "blocks"
+
+# In the arrays of a job: which job of which settings they are of.
+KEY = "key"
+# Choices that were timed and seconds; never written, since no two runs share them.
+CLOCK = "clock"
+
+
+class Job(Protocol):
+    """A block of work: what it gives is a function of the job alone."""
+
+    @property
+    def name(self) -> str:
+        """Name of its file, the job's own."""
+
+    @property
+    def count(self) -> int:
+        """Episodes in it."""
+
+    @property
+    def lasting(self) -> bool:
+        """Whether what it gives may be kept for another time."""
+
+
+AnyJob = TypeVar("AnyJob", bound=Job)
+
+
+@dataclass(frozen=True)
+class Store:
+    """Where finished jobs and results lie; made by ``open_store``.
+
+    Attributes:
+        folder: where.
+        settings_key: a digest of the settings.
+    """
+
+    folder: Path
+    settings_key: str
+
+    def path(self, name: str) -> Path:
+        """The file of a job."""
+        return self.folder / BLOCKS / f"{name}.npz"
+
+    def has(self, name: str) -> bool:
+        """Whether a job is finished; files appear under their names only when whole."""
+        return self.path(name).exists()
+
+    def load(self, name: str) -> Arrays:
+        """What a finished job gave.
+
+        Raises:
+            ValueError: for a file that is damaged or of other settings; names it.
+        """
+        path = self.path(name)
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                arrays = {key: file[key] for key in file.files}
+        # A damaged archive raises almost anything.
+        except Exception as error:
+            raise ValueError(f"{path} is damaged, delete it: {error}") from None
+        if str(arrays.pop(KEY, "")) != self._key_of(name):
+            raise ValueError(f"{path} is of other settings or another job, delete it")
+        return arrays
+
+    def save(self, name: str, arrays: Arrays) -> None:
+        """Write down what a job gave, whole or not at all.
+
+        Raises:
+            OSError: if it cannot be written, a full disk included.
+        """
+        kept = {key: array for key, array in arrays.items() if key != CLOCK}
+        write_bytes(self.path(name), npz_bytes({**kept, KEY: np.array(self._key_of(name))}))
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a result, in a folder of its own if the name has one."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(path, content)
+
+    def _key_of(self, name: str) -> str:
+        return hashlib.sha256(f"{self.settings_key} {name}".encode()).hexdigest()
+
+
+@contextmanager
+def open_store(
+    folder: Path | None, settings: Mapping[str, Any], *, replace: bool = False
+) -> Iterator[Store | None]:
+    """A folder for the time of a block, in which no other process works.
+
+    Args:
+        folder: made if it does not exist; None keeps nothing.
+        settings: everything that decides what the jobs give, as plain data.
+        replace: a folder with other settings loses them and its finished jobs; otherwise it is
+            refused.
+
+    Raises:
+        ValueError: for a folder with other settings (says which differ) or with files of
+            something else, and one in which another process works.
+        OSError: for a folder that cannot be written.
+    """
+    if folder is None:
+        yield None
+        return
+    content = json_bytes({"format": FORMAT, **settings})
+    with folder_lock(folder):
+        differing = _differing(folder, json.loads(content))
+        if differing and not replace:
+            raise ValueError(
+                f"out holds results with other settings: {'; '.join(differing)}; give those "
+                f"again or another folder than {folder}"
+            )
+        blocks = folder / BLOCKS
+        if differing:
+            shutil.rmtree(blocks, ignore_errors=True)
+        blocks.mkdir(parents=True, exist_ok=True)
+        remove_unfinished(blocks)
+        write_bytes(folder / SETTINGS, content)
+        yield Store(folder, hashlib.sha256(content).hexdigest())
+
+
+def finish(
+    jobs: Sequence[AnyJob],
+    work: Callable[[AnyJob], Arrays],
+    store: Store | None,
+    *,
+    workers: int | None = None,
+    quiet: bool = False,
+    unit: str = "episode",
+) -> list[Arrays]:
+    """Do the jobs that are not finished; each is on disk before its process takes the next.
+
+    Args:
+        jobs: independent of each other, each with a name of its own.
+        work: a function at module level; what a job gives.
+        store: where finished jobs lie; None keeps nothing.
+        workers: processes; None for one on each core. The arrays do not depend on it.
+        quiet: no progress bar.
+        unit: what the bar counts.
+
+    Returns:
+        The arrays of each job, in the order of the jobs; ``CLOCK`` only of those done now.
+
+    Raises:
+        ValueError: for a finished job that is damaged or of other settings.
+        OSError: if a job cannot be written; the finished ones stay.
+    """
+    processes = checked_workers(workers)
+    known: dict[str, Arrays] = {}
+    if store is not None:
+        lasting = (job.name for job in jobs if job.lasting)
+        known = {name: store.load(name) for name in lasting if store.has(name)}
+    missing = [job for job in jobs if job.name not in known]
+    counted = sum(job.count for job in jobs)
+    with tqdm(
+        total=counted,
+        initial=counted - sum(job.count for job in missing),
+        unit=unit,
+        disable=quiet,
+    ) as bar:
+        found = work_through(
+            missing,
+            partial(_work_and_save, work, store),
+            processes,
+            lambda job: bar.update(job.count),
+        )
+    known.update(zip((job.name for job in missing), found, strict=True))
+    return [known[job.name] for job in jobs]
+
+
+def _work_and_save(work: Callable[[AnyJob], Arrays], store: Store | None, job: AnyJob) -> Arrays:
+    arrays = work(job)
+    if store is not None and job.lasting:
+        store.save(job.name, arrays)
+    return arrays
+
+
+def _differing(folder: Path, wanted: dict[str, Any]) -> list[str]:
+    """What a folder's settings say that is not wanted, in words; nothing for a new folder."""
+    file = folder / SETTINGS
+    try:
+        known = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        if any(path.name != LOCK for path in folder.iterdir()):
+            raise ValueError(
+                f"out must be a new folder or one with results of this command, got {folder} "
+                "with other files in it"
+            ) from None
+        return []
+    except (UnicodeDecodeError, json.JSONDecodeError):
+        raise ValueError(f"{file} is damaged; give another folder") from None
+    found = known if isinstance(known, dict) else {}
+    return [
+        f"{key} was {found.get(key)!r} and is {wanted.get(key)!r}"
+        for key in sorted(found.keys() | wanted.keys())
+        if found.get(key) != wanted.get(key)
+    ]

@@ -1,0 +1,175 @@
+"""The loop against the environments, game by game, and the table of its episodes."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from matchenv import MatchmakingVectorEnv
+from matchenv.agents.policies import policy_named
+from matchenv.evaluation.candidates import Candidate
+from matchenv.evaluation.cells import Cell, cells_of
+from matchenv.evaluation.episode_table import ALL, Block, EpisodeTable, Plan, play
+from matchenv.evaluation.rollout import MEASURES, Batch, Decisions, check_can_play, games, rollout
+from matchenv.evaluation.seeds import POLICIES
+from matchenv.settings import Settings
+
+SETTINGS = Settings.checked(num_opponents=6, horizon=15, draw_margin=0.4, rank="middle")
+SEEDS = [11, 2**40, 5]
+
+
+class LowestMean:
+    """A stranger's policy: it reads observations, and remembers how many it has seen."""
+
+    def __init__(self, belief: str = "factorised") -> None:
+        self.belief = belief
+
+    def predict(self, observation, state=None, episode_start=None, deterministic=False):
+        assert deterministic
+        seen = np.zeros(len(observation)) if state is None else state
+        assert (episode_start == (seen == 0)).all()
+        return observation[:, 1:7].argmin(axis=1), seen + 1
+
+
+@pytest.mark.parametrize("belief", ["factorised", "full"])
+@pytest.mark.parametrize("name", ["kg", "drawchance", "oracle"])
+def test_each_game_is_the_environments(name: str, belief: str) -> None:
+    def make(settings: Settings, true_skill: Any) -> Any:
+        return policy_named(f"{name}:belief={belief}", settings, true_skill)
+
+    windows = {"first": slice(0, 4), "rest": slice(4, 15)}
+    found = rollout(make, SETTINGS, SEEDS, windows=windows, curves=True)
+    env = MatchmakingVectorEnv(
+        3, num_opponents=6, horizon=15, draw_margin=0.4, rank="middle", belief=belief,
+        autoreset_mode="Disabled",
+    )  # fmt: skip
+    env.reset(seed=list(SEEDS))
+    policy = make(SETTINGS, lambda: env.true_skill)
+    values = np.empty((15, len(MEASURES), 3))
+    for n in range(15):
+        info = env.step(policy.act(env.knowledge_state, 15 - n))[4]
+        for m, measure in enumerate(MEASURES[:-1]):
+            values[n, m] = info[measure]
+        values[n, -1] = np.where(info["won"], 1.0, np.where(info["outcome"] == 0, 0.5, 0.0))
+    np.testing.assert_allclose(found.sums[0], values[:4].sum(axis=0), rtol=1e-13)
+    np.testing.assert_allclose(found.sums[1], values[4:].sum(axis=0), rtol=1e-13)
+    np.testing.assert_allclose(found.curves[:, :, 0].T, values.sum(axis=2), rtol=1e-13)
+    np.testing.assert_allclose(found.curves[:, :, 1].T, (values**2).sum(axis=2), rtol=1e-13)
+    error = (env.knowledge_state.mu[:, 0] - env.true_skill[:, 0]) ** 2
+    np.testing.assert_array_equal(found.final_squared_error, error)
+    assert found.decisions == 14 * 3
+
+
+@pytest.mark.parametrize("belief", ["factorised", "full"])
+def test_a_stranger_reads_observations_and_keeps_its_memory(belief: str) -> None:
+    found = rollout(lambda *_: LowestMean(belief), SETTINGS, SEEDS)
+    env = MatchmakingVectorEnv(
+        3, num_opponents=6, horizon=15, draw_margin=0.4, rank="middle", belief=belief
+    )
+    observation, _ = env.reset(seed=list(SEEDS))
+    total = np.zeros(3)
+    for _ in range(15):
+        observation, _, _, _, info = env.step(observation[:, 1:7].argmin(axis=1))
+        total += info["draw_density"]
+    np.testing.assert_allclose(found.sums[0, MEASURES.index("draw_density")], total, rtol=1e-13)
+
+
+def test_batches_are_played_in_step_and_asked_once() -> None:
+    asked = []
+
+    class Counting(LowestMean):
+        def predict(self, observation, *arguments, **options):
+            asked.append(len(observation))
+            return super().predict(observation, *arguments, **options)
+
+    other = replace(SETTINGS, rank=0)
+    totals = [np.zeros(3), np.zeros(2)]
+    batches = [Batch(SETTINGS, SEEDS), Batch(other, SEEDS[:2])]
+    for played in games(Decisions(Counting()), batches):
+        for total, each in zip(totals, played, strict=True):
+            total += each.report[0]
+    assert asked == [5] * 15
+    for total, settings, seeds in zip(totals, (SETTINGS, other), (SEEDS, SEEDS[:2]), strict=True):
+        alone = rollout(lambda *_: LowestMean(), settings, seeds, measures=("draw_density",))
+        np.testing.assert_array_equal(total, alone.sums[0, 0])
+
+
+def test_measures_are_those_asked_for() -> None:
+    some = rollout(lambda *_: LowestMean(), SETTINGS, SEEDS, measures=("win_ratio", "draw_density"))
+    whole = rollout(lambda *_: LowestMean(), SETTINGS, SEEDS)
+    np.testing.assert_array_equal(some.sums[0], whole.sums[0, [5, 0]])
+
+
+@pytest.mark.parametrize(("action", "message"), [(6, "in [0, 5]"), (-1, "in [0"), (0.5, "integ")])
+def test_actions_that_name_nobody_are_refused(action: Any, message: str) -> None:
+    class Wrong:
+        def predict(self, observation, state, starts, deterministic=True):
+            return np.full(len(observation), action), None
+
+    with pytest.raises(ValueError, match="'wrong' cannot play with num_opponents=6") as error:
+        check_can_play("wrong", lambda *_: Wrong(), SETTINGS)
+    assert message in str(error.value)
+
+
+def table_of(episodes: int, texts: tuple[str, ...], block: int = 4) -> EpisodeTable:
+    cells = cells_of(["top", 2], ["informative", "equal"], 6)
+
+    def settings_of(cell: Cell, prior: int) -> Settings:
+        return replace(SETTINGS, rank=cell.place, prior=cell.prior)
+
+    blocks = tuple(
+        Block(0, first, tuple(range(first, min(first + block, episodes))), (POLICIES, first))
+        for first in range(0, episodes, block)
+    )
+    candidates = tuple(Candidate.named(text, policy_named) for text in texts)
+    windows = {"first": slice(0, 5), ALL: slice(0, 15)}
+    plan = Plan(candidates, cells, blocks, settings_of, 7, windows, curves=True)
+    return play(plan, None, workers=1, quiet=True)
+
+
+def test_table_has_a_row_for_each_episode() -> None:
+    table = table_of(9, ("pe", "random", "thompson"))
+    columns = table.tidy()
+    assert {len(column) for column in columns.values()} == {4 * 3 * 9}
+    row = (columns["rank"] == "2") & (columns["prior"] == "equal") & (columns["policy"] == "random")
+    assert columns["episode"][row].tolist() == list(range(9))
+    np.testing.assert_array_equal(
+        columns["win_ratio_first"][row], table.values("win_ratio", 3, "random", "first")[0]
+    )
+    files = table.files()
+    with np.load(io.BytesIO(files["episodes.npz"]), allow_pickle=False) as saved:
+        read = list(csv.DictReader(io.StringIO(files["episodes.csv"].decode())))
+        for name, column in columns.items():
+            np.testing.assert_array_equal(saved[name], column)
+            kind = str if column.dtype.kind == "U" else column.dtype.type
+            assert [kind(line[name]) for line in read] == column.tolist()
+
+
+def test_curves_add_up_to_the_totals() -> None:
+    table = table_of(9, ("pe", "drawchance"))
+    for m, measure in enumerate(MEASURES):
+        games_of = 1 if "density" in measure or "quality" in measure else 15
+        totals = table.columns[measure].sum(axis=-1) * games_of
+        np.testing.assert_allclose(table.curves[..., m, :, 0].sum(axis=-1), totals, rtol=1e-12)
+
+
+def test_a_policys_files_count_by_their_content(tmp_path: Path) -> None:
+    file = tmp_path / "policy.safetensors"
+    identities = []
+    for content in (b"one", b"two", b"one"):
+        file.write_bytes(content)
+        identities.append(Candidate.named("mine/", policy_named, [file]).identity)
+    assert identities[0] == identities[2] != identities[1]
+    assert Candidate.named("mine/", policy_named).label == "mine"
+
+
+def test_a_policy_does_not_depend_on_who_plays_beside_it_or_how_long() -> None:
+    alone, among = table_of(4, ("random",)), table_of(9, ("thompson", "pe", "random"))
+    for name, values in alone.columns.items():
+        np.testing.assert_array_equal(values[:, 0], among.columns[name][:, 2, :, :4])

@@ -1,0 +1,195 @@
+"""Jobs that are stopped at any moment, and folders that are damaged or another's."""
+
+from __future__ import annotations
+
+import errno
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from matchenv.evaluation.store import CLOCK, Arrays, Store, finish, open_store
+from matchenv.folder_lock import folder_lock
+
+SETTINGS = {"command": "test", "seed": 3, "names": ["a", "b"]}
+
+
+@dataclass(frozen=True)
+class Square:
+    """A job."""
+
+    number: int
+    count: int = 2
+    lasting: bool = True
+
+    @property
+    def name(self) -> str:
+        return f"square{self.number}"
+
+
+JOBS = [Square(number) for number in range(7)]
+
+
+def squared(job: Square) -> Arrays:
+    return {"value": np.array(job.number**2), CLOCK: np.array([1.0, 2.0])}
+
+
+def values(found: list[Arrays]) -> list[int]:
+    return [int(arrays["value"]) for arrays in found]
+
+
+def run(folder: Path | None, work: Any = squared, jobs: Any = JOBS, **settings: Any) -> list[int]:
+    with open_store(folder, {**SETTINGS, **settings}) as store:
+        return values(finish(jobs, work, store, workers=1, quiet=True))
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, OSError(errno.ENOSPC, "No space left")])
+@pytest.mark.parametrize("done", [0, 1, 3, 6])
+def test_work_goes_on_where_it_was_stopped(tmp_path: Path, stop: Any, done: int) -> None:
+    worked: list[int] = []
+
+    def until_stopped(job: Square) -> Arrays:
+        if len(worked) == done:
+            raise stop
+        worked.append(job.number)
+        return squared(job)
+
+    with pytest.raises(type(stop) if isinstance(stop, OSError) else stop):
+        run(tmp_path, until_stopped)
+    assert len(list((tmp_path / "blocks").iterdir())) == done
+    (tmp_path / "blocks" / ".square9.npz.unfinished").write_bytes(b"half")
+
+    def the_rest(job: Square) -> Arrays:
+        assert job.number not in worked
+        return squared(job)
+
+    assert run(tmp_path, the_rest) == [number**2 for number in range(7)]
+    assert len(list((tmp_path / "blocks").iterdir())) == 7
+    assert not (tmp_path / ".lock").exists()
+
+
+def test_a_full_disk_leaves_what_was_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save, saved = Store.save, []
+
+    def save_until_full(store: Store, name: str, arrays: Arrays) -> None:
+        if len(saved) == 4:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        save(store, name, arrays)
+        saved.append(name)
+
+    monkeypatch.setattr(Store, "save", save_until_full)
+    with pytest.raises(OSError, match="No space left"):
+        run(tmp_path)
+    monkeypatch.setattr(Store, "save", save)
+    assert len(list((tmp_path / "blocks").iterdir())) == 4
+    assert run(tmp_path) == [number**2 for number in range(7)]
+
+
+def test_without_a_folder_nothing_is_kept() -> None:
+    assert run(None) == [number**2 for number in range(7)]
+
+
+def test_what_cannot_last_is_done_each_time(tmp_path: Path) -> None:
+    worked: list[int] = []
+
+    def counted(job: Square) -> Arrays:
+        worked.append(job.number)
+        return squared(job)
+
+    jobs = [replace(JOBS[1], lasting=False), JOBS[2]]
+    for _ in range(2):
+        assert run(tmp_path, counted, jobs) == [1, 4]
+    assert worked == [1, 2, 1]
+
+
+def test_clocks_are_never_written(tmp_path: Path) -> None:
+    with open_store(tmp_path, SETTINGS) as store:
+        fresh = finish(JOBS[:1], squared, store, workers=1, quiet=True)
+        again = finish(JOBS[:1], squared, store, workers=1, quiet=True)
+    assert CLOCK in fresh[0]
+    assert CLOCK not in again[0]
+
+
+@pytest.mark.parametrize("content", [b"", b"not a block", b"PK\x03\x04 half a file"])
+def test_a_damaged_job_is_named(tmp_path: Path, content: bytes) -> None:
+    run(tmp_path)
+    block = tmp_path / "blocks" / "square3.npz"
+    block.write_bytes(content)
+    with pytest.raises(ValueError, match=r"square3.npz is damaged"):
+        run(tmp_path)
+    block.unlink()
+    assert run(tmp_path)[3] == 9
+
+
+def test_a_flipped_byte_is_found(tmp_path: Path) -> None:
+    run(tmp_path)
+    block = tmp_path / "blocks" / "square3.npz"
+    whole = bytearray(block.read_bytes())
+    found = 0
+    for place in range(0, len(whole), 7):
+        broken = bytearray(whole)
+        broken[place] ^= 0xFF
+        block.write_bytes(broken)
+        try:
+            assert run(tmp_path)[3] == 9  # bytes that no reader looks at
+        except ValueError as error:
+            assert "square3.npz" in str(error)  # noqa: PT017
+            found += 1
+    assert found > 10
+
+
+def test_a_job_of_another_folder_is_refused(tmp_path: Path) -> None:
+    run(tmp_path / "a")
+    run(tmp_path / "b", seed=4)
+    theirs = (tmp_path / "b" / "blocks" / "square3.npz").read_bytes()
+    (tmp_path / "a" / "blocks" / "square3.npz").write_bytes(theirs)
+    with pytest.raises(ValueError, match="of other settings"):
+        run(tmp_path / "a")
+
+
+def test_other_settings_are_refused_and_named(tmp_path: Path) -> None:
+    run(tmp_path)
+    with pytest.raises(ValueError, match="seed was 3 and is 4") as error:
+        run(tmp_path, seed=4, names=["a"])
+    assert "names was ['a', 'b'] and is ['a']" in str(error.value)
+    assert "command" not in str(error.value)
+    assert len(list((tmp_path / "blocks").iterdir())) == 7
+
+
+def test_other_settings_can_be_replaced(tmp_path: Path) -> None:
+    run(tmp_path)
+    with open_store(tmp_path, {**SETTINGS, "seed": 4}, replace=True) as store:
+        assert store is not None
+        assert not store.has("square0")
+    assert run(tmp_path, seed=4) == [number**2 for number in range(7)]
+
+
+def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(ValueError, match="other files in it"):
+        run(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+@pytest.mark.parametrize("content", [b"{", b"\xff"])
+def test_damaged_settings_are_refused(tmp_path: Path, content: bytes) -> None:
+    run(tmp_path)
+    (tmp_path / "settings.json").write_bytes(content)
+    with pytest.raises(ValueError, match=r"settings.json is damaged"):
+        run(tmp_path)
+
+
+def test_one_process_at_a_time(tmp_path: Path) -> None:
+    with folder_lock(tmp_path), pytest.raises(ValueError, match="one process at a time"):
+        run(tmp_path)
+
+
+def test_results_do_not_depend_on_the_workers(tmp_path: Path) -> None:
+    with open_store(tmp_path, SETTINGS) as store:
+        found = finish(JOBS, squared, store, workers=3, quiet=True)
+    assert values(found) == [number**2 for number in range(7)]
