@@ -14,6 +14,7 @@ from numba import njit
 from matchenv.baselines.skill_line import SkillLine, place_of
 from matchenv.play import drifted
 from matchenv.trueskill.game import (
+    SMALLEST_DENSITY,
     density_at_zero,
     difference_moments,
     draw_probability_of,
@@ -41,8 +42,7 @@ LARGEST_SLACK = 1e-3
 # Rows of what is foreseen, in the order in which the reference adds them up.
 OUTCOMES = (1, -1, 0)
 
-# Below this a density may have lost its relative precision; beyond this exponent it is 0.
-SMALL_DENSITY = 1e-290
+# Beyond this exponent a density is 0.
 ZERO_EXPONENT = 760.0
 
 
@@ -81,7 +81,7 @@ def density_bound(
         bound = INVERSE_SQRT_2PI / math.sqrt(math.e * nearest)
     bound = max(bound, density_at_zero(gap, variance))
     if min(exponent, 0.5 * moved / variance) < ZERO_EXPONENT:
-        bound = max(bound, SMALL_DENSITY)
+        bound = max(bound, SMALLEST_DENSITY)
     return bound
 
 

@@ -15,6 +15,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from matchenv.exact_order import places_in_order
+
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Indices = NDArray[np.int32]
@@ -32,7 +34,8 @@ class MatchLog:
         game_start: (games + 1,) int64, where each game's teams begin.
         rank: (teams,) int32, number of teams of the same game that did better: 0 is best,
             equal ranks are a draw (see ``ranks_from_scores``).
-        score: (teams,) float64, as the log had it; a log of ranks alone has ``-rank``.
+        score: (teams,) float64, the nearest to what the log had; a log of ranks alone has
+            ``-rank``.
         time: (games,) int64, seconds since any fixed moment, or None.
 
     Raises:
@@ -122,7 +125,7 @@ class MatchLog:
             raise ValueError(f"player must not hold anybody twice in one game, as in game {game}")
 
     def _check_ranks(self) -> None:
-        expected = ranks_from_scores(-self.rank.astype(np.float64), self.game_start)
+        expected = _count_better(-self.rank.astype(np.int64), np.array(self.game_start))
         wrong = expected != self.rank
         if wrong.any():
             team = int(np.argmax(wrong))
@@ -151,7 +154,7 @@ class MatchLog:
         number: dict[str, int] = {}
         player: list[int] = []
         team_start, game_start = [0], [0]
-        score: list[float] = []
+        score: list[Any] = []
         for teams, points in zip(games, scores, strict=True):
             if len(teams) != len(points):
                 raise ValueError(
@@ -164,34 +167,41 @@ class MatchLog:
             score.extend(points)
             game_start.append(len(score))
         starts = np.asarray(game_start, dtype=np.int64)
-        points_of_teams = np.asarray(score, dtype=np.float64)
+        rank = ranks_from_scores(score, starts)
+        try:
+            nearest = np.asarray(list(map(float, score)), dtype=np.float64)
+        except OverflowError as error:
+            raise ValueError(f"scores must be within the range of float64: {error}") from None
         return cls(
             players=list(number),
             player=np.asarray(player, dtype=np.int32),
             team_start=np.asarray(team_start, dtype=np.int64),
             game_start=starts,
-            rank=ranks_from_scores(points_of_teams, starts),
-            score=points_of_teams,
+            rank=rank,
+            score=nearest,
             time=None if time is None else np.asarray(time),
         )
 
 
-def ranks_from_scores(score: ArrayLike, game_start: ArrayLike) -> Indices:
+def ranks_from_scores(score: ArrayLike | Sequence[Any], game_start: ArrayLike) -> Indices:
     """Rank of each team in its game: how many teams of the game have a higher score.
 
     Args:
-        score: (teams,) the higher wins.
+        score: (teams,) finite numbers of any size and kind, compared exactly; the higher wins.
         game_start: (games + 1,) where each game's teams begin.
 
     Returns:
         (teams,) int32; 0 is best, equal scores have equal ranks.
+
+    Raises:
+        ValueError: for NaN, infinity, or something that is no number.
     """
-    # Copies are writable: one compiled version serves frozen logs and fresh arrays alike.
-    return _count_better(np.array(score, np.float64), np.array(game_start, np.int64))
+    # A copy is writable: one compiled version serves frozen logs and fresh arrays alike.
+    return _count_better(places_in_order("score", score), np.array(game_start, np.int64))
 
 
 @njit(cache=True, error_model="numpy")
-def _count_better(score: Floats, game_start: Integers) -> Indices:
+def _count_better(score: Integers, game_start: Integers) -> Indices:
     rank = np.zeros(score.size, dtype=np.int32)
     for game in range(game_start.size - 1):
         first, last = game_start[game], game_start[game + 1]
@@ -214,6 +224,17 @@ def first_repeated_player(
                 return game
             last_game[player[entry]] = game
     return -1
+
+
+@njit(cache=True, error_model="numpy")
+def largest_game(team_start: Integers, game_start: Integers) -> tuple[int, int]:
+    """The most teams and the most entries of any game."""
+    teams, entries = 0, 0
+    for game in range(game_start.size - 1):
+        first, last = game_start[game], game_start[game + 1]
+        teams = max(teams, last - first)
+        entries = max(entries, team_start[last] - team_start[first])
+    return teams, entries
 
 
 def _as_integers(name: str, value: ArrayLike, dtype: type) -> NDArray[Any]:

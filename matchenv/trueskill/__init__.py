@@ -7,6 +7,7 @@ they are and who is likely to win, ``ranking`` how likely a
 whole ranking is; ``sides`` and ``factor_graph`` are their kernels.
 """
 
+from matchenv.trueskill.corrections import draw_correction, win_correction
 from matchenv.trueskill.draw_margin import (
     draw_margin_from_probability,
     draw_probability_from_margin,
@@ -19,7 +20,6 @@ from matchenv.trueskill.quality import (
 from matchenv.trueskill.ranking import RankingProbability, ranking_probability
 from matchenv.trueskill.rating import ConvergenceWarning, Rating, expose, rate
 from matchenv.trueskill.two_player import (
-    draw_correction,
     draw_density,
     draw_probability,
     log_draw_probability,
@@ -27,7 +27,6 @@ from matchenv.trueskill.two_player import (
     match_quality,
     true_draw_density,
     update,
-    win_correction,
     win_probability,
 )
 

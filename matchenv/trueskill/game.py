@@ -13,6 +13,7 @@ from numba import njit
 
 from matchenv.trueskill.normal import (
     INVERSE_SQRT_2PI,
+    LOG_SQRT_2PI,
     draw_moments,
     draw_probability_at,
     log_draw_probability_at,
@@ -20,6 +21,9 @@ from matchenv.trueskill.normal import (
     normal_probability,
     win_moments,
 )
+
+# Below this a density may have lost its relative precision.
+SMALLEST_DENSITY = 1e-290
 
 
 @njit(cache=True, error_model="numpy")
@@ -46,6 +50,30 @@ def density_at_zero(gap: float, variance: float) -> float:
 def quality_per_density(beta: float) -> float:
     """The constant that turns eq. (5) into eq. (6): the density of an even, certain game."""
     return 2.0 * beta * math.sqrt(math.pi)
+
+
+@njit(cache=True, error_model="numpy")
+def _log_density_at_zero(gap: float, variance: float) -> float:
+    """Logarithm of ``density_at_zero``."""
+    return -LOG_SQRT_2PI - 0.5 * (math.log(variance) + gap * gap / variance)
+
+
+@njit(cache=True, error_model="numpy")
+def draw_density_of(gap: float, variance: float) -> float:
+    """``density_at_zero`` with all its digits, down to the smallest density."""
+    density = density_at_zero(gap, variance)
+    if density > SMALLEST_DENSITY:
+        return density
+    return math.exp(_log_density_at_zero(gap, variance))
+
+
+@njit(cache=True, error_model="numpy")
+def match_quality_of(gap: float, variance: float, beta: float) -> float:
+    """Eq. (6) of the 2011 paper with all its digits, also where eq. (5) underflows."""
+    density = density_at_zero(gap, variance)
+    if density > SMALLEST_DENSITY:
+        return density * quality_per_density(beta)
+    return math.exp(_log_density_at_zero(gap, variance) + math.log(quality_per_density(beta)))
 
 
 @njit(cache=True, error_model="numpy")

@@ -9,13 +9,15 @@ from numpy.typing import NDArray
 
 from matchenv.trueskill.game import draw_probability_of, win_probability_of
 from matchenv.trueskill.sides import margin_between, quality_of_sides
-from matchenv.trueskill.teams import Sides, Team, Weights, as_draw_margin, flatten_teams
+from matchenv.trueskill.teams import FlatTeams, Team, Weights, as_draw_margin, flatten_teams
 from matchenv.validation import as_positive_number
 
 Floats = NDArray[np.float64]
 
+LEAST_VARIANCE = 1e-300
 
-def performances(sides: Sides, beta: float) -> tuple[Floats, Floats]:
+
+def performances(sides: FlatTeams, beta: float) -> tuple[Floats, Floats]:
     """Mean and variance of each side's performance, both of shape (sides,)."""
     first = sides.side_start[:-1]
     share = sides.weight * sides.weight
@@ -48,7 +50,10 @@ def team_match_quality(teams: Iterable[Team], beta: float, weights: Weights | No
     sides = flatten_teams(teams, weights)
     mean, variance = performances(sides, spread)
     noise = np.add.reduceat((sides.weight * spread) ** 2, sides.side_start[:-1])
-    return quality_of_sides(mean, variance, noise)
+    # A weight next to nothing must not make a variance 0.
+    return quality_of_sides(
+        mean, np.maximum(variance, LEAST_VARIANCE), np.maximum(noise, LEAST_VARIANCE)
+    )
 
 
 def team_win_probability(

@@ -19,6 +19,7 @@ from matchenv.trueskill.teams import (
     as_draw_margin,
     as_ranks,
     flatten_teams,
+    scales_too_far_apart,
 )
 from matchenv.validation import (
     LARGEST_SKILL,
@@ -164,6 +165,9 @@ def _rate_duel(teams: Any, ranks: Any, settings: _Settings) -> list[list[Rating]
         settings.tau,
         margin_between(margin.margin, margin.grows, 2),
     )
+    # Comparisons are False for NaN.
+    if not (sigma_i >= 1.0 / LARGEST_SKILL and sigma_j >= 1.0 / LARGEST_SKILL):
+        raise scales_too_far_apart()
     return [[Rating(mu_i, sigma_i)], [Rating(mu_j, sigma_j)]]
 
 
@@ -191,7 +195,7 @@ def _rate_many(
     if impossible:
         raise _impossible_draw()
     if not all_beliefs(mu, sigma):
-        raise ValueError("teams must not mix scales so far apart that float64 overflows")
+        raise scales_too_far_apart()
     if not change <= settings.tolerance:
         warnings.warn(
             f"no convergence to tolerance {settings.tolerance:g} within "

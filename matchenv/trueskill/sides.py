@@ -30,6 +30,11 @@ from matchenv.validation import LARGEST_SKILL
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+# Beyond these, a quotient is taken between logarithms.
+SMALLEST_QUOTIENT = 1e-290
+# As a ratio of variances: a side that is narrower than another by less keeps enough digits.
+FAR_NARROWER = 1e-8
+
 
 @njit(cache=True, error_model="numpy")
 def margin_between(margin: float, grows: bool, players: int) -> float:
@@ -257,6 +262,25 @@ def all_beliefs(mu: Floats, sigma: Floats) -> bool:
 
 
 @njit(cache=True, error_model="numpy")
+def _log_quotient(a: float, b: float) -> float:
+    """log(a / b) for positive numbers whose quotient float64 may not hold."""
+    quotient = a / b
+    if SMALLEST_QUOTIENT < quotient < 1.0 / SMALLEST_QUOTIENT:
+        return math.log(quotient)
+    return math.log(a) - math.log(b)
+
+
+@njit(cache=True, error_model="numpy")
+def _narrow_side(variance: Floats) -> int:
+    """The first side, unless another one's performance varies far less."""
+    side = 0
+    for i in range(1, variance.size):
+        if variance[i] < FAR_NARROWER * variance[side]:
+            side = i
+    return side
+
+
+@njit(cache=True, error_model="numpy")
 def quality_of_sides(mean: Floats, variance: Floats, noise: Floats) -> float:
     """Match quality from the sides' performances.
 
@@ -273,14 +297,16 @@ def quality_of_sides(mean: Floats, variance: Floats, noise: Floats) -> float:
         noise: (sides,) the sums of weight^2 beta^2, B.
     """
     log_ratio, inverse, inverse_noise, weighted = 0.0, 0.0, 0.0, 0.0
+    # Means are measured from a narrow side: beside a wide one, its gaps would lose their digits.
+    origin = mean[_narrow_side(variance)]
     for i in range(mean.size):
-        log_ratio += math.log(noise[i] / variance[i])
+        log_ratio += _log_quotient(noise[i], variance[i])
         inverse += 1.0 / variance[i]
         inverse_noise += 1.0 / noise[i]
-        weighted += (mean[i] - mean[0]) / variance[i]
+        weighted += (mean[i] - origin) / variance[i]
     centre = weighted / inverse
     square = 0.0
     for i in range(mean.size):
-        gap = mean[i] - mean[0] - centre
+        gap = mean[i] - origin - centre
         square += gap * gap / variance[i]
-    return math.exp(0.5 * (log_ratio + math.log(inverse_noise / inverse) - square))
+    return math.exp(0.5 * (log_ratio + _log_quotient(inverse_noise, inverse) - square))

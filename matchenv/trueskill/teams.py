@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from matchenv.exact_order import places_in_order
 from matchenv.trueskill.draw_margin import draw_margin_from_probability
 from matchenv.trueskill.sides import all_beliefs
 from matchenv.validation import (
@@ -27,8 +28,15 @@ Team = Sequence[Pair]
 Weights = Sequence[Sequence[float]]
 
 
-class Sides(NamedTuple):
-    """Sides of one game, flat: mu, sigma and weight (players,), side_start (sides + 1,)."""
+class FlatTeams(NamedTuple):
+    """The teams of one game as flat arrays.
+
+    Attributes:
+        mu: (players,) means of the beliefs, team by team.
+        sigma: (players,) their standard deviations.
+        weight: (players,) shares of the game played, in [0, 1].
+        side_start: (sides + 1,) where each side's players begin.
+    """
 
     mu: Floats
     sigma: Floats
@@ -36,7 +44,7 @@ class Sides(NamedTuple):
     side_start: Integers
 
 
-def flatten_teams(teams: Iterable[Team], weights: Weights | None = None) -> Sides:
+def flatten_teams(teams: Iterable[Team], weights: Weights | None = None) -> FlatTeams:
     """Teams of (mu, sigma) pairs as flat arrays of their own.
 
     Args:
@@ -68,8 +76,8 @@ def flatten_teams(teams: Iterable[Team], weights: Weights | None = None) -> Side
     side_start = np.zeros(len(sizes) + 1, dtype=np.int64)
     np.cumsum(sizes, out=side_start[1:])
     if weights is None:
-        return Sides(mu, sigma, np.ones(len(mu)), side_start)
-    return Sides(mu, sigma, flatten_weights(weights, sizes), side_start)
+        return FlatTeams(mu, sigma, np.ones(len(mu)), side_start)
+    return FlatTeams(mu, sigma, flatten_weights(weights, sizes), side_start)
 
 
 def flatten_weights(weights: Weights, sizes: Sequence[int]) -> Floats:
@@ -90,15 +98,18 @@ def flatten_weights(weights: Weights, sizes: Sequence[int]) -> Floats:
 
 
 def as_ranks(ranks: Sequence[float], sides: int) -> Floats:
-    """One finite rank for each side, as floats.
+    """The order of the sides, from one finite number for each: 0 for the best, equal for draws.
+
+    Ranks are compared exactly, so that whole numbers of any size (times in nanoseconds) keep
+    their order.
 
     Raises:
         ValueError: for another number of ranks, NaN or infinity.
     """
-    array = as_float_array("ranks", ranks)
-    if array.shape != (sides,):
+    places = places_in_order("ranks", ranks)
+    if len(places) != sides:
         raise ValueError(f"ranks must have one number for each of {sides} sides, got {ranks!r}")
-    return array
+    return places.astype(np.float64)
 
 
 class DrawMargin(NamedTuple):
@@ -140,6 +151,11 @@ def as_draw_margin(draw_probability: Any, draw_margin: Any, beta: float) -> Draw
         return _margin_of(draw_probability, draw_margin, beta)
     except TypeError:  # not hashable, such as an array
         return _margin_of.__wrapped__(draw_probability, draw_margin, beta)
+
+
+def scales_too_far_apart() -> ValueError:
+    """The refusal of beliefs for whose game float64 has no numbers."""
+    return ValueError("teams must not mix scales so far apart that float64 cannot hold the result")
 
 
 def _explain(sides: Sequence[Any]) -> None:

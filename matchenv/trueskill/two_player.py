@@ -13,17 +13,17 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from matchenv.trueskill.broadcasting import flattened, shaped
 from matchenv.trueskill.game import (
-    density_at_zero,
+    draw_density_of,
     draw_probability_of,
     log_draw_probability_of,
     log_win_probability_of,
-    quality_per_density,
+    match_quality_of,
     total_variance,
     update_two,
     win_probability_of,
 )
-from matchenv.trueskill.normal import draw_moments, win_moments
 from matchenv.validation import as_float_array, as_non_negative_array, as_positive_array
 
 Floats = NDArray[np.float64]
@@ -126,14 +126,7 @@ def draw_density(
 
     Source: Ryzhov, Tariq, Powell (2011), eq. (5).
     """
-    arguments, shape = _flatten(
-        as_float_array("mu_i", mu_i),
-        as_positive_array("sigma_i", sigma_i),
-        as_float_array("mu_j", mu_j),
-        as_positive_array("sigma_j", sigma_j),
-        as_positive_array("beta", beta),
-    )
-    return _shaped(_draw_density_loop(*arguments), shape)
+    return _even_game(_DENSITY, mu_i, sigma_i, mu_j, sigma_j, beta)
 
 
 def match_quality(
@@ -145,8 +138,7 @@ def match_quality(
 
     Source: Ryzhov, Tariq, Powell (2011), eq. (6); Herbrich, Minka, Graepel (2006), eq. (7).
     """
-    density = draw_density(mu_i, sigma_i, mu_j, sigma_j, beta)
-    return density * quality_per_density(1.0) * np.asarray(beta, dtype=np.float64)
+    return _even_game(_QUALITY, mu_i, sigma_i, mu_j, sigma_j, beta)
 
 
 def true_draw_density(skill_i: ArrayLike, skill_j: ArrayLike, beta: ArrayLike) -> Any:
@@ -165,12 +157,14 @@ def true_draw_density(skill_i: ArrayLike, skill_j: ArrayLike, beta: ArrayLike) -
 
     Source: Ryzhov, Tariq, Powell (2011), eq. (14).
     """
-    arguments, shape = _flatten(
+    arguments, shape = flattened(
         as_float_array("skill_i", skill_i),
         as_float_array("skill_j", skill_j),
         as_positive_array("beta", beta),
     )
-    return _shaped(_true_draw_density_loop(*arguments), shape)
+    skills_i, skills_j, betas = arguments
+    known = np.zeros_like(betas)
+    return shaped(_even_loop(_DENSITY, skills_i, known, skills_j, known, betas), shape)
 
 
 def update(
@@ -201,7 +195,9 @@ def update(
 
     Raises:
         ValueError: for NaN, infinity, sigma <= 0, beta <= 0, a negative margin, an outcome
-            other than +1, 0 and -1, or a draw where the margin is 0 (it has probability 0).
+            other than +1, 0 and -1, a draw where the margin is 0 (it has probability 0), or
+            scales so far apart (more than a hundred orders of magnitude) that float64 cannot
+            hold the result.
 
     Source: Ryzhov, Tariq, Powell (2011), eq. (1) and (2), with the square roots that are
     missing there; draws from Herbrich, Minka, Graepel (2006), section 3.
@@ -211,7 +207,7 @@ def update(
     if not known.all():
         raise ValueError(f"outcome must be +1, 0 or -1, got {outcomes[~known].flat[0]!r}")
     margins = as_non_negative_array("draw_margin", draw_margin)
-    arguments, shape = _flatten(
+    arguments, shape = flattened(
         as_float_array("mu_i", mu_i),
         as_positive_array("sigma_i", sigma_i),
         as_float_array("mu_j", mu_j),
@@ -226,52 +222,40 @@ def update(
             "without a margin; give draw_margin > 0 (see draw_margin_from_probability)"
         )
     new_mu_i, new_sigma_i, new_mu_j, new_sigma_j = _update_loop(*arguments)
+    if not (np.all(new_sigma_i > 0.0) and np.all(new_sigma_j > 0.0)):
+        raise ValueError(
+            "sigma_i, sigma_j, beta and draw_margin must not mix scales so far apart that float64 "
+            "cannot hold the result"
+        )
     return (
-        _shaped(new_mu_i, shape),
-        _shaped(new_sigma_i, shape),
-        _shaped(new_mu_j, shape),
-        _shaped(new_sigma_j, shape),
+        shaped(new_mu_i, shape),
+        shaped(new_sigma_i, shape),
+        shaped(new_mu_j, shape),
+        shaped(new_sigma_j, shape),
     )
 
 
-def win_correction(t: ArrayLike, margin: ArrayLike = 0.0) -> tuple[Any, Any]:
-    """v and w of a win: the additive and the multiplicative correction.
-
-    v is the derivative of log Phi(t - margin) with respect to t, and w is minus the
-    derivative of v.
-
-    Args:
-        t: standardised gap, (mu_winner - mu_loser) / c.
-        margin: standardised draw margin, draw_margin / c, >= 0.
-
-    Returns:
-        ``(v, w)``, each of the broadcast shape.
-
-    Raises:
-        ValueError: for NaN, infinity or a negative margin.
-
-    Source: Herbrich, Minka, Graepel (2006), section 3.
-    """
-    arguments, shape = _flatten(as_float_array("t", t), as_non_negative_array("margin", margin))
-    v, w = _win_correction_loop(*arguments)
-    return _shaped(v, shape), _shaped(w, shape)
-
-
-def draw_correction(t: ArrayLike, margin: ArrayLike) -> tuple[Any, Any]:
-    """v and w of a draw; arguments and returns as ``win_correction``, margin > 0.
-
-    v is the derivative of log(Phi(margin - t) - Phi(-margin - t)) with respect to t, and w
-    is minus the derivative of v. The paper prints the two functions with the indicator's
-    inequality turned round.
-
-    Source: Herbrich, Minka, Graepel (2006), section 3.
-    """
-    arguments, shape = _flatten(as_float_array("t", t), as_positive_array("margin", margin))
-    v, w = _draw_correction_loop(*arguments)
-    return _shaped(v, shape), _shaped(w, shape)
-
-
+_DENSITY, _QUALITY = range(2)
 _WIN, _LOG_WIN, _DRAW, _LOG_DRAW = range(4)
+
+
+def _even_game(
+    which: int,
+    mu_i: ArrayLike,
+    sigma_i: ArrayLike,
+    mu_j: ArrayLike,
+    sigma_j: ArrayLike,
+    beta: ArrayLike,
+) -> Any:
+    """How even games are, by the measure asked for."""
+    arguments, shape = flattened(
+        as_float_array("mu_i", mu_i),
+        as_positive_array("sigma_i", sigma_i),
+        as_float_array("mu_j", mu_j),
+        as_positive_array("sigma_j", sigma_j),
+        as_positive_array("beta", beta),
+    )
+    return shaped(_even_loop(which, *arguments), shape)
 
 
 def _game_probability(
@@ -283,7 +267,7 @@ def _game_probability(
     beta: ArrayLike,
     draw_margin: ArrayLike,
 ) -> Any:
-    arguments, shape = _flatten(
+    arguments, shape = flattened(
         as_float_array("mu_i", mu_i),
         as_positive_array("sigma_i", sigma_i),
         as_float_array("mu_j", mu_j),
@@ -291,16 +275,7 @@ def _game_probability(
         as_positive_array("beta", beta),
         as_non_negative_array("draw_margin", draw_margin),
     )
-    return _shaped(_probability_loop(which, *arguments), shape)
-
-
-def _flatten(*arrays: Floats) -> tuple[list[Floats], tuple[int, ...]]:
-    broadcast = np.broadcast_arrays(*arrays)
-    return [np.ascontiguousarray(array).ravel() for array in broadcast], broadcast[0].shape
-
-
-def _shaped(flat: Floats, shape: tuple[int, ...]) -> Any:
-    return flat.reshape(shape)[()]
+    return shaped(_probability_loop(which, *arguments), shape)
 
 
 @njit(cache=True, error_model="numpy")
@@ -329,21 +304,17 @@ def _probability_loop(
 
 
 @njit(cache=True, error_model="numpy")
-def _draw_density_loop(
-    mu_i: Floats, sigma_i: Floats, mu_j: Floats, sigma_j: Floats, beta: Floats
+def _even_loop(
+    which: int, mu_i: Floats, sigma_i: Floats, mu_j: Floats, sigma_j: Floats, beta: Floats
 ) -> Floats:
     out = np.empty(mu_i.size)
     for k in range(mu_i.size):
+        gap = mu_i[k] - mu_j[k]
         variance = total_variance(sigma_i[k], sigma_j[k], beta[k])
-        out[k] = density_at_zero(mu_i[k] - mu_j[k], variance)
-    return out
-
-
-@njit(cache=True, error_model="numpy")
-def _true_draw_density_loop(skill_i: Floats, skill_j: Floats, beta: Floats) -> Floats:
-    out = np.empty(skill_i.size)
-    for k in range(skill_i.size):
-        out[k] = density_at_zero(skill_i[k] - skill_j[k], total_variance(0.0, 0.0, beta[k]))
+        if which == _DENSITY:
+            out[k] = draw_density_of(gap, variance)
+        else:
+            out[k] = match_quality_of(gap, variance, beta[k])
     return out
 
 
@@ -365,19 +336,3 @@ def _update_loop(
             mu_i[k], sigma_i[k], mu_j[k], sigma_j[k], int(outcome[k]), beta[k], draw_margin[k]
         )
     return new_mu_i, new_sigma_i, new_mu_j, new_sigma_j
-
-
-@njit(cache=True, error_model="numpy")
-def _win_correction_loop(t: Floats, margin: Floats) -> tuple[Floats, Floats]:
-    v, w = np.empty(t.size), np.empty(t.size)
-    for k in range(t.size):
-        v[k], w[k], _ = win_moments(t[k] - margin[k])
-    return v, w
-
-
-@njit(cache=True, error_model="numpy")
-def _draw_correction_loop(t: Floats, margin: Floats) -> tuple[Floats, Floats]:
-    v, w = np.empty(t.size), np.empty(t.size)
-    for k in range(t.size):
-        v[k], w[k], _ = draw_moments(t[k], margin[k])
-    return v, w

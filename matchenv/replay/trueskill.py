@@ -1,18 +1,16 @@
-"""Rating systems walked over a log of matches in order of play, compiled."""
+"""TrueSkill over a log of matches."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from matchenv.elo import LOGISTIC_RATE, as_k_factor, as_rate_of_gap, duel
-from matchenv.match_log import MatchLog
+from matchenv.match_log import MatchLog, largest_game
 from matchenv.trueskill.factor_graph import TABLE_ROWS
-from matchenv.trueskill.game import density_at_zero, quality_per_density
+from matchenv.trueskill.game import match_quality_of
 from matchenv.trueskill.rating import MAX_ITERATIONS, TOLERANCE
 from matchenv.trueskill.sides import (
     margin_between,
@@ -57,27 +55,6 @@ class TrueSkillReplay:
     unconverged: Integers
     entry_mu: Floats
     entry_sigma: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class EloReplay:
-    """What Elo said before each game of a log, and after the last one.
-
-    Attributes:
-        team_rating: (teams,) mean of the members' ratings before the game.
-        quality: (games,) match quality of each game before it, in (0, 1]: that of known
-            skills, one player a side who has the side's mean rating.
-        rating: (players,) ratings after the last game.
-        games_played: (players,) number of games of each player.
-        entry_rating: (entries,) rating of the entry's player right after the game, or an
-            empty array if no history was asked for.
-    """
-
-    team_rating: Floats
-    quality: Floats
-    rating: Floats
-    games_played: Integers
-    entry_rating: Floats
 
 
 def replay_trueskill(
@@ -152,61 +129,6 @@ def replay_trueskill(
     )
 
 
-def replay_elo(
-    log: MatchLog,
-    *,
-    rating: float = 1200.0,
-    beta: float = 200.0,
-    alpha: float | None = None,
-    k_factor: float | None = None,
-    form: str = "gaussian",
-    keep_history: bool = False,
-) -> EloReplay:
-    """Rate a log of matches with Elo, in order of play.
-
-    Every game is one ``rate_elo``: the duelling heuristic for teams and many sides.
-
-    Args:
-        log: the matches.
-        rating: rating of a player before the first game.
-        beta: standard deviation of one performance around skill, > 0.
-        alpha: weight of a new game, in (0, 1); 0.07 if neither it nor K is given.
-        k_factor: K >= 0, in place of alpha.
-        form: ``gaussian`` or ``logistic``.
-        keep_history: whether to keep each rating after each game.
-
-    Raises:
-        ValueError: for bad input.
-
-    Source: Herbrich, Minka, Graepel (2006), sections 1 and 4.1.
-    """
-    start = as_number("rating", rating)
-    logistic, rate_of_gap = as_rate_of_gap(form, beta)
-    team_rating, quality, end_rating, entry_rating = _elo_loop(
-        log.player,
-        log.team_start,
-        log.game_start,
-        log.rank,
-        np.full(log.num_players, start),
-        as_k_factor(alpha, k_factor, beta),
-        rate_of_gap,
-        logistic,
-        LOGISTIC_BETA if logistic else float(beta),
-        keep_history,
-    )
-    return EloReplay(
-        team_rating=team_rating,
-        quality=quality,
-        rating=end_rating,
-        games_played=np.bincount(log.player, minlength=log.num_players),
-        entry_rating=entry_rating,
-    )
-
-
-# The Gaussian form whose win probability has the logistic form's slope at a gap of 0.
-LOGISTIC_BETA = 2.0 / (LOGISTIC_RATE * math.sqrt(math.pi))
-
-
 def _refuse_draws(log: MatchLog) -> None:
     # Ranks count the better teams, so a game without draws has the ranks 0, 1, ..., k - 1.
     size = log.game_size
@@ -216,17 +138,6 @@ def _refuse_draws(log: MatchLog) -> None:
             "draw_probability or draw_margin must be above 0 for a log with draws, such as "
             f"game {int(np.argmin(undrawn))}"
         )
-
-
-@njit(cache=True, error_model="numpy")
-def _largest_game(team_start: Integers, game_start: Integers) -> tuple[int, int]:
-    """The most teams and the most entries of any game."""
-    teams, entries = 0, 0
-    for game in range(game_start.size - 1):
-        first, last = game_start[game], game_start[game + 1]
-        teams = max(teams, last - first)
-        entries = max(entries, team_start[last] - team_start[first])
-    return teams, entries
 
 
 @njit(cache=True, error_model="numpy")
@@ -251,8 +162,7 @@ def _play_pair(
     mu[player_i], sigma[player_i], mu[player_j], sigma[player_j] = rate_pair(
         mu_i, sigma_i, mu_j, sigma_j, outcome, beta, tau, draw_margin
     )
-    density = density_at_zero(mu_i - mu_j, team_variance[0] + team_variance[1])
-    return density * quality_per_density(beta)
+    return match_quality_of(mu_i - mu_j, team_variance[0] + team_variance[1], beta)
 
 
 @njit(cache=True, error_model="numpy")
@@ -277,7 +187,7 @@ def _trueskill_loop(
     history = player.size if keep_history else 0
     entry_mu, entry_sigma = np.empty(history), np.empty(history)
 
-    most_teams, most_entries = _largest_game(team_start, game_start)
+    most_teams, most_entries = largest_game(team_start, game_start)
     game_mu, game_sigma = np.empty(most_entries), np.empty(most_entries)
     weight, new_sigma = np.ones(most_entries), np.empty(most_entries)
     start, order = np.empty(most_teams + 1, np.int64), np.empty(most_teams, np.int64)
@@ -342,56 +252,3 @@ def _trueskill_loop(
                 entry_mu[entry] = mu[player[entry]]
                 entry_sigma[entry] = sigma[player[entry]]
     return team_mean, team_variance, quality, mu, sigma, change, entry_mu, entry_sigma
-
-
-@njit(cache=True, error_model="numpy")
-def _elo_loop(
-    player: Indices,
-    team_start: Integers,
-    game_start: Integers,
-    rank: Indices,
-    rating: Floats,
-    k_factor: float,
-    rate_of_gap: float,
-    logistic: bool,
-    beta: float,
-    keep_history: bool,
-) -> tuple[Floats, ...]:
-    num_teams, num_games = rank.size, game_start.size - 1
-    team_rating, quality = np.empty(num_teams), np.empty(num_games)
-    entry_rating = np.empty(player.size if keep_history else 0)
-
-    most_teams, most_entries = _largest_game(team_start, game_start)
-    game_rating, delta = np.empty(most_entries), np.empty(most_entries)
-    start, game_rank = np.empty(most_teams + 1, np.int64), np.empty(most_teams)
-    noise = np.full(most_teams, beta * beta)
-
-    for game in range(num_games):
-        first_team, last_team = game_start[game], game_start[game + 1]
-        first, last = team_start[first_team], team_start[last_team]
-        start[0] = 0
-        for team in range(first_team, last_team):
-            side = team - first_team
-            start[side + 1] = team_start[team + 1] - first
-            game_rank[side] = rank[team]
-            total = 0.0
-            for entry in range(team_start[team], team_start[team + 1]):
-                game_rating[entry - first] = rating[player[entry]]
-                total += rating[player[entry]]
-            team_rating[team] = total / (start[side + 1] - start[side])
-        sides = last_team - first_team
-        quality[game] = quality_of_sides(team_rating[first_team:last_team], noise, noise)
-        duel(
-            game_rating,
-            start[: sides + 1],
-            game_rank[:sides],
-            k_factor,
-            rate_of_gap,
-            logistic,
-            delta,
-        )
-        for entry in range(first, last):
-            rating[player[entry]] = game_rating[entry - first]
-            if keep_history:
-                entry_rating[entry] = game_rating[entry - first]
-    return team_rating, quality, rating, entry_rating

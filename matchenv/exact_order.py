@@ -1,0 +1,66 @@
+"""The order of numbers of any size, with no rounding on the way.
+
+A float64 holds whole numbers up to 2^53. Beyond it, neighbours become the same float: times in
+nanoseconds would be draws. So ranks and scores are put in order as they are, and only their
+places in that order become arrays.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+def places_in_order(name: str, values: ArrayLike | Iterable[Any]) -> NDArray[np.int64]:
+    """Place of each number among the distinct ones: 0 for the least, equal for equals.
+
+    Args:
+        name: the argument's name, for the message.
+        values: a row of finite real numbers: an array, or any mixture of Python's integers,
+            floats and fractions and NumPy's numbers. All are compared exactly.
+
+    Returns:
+        int64, one place for each number.
+
+    Raises:
+        ValueError: if it is no row, or holds something else, NaN or an infinity.
+    """
+    if hasattr(values, "__array__"):
+        values = np.asarray(values)
+    if isinstance(values, np.ndarray) and values.dtype != object:
+        return _places_in_array(name, values)
+    try:
+        items = list(values)  # type: ignore[arg-type]
+    except TypeError:
+        raise ValueError(f"{name} must be a row of real numbers, got {values!r}") from None
+    items = [_as_real(name, value) for value in items]
+    place = {value: index for index, value in enumerate(sorted(set(items)))}
+    return np.fromiter((place[value] for value in items), np.int64, len(items))
+
+
+def _places_in_array(name: str, array: NDArray[Any]) -> NDArray[np.int64]:
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "fiub"):
+        raise ValueError(f"{name} must be a row of real numbers, got {array!r}")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite, got {array[~np.isfinite(array)][0]!r}")
+    return np.unique(array, return_inverse=True)[1].astype(np.int64, copy=False)
+
+
+def _as_real(name: str, value: Any) -> Any:
+    # The usual kinds first: checking against the abstract ones is slow.
+    if type(value) is int or (type(value) is float and math.isfinite(value)):
+        return value
+    number = value
+    if isinstance(value, np.number | np.bool_ | np.ndarray) and value.ndim == 0:
+        number = value.item()
+    if not isinstance(number, numbers.Real):
+        raise ValueError(f"{name} must hold real numbers, got {value!r}")
+    real: Any = number  # the abstract type knows no comparison with a float
+    if not -math.inf < real < math.inf:
+        raise ValueError(f"{name} must be finite, got {value!r}")
+    return real

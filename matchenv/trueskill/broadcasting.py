@@ -1,0 +1,25 @@
+"""Arguments of any shape for compiled loops over flat arrays, and their results back in shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def flattened(*arrays: Floats) -> tuple[list[Floats], tuple[int, ...]]:
+    """Broadcast arrays against each other and flatten them.
+
+    Returns:
+        ``(rows, shape)``: one contiguous row for each array, and the common shape.
+    """
+    broadcast = np.broadcast_arrays(*arrays)
+    return [np.ascontiguousarray(array).ravel() for array in broadcast], broadcast[0].shape
+
+
+def shaped(row: Floats, shape: tuple[int, ...]) -> Any:
+    """A row in the shape that ``flattened`` gave; a scalar where that is ``()``."""
+    return row.reshape(shape)[()]
