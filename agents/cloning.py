@@ -30,7 +30,8 @@ from matchenv.agents.policies import policy_named
 from matchenv.agents.policy_file import PolicyDescription
 from matchenv.agents.policy_network import new_policy
 from matchenv.agents.seeds import training_seed
-from matchenv.settings import BELIEFS, Settings
+from matchenv.belief import DEFAULT_BELIEF
+from matchenv.settings import Settings
 from matchenv.validation import as_integer, as_number, as_positive_number
 
 # The network is of this algorithm's kind, so that it can go on from the clone.
@@ -84,7 +85,7 @@ class CloningConfig:
             settings: of the cell.
             true_skill: gives the true skills at the time of a choice, for the oracle.
         """
-        return policy_named(str(self.teacher), replace(settings, belief=BELIEFS[0]), true_skill)
+        return policy_named(str(self.teacher), replace(settings, belief=DEFAULT_BELIEF), true_skill)
 
     def description(self) -> PolicyDescription:
         """What a policy file says of the student."""
@@ -179,7 +180,7 @@ class _Cell:
         settings = Settings.checked(**kwargs)
         self.horizon = settings.horizon
         self._teacher = config.new_teacher(settings, lambda: self._teachers.true_skill)
-        belief = getattr(self._teacher, "belief", "factorised")
+        belief = getattr(self._teacher, "belief", DEFAULT_BELIEF)
         self._teachers, self._students = (
             MatchmakingVectorEnv(
                 len(seeds), autoreset_mode=AutoresetMode.DISABLED, **{**kwargs, "belief": each}

@@ -6,6 +6,7 @@ import torch
 from gymnasium import spaces
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, FlattenExtractor
 
+from matchenv.belief import DEFAULT_BELIEF, belief_named
 from matchenv.settings import PAPER_BETA
 
 # The first is the exponent of the draw density itself. It hardly differs between the nearest
@@ -25,7 +26,7 @@ class RelativeSkills(BaseFeaturesExtractor):
     Args:
         observation_space: the box of the environment's observation, of K numbers.
         num_opponents: M.
-        belief: ``"factorised"`` or ``"full"``, whose observation it is.
+        belief: the name of the belief whose observation it is.
         beta: standard deviation of one performance around skill.
     """
 
@@ -33,23 +34,20 @@ class RelativeSkills(BaseFeaturesExtractor):
         self,
         observation_space: spaces.Box,
         num_opponents: int,
-        belief: str = "factorised",
+        belief: str = DEFAULT_BELIEF,
         beta: float = PAPER_BETA,
     ) -> None:
         beside_means = observation_space.shape[0] - num_opponents - 1
         super().__init__(observation_space, len(SHARPNESSES) * num_opponents + beside_means)
         self.num_players = num_opponents + 1
-        self.full = belief == "full"
+        self.belief = belief_named(belief)
         self.beta = float(beta)
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
         """Features of shape (n, K + 2 M - 1) from observations of shape (n, K)."""
         players = self.num_players
         mu, deviations = observations[:, :players], observations[:, players:-1]
-        if self.full:
-            variance = deviations[:, players:] ** 2
-        else:
-            variance = deviations[:, :1] ** 2 + deviations[:, 1:] ** 2
+        variance = self.belief.difference_variance(deviations[:, :players], deviations[:, players:])
         squared = (mu[:, :1] - mu[:, 1:]) ** 2 / (variance + 2.0 * self.beta**2)
         closeness = [2.0 * torch.exp(-sharpness * squared) - 1.0 for sharpness in SHARPNESSES]
         return torch.cat((*closeness, deviations / self.beta, observations[:, -1:]), dim=1)

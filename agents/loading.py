@@ -13,7 +13,8 @@ from matchenv.agents.learned_policy import LearnedPolicy
 from matchenv.agents.policies import SHIPPED, learned_path
 from matchenv.agents.policy_file import SUFFIX, read_policy
 from matchenv.agents.run_folder import CONFIG, RunFolder
-from matchenv.settings import BELIEFS, Settings, observation_size
+from matchenv.belief import BELIEFS
+from matchenv.settings import Settings
 
 
 def load(
@@ -92,9 +93,9 @@ def _load_zip(name: str, path: Path, algorithm: str | None, device: str) -> Lear
         raise ValueError(f"the file {path} is no model of {chosen.name}: {error}") from error
     size = model.observation_space.shape
     opponents = int(model.action_space.n)  # type: ignore[attr-defined]
-    for belief in BELIEFS:
-        if size == (observation_size(opponents, belief),):
-            return LearnedPolicy(name, model.policy, belief)
+    for belief in BELIEFS.values():
+        if size == (belief.observation_size(opponents),):
+            return LearnedPolicy(name, model.policy, belief.name)
     raise ValueError(
         f"the file {path} is no model for Matchmaking-v0: it has {opponents} actions and "
         f"observations of shape {size}"

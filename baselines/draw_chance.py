@@ -8,10 +8,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike
 
-from matchenv.baselines.policy import Floats, Integers, Policy, all_on_the_opponent
+from matchenv.baselines.policy import Floats, Integers, Policy
+from matchenv.belief import DEFAULT_BELIEF
 from matchenv.knowledge import KnowledgeState
 from matchenv.settings import PAPER_BETA
-from matchenv.trueskill import draw_density
 from matchenv.trueskill.game import density_at_zero, total_variance
 from matchenv.validation import as_positive_number
 
@@ -69,28 +69,16 @@ class DrawChance(Policy):
     name: ClassVar[str] = "drawchance"
 
     def __init__(
-        self, *, beta: float = PAPER_BETA, horizon: int = 500, belief: str = "factorised"
+        self, *, beta: float = PAPER_BETA, horizon: int = 500, belief: str = DEFAULT_BELIEF
     ) -> None:
         super().__init__(horizon=horizon, belief=belief)
         self.beta = as_positive_number("beta", beta)
 
     def scores(self, knowledge_state: KnowledgeState, games_left: ArrayLike = 0) -> Any:
         """Draw density of every opponent, shape (..., M + 1) to (..., M)."""
-        mu = knowledge_state.mu
-        sigma_0, sigma_j = knowledge_state.sides()
-        return draw_density(mu[..., :1], sigma_0, mu[..., 1:], sigma_j, self.beta)
+        return knowledge_state.draw_density(self.beta)
 
     def _choose(
-        self, mu: Floats, sigma: Floats, games_left: Floats, rng: np.random.Generator
+        self, state: KnowledgeState, games_left: Floats, rng: np.random.Generator
     ) -> Integers:
-        return most_even_opponents(mu, sigma, self.beta)
-
-    def _choose_full(
-        self,
-        mu: Floats,
-        sigma: Floats,
-        differences: Floats,
-        games_left: Floats,
-        rng: np.random.Generator,
-    ) -> Integers:
-        return most_even_opponents(mu, all_on_the_opponent(differences), self.beta)
+        return most_even_opponents(state.mu, state.paired_sigma, self.beta)

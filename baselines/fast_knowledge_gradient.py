@@ -23,8 +23,7 @@ from matchenv.baselines.skill_line import (
     place_of,
     sort_opponents,
 )
-from matchenv.play import drifted
-from matchenv.trueskill.game import density_at_zero, total_variance, update_two
+from matchenv.trueskill.game import density_at_zero, drifted, total_variance, update_two
 from matchenv.trueskill.normal import INVERSE_SQRT_2PI
 
 # So many opponents are taken in the order of their bounds, which finds a high score soon;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,13 +10,42 @@ from numpy.typing import ArrayLike
 
 from matchenv.baselines.fast_knowledge_gradient import knowledge_gradient_opponents
 from matchenv.baselines.knowledge_gradient_full import full_knowledge_gradient_scores
+from matchenv.baselines.knowledge_gradient_printed import printed_knowledge_gradient_scores
 from matchenv.baselines.knowledge_gradient_rule import knowledge_gradient_scores
+from matchenv.baselines.look_ahead import look_ahead_scores
 from matchenv.baselines.policy import Floats, Integers, Policy
+from matchenv.belief import (
+    DEFAULT_BELIEF,
+    FactorisedBelief,
+    FullBelief,
+    GameConstants,
+    PrintedBelief,
+    belief_named,
+)
 from matchenv.knowledge import KnowledgeState
 from matchenv.settings import PAPER_BETA
 from matchenv.validation import as_non_negative_number, as_positive_number, as_probability
 
 PAPER_DISCOUNT = 0.99
+
+# Compiled rules for beliefs that have one; any other is looked ahead through its own update.
+Rule = Callable[[KnowledgeState, Floats, GameConstants], Any]
+SCORES: dict[str, Rule] = {
+    FactorisedBelief.name: lambda state, multipliers, game: knowledge_gradient_scores(
+        state.mu, state.sigma, multipliers, *game
+    ),
+    FullBelief.name: lambda state, multipliers, game: full_knowledge_gradient_scores(
+        state.mu, state.sigma, state.extra, multipliers, game.beta, game.draw_margin
+    ),
+    PrintedBelief.name: lambda state, multipliers, game: printed_knowledge_gradient_scores(
+        state.mu, state.sigma, multipliers, game.beta
+    ),
+}
+CHOICES: dict[str, Rule] = {
+    FactorisedBelief.name: lambda state, multipliers, game: knowledge_gradient_opponents(
+        state.mu, state.sigma, multipliers, *game
+    ),
+}
 
 
 class KnowledgeGradient(Policy):
@@ -34,7 +64,7 @@ class KnowledgeGradient(Policy):
         draw_margin: performances no further apart than this are a draw, >= 0.
         tau: standard deviation of a skill's drift before a game, >= 0.
         horizon: as ``Policy``; matters to ``predict`` with ``finite_horizon``.
-        belief: as ``Policy``; on the full one, which knows no drift, tau must be 0.
+        belief: as ``Policy``; some know no drift or no draws.
 
     Raises:
         ValueError: for a bad number, or more than one way to say the multiplier.
@@ -54,7 +84,7 @@ class KnowledgeGradient(Policy):
         draw_margin: float = 0.0,
         tau: float = 0.0,
         horizon: int = 500,
-        belief: str = "factorised",
+        belief: str = DEFAULT_BELIEF,
     ) -> None:
         super().__init__(horizon=horizon, belief=belief)
         if (discount is not None) + bool(finite_horizon) + (multiplier is not None) > 1:
@@ -72,8 +102,8 @@ class KnowledgeGradient(Policy):
         self.beta = as_positive_number("beta", beta)
         self.draw_margin = as_non_negative_number("draw_margin", draw_margin)
         self.tau = as_non_negative_number("tau", tau)
-        if self.belief == "full" and self.tau > 0.0:
-            raise ValueError(f"tau must be 0 with belief='full', got {tau!r}")
+        self._constants = GameConstants(self.beta, self.draw_margin, self.tau)
+        belief_named(self.belief).check_constants(self._constants)
 
     def scores(self, knowledge_state: KnowledgeState, games_left: ArrayLike) -> Any:
         """The value of each opponent.
@@ -86,32 +116,17 @@ class KnowledgeGradient(Policy):
             Scores of shape (..., M).
 
         Raises:
-            ValueError: for a state of the full belief with tau > 0.
+            ValueError: for a state of a belief that does not know such games.
         """
         shape = knowledge_state.batch_shape
-        players = knowledge_state.num_opponents + 1
         left = np.broadcast_to(np.asarray(games_left, dtype=np.float64), shape)
-        if knowledge_state.difference_sigma is not None:
-            if self.tau > 0.0:
-                raise ValueError(f"tau must be 0 on the full belief, got {self.tau!r}")
-            full_scores = full_knowledge_gradient_scores(
-                np.ascontiguousarray(knowledge_state.mu).reshape(-1, players),
-                np.ascontiguousarray(knowledge_state.sigma).reshape(-1, players),
-                np.ascontiguousarray(knowledge_state.difference_sigma).reshape(-1, players - 1),
-                self.multipliers(left.ravel()),
-                self.beta,
-                self.draw_margin,
-            )
-            return full_scores.reshape(*shape, players - 1)
-        scores = knowledge_gradient_scores(
-            np.ascontiguousarray(knowledge_state.mu).reshape(-1, players),
-            np.ascontiguousarray(knowledge_state.sigma).reshape(-1, players),
-            self.multipliers(left.ravel()),
-            self.beta,
-            self.draw_margin,
-            self.tau,
-        )
-        return scores.reshape(*shape, players - 1)
+        knowledge_state.kind.check_constants(self._constants)
+        scores = self._scores(knowledge_state.flattened(), left.ravel())
+        return scores.reshape(*shape, knowledge_state.num_opponents)
+
+    def _scores(self, state: KnowledgeState, games_left: Floats) -> Floats:
+        rule = SCORES.get(state.belief, look_ahead_scores)
+        return rule(state, self.multipliers(games_left), self._constants)
 
     def multipliers(self, games_left: Floats) -> Floats:
         """What a unit of future draw density is worth, with so many games left."""
@@ -120,22 +135,9 @@ class KnowledgeGradient(Policy):
         return np.full(games_left.shape, self.multiplier)
 
     def _choose(
-        self, mu: Floats, sigma: Floats, games_left: Floats, rng: np.random.Generator
+        self, state: KnowledgeState, games_left: Floats, rng: np.random.Generator
     ) -> Integers:
-        multipliers = self.multipliers(games_left)
-        return knowledge_gradient_opponents(
-            mu, sigma, multipliers, self.beta, self.draw_margin, self.tau
-        )
-
-    def _choose_full(
-        self,
-        mu: Floats,
-        sigma: Floats,
-        differences: Floats,
-        games_left: Floats,
-        rng: np.random.Generator,
-    ) -> Integers:
-        scores = full_knowledge_gradient_scores(
-            mu, sigma, differences, self.multipliers(games_left), self.beta, self.draw_margin
-        )
-        return np.argmax(scores, axis=1)
+        choose = CHOICES.get(state.belief)
+        if choose is not None:
+            return choose(state, self.multipliers(games_left), self._constants)
+        return np.argmax(self._scores(state, games_left), axis=1)

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from matchenv.baselines.policy import Floats
-from matchenv.full_belief import slack_of_deviations
+from matchenv.belief.full_kernels import slack_of_deviations
 from matchenv.trueskill.game import (
     density_at_zero,
     difference_moments,
@@ -79,7 +79,8 @@ def full_look_ahead_value(
         beta: standard deviation of one performance around skill.
         draw_margin: performances no further apart than this are a draw.
 
-    Source: Ryzhov, Tariq, Powell (2011), section 3, on the belief of ``matchenv.full_belief``.
+    Source: Ryzhov, Tariq, Powell (2011), section 3, on the belief of
+    ``matchenv.belief.full_kernels``.
     """
     gap, variance = gaps[j], variances[j]
     noise = 2.0 * beta * beta

@@ -10,10 +10,10 @@ import numpy as np
 from numba import njit
 
 from matchenv.baselines.policy import Floats
-from matchenv.play import drifted
 from matchenv.trueskill.game import (
     density_at_zero,
     draw_probability_of,
+    drifted,
     total_variance,
     update_two,
     win_probability_of,

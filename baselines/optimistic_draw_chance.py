@@ -8,7 +8,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike
 
-from matchenv.baselines.policy import Floats, Integers, Policy, all_on_the_opponent
+from matchenv.baselines.policy import Floats, Integers, Policy
+from matchenv.belief import DEFAULT_BELIEF
 from matchenv.knowledge import KnowledgeState
 from matchenv.settings import PAPER_BETA
 from matchenv.validation import as_non_negative_number, as_number, as_positive_number
@@ -68,7 +69,7 @@ class OptimisticDrawChance(Policy):
         *,
         beta: float = PAPER_BETA,
         horizon: int = 500,
-        belief: str = "factorised",
+        belief: str = DEFAULT_BELIEF,
     ) -> None:
         super().__init__(horizon=horizon, belief=belief)
         self.inflation = as_number("inflation", inflation)
@@ -88,19 +89,14 @@ class OptimisticDrawChance(Policy):
             Indices of shape (..., M).
         """
         shape = knowledge_state.batch_shape
-        players = knowledge_state.num_opponents + 1
         left = np.broadcast_to(np.asarray(games_left, dtype=np.float64), shape)
-        differences = knowledge_state.difference_sigma
-        sigma = knowledge_state.sigma
-        if differences is not None:
-            sigma = all_on_the_opponent(differences)
-        indices = optimistic_indices(
-            np.ascontiguousarray(knowledge_state.mu).reshape(-1, players),
-            np.ascontiguousarray(sigma).reshape(-1, players),
-            self._factors(left.ravel()),
-            self.beta,
-        )
-        return indices.reshape(*shape, players - 1)
+        indices = self._indices(knowledge_state.flattened(), left.ravel())
+        return indices.reshape(*shape, knowledge_state.num_opponents)
+
+    def _indices(self, state: KnowledgeState, games_left: Floats) -> Floats:
+        return optimistic_indices(
+            state.mu, state.paired_sigma, self._factors(games_left), self.beta
+        )  # fmt: skip
 
     def _factors(self, games_left: Floats) -> Floats:
         share = np.minimum(games_left / self.horizon, 1.0)
@@ -108,17 +104,6 @@ class OptimisticDrawChance(Policy):
         return factors
 
     def _choose(
-        self, mu: Floats, sigma: Floats, games_left: Floats, rng: np.random.Generator
+        self, state: KnowledgeState, games_left: Floats, rng: np.random.Generator
     ) -> Integers:
-        indices = optimistic_indices(mu, sigma, self._factors(games_left), self.beta)
-        return np.argmax(indices, axis=1)
-
-    def _choose_full(
-        self,
-        mu: Floats,
-        sigma: Floats,
-        differences: Floats,
-        games_left: Floats,
-        rng: np.random.Generator,
-    ) -> Integers:
-        return self._choose(mu, all_on_the_opponent(differences), games_left, rng)
+        return np.argmax(self._indices(state, games_left), axis=1)

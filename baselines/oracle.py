@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike
 
 from matchenv.baselines.nearest import nearest_opponents
 from matchenv.baselines.policy import Floats, Integers, Policy
+from matchenv.belief import DEFAULT_BELIEF
+from matchenv.knowledge import KnowledgeState
 from matchenv.validation import as_float_array
 
 
@@ -27,26 +29,28 @@ class Oracle(Policy):
     """
 
     name: ClassVar[str] = "oracle"
+    needs_truth: ClassVar[bool] = True
 
     def __init__(
         self,
         true_skill: ArrayLike | Callable[[], ArrayLike],
         *,
         horizon: int = 500,
-        belief: str = "factorised",
+        belief: str = DEFAULT_BELIEF,
     ) -> None:
         super().__init__(horizon=horizon, belief=belief)
         self._true_skill = true_skill
 
     def _choose(
-        self, mu: Floats, sigma: Floats, games_left: Floats, rng: np.random.Generator
+        self, state: KnowledgeState, games_left: Floats, rng: np.random.Generator
     ) -> Integers:
         value = self._true_skill() if callable(self._true_skill) else self._true_skill
         skills = as_float_array("true_skill", value)
+        shape = state.mu.shape
         try:
-            skills = np.broadcast_to(skills.reshape(-1, skills.shape[-1]), mu.shape)
+            skills = np.broadcast_to(skills.reshape(-1, skills.shape[-1]), shape)
         except (ValueError, IndexError):
             raise ValueError(
-                f"true_skill must have shape {mu.shape[1:]} or {mu.shape}, got {skills.shape}"
+                f"true_skill must have shape {shape[1:]} or {shape}, got {skills.shape}"
             ) from None
         return nearest_opponents(np.ascontiguousarray(skills))

@@ -8,6 +8,7 @@ import numpy as np
 
 from matchenv.baselines.nearest import nearest_opponents
 from matchenv.baselines.policy import Floats, Integers, Policy
+from matchenv.knowledge import KnowledgeState
 
 
 class PointEstimate(Policy):
@@ -23,6 +24,6 @@ class PointEstimate(Policy):
     name: ClassVar[str] = "pe"
 
     def _choose(
-        self, mu: Floats, sigma: Floats, games_left: Floats, rng: np.random.Generator
+        self, state: KnowledgeState, games_left: Floats, rng: np.random.Generator
     ) -> Integers:
-        return nearest_opponents(mu)
+        return nearest_opponents(state.mu)

@@ -8,27 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from matchenv.belief import DEFAULT_BELIEF, belief_named
 from matchenv.knowledge import KnowledgeState, share_of_games_left
-from matchenv.settings import BELIEFS
-from matchenv.validation import as_choice, as_float_array, as_integer
+from matchenv.validation import as_float_array, as_integer
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-
-
-def all_on_the_opponent(differences: Floats) -> Floats:
-    """Deviations that leave player 0 certain and give each opponent the whole difference.
-
-    For rules in which only Var(s_0 - s_k) counts, as the sum of two squares.
-
-    Args:
-        differences: shape (..., M), standard deviations of s_0 - s_k.
-
-    Returns:
-        Shape (..., M + 1), 0 for player 0.
-    """
-    certain = np.zeros((*differences.shape[:-1], 1))
-    return np.concatenate((certain, differences), axis=-1)
 
 
 class Policy(ABC):
@@ -42,21 +27,25 @@ class Policy(ABC):
         horizon: games in an episode, >= 1; ``predict`` turns the observation's share of games
             left into a number with it.
         seed: seed of the policy's own generator, which serves where none is passed.
-        belief: ``"factorised"`` or ``"full"``, the belief whose states and observations the
-            policy reads.
+        belief: the name of the belief whose states and observations the policy reads, one of
+            ``matchenv.belief.BELIEFS``.
 
     Attributes:
         name: the policy's name in tables and on command lines.
-        belief: the belief whose observation the policy reads.
+        belief: the name of the belief whose observation the policy reads.
+        stochastic: whether equal states may get different choices, so that it needs ``rng``.
+        needs_truth: whether it asks for the true skills, which no fair policy sees.
     """
 
     name: ClassVar[str]
+    stochastic: ClassVar[bool] = False
+    needs_truth: ClassVar[bool] = False
 
     def __init__(
-        self, *, horizon: int = 500, seed: int | None = None, belief: str = "factorised"
+        self, *, horizon: int = 500, seed: int | None = None, belief: str = DEFAULT_BELIEF
     ) -> None:
         self.horizon = as_integer("horizon", horizon, 1)
-        self.belief = as_choice("belief", belief, BELIEFS)
+        self.belief = belief_named(belief).name
         self._rng = np.random.default_rng(seed)
 
     def act(
@@ -94,17 +83,9 @@ class Policy(ABC):
                 f"games_left must broadcast to shape {knowledge_state.batch_shape}, "
                 f"got shape {left.shape}"
             ) from None
-        players = knowledge_state.num_opponents + 1
-        mu = np.ascontiguousarray(knowledge_state.mu).reshape(-1, players)
-        sigma = np.ascontiguousarray(knowledge_state.sigma).reshape(-1, players)
         generator = self._rng if rng is None else rng
         games = np.ascontiguousarray(left).ravel()
-        if knowledge_state.difference_sigma is None:
-            actions = self._choose(mu, sigma, games, generator)
-        else:
-            differences = np.ascontiguousarray(knowledge_state.difference_sigma)
-            differences = differences.reshape(-1, players - 1)
-            actions = self._choose_full(mu, sigma, differences, games, generator)
+        actions = self._choose(knowledge_state.flattened(), games, generator)
         return actions.reshape(knowledge_state.batch_shape)
 
     def predict(
@@ -117,8 +98,7 @@ class Policy(ABC):
         """Choose opponents from observations, as stable-baselines3's models do.
 
         Args:
-            observation: shape (2 (M + 1) + 1,) or (n, 2 (M + 1) + 1); for a policy on the full
-                belief (3 M + 3,) or (n, 3 M + 3).
+            observation: shape (K,) or (n, K), of an environment with the policy's belief.
             state: handed back as it is; no baseline has a memory.
             episode_start: not used.
             deterministic: not used; a policy that draws lots draws them always.
@@ -135,20 +115,6 @@ class Policy(ABC):
 
     @abstractmethod
     def _choose(
-        self, mu: Floats, sigma: Floats, games_left: Floats, rng: np.random.Generator
+        self, state: KnowledgeState, games_left: Floats, rng: np.random.Generator
     ) -> Integers:
-        """Actions, shape (B,), for beliefs of shape (B, M + 1) and games left of shape (B,)."""
-
-    def _choose_full(
-        self,
-        mu: Floats,
-        sigma: Floats,
-        differences: Floats,
-        games_left: Floats,
-        rng: np.random.Generator,
-    ) -> Integers:
-        """As ``_choose``, with deviations of s_0 - s_k of shape (B, M).
-
-        Policies to which differences matter have their own.
-        """
-        return self._choose(mu, sigma, games_left, rng)
+        """Actions, shape (B,), for states and games left of shape (B,)."""

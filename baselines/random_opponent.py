@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from matchenv.baselines.policy import Floats, Integers, Policy
+from matchenv.knowledge import KnowledgeState
 
 
 class RandomOpponent(Policy):
@@ -19,8 +20,9 @@ class RandomOpponent(Policy):
     """
 
     name: ClassVar[str] = "random"
+    stochastic: ClassVar[bool] = True
 
     def _choose(
-        self, mu: Floats, sigma: Floats, games_left: Floats, rng: np.random.Generator
+        self, state: KnowledgeState, games_left: Floats, rng: np.random.Generator
     ) -> Integers:
-        return rng.integers(0, mu.shape[1] - 1, size=mu.shape[0])
+        return rng.integers(0, state.num_opponents, size=state.batch_shape)

@@ -12,12 +12,12 @@ import numpy as np
 from numba import njit
 
 from matchenv.baselines.skill_line import SkillLine, place_of
-from matchenv.play import drifted
 from matchenv.trueskill.game import (
     SMALLEST_DENSITY,
     density_at_zero,
     difference_moments,
     draw_probability_of,
+    drifted,
     mean_shift,
     total_variance,
     variance_share,

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.full_belief import begin_full, difference_deviations, play_full_games
+from matchenv.belief import belief_named
 from matchenv.instance import GivenInstance, fill_instances
 from matchenv.knowledge import KnowledgeState
-from matchenv.play import MU, REPORT_ROWS, SIGMA, TRUE_SKILL, observe, play_games, store_noise
+from matchenv.play import MU, REPORT_ROWS, SIGMA, TRUE_SKILL, play_games, store_noise
 from matchenv.settings import Settings
 
 Floats = NDArray[np.float64]
@@ -50,10 +50,9 @@ class Episodes:
     Attributes:
         players: shape (B, M + 1, 3): mu, sigma and true skill of every player.
         games_played: shape (B,).
-        ties: shape (B, 2, M), what ``matchenv.full_belief`` keeps of covariances; None with
-            the factorised belief.
-        observation: shape (B, 2 (M + 1) + 1), or (B, 3 M + 3) with the full belief, float32,
-            kept up to date.
+        belief: the kind of belief, which owns ``memory`` and writes the observation.
+        memory: shape (B, R, M), what the belief keeps beside means and deviations.
+        observation: shape (B, K), float32, as the belief lays it out; kept up to date.
     """
 
     def __init__(self, settings: Settings, count: int) -> None:
@@ -61,8 +60,9 @@ class Episodes:
         self.settings = settings
         self.players = np.zeros((count, players, 3))
         self.games_played = np.zeros(count, dtype=np.int64)
-        full = settings.belief == "full"
-        self.ties = np.zeros((count, 2, settings.num_opponents)) if full else None
+        self.belief = belief_named(settings.belief)
+        self.memory = self.belief.new_memory(count, settings.num_opponents)
+        self._constants = settings.constants
         self.observation = np.zeros((count, settings.observation_size), dtype=np.float32)
         self._block = min(settings.horizon, NOISE_BLOCK)
         self._normals = np.zeros((count, 2 * players))
@@ -109,10 +109,8 @@ class Episodes:
         if given is not None:
             self._apply(rows, given)
         self.games_played[rows] = 0
-        if self.ties is None:
-            observe(rows, self.players, self.observation)
-        else:
-            begin_full(rows, self.players, self.ties, self.observation)
+        self.belief.begin(rows, self.players, self.memory, self.observation)
+        self.observation[rows, -1] = 1.0
 
     def play(self, opponents: NDArray[np.int64], waiting: NDArray[np.bool_]) -> GamesPlayed:
         """Play one game in every episode that is not ``waiting`` for a reset.
@@ -128,23 +126,6 @@ class Episodes:
             np.empty((len(REPORT_ROWS), count)),
             np.empty(count, dtype=np.int8),
         )
-        if self.ties is not None:
-            play_full_games(
-                self.players,
-                self.ties,
-                self._noise,
-                self.games_played,
-                opponents,
-                waiting,
-                settings.horizon,
-                settings.beta,
-                settings.draw_margin,
-                self.observation,
-                played.terminated,
-                played.report,
-                played.outcomes,
-            )
-            return played
         play_games(
             self.players,
             self._noise,
@@ -159,6 +140,16 @@ class Episodes:
             played.terminated,
             played.report,
             played.outcomes,
+        )
+        self.belief.learn(
+            self.players,
+            self.memory,
+            opponents,
+            played.outcomes,
+            waiting,
+            self._constants,
+            played.report,
+            self.observation,
         )
         return played
 
@@ -188,12 +179,18 @@ class Episodes:
         """True skills, shape (B, M + 1), in no observation; a view."""
         return self.players[:, :, TRUE_SKILL]
 
-    def knowledge_state(self) -> KnowledgeState:
-        """A copy of the beliefs, shape (B, M + 1)."""
-        differences = None
-        if self.ties is not None:
-            differences = difference_deviations(self.sigma[:, 0], self.ties)
-        return KnowledgeState(self.mu.copy(), self.sigma.copy(), differences)
+    def knowledge_state(self, *, copy: bool = True) -> KnowledgeState:
+        """The beliefs, shape (B, M + 1).
+
+        Args:
+            copy: False for views where that is possible, which the next game changes: for
+                loops that ask a policy and forget the state.
+        """
+        mu, sigma = self.mu, self.sigma
+        if copy:
+            mu, sigma = mu.copy(), sigma.copy()
+        extra = self.belief.extra(self.players, self.memory)
+        return KnowledgeState.trusted(mu, sigma, extra, self.belief.name)
 
     def _draw_noise(self, rows: NDArray[np.int64], generators: Generators) -> None:
         fresh = self._fresh_noise

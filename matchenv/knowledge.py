@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from matchenv.settings import BELIEFS, observation_size
-from matchenv.validation import as_choice, as_float_array, as_positive_array
+from matchenv.belief import BELIEFS, DEFAULT_BELIEF, Belief, GameConstants, belief_named
+from matchenv.validation import as_float_array, as_positive_array
 
-# Observations are float32: three deviations of one belief may disagree by this much of their sum.
-ROUNDING = 1e-5
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -24,18 +23,19 @@ class KnowledgeState:
     Attributes:
         mu: means, shape (..., M + 1), float64, in skill points.
         sigma: standard deviations, the same shape, > 0.
-        difference_sigma: with the full belief, standard deviations of s_0 - s_1 to s_0 - s_M,
-            shape (..., M), > 0. Together with sigma they say all covariances, since the
-            opponents are independent given s_0. None with the factorised belief.
+        extra: what the belief shows beside them, shape (..., E * M): with the full belief the
+            standard deviations of s_0 - s_1 to s_0 - s_M, otherwise nothing, E = 0.
+        belief: the name of the belief.
 
     Raises:
-        ValueError: for NaN, infinity, sigma <= 0, unequal shapes, fewer than 2 players or a
-            deviation of s_0 - s_k that no covariance gives.
+        ValueError: for NaN, infinity, sigma <= 0, unequal shapes, fewer than 2 players, an
+            unknown belief or numbers that it cannot show.
     """
 
-    mu: NDArray[np.float64]
-    sigma: NDArray[np.float64]
-    difference_sigma: NDArray[np.float64] | None = None
+    mu: Floats
+    sigma: Floats
+    extra: Floats = field(default_factory=lambda: np.empty(0))
+    belief: str = DEFAULT_BELIEF
 
     def __post_init__(self) -> None:
         mu = as_float_array("mu", self.mu)
@@ -48,39 +48,45 @@ class KnowledgeState:
             raise ValueError(
                 f"mu must have shape (..., M + 1) with at least one opponent, got shape {mu.shape}"
             )
-        object.__setattr__(self, "mu", mu)
-        object.__setattr__(self, "sigma", sigma)
-        if self.difference_sigma is not None:
-            checked = _checked_differences(self.difference_sigma, sigma)
-            object.__setattr__(self, "difference_sigma", checked)
+        kind = belief_named(self.belief)
+        shape = (*mu.shape[:-1], kind.extra_rows * (mu.shape[-1] - 1))
+        extra = as_float_array(kind.extra_name, self.extra)
+        if extra.size == 0 and 0 in shape:
+            extra = np.empty(shape)
+        if extra.shape != shape:
+            raise ValueError(
+                f"{kind.extra_name} must have shape {shape} with the {self.belief} belief, "
+                f"got {extra.shape}"
+            )
+        kind.check_extra(sigma, extra)
+        _fill(self, mu, sigma, extra, self.belief)
+
+    @classmethod
+    def trusted(
+        cls, mu: Floats, sigma: Floats, extra: Floats, belief: str = DEFAULT_BELIEF
+    ) -> KnowledgeState:
+        """A state without any check or copy, for loops over games whose numbers are right.
+
+        Args:
+            mu: float64, shape (..., M + 1).
+            sigma: float64, the same shape.
+            extra: float64, of the shape that the belief asks for.
+            belief: the name of the belief.
+        """
+        state = object.__new__(cls)
+        _fill(state, mu, sigma, extra, belief)
+        return state
 
     def __getitem__(self, index: Any) -> KnowledgeState:
         """The state or states at ``index`` of the batch."""
-        differences = self.difference_sigma
         return KnowledgeState(
-            self.mu[index],
-            self.sigma[index],
-            None if differences is None else differences[index],
-        )
+            self.mu[index], self.sigma[index], self.extra[index], self.belief
+        )  # fmt: skip
 
     @property
-    def belief(self) -> str:
-        """``"factorised"`` or ``"full"``."""
-        return "factorised" if self.difference_sigma is None else "full"
-
-    def sides(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Deviations that make the two-player functions right for player 0 and each opponent.
-
-        Only the sum of their squares counts there; with the full belief it is the variance of
-        the difference, half of it on either side.
-
-        Returns:
-            Player 0's, shape (..., 1) or (..., M), and the opponents', shape (..., M).
-        """
-        if self.difference_sigma is None:
-            return self.sigma[..., :1], self.sigma[..., 1:]
-        half = self.difference_sigma / np.sqrt(2.0)
-        return half, half
+    def kind(self) -> Belief:
+        """The belief's own object, which knows how to read the numbers."""
+        return BELIEFS[self.belief]
 
     @property
     def num_opponents(self) -> int:
@@ -92,35 +98,109 @@ class KnowledgeState:
         """Shape of the batch, () for one state."""
         return self.mu.shape[:-1]
 
+    @property
+    def difference_sigma(self) -> Floats:
+        """Standard deviations of s_0 - s_1 to s_0 - s_M under the belief, shape (..., M)."""
+        deviations: Floats = np.sqrt(self.kind.difference_variance(self.sigma, self.extra))
+        return deviations
+
+    @property
+    def paired_sigma(self) -> Floats:
+        """Deviations, shape (..., M + 1), for rules in which only the variance of s_0 - s_k counts.
+
+        The squares of the first and the k-th add up to that variance.
+        """
+        return self.kind.paired_sigma(self.sigma, self.extra)
+
+    def draw_density(self, beta: float) -> Floats:
+        """q of a game with each opponent, shape (..., M): eq. (5) of the 2011 paper.
+
+        Args:
+            beta: standard deviation of one performance around skill, > 0.
+        """
+        return self.kind.draw_density(self.mu, self.sigma, self.extra, beta)
+
+    def outcome_probability(self, outcome: int, constants: GameConstants) -> Floats:
+        """Probability that a game with each opponent ends so, shape (..., M).
+
+        Args:
+            outcome: +1 player 0 wins, -1 loses, 0 a draw.
+            constants: of the game.
+        """
+        return self.kind.outcome_probability(self.mu, self.sigma, self.extra, outcome, constants)
+
+    def drawn_skills(self, normals: Floats, spread: float = 1.0) -> Floats:
+        """Skills drawn from the belief, shape (B, M + 1), for a batch of shape (B,).
+
+        Args:
+            normals: standard normal, shape (B, M + 1).
+            spread: factor on every deviation from the mean.
+        """
+        return self.kind.drawn_skills(self.mu, self.sigma, self.extra, normals, spread)
+
+    def flattened(self) -> KnowledgeState:
+        """The same states as one batch of shape (B,), contiguous."""
+        extra = self.extra
+        return KnowledgeState.trusted(
+            np.ascontiguousarray(self.mu).reshape(-1, self.mu.shape[-1]),
+            np.ascontiguousarray(self.sigma).reshape(-1, self.mu.shape[-1]),
+            np.ascontiguousarray(extra).reshape(-1, extra.shape[-1])
+            if extra.size
+            else np.empty((int(np.prod(self.batch_shape)), extra.shape[-1])),
+            self.belief,
+        )
+
+    def after_games(
+        self, opponents: ArrayLike, outcomes: ArrayLike, constants: GameConstants
+    ) -> KnowledgeState:
+        """What is believed after one game of each state of a batch of shape (B,).
+
+        Args:
+            opponents: shape (B,), 0 to M - 1 as actions name them.
+            outcomes: shape (B,), +1 player 0 won, -1 lost, 0 a draw.
+            constants: of the games.
+        """
+        after = self.kind.after_games(
+            self.mu,
+            self.sigma,
+            self.extra,
+            np.ascontiguousarray(opponents, dtype=np.int64),
+            np.ascontiguousarray(outcomes, dtype=np.int8),
+            constants,
+        )
+        return KnowledgeState.trusted(*after, self.belief)
+
     @classmethod
-    def from_observation(cls, observation: ArrayLike, belief: str = "factorised") -> KnowledgeState:
+    def from_observation(
+        cls, observation: ArrayLike, belief: str = DEFAULT_BELIEF
+    ) -> KnowledgeState:
         """The knowledge state that an observation shows.
 
         Args:
-            observation: shape (..., 2 (M + 1) + 1): mu, sigma, games left / horizon; with the
-                full belief (..., 3 M + 3): mu, sigma, difference_sigma, games left / horizon.
-            belief: ``"factorised"`` or ``"full"``, the belief of the environment; the shape
-                alone does not say which, 9 numbers are 3 opponents or 2.
+            observation: shape (..., K): mu, sigma, what the belief shows beside them, games
+                left / horizon.
+            belief: the name of the environment's belief; the shape alone does not say which,
+                9 numbers are 3 opponents or 2.
 
         Raises:
             ValueError: for a shape that no environment gives, NaN, infinity, a deviation <= 0
                 or an unknown belief.
         """
-        full = as_choice("belief", belief, BELIEFS) == "full"
+        kind = belief_named(belief)
         array = as_float_array("observation", observation)
         size = array.shape[-1] if array.ndim else 0
-        opponents = (size - 3) // 3 if full else (size - 3) // 2
-        if opponents < 1 or observation_size(opponents, belief) != size:
-            allowed = "3 * num_opponents + 3" if full else "2 * (num_opponents + 1) + 1"
+        opponents = kind.num_opponents_of(size)
+        if opponents is None:
             raise ValueError(
-                f"observation must have shape (..., {allowed}) with the {belief} belief, "
-                f"got shape {array.shape}"
+                f"observation must have shape (..., {2 + kind.extra_rows} * num_opponents + 3) "
+                f"with the {belief} belief, got shape {array.shape}{_remedy(size)}"
             )
         players = opponents + 1
         return cls(
             mu=array[..., :players],
             sigma=array[..., players : 2 * players],
-            difference_sigma=array[..., 2 * players : -1] if full else None,
+            extra=array[..., 2 * players : -1],
+            belief=belief,
         )
 
     def to_observation(self, share_of_games_left: ArrayLike) -> NDArray[np.float32]:
@@ -139,12 +219,11 @@ class KnowledgeState:
         if ((share < 0.0) | (share > 1.0)).any():
             raise ValueError(f"share_of_games_left must be in [0, 1], got {share_of_games_left!r}")
         players = self.mu.shape[-1]
-        size = observation_size(self.num_opponents, self.belief)
+        size = self.kind.observation_size(self.num_opponents)
         observation = np.empty((*self.batch_shape, size), dtype=np.float32)
         observation[..., :players] = self.mu
         observation[..., players : 2 * players] = self.sigma
-        if self.difference_sigma is not None:
-            observation[..., 2 * players : -1] = self.difference_sigma
+        observation[..., 2 * players : -1] = self.extra
         observation[..., -1] = share
         return observation
 
@@ -153,7 +232,7 @@ def share_of_games_left(observation: ArrayLike) -> NDArray[np.float64]:
     """Games left / horizon, the last number of each observation.
 
     Args:
-        observation: of either belief.
+        observation: of any belief.
 
     Returns:
         Shape (...), float64.
@@ -161,19 +240,17 @@ def share_of_games_left(observation: ArrayLike) -> NDArray[np.float64]:
     return np.asarray(observation, dtype=np.float64)[..., -1]
 
 
-def _checked_differences(value: ArrayLike, sigma: NDArray[np.float64]) -> NDArray[np.float64]:
-    differences = as_positive_array("difference_sigma", value)
-    shape = (*sigma.shape[:-1], sigma.shape[-1] - 1)
-    if differences.shape != shape:
-        raise ValueError(f"difference_sigma must have shape {shape}, got {differences.shape}")
-    total = sigma[..., :1] + sigma[..., 1:]
-    least = np.abs(sigma[..., :1] - sigma[..., 1:])
-    slip = ROUNDING * total
-    good = (differences >= least - slip) & (differences <= total + slip)
-    if not good.all():
-        index = tuple(int(k) for k in np.argwhere(~good)[0])
-        raise ValueError(
-            "difference_sigma must lie between |sigma_0 - sigma_k| and sigma_0 + sigma_k, "
-            f"got {float(differences[index])!r} at index {index}"
-        )
-    return differences
+def _remedy(size: int) -> str:
+    """Which beliefs an observation of this size may be of."""
+    found = [
+        f"{count} opponents with belief={name!r}"
+        for name, kind in BELIEFS.items()
+        if (count := kind.num_opponents_of(size)) is not None
+    ]
+    return f"; this is the size for {' or '.join(found)}" if found else ""
+
+
+def _fill(state: KnowledgeState, mu: Floats, sigma: Floats, extra: Floats, belief: str) -> None:
+    """Set the fields of a frozen state."""
+    for name, value in (("mu", mu), ("sigma", sigma), ("extra", extra), ("belief", belief)):
+        object.__setattr__(state, name, value)

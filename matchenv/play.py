@@ -1,9 +1,8 @@
-"""One game of player 0: true outcome, belief update, reward. Compiled and pure.
+"""Games of player 0 as they truly go: who wins, and how even they are. Compiled and pure.
 
-The way through the house in one function: ``play_game`` takes the beliefs and true skills
-of the two players and the random numbers of the game, and gives the outcome and everything
-after it. ``play_games`` does so for a batch of episodes and writes their observations. The
-scalar environment is a batch of one.
+``play_games`` plays one game in each episode of a batch from true skills and random numbers;
+what is believed after it is for ``matchenv.belief`` to say. The scalar environment is a batch
+of one.
 """
 
 from __future__ import annotations
@@ -14,13 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from matchenv.trueskill.game import (
-    density_at_zero,
-    quality_per_density,
-    total_variance,
-    update_two,
-)
-from matchenv.trueskill.game import drifted as drifted
+from matchenv.trueskill.game import density_at_zero, total_variance
 
 Floats = NDArray[np.float64]
 
@@ -50,43 +43,6 @@ def game_outcome(
     if abs(difference) <= draw_margin and draw_margin > 0.0:
         return 0
     return 1 if difference > 0.0 else -1
-
-
-@njit(cache=True, error_model="numpy")
-def play_game(
-    mu_0: float,
-    sigma_0: float,
-    mu_j: float,
-    sigma_j: float,
-    skill_0: float,
-    skill_j: float,
-    noise: float,
-    beta: float,
-    draw_margin: float,
-    tau: float,
-) -> tuple[int, float, float, float, float]:
-    """A game between player 0 and j, and the beliefs after it.
-
-    Args:
-        mu_0: mean of the belief about player 0 before the game.
-        sigma_0: its standard deviation.
-        mu_j: mean of the belief about the opponent.
-        sigma_j: its standard deviation.
-        skill_0: true skill of player 0 in this game (after its drift).
-        skill_j: true skill of the opponent in this game.
-        noise: a standard normal for the difference of performances.
-        beta: standard deviation of one performance around skill.
-        draw_margin: performances no further apart than this are a draw.
-        tau: standard deviation of the drift before the game.
-
-    Returns:
-        ``(outcome, mu_0, sigma_0, mu_j, sigma_j)`` with the outcome +1, 0 or -1.
-    """
-    outcome = game_outcome(skill_0, skill_j, noise, beta, draw_margin)
-    mu_0, sigma_0, mu_j, sigma_j = update_two(
-        mu_0, drifted(sigma_0, tau), mu_j, drifted(sigma_j, tau), outcome, beta, draw_margin
-    )
-    return outcome, mu_0, sigma_0, mu_j, sigma_j
 
 
 @njit(cache=True, error_model="numpy")
@@ -123,54 +79,22 @@ def drift_skills(
 
 
 @njit(cache=True, error_model="numpy")
-def report_game(
-    players: Floats,
-    row: int,
-    j: int,
-    variance: float,
-    true_variance: float,
-    quality: float,
-    report: Floats,
+def report_belief(
+    row: int, waiting: bool, gap: float, variance: float, quality: float, report: Floats
 ) -> None:
-    """Judge one game about to be played.
+    """Judge one game about to be played, by a belief.
 
     Args:
-        players: as ``play_games``.
         row: the episode.
-        j: the opponent, 1 to M.
-        variance: of the difference of the performances, under the belief.
-        true_variance: of that difference, had both skills been known.
+        waiting: whether no game is played there: then all is 0.
+        gap: mean of the difference of the performances.
+        variance: its variance.
         quality: match quality per draw density.
-        report: shape (5, B), the column ``row`` is written.
+        report: shape (5, B), DRAW_DENSITY and MATCH_QUALITY of the row are written.
     """
-    mu_0, skill_0 = players[row, 0, MU], players[row, 0, TRUE_SKILL]
-    mu_j, skill_j = players[row, j, MU], players[row, j, TRUE_SKILL]
-    density = density_at_zero(mu_0 - mu_j, variance)
+    density = 0.0 if waiting else density_at_zero(gap, variance)
     report[DRAW_DENSITY, row] = density
     report[MATCH_QUALITY, row] = quality * density
-    report[TRUE_DRAW_DENSITY, row] = density_at_zero(skill_0 - skill_j, true_variance)
-    report[SQUARED_ERROR, row] = (mu_0 - skill_0) ** 2
-    report[SKILL_DIFFERENCE, row] = skill_0 - skill_j
-
-
-@njit(cache=True, error_model="numpy")
-def report_games(
-    players: Floats,
-    opponents: NDArray[np.int64],
-    waiting: NDArray[np.bool_],
-    beta: float,
-    report: Floats,
-) -> None:
-    """Judge the games about to be played, by belief and by truth; arguments as ``play_games``."""
-    true_variance = total_variance(0.0, 0.0, beta)
-    quality = quality_per_density(beta)
-    for b in range(players.shape[0]):
-        if waiting[b]:
-            report[:, b] = 0.0
-            continue
-        j = opponents[b] + 1
-        variance = total_variance(players[b, 0, SIGMA], players[b, j, SIGMA], beta)
-        report_game(players, b, j, variance, true_variance, quality, report)
 
 
 @njit(cache=True, error_model="numpy")
@@ -189,11 +113,12 @@ def play_games(
     report: Floats,
     outcomes: NDArray[np.int8],
 ) -> None:
-    """Play one game in every episode that is not waiting for a reset.
+    """Play one game in every episode that is not waiting for a reset; beliefs learn later.
 
     Args:
-        players: shape (B, M + 1, 3), changed; entries MU, SIGMA and TRUE_SKILL side by side,
-            since a game touches all three of two players and nothing else.
+        players: shape (B, M + 1, 3); entries MU, SIGMA and TRUE_SKILL side by side, since a
+            game touches all three of two players and nothing else. With drift the true skills
+            are changed.
         noise: shape (K, 1, at least B), or (K, 3, at least B) with drift: performance noise,
             drift of player 0, drift of the opponent; game n uses entry n modulo K. They lie by
             episode, side by side, since most episodes play the same n at a time.
@@ -204,46 +129,29 @@ def play_games(
         beta: standard deviation of one performance around skill.
         draw_margin: performances no further apart than this are a draw.
         tau: standard deviation of a skill's drift before each of the player's games.
-        observation: shape (B, 2 (M + 1) + 1), changed in the four beliefs and the games left.
+        observation: shape (B, K), changed in its last number, the share of games left.
         terminated: shape (B,), written.
-        report: shape (5, B), written; rows as ``REPORT_ROWS``, 0 where waiting.
+        report: shape (5, B), written in its last three rows, 0 where waiting; rows as
+            ``REPORT_ROWS``.
         outcomes: shape (B,), written, 0 where waiting.
     """
     if tau > 0.0:
         drift_skills(players, noise, games_played, opponents, waiting, tau)
-    report_games(players, opponents, waiting, beta, report)
-    count = players.shape[1]
+    variance = total_variance(0.0, 0.0, beta)
+    last = observation.shape[1] - 1
     block = noise.shape[0]
     for b in range(players.shape[0]):
         if waiting[b]:
+            report[TRUE_DRAW_DENSITY:, b] = 0.0
             terminated[b] = False
             outcomes[b] = 0
             continue
-        j = opponents[b] + 1
         n = games_played[b]
-        mu_0, sigma_0, skill_0 = players[b, 0, MU], players[b, 0, SIGMA], players[b, 0, TRUE_SKILL]
-        mu_j, sigma_j, skill_j = players[b, j, MU], players[b, j, SIGMA], players[b, j, TRUE_SKILL]
-        outcomes[b], mu_0, sigma_0, mu_j, sigma_j = play_game(
-            mu_0, sigma_0, mu_j, sigma_j, skill_0, skill_j, noise[n % block, 0, b],
-            beta, draw_margin, tau,
-        )  # fmt: skip
-        players[b, 0, MU], players[b, 0, SIGMA] = mu_0, sigma_0
-        players[b, j, MU], players[b, j, SIGMA] = mu_j, sigma_j
+        skill_0, skill_j = players[b, 0, TRUE_SKILL], players[b, opponents[b] + 1, TRUE_SKILL]
+        report[TRUE_DRAW_DENSITY, b] = density_at_zero(skill_0 - skill_j, variance)
+        report[SQUARED_ERROR, b] = (players[b, 0, MU] - skill_0) ** 2
+        report[SKILL_DIFFERENCE, b] = skill_0 - skill_j
+        outcomes[b] = game_outcome(skill_0, skill_j, noise[n % block, 0, b], beta, draw_margin)
         games_played[b] = n + 1
         terminated[b] = n + 1 == horizon
-        observation[b, 0] = mu_0
-        observation[b, j] = mu_j
-        observation[b, count] = sigma_0
-        observation[b, count + j] = sigma_j
-        observation[b, 2 * count] = (horizon - n - 1) / horizon
-
-
-@njit(cache=True, error_model="numpy")
-def observe(rows: NDArray[np.int64], players: Floats, observation: NDArray[np.float32]) -> None:
-    """Write whole observations of the given rows at the start of their episodes."""
-    count = players.shape[1]
-    for row in rows:
-        for i in range(count):
-            observation[row, i] = players[row, i, MU]
-            observation[row, count + i] = players[row, i, SIGMA]
-        observation[row, 2 * count] = 1.0
+        observation[b, last] = (horizon - n - 1) / horizon

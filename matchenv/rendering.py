@@ -6,7 +6,7 @@ import numpy as np
 
 from matchenv.knowledge import KnowledgeState
 from matchenv.settings import Settings
-from matchenv.trueskill import draw_density, match_quality, win_probability
+from matchenv.trueskill.game import quality_per_density
 
 RENDER_MODES = ("ansi",)
 SHOWN_OPPONENTS = 10
@@ -48,10 +48,9 @@ def describe_state(
         last_game: the action and outcome of the last game, if there was one.
     """
     mu, sigma = state.mu, state.sigma
-    sigma_0, sigma_j = state.sides()
-    others = (mu[0], sigma_0, mu[1:], sigma_j, settings.beta)
-    density, quality = draw_density(*others), match_quality(*others)
-    win = win_probability(*others, settings.draw_margin)
+    density = state.draw_density(settings.beta)
+    quality = quality_per_density(settings.beta) * density
+    win = state.outcome_probability(1, settings.constants)
     shown = np.argsort(-density, kind="stable")[:SHOWN_OPPONENTS]
     lines = [
         f"game {games_played} of {settings.horizon}, "

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from matchenv.belief import DEFAULT_BELIEF, GameConstants, belief_named
 from matchenv.validation import (
     as_choice,
     as_integer,
@@ -18,7 +19,6 @@ RANKS = ("top", "middle", "bottom")
 RANKINGS = ("prior_mean", "true_skill")
 REWARDS = ("draw_density", "match_quality", "true_draw_density")
 EQUAL_VARIANCES = ("paper", "matching")
-BELIEFS = ("factorised", "full")
 
 # The 2011 study: prior means from N(0, 4), prior variances uniform on [2, 3], beta^2 = 2.5.
 PRIOR_MEAN_VARIANCE = 4.0
@@ -46,7 +46,8 @@ class Settings:
         reward: one of ``REWARDS``.
         draw_margin: performances closer than this are a draw; 0: no draws.
         tau: standard deviation of a skill's drift at each of the player's games.
-        belief: ``"factorised"``, every player apart, or ``"full"``, with covariances.
+        belief: a name of ``matchenv.belief.BELIEFS``: ``"factorised"``, every player apart,
+            ``"full"``, with covariances, or ``"printed"``, with the 2011 paper's misprints.
     """
 
     num_opponents: int
@@ -59,7 +60,7 @@ class Settings:
     reward: str
     draw_margin: float
     tau: float
-    belief: str = "factorised"
+    belief: str = DEFAULT_BELIEF
 
     @classmethod
     def checked(
@@ -75,7 +76,7 @@ class Settings:
         reward: Any = "draw_density",
         draw_margin: Any = 0.0,
         tau: Any = 0.0,
-        belief: Any = "factorised",
+        belief: Any = DEFAULT_BELIEF,
     ) -> Settings:
         """Settings from what a user typed.
 
@@ -83,13 +84,7 @@ class Settings:
             ValueError: for a value that is not allowed; it names the argument and what is.
         """
         opponents = as_integer("num_opponents", num_opponents, 1)
-        drift = as_non_negative_number("tau", tau)
-        if as_choice("belief", belief, BELIEFS) == "full" and drift > 0.0:
-            raise ValueError(
-                "tau must be 0 with belief='full', whose compact form (opponents independent "
-                f"given player 0) does not outlive a drift of player 0's skill, got tau={tau!r}"
-            )
-        return cls(
+        settings = cls(
             num_opponents=opponents,
             horizon=as_integer("horizon", horizon, 1),
             beta=as_positive_number("beta", beta),
@@ -99,9 +94,11 @@ class Settings:
             equal_variance=as_choice("equal_variance", equal_variance, EQUAL_VARIANCES),
             reward=as_choice("reward", reward, REWARDS),
             draw_margin=as_non_negative_number("draw_margin", draw_margin),
-            tau=drift,
-            belief=belief,
+            tau=as_non_negative_number("tau", tau),
+            belief=belief_named(belief).name,
         )
+        belief_named(belief).check_constants(settings.constants)
+        return settings
 
     @property
     def num_players(self) -> int:
@@ -109,15 +106,14 @@ class Settings:
         return self.num_opponents + 1
 
     @property
+    def constants(self) -> GameConstants:
+        """beta, draw_margin and tau: what a belief must know of a game."""
+        return GameConstants(self.beta, self.draw_margin, self.tau)
+
+    @property
     def observation_size(self) -> int:
-        """Numbers in an observation: 2 (M + 1) + 1, with the full belief M more."""
-        return observation_size(self.num_opponents, self.belief)
-
-
-def observation_size(num_opponents: int, belief: str) -> int:
-    """Numbers in an observation of M opponents under the named belief."""
-    factorised = 2 * (num_opponents + 1) + 1
-    return factorised + num_opponents if belief == "full" else factorised
+        """Numbers in an observation, as the belief says."""
+        return belief_named(self.belief).observation_size(self.num_opponents)
 
 
 def place_of_rank(rank: Any, num_opponents: int) -> int:

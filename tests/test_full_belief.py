@@ -252,7 +252,7 @@ def normalised_errors(belief: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
     error = (state.mu[:, 0] - state.mu[:, 1:].mean(axis=1)) - (
         skill[:, 0] - skill[:, 1:].mean(axis=1)
     )
-    if state.difference_sigma is None:
+    if state.belief == "factorised":
         variance = sigma_0**2 + (state.sigma[:, 1:] ** 2).sum(axis=1) / count**2
         one = (sigma_0[:, None] ** 2 + state.sigma[:, 1:] ** 2)[:, 0]
     else:
@@ -393,6 +393,10 @@ def test_pickle_and_copy_go_on_alike() -> None:
     assert twins[0].render() == twins[2].render()
 
 
+def full_state(sigma: Any, difference_sigma: Any) -> KnowledgeState:
+    return KnowledgeState([0, 0], sigma, difference_sigma, "full")  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -401,11 +405,12 @@ def test_pickle_and_copy_go_on_alike() -> None:
         (lambda: MatchmakingVectorEnv(2, belief="full", tau=0.1), "tau must be 0"),
         (lambda: KnowledgeState.from_observation(np.ones(10), "full"), r"3 \* num_opponents \+ 3"),
         (lambda: KnowledgeState.from_observation(np.ones(9), "both"), "belief must be one of"),
-        (lambda: KnowledgeState([0, 0], [1, 1], [2.1]), "difference_sigma must lie between"),
-        (lambda: KnowledgeState([0, 0], [1, 3], [1.5]), "difference_sigma must lie between"),
-        (lambda: KnowledgeState([0, 0], [1, 1], [1.0, 1.0]), "difference_sigma must have shape"),
-        (lambda: KnowledgeState([0, 0], [1, 1], [0.0]), "difference_sigma must be positive"),
-        (lambda: KnowledgeState([0, 0], [1, 1], [np.nan]), "difference_sigma must be finite"),
+        (lambda: full_state([1, 1], [2.1]), "difference_sigma must lie between"),
+        (lambda: full_state([1, 3], [1.5]), "difference_sigma must lie between"),
+        (lambda: full_state([1, 1], [1.0, 1.0]), "difference_sigma must have shape"),
+        (lambda: full_state([1, 1], [0.0]), "difference_sigma must be positive"),
+        (lambda: full_state([1, 1], [np.nan]), "difference_sigma must be finite"),
+        (lambda: KnowledgeState([0, 0], [1, 1], [1.0]), "extra must have shape"),
     ],
 )
 def test_bad_input_is_named(make: Any, message: str) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from matchenv.full_belief import slack_of_deviations
+from matchenv.belief.full_kernels import slack_of_deviations
 from matchenv.settings import (
     PAPER_BETA,
     PRIOR_MEAN_VARIANCE,
@@ -51,7 +51,7 @@ class StateBatch:
     Attributes:
         opponents: shape (n, 3, M): mu_0 - mu_k, Var(s_0 - s_k) and the tie 1 - a_k, which is 0
             for an opponent never met and goes to 1 with games (a_k as in
-            ``matchenv.full_belief``).
+            ``matchenv.belief.full_kernels``).
         state: shape (n, 4): Var(s_0); the variance that the skills of the field have and the
             belief does not know of; the share of games left; an estimate of their number.
     """

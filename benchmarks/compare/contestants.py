@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from matchenv import MatchmakingVectorEnv
 from matchenv.agents.policies import policy_named
 from matchenv.baselines import POLICIES, DrawChance, Oracle, Policy
+from matchenv.belief import DEFAULT_BELIEF
 from matchenv.settings import Settings
 
 # The two ends of the way that a policy comes.
@@ -101,7 +102,7 @@ def policy_of(
 
 def belief_of(policy: Policy | Predicting) -> str:
     """The belief that a policy reads; a stranger's that says nothing reads the default."""
-    return str(getattr(policy, "belief", "factorised"))
+    return str(getattr(policy, "belief", DEFAULT_BELIEF))
 
 
 def _contestant(given: Any) -> Contestant:

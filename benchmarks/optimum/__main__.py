@@ -6,10 +6,11 @@ import argparse
 import sys
 from pathlib import Path
 
+from matchenv.belief import BELIEFS, DEFAULT_BELIEF
 from matchenv.benchmarks.compare.cells import ANY
 from matchenv.benchmarks.optimum.report import table_text, write_files
 from matchenv.benchmarks.optimum.running import DEFAULT_POLICIES, run_optimum
-from matchenv.settings import BELIEFS, PAPER_BETA
+from matchenv.settings import PAPER_BETA
 
 
 def parser() -> argparse.ArgumentParser:
@@ -28,7 +29,7 @@ def parser() -> argparse.ArgumentParser:
         help="as in matchenv compare; baselines are made for --belief "
         f"(default: {' '.join(DEFAULT_POLICIES)})",
     )  # fmt: skip
-    made.add_argument("--belief", choices=BELIEFS, default=BELIEFS[0],
+    made.add_argument("--belief", choices=list(BELIEFS), default=DEFAULT_BELIEF,
                       help="the model that is solved (default: %(default)s)")  # fmt: skip
     made.add_argument("--rank", default=ANY, metavar="RANK",
                       help="place of player 0 by prior mean (default: %(default)s)")  # fmt: skip

@@ -15,8 +15,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from matchenv.full_belief import PRIOR_VARIANCE as PRIOR
-from matchenv.full_belief import SLACK, difference_variance, opponent_variance, update_full
+from matchenv.belief.full_kernels import PRIOR_VARIANCE as PRIOR
+from matchenv.belief.full_kernels import SLACK, difference_variance, opponent_variance, update_full
 from matchenv.trueskill.game import (
     density_at_zero,
     draw_probability_of,
@@ -65,7 +65,7 @@ def learn(
     Args:
         mu: shape (M + 1,), means, player 0 first; changed.
         sigma: shape (M + 1,), deviations, changed; of the full belief only player 0's.
-        ties: shape (2, M), as ``matchenv.full_belief`` has it, changed; not used otherwise.
+        ties: shape (2, M), as ``matchenv.belief.full_kernels`` has it, changed; not used otherwise.
         full: which belief it is.
         j: the opponent, 1 to M.
         outcome: +1 if player 0 won, -1 if not, 0 for a draw.

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.baselines import Policy
+from matchenv.belief import BELIEFS, DEFAULT_BELIEF
 from matchenv.benchmarks.optimum.expectimax import choice_values, follow, true_totals
-from matchenv.full_belief import difference_deviations
 from matchenv.knowledge import KnowledgeState
 from matchenv.settings import Settings
 
@@ -26,7 +26,7 @@ class Beliefs:
     Attributes:
         mu: means, shape (B, M + 1).
         sigma: deviations, shape (B, M + 1).
-        ties: shape (B, 2, M), what ``matchenv.full_belief`` keeps of covariances.
+        ties: shape (B, 2, M), what ``matchenv.belief.full_kernels`` keeps of covariances.
         full: whether covariances are kept.
     """
 
@@ -43,8 +43,9 @@ class Beliefs:
 
     def knowledge_state(self) -> KnowledgeState:
         """The states as policies see them."""
-        differences = difference_deviations(self.sigma[:, 0], self.ties) if self.full else None
-        return KnowledgeState(self.mu, self.sigma, differences)
+        kind = BELIEFS["full" if self.full else DEFAULT_BELIEF]
+        players = np.stack((self.mu, self.sigma, self.mu), axis=-1)
+        return KnowledgeState(self.mu, self.sigma, kind.extra(players, self.ties), kind.name)
 
 
 # Actions of shape (B,) for a batch of beliefs with so many games left.

@@ -10,9 +10,8 @@ from matchenv.baselines.draw_chance import most_even_opponent
 from matchenv.baselines.fast_knowledge_gradient import knowledge_gradient_opponent
 from matchenv.baselines.nearest import nearest_opponent
 from matchenv.baselines.skill_line import SkillLine
-from matchenv.benchmarks.study.printed import printed_knowledge_gradient_opponent, printed_update
-from matchenv.play import game_outcome, play_game
-from matchenv.trueskill.game import density_at_zero, total_variance
+from matchenv.play import game_outcome
+from matchenv.trueskill.game import density_at_zero, total_variance, update_two
 
 Floats = NDArray[np.float64]
 
@@ -31,7 +30,6 @@ def choose(
     true_skill: Floats,
     multiplier: float,
     beta: float,
-    printed: bool,
     line: SkillLine,
 ) -> int:
     """The action of a policy; arguments as ``play_paths``, one path's rows."""
@@ -41,8 +39,6 @@ def choose(
         return most_even_opponent(mu, sigma, beta)
     if policy == ORACLE:
         return nearest_opponent(true_skill)
-    if printed:
-        return printed_knowledge_gradient_opponent(mu, sigma, multiplier, beta)
     return knowledge_gradient_opponent(mu, sigma, multiplier, beta, 0.0, 0.0, line)
 
 
@@ -55,7 +51,6 @@ def play_paths(
     true_skill: Floats,
     noise: Floats,
     beta: float,
-    printed: bool,
     line: SkillLine,
     games: Floats,
 ) -> None:
@@ -69,7 +64,6 @@ def play_paths(
         true_skill: shape (B, M + 1).
         noise: shape (B, N), standard normal.
         beta: standard deviation of one performance around skill.
-        printed: with the misprints of the 2011 paper.
         line: working arrays of KG for M opponents.
         games: shape (B, 4, N), written: ``MEASURES`` of each game, the squared error as it
             was before the game.
@@ -78,21 +72,13 @@ def play_paths(
     for b in range(mu.shape[0]):
         means, deviations, skills = mu[b], sigma[b], true_skill[b]
         for n in range(noise.shape[1]):
-            j = 1 + choose(
-                policy, means, deviations, skills, multipliers[n], beta, printed, line
-            )  # fmt: skip
+            j = 1 + choose(policy, means, deviations, skills, multipliers[n], beta, line)
             difference = skills[0] - skills[j]
             games[b, 0, n] = density_at_zero(difference, true_variance)
             games[b, 1, n] = (means[0] - skills[0]) ** 2
             games[b, 2, n] = difference
-            if printed:
-                outcome = game_outcome(skills[0], skills[j], noise[b, n], beta, 0.0)
-                means[0], deviations[0], means[j], deviations[j] = printed_update(
-                    means[0], deviations[0], means[j], deviations[j], outcome, beta
-                )
-            else:
-                outcome, means[0], deviations[0], means[j], deviations[j] = play_game(
-                    means[0], deviations[0], means[j], deviations[j],
-                    skills[0], skills[j], noise[b, n], beta, 0.0, 0.0,
-                )  # fmt: skip
+            outcome = game_outcome(skills[0], skills[j], noise[b, n], beta, 0.0)
+            means[0], deviations[0], means[j], deviations[j] = update_two(
+                means[0], deviations[0], means[j], deviations[j], outcome, beta, 0.0
+            )
             games[b, 3, n] = 0.5 * (1.0 + outcome)

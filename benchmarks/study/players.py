@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
@@ -9,6 +11,7 @@ from numpy.typing import NDArray
 from matchenv import MatchmakingVectorEnv
 from matchenv.baselines import DrawChance, KnowledgeGradient, Oracle, PointEstimate, Policy
 from matchenv.baselines.skill_line import new_skill_line
+from matchenv.belief import DEFAULT_BELIEF, PrintedBelief
 from matchenv.benchmarks.compare.contestants import Contestant, Predicting, belief_of, policy_of
 from matchenv.benchmarks.compare.playing import Chooser, one_thread
 from matchenv.benchmarks.study.instances import Instances
@@ -52,6 +55,8 @@ def games_of(
     Returns:
         Shape (B, 4, N), ``MEASURES`` of each game.
     """
+    if printed:
+        game = replace(game, belief=PrintedBelief.name)
     policy = policy_of(contestant, game, lambda: instances.true_skill)
     kind = compiled_kind(policy)
     if kind is None:
@@ -65,7 +70,6 @@ def games_of(
         instances.true_skill,
         instances.noise,
         game.beta,
-        printed,
         new_skill_line(game.num_opponents),
         games,
     )
@@ -74,7 +78,7 @@ def games_of(
 
 def compiled_kind(policy: Policy | Predicting) -> int | None:
     """The number of a policy in the compiled loop, None for one that it does not know."""
-    return COMPILED.get(type(policy)) if belief_of(policy) == "factorised" else None  # type: ignore[arg-type]
+    return COMPILED.get(type(policy)) if belief_of(policy) == DEFAULT_BELIEF else None  # type: ignore[arg-type]
 
 
 def check_equations(contestants: tuple[Contestant, ...], game: Settings) -> None:

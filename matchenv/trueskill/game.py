@@ -98,6 +98,14 @@ def draw_probability_of(gap: float, variance: float, draw_margin: float) -> floa
 
 
 @njit(cache=True, error_model="numpy")
+def outcome_probability_of(gap: float, variance: float, outcome: int, draw_margin: float) -> float:
+    """Probability of an outcome, for a difference of performances N(gap, variance)."""
+    if outcome == 0:
+        return draw_probability_of(gap, variance, draw_margin)
+    return win_probability_of(outcome * gap, variance, draw_margin)
+
+
+@njit(cache=True, error_model="numpy")
 def log_draw_probability_of(gap: float, variance: float, draw_margin: float) -> float:
     """Logarithm of ``draw_probability_of``; minus infinity for no margin."""
     if draw_margin == 0.0:

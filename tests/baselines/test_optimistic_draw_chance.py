@@ -46,7 +46,7 @@ def test_the_index_is_the_inflated_exponent(
     for b in range(8):
         for k in range(7):
             gap = states.mu[b, 0] - states.mu[b, k + 1]
-            if states.difference_sigma is None:
+            if states.belief == "factorised":
                 doubt = states.sigma[b, 0] ** 2 + states.sigma[b, k + 1] ** 2
             else:
                 doubt = states.difference_sigma[b, k] ** 2

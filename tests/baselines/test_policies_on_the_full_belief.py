@@ -135,7 +135,8 @@ def test_thompson_draws_all_skills_jointly() -> None:
     count = 40_000
     many = KnowledgeState(
         *(np.broadcast_to(x, (count, x.size)) for x in (state.mu, state.sigma)),
-        np.broadcast_to(state.difference_sigma, (count, 4)),  # type: ignore[arg-type]
+        np.broadcast_to(state.difference_sigma, (count, 4)),
+        "full",
     )
     rng = np.random.default_rng(5)
     chosen = ThompsonSampling(belief="full").act(many, 5, rng)
@@ -181,7 +182,7 @@ def test_the_oracle_does_not_mind_the_belief() -> None:
         (lambda: KnowledgeGradient(belief="full", tau=0.1), "tau must be 0 with belief='full'"),
         (
             lambda: KnowledgeGradient(tau=0.1).scores(states_after_games(2, 1), 1),
-            "tau must be 0 on the full belief",
+            "tau must be 0 with belief='full'",
         ),
         (
             lambda: DrawChance().act(states_after_games(2, 1), 1),

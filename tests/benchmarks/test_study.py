@@ -20,6 +20,7 @@ from scipy.integrate import quad
 from matchenv import MatchmakingVectorEnv
 from matchenv.agents.policies import policy_named
 from matchenv.baselines import POLICIES
+from matchenv.belief.printed import printed_update, printed_win_probability
 from matchenv.benchmarks.study import progress
 from matchenv.benchmarks.study.__main__ import main
 from matchenv.benchmarks.study.blocks import Sums, jobs_of, play_block, sums_of, windows_of
@@ -28,7 +29,6 @@ from matchenv.benchmarks.study.estimates import CellResult, closeness, mean_of_s
 from matchenv.benchmarks.study.instances import instances_of, lots_of, prior_of
 from matchenv.benchmarks.study.paths import MEASURES
 from matchenv.benchmarks.study.players import games_of
-from matchenv.benchmarks.study.printed import printed_update, printed_win_probability
 from matchenv.benchmarks.study.settings import REPORT, TUNING, StudySettings
 from matchenv.benchmarks.study.study import run_study
 from matchenv.settings import Settings

@@ -1,10 +1,10 @@
-"""The belief that keeps covariances, ``belief="full"``: compiled kernels.
+"""The numbers of ``belief="full"``: compiled kernels.
 
 Every game involves player 0, and the prior has no covariances. So given the skill of player
 0 the opponents stay independent for ever: the precision matrix is a star with player 0 in
 the middle, and one number for each opponent holds all that the factorised belief forgets.
-That number is the slack a_k: 1 while nothing ties k to player 0, towards 0 as games do. With
-the prior variance P_k of opponent k:
+That number is the slack a_k: 1 before k has played, and nearer to 0 after each of k's games.
+With the prior variance P_k of opponent k:
 
     s_k given s_0  ~  N(mu_k + (1 - a_k) (s_0 - mu_0),  a_k P_k)
     Var(s_k)       =  (1 - a_k)^2 sigma_0^2 + a_k P_k
@@ -13,8 +13,8 @@ the prior variance P_k of opponent k:
 
 A game with j is a rank-one update of the dense covariance along s_0 - s_j. In these numbers
 it changes mu, sigma_0 and a_j alone, and no term is a difference of large ones: variances
-stay positive and exact over any number of games. Drift would break the star, since it frees
-player 0 from all opponents at once; ``Settings`` refuses it.
+stay positive and exact over any number of games. Drift of player 0's skill would
+make the opponents dependent given that skill; ``FullBelief`` refuses it.
 
 Source: the Gaussian update of Herbrich, Minka, Graepel (2006), section 3, without the
 factorisation between players.
@@ -28,12 +28,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from matchenv.play import MU, SIGMA, TRUE_SKILL, game_outcome, report_game
+from matchenv.play import MU, SIGMA, report_belief
 from matchenv.trueskill.game import difference_moments, quality_per_density, total_variance
 
 Floats = NDArray[np.float64]
 
-# What is kept of the tie between player 0 and each opponent, row by row.
+# What is kept of each opponent's covariance with player 0, row by row.
 SLACK, PRIOR_VARIANCE = range(2)
 
 
@@ -70,7 +70,7 @@ def slack_of_deviations(sigma_0: float, sigma_k: float, difference_sigma: float)
 def update_full(
     mu: Floats,
     sigma_0: float,
-    ties: Floats,
+    memory: Floats,
     j: int,
     outcome: int,
     beta: float,
@@ -81,7 +81,7 @@ def update_full(
     Args:
         mu: shape (M + 1,), means, player 0 first; changed.
         sigma_0: standard deviation of player 0's skill.
-        ties: shape (2, M), rows SLACK and PRIOR_VARIANCE; the slack of j is changed.
+        memory: shape (2, M), rows SLACK and PRIOR_VARIANCE; the slack of j is changed.
         j: the opponent, 1 to M.
         outcome: +1 if player 0 won, -1 if not, 0 for a draw.
         beta: standard deviation of one performance around skill.
@@ -90,59 +90,34 @@ def update_full(
     Returns:
         The new sigma_0.
     """
-    slack = ties[SLACK, j - 1]
+    slack = memory[SLACK, j - 1]
     own = (slack * sigma_0) ** 2
-    rest = slack * ties[PRIOR_VARIANCE, j - 1]
+    rest = slack * memory[PRIOR_VARIANCE, j - 1]
     noise = 2.0 * beta * beta
     variance = own + rest + noise
     v, complement = difference_moments(mu[0] - mu[j], variance, outcome, draw_margin)
     shift = v / math.sqrt(variance)
     shift_0 = slack * sigma_0 * sigma_0 * shift
     for k in range(1, mu.size):
-        mu[k] += (1.0 - ties[SLACK, k - 1]) * shift_0
+        mu[k] += (1.0 - memory[SLACK, k - 1]) * shift_0
     mu[0] += shift_0
     mu[j] -= rest * shift
     # The outcome is worth an observation of s_0 - s_j with this precision.
     precision = max(0.0, 1.0 - complement) / (noise + (own + rest) * complement)
-    ties[SLACK, j - 1] = slack / (1.0 + precision * rest)
+    memory[SLACK, j - 1] = slack / (1.0 + precision * rest)
     return sigma_0 * math.sqrt(min(1.0, (rest + noise + own * complement) / variance))
 
 
 @njit(cache=True, error_model="numpy")
-def report_full_games(
-    players: Floats,
-    ties: Floats,
-    opponents: NDArray[np.int64],
-    waiting: NDArray[np.bool_],
-    beta: float,
-    report: Floats,
-) -> None:
-    """Judge the games about to be played; arguments as ``play_full_games``."""
-    true_variance = total_variance(0.0, 0.0, beta)
-    quality = quality_per_density(beta)
-    for b in range(players.shape[0]):
-        if waiting[b]:
-            report[:, b] = 0.0
-            continue
-        i = opponents[b]
-        variance = difference_variance(
-            players[b, 0, SIGMA], ties[b, SLACK, i], ties[b, PRIOR_VARIANCE, i]
-        )
-        variance += true_variance
-        report_game(players, b, i + 1, variance, true_variance, quality, report)
-
-
-@njit(cache=True, error_model="numpy")
 def observe_full(
-    row: int, players: Floats, ties: Floats, left: float, observation: NDArray[np.float32]
+    row: int, players: Floats, memory: Floats, observation: NDArray[np.float32]
 ) -> None:
-    """Bring the deviations of a row up to date and write its whole observation.
+    """Bring the deviations of a row up to date and write all but the share of its observation.
 
     Args:
         row: the episode.
         players: shape (B, M + 1, 3); the opponents' SIGMA are written.
-        ties: shape (B, 2, M).
-        left: games left / horizon.
+        memory: shape (B, 2, M).
         observation: shape (B, 3 M + 3), the row is written.
     """
     count = players.shape[1]
@@ -150,7 +125,7 @@ def observe_full(
     observation[row, 0] = players[row, 0, MU]
     observation[row, count] = sigma_0
     for k in range(1, count):
-        slack, prior_variance = ties[row, SLACK, k - 1], ties[row, PRIOR_VARIANCE, k - 1]
+        slack, prior_variance = memory[row, SLACK, k - 1], memory[row, PRIOR_VARIANCE, k - 1]
         sigma_k = math.sqrt(opponent_variance(sigma_0, slack, prior_variance))
         players[row, k, SIGMA] = sigma_k
         observation[row, k] = players[row, k, MU]
@@ -158,83 +133,101 @@ def observe_full(
         observation[row, 2 * count - 1 + k] = math.sqrt(
             difference_variance(sigma_0, slack, prior_variance)
         )
-    observation[row, 3 * count - 1] = left
 
 
 @njit(cache=True, error_model="numpy")
 def begin_full(
-    rows: NDArray[np.int64], players: Floats, ties: Floats, observation: NDArray[np.float32]
+    rows: NDArray[np.int64], players: Floats, memory: Floats, observation: NDArray[np.float32]
 ) -> None:
-    """Tie nobody to player 0 and write whole observations of new episodes."""
+    """Start without covariances and write observations of new episodes."""
     for row in rows:
         for k in range(1, players.shape[1]):
-            ties[row, SLACK, k - 1] = 1.0
-            ties[row, PRIOR_VARIANCE, k - 1] = players[row, k, SIGMA] ** 2
-        observe_full(row, players, ties, 1.0, observation)
+            memory[row, SLACK, k - 1] = 1.0
+            memory[row, PRIOR_VARIANCE, k - 1] = players[row, k, SIGMA] ** 2
+        observe_full(row, players, memory, observation)
 
 
 @njit(cache=True, error_model="numpy")
-def play_full_games(
+def learn_full(
     players: Floats,
-    ties: Floats,
-    noise: Floats,
-    games_played: NDArray[np.int64],
+    memory: Floats,
     opponents: NDArray[np.int64],
+    outcomes: NDArray[np.int8],
     waiting: NDArray[np.bool_],
-    horizon: int,
     beta: float,
     draw_margin: float,
-    observation: NDArray[np.float32],
-    terminated: NDArray[np.bool_],
     report: Floats,
-    outcomes: NDArray[np.int8],
+    observation: NDArray[np.float32],
 ) -> None:
-    """``matchenv.play.play_games`` for this belief; arguments as there, and ``ties``.
-
-    Args:
-        players: shape (B, M + 1, 3), changed.
-        ties: shape (B, 2, M), rows SLACK and PRIOR_VARIANCE, changed.
-        noise: shape (K, 1, at least B).
-        games_played: shape (B,), changed.
-        opponents: shape (B,).
-        waiting: shape (B,).
-        horizon: games in an episode.
-        beta: standard deviation of one performance around skill.
-        draw_margin: performances no further apart than this are a draw.
-        observation: shape (B, 3 M + 3), changed.
-        terminated: shape (B,), written.
-        report: shape (5, B), written.
-        outcomes: shape (B,), written.
-    """
-    report_full_games(players, ties, opponents, waiting, beta, report)
-    block = noise.shape[0]
+    """As ``matchenv.belief.belief.Belief.learn``; beta and margin as ``update_full``."""
+    noise = total_variance(0.0, 0.0, beta)
+    quality = quality_per_density(beta)
     for b in range(players.shape[0]):
-        if waiting[b]:
-            terminated[b] = False
-            outcomes[b] = 0
-            continue
         j = opponents[b] + 1
-        n = games_played[b]
-        outcome = game_outcome(
-            players[b, 0, TRUE_SKILL], players[b, j, TRUE_SKILL], noise[n % block, 0, b],
-            beta, draw_margin,
-        )  # fmt: skip
-        players[b, 0, SIGMA] = update_full(
-            players[b, :, MU], players[b, 0, SIGMA], ties[b], j, outcome, beta, draw_margin
+        variance = noise + difference_variance(
+            players[b, 0, SIGMA], memory[b, SLACK, j - 1], memory[b, PRIOR_VARIANCE, j - 1]
         )
-        outcomes[b] = outcome
-        games_played[b] = n + 1
-        terminated[b] = n + 1 == horizon
-        observe_full(b, players, ties, (horizon - n - 1) / horizon, observation)
+        gap = players[b, 0, MU] - players[b, j, MU]
+        report_belief(b, waiting[b], gap, variance, quality, report)
+        if waiting[b]:
+            continue
+        players[b, 0, SIGMA] = update_full(
+            players[b, :, MU], players[b, 0, SIGMA], memory[b], j, outcomes[b], beta, draw_margin
+        )
+        observe_full(b, players, memory, observation)
 
 
 @njit(cache=True, error_model="numpy")
-def difference_deviations(sigma_0: Floats, ties: Floats) -> Floats:
-    """Standard deviations of s_0 - s_k, shapes (B,) and (B, 2, M) to (B, M)."""
-    deviations = np.empty((ties.shape[0], ties.shape[2]))
-    for b in range(ties.shape[0]):
-        for k in range(ties.shape[2]):
-            deviations[b, k] = math.sqrt(
-                difference_variance(sigma_0[b], ties[b, SLACK, k], ties[b, PRIOR_VARIANCE, k])
+def difference_variances(players: Floats, memory: Floats) -> Floats:
+    """Var(s_0 - s_k), shapes (B, M + 1, 3) and (B, 2, M) to (B, M)."""
+    variances = np.empty((memory.shape[0], memory.shape[2]))
+    for b in range(memory.shape[0]):
+        for k in range(memory.shape[2]):
+            variances[b, k] = difference_variance(
+                players[b, 0, SIGMA], memory[b, SLACK, k], memory[b, PRIOR_VARIANCE, k]
             )
-    return deviations
+    return variances
+
+
+@njit(cache=True, error_model="numpy")
+def memory_of_deviations(sigma: Floats, difference_sigma: Floats) -> Floats:
+    """The memory that deviations imply, shapes (B, M + 1) and (B, M) to (B, 2, M)."""
+    memory = np.zeros((sigma.shape[0], 2, difference_sigma.shape[1]))
+    for b in range(sigma.shape[0]):
+        for k in range(difference_sigma.shape[1]):
+            deviation = difference_sigma[b, k]
+            slack = slack_of_deviations(sigma[b, 0], sigma[b, k + 1], deviation)
+            rest = max(0.0, deviation * deviation - (slack * sigma[b, 0]) ** 2)
+            memory[b, SLACK, k] = slack
+            if slack > 0.0:
+                memory[b, PRIOR_VARIANCE, k] = rest / slack
+    return memory
+
+
+@njit(cache=True, error_model="numpy")
+def joint_draws(
+    mu: Floats, sigma: Floats, differences: Floats, normals: Floats, spread: float
+) -> Floats:
+    """Skills of all players drawn from the full belief: player 0's, then each one given it.
+
+    Args:
+        mu: shape (B, M + 1), means of the beliefs, player 0 first.
+        sigma: shape (B, M + 1), their standard deviations.
+        differences: shape (B, M), standard deviations of s_0 - s_k.
+        normals: shape (B, M + 1), standard normal.
+        spread: factor on every deviation from the mean.
+
+    Returns:
+        Skills of shape (B, M + 1).
+    """
+    skills = np.empty(mu.shape)
+    for b in range(mu.shape[0]):
+        sigma_0 = sigma[b, 0]
+        shift = spread * sigma_0 * normals[b, 0]
+        skills[b, 0] = mu[b, 0] + shift
+        for k in range(1, mu.shape[1]):
+            deviation = differences[b, k - 1]
+            slack = slack_of_deviations(sigma_0, sigma[b, k], deviation)
+            rest = math.sqrt(max(0.0, deviation**2 - (slack * sigma_0) ** 2))
+            skills[b, k] = mu[b, k] + (1.0 - slack) * shift + spread * rest * normals[b, k]
+    return skills

@@ -1,0 +1,61 @@
+"""Beliefs about skill: what the game master knows, one type for each kind.
+
+``BELIEFS`` holds them by name. A new kind is a file in this folder with a subclass of
+``Belief`` (of ``IndependentBelief`` where players stay apart) and its place in the table
+below; a user's own is made known with ``register``.
+"""
+
+from __future__ import annotations
+
+from matchenv.belief.belief import OUTCOMES, Belief, GameConstants
+from matchenv.belief.factorised import FactorisedBelief
+from matchenv.belief.full import FullBelief
+from matchenv.belief.independent import IndependentBelief
+from matchenv.belief.printed import PrintedBelief
+from matchenv.validation import as_choice
+
+__all__ = [
+    "BELIEFS",
+    "DEFAULT_BELIEF",
+    "OUTCOMES",
+    "Belief",
+    "FactorisedBelief",
+    "FullBelief",
+    "GameConstants",
+    "IndependentBelief",
+    "PrintedBelief",
+    "belief_named",
+    "register",
+]
+
+BELIEFS: dict[str, Belief] = {
+    belief.name: belief for belief in (FactorisedBelief(), FullBelief(), PrintedBelief())
+}
+
+# The papers' own.
+DEFAULT_BELIEF = FactorisedBelief.name
+
+
+def belief_named(name: str) -> Belief:
+    """The belief of that name.
+
+    Raises:
+        ValueError: for an unknown one; the known ones are listed.
+    """
+    return BELIEFS[as_choice("belief", name, BELIEFS)]
+
+
+def register(belief: Belief) -> None:
+    """Make a belief known by its name, in this process.
+
+    Processes that are started afresh must register it too: do so in the module that defines it.
+
+    Raises:
+        ValueError: for another kind of object, or a name that another belief has.
+    """
+    if not isinstance(belief, Belief):
+        raise ValueError(f"belief must be a Belief, got {belief!r}")
+    known = BELIEFS.get(belief.name)
+    if known is not None and type(known) is not type(belief):
+        raise ValueError(f"belief.name must be new, got {belief.name!r}, the name of {known!r}")
+    BELIEFS[belief.name] = belief
