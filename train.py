@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from matchenv.agents.algorithms import ALGORITHMS
-from matchenv.agents.hyperparameter_files import parse_pairs
+from matchenv.agents.config_file import parse_pairs
 from matchenv.agents.run_config import RunConfig, configured
 from matchenv.agents.run_folder import RunFolder, unused_folder
 
@@ -26,12 +26,12 @@ def parser() -> argparse.ArgumentParser:
                      help="folder of the run (default: a new one in runs/)")  # fmt: skip
     new.add_argument("--config", type=Path, metavar="FILE",
                      help="YAML file of hyperparameters (default: the package's own)")  # fmt: skip
-    new.add_argument("--hyperparams", nargs="+", default=[], metavar="KEY:VALUE",
-                     help="single hyperparameters, such as learning_rate:lin_1e-3")  # fmt: skip
+    new.add_argument("--hyperparams", nargs="+", default=[], metavar="KEY=VALUE",
+                     help="single hyperparameters, such as learning_rate=lin_1e-3")  # fmt: skip
     new.add_argument("--start-from", metavar="NAME",
                      help="learned policy to start from: a name, a run or a file")  # fmt: skip
-    new.add_argument("--env-kwargs", nargs="+", default=[], metavar="KEY:VALUE",
-                     help="of the environment, such as rank:top prior:equal")  # fmt: skip
+    new.add_argument("--env-kwargs", nargs="+", default=[], metavar="KEY=VALUE",
+                     help="of the environment, such as rank=top prior=equal")  # fmt: skip
     new.add_argument("--evaluate-every", type=int, metavar="N", help="timesteps (default: 1/10)")
     new.add_argument("--evaluation-episodes", type=int, default=64, metavar="N",
                      help="of each evaluation (default: %(default)s)")  # fmt: skip

@@ -24,6 +24,7 @@ from stable_baselines3.common.utils import set_random_seed
 from matchenv import MatchmakingVectorEnv
 from matchenv.agents.algorithms import algorithm_by_name
 from matchenv.agents.cells import check_cells
+from matchenv.agents.config_file import check_types
 from matchenv.agents.device import as_device
 from matchenv.agents.evaluation import Predictor
 from matchenv.agents.policies import policy_named
@@ -32,7 +33,7 @@ from matchenv.agents.policy_network import new_policy
 from matchenv.agents.seeds import training_seed
 from matchenv.belief import DEFAULT_BELIEF
 from matchenv.settings import Settings
-from matchenv.validation import as_integer, as_number, as_positive_number
+from matchenv.validation import as_integer, as_positive_number
 
 # The network is of this algorithm's kind, so that it can go on from the clone.
 ALGORITHM = "ppo"
@@ -59,13 +60,12 @@ class CloningConfig:
     learning_rate: float
 
     def __post_init__(self) -> None:
+        check_types(self)
         for name in ("rounds", "episodes", "epochs", "batch_size"):
             as_integer(name, getattr(self, name), 1)
         as_positive_number("learning_rate", self.learning_rate)
-        if not 0.0 <= as_number("student_share", self.student_share) <= 1.0:
+        if not 0.0 <= self.student_share <= 1.0:
             raise ValueError(f"student_share must be in [0, 1], got {self.student_share}")
-        if not isinstance(self.policy_kwargs, dict):
-            raise ValueError(f"policy_kwargs must be a mapping, got {self.policy_kwargs!r}")
         for settings in check_cells(self.cells, self.env_kwargs):
             self.new_teacher(settings, lambda: np.zeros(0))
 
@@ -85,7 +85,7 @@ class CloningConfig:
             settings: of the cell.
             true_skill: gives the true skills at the time of a choice, for the oracle.
         """
-        return policy_named(str(self.teacher), replace(settings, belief=DEFAULT_BELIEF), true_skill)
+        return policy_named(self.teacher, replace(settings, belief=DEFAULT_BELIEF), true_skill)
 
     def description(self) -> PolicyDescription:
         """What a policy file says of the student."""

@@ -7,13 +7,11 @@ algorithm. A rate such as ``lin_1e-3`` falls linearly from 1e-3 to 0 over the tr
 
 from __future__ import annotations
 
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from matchenv.agents.algorithms import Algorithm
+from matchenv.agents.config_file import read_yaml, whole
 from matchenv.validation import as_integer, as_non_negative_number
 
 ENVIRONMENT = "Matchmaking-v0"
@@ -37,23 +35,14 @@ def read_hyperparameters(algorithm: Algorithm, path: Path | None = None) -> dict
     Raises:
         ValueError: if the file is missing, no YAML or has no section for this environment.
     """
-    if path is None:
-        name = f"hyperparameters/{algorithm.name}.yml"
-        text = files("matchenv.agents").joinpath(name).read_text(encoding="utf-8")
-    else:
-        name = str(path)
-        try:
-            text = path.read_text(encoding="utf-8")
-        except OSError as error:
-            raise ValueError(f"config must be a readable file, got {name}: {error}") from None
-    try:
-        content = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ValueError(f"config must be YAML, got {name}: {error}") from None
+    name = f"{algorithm.name}.yml"
+    content = read_yaml(name, path)
     section = content.get(ENVIRONMENT) if isinstance(content, dict) else None
     if not isinstance(section, dict):
-        raise ValueError(f"config must have a mapping under {ENVIRONMENT!r}, {name} has none")
-    return {str(key): as_plain_value(value) for key, value in section.items()}
+        raise ValueError(
+            f"config must have a mapping under {ENVIRONMENT!r}, {path or name} has none"
+        )
+    return section
 
 
 def checked_hyperparameters(algorithm: Algorithm, values: dict[str, Any]) -> dict[str, Any]:
@@ -75,7 +64,7 @@ def checked_hyperparameters(algorithm: Algorithm, values: dict[str, Any]) -> dic
                 f"hyperparameters of {algorithm.name} must be among {listed}; got {name!r}"
             )
     values = {
-        name: _whole(value) if isinstance(value, float) and value >= LARGE else value
+        name: whole(value) if isinstance(value, float) and value >= LARGE else value
         for name, value in values.items()
     }
     for name in ("n_timesteps", "n_envs", "policy"):
@@ -96,29 +85,6 @@ def checked_hyperparameters(algorithm: Algorithm, values: dict[str, Any]) -> dic
     return values
 
 
-def parse_pairs(name: str, pairs: list[str]) -> dict[str, Any]:
-    """``key:value`` texts of a command line as a mapping.
-
-    Args:
-        name: the option's name, for the message.
-        pairs: such as ``"rank:top"`` or ``"policy_kwargs:{net_arch: [64, 64]}"``; the value is
-            read as YAML.
-
-    Raises:
-        ValueError: for a text without a colon or a value that is no YAML.
-    """
-    values: dict[str, Any] = {}
-    for pair in pairs:
-        key, colon, text = pair.partition(":")
-        if not colon or not key:
-            raise ValueError(f"{name} must be key:value, got {pair!r}")
-        try:
-            values[key] = as_plain_value(yaml.safe_load(text))
-        except yaml.YAMLError:
-            raise ValueError(f"{name} must be key:value with a YAML value, got {pair!r}") from None
-    return values
-
-
 def linear_start(rate: Any) -> float | None:
     """The first value of a rate such as ``"lin_1e-3"``, None for a constant rate.
 
@@ -133,25 +99,6 @@ def linear_start(rate: Any) -> float | None:
     except ValueError:
         pass
     raise ValueError(f"a rate must be a number or lin_NUMBER, got {rate!r}")
-
-
-def as_plain_value(value: Any) -> Any:
-    """YAML's reading of a value, but 1e-3 and 1e6 are numbers, as everywhere else."""
-    if isinstance(value, dict):
-        return {str(key): as_plain_value(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [as_plain_value(each) for each in value]
-    if isinstance(value, str):
-        try:
-            number = float(value)
-        except ValueError:
-            return value
-        return _whole(number)
-    return value
-
-
-def _whole(number: float) -> int | float:
-    return int(number) if number.is_integer() else number
 
 
 def _check_rate(algorithm: Algorithm, name: str, value: Any) -> None:

@@ -7,7 +7,7 @@ pickled objects. One file, so that weights and description cannot come apart.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from safetensors.torch import save
 from stable_baselines3.common.policies import BasePolicy
 
 from matchenv.agents.algorithms import algorithm_by_name
+from matchenv.agents.config_file import built, check_types
 from matchenv.agents.policy_network import new_policy
 from matchenv.atomic_files import write_bytes
 from matchenv.settings import Settings
@@ -43,6 +44,11 @@ class PolicyDescription:
     policy_kwargs: dict[str, Any]
     env_kwargs: dict[str, Any]
     format: int = FORMAT
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        if self.format != FORMAT:
+            raise ValueError(f"its format must be {FORMAT}, got {self.format!r}")
 
     def settings(self) -> Settings:
         """The checked settings of the environment that it was trained in."""
@@ -89,7 +95,7 @@ def read_policy(path: Path) -> tuple[BasePolicy, PolicyDescription]:
     if header is None:
         raise ValueError(f"{path} is no policy of this package: its header says nothing of one")
     try:
-        description = _description(json.loads(header))
+        description = built(PolicyDescription, json.loads(header), "its description")
         network = new_policy(
             algorithm_by_name(description.algorithm),
             description.policy,
@@ -103,15 +109,3 @@ def read_policy(path: Path) -> tuple[BasePolicy, PolicyDescription]:
         raise ValueError(f"the policy file {path} is damaged: {error}") from error
     network.set_training_mode(False)
     return network, description
-
-
-def _description(content: Any) -> PolicyDescription:
-    names = {field.name for field in fields(PolicyDescription)}
-    if not isinstance(content, dict) or set(content) != names:
-        raise ValueError(f"its description must have {sorted(names)}")
-    if content["format"] != FORMAT:
-        raise ValueError(f"its format must be {FORMAT}, got {content['format']!r}")
-    for name in ("policy_kwargs", "env_kwargs"):
-        if not isinstance(content[name], dict):
-            raise ValueError(f"its {name} must be a mapping, got {content[name]!r}")
-    return PolicyDescription(**content)

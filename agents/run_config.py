@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from matchenv.agents.algorithms import Algorithm, algorithm_by_name
+from matchenv.agents.config_file import built, check_types, parsed
 from matchenv.agents.hyperparameter_files import checked_hyperparameters, read_hyperparameters
 from matchenv.agents.seeds import ENVIRONMENTS
 from matchenv.settings import PRIORS, RANKS, Settings
@@ -35,7 +36,7 @@ def present_versions() -> dict[str, str]:
     return versions
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RunConfig:
     """One training run; build it with ``configured`` or ``from_text``.
 
@@ -60,9 +61,10 @@ class RunConfig:
     evaluation_episodes: int
     checkpoint_every: int
     start_from: str | None = None
-    versions: dict[str, str] = field(default_factory=present_versions)
+    versions: dict[str, str]
 
     def __post_init__(self) -> None:
+        check_types(self)
         algorithm = algorithm_by_name(self.algorithm)
         checked = checked_hyperparameters(algorithm, self.hyperparameters)
         object.__setattr__(self, "algorithm", algorithm.name)
@@ -71,8 +73,6 @@ class RunConfig:
         as_integer("n_envs", self.hyperparameters["n_envs"], 1, ENVIRONMENTS)
         for name in ("evaluate_every", "evaluation_episodes", "checkpoint_every"):
             as_integer(name, getattr(self, name), 1)
-        if self.start_from is not None and not isinstance(self.start_from, str):
-            raise ValueError(f"start_from must be a name or a path, got {self.start_from!r}")
         if self.start_from is not None and algorithm.name == "ars":
             raise ValueError(f"start_from must be left out for ars, got {self.start_from!r}")
         checked_env_kwargs(self.env_kwargs)
@@ -119,20 +119,7 @@ class RunConfig:
         Raises:
             ValueError: if it is damaged or holds a bad value.
         """
-        try:
-            content = yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            raise ValueError(f"it is no YAML: {error}") from None
-        names = {each.name for each in fields(cls)}
-        if isinstance(content, dict):
-            # Runs from before there was a choice have no such entry.
-            content = {"start_from": None, **content}
-        if not isinstance(content, dict) or set(content) != names:
-            raise ValueError(f"it must have the entries {', '.join(sorted(names))}")
-        for name in ("hyperparameters", "env_kwargs", "versions"):
-            if not isinstance(content[name], dict):
-                raise ValueError(f"its {name} must be a mapping, got {content[name]!r}")
-        return cls(**content)
+        return built(cls, parsed(text, "it"), "it")
 
 
 def checked_env_kwargs(env_kwargs: dict[str, Any]) -> Settings:
@@ -203,4 +190,5 @@ def configured(
             max(1, total // CHECKPOINTS) if checkpoint_every is None else checkpoint_every
         ),
         start_from=start_from,
+        versions=present_versions(),
     )

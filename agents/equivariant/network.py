@@ -17,10 +17,12 @@ several observations of one alternative, the KG(*) policy of Frazier, Powell (20
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import torch
 from torch import nn
 
+from matchenv.agents.config_file import check_types
 from matchenv.agents.equivariant.state import (
     GAMES_LEFT,
     GAP,
@@ -33,6 +35,7 @@ from matchenv.agents.equivariant.state import (
     VARIANCE,
 )
 from matchenv.settings import PAPER_BETA, PRIOR_MEAN_VARIANCE
+from matchenv.validation import as_positive_number
 
 CONTEXT, ROW, FACTORS = 9, 5, 2
 WORTH, GAMES = range(FACTORS)
@@ -47,6 +50,28 @@ GAME_VARIANCE = 0.5 * math.pi * NOISE_VARIANCE
 USUAL_GAMES, USUAL_OPPONENTS = 500.0, 49.0
 # Divisions and logarithms stay finite, and so do the slopes of roots.
 LEAST_VARIANCE, LEAST_DENSITY, LARGEST_LOG = 1e-9, 1e-30, 12.0
+
+
+@dataclass(frozen=True)
+class Index:
+    """A fixed index: the same worth and games in every state.
+
+    Attributes:
+        worth: what a gain is worth for each game left, > 0.
+        games: games looked ahead, > 0.
+    """
+
+    worth: float
+    games: float
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        as_positive_number("start.worth", self.worth)
+        as_positive_number("start.games", self.games)
+
+
+# The best found by hand, from which training starts.
+INDEX = Index(worth=0.1, games=6.0)
 
 
 def density(gaps: torch.Tensor, variances: torch.Tensor) -> torch.Tensor:
@@ -105,6 +130,10 @@ def _within(reach: torch.Tensor, mean: torch.Tensor, variance: torch.Tensor) -> 
 class EquivariantNetwork(nn.Module):
     """Scores of opponents and the value of a state, for any number of opponents.
 
+    Args:
+        value_width: units of the hidden layer of the value.
+        start: the index whose scores it gives until it has learnt.
+
     Attributes:
         factors: from context and row to the logarithms of worth and games.
         log_trust: logarithm of c.
@@ -112,7 +141,7 @@ class EquivariantNetwork(nn.Module):
         value: from pooled numbers to the value.
     """
 
-    def __init__(self, value_width: int = 32) -> None:
+    def __init__(self, value_width: int = 32, start: Index = INDEX) -> None:
         super().__init__()
         self.factors = nn.Linear(CONTEXT + ROW, FACTORS)
         self.log_trust = nn.Parameter(torch.zeros(()))
@@ -120,17 +149,10 @@ class EquivariantNetwork(nn.Module):
         self.value = nn.Sequential(
             nn.Linear(CONTEXT + 2 * ROW, value_width), nn.Tanh(), nn.Linear(value_width, 1)
         )
-        self.start_from_index()
-
-    def start_from_index(self) -> None:
-        """The best fixed index found by hand, from which training starts.
-
-        A gain is worth 0.08 for each game left, five games are looked ahead.
-        """
         with torch.no_grad():
             self.factors.weight.zero_()
-            self.factors.bias[WORTH] = math.log(0.08)
-            self.factors.bias[GAMES] = math.log(5.0)
+            self.factors.bias[WORTH] = math.log(start.worth)
+            self.factors.bias[GAMES] = math.log(start.games)
             self.factors.weight[WORTH, GAMES_SLOPE] = 2.0
 
     def scores(self, opponents: torch.Tensor, state: torch.Tensor) -> torch.Tensor:

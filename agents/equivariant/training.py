@@ -8,7 +8,7 @@ own, from seeds that no comparison uses, and both play the same.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import pairwise, repeat
 from typing import Any
@@ -20,13 +20,14 @@ from numpy.typing import NDArray
 
 from matchenv import MatchmakingVectorEnv
 from matchenv.agents.cells import check_cells
+from matchenv.agents.config_file import check_types
 from matchenv.agents.equivariant.evolution import Evolution, Generation, evolve
 from matchenv.agents.equivariant.network import (
-    GAMES,
+    INDEX,
     MISSING_SLOPE,
     OPPONENT_COUNT_SLOPE,
-    WORTH,
     EquivariantNetwork,
+    Index,
 )
 from matchenv.agents.equivariant.state import state_of_observations
 from matchenv.agents.seeds import evaluation_seed, training_seed
@@ -45,11 +46,24 @@ VALIDATION_CELLS = tuple(
 )
 
 
-# The mappings of a configuration and what they must have.
-ENTRIES = {
-    "perturbations": ("bias", "slope", "missing_variance"),
-    "start": ("worth", "games"),
-}
+@dataclass(frozen=True)
+class Perturbations:
+    """Standard deviations of the perturbations of a search, > 0.
+
+    Attributes:
+        bias: of biases and trust.
+        slope: of slopes.
+        missing_variance: of the slope on the variance that an equal prior does not know of.
+    """
+
+    bias: float
+    slope: float
+    missing_variance: float
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        for name, value in asdict(self).items():
+            as_positive_number(f"perturbations.{name}", value)
 
 
 @dataclass(frozen=True)
@@ -66,20 +80,15 @@ class EquivariantConfig:
     generations: int
     pairs: int
     rate: float
-    perturbations: dict[str, float]
-    start: dict[str, float]
+    perturbations: Perturbations
+    start: Index = INDEX
     validation_episodes: int = 1000
 
     def __post_init__(self) -> None:
+        check_types(self)
         as_integer("episodes", self.episodes, 1)
         as_integer("validation_episodes", self.validation_episodes, 2)
-        for name, keys in ENTRIES.items():
-            given = getattr(self, name)
-            if not isinstance(given, dict) or set(given) != set(keys):
-                raise ValueError(f"{name} must have the entries {', '.join(keys)}, got {given!r}")
-            for key, value in given.items():
-                as_positive_number(f"{name}.{key}", value)
-        check_cells(self.cells, self.env_kwargs)
+        check_cells(self.cells, {**self.env_kwargs, "belief": "full"})
         self.evolution()
 
     def evolution(self) -> Evolution:
@@ -94,7 +103,7 @@ def play_totals(
 
     Args:
         network: chooses the opponent with the highest score.
-        cells: keyword arguments of an environment each, alike in opponents and horizon.
+        cells: keyword arguments of an environment each, alike in opponents, horizon and beta.
         seeds: for each cell, the seeds of its episodes; as many in every cell.
 
     Returns:
@@ -107,16 +116,18 @@ def play_totals(
     seen = np.stack([env.reset(seed=list(row))[0] for env, row in zip(envs, seeds, strict=True)])
     totals = np.zeros(seen.shape[:2])
     for _ in range(envs[0].settings.horizon):
-        actions = best_actions(network, seen.reshape(-1, seen.shape[-1]))
+        actions = best_actions(network, seen.reshape(-1, seen.shape[-1]), envs[0].settings.beta)
         for cell, (env, chosen) in enumerate(zip(envs, actions.reshape(totals.shape), strict=True)):
             seen[cell], _, _, _, infos = env.step(chosen)
             totals[cell] += infos["true_draw_density"]
     return totals
 
 
-def best_actions(network: EquivariantNetwork, observations: NDArray[Any]) -> NDArray[np.int64]:
+def best_actions(
+    network: EquivariantNetwork, observations: NDArray[Any], beta: float
+) -> NDArray[np.int64]:
     """The opponents with the highest scores, the first of equals, shape (n,)."""
-    read = state_of_observations(observations)
+    read = state_of_observations(observations, beta)
     with torch.inference_mode():
         scores = network.scores(torch.from_numpy(read.opponents), torch.from_numpy(read.state))
         actions: NDArray[np.int64] = scores.argmax(dim=1).numpy()
@@ -129,9 +140,17 @@ def parameters_of(network: EquivariantNetwork) -> Floats:
     return np.concatenate([part.detach().numpy().ravel() for part in parts]).astype(np.float64)
 
 
-def network_with(parameters: Floats) -> EquivariantNetwork:
-    """A network with these parameters, everything else as a new one has it."""
-    network = EquivariantNetwork()
+def network_with(parameters: Floats, seed: int = 0) -> EquivariantNetwork:
+    """A network with these parameters.
+
+    Args:
+        parameters: as ``parameters_of`` gives them.
+        seed: of the weights of the value. It plays no part in the search; reinforcement
+            learning may start from it all the same.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = EquivariantNetwork()
     slopes = network.factors.weight.numel()
     values = torch.from_numpy(parameters.astype(np.float32))
     with torch.no_grad():
@@ -144,15 +163,12 @@ def network_with(parameters: Floats) -> EquivariantNetwork:
 
 def start_and_scales(config: EquivariantConfig) -> tuple[Floats, Floats]:
     """Where the search starts and how far it looks around, in the order of ``parameters_of``."""
-    network = EquivariantNetwork()
-    with torch.no_grad():
-        network.factors.bias[WORTH] = float(np.log(config.start["worth"]))
-        network.factors.bias[GAMES] = float(np.log(config.start["games"]))
-    slopes = np.full(network.factors.weight.shape, config.perturbations["slope"])
-    slopes[:, MISSING_SLOPE] = config.perturbations["missing_variance"]
+    network = EquivariantNetwork(start=config.start)
+    slopes = np.full(network.factors.weight.shape, config.perturbations.slope)
+    slopes[:, MISSING_SLOPE] = config.perturbations.missing_variance
     # All cells have equally many opponents: nothing would hold this slope.
     slopes[:, OPPONENT_COUNT_SLOPE] = 0.0
-    others = np.full(network.factors.bias.numel() + 1, config.perturbations["bias"])
+    others = np.full(network.factors.bias.numel() + 1, config.perturbations.bias)
     return parameters_of(network), np.concatenate((slopes.ravel(), others))
 
 
@@ -243,9 +259,7 @@ def train(
     for generation in evolve(start, scales, fitness, config.evolution(), rng, after):
         found = generation.average
         report(generation)
-    # The value plays no part here; reinforcement learning may start from it all the same.
-    torch.manual_seed(seed)
-    return network_with(found)
+    return network_with(found, seed)
 
 
 def validate(parameters: Floats, config: EquivariantConfig, cell: dict[str, Any]) -> Floats:

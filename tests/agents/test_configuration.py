@@ -4,7 +4,8 @@ import pytest
 import yaml
 
 from matchenv.agents.algorithms import ALGORITHMS, algorithm_by_name
-from matchenv.agents.hyperparameter_files import parse_pairs, read_hyperparameters
+from matchenv.agents.config_file import parse_pairs
+from matchenv.agents.hyperparameter_files import read_hyperparameters
 from matchenv.agents.run_config import RunConfig, configured
 from matchenv.agents.seeds import EVALUATION, TRAINING, evaluation_seed, training_seed
 
@@ -63,7 +64,7 @@ def test_command_line_goes_before_file(tmp_path):
 
 
 def test_pairs_are_read_as_yaml_with_plain_numbers():
-    pairs = ["rank:top", "place:3", "beta:1e-3", "count:1e6", "arch:{pi: [64, 64]}", "x:null"]
+    pairs = ["rank=top", "place=3", "beta=1e-3", "count=1e6", "arch={pi: [64, 64]}", "x=null"]
     assert parse_pairs("env-kwargs", pairs) == {
         "rank": "top",
         "place": 3,
@@ -72,7 +73,7 @@ def test_pairs_are_read_as_yaml_with_plain_numbers():
         "arch": {"pi": [64, 64]},
         "x": None,
     }
-    for bad in ("rank", ":top", "rank:[1"):
+    for bad in ("rank", "=top", "rank=[1"):
         with pytest.raises(ValueError, match="env-kwargs"):
             parse_pairs("env-kwargs", [bad])
 

@@ -253,8 +253,8 @@ def command(*arguments):
 
 def test_killed_command_resumes_to_the_same_result(tmp_path):
     options = ("--timesteps", "20480", "--num-envs", "16", "--seed", "3", "--quiet",
-               "--hyperparams", "n_steps:16", "batch_size:256", "policy_kwargs:{net_arch: [16]}",
-               "--env-kwargs", "num_opponents:3", "horizon:20",
+               "--hyperparams", "n_steps=16", "batch_size=256", "policy_kwargs={net_arch: [16]}",
+               "--env-kwargs", "num_opponents=3", "horizon=20",
                "--checkpoint-every", "1024", "--evaluation-episodes", "4")  # fmt: skip
     killed = tmp_path / "killed"
     process = subprocess.Popen(command(*options, "--out", str(killed)), cwd=ROOT)
@@ -275,8 +275,8 @@ def test_killed_command_resumes_to_the_same_result(tmp_path):
     [
         (["--algo", "sac"], "continuous actions"),
         (["--algo", "nothing"], "qrdqn"),
-        (["--hyperparams", "gamma=1"], "key:value"),
-        (["--env-kwargs", "rank:best"], "rank"),
+        (["--hyperparams", "gamma:1"], "key=value"),
+        (["--env-kwargs", "rank=best"], "rank"),
         (["--timesteps", "0"], "n_timesteps"),
         (["--resume", "no/such/run"], "must be a folder"),
     ],

@@ -17,6 +17,7 @@ from matchenv import MatchmakingVectorEnv, agents
 from matchenv.agents.equivariant.__main__ import main
 from matchenv.agents.equivariant.evolution import Evolution, Generation, evolve
 from matchenv.agents.equivariant.folder import EquivariantFolder, read_equivariant_config
+from matchenv.agents.equivariant.network import EquivariantNetwork
 from matchenv.agents.equivariant.selection import train_seeds, validation_report
 from matchenv.agents.equivariant.training import (
     parameters_of,
@@ -27,6 +28,7 @@ from matchenv.agents.equivariant.training import (
     validate,
 )
 from matchenv.baselines import DrawChance
+from matchenv.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[3]
 SMALL = {"num_opponents": 4, "horizon": 15}
@@ -90,6 +92,26 @@ def test_totals_are_those_of_the_environment():
         observation, _, _, _, info = env.step(policy.predict(observation)[0])
         totals += info["true_draw_density"]
     np.testing.assert_allclose(play_totals(Even(), [SMALL], [[5, 6, 7]])[0], totals, rtol=1e-12)
+
+
+def test_the_search_plays_with_the_beta_of_its_environments():
+    network = agents.load("equivariant").network.mlp_extractor.network
+    policy = agents.load("equivariant", settings=Settings.checked(beta=0.4))
+    env = MatchmakingVectorEnv(3, belief="full", beta=0.4, **SMALL)
+    observation, _ = env.reset(seed=[5, 6, 7])
+    totals = np.zeros(3)
+    for _ in range(15):
+        observation, _, _, _, info = env.step(policy.predict(observation)[0])
+        totals += info["true_draw_density"]
+    found = play_totals(network, [{**SMALL, "beta": 0.4}], [[5, 6, 7]])
+    np.testing.assert_allclose(found[0], totals, rtol=1e-12)
+
+
+def test_every_training_starts_from_the_same_index():
+    start = start_and_scales(small_config())[0]
+    np.testing.assert_array_equal(start, parameters_of(EquivariantNetwork()))
+    biases = np.exp(EquivariantNetwork().factors.bias.detach().numpy())
+    np.testing.assert_allclose(biases, [0.1, 6.0], rtol=1e-6)
 
 
 def test_equal_seeds_give_equal_weights_on_any_number_of_workers():
@@ -167,7 +189,15 @@ def test_a_training_that_was_killed_goes_on_to_the_same_weights(tmp_path):
     told.clear()
     trained("killed")
     assert [line.split(":")[0] for _, line in told] == ["seed 5"]
-    for file in ("policy.safetensors", "validation.json", "validation.npz", "search-seed5.json"):
+    for file in (
+        "config.yml",
+        "policy.safetensors",
+        "policy-seed5.safetensors",
+        "policy-start.safetensors",
+        "search-seed5.json",
+        "validation.json",
+        "validation.npz",
+    ):
         assert (tmp_path / "killed" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
 
 
