@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +26,7 @@ NOISE_BLOCK = 1024
 NOISE_ROWS = 16
 
 
-@dataclass(frozen=True)
-class GamesPlayed:
+class GamesPlayed(NamedTuple):
     """What one round of games gave; fresh arrays, shape (B,) or (5, B).
 
     Attributes:

@@ -99,9 +99,15 @@ class KnowledgeState:
         return self.mu.shape[:-1]
 
     @property
+    def difference_variance(self) -> Floats:
+        """Var(s_0 - s_1) to Var(s_0 - s_M) under the belief, shape (..., M)."""
+        variance: Floats = self.kind.difference_variance(self.sigma, self.extra)
+        return variance
+
+    @property
     def difference_sigma(self) -> Floats:
         """Standard deviations of s_0 - s_1 to s_0 - s_M under the belief, shape (..., M)."""
-        deviations: Floats = np.sqrt(self.kind.difference_variance(self.sigma, self.extra))
+        deviations: Floats = np.sqrt(self.difference_variance)
         return deviations
 
     @property
@@ -118,7 +124,7 @@ class KnowledgeState:
         Args:
             beta: standard deviation of one performance around skill, > 0.
         """
-        return self.kind.draw_density(self.mu, self.sigma, self.extra, beta)
+        return self.kind.draw_density(self.mu, self.difference_variance, beta)
 
     def outcome_probability(self, outcome: int, constants: GameConstants) -> Floats:
         """Probability that a game with each opponent ends so, shape (..., M).
@@ -127,7 +133,9 @@ class KnowledgeState:
             outcome: +1 player 0 wins, -1 loses, 0 a draw.
             constants: of the game.
         """
-        return self.kind.outcome_probability(self.mu, self.sigma, self.extra, outcome, constants)
+        return self.kind.outcome_probability(
+            self.mu, self.sigma, self.difference_variance, outcome, constants
+        )
 
     def drawn_skills(self, normals: Floats, spread: float = 1.0) -> Floats:
         """Skills drawn from the belief, shape (B, M + 1), for a batch of shape (B,).

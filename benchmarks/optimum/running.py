@@ -13,12 +13,13 @@ from tqdm import tqdm
 
 from matchenv import MatchmakingVectorEnv
 from matchenv.baselines import Oracle, RandomOpponent, ThompsonSampling
+from matchenv.belief import DEFAULT_BELIEF
 from matchenv.benchmarks.compare.cells import cells_of
 from matchenv.benchmarks.compare.contestants import Contestant, belief_of, label_of, policy_of
 from matchenv.benchmarks.compare.playing import one_thread
 from matchenv.benchmarks.compare.seeds import TRUTHS, episode_seeds, generator_of
+from matchenv.benchmarks.optimum.states import States
 from matchenv.benchmarks.optimum.trees import (
-    Beliefs,
     Chooser,
     chooser_of,
     grown,
@@ -77,7 +78,7 @@ def run_optimum(
     truths: int = 64,
     rank: str | int | None = None,
     seed: int = 0,
-    belief: str = "factorised",
+    belief: str = DEFAULT_BELIEF,
     env_kwargs: dict[str, Any] | None = None,
     quiet: bool = False,
 ) -> Findings:
@@ -94,7 +95,7 @@ def run_optimum(
         truths: sets of true skills drawn from each prior, >= 1.
         rank: place of player 0 by prior mean; None or ``"any"`` for a random one.
         seed: decides instances and truths, >= 0.
-        belief: ``"factorised"`` or ``"full"``.
+        belief: a name of ``matchenv.belief.BELIEFS``.
         env_kwargs: ``beta`` and ``draw_margin``.
         quiet: no progress bar.
 
@@ -117,7 +118,7 @@ def run_optimum(
         for start in range(0, instances, BLOCK):
             rows = slice(start, start + BLOCK)
             skills = _true_skills(mu[rows], sigma[rows], truths, seed, start)
-            prior = Beliefs.of_prior(mu[rows], sigma[rows], belief)
+            prior = States.of_prior(mu[rows], sigma[rows], belief)
             blocks.append(_block(list(choosers.values()), prior, skills, settings))
             bar.update(len(skills))
     believed, true_q, first = (np.concatenate(parts, axis=1) for parts in zip(*blocks, strict=True))
@@ -127,7 +128,7 @@ def run_optimum(
 
 
 def _block(
-    choosers: Sequence[Chooser], prior: Beliefs, skills: Floats, settings: Settings
+    choosers: Sequence[Chooser], prior: States, skills: Floats, settings: Settings
 ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     """``believed``, ``true_q`` and ``first_is_best``, as in ``Findings``, of some instances."""
     worth = values_of_choices(prior, settings.horizon, settings)
@@ -181,7 +182,7 @@ def _try(label: str, chooser: Chooser, settings: Settings) -> None:
     """Let a policy choose once: one that cannot is found before the work begins."""
     ones = np.ones((1, settings.num_players))
     try:
-        chooser(Beliefs.of_prior(0.0 * ones, ones, settings.belief), settings.horizon)
+        chooser(States.of_prior(0.0 * ones, ones, settings.belief), settings.horizon)
     except Exception as error:
         raise ValueError(
             f"policy {label!r} cannot play with num_opponents={settings.num_opponents}: {error}"

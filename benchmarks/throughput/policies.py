@@ -14,6 +14,7 @@ from matchenv.baselines import POLICIES
 from matchenv.benchmarks.compare.contestants import Predicting
 from matchenv.benchmarks.compare.playing import one_thread
 from matchenv.benchmarks.throughput.timing import Contest, Reading, contest, seconds
+from matchenv.belief import DEFAULT_BELIEF
 from matchenv.settings import Settings
 
 SECTION = "policies"
@@ -88,7 +89,7 @@ def mid_episode_states(num_opponents: int, count: int) -> tuple[KnowledgeState, 
     Returns:
         States of shape (count, M + 1), skills of the same shape.
     """
-    env, _ = _mid_episode(num_opponents, count, "factorised")
+    env, _ = _mid_episode(num_opponents, count, DEFAULT_BELIEF)
     return env.knowledge_state, env.true_skill
 
 

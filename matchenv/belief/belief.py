@@ -178,16 +178,30 @@ class Belief(ABC):
             ValueError: it names the number and what is allowed.
         """
 
-    def draw_density(self, mu: Floats, sigma: Floats, extra: Floats, beta: float) -> Floats:
-        """q of every opponent, shape (..., M): eq. (5) of the 2011 paper."""
-        variance = self.difference_variance(sigma, extra) + 2.0 * beta * beta
-        return densities(mu[..., :1] - mu[..., 1:], variance)
+    def draw_density(self, mu: Floats, variance: Floats, beta: float) -> Floats:
+        """q of every opponent, shape (..., M): eq. (5) of the 2011 paper.
+
+        Args:
+            mu: shape (..., M + 1).
+            variance: Var(s_0 - s_k), shape (..., M).
+            beta: standard deviation of one performance around skill.
+        """
+        return densities(mu[..., :1] - mu[..., 1:], variance + 2.0 * beta * beta)
 
     def outcome_probability(
-        self, mu: Floats, sigma: Floats, extra: Floats, outcome: int, constants: GameConstants
+        self, mu: Floats, sigma: Floats, variance: Floats, outcome: int, constants: GameConstants
     ) -> Floats:
-        """Probability that the next game, with each opponent, ends so, shape (..., M)."""
-        variance = self.difference_variance(sigma, extra) + 2.0 * constants.beta**2
+        """Probability that the next game, with each opponent, ends so, shape (..., M).
+
+        Args:
+            mu: shape (..., M + 1).
+            sigma: shape (..., M + 1).
+            variance: Var(s_0 - s_k), shape (..., M).
+            outcome: +1 player 0 wins, -1 loses, 0 a draw.
+            constants: of the game.
+        """
+        del sigma
+        variance = variance + 2.0 * constants.beta * constants.beta
         gap = mu[..., :1] - mu[..., 1:]
         return outcome_probabilities(gap, variance, outcome, constants.draw_margin)
 

@@ -63,11 +63,12 @@ class IndependentBelief(Belief):
         )
 
     def outcome_probability(
-        self, mu: Floats, sigma: Floats, extra: Floats, outcome: int, constants: GameConstants
+        self, mu: Floats, sigma: Floats, variance: Floats, outcome: int, constants: GameConstants
     ) -> Floats:
         """As ``Belief.outcome_probability``, from the deviations of ``widened``."""
-        wide = self.widened(sigma, constants)
-        return super().outcome_probability(mu, wide, extra, outcome, constants)
+        sigma = self.widened(sigma, constants)
+        variance = sigma[..., :1] ** 2 + sigma[..., 1:] ** 2
+        return super().outcome_probability(mu, sigma, variance, outcome, constants)
 
     def begin(
         self,

@@ -53,10 +53,11 @@ class PrintedBelief(IndependentBelief):
         return _updated(mu_0, sigma_0, mu_j, sigma_j, outcome, constants.beta)
 
     def outcome_probability(
-        self, mu: Floats, sigma: Floats, extra: Floats, outcome: int, constants: GameConstants
+        self, mu: Floats, sigma: Floats, variance: Floats, outcome: int, constants: GameConstants
     ) -> Floats:
         """Eq. (10) as printed."""
-        variance = self.difference_variance(sigma, extra) + 2.0 * constants.beta**2
+        del sigma
+        variance = variance + 2.0 * constants.beta * constants.beta
         gap = outcome * (mu[..., :1] - mu[..., 1:])
         return _win_probabilities(gap.ravel(), variance.ravel()).reshape(gap.shape)
 

@@ -13,6 +13,7 @@ import numpy as np
 from gymnasium.utils.seeding import np_random
 from numpy.typing import NDArray
 
+from matchenv.belief import DEFAULT_BELIEF
 from matchenv.episodes import Episodes, GamesPlayed
 from matchenv.instance import GivenInstance
 from matchenv.play import REPORT_ROWS
@@ -34,7 +35,7 @@ MEASURES = (*REPORT_ROWS, "win_ratio")
 
 def belief_of(policy: Any) -> str:
     """The belief that a policy reads; a stranger's that says nothing reads the default."""
-    return str(getattr(policy, "belief", "factorised"))
+    return str(getattr(policy, "belief", DEFAULT_BELIEF))
 
 
 class Batch:
@@ -119,7 +120,7 @@ class Decisions:
 
     def _act(self, episodes: Episodes) -> Integers:
         left = episodes.settings.horizon - episodes.games_played
-        chosen: Integers = self._policy.act(episodes.knowledge_state(), left, self._rng)
+        chosen: Integers = self._policy.act(episodes.knowledge_state(copy=False), left, self._rng)
         return chosen
 
 

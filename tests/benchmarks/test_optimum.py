@@ -14,8 +14,8 @@ from matchenv.baselines import DrawChance, KnowledgeGradient
 from matchenv.benchmarks.optimum.__main__ import main
 from matchenv.benchmarks.optimum.report import standings
 from matchenv.benchmarks.optimum.running import OPTIMUM, run_optimum
+from matchenv.benchmarks.optimum.states import States
 from matchenv.benchmarks.optimum.trees import (
-    Beliefs,
     chooser_of,
     grown,
     optimal,
@@ -104,7 +104,7 @@ class TestByHand:
         settings = settings_of(opponents, games, belief, beta=beta, draw_margin=draw_margin)
         mu, sigma = random_prior(opponents)
         hand = ByHand(belief, beta, draw_margin)
-        prior = Beliefs.of_prior(mu, sigma, belief)
+        prior = States.of_prior(mu, sigma, belief)
         found = values_of_choices(prior, games, settings).max(axis=1)
         expected = [hand.best(m, np.diag(s**2), games) for m, s in zip(mu, sigma, strict=True)]
         assert found == pytest.approx(expected, rel=1e-11)
@@ -120,7 +120,7 @@ class TestByHand:
             return int(np.argmax([hand.density(mean, cov, j) for j in range(1, len(mean))]))
 
         chooser = chooser_of(DrawChance(belief=belief), settings)
-        found = grown(chooser, Beliefs.of_prior(mu, sigma, belief), settings).value
+        found = grown(chooser, States.of_prior(mu, sigma, belief), settings).value
         expected = [
             hand.following(densest, m, np.diag(s**2), 4) for m, s in zip(mu, sigma, strict=True)
         ]
@@ -131,7 +131,7 @@ class TestByHand:
         settings = settings_of(2, games, belief, draw_margin=draw_margin)
         mu, sigma = random_prior(2, count=2)
         chooser = chooser_of(KnowledgeGradient(multiplier=2.0, belief=belief), settings)
-        tree = grown(chooser, Beliefs.of_prior(mu, sigma, belief), settings)
+        tree = grown(chooser, States.of_prior(mu, sigma, belief), settings)
         skills = np.random.default_rng(1).standard_normal((2, 4, 3))
         noise = math.sqrt(2.0) * PAPER_BETA
         outcomes = 3 if draw_margin > 0.0 else 2
@@ -172,7 +172,7 @@ class TestProperties:
 
     def test_more_games_are_worth_more(self):
         mu, sigma = random_prior(3)
-        prior = Beliefs.of_prior(mu, sigma, "full")
+        prior = States.of_prior(mu, sigma, "full")
         values = [
             values_of_choices(prior, games, settings_of(3, games, "full")).max(axis=1)
             for games in (1, 2, 3, 4)
@@ -210,7 +210,7 @@ class TestProperties:
                 return np.zeros(len(observation), dtype=np.int64), None
 
         mu, sigma = random_prior(2)
-        tree = grown(chooser_of(First(), settings), Beliefs.of_prior(mu, sigma, "full"), settings)
+        tree = grown(chooser_of(First(), settings), States.of_prior(mu, sigma, "full"), settings)
         assert sizes == [(3 * 2**n, 9) for n in range(4)]
         hand = ByHand("full", PAPER_BETA, 0.0)
         expected = [
@@ -225,7 +225,7 @@ class TestProperties:
                 return np.zeros(len(observation), dtype=np.int64), (observation,)
 
         settings = settings_of(2, 2, "full")
-        prior = Beliefs.of_prior(*random_prior(2), "full")
+        prior = States.of_prior(*random_prior(2), "full")
         with pytest.raises(ValueError, match="memory"):
             grown(chooser_of(Remembers(), settings), prior, settings)
 
