@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from matchenv import KnowledgeState, MatchmakingVectorEnv
 from matchenv.agents.policies import policy_named
 from matchenv.baselines import POLICIES
+from matchenv.belief import DEFAULT_BELIEF
 from matchenv.benchmarks.compare.contestants import Predicting
 from matchenv.benchmarks.compare.playing import one_thread
 from matchenv.benchmarks.throughput.timing import Contest, Reading, contest, seconds
-from matchenv.belief import DEFAULT_BELIEF
 from matchenv.settings import Settings
 
 SECTION = "policies"

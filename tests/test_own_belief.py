@@ -1,0 +1,148 @@
+"""A belief of a user's own, defined here and nowhere else, goes through the whole house."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from matchenv import KnowledgeState, MatchmakingEnv, MatchmakingVectorEnv, trueskill
+from matchenv.baselines import (
+    DrawChance,
+    KnowledgeGradient,
+    OptimisticDrawChance,
+    PointEstimate,
+    ThompsonSampling,
+)
+from matchenv.belief import BELIEFS, FactorisedBelief, GameConstants, IndependentBelief, register
+
+Floats = NDArray[np.float64]
+
+INFLATION = 1.05
+BETA = 1.3
+
+
+class DiscountedBelief(IndependentBelief):
+    """Old games count less: deviations grow by a factor before each game."""
+
+    name = "discounted"
+
+    def widened(self, sigma: Floats, constants: GameConstants) -> Floats:
+        return INFLATION * sigma
+
+
+@pytest.fixture(autouse=True)
+def _registered() -> Iterator[None]:
+    register(DiscountedBelief())
+    yield
+    del BELIEFS["discounted"]
+
+
+def test_both_environments_learn_by_it() -> None:
+    vector = gym.make_vec(
+        "Matchmaking-v0", num_envs=3, num_opponents=4, horizon=12, beta=BETA, draw_margin=0.4,
+        belief="discounted", autoreset_mode="Disabled",
+    )  # fmt: skip
+    scalars = [
+        MatchmakingEnv(num_opponents=4, horizon=12, beta=BETA, draw_margin=0.4, belief="discounted")
+        for _ in range(3)
+    ]
+    vector.reset(seed=4)
+    for i, env in enumerate(scalars):
+        env.reset(seed=4 + i)
+    rng = np.random.default_rng(1)
+    for _ in range(12):
+        actions = rng.integers(4, size=3)
+        before = [env.knowledge_state for env in scalars]
+        observations, rewards, *_, info = vector.step(actions)
+        for i, env in enumerate(scalars):
+            mu, sigma, j = before[i].mu, before[i].sigma, actions[i] + 1
+            one, reward, _, _, _ = env.step(actions[i])
+            np.testing.assert_array_equal(one, observations[i])
+            assert reward == rewards[i]
+            assert reward == pytest.approx(
+                trueskill.draw_density(mu[0], sigma[0], mu[j], sigma[j], BETA), rel=1e-12
+            )
+            expected = trueskill.update(
+                mu[0], INFLATION * sigma[0], mu[j], INFLATION * sigma[j],
+                int(info["outcome"][i]), BETA, 0.4,
+            )  # fmt: skip
+            after = env.knowledge_state
+            found = (after.mu[0], after.sigma[0], after.mu[j], after.sigma[j])
+            np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "make", [PointEstimate, DrawChance, KnowledgeGradient, OptimisticDrawChance, ThompsonSampling]
+)
+def test_every_baseline_plays_on_it(make: type) -> None:
+    env = MatchmakingVectorEnv(5, 4, 20, belief="discounted")
+    policy = make(belief="discounted", horizon=20)
+    observation, _ = env.reset(seed=1)
+    for _ in range(20):
+        actions, _ = policy.predict(observation)
+        observation, *_ = env.step(actions)
+    assert (env.knowledge_state.kind.name, policy.belief) == ("discounted", "discounted")
+
+
+def test_kg_looks_ahead_through_its_update() -> None:
+    rng = np.random.default_rng(3)
+    mu, sigma = rng.normal(size=(2, 6)), rng.uniform(0.4, 2.0, size=(2, 6))
+    policy = KnowledgeGradient(multiplier=12.0, beta=BETA, draw_margin=0.3, belief="discounted")
+    scores = policy.scores(KnowledgeState(mu, sigma, belief="discounted"), 9)
+    for b in range(2):
+        q = trueskill.draw_density(mu[b, 0], sigma[b, 0], mu[b, 1:], sigma[b, 1:], BETA)
+        wide = INFLATION * sigma[b]
+        for j in range(1, 6):
+            pair = (mu[b, 0], wide[0], mu[b, j], wide[j])
+            win = trueskill.win_probability(*pair, BETA, 0.3)
+            loss = trueskill.win_probability(*pair[2:], *pair[:2], BETA, 0.3)
+            future = 0.0
+            for outcome, chance in ((1, win), (-1, loss), (0, 1.0 - win - loss)):
+                means, deviations = mu[b].copy(), sigma[b].copy()
+                means[0], deviations[0], means[j], deviations[j] = trueskill.update(
+                    *pair, outcome, BETA, 0.3
+                )
+                best = trueskill.draw_density(
+                    means[0], deviations[0], means[1:], deviations[1:], BETA
+                ).max()
+                future += chance * best
+            assert scores[b, j - 1] == pytest.approx(q[j - 1] + 12.0 * future, rel=1e-10)
+
+
+def test_without_inflation_it_is_the_factorised_belief(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DiscountedBelief, "widened", lambda self, sigma, constants: sigma)
+    one, other = (
+        MatchmakingVectorEnv(4, 5, 30, belief=belief) for belief in ("factorised", "discounted")
+    )
+    one.reset(seed=1)
+    other.reset(seed=1)
+    kg = [KnowledgeGradient(belief=belief) for belief in ("factorised", "discounted")]
+    for _ in range(30):
+        actions = kg[0].act(one.knowledge_state, 5)
+        np.testing.assert_array_equal(actions, kg[1].act(other.knowledge_state, 5))
+        for mine, theirs in zip(one.step(actions)[:4], other.step(actions)[:4], strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+
+
+def test_environments_on_it_are_pickled() -> None:
+    env = MatchmakingEnv(num_opponents=3, horizon=5, belief="discounted")
+    env.reset(seed=2)
+    twin = pickle.loads(pickle.dumps(env))
+    np.testing.assert_array_equal(env.step(1)[0], twin.step(1)[0])
+
+
+def test_names_stay_with_their_beliefs() -> None:
+    class Other(FactorisedBelief):
+        name = "full"
+
+    with pytest.raises(ValueError, match=r"belief\.name must be new, got 'full'"):
+        register(Other())
+    with pytest.raises(ValueError, match="belief must be a Belief"):
+        register("discounted")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"belief must be one of .*'discounted'"):
+        MatchmakingEnv(belief="other")
