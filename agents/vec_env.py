@@ -14,6 +14,7 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env.base_vec_env import VecEnv, VecEnvIndices
 
 from matchenv import MatchmakingVectorEnv
+from matchenv.rendering.modes import PICTURE_MODES
 
 # One row of these belongs to each environment; every other attribute is shared by all.
 ROW_ATTRIBUTES = ("true_skill", "games_left", "knowledge_state")
@@ -150,8 +151,8 @@ class MatchmakingVecEnv(VecEnv):
                 f"method_name must be 'render', got {method_name!r}: the environments are "
                 "stepped and reset together"
             )
-        texts = method(*method_args, **method_kwargs)
-        return [None if texts is None else texts[row] for row in self._rows(indices)]
+        frames = method(*method_args, **method_kwargs)
+        return [None if frames is None else frames[row] for row in self._rows(indices)]
 
     def env_is_wrapped(
         self, wrapper_class: type[gym.Wrapper[Any, Any, Any, Any]], indices: VecEnvIndices = None
@@ -160,8 +161,10 @@ class MatchmakingVecEnv(VecEnv):
         return [issubclass(wrapper_class, Monitor)] * len(self._rows(indices))
 
     def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
-        """No pictures: None for each environment."""
-        return [None] * self.num_envs
+        """One picture, a grid of the first environments; none where the mode has no pictures."""
+        if self.render_mode not in PICTURE_MODES:
+            return [None] * self.num_envs
+        return [self.matchmaking.render_grid()]
 
     def _rows(self, indices: VecEnvIndices) -> list[int]:
         rows = [int(index) for index in self._get_indices(indices)]

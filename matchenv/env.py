@@ -22,7 +22,7 @@ from matchenv.play import (
     SQUARED_ERROR,
     TRUE_DRAW_DENSITY,
 )
-from matchenv.rendering import RENDER_MODES, checked_render_mode, describe_state
+from matchenv.rendering import RENDER_FPS, RENDER_MODES, Frame, RenderedEpisodes
 from matchenv.settings import PAPER_BETA, Settings
 
 ROW = np.zeros(1, dtype=np.int64)
@@ -121,6 +121,15 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
     `true_draw_density`, `squared_error` (of mu_0 before the game), `skill_difference` (true,
     player 0 less the opponent), `won` (by player 0) and `outcome` (+1, -1, 0 for a draw).
 
+    ## Rendering
+
+    A picture (`"rgb_array"`, `"human"`; `"rgb_array_list"` through `gym.make`) shows the skill
+    axis with every belief as a bell, the surer the higher (the height is not to scale), player 0
+    and the last opponent in colour; the true skills as marks; the last result, q of every game
+    and its running total. `render_true_skill=False` hides the true skills and what follows from
+    them; q is then that of the belief. Pictures need `pip install "matchenv[render]"`.
+    `"ansi"` gives the most even opponents as text.
+
     ## Arguments
 
     | Parameter        | Default          | Meaning                                          |
@@ -136,7 +145,8 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
     | `rank_by`        | `"prior_mean"`   | or `"true_skill"`: what the place is by          |
     | `equal_variance` | `"paper"`        | or `"matching"`, for `prior="equal"`             |
     | `belief`         | `"factorised"`   | or `"full"`; see Belief                          |
-    | `render_mode`    | `None`           | or `"ansi"`                                      |
+    | `render_mode`    | `None`           | `"rgb_array"`, `"human"` or `"ansi"`; see Rendering |
+    | `render_true_skill` | `True`        | whether pictures show true skills and true q     |
 
     `rank` is None for any place, an integer from 0 (the best) to `num_opponents`, `"top"`,
     `"middle"` or `"bottom"`. With drift, the skills of the two who play move by N(0, tau^2)
@@ -159,7 +169,7 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
 
     metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
         "render_modes": list(RENDER_MODES),
-        "render_fps": 1,
+        "render_fps": RENDER_FPS,
     }
 
     def __init__(
@@ -176,6 +186,7 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
         equal_variance: str = "paper",
         render_mode: str | None = None,
         belief: str = "factorised",
+        render_true_skill: bool = True,
     ) -> None:
         self.settings = Settings.checked(
             num_opponents=num_opponents,
@@ -190,14 +201,14 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
             tau=tau,
             belief=belief,
         )
-        self.render_mode = checked_render_mode(render_mode)
+        self.render_mode = render_mode
         self.observation_space: spaces.Box = observation_space(self.settings)  # type: ignore[assignment]
         self.action_space = action_space(self.settings)
         self._episodes = Episodes(self.settings, 1)
+        self._rendered = RenderedEpisodes(render_mode, render_true_skill, self._episodes)
         self._action = np.zeros(1, dtype=np.int64)
         self._reward_row = REPORT_ROWS.index(self.settings.reward)
         self._state = "never reset"
-        self._last_game: tuple[int, int] | None = None
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -220,7 +231,8 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
         super().reset(seed=seed)
         self._episodes.begin(ROW, (self.np_random,), given)
         self._state = "running"
-        self._last_game = None
+        self._rendered.begin(ROW)
+        self._rendered.show()
         return self._episodes.observation[0].copy(), {}
 
     def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
@@ -248,7 +260,8 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
         terminated = bool(played.terminated[0])
         if terminated:
             self._state = "played to its end"
-        self._last_game = (opponent, outcome)
+        self._rendered.add(self._action, played, NOBODY_WAITS)
+        self._rendered.show()
         info = {
             "draw_density": report[DRAW_DENSITY],
             "match_quality": report[MATCH_QUALITY],
@@ -261,18 +274,26 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
         observation = self._episodes.observation[0].copy()
         return observation, report[self._reward_row], terminated, False, info
 
-    def render(self) -> str | None:
-        """The state as text, with ``render_mode="ansi"``; None without a render mode."""
+    def render(self) -> Frame | None:
+        """The state as a picture or as text, as ``render_mode`` says.
+
+        Returns:
+            With ``"rgb_array"`` uint8 of shape (height, width, 3), with ``"ansi"`` a text; None
+            with ``"human"``, which shows every state by itself, and without a render mode.
+        """
         if self.render_mode is None:
             gym.logger.warn(
                 "render() was called without a render mode; "
-                'use gym.make("Matchmaking-v0", render_mode="ansi").'
+                'use gym.make("Matchmaking-v0", render_mode="rgb_array").'
             )
             return None
         if self._state == "never reset":
             raise ResetNeeded("Call reset() before render().")
-        games_played = int(self._episodes.games_played[0])
-        return describe_state(self.knowledge_state, games_played, self.settings, self._last_game)
+        return None if self.render_mode == "human" else self._rendered.frame(0)
+
+    def close(self) -> None:
+        """Close the window, if one is open."""
+        self._rendered.close()
 
     @property
     def knowledge_state(self) -> KnowledgeState:

@@ -16,7 +16,7 @@ from matchenv.episodes import Episodes, GamesPlayed
 from matchenv.instance import GivenInstance
 from matchenv.knowledge import KnowledgeState
 from matchenv.play import REPORT_ROWS
-from matchenv.rendering import RENDER_MODES, checked_render_mode, describe_state
+from matchenv.rendering import RENDER_FPS, RENDER_MODES, Frame, RenderedEpisodes
 from matchenv.settings import PAPER_BETA, Settings
 from matchenv.validation import as_actions, as_integer
 
@@ -46,7 +46,7 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
 
     metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
         "render_modes": list(RENDER_MODES),
-        "render_fps": 1,
+        "render_fps": RENDER_FPS,
         "autoreset_mode": AutoresetMode.NEXT_STEP,
     }
 
@@ -66,6 +66,7 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
         render_mode: str | None = None,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         belief: str = "factorised",
+        render_true_skill: bool = True,
     ) -> None:
         self.num_envs = as_integer("num_envs", num_envs, 1)
         self.settings = Settings.checked(
@@ -83,19 +84,19 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
         )
         self.autoreset_mode = _checked_mode(autoreset_mode)
         self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}  # type: ignore[misc]
-        self.render_mode = checked_render_mode(render_mode)
+        self.render_mode = render_mode
         self.single_observation_space = observation_space(self.settings)
         self.single_action_space = action_space(self.settings)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._episodes = Episodes(self.settings, self.num_envs)
+        self._rendered = RenderedEpisodes(render_mode, render_true_skill, self._episodes)
         self._reward_row = REPORT_ROWS.index(self.settings.reward)
         self.generators: list[np.random.Generator] = []
         self._over = np.zeros(self.num_envs, dtype=np.bool_)
         self._some_over = False
         self._started = np.zeros(self.num_envs, dtype=np.bool_)
         self._all_started = False
-        self._last_games: tuple[NDArray[np.int64], NDArray[np.int8]] | None = None
 
     def reset(
         self,
@@ -128,7 +129,8 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
         self._some_over = bool(self._over.any())
         self._started |= mask
         self._all_started = bool(self._started.all())
-        self._last_games = None
+        self._rendered.begin(np.flatnonzero(mask))
+        self._rendered.show()
         return self._episodes.observation.copy(), {}
 
     def step(
@@ -167,37 +169,58 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
         played = self._episodes.play(opponents, waiting)
         rewards = played.report[self._reward_row].copy()
         infos = _infos(played, ~waiting)
-        if self.render_mode is not None:
-            self._last_games = (opponents.copy(), played.outcomes.copy())
+        self._rendered.add(opponents, played, waiting)
         some_over = bool(played.terminated.any())
         if self.autoreset_mode == AutoresetMode.SAME_STEP:
             if some_over:
                 infos = self._finish(played.terminated.copy(), infos)
         else:
             if some_wait:
-                self._episodes.begin(np.flatnonzero(waiting), self.generators)
+                begun = np.flatnonzero(waiting)
+                self._episodes.begin(begun, self.generators)
+                self._rendered.begin(begun)
             if some_over or some_wait:
                 self._over = played.terminated.copy()
             self._some_over = some_over
+        self._rendered.show()
         truncated = np.zeros(self.num_envs, dtype=np.bool_)
         observation = self._episodes.observation.copy()
         return observation, rewards, played.terminated, truncated, infos
 
-    def render(self) -> tuple[str, ...] | None:
-        """The states as text, one for each environment, with ``render_mode="ansi"``."""
-        if self.render_mode is None:
+    def render(self) -> tuple[Frame, ...] | None:
+        """One picture or text for each environment, as ``render_mode`` says.
+
+        Returns:
+            With ``"rgb_array"`` arrays, uint8 of shape (height, width, 3), with ``"ansi"``
+            texts; None with ``"human"``, which shows a grid of the first environments by
+            itself, and without a render mode.
+        """
+        if self.render_mode in (None, "human"):
             return None
+        self._check_started()
+        return tuple(self._rendered.frame(row) for row in range(self.num_envs))
+
+    def render_grid(self) -> NDArray[np.uint8]:
+        """The pictures of the first environments in rows, uint8, shape (height, width, 3).
+
+        Raises:
+            ValueError: if ``render_mode`` is not ``"rgb_array"`` or ``"human"``.
+        """
+        if self.render_mode not in ("rgb_array", "human"):
+            raise ValueError(
+                "render_mode must be 'rgb_array' or 'human' for a grid of pictures, "
+                f"got {self.render_mode!r}"
+            )
+        self._check_started()
+        return self._rendered.grid()
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Close the window, if one is open."""
+        self._rendered.close()
+
+    def _check_started(self) -> None:
         if not self._all_started:
             raise ResetNeeded("Call reset() before render().")
-        state = self.knowledge_state
-        texts = []
-        for i in range(self.num_envs):
-            last = None
-            games_played = int(self._episodes.games_played[i])
-            if self._last_games is not None and games_played > 0:
-                last = (int(self._last_games[0][i]), int(self._last_games[1][i]))
-            texts.append(describe_state(state[i], games_played, self.settings, last))
-        return tuple(texts)
 
     @property
     def knowledge_state(self) -> KnowledgeState:
@@ -257,6 +280,7 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
             infos[name][over] = 0
             infos[f"_{name}"] = infos[f"_{name}"] & ~over
         self._episodes.begin(rows, self.generators)
+        self._rendered.begin(rows)
         return {
             **infos,
             "final_obs": final_observations,

@@ -8,29 +8,8 @@ from matchenv.knowledge import KnowledgeState
 from matchenv.settings import Settings
 from matchenv.trueskill.game import quality_per_density
 
-RENDER_MODES = ("ansi",)
 SHOWN_OPPONENTS = 10
 OUTCOMES = {1: "player 0 won", -1: "player 0 lost", 0: "a draw"}
-
-
-class UnsupportedRenderMode(ValueError, TypeError):
-    """A render mode that the environment does not have.
-
-    Also a ``TypeError``: stable-baselines3 asks every environment for ``"rgb_array"`` and
-    takes that error, and no other, for the answer that there are no pictures.
-    """
-
-
-def checked_render_mode(render_mode: str | None) -> str | None:
-    """``render_mode`` if it is None or one of ``RENDER_MODES``.
-
-    Raises:
-        UnsupportedRenderMode: if not.
-    """
-    if render_mode is not None and render_mode not in RENDER_MODES:
-        listed = ", ".join(repr(mode) for mode in RENDER_MODES)
-        raise UnsupportedRenderMode(f"render_mode must be None or {listed}, got {render_mode!r}")
-    return render_mode
 
 
 def describe_state(

@@ -1,0 +1,136 @@
+"""How much of each pixel a bell, a crowd of bells, a curve or a cloud of dots covers.
+
+All arrays of coverage have shape (rows, columns), row 0 on top, and numbers from 0 to 1.
+Heights are in pixels above the lowest row's lower edge.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+# Columns are looked at in so many places each, so that steep flanks are smooth.
+PLACES = 2
+
+# Above so many bells a finer look would cost time and show nothing.
+MANY_BELLS = 200
+
+# A bell of a crowd covers so much at most; six tenths of the crowd leave so much uncovered.
+MOST_FOR_ONE = 0.13
+SHARE_LEFT = 0.4
+
+
+def column_places(width: int, places: int) -> Floats:
+    """Positions, in pixels, of ``places`` evenly spread places in each of ``width`` columns."""
+    return (np.arange(width * places) + 0.5) / places
+
+
+def bell_heights(at: Floats, mu: Floats, sigma: Floats, peak: Floats) -> Floats:
+    """Heights of bells, shape (K, P).
+
+    Args:
+        at: places, shape (P,), in the unit of mu.
+        mu: shape (K,).
+        sigma: shape (K,).
+        peak: height of each at its mean, shape (K,), in pixels.
+    """
+    z = (at - mu[:, np.newaxis]) / sigma[:, np.newaxis]
+    return peak[:, np.newaxis] * np.exp(-0.5 * np.minimum(np.square(z), 200.0))
+
+
+def peak_heights(sigma: Floats, first_sigma: float, rows: float) -> Floats:
+    """Height of each bell: the surer the belief, the higher, and never above ``rows``.
+
+    Half of the room at the deviation ``first_sigma``, all of it for a skill that is known. A
+    density to scale would leave the others flat once player 0 is known.
+    """
+    return rows * first_sigma / (first_sigma + sigma)
+
+
+def crowd_coverage(heights: Floats, rows: int, places: int) -> Floats:
+    """What many pale bells cover together: the more lie over a pixel, the more.
+
+    Args:
+        heights: shape (K, columns * places).
+        rows: height of the picture.
+        places: places in each column.
+    """
+    number, wide = heights.shape
+    columns = wide // places
+    clipped = np.clip(heights, 0.0, rows)
+    whole = clipped.astype(np.int64)
+    rest = clipped - whole
+    # From the top down, a bell adds its last part of a row, and the rest of 1 one row below.
+    index = (whole + 1) * columns + np.arange(wide) // places
+    both = np.concatenate((index.ravel(), index.ravel() - columns))
+    parts = np.concatenate((rest.ravel(), 1.0 - rest.ravel()))
+    added = np.bincount(both, weights=parts, minlength=(rows + 2) * columns)
+    counts = added.reshape(rows + 2, columns)[::-1].cumsum(axis=0)[1:-1] / places
+    per_bell = min(MOST_FOR_ONE, 1.0 - SHARE_LEFT ** (1.0 / (0.6 * number)))
+    return -np.expm1(counts * np.log1p(-per_bell))
+
+
+def filled_coverage(heights: Floats, rows: int, places: int) -> Floats:
+    """What lies under one curve of heights, shape (columns * places,)."""
+    levels = np.arange(rows)[::-1, np.newaxis]
+    covered = np.clip(heights - levels, 0.0, 1.0)
+    return covered.reshape(rows, -1, places).mean(axis=2)
+
+
+def stroke_coverage(heights: Floats, rows: int, thickness: float) -> Floats:
+    """A line through one curve's points, one in the middle of each column.
+
+    Args:
+        heights: shape (columns,), NaN where there is no curve.
+        rows: height of the picture.
+        thickness: of the line, in pixels.
+    """
+    half = 0.5 * thickness + 0.5
+    reach = int(np.ceil(half)) + 1
+    points = sliding_window_view(np.pad(heights, reach, constant_values=np.nan), 2 * reach + 1)
+    levels = np.arange(rows)[::-1] + 0.5
+    gone = np.isnan(points)
+    low = np.where(gone, np.inf, points).min(axis=1) - half
+    high = np.where(gone, -np.inf, points).max(axis=1) + half
+    near = (levels[:, np.newaxis] > low) & (levels[:, np.newaxis] < high)
+    row, column = np.nonzero(near)
+    y = levels[row]
+    distance = np.full(y.shape, np.inf)
+    for place in range(2 * reach):
+        # The nearest point of the piece between two columns' middles.
+        x, start = place - reach, points[column, place]
+        rise = points[column, place + 1] - start
+        part = np.clip((rise * (y - start) - x) / (1.0 + rise * rise), 0.0, 1.0)
+        distance = np.fmin(distance, np.hypot(x + part, start + part * rise - y))
+    covered = np.zeros((rows, heights.size))
+    covered[row, column] = np.clip(half - distance, 0.0, 1.0)
+    return covered
+
+
+def dots_coverage(x: Floats, heights: Floats, rows: int, columns: int, radius: float) -> Floats:
+    """Discs around points.
+
+    Args:
+        x: centres in pixels from the left, shape (n,).
+        heights: of the centres, shape (n,).
+        rows: height of the picture.
+        columns: its width.
+        radius: of a disc, in pixels.
+    """
+    reach = int(np.ceil(radius)) + 1
+    covered = np.zeros((rows + 2 * reach, columns + 2 * reach))
+    y = rows - heights
+    left, top = np.floor(x).astype(np.int64), np.floor(y).astype(np.int64)
+    steps = np.arange(-reach, reach + 1)
+    step_y, step_x = (each.ravel() for each in np.meshgrid(steps, steps, indexing="ij"))
+    column = left[:, np.newaxis] + step_x
+    row = top[:, np.newaxis] + step_y
+    distance = np.hypot(column + 0.5 - x[:, np.newaxis], row + 0.5 - y[:, np.newaxis])
+    part = np.clip(radius + 0.5 - distance, 0.0, 1.0)
+    inside = (column >= -reach) & (column < columns + reach) & (row >= -reach)
+    inside &= row < rows + reach
+    np.maximum.at(covered, (row[inside] + reach, column[inside] + reach), part[inside])
+    return covered[reach:-reach, reach:-reach]
