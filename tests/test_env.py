@@ -351,7 +351,7 @@ def test_knowledge_state_and_observation_are_inverse() -> None:
         ({"equal_variance": "none"}, "equal_variance must be one of"),
         ({"draw_margin": -1.0}, "draw_margin must not be negative"),
         ({"tau": math.inf}, "tau must be finite"),
-        ({"render_mode": "human"}, "render_mode must be None or 'ansi', got 'human'"),
+        ({"render_mode": "video"}, "render_mode must be None or 'human', 'rgb_array', 'ansi', got"),
     ],
 )
 def test_bad_arguments_are_named(arguments: dict[str, object], message: str) -> None:

@@ -40,7 +40,7 @@ class Canvas:
         self.height = height
         self.pixels: Pixels = np.empty((height, width, 3), dtype=np.uint8)
         # pygame and numpy write into the same memory.
-        self.surface = pygame.image.frombuffer(self.pixels, (width, height), "RGB")
+        self.surface = pygame.image.frombuffer(self.pixels.data, (width, height), "RGB")
         self.surface.fill(background)
 
     def text(

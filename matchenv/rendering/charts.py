@@ -9,7 +9,7 @@ import numpy as np
 
 from matchenv.rendering.axis import Axis, Floats, number_text, tick_step, tick_text, ticks
 from matchenv.rendering.canvas import Canvas, line_height, shortened, text_width
-from matchenv.rendering.curves import dots_coverage, stroke_coverage
+from matchenv.rendering.curves import column_places, dots_coverage, stroke_coverage
 from matchenv.rendering.layout import Box, Sizes
 from matchenv.rendering.scene import Scene
 from matchenv.rendering.theme import Colour, Theme
@@ -124,7 +124,7 @@ def draw_chart(
         canvas.dashes(x, y, width, theme.muted)
         canvas.text(x + width, y - line, level[1], sizes.small, theme.muted, anchor="right")
     if dots is not None and dots[0].size:
-        games = np.arange(1, dots[0].size + 1)
+        games = np.arange(1.0, dots[0].size + 1.0)
         radius = float(np.clip(2.6 * (50.0 / horizon) ** 0.25, 1.0, 2.6))
         covered = dots_coverage(along.at(games), upright.at(dots[0]), rows, width, radius)
         canvas.cover(x, top, DOT_STRENGTH * covered, dots[1])
@@ -145,7 +145,7 @@ def _draw_curve(
     if curve.size == 0:
         return
     x, top, width, rows = place
-    games = along.value(np.arange(width) + 0.5)
+    games = along.value(column_places(width, 1))
     heights = np.interp(games, np.arange(1, curve.size + 1), upright.at(curve))
     step = along.high / width
     heights[(games < min(1.0, curve.size) - step) | (games > curve.size + step)] = np.nan

@@ -161,25 +161,37 @@ def _draw_tiles(canvas: Canvas, box: Box, scene: Scene, theme: Theme, sizes: Siz
         ratio = f"{100.0 * scene.win_ratio:.0f} %"
         density = _density_text(float(scene.judged_density[-1]))
     tiles = [
-        ("last game", last, theme.ink),
-        ("win ratio", ratio, theme.ink),
-        (f"{true}q of last", density, theme.ink),
-        (f"total {true}q", _density_text(float(scene.judged_density.sum())), theme.ink),
-        ("games left", f"{scene.games_left:,}", theme.ink),
-    ]
-    widths = [
-        max(text_width(label, sizes.small), text_width(value, sizes.value, bold=True))
-        for label, value, _ in tiles
+        ("last game", last),
+        ("win ratio", ratio),
+        (f"{true}q of last", density),
+        (f"total {true}q", _density_text(float(scene.judged_density.sum()))),
+        ("games left", f"{scene.games_left:,}"),
     ]
     # The first tile changes its width from game to game; its place is kept for the widest.
-    widths[0] = max(widths[0], text_width(f"lost vs {scene.mu.size - 1:,}", sizes.value, bold=True))
-    gap = max(4.0, (box.width - sum(widths)) / (len(tiles) - 1))
+    widest = f"lost vs {scene.mu.size - 1:,}"
+    value_size, widths = _tile_widths([widest, *(each[1] for each in tiles[1:])], tiles, box, sizes)
+    gap = (box.width - sum(widths)) / (len(tiles) - 1)
     x = float(box.x)
-    for (label, value, colour), wide in zip(tiles, widths, strict=True):
+    for (label, value), wide in zip(tiles, widths, strict=True):
         canvas.text(x, box.y, label, sizes.small, theme.muted)
         top = box.y + line_height(sizes.small)
-        canvas.text(x, top, value, sizes.value, colour, bold=True)
+        canvas.text(x, top, value, value_size, theme.ink, bold=True)
         x += wide + gap
+
+
+def _tile_widths(
+    values: Sequence[str], tiles: Sequence[tuple[str, str]], box: Box, sizes: Sizes
+) -> tuple[int, list[int]]:
+    """The largest letters with which the values fit beside one another, and their widths."""
+    widths: list[int] = []
+    for size in range(sizes.value, sizes.small - 3, -1):
+        widths = [
+            max(text_width(label, sizes.small), text_width(value, size, bold=True))
+            for (label, _), value in zip(tiles, values, strict=True)
+        ]
+        if sum(widths) + sizes.small * (len(widths) - 1) <= box.width:
+            return size, widths
+    return sizes.small - 2, widths
 
 
 def _density_text(value: float) -> str:

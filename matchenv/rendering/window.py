@@ -37,7 +37,9 @@ class Window:
         height, width, _ = picture.shape
         if self._screen is None or self._screen.get_size() != (width, height):
             self._screen = _opened(width, height, self.caption)
-        surface = pygame.image.frombuffer(np.ascontiguousarray(picture), (width, height), "RGB")
+        surface = pygame.image.frombuffer(
+            np.ascontiguousarray(picture).data, (width, height), "RGB"
+        )
         self._screen.blit(surface, (0, 0))
         pygame.display.flip()
 
