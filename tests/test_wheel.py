@@ -138,9 +138,18 @@ def test_the_wheel_holds_one_package(wheel: Path) -> None:
         "matchenv",
         f"matchenv-{PROJECT['version']}.dist-info",
     }
-    for name in ("py.typed", "agents/weights/equivariant.safetensors", "agents/loading.py"):
-        assert f"matchenv/{name}" in names
-    assert [name for name in names if name.endswith(".yml")]
+
+
+def test_the_wheel_holds_every_file_of_the_source(wheel: Path) -> None:
+    """Modules, weights, hyperparameters, fonts: all that lies in the four folders."""
+    held = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    present = {
+        str(Path(*(() if room == "matchenv" else ("matchenv",)), path.relative_to(ROOT)))
+        for room in SOURCES
+        for path in (ROOT / room).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert held == present
 
 
 def test_the_wheel_says_what_it_is(wheel: Path) -> None:
@@ -149,11 +158,9 @@ def test_the_wheel_says_what_it_is(wheel: Path) -> None:
     scripts = archive.read(f"{info}/entry_points.txt").decode()
     assert scripts.split() == ["[console_scripts]", "matchenv", "=", "matchenv.__main__:main"]
     metadata = archive.read(f"{info}/METADATA").decode()
-    assert set(re.findall(r"^Provides-Extra: (.*)$", metadata, re.MULTILINE)) == {
-        "agents",
-        "benchmarks",
-        "all",
-    }
+    extras = set(re.findall(r"^Provides-Extra: (.*)$", metadata, re.MULTILINE))
+    assert extras == {"agents", "benchmarks", "render", "all"}
+    assert PROJECT["optional-dependencies"]["all"] == ["matchenv[agents,benchmarks,render]"]
     for version in ("3.11", "3.12", "3.13", "3.14"):
         assert f"Classifier: Programming Language :: Python :: {version}\n" in metadata
     for label in ("Homepage", "Documentation", "Changelog", "Issues"):
@@ -168,10 +175,10 @@ def test_the_lock_covers_every_dependency() -> None:
             r"^([\w.-]+)==", (ROOT / "requirements.txt").read_text(), re.MULTILINE
         )
     }
-    extras = PROJECT["optional-dependencies"]
-    wanted = [*PROJECT["dependencies"], *extras["agents"], *extras["benchmarks"]]
+    extras = PROJECT["optional-dependencies"].values()
+    wanted = [*PROJECT["dependencies"], *(requirement for extra in extras for requirement in extra)]
     names = {re.match(r"[\w.-]+", requirement)[0].lower() for requirement in wanted}
-    assert names - {"torch"} <= locked
+    assert names - {"torch", "matchenv"} <= locked
     assert "torch" not in locked
     assert (ROOT / "requirements-torch.txt").read_text().startswith("torch==")
 
