@@ -12,11 +12,12 @@ from stable_baselines3.common.callbacks import BaseCallback
 from tqdm import tqdm
 
 from matchenv.agents.checkpoints import save_checkpoint
-from matchenv.agents.evaluation import evaluate
+from matchenv.agents.evaluation import Floats, evaluate, kg_totals
+from matchenv.agents.learned_policy import LearnedPolicy
 from matchenv.agents.policy_file import PolicyDescription, save_policy
 from matchenv.agents.run_config import RunConfig
 from matchenv.agents.run_folder import RunFolder
-from matchenv.agents.seeds import evaluation_seed
+from matchenv.evaluation.seeds import evaluation_seed
 
 
 class Progress(BaseCallback):
@@ -55,7 +56,10 @@ class Progress(BaseCallback):
 
 
 class Evaluation(BaseCallback):
-    """Plays held-out games every so often, keeps the results and the best policy.
+    """Plays held-out games every so often; keeps the results and the best policy.
+
+    KG plays the same games once. TensorBoard gets each evaluation when it is made, the last
+    one and those of short trainings too.
 
     Args:
         folder: of the run.
@@ -73,6 +77,7 @@ class Evaluation(BaseCallback):
     ) -> None:
         super().__init__()
         self._folder, self._config, self._description = folder, config, description
+        self._kg: Floats | None = None
         self.evaluations = evaluations
 
     def _on_step(self) -> bool:
@@ -86,19 +91,27 @@ class Evaluation(BaseCallback):
             self._evaluate()
 
     def _on_training_end(self) -> None:
-        if self.evaluations[-1]["timesteps"] != self.model.num_timesteps:
+        if not self.evaluations or self.evaluations[-1]["timesteps"] != self.model.num_timesteps:
             self._evaluate()
 
     def _evaluate(self) -> None:
         config, seed = self._config, evaluation_seed(self._config.seed)
-        result = evaluate(self.model, config.env_kwargs, config.evaluation_episodes, seed)
+        games = (config.env_kwargs, config.evaluation_episodes, seed)
+        if self._kg is None:
+            self._kg = kg_totals(*games)
+        settings = self._description.settings()
+        policy = LearnedPolicy("in training", self.model.policy, settings.belief, settings)
+        result = evaluate(policy, *games, self._kg)
         best = max((each["mean_return"] for each in self.evaluations), default=None)
         if best is None or result["mean_return"] > best:
             save_policy(self._folder.best_policy_file, self.model.policy, self._description)
         self.evaluations.append({"timesteps": self.model.num_timesteps, **result})
         self._folder.write_evaluations(seed, self.evaluations)
-        for name in ("mean_return", "draw_density", "true_draw_density"):
-            self.logger.record(f"evaluation/{name}", result[name])
+        # Straight to the files: the library writes what is recorded at the next of its own
+        # intervals, which may never come.
+        tags = {f"evaluation/{name}": value for name, value in result.items()}
+        for each in self.logger.output_formats:
+            each.write(tags, dict.fromkeys(tags, ()), self.model.num_timesteps)
 
 
 class Checkpoints(BaseCallback):

@@ -26,12 +26,11 @@ from matchenv.agents.algorithms import algorithm_by_name
 from matchenv.agents.cells import check_cells
 from matchenv.agents.config_file import check_types
 from matchenv.agents.device import as_device
-from matchenv.agents.evaluation import Predictor
 from matchenv.agents.policies import policy_named
 from matchenv.agents.policy_file import PolicyDescription
 from matchenv.agents.policy_network import new_policy
-from matchenv.agents.seeds import training_seed
 from matchenv.belief import DEFAULT_BELIEF
+from matchenv.evaluation.seeds import training_seed
 from matchenv.settings import Settings
 from matchenv.validation import as_integer, as_positive_number
 
@@ -78,7 +77,7 @@ class CloningConfig:
         assert isinstance(network, ActorCriticPolicy)
         return network.to(as_device(device))
 
-    def new_teacher(self, settings: Settings, true_skill: Callable[[], Any]) -> Predictor:
+    def new_teacher(self, settings: Settings, true_skill: Callable[[], Any]) -> Any:
         """The teacher for a cell; a baseline reads the factorised belief unless told another.
 
         Args:
@@ -144,7 +143,7 @@ def clone(config: CloningConfig, seed: int, student: ActorCriticPolicy) -> Itera
         yield Round(number, lessons.agreement, loss)
 
 
-def play_lessons(config: CloningConfig, student: Predictor, first_seed: int) -> Lessons:
+def play_lessons(config: CloningConfig, student: Any, first_seed: int) -> Lessons:
     """Whole episodes of every cell, with the teacher's choice in every state.
 
     Args:

@@ -13,7 +13,7 @@ import yaml
 from matchenv.agents.algorithms import Algorithm, algorithm_by_name
 from matchenv.agents.config_file import built, check_types, parsed
 from matchenv.agents.hyperparameter_files import checked_hyperparameters, read_hyperparameters
-from matchenv.agents.seeds import ENVIRONMENTS
+from matchenv.evaluation.seeds import ENVIRONMENTS
 from matchenv.settings import PRIORS, RANKS, Settings
 from matchenv.validation import as_integer
 
@@ -46,7 +46,7 @@ class RunConfig:
         hyperparameters: as in the YAML file, ``n_timesteps`` and ``n_envs`` among them.
         env_kwargs: keyword arguments of the environment.
         evaluate_every: timesteps from one evaluation to the next.
-        evaluation_episodes: episodes of each evaluation.
+        evaluation_episodes: episodes of each evaluation, >= 2.
         checkpoint_every: timesteps from one checkpoint to the next.
         start_from: learned policy whose weights the training starts from, as
             ``matchenv.agents.load`` takes it; None starts from fresh ones.
@@ -71,8 +71,10 @@ class RunConfig:
         object.__setattr__(self, "hyperparameters", checked)
         as_integer("seed", self.seed, 0)
         as_integer("n_envs", self.hyperparameters["n_envs"], 1, ENVIRONMENTS)
-        for name in ("evaluate_every", "evaluation_episodes", "checkpoint_every"):
-            as_integer(name, getattr(self, name), 1)
+        for name, least in (
+            ("evaluate_every", 1), ("evaluation_episodes", 2), ("checkpoint_every", 1)
+        ):  # fmt: skip
+            as_integer(name, getattr(self, name), least)
         if self.start_from is not None and algorithm.name == "ars":
             raise ValueError(f"start_from must be left out for ars, got {self.start_from!r}")
         checked_env_kwargs(self.env_kwargs)

@@ -21,8 +21,8 @@ from matchenv.agents.policy_file import PolicyDescription
 from matchenv.agents.policy_network import resolved_policy_kwargs
 from matchenv.agents.run_config import RunConfig, checked_env_kwargs, present_versions
 from matchenv.agents.run_folder import RunFolder
-from matchenv.agents.seeds import training_seed
 from matchenv.agents.vec_env import MatchmakingVecEnv
+from matchenv.evaluation.seeds import training_seed
 from matchenv.folder_lock import folder_lock
 from matchenv.validation import as_integer
 

@@ -30,7 +30,7 @@ from matchenv.agents.equivariant.network import (
     Index,
 )
 from matchenv.agents.equivariant.state import state_of_observations
-from matchenv.agents.seeds import evaluation_seed, training_seed
+from matchenv.evaluation.seeds import evaluation_seed, training_seed
 from matchenv.validation import as_integer, as_positive_number
 from matchenv.workers import Mapper
 

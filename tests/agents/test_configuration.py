@@ -7,7 +7,7 @@ from matchenv.agents.algorithms import ALGORITHMS, algorithm_by_name
 from matchenv.agents.config_file import parse_pairs
 from matchenv.agents.hyperparameter_files import read_hyperparameters
 from matchenv.agents.run_config import RunConfig, configured
-from matchenv.agents.seeds import EVALUATION, TRAINING, evaluation_seed, training_seed
+from matchenv.evaluation.seeds import EVALUATION, TRAINING, evaluation_seed, training_seed
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)

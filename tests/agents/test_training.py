@@ -22,9 +22,9 @@ from matchenv.agents.algorithms import ALGORITHMS
 from matchenv.agents.callbacks import Progress
 from matchenv.agents.evaluation import evaluate
 from matchenv.agents.run_folder import RunFolder, unused_folder
-from matchenv.agents.seeds import evaluation_seed
 from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.baselines import DrawChance, RandomOpponent
+from matchenv.evaluation.seeds import evaluation_seed
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ("policy.safetensors", "best_policy.safetensors", "evaluations.json", "config.yml")
@@ -73,17 +73,6 @@ def test_training_learns_and_the_policy_can_be_evaluated(tmp_path, small_config)
         warnings.simplefilter("error")
         mean, _ = evaluate_policy(policy, env, 16)
     assert 0.0 < mean < 20.0
-
-
-def test_evaluation_equals_evaluate_policy(small_config):
-    config = small_config()
-    env = MatchmakingVecEnv(8, **config.env_kwargs)
-    env.seed(7)
-    returns, _ = evaluate_policy(DrawChance(horizon=20), env, 8, return_episode_rewards=True)
-    ours = evaluate(DrawChance(horizon=20), config.env_kwargs, 8, 7)
-    assert ours["mean_return"] == pytest.approx(np.mean(returns), rel=1e-5)
-    assert ours["standard_error"] == pytest.approx(np.std(returns, ddof=1) / 8**0.5, rel=1e-4)
-    assert ours["draw_density"] == pytest.approx(ours["mean_return"])
 
 
 def test_run_folder_holds_everything(tmp_path, small_config):
