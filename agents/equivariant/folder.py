@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import zipfile
 from dataclasses import asdict, dataclass
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from matchenv.agents.equivariant.policy import description_of, new_equivariant_p
 from matchenv.agents.equivariant.training import EquivariantConfig
 from matchenv.agents.policy_file import save_policy
 from matchenv.atomic_files import write_bytes, write_text
+from matchenv.evaluation.result_files import npz_bytes
 from matchenv.validation import as_integer
 
 Floats = NDArray[np.float64]
@@ -122,9 +122,7 @@ class EquivariantFolder:
 
     def save_totals(self, totals: dict[str, Floats]) -> None:
         """Keep the totals on the validation seeds, by name of the policy."""
-        memory = BytesIO()
-        np.savez(memory, allow_pickle=False, **totals)
-        write_bytes(self._totals_file, memory.getvalue())
+        write_bytes(self._totals_file, npz_bytes(totals))
 
     def totals(self) -> dict[str, Floats]:
         """The totals kept so far.
