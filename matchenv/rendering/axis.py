@@ -36,9 +36,8 @@ def tick_step(span: float, most: int) -> float:
     return next(m * power for m in (1.0, 2.0, 5.0, 10.0) if m * power >= least * (1.0 - 1e-9))
 
 
-def ticks(low: float, high: float, most: int) -> list[float]:
-    """Round numbers from ``low`` to ``high``, about ``most`` of them at most, evenly spread."""
-    step = tick_step(high - low, most)
+def ticks(low: float, high: float, step: float) -> list[float]:
+    """The multiples of ``step`` from ``low`` to ``high``."""
     first = math.ceil(low / step - 1e-9)
     last = math.floor(high / step + 1e-9)
     return [place * step for place in range(first, last + 1)]

@@ -109,7 +109,9 @@ def draw_chart(
     top = box.y + line + 4
     most_ticks = max(1, rows // (2 * sizes.small))
     step = tick_step(high - low, most_ticks)
-    values = ticks(low, high if level is None else level[0], most_ticks)
+    # Above a level with a name stands the name.
+    highest = level[0] if level is not None and level[1] else high
+    values = ticks(low, highest, step)
     written = [tick_text(value, step) for value in values]
     margin = max(text_width(each, sizes.small) for each in [*written, ""]) + 8
     x, width = box.x + margin, max(8, box.width - margin)
@@ -122,7 +124,8 @@ def draw_chart(
     if level is not None:
         y = top + rows - float(upright.at(level[0]))
         canvas.dashes(x, y, width, theme.muted)
-        canvas.text(x + width, y - line, level[1], sizes.small, theme.muted, anchor="right")
+        if level[1]:
+            canvas.text(x + width, y - line, level[1], sizes.small, theme.muted, anchor="right")
     if dots is not None and dots[0].size:
         games = np.arange(1.0, dots[0].size + 1.0)
         radius = float(np.clip(2.6 * (50.0 / horizon) ** 0.25, 1.0, 2.6))
@@ -173,9 +176,8 @@ def _draw_games(
     canvas.box(x + width - 1, base, 1, 4, theme.muted)
     free_until = x + width - text_width(last, sizes.small) - 0.7 * sizes.small
     most = max(1, width // (4 * sizes.small))
-    for value in ticks(0.0, along.high, most):
-        if value != round(value):
-            continue
+    step = max(1.0, tick_step(along.high, most))
+    for value in ticks(0.0, along.high, step):
         written = number_text(value, 0)
         place, half = x + float(along.at(value)), text_width(written, sizes.small) / 2
         if place + half <= free_until:

@@ -58,9 +58,9 @@ class Sizes:
         scale = min(width / DESIGN_WIDTH, height / DESIGN_HEIGHT)
         return cls(
             title=max(14, round(20 * scale)),
-            body=max(11, round(15 * scale)),
-            small=max(10, round(13 * scale)),
-            value=max(14, round(23 * scale)),
+            body=max(12, round(15 * scale)),
+            small=max(11, round(13 * scale)),
+            value=max(15, round(23 * scale)),
             gap=max(8, round(20 * scale)),
             mark=max(5, round(9 * scale)),
             thick=max(1.6, 2.4 * scale),

@@ -22,7 +22,7 @@ Pixels = NDArray[np.uint8]
 WIDTH, HEIGHT = 800, 600
 
 # Smaller pictures have no room for letters that can be read.
-LEAST_WIDTH, LEAST_HEIGHT = 320, 300
+LEAST_WIDTH, LEAST_HEIGHT = 320, 280
 
 OUTCOMES = {1: "won", -1: "lost", 0: "draw"}
 

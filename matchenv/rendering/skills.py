@@ -161,7 +161,7 @@ def _draw_ticks(
     name = "skill"
     canvas.text(box.right, y, name, sizes.small, theme.muted, anchor="right")
     free_until = box.right - text_width(name, sizes.small) - sizes.small
-    for value in ticks(axis.low, axis.high, most):
+    for value in ticks(axis.low, axis.high, step):
         written = tick_text(value, step)
         x, half = box.x + float(axis.at(value)), text_width(written, sizes.small) / 2
         if x - half >= box.x - sizes.gap and x + half <= free_until:

@@ -24,6 +24,7 @@ class Theme:
         opponent: the chosen opponent.
         others: everybody else.
         truth: draw density under the true skills.
+        lines: of policies that are compared, one after another.
     """
 
     background: Colour
@@ -34,6 +35,13 @@ class Theme:
     opponent: Colour
     others: Colour
     truth: Colour
+    lines: tuple[Colour, ...]
+
+    @property
+    def colours(self) -> list[Colour]:
+        """All of them."""
+        single = [value for value in vars(self).values() if value is not self.lines]
+        return [*single, *self.lines]
 
 
 LIGHT = Theme(
@@ -45,6 +53,7 @@ LIGHT = Theme(
     opponent=(213, 94, 0),
     others=(126, 137, 150),
     truth=(0, 134, 98),
+    lines=((0, 134, 98), (168, 72, 128), (0, 114, 178), (213, 94, 0), (120, 110, 20)),
 )
 
 DARK = Theme(
@@ -56,6 +65,7 @@ DARK = Theme(
     opponent=(240, 163, 20),
     others=(135, 148, 163),
     truth=(40, 190, 145),
+    lines=((40, 190, 145), (222, 140, 190), (86, 180, 233), (240, 163, 20), (214, 206, 90)),
 )
 
 THEMES = {"light": LIGHT, "dark": DARK}

@@ -1,8 +1,7 @@
-"""Windows without a screen, and scenes to draw."""
+"""Scenes to draw."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 
 import numpy as np
@@ -10,8 +9,6 @@ import pytest
 
 from matchenv.env import MatchmakingEnv
 from matchenv.rendering.scene import EpisodeRecord, Scene
-
-os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 
 SceneMaker = Callable[..., Scene]
 

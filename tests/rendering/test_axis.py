@@ -20,7 +20,7 @@ def test_ticks_are_round_evenly_spread_and_few(low: float, span: float, most: in
     step = tick_step(high - low, most)
     lead = step / 10.0 ** math.floor(math.log10(step) + 1e-9)
     assert min(abs(lead - each) for each in (1.0, 2.0, 5.0, 10.0)) < 1e-6
-    found = ticks(low, high, most)
+    found = ticks(low, high, step)
     assert len(found) <= most + 1
     slack = 1e-6 * step + 1e-12 * max(abs(low), abs(high))
     assert all(low - slack <= value <= high + slack for value in found)
@@ -28,8 +28,8 @@ def test_ticks_are_round_evenly_spread_and_few(low: float, span: float, most: in
 
 
 def test_ticks_of_an_axis_that_people_would_draw() -> None:
-    assert ticks(-7.3, 8.1, 8) == [-6.0, -4.0, -2.0, 0.0, 2.0, 4.0, 6.0, 8.0]
-    assert ticks(0.0, 500.0, 5) == [0.0, 100.0, 200.0, 300.0, 400.0, 500.0]
+    assert ticks(-7.3, 8.1, tick_step(15.4, 8)) == [-6.0, -4.0, -2.0, 0.0, 2.0, 4.0, 6.0, 8.0]
+    assert ticks(0.0, 500.0, tick_step(500.0, 5)) == [0.0, 100.0, 200.0, 300.0, 400.0, 500.0]
     assert [tick_text(value, 0.05) for value in (0.0, 0.05, 0.1)] == ["0.00", "0.05", "0.10"]
     assert tick_text(-2000.0, 1000.0) == "−2,000"
 

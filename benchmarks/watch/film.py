@@ -1,0 +1,176 @@
+"""A film of policies side by side, as .gif or .mp4."""
+
+from __future__ import annotations
+
+import io
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from matchenv.atomic_files import write_bytes
+from matchenv.benchmarks.watch.picture import DEFAULT_WIDTH, checked_width, draw_side_by_side
+from matchenv.benchmarks.watch.stage import Stage
+from matchenv.rendering.modes import check_package
+from matchenv.rendering.scene import Scene
+from matchenv.rendering.theme import THEMES, Theme
+from matchenv.validation import as_choice, as_integer
+
+Pixels = NDArray[np.uint8]
+
+FORMATS = (".gif", ".mp4")
+
+# A film of a whole episode has about so many pictures unless told otherwise.
+USUAL_PICTURES = 100
+DEFAULT_RATE = 10
+MOST_RATE = 50
+
+# The last picture stays for so many seconds.
+LAST_SECONDS = 3.0
+
+# Few colours keep a .gif small; shades of grey need most of them.
+GIF_COLOURS = 96
+LEAST_DIFFERENCE = 6
+
+
+def checked_film(out: Path) -> Path:
+    """``out`` if a film can be written there.
+
+    Raises:
+        ValueError: for another ending than .gif or .mp4, or a folder that does not exist.
+        MissingRenderPackage: if the package that writes it is not installed.
+    """
+    path = Path(out)
+    if path.suffix.lower() not in FORMATS:
+        raise ValueError(f"out must end in {' or '.join(FORMATS)}, got {str(out)!r}")
+    if not path.parent.is_dir():
+        raise ValueError(f"out must be in a folder that exists, got {str(out)!r}")
+    if path.is_dir():
+        raise ValueError(f"out must be a file, {str(out)!r} is a folder")
+    check_package("PIL" if path.suffix.lower() == ".gif" else "imageio_ffmpeg", f"out={path.name}")
+    return path
+
+
+def write_film(
+    stage: Stage,
+    out: Path,
+    *,
+    width: int = DEFAULT_WIDTH,
+    every: int | None = None,
+    rate: int = DEFAULT_RATE,
+    theme: str = "light",
+    quiet: bool = False,
+) -> int:
+    """Play the rest of an episode and write it as a film.
+
+    Args:
+        stage: the policies.
+        out: ends in .gif or .mp4.
+        width: of a picture, in pixels.
+        every: games from one picture to the next; None for about a hundred pictures. The first
+            and the last moment are always shown.
+        rate: pictures in a second.
+        theme: ``"light"`` or ``"dark"``.
+        quiet: no progress bar.
+
+    Returns:
+        How many pictures the film has.
+
+    Raises:
+        ValueError: for bad arguments, before anything is played.
+        OSError: if the file cannot be written.
+    """
+    path = checked_film(out)
+    width = checked_width(width, len(stage.policies))
+    colours = THEMES[as_choice("theme", theme, THEMES)]
+    rate = as_integer("rate", rate, 1, MOST_RATE)
+    horizon = stage.settings.horizon
+    usual = max(1, horizon // USUAL_PICTURES)
+    every = usual if every is None else as_integer("every", every, 1, horizon)
+    moments = [stage.scenes()]
+    bar = tqdm(total=horizon, desc="games", leave=False, disable=True if quiet else None)
+    with bar:
+        while not stage.is_over:
+            before = stage.games_played
+            stage.step(every)
+            bar.update(stage.games_played - before)
+            moments.append(stage.scenes())
+    pictures = _pictures(moments, width, colours, quiet)
+    if path.suffix.lower() == ".gif":
+        write_bytes(path, _gif(pictures, _palette(moments, width, colours), len(moments), rate))
+    else:
+        write_bytes(path, _mp4(pictures, rate))
+    return len(moments)
+
+
+def _pictures(
+    moments: Sequence[list[Scene]], width: int, theme: Theme, quiet: bool
+) -> Iterator[Pixels]:
+    named = {"desc": "pictures", "leave": False, "disable": True if quiet else None}
+    for scenes in tqdm(moments, **named):
+        yield draw_side_by_side(scenes, width, theme)
+
+
+def _palette(moments: Sequence[list[Scene]], width: int, theme: Theme) -> Any:
+    """The theme's colours and those of the first, middle and last picture, for all of them."""
+    from PIL import Image
+
+    some = [moments[place] for place in (0, len(moments) // 2, -1)]
+    samples = np.concatenate([draw_side_by_side(scenes, width, theme) for scenes in some])
+    found = Image.fromarray(samples).quantize(GIF_COLOURS, dither=Image.Dither.NONE).getpalette()
+    own = np.array(theme.colours)
+    others = np.reshape(found or [], (-1, 3))
+    # Two nearly equal colours would be mixed up; the theme's are to stay as they are.
+    far = np.abs(others[:, None] - own).max(axis=2).min(axis=1) > LEAST_DIFFERENCE
+    colours = np.concatenate((own, others[far]))[:GIF_COLOURS]
+    palette = Image.new("P", (1, 1))
+    palette.putpalette(colours.ravel().tolist())
+    return palette
+
+
+def _gif(pictures: Iterator[Pixels], palette: Any, count: int, rate: int) -> bytes:
+    from PIL import Image
+
+    frames = (
+        Image.fromarray(each).quantize(palette=palette, dither=Image.Dither.NONE)
+        for each in pictures
+    )
+    durations = [round(1000 / rate)] * (count - 1) + [round(1000 * LAST_SECONDS)]
+    written = io.BytesIO()
+    next(frames).save(
+        written,
+        format="GIF",
+        save_all=True,
+        append_images=frames,
+        duration=durations,
+        loop=0,
+        optimize=True,
+    )
+    return written.getvalue()
+
+
+def _mp4(pictures: Iterator[Pixels], rate: int) -> bytes:
+    import imageio_ffmpeg
+
+    first = next(pictures)
+    height, width, _ = first.shape
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "film.mp4"
+        writer = imageio_ffmpeg.write_frames(
+            str(path), (width, height), fps=rate, macro_block_size=2, quality=7
+        )
+        writer.send(None)
+        try:
+            last = first
+            writer.send(np.ascontiguousarray(first).tobytes())
+            for last in pictures:
+                writer.send(np.ascontiguousarray(last).tobytes())
+            for _ in range(round(LAST_SECONDS * rate)):
+                writer.send(np.ascontiguousarray(last).tobytes())
+        finally:
+            writer.close()
+        return path.read_bytes()
