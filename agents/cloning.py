@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from matchenv.agents.cells import check_cells
 from matchenv.agents.config_file import check_types
 from matchenv.agents.device import as_device
 from matchenv.agents.policies import policy_named
-from matchenv.agents.policy_file import PolicyDescription
+from matchenv.agents.policy_file import SUFFIX, PolicyDescription, save_policy
 from matchenv.agents.policy_network import new_policy
 from matchenv.belief import DEFAULT_BELIEF
 from matchenv.evaluation.seeds import training_seed
@@ -141,6 +142,40 @@ def clone(config: CloningConfig, seed: int, student: ActorCriticPolicy) -> Itera
                               for _ in range(config.epochs)]))  # fmt: skip
         student.set_training_mode(False)
         yield Round(number, lessons.agreement, loss)
+
+
+def run_cloning(
+    config: CloningConfig,
+    out: Path,
+    *,
+    seed: int = 0,
+    device: str = "cpu",
+    threads: int = 1,
+    report: Callable[[Round], None] = lambda done: None,
+) -> None:
+    """Teach a new network, and write its weights after each round.
+
+    Args:
+        config: whom to imitate, where and how long.
+        out: file of the weights; its folder is made.
+        seed: of the network, the games and the order of learning, >= 0.
+        device: where torch computes.
+        threads: of torch on the processor; the weights depend on it in their last digits.
+        report: called after each round.
+
+    Raises:
+        ValueError: for a bad argument, before anything is played.
+        OSError: if the weights cannot be written.
+    """
+    if out.suffix != SUFFIX:
+        raise ValueError(f"out must end in {SUFFIX}, got {out}")
+    torch.set_num_threads(as_integer("threads", threads, 1))
+    student = config.new_student(seed, device)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    for done in clone(config, seed, student):
+        # What was learnt is there even if the rest never is.
+        save_policy(out, student, config.description())
+        report(done)
 
 
 def play_lessons(config: CloningConfig, student: Any, first_seed: int) -> Lessons:

@@ -1,15 +1,22 @@
 """Match-making under uncertain skill: belief mathematics and Gymnasium environments.
 
-Importing this package registers ``Matchmaking-v0`` with Gymnasium.
+Importing this package registers ``Matchmaking-v0`` with Gymnasium. What needs compiled code is
+imported when it is first asked for, and so is every module: ``matchenv.leaderboard`` works.
 """
 
+from __future__ import annotations
+
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 
-from matchenv.env import MatchmakingEnv
-from matchenv.knowledge import KnowledgeState, share_of_games_left
-from matchenv.vector_env import MatchmakingVectorEnv
+if TYPE_CHECKING:
+    from matchenv.env import MatchmakingEnv
+    from matchenv.knowledge import KnowledgeState, share_of_games_left
+    from matchenv.vector_env import MatchmakingVectorEnv
 
 try:
     __version__ = version("matchenv")
@@ -24,8 +31,29 @@ __all__ = [
     "share_of_games_left",
 ]
 
+_WHERE = {
+    "KnowledgeState": "matchenv.knowledge",
+    "MatchmakingEnv": "matchenv.env",
+    "MatchmakingVectorEnv": "matchenv.vector_env",
+    "share_of_games_left": "matchenv.knowledge",
+}
+_MODULES = {"agents", "baselines", "benchmarks", *(each.name for each in iter_modules(__path__))}
+_MODULES.discard("__main__")
+
 gymnasium.register(
     id="Matchmaking-v0",
     entry_point="matchenv.env:MatchmakingEnv",
     vector_entry_point="matchenv.vector_env:MatchmakingVectorEnv",
 )
+
+
+def __getattr__(name: str) -> Any:
+    if name in _WHERE:
+        return getattr(import_module(_WHERE[name]), name)
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_MODULES})

@@ -1,1 +1,1 @@
-"""What no policy can exceed, at full size: ``python -m matchenv.benchmarks.bound``."""
+"""What no policy can exceed, at full size: ``matchenv bound``."""

@@ -1,4 +1,4 @@
-"""Policies against each other on the same games: ``python -m matchenv.benchmarks.compare``."""
+"""Policies against each other on the same games: ``matchenv compare``."""
 
 from matchenv.benchmarks.compare.comparison import run_comparison
 from matchenv.benchmarks.compare.report import Comparison

@@ -1,1 +1,1 @@
-"""The best there is, on instances small enough: ``python -m matchenv.benchmarks.optimum``."""
+"""The best there is, on instances small enough: ``matchenv optimum``."""

@@ -1,4 +1,4 @@
-"""What ``python -m matchenv.benchmarks.replay`` does, from the log to the files."""
+"""What ``matchenv replay`` does, from the log to the files."""
 
 from __future__ import annotations
 

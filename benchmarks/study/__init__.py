@@ -1,1 +1,1 @@
-"""Section 4 of Ryzhov, Tariq and Powell (2011) again: ``python -m matchenv.benchmarks.study``."""
+"""Section 4 of Ryzhov, Tariq and Powell (2011) again: ``matchenv study``."""

@@ -1,1 +1,1 @@
-"""Speed as ratios against rivals in the same run: ``python -m matchenv.benchmarks.throughput``."""
+"""Speed as ratios against rivals in the same run: ``matchenv throughput``."""

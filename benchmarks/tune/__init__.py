@@ -1,1 +1,1 @@
-"""KG's best multiplier in each cell of the study: ``python -m matchenv.benchmarks.tune``."""
+"""KG's best multiplier in each cell of the study: ``matchenv tune``."""

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from matchenv import MatchmakingVectorEnv, agents
-from matchenv.agents.clone import main
 from matchenv.agents.cloning import CloningConfig, clone, play_lessons
 from matchenv.agents.config_file import read_config
 from matchenv.baselines import DrawChance, KnowledgeGradient
+from matchenv.commands import run_command
 
 SIZE = {"num_opponents": 6, "horizon": 12}
 CELLS = [{"rank": "top"}, {"rank": "middle", "prior": "equal"}]
@@ -89,7 +89,7 @@ def test_the_student_comes_to_choose_alike(policy, policy_kwargs, epochs):
 def test_the_command(tmp_path, capsys):
     for name, seed in (("one", "3"), ("two", "3"), ("three", "4")):
         out = str(tmp_path / f"{name}.safetensors")
-        assert main(["--quick", "--seed", seed, "--out", out]) == 0
+        assert run_command(["clone", "--quick", "--seed", seed, "--out", out]) == 0
     files = [(tmp_path / f"{name}.safetensors").read_bytes() for name in ("one", "two", "three")]
     assert files[0] == files[1] != files[2]
     assert "round 2 of 2: same choice in" in capsys.readouterr().out
@@ -109,7 +109,7 @@ def test_the_command(tmp_path, capsys):
 )
 def test_the_command_refuses(tmp_path, monkeypatch, capsys, arguments, message):
     monkeypatch.chdir(tmp_path)
-    assert main(["--quick", *arguments]) == 2
+    assert run_command(["clone", "--quick", *arguments]) == 2
     assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
@@ -132,7 +132,7 @@ def test_bad_settings(change):
 
 def test_a_training_starts_from_a_clone(tmp_path):
     file = tmp_path / "clone.safetensors"
-    assert main(["--quick", "--out", str(file)]) == 0
+    assert run_command(["clone", "--quick", "--out", str(file)]) == 0
     config = agents.configured(
         "ppo",
         timesteps=64,

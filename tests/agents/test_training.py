@@ -2,7 +2,6 @@
 
 import json
 import os
-import runpy
 import signal
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from matchenv.agents.evaluation import evaluate
 from matchenv.agents.run_folder import RunFolder, unused_folder
 from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.baselines import DrawChance, RandomOpponent
+from matchenv.commands import run_command
 from matchenv.evaluation.seeds import evaluation_seed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -242,8 +242,8 @@ def command(*arguments):
 
 def test_killed_command_resumes_to_the_same_result(tmp_path):
     options = ("--timesteps", "20480", "--num-envs", "16", "--seed", "3", "--quiet",
-               "--hyperparams", "n_steps=16", "batch_size=256", "policy_kwargs={net_arch: [16]}",
-               "--env-kwargs", "num_opponents=3", "horizon=20",
+               "--hyperparameter", "n_steps=16", "batch_size=256", "policy_kwargs={net_arch: [16]}",
+               "--num-opponents", "3", "--horizon", "20",
                "--checkpoint-every", "1024", "--evaluation-episodes", "4")  # fmt: skip
     killed = tmp_path / "killed"
     process = subprocess.Popen(command(*options, "--out", str(killed)), cwd=ROOT)
@@ -264,19 +264,19 @@ def test_killed_command_resumes_to_the_same_result(tmp_path):
     [
         (["--algo", "sac"], "continuous actions"),
         (["--algo", "nothing"], "qrdqn"),
-        (["--hyperparams", "gamma:1"], "key=value"),
-        (["--env-kwargs", "rank=best"], "rank"),
+        (["--hyperparameter", "gamma:1"], "key=value"),
+        (["--rank", "best"], "rank"),
         (["--timesteps", "0"], "n_timesteps"),
         (["--resume", "no/such/run"], "must be a folder"),
     ],
 )
-def test_command_refuses_bad_input(tmp_path, capsys, arguments, message):
-    main = runpy.run_path(str(ROOT / "train.py"))["main"]
-    assert main(["--out", str(tmp_path / "run"), *arguments]) == 2
+def test_command_refuses_bad_input(tmp_path, monkeypatch, capsys, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    assert run_command(["train", *arguments]) == 2
     said = capsys.readouterr().err
     assert said.startswith("error: ")
     assert message in said
-    assert not (tmp_path / "run").exists()
+    assert not list(tmp_path.iterdir())
 
 
 def test_importing_agents_loads_no_torch():

@@ -12,7 +12,6 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import binom, norm, truncnorm
 
-from matchenv.benchmarks.bound.__main__ import main
 from matchenv.benchmarks.bound.possible_skills import informed_skills, step_of, uninformed_skills
 from matchenv.benchmarks.bound.relaxation import (
     best_shares,
@@ -22,6 +21,7 @@ from matchenv.benchmarks.bound.relaxation import (
 )
 from matchenv.benchmarks.bound.report import standings
 from matchenv.benchmarks.bound.running import run_bound
+from matchenv.commands import run_command
 
 BETA = 1.3
 NOISE = math.sqrt(2.0) * BETA
@@ -221,7 +221,7 @@ class TestRuns:
         arguments = ["--num-opponents", "3", "--horizon", "5", "--episodes", "3", "--rank", "top",
                      "--policy", "pe", "--workers", "1", "--quiet", "--out"]  # fmt: skip
         for name in ("a", "b"):
-            assert main([*arguments, str(tmp_path / name)]) == 0
+            assert run_command(["bound", *arguments, str(tmp_path / name)]) == 0
         assert capsys.readouterr().out == ""
         names = sorted(path.name for path in (tmp_path / "a").iterdir())
         assert names == ["bound.csv", "bound.json", "bound.npz", "bound.txt"]
@@ -244,7 +244,7 @@ class TestRuns:
         ],
     )
     def test_bad_input_is_one_line(self, arguments, message, capsys):
-        assert main(arguments) == 2
+        assert run_command(["bound", *arguments]) == 2
         error = capsys.readouterr().err
         assert error.startswith("error: ")
         assert message in error

@@ -10,7 +10,7 @@ import pytest
 
 from matchenv.baselines import POLICIES, Oracle
 from matchenv.benchmarks.compare import run_comparison
-from matchenv.benchmarks.compare.__main__ import main
+from matchenv.commands import run_command
 from matchenv.evaluation import store
 
 KNOWN = ", ".join(POLICIES)
@@ -67,7 +67,7 @@ class Fixed:
 )
 def test_command_says_what_is_wrong_in_one_line(arguments, message, tmp_path: Path, capsys):
     out = tmp_path / "out"
-    assert main([*arguments, "--out", str(out)]) == 2
+    assert run_command(["compare", *arguments, "--out", str(out)]) == 2
     said = capsys.readouterr().err
     assert said.startswith("error: ")
     assert said.count("\n") == 1

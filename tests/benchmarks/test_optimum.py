@@ -11,7 +11,6 @@ import pytest
 from scipy.stats import norm
 
 from matchenv.baselines import DrawChance, KnowledgeGradient
-from matchenv.benchmarks.optimum.__main__ import main
 from matchenv.benchmarks.optimum.report import standings
 from matchenv.benchmarks.optimum.running import OPTIMUM, run_optimum
 from matchenv.benchmarks.optimum.states import States
@@ -22,6 +21,7 @@ from matchenv.benchmarks.optimum.trees import (
     true_values,
     values_of_choices,
 )
+from matchenv.commands import run_command
 from matchenv.settings import PAPER_BETA, Settings
 
 POLICIES = ("pe", "drawchance", "kg", "kg:multiplier=2", "kg:finite_horizon=true", "optimistic")
@@ -232,10 +232,11 @@ class TestProperties:
 
 class TestCommand:
     def test_files_say_what_was_found_and_repeat(self, tmp_path, capsys):
-        arguments = ["--opponents", "1", "2", "--games", "2", "--instances", "4", "--truths", "3",
-                     "--policy", "pe", "kg:multiplier=2", "--quiet", "--out"]  # fmt: skip
+        arguments = ["--num-opponents", "1", "2", "--horizon", "2", "--episodes", "4",
+                     "--truths", "3", "--quiet", "--policy", "pe", "kg:multiplier=2",
+                     "--out"]  # fmt: skip
         for name in ("a", "b"):
-            assert main([*arguments, str(tmp_path / name)]) == 0
+            assert run_command(["optimum", *arguments, str(tmp_path / name)]) == 0
         assert capsys.readouterr().out == ""
         names = sorted(path.name for path in (tmp_path / "a").iterdir())
         assert names == ["optimum.csv", "optimum.json", "optimum.txt"]
@@ -254,10 +255,13 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (["--games", "40"], "games must be so few"),
-            (["--games", "9", "--opponents", "4", "--draw-margin", "0.5"], "games must be so few"),
-            (["--games", "0"], "horizon must be"),
-            (["--instances", "1"], "instances must be"),
+            (["--horizon", "40"], "games must be so few"),
+            (
+                ["--horizon", "9", "--num-opponents", "4", "--draw-margin", "0.5"],
+                "games must be so few",
+            ),
+            (["--horizon", "0"], "horizon must be"),
+            (["--episodes", "1"], "instances must be"),
             (["--truths", "0"], "truths must be"),
             (["--policy", "random"], "without lots"),
             (["--policy", "thompson:spread=0.3"], "without lots"),
@@ -270,7 +274,7 @@ class TestCommand:
         ],
     )
     def test_bad_input_is_one_line(self, arguments, message, capsys):
-        assert main(arguments) == 2
+        assert run_command(["optimum", *arguments]) == 2
         error = capsys.readouterr().err
         assert error.startswith("error: ")
         assert message in error

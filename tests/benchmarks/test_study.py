@@ -22,7 +22,6 @@ from matchenv.agents.policies import policy_named
 from matchenv.baselines import POLICIES
 from matchenv.belief.printed import printed_update, printed_win_probability
 from matchenv.benchmarks.study import progress
-from matchenv.benchmarks.study.__main__ import main
 from matchenv.benchmarks.study.blocks import Sums, jobs_of, play_block, sums_of, windows_of
 from matchenv.benchmarks.study.cells import CELLS, Cell
 from matchenv.benchmarks.study.estimates import CellResult, closeness, mean_of_sums
@@ -31,6 +30,7 @@ from matchenv.benchmarks.study.paths import MEASURES
 from matchenv.benchmarks.study.players import games_of
 from matchenv.benchmarks.study.settings import REPORT, TUNING, StudySettings
 from matchenv.benchmarks.study.study import run_study
+from matchenv.commands import run_command
 from matchenv.settings import Settings
 from matchenv.trueskill import draw_density, update, win_probability
 
@@ -304,9 +304,9 @@ def test_results_do_not_depend_on_interruptions(tmp_path: Path) -> None:
 
 def test_the_command_can_be_killed_and_goes_on(tmp_path: Path) -> None:
     """Two workers, killed without warning, then one: the same bytes as in one go."""
-    options = ["--paths", "1500", "--horizon", "40", "--opponents", "9", "--quiet",
-               "--cells", "informative_top", "equal_rank25"]  # fmt: skip
-    command = [sys.executable, "-m", "matchenv.benchmarks.study", *options]
+    options = ["--episodes", "1500", "--horizon", "40", "--num-opponents", "9", "--quiet",
+               "--cell", "informative_top", "equal_rank25"]  # fmt: skip
+    command = [sys.executable, "-m", "matchenv", "study", *options]
     killed = subprocess.Popen([*command, "--out", str(tmp_path / "a"), "--workers", "2"])
     blocks = tmp_path / "a" / "blocks"
     deadline = time.monotonic() + 60.0
@@ -314,8 +314,8 @@ def test_the_command_can_be_killed_and_goes_on(tmp_path: Path) -> None:
         time.sleep(0.01)
     killed.send_signal(signal.SIGKILL)
     killed.wait()
-    assert main([*options, "--out", str(tmp_path / "a"), "--workers", "1"]) == 0
-    assert main([*options, "--out", str(tmp_path / "b"), "--workers", "1"]) == 0
+    assert run_command(["study", *options, "--out", str(tmp_path / "a"), "--workers", "1"]) == 0
+    assert run_command(["study", *options, "--out", str(tmp_path / "b"), "--workers", "1"]) == 0
     assert files_of(tmp_path / "a") == files_of(tmp_path / "b")
 
 
@@ -323,11 +323,11 @@ def test_the_command_can_be_killed_and_goes_on(tmp_path: Path) -> None:
 def test_a_folder_of_another_study_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    options = ["--out", str(tmp_path / "s"), "--paths", "5", "--horizon", "4", "--opponents", "3",
-               "--workers", "1", "--quiet", "--cells", "informative_top"]  # fmt: skip
-    assert main(options) == 0
+    options = ["--out", str(tmp_path / "s"), "--episodes", "5", "--horizon", "4", "--quiet",
+               "--num-opponents", "3", "--workers", "1", "--cell", "informative_top"]  # fmt: skip
+    assert run_command(["study", *options]) == 0
     before = files_of(tmp_path / "s")
-    assert main([*options, "--seed", "7", "--policies", "pe"]) == 2
+    assert run_command(["study", *options, "--seed", "7", "--policy", "pe"]) == 2
     message = capsys.readouterr().err
     assert "seed was 0 and is 7" in message
     assert "policies was" in message
@@ -335,7 +335,7 @@ def test_a_folder_of_another_study_is_refused(
     assert files_of(tmp_path / "s") == before
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.txt").write_text("mine")
-    assert main([*options[:1], str(tmp_path / "other"), *options[2:]]) == 2
+    assert run_command(["study", *options[:1], str(tmp_path / "other"), *options[2:]]) == 2
     assert files_of(tmp_path / "other") == {"thesis.txt": b"mine"}
 
 
@@ -354,9 +354,9 @@ def test_a_full_disk_leaves_what_was_finished(
         saved.append(folder)
 
     monkeypatch.setattr(progress, "save_block", save_until_full)
-    options = ["--out", str(tmp_path), "--paths", "9", "--horizon", "8", "--opponents", "4",
-               "--cells", "equal_rank25", "equal_top", "--workers", "1", "--quiet"]  # fmt: skip
-    assert main(options) == 2
+    options = ["--out", str(tmp_path), "--episodes", "9", "--horizon", "8", "--num-opponents", "4",
+               "--cell", "equal_rank25", "equal_top", "--workers", "1", "--quiet"]  # fmt: skip
+    assert run_command(["study", *options]) == 1
     assert "No space left" in capsys.readouterr().err
     monkeypatch.setattr(progress, "save_block", save)
     assert len(list((tmp_path / "blocks").iterdir())) == 4

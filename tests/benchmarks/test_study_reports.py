@@ -23,8 +23,8 @@ from matchenv.benchmarks.study.tables import (
     verdict_text,
     windows_csv,
 )
-from matchenv.benchmarks.tune.__main__ import main as tune
 from matchenv.benchmarks.tune.tuning import FINITE_HORIZON, run_tuning, tuning_settings
+from matchenv.commands import run_command
 
 POLICIES = ("pe", "drawchance", "kg")
 GAMES, PATHS = 300, 40
@@ -180,6 +180,8 @@ def test_tuning_finds_the_multiplier_with_the_highest_total(tmp_path: Path) -> N
 def test_tuning_refuses_bad_multipliers(
     bad: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert tune(["--out", str(tmp_path / "t"), f"--multipliers={bad}", "--quiet"]) == 2
+    assert (
+        run_command(["tune", "--out", str(tmp_path / "t"), f"--multiplier={bad}", "--quiet"]) == 2
+    )
     assert "multipliers" in capsys.readouterr().err
     assert not (tmp_path / "t").exists()

@@ -7,17 +7,17 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from matchenv import KnowledgeState
-from matchenv.benchmarks.throughput import __main__ as command
 from matchenv.benchmarks.throughput import environment, policies
+from matchenv.benchmarks.throughput import sections as sections_module
 from matchenv.benchmarks.throughput.report import as_json, line, reached
 from matchenv.benchmarks.throughput.sections import sections
 from matchenv.benchmarks.throughput.timing import Contest, Reading, contest
+from matchenv.commands import run_command
 
 
 class TestReport:
@@ -78,8 +78,11 @@ class TestSections:
         def two(turns: int) -> list[Reading]:
             raise AssertionError("not asked for")
 
-        monkeypatch.setattr(command, "sections", lambda: {"one": one, "two": two})
-        assert command.main(["--only", "one", "--turns", "4", "--out", str(tmp_path)]) == 0
+        monkeypatch.setattr(sections_module, "sections", lambda: {"one": one, "two": two})
+        assert (
+            run_command(["throughput", "--only", "one", "--turns", "4", "--out", str(tmp_path)])
+            == 0
+        )
         assert "turns asked for: 4 (4 to 4) turns" in capsys.readouterr().out
         data = json.loads((tmp_path / "throughput.json").read_text())
         assert data["turns"] == 4
@@ -93,11 +96,7 @@ class TestSections:
         ],
     )
     def test_bad_input_is_refused(self, arguments, message, capsys):
-        try:
-            status: Any = command.main(arguments)
-        except SystemExit as refusal:
-            status = refusal.code
-        assert status == 2
+        assert run_command(["throughput", *arguments]) == 2
         assert message in capsys.readouterr().err
 
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from matchenv.benchmarks.replay.__main__ import main
 from matchenv.benchmarks.replay.command import run
 from matchenv.benchmarks.replay.settings import ReplaySettings
+from matchenv.commands import run_command
 
 LOGS = Path(__file__).parent / "logs"
 CLUB = [
@@ -130,9 +130,9 @@ def thirds(gap: float, margin: float, c: float) -> list[float]:
 @pytest.fixture(scope="module")
 def league_report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     out = tmp_path_factory.mktemp("league")
-    systems = "trueskill,elo,elo-logistic"
+    systems = ["trueskill", "elo", "elo-logistic"]
     log = str(LOGS / "league.csv")
-    assert main([log, "--systems", systems, "--out", str(out), "--quiet"]) == 0
+    assert run_command(["replay", log, "--systems", *systems, "--out", str(out), "--quiet"]) == 0
     report: dict[str, Any] = json.loads((out / "report.json").read_text())
     return report
 
@@ -188,7 +188,9 @@ def test_equal_settings_give_equal_bytes(
 ) -> None:
     said = []
     for name in ("first", "second"):
-        assert main([*CLUB, "--out", str(tmp_path / name), "--top-players", "3"]) == 0
+        assert (
+            run_command(["replay", *CLUB, "--out", str(tmp_path / name), "--top-players", "3"]) == 0
+        )
         said.append(capsys.readouterr())
     assert said[0] == said[1]
     assert {path.name for path in (tmp_path / "first").iterdir()} == FILES
@@ -200,7 +202,7 @@ def test_equal_settings_give_equal_bytes(
 def test_table_on_the_screen_and_in_the_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([*CLUB, "--out", str(tmp_path)]) == 0
+    assert run_command(["replay", *CLUB, "--out", str(tmp_path)]) == 0
     said = capsys.readouterr()
     assert said.out.strip() in (tmp_path / "table.txt").read_text(encoding="utf-8")
     for words in ("prediction error", "most even 20 % by elo", "area", "log loss", "settle"):
@@ -220,7 +222,7 @@ def test_systems_share_nothing(tmp_path: Path) -> None:
 
 
 def test_quiet_still_says_what_was_left_out(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(LOGS / "every_fault.csv"), "--quiet"]) == 0
+    assert run_command(["replay", str(LOGS / "every_fault.csv"), "--quiet"]) == 0
     said = capsys.readouterr()
     assert said.out == ""
     assert "bad rows: 14" in said.err
@@ -230,7 +232,7 @@ def test_quiet_still_says_what_was_left_out(capsys: pytest.CaptureFixture[str]) 
 def test_bad_rows_are_listed_with_their_lines(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([str(LOGS / "every_fault.csv"), "--out", str(tmp_path)]) == 0
+    assert run_command(["replay", str(LOGS / "every_fault.csv"), "--out", str(tmp_path)]) == 0
     assert "line 18: 'seven'" in capsys.readouterr().err
     lines = (tmp_path / "bad_rows.csv").read_text(encoding="utf-8").splitlines()
     assert lines[0] == "line,reason,detail"
@@ -242,8 +244,8 @@ def test_bad_rows_are_listed_with_their_lines(
     ("arguments", "message"),
     [
         (["--strict"], "line 17: score is not a number"),
-        (["--systems", "trueskill,glicko"], "glicko"),
-        (["--systems", "elo,elo"], "once"),
+        (["--systems", "trueskill", "glicko"], "glicko"),
+        (["--systems", "elo", "elo"], "once"),
         (["--challenge-share", "0"], "challenge_share"),
         (["--fair-share", "nan"], "fair_share"),
         (["--bins", "0"], "bins"),
@@ -258,7 +260,9 @@ def test_refusals_write_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
     out = tmp_path / "out"
-    assert main([str(LOGS / "every_fault.csv"), "--out", str(out), *arguments]) == 1
+    assert (
+        run_command(["replay", str(LOGS / "every_fault.csv"), "--out", str(out), *arguments]) == 2
+    )
     assert message in capsys.readouterr().err
     assert not out.exists()
 
@@ -284,14 +288,17 @@ def test_a_log_of_draws_alone_asks_for_a_draw_probability(
     log = tmp_path / "draws.csv"
     log.write_text("game,player,score\n1,a,1\n1,b,1\n2,b,0\n2,c,0\n")
     for systems in ("trueskill", "elo", "elo-logistic"):
-        assert main([str(log), "--systems", systems]) == 1
+        assert run_command(["replay", str(log), "--systems", systems]) == 2
         assert "draw_probability must be given" in capsys.readouterr().err
-        assert main([str(log), "--systems", systems, "--draw-probability", "0.3"]) == 0
+        assert (
+            run_command(["replay", str(log), "--systems", systems, "--draw-probability", "0.3"])
+            == 0
+        )
 
 
 def test_help_from_the_shell() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "matchenv.benchmarks.replay", "--help"],
+        [sys.executable, "-m", "matchenv", "replay", "--help"],
         capture_output=True,
         text=True,
         check=True,

@@ -14,7 +14,6 @@ import pytest
 import yaml
 
 from matchenv import MatchmakingVectorEnv, agents
-from matchenv.agents.equivariant.__main__ import main
 from matchenv.agents.equivariant.evolution import Evolution, Generation, evolve
 from matchenv.agents.equivariant.folder import EquivariantFolder, read_equivariant_config
 from matchenv.agents.equivariant.network import EquivariantNetwork
@@ -28,6 +27,7 @@ from matchenv.agents.equivariant.training import (
     validate,
 )
 from matchenv.baselines import DrawChance
+from matchenv.commands import run_command
 from matchenv.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -133,7 +133,7 @@ def test_what_nothing_would_hold_stays():
 
 
 def quick(out, *seeds):
-    return main(["--quick", "--workers", "1", "--out", str(out), "--seeds", *seeds])
+    return run_command(["search", "--quick", "--workers", "1", "--out", str(out), "--seed", *seeds])
 
 
 def test_the_command(tmp_path, capsys):
@@ -206,8 +206,8 @@ def test_an_interrupted_command_goes_on(tmp_path):
     file = tmp_path / "small.yml"
     file.write_text(yaml.safe_dump(asdict(config)))
     out = tmp_path / "run"
-    command = [sys.executable, "-m", "matchenv.agents.equivariant", "--workers", "2",
-               "--seeds", "1","--config", str(file), "--out", str(out)]  # fmt: skip
+    command = [sys.executable, "-m", "matchenv", "search", "--workers", "2",
+               "--seed", "1","--config", str(file), "--out", str(out)]  # fmt: skip
     process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 120.0
     while not (out / "search-seed1.json").exists() and time.monotonic() < deadline:
@@ -312,7 +312,7 @@ def test_the_report_is_of_paired_differences():
 def test_bad_configurations(tmp_path, capsys, text, names):
     file = tmp_path / "bad.yml"
     file.write_text(text)
-    assert main(["--config", str(file), "--out", str(tmp_path / "out")]) == 2
+    assert run_command(["search", "--config", str(file), "--out", str(tmp_path / "out")]) == 2
     assert names in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 

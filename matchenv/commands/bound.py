@@ -1,0 +1,61 @@
+"""``matchenv bound``: what no policy can exceed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from matchenv.benchmarks.bound import running
+from matchenv.benchmarks.bound.report import table_text, write_files
+from matchenv.commands.options import (
+    Cells,
+    Parallel,
+    Policies,
+    Seeded,
+    Sizes,
+    Written,
+    chosen,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bound(Written, Parallel, Sizes, Seeded, Cells, Policies):
+    """Bound the mean total of true q that any policy can reach, beside policies.
+
+    See docs/limits.md.
+
+    Example:
+        matchenv bound --episodes 50 --rank middle --out runs/bound
+
+    Attributes:
+        episodes: instances in each cell.
+        depth: games with an opponent until its worth counts as known.
+        penalty: share of the penalty.
+    """
+
+    policy: tuple[str, ...] = running.DEFAULT_POLICIES
+    rank: tuple[str, ...] = running.DEFAULT_RANKS
+    prior: tuple[str, ...] = running.DEFAULT_PRIORS
+    episodes: int = running.DEFAULT_EPISODES
+    depth: int = running.DEFAULT_DEPTH
+    penalty: float = running.DEFAULT_PENALTY
+
+    def run(self) -> None:
+        """Compute the bound, play the policies and print the table."""
+        if self.out is not None:
+            self.out.mkdir(parents=True, exist_ok=True)
+        bounds = running.run_bound(
+            self.policies,
+            ranks=self.rank,
+            priors=self.prior,
+            episodes=self.episodes,
+            seed=self.seed,
+            env_kwargs=chosen(self, Sizes),
+            depth=self.depth,
+            penalty=self.penalty,
+            workers=self.workers,
+            quiet=self.quiet,
+        )
+        if self.out is not None:
+            write_files(bounds, self.out)
+        if not self.quiet:
+            print(table_text(bounds))

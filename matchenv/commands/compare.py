@@ -1,0 +1,57 @@
+"""``matchenv compare``: policies on the same games."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from matchenv.benchmarks.compare import comparison
+from matchenv.commands.options import (
+    Cells,
+    Environment,
+    Parallel,
+    Policies,
+    Resumable,
+    Seeded,
+    chosen,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compare(Resumable, Parallel, Environment, Seeded, Cells, Policies):
+    """Play the same games with every policy, and compare the true draw densities.
+
+    See docs/benchmarks.md.
+
+    Example:
+        matchenv compare --policy pe 'kg:multiplier={10,20}' --rank top
+
+    Attributes:
+        against: whom differences are taken to.
+        episodes: instances in each cell.
+        timing: write decisions per second into the files too.
+    """
+
+    policy: tuple[str, ...] = comparison.DEFAULT_POLICIES
+    against: str = "kg"
+    rank: tuple[str, ...] = comparison.DEFAULT_RANKS
+    prior: tuple[str, ...] = comparison.DEFAULT_PRIORS
+    episodes: int = comparison.DEFAULT_EPISODES
+    timing: bool = False
+
+    def run(self) -> None:
+        """Play and print the table."""
+        found = comparison.run_comparison(
+            self.policies,
+            against=self.against,
+            ranks=self.rank,
+            priors=self.prior,
+            episodes=self.episodes,
+            seed=self.seed,
+            env_kwargs=chosen(self, Environment),
+            workers=self.workers,
+            out=self.out,
+            timing=self.timing,
+            quiet=self.quiet,
+        )
+        if not self.quiet:
+            print(found.table())

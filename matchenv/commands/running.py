@@ -1,0 +1,169 @@
+"""From the words of a command line to a command that runs, and to an exit status."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import io
+import re
+import traceback
+from collections.abc import Iterator, Sequence
+from dataclasses import is_dataclass
+from importlib.util import find_spec
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+import tyro
+
+from matchenv.commands import BAD_INPUT, DONE, FAILED, say_error
+from matchenv.commands.options import Command
+from matchenv.commands.stopping import Stopping
+
+CommandType = TypeVar("CommandType", bound=Command)
+
+# A package of each extra stands for all: pip installs them together.
+EXTRAS = {"agents": "stable_baselines3", "benchmarks": "matplotlib"}
+
+
+def run(
+    name: str, kind: type[Command], words: Sequence[str], stopping: Stopping | None = None
+) -> int:
+    """Read the options of a command and run it.
+
+    Args:
+        name: of the command.
+        kind: its dataclass.
+        words: the options as they were typed.
+        stopping: told what to say when the command is stopped.
+
+    Returns:
+        The exit status.
+    """
+    debug = "--debug" in words
+    try:
+        command = parsed(name, kind, words)
+        if stopping is not None:
+            stopping.note = command.note
+        for extra in command.extras:
+            require(name, extra)
+        command.run()
+    except SystemExit as ended:  # from --help
+        return int(ended.code or DONE)
+    except Exception as error:
+        if debug:
+            traceback.print_exc()
+        # A package that is missing is the user's to install; what cannot be read or written, and
+        # what we did not think of, is work that failed.
+        bad_input = isinstance(error, ValueError | ImportError)
+        known = bad_input or isinstance(error, OSError)
+        message = str(error) if known else f"{type(error).__name__}: {error} (see --debug)"
+        return say_error(message, BAD_INPUT if bad_input else FAILED)
+    return DONE
+
+
+def parsed(name: str, kind: type[CommandType], words: Sequence[str]) -> CommandType:
+    """The command that the words ask for.
+
+    Raises:
+        ValueError: for words that it does not know, and values that it does not take.
+        SystemExit: after the help was shown.
+    """
+    said, asked = io.StringIO(), io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(asked):
+            command = tyro.cli(
+                kind,
+                prog=f"matchenv {name}",
+                description=inspect.cleandoc(kind.__doc__ or "").partition("\nAttributes:")[0],
+                args=together(kind, words),
+                config=(tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes),
+            )
+    except SystemExit as ended:
+        if ended.code:
+            raise ValueError(f"{_one_line(said.getvalue())} (see matchenv {name} --help)") from None
+        print(_plain(asked.getvalue()))
+        raise
+    command.check_given({_option(word)[2:].replace("-", "_") for word in words if _is_option(word)})
+    return command
+
+
+def together(kind: type[Command], words: Sequence[str]) -> list[str]:
+    """The same words, with the values of a list in one place.
+
+    ``--policy kg --policy pe`` is ``--policy kg pe``; the parser would forget the first one.
+    """
+    lists = set(_lists(kind))
+    found: dict[str, list[str]] = {}
+    values = rest = list[str]()
+    for word in words:
+        if not _is_option(word):
+            values.append(word)
+        elif _option(word) in lists:
+            values = found.setdefault(_option(word), [])
+            values.extend(word.split("=", 1)[1:])
+        else:
+            values = rest
+            values.append(word)
+    return [*rest, *(word for option, values in found.items() for word in (option, *values))]
+
+
+def _lists(kind: type[Any]) -> Iterator[str]:
+    """The options that take several values."""
+    for name, hint in get_type_hints(kind).items():
+        if is_dataclass(hint):
+            yield from _lists(hint)  # type: ignore[arg-type]
+        elif tuple in (get_origin(hint), *map(get_origin, get_args(hint))):
+            yield f"--{name.replace('_', '-')}"
+
+
+def _is_option(word: str) -> bool:
+    return word.startswith("--") and len(word) > 2
+
+
+def _option(word: str) -> str:
+    return word.partition("=")[0].replace("_", "-")
+
+
+def require(name: str, extra: str) -> None:
+    """See that an extra of the package is installed, before any work begins.
+
+    Raises:
+        ImportError: if not; it says how to install it.
+    """
+    package = EXTRAS[extra]
+    if find_spec(package) is None:
+        raise ImportError(
+            f"matchenv {name} needs more packages, {package} among them: "
+            f'pip install "matchenv[{extra}]"'
+        )
+
+
+# What the parser's help is to look like: no rules, no words of Python, no digits beyond reading.
+PLAINER = (
+    (r"``", ""),
+    (r"\n *-{3,} *(?=\n)", ""),
+    (r"(?m)^ (?:[\w.]+\.)?(\w+)(?: options| arguments)? *$", r"\1:"),
+    (r"\{None\}\|(\S+)", r"\1       "),
+    (r"\{?\[(\w+) \[\1 \.\.\.\]\]\}?", r"\1 ..."),
+    (r"\s+\((default:\s+(None|False|'')?|required)\)", ""),
+    (r"(?<=\d\.\d{5})\d+", ""),
+    (r"(?<=\d)\.0(?=[ )])", ""),
+    (r"\n\n(?=  )", "\n"),
+    (r"(?m) +$", ""),
+    # What is said of an option ends in a full stop, and its default stands before that.
+    (r"\.(\s+\(default:[^()]*\))", r"\1."),
+)  # fmt: skip
+
+
+def _plain(text: str) -> str:
+    """The parser's help without its rules and its spaces."""
+    for pattern, plainer in PLAINER:
+        text = re.sub(pattern, plainer, text)
+    return text.strip()
+
+
+def _one_line(text: str) -> str:
+    """The parser's complaint, without its heading and its hints at the help."""
+    parts = re.split(r"\n *-{3,} *\n", text)
+    meant = [option for part in parts if "Perhaps" in part for option in re.findall(r"--\S+", part)]
+    hint = f" Perhaps you meant {' or '.join(meant)}." if meant else ""
+    return " ".join(parts[min(1, len(parts) - 1)].split()) + hint

@@ -1,0 +1,65 @@
+"""``matchenv search``: the equivariant policy, trained from several seeds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from matchenv.commands.options import Kept, Parallel
+
+QUICK: dict[str, Any] = {
+    "generations": 2,
+    "pairs": 2,
+    "episodes": 2,
+    "validation_episodes": 4,
+    "env_kwargs": {"num_opponents": 5, "horizon": 20},
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search(Kept, Parallel):
+    """Train the equivariant policy by evolution strategies, and keep the best seed.
+
+    Stopped at any moment, the same command goes on with it. See docs/learning.md.
+
+    Example:
+        matchenv search --seed 0 1 2 --out runs/equivariant-training
+
+    Attributes:
+        seed: one training for each; none: the start only.
+        config: YAML file of the settings (default: the package's own).
+        quick: seconds, to see that it works.
+    """
+
+    out: Path = Path("runs/equivariant-training")
+    seed: tuple[int, ...] = (0, 1, 2)
+    config: Path | None = None
+    quick: bool = False
+
+    @property
+    def extras(self) -> tuple[str, ...]:
+        """It needs torch."""
+        return ("agents",)
+
+    def run(self) -> None:
+        """Train what is missing, with a line on each generation."""
+        from matchenv.agents.equivariant.folder import EquivariantFolder, read_equivariant_config
+        from matchenv.agents.equivariant.selection import train_seeds
+        from matchenv.folder_lock import folder_lock
+        from matchenv.validation import as_integer
+        from matchenv.workers import WorkerPool, checked_workers
+
+        config = read_equivariant_config(self.config)
+        if self.quick:
+            config = replace(config, **QUICK)
+        seeds = [as_integer("seed", seed, 0) for seed in self.seed]
+        workers = checked_workers(self.workers)
+        folder = EquivariantFolder(self.out, config)
+        with folder_lock(self.out), WorkerPool(workers) as pool:
+            folder.open()
+            train_seeds(folder, seeds, pool, self._say)
+
+    def _say(self, line: str) -> None:
+        if not self.quiet:
+            print(line, flush=True)

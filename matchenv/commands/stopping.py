@@ -1,0 +1,118 @@
+"""Ctrl-C and SIGTERM: one line, status 130 or 143, and gone soon, whatever is going on.
+
+A signal raises ``Stopped`` in the main thread, so that ``with`` and ``finally`` tidy up. That can
+fail: compiled code does not look for signals until it returns, and an exception that is raised
+inside a callback of a library is lost. A second thread, woken by the signal itself, therefore
+ends the process after a time of grace.
+"""
+
+from __future__ import annotations
+
+import atexit
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType
+from typing import NoReturn
+
+from matchenv.workers import STOPS
+
+# Seconds until the exception is raised again, and until the process ends in any case.
+AGAIN, GRACE = 1.0, 2.5
+
+WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+
+
+class Stopped(KeyboardInterrupt):
+    """The process was asked to stop."""
+
+
+class Stopping:
+    """What happens at the first signal; those that follow change nothing.
+
+    Attributes:
+        note: what the user should know, such as how to go on; said in the one line.
+        number: of the signal, None before there was one.
+    """
+
+    def __init__(self) -> None:
+        self.note = ""
+        self.number: int | None = None
+        self._lock = threading.RLock()
+        self._raised = False
+
+    def run(self, work: Callable[[], int]) -> int:
+        """Do the work of a process.
+
+        Args:
+            work: gives the exit status.
+
+        Returns:
+            The exit status; does not return if there was a signal.
+        """
+        try:
+            self._listen()
+            status = work()
+        except BaseException:
+            # After a signal anything can come up, from an import that was cut short, say.
+            if self.number is None:
+                raise
+        if self.number is not None:
+            self._leave(self.number)
+        return status
+
+    def _listen(self) -> None:
+        if hasattr(signal, "pthread_kill"):  # not on Windows
+            reading, writing = os.pipe()
+            os.set_blocking(writing, False)
+            # Python writes to it at the moment of a signal, even if the main thread is busy.
+            signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+            threading.Thread(target=self._watch, args=(reading,), daemon=True).start()
+        for number in STOPS:
+            if signal.getsignal(number) != signal.SIG_IGN:  # as nohup asks
+                signal.signal(number, self._raise)
+
+    def _raise(self, number: int, _: FrameType | None) -> None:
+        self._announce(number)
+        if not self._raised:
+            self._raised = True
+            raise Stopped
+
+    def _watch(self, reading: int) -> None:
+        number = os.read(reading, 1)[0]
+        self._announce(number)
+        time.sleep(AGAIN)
+        self._raised = False
+        signal.pthread_kill(threading.main_thread().ident or 0, number)
+        time.sleep(GRACE - AGAIN)
+        for process in multiprocessing.active_children():
+            process.kill()
+        os._exit(128 + number)
+
+    def _announce(self, number: int) -> None:
+        with self._lock:
+            if self.number is not None:
+                return
+            self.number = number
+        line = "; ".join(filter(None, (WORDS[signal.Signals(number)], self.note)))
+        start = "\n" if _bar_is_shown() else ""
+        os.write(2, f"{start}{line}\n".encode())
+        # What libraries say of exceptions in odd places would only hide that line.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+
+    def _leave(self, number: int) -> NoReturn:
+        try:
+            sys.stdout.flush()
+            # Not the rest of Python's way out: extensions that were half imported may crash there.
+            atexit._run_exitfuncs()
+        finally:
+            os._exit(128 + number)
+
+
+def _bar_is_shown() -> bool:
+    tqdm = getattr(sys.modules.get("tqdm"), "tqdm", None)
+    return bool(getattr(tqdm, "_instances", ()))

@@ -1,0 +1,54 @@
+"""``matchenv throughput``: speed against rivals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from matchenv.commands.options import Written
+
+
+@dataclass(frozen=True, kw_only=True)
+class Throughput(Written):
+    """Measure speed as ratios against rivals that run in turn with us.
+
+    Prints the median and the spread over the turns. See docs/benchmarks.md.
+
+    Example:
+        matchenv throughput --only environment --turns 3
+
+    Attributes:
+        only: sections to run (default: all).
+        turns: turns of each side.
+    """
+
+    only: tuple[str, ...] | None = None
+    turns: int = 7
+
+    @property
+    def extras(self) -> tuple[str, ...]:
+        """The rivals come with them."""
+        return ("agents", "benchmarks")
+
+    def run(self) -> None:
+        """Measure and print, section by section."""
+        from matchenv.atomic_files import write_bytes
+        from matchenv.benchmarks.throughput.report import as_json, line
+        from matchenv.benchmarks.throughput.sections import sections
+        from matchenv.evaluation.result_files import json_bytes
+        from matchenv.validation import as_choice, as_integer
+
+        known = sections()
+        turns = as_integer("turns", self.turns, 1)
+        names = [as_choice("only", name, known) for name in self.only or known]
+        if self.out is not None:
+            self.out.mkdir(parents=True, exist_ok=True)
+        results = []
+        for name in names:
+            if not self.quiet:
+                print(f"== {name}", flush=True)
+            for result in known[name](turns):
+                results.append(result)
+                if not self.quiet:
+                    print(line(result), flush=True)
+        if self.out is not None:
+            write_bytes(self.out / "throughput.json", json_bytes(as_json(results, turns)))

@@ -1,0 +1,42 @@
+"""``matchenv tune``: KG's multiplier for each cell of the study."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from matchenv.benchmarks.tune.tuning import MULTIPLIERS, run_tuning, tuning_settings, tuning_text
+from matchenv.commands.study import StudyCells
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tune(StudyCells):
+    """Find KG's multiplier for each cell of the study, on seeds of its own.
+
+    Stopped at any moment, the same command goes on with it.
+
+    Example:
+        matchenv tune --out runs/tune --multiplier 5 20 99 --cell informative_top
+
+    Attributes:
+        multiplier: factors to be tried.
+    """
+
+    multiplier: tuple[float, ...] = MULTIPLIERS
+    episodes: int = 200
+    prior_draws: int = 10
+
+    def run(self) -> None:
+        """Try all and print the table."""
+        settings = tuning_settings(
+            self.multiplier,
+            paths=self.episodes,
+            horizon=self.horizon,
+            opponents=self.num_opponents,
+            priors=self.prior_draws,
+            seed=self.seed,
+            equal_variance=self.equal_variance,
+            cells=self.cell,
+        )
+        tried = run_tuning(settings, self.out, workers=self.workers, quiet=self.quiet)
+        if not self.quiet:
+            print(tuning_text(tried), end="")
