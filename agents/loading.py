@@ -74,7 +74,7 @@ def _policy_of_run(path: Path) -> Path:
     if folder.config_file.is_file():
         raise ValueError(
             f"the run {path} has saved no policy yet; go on with it: "
-            f"python train.py --resume {path}"
+            f"matchenv train --resume {path}"
         )
     raise ValueError(f"{path} holds no run: it has neither {CONFIG} nor {folder.policy_file.name}")
 
