@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from gymnasium import spaces
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, FlattenExtractor
 
-from matchenv.belief import DEFAULT_BELIEF, belief_named
+from matchenv.belief import BELIEFS, Belief, belief_named
 from matchenv.settings import PAPER_BETA
+from matchenv.validation import as_positive_number
 
 # The first is the exponent of the draw density itself. It hardly differs between the nearest
 # few of many opponents, which the others tell apart.
 SHARPNESSES = (0.5, 4.0, 16.0)
+
+
+def belief_of_shape(shape: tuple[int, ...] | None, num_opponents: int) -> Belief:
+    """The belief whose observation has this shape, the first of several.
+
+    Args:
+        shape: of one observation.
+        num_opponents: M.
+
+    Raises:
+        ValueError: if no belief gives it.
+    """
+    for belief in BELIEFS.values():
+        if num_opponents >= 1 and shape == (belief.observation_size(num_opponents),):
+            return belief
+    raise ValueError(
+        f"observations must be those of Matchmaking-v0, got shape {shape} with "
+        f"{num_opponents} opponents"
+    )
 
 
 class RelativeSkills(BaseFeaturesExtractor):
@@ -24,24 +45,26 @@ class RelativeSkills(BaseFeaturesExtractor):
     and the share of games left.
 
     Args:
-        observation_space: the box of the environment's observation, of K numbers.
-        num_opponents: M.
-        belief: the name of the belief whose observation it is.
-        beta: standard deviation of one performance around skill.
+        observation_space: the box of the environment's observation, of K numbers. It says how
+            many opponents there are.
+        belief: the name of the belief whose observation it is; None to tell it from K.
+        beta: standard deviation of one performance around skill, as in the environment.
+
+    Raises:
+        ValueError: for a space of another environment.
     """
 
     def __init__(
-        self,
-        observation_space: spaces.Box,
-        num_opponents: int,
-        belief: str = DEFAULT_BELIEF,
-        beta: float = PAPER_BETA,
+        self, observation_space: spaces.Box, belief: str | None = None, beta: float = PAPER_BETA
     ) -> None:
+        # Means alone have no lower bound.
+        num_opponents = int(np.isneginf(observation_space.low).sum()) - 1
+        told = belief_of_shape(observation_space.shape, num_opponents)
         beside_means = observation_space.shape[0] - num_opponents - 1
         super().__init__(observation_space, len(SHARPNESSES) * num_opponents + beside_means)
         self.num_players = num_opponents + 1
-        self.belief = belief_named(belief)
-        self.beta = float(beta)
+        self.belief = told if belief is None else belief_named(belief)
+        self.beta = as_positive_number("beta", beta)
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
         """Features of shape (n, K + 2 M - 1) from observations of shape (n, K)."""

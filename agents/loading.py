@@ -9,11 +9,11 @@ from matchenv.agents.algorithms import algorithm_by_name
 from matchenv.agents.device import as_device
 from matchenv.agents.equivariant.any_size import AnySizePolicy
 from matchenv.agents.equivariant.policy import EquivariantPolicy
+from matchenv.agents.features import belief_of_shape
 from matchenv.agents.learned_policy import LearnedPolicy
 from matchenv.agents.policies import SHIPPED, learned_path
 from matchenv.agents.policy_file import SUFFIX, read_policy
 from matchenv.agents.run_folder import CONFIG, RunFolder
-from matchenv.belief import BELIEFS
 from matchenv.settings import Settings
 
 
@@ -91,12 +91,9 @@ def _load_zip(name: str, path: Path, algorithm: str | None, device: str) -> Lear
         model = chosen.load_class().load(path, device=device)
     except Exception as error:
         raise ValueError(f"the file {path} is no model of {chosen.name}: {error}") from error
-    size = model.observation_space.shape
-    opponents = int(model.action_space.n)  # type: ignore[attr-defined]
-    for belief in BELIEFS.values():
-        if size == (belief.observation_size(opponents),):
-            return LearnedPolicy(name, model.policy, belief.name)
-    raise ValueError(
-        f"the file {path} is no model for Matchmaking-v0: it has {opponents} actions and "
-        f"observations of shape {size}"
-    )
+    shape = model.observation_space.shape
+    try:
+        belief = belief_of_shape(shape, int(model.action_space.n))  # type: ignore[attr-defined]
+    except ValueError as error:
+        raise ValueError(f"the file {path} is no model for Matchmaking-v0: {error}") from None
+    return LearnedPolicy(name, model.policy, belief.name)

@@ -38,13 +38,33 @@ KNOWN = ("net_arch", "activation_fn", "features_extractor_class", "optimizer_kwa
 def resolved_policy_kwargs(
     algorithm: Algorithm, plain: dict[str, Any], settings: Settings, policy: str = "MlpPolicy"
 ) -> dict[str, Any]:
+    """Keyword arguments of a policy network for an environment.
+
+    Args:
+        algorithm: whose policy it is.
+        plain: as ``checked_policy_kwargs``.
+        settings: of the environment, for features that depend on it.
+        policy: one of the algorithm's policy names.
+
+    Raises:
+        ValueError: for an unknown name or a bad value; it lists what is known.
+    """
+    kwargs = checked_policy_kwargs(algorithm, plain)
+    if kwargs.get("features_extractor_class") is RelativeSkills:
+        kwargs["features_extractor_kwargs"] = {"belief": settings.belief, "beta": settings.beta}
+    if policy == "EquivariantPolicy":
+        # It builds its own network, and must know the unit of skill.
+        kwargs = {name: kwargs[name] for name in ("optimizer_kwargs",) if name in kwargs}
+        kwargs["beta"] = settings.beta
+    return kwargs
+
+
+def checked_policy_kwargs(algorithm: Algorithm, plain: dict[str, Any]) -> dict[str, Any]:
     """Keyword arguments of a policy network, with classes for names.
 
     Args:
         algorithm: whose policy it is.
         plain: names, numbers, lists and mappings, as in a YAML file.
-        settings: of the environment, for features that depend on it.
-        policy: one of the algorithm's policy names.
 
     Raises:
         ValueError: for an unknown name or a bad value; it lists what is known.
@@ -68,16 +88,6 @@ def resolved_policy_kwargs(
             kwargs[name] = value
         else:
             raise ValueError(f"{name} must be true or false, got {value!r}")
-    if kwargs.get("features_extractor_class") is RelativeSkills:
-        kwargs["features_extractor_kwargs"] = {
-            "num_opponents": settings.num_opponents,
-            "belief": settings.belief,
-            "beta": settings.beta,
-        }
-    if policy == "EquivariantPolicy":
-        # It builds its own network, and must know the unit of skill.
-        kwargs = {name: kwargs[name] for name in ("optimizer_kwargs",) if name in kwargs}
-        kwargs["beta"] = settings.beta
     return kwargs
 
 

@@ -1,0 +1,5 @@
+"""``hyperparams`` of ppo_lstm for rl-baselines3-zoo."""
+
+from matchenv.agents.zoo import zoo_hyperparameters
+
+hyperparams = zoo_hyperparameters("ppo_lstm")
