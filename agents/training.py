@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,14 @@ import torch
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import CallbackList
 from stable_baselines3.common.logger import configure
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
+from stable_baselines3.common.type_aliases import TrainFreq
 from stable_baselines3.common.utils import LinearSchedule, set_random_seed
 
 from matchenv.agents.callbacks import Checkpoints, Evaluation, Progress
 from matchenv.agents.checkpoints import newest_checkpoint
+from matchenv.agents.counted_ars import CountedARS
 from matchenv.agents.device import as_device
 from matchenv.agents.hyperparameter_files import ABOUT_THE_RUN, SCHEDULED, linear_start
 from matchenv.agents.loading import load
@@ -25,6 +30,9 @@ from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.evaluation.seeds import training_seed
 from matchenv.folder_lock import folder_lock
 from matchenv.validation import as_integer
+
+# A training that plays this many times the games that were asked for says so before it begins.
+MUCH_MORE = 1.1
 
 
 def start_training(
@@ -117,11 +125,18 @@ def _train(folder: RunFolder, config: RunConfig, device: str, quiet: bool) -> No
     )
     # The library would write to the terminal, between the lines of the progress bar.
     model.set_logger(configure(str(folder.tensorboard), ["tensorboard"]))
+    games = games_to_play(model, config.timesteps)
+    if games > MUCH_MORE * max(config.timesteps, model.num_timesteps):
+        warnings.warn(
+            f"{config.algorithm} learns from whole rounds of {games_of_a_round(model):,} games "
+            f"with these hyperparameters: it plays {games:,}, not {config.timesteps:,}",
+            stacklevel=3,
+        )
     callbacks = CallbackList(
         [
             Evaluation(folder, config, description, evaluations),
             Checkpoints(folder, config.checkpoint_every, description, evaluations),
-            Progress(config.timesteps, evaluations, quiet),
+            Progress(games, evaluations, quiet),
         ]
     )
     if restored is not None:
@@ -129,6 +144,30 @@ def _train(folder: RunFolder, config: RunConfig, device: str, quiet: bool) -> No
     left = config.timesteps - model.num_timesteps
     model.learn(max(left, 0), callback=callbacks, reset_num_timesteps=False)
     model.logger.close()
+
+
+def games_of_a_round(model: BaseAlgorithm) -> int:
+    """Games, over all environments, between two moments at which a training may stop."""
+    if isinstance(model, OnPolicyAlgorithm):
+        return model.n_steps * model.n_envs
+    if isinstance(model, OffPolicyAlgorithm):
+        assert isinstance(model.train_freq, TrainFreq)
+        return model.train_freq.frequency * model.n_envs
+    assert isinstance(model, CountedARS)
+    settings = model.get_env().get_attr("settings")[0]  # type: ignore[union-attr]
+    # Two candidates for each direction, so many episodes each.
+    return int(2 * model.n_delta * model.n_eval_episodes * settings.horizon)
+
+
+def games_to_play(model: BaseAlgorithm, timesteps: int) -> int:
+    """Games of a training in all: at least so many, in whole rounds from where it is now.
+
+    Args:
+        model: the training.
+        timesteps: games that were asked for.
+    """
+    one = games_of_a_round(model)
+    return model.num_timesteps + one * math.ceil(max(0, timesteps - model.num_timesteps) / one)
 
 
 def _new_model(config: RunConfig, device: str) -> BaseAlgorithm:

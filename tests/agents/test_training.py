@@ -166,6 +166,24 @@ def test_run_can_be_extended_and_a_finished_run_is_left_alone(tmp_path, small_co
     assert evaluations[-1]["timesteps"] == 1536
 
 
+@pytest.mark.parametrize(
+    ("algo", "timesteps", "games"),
+    [("ppo", 100, 128), ("ppo", 2000, 2048), ("ars", 600, 640), ("ars", 100, 640), ("dqn", 60, 64)],
+)
+def test_a_training_says_if_it_plays_more_than_it_was_asked_for(
+    tmp_path, small_config, algo, timesteps, games
+):
+    config = small_config(algo, timesteps=timesteps)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        folder = agents.start_training(tmp_path / "run", config, quiet=True)
+    said = [str(each.message) for each in caught if "whole rounds" in str(each.message)]
+    assert bool(said) == (games > 1.1 * timesteps)
+    assert all(f"it plays {games:,}, not {timesteps:,}" in each for each in said)
+    evaluations = json.loads(folder.evaluations_file.read_text())["evaluations"]
+    assert evaluations[-1]["timesteps"] == games
+
+
 def test_damaged_checkpoint_is_passed_over(tmp_path, small_config, monkeypatch):
     config = small_config()
     agents.start_training(tmp_path / "whole", config, quiet=True)
