@@ -73,8 +73,7 @@ def _policy_of_run(path: Path) -> Path:
         return folder.policy_file
     if folder.config_file.is_file():
         raise ValueError(
-            f"the run {path} has saved no policy yet; go on with it: "
-            f"matchenv train --resume {path}"
+            f"the run {path} has saved no policy yet; go on with it: matchenv train --resume {path}"
         )
     raise ValueError(f"{path} holds no run: it has neither {CONFIG} nor {folder.policy_file.name}")
 

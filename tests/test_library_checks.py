@@ -5,12 +5,16 @@ from __future__ import annotations
 import warnings
 
 import gymnasium as gym
+import pytest
+
+import matchenv  # noqa: F401  (registers the environment)
+
+pytest.importorskip("stable_baselines3")
+
 from stable_baselines3 import PPO
 from stable_baselines3.common.env_checker import check_env
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import SubprocVecEnv
-
-import matchenv  # noqa: F401  (registers the environment)
 
 
 def test_stable_baselines3s_checker_finds_nothing() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from matchenv.baselines import (
 )
 from matchenv.settings import Settings
 
+ROOT = Path(__file__).resolve().parents[2]
 PAPER = Settings.checked()
 
 OWN = """
@@ -195,6 +197,7 @@ def test_torch_is_loaded_for_a_learned_policy_only() -> None:
 
 @pytest.mark.parametrize("missing", ["torch", "safetensors", "yaml", "stable_baselines3"])
 def test_without_the_extra_it_says_what_to_install(missing: str) -> None:
+    pytest.importorskip("stable_baselines3")
     code = (
         f"import sys; sys.modules[{missing!r}] = None\n"
         "import matchenv.agents as agents\n"
@@ -214,6 +217,7 @@ def test_without_the_extra_it_says_what_to_install(missing: str) -> None:
 
 
 def test_the_room_shows_what_it_has() -> None:
+    pytest.importorskip("stable_baselines3")
     shown = dir(agents)
     assert {"load", "policy_named", "expanded", "start_training"} <= set(shown)
     assert not {"annotations", "Any", "TYPE_CHECKING", "with_extra", "import_module"} & set(shown)
@@ -267,3 +271,21 @@ def test_the_learned_policy_plays_any_size_and_says_what_it_does_not_know() -> N
         policy_named("equivariant", Settings.checked(draw_margin=0.5))
     with pytest.raises(ValueError, match=r"no drift of skills.*tau=0\.1"):
         policy_named("equivariant", Settings.checked(tau=0.1))
+
+
+def test_tests_can_be_collected_without_the_extra() -> None:
+    code = (
+        "import sys, pytest\n"
+        "class Absent:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.partition('.')[0] in ('torch', 'stable_baselines3', 'sb3_contrib',\n"
+        "                                      'safetensors', 'yaml', 'tensorboard'):\n"
+        "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
+        "sys.meta_path.insert(0, Absent())\n"
+        "tests = ['tests/agents', 'tests/test_library_checks.py', 'tests/baselines']\n"
+        "sys.exit(pytest.main(['--collect-only', '-q', '-p', 'no:cacheprovider', *tests]))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout

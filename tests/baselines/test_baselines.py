@@ -9,7 +9,6 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from scipy.stats import norm
-from stable_baselines3.common.evaluation import evaluate_policy
 
 from matchenv import KnowledgeState
 from matchenv.baselines import (
@@ -231,9 +230,10 @@ def test_predict_uses_the_horizon_for_the_games_left() -> None:
 
 @pytest.mark.parametrize("policy", EVERY_POLICY[:6], ids=lambda policy: policy.name)
 def test_stable_baselines3_evaluates_a_baseline(policy: Policy) -> None:
+    evaluation = pytest.importorskip("stable_baselines3.common.evaluation")
     env = gym.make("Matchmaking-v0", num_opponents=6, horizon=5)
     with pytest.warns(UserWarning, match="Monitor"):
-        mean, _ = evaluate_policy(policy, env, n_eval_episodes=3)
+        mean, _ = evaluation.evaluate_policy(policy, env, n_eval_episodes=3)
     assert 0.0 < mean < 5 * 0.2
 
 
