@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +69,9 @@ class RenderedEpisodes:
             for row in rows.tolist():
                 self._records[row].begin(*self._players(row))
 
-    def add(self, opponents: NDArray[np.int64], played: GamesPlayed, waiting: Any) -> None:
+    def add(
+        self, opponents: NDArray[np.int64], played: GamesPlayed, waiting: NDArray[np.bool_]
+    ) -> None:
         """Games were played.
 
         Args:
@@ -78,14 +80,18 @@ class RenderedEpisodes:
             waiting: shape (B,), bool, episodes that did not play.
         """
         if self._records:
-            report = played.report
-            for row in np.flatnonzero(~waiting).tolist():
-                self._records[row].add(
-                    int(opponents[row]),
-                    int(played.outcomes[row]),
-                    float(report[DRAW_DENSITY, row]),
-                    float(report[TRUE_DRAW_DENSITY, row]),
-                )
+            games = zip(
+                self._records,
+                waiting.tolist(),
+                opponents.tolist(),
+                played.outcomes.tolist(),
+                played.report[DRAW_DENSITY].tolist(),
+                played.report[TRUE_DRAW_DENSITY].tolist(),
+                strict=True,
+            )
+            for record, waits, *game in games:
+                if not waits:
+                    record.add(*game)
 
     def scene(self, row: int) -> Scene:
         """What a picture of one episode shows now."""
