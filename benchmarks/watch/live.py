@@ -104,7 +104,7 @@ def watch_live(
     Raises:
         ValueError: for bad arguments.
         MissingRenderPackage: where pygame is not installed.
-        RuntimeError: where no window can be opened.
+        OSError: where no window can be opened.
     """
     check_package("pygame", "a window")
     width = checked_width(width, len(stage.policies))

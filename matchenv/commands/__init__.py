@@ -37,6 +37,7 @@ COMMANDS = {
     "bound": Entry("bound:Bound", "bound what any policy can reach"),
     "optimum": Entry("optimum:Optimum", "the exact optimum of small problems"),
     "replay": Entry("replay:Replay", "rate a log of matches and judge the ratings"),
+    "watch": Entry("watch:Watch", "watch policies side by side, in a window or as a film"),
     "throughput": Entry("throughput:Throughput", "measure speed against rivals"),
     "clone": Entry("clone:Clone", "teach a network to choose as a policy does"),
     "search": Entry("search:Search", "train the equivariant policy from several seeds"),

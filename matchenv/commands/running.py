@@ -21,7 +21,7 @@ from matchenv.commands.stopping import Stopping
 CommandType = TypeVar("CommandType", bound=Command)
 
 # A package of each extra stands for all: pip installs them together.
-EXTRAS = {"agents": "stable_baselines3", "benchmarks": "matplotlib"}
+EXTRAS = {"agents": "stable_baselines3", "benchmarks": "matplotlib", "render": "pygame"}
 
 
 def run(

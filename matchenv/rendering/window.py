@@ -32,7 +32,7 @@ class Window:
         """Show a picture, uint8 of shape (height, width, 3); the window takes its size.
 
         Raises:
-            RuntimeError: if no window can be opened; it says what helps.
+            OSError: if no window can be opened; it says what helps.
         """
         height, width, _ = picture.shape
         if self._screen is None or self._screen.get_size() != (width, height):
@@ -65,9 +65,9 @@ def _opened(width: int, height: int, caption: str) -> Any:
         pygame.display.init()
         screen = pygame.display.set_mode((width, height))
     except pygame.error as error:
-        raise RuntimeError(
-            f"no window can be opened ({error}); where there is no screen, use "
-            "render_mode='rgb_array' or set the variable SDL_VIDEODRIVER=dummy"
+        raise OSError(
+            f"no window can be opened ({error}); where there is no screen, write pictures to files "
+            "(render_mode='rgb_array', matchenv watch --out FILE.gif) or set SDL_VIDEODRIVER=dummy"
         ) from error
     pygame.display.set_caption(caption)
     return screen

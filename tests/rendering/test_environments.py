@@ -251,7 +251,7 @@ def test_no_screen_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(pygame.display, "set_mode", no_screen)
     env = matchenv.MatchmakingEnv(render_mode="human", **SMALL)
-    with pytest.raises(RuntimeError, match="SDL_VIDEODRIVER=dummy"):
+    with pytest.raises(OSError, match="SDL_VIDEODRIVER=dummy"):
         env.reset(seed=0)
 
 

@@ -1,0 +1,91 @@
+"""``matchenv watch``: policies side by side, in a window or as a film."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from matchenv.commands.options import Command, Environment, Policies, Seeded, chosen
+
+FILM_OPTIONS = ("every", "rate")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Watch(Command, Environment, Seeded, Policies):
+    """Watch policies side by side, on the same instance and the same noise.
+
+    In a window: space pauses, the right arrow plays one game, up and down change the speed, n
+    shows the next instance, q ends. With --out a film is written instead.
+
+    Example:
+        matchenv watch --policy drawchance kg --rank top --out watch.gif
+
+    Attributes:
+        rank: place of player 0: top, middle, bottom, a number from 0 (the best), or any.
+        prior: what policies know at the start: informative, equal.
+        episode: which instance, counted from 0; those of compare with the same seed.
+        out: file for a film, .gif or .mp4 (default: a window is opened).
+        every: games from one picture of the film to the next (default: about 100 pictures).
+        rate: pictures in a second of the film (default: 10).
+        width: of the window or the film, in pixels.
+        theme: colours.
+        hide_true_skill: show no true skills, and q under the belief instead of true q.
+    """
+
+    policy: tuple[str, ...] = ("drawchance", "kg")
+    rank: str = "top"
+    prior: str = "informative"
+    episode: int = 0
+    out: Path | None = None
+    every: int | None = None
+    rate: int | None = None
+    width: int = 960
+    theme: Literal["light", "dark"] = "light"
+    hide_true_skill: bool = False
+
+    @property
+    def extras(self) -> tuple[str, ...]:
+        """It draws."""
+        return ("render",)
+
+    def check_given(self, given: set[str]) -> None:
+        """Refuse options of films without a film."""
+        for name in FILM_OPTIONS:
+            if self.out is None and name in given:
+                raise ValueError(f"--{name} is for films: --out FILE.gif or FILE.mp4 is missing")
+
+    def run(self) -> None:
+        """Open the window, or write the film and say where it is."""
+        from matchenv.benchmarks.watch.film import DEFAULT_RATE, checked_film, write_film
+        from matchenv.benchmarks.watch.live import watch_live
+        from matchenv.benchmarks.watch.stage import Stage
+        from matchenv.evaluation.cells import cells_of
+        from matchenv.settings import Settings
+
+        if self.out is not None:
+            checked_film(self.out)
+        (cell,) = cells_of((self.rank,), (self.prior,), self.num_opponents)
+        settings = Settings.checked(**chosen(self, Environment), rank=cell.rank, prior=cell.prior)
+        stage = Stage(
+            self.policies,
+            settings,
+            seed=self.seed,
+            episode=self.episode,
+            show_true_skill=not self.hide_true_skill,
+        )
+        if self.out is None:
+            watch_live(stage, width=self.width, theme=self.theme)
+            return
+        pictures = write_film(
+            stage,
+            self.out,
+            width=self.width,
+            every=self.every,
+            rate=DEFAULT_RATE if self.rate is None else self.rate,
+            theme=self.theme,
+            quiet=self.quiet,
+        )
+        if not self.quiet:
+            size = self.out.stat().st_size / 1e6
+            print(f"{self.out}: {pictures} pictures, {size:.2f} MB")

@@ -1,0 +1,88 @@
+"""``matchenv watch``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pygame")
+
+import pygame
+from PIL import Image
+
+from matchenv.commands import run_command
+
+SMALL = ["--num-opponents", "4", "--horizon", "6", "--width", "700"]
+
+
+def test_a_film_by_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "film.gif"
+    words = ["watch", *SMALL, "--policy", "pe", "kg:multiplier=3", "--rank", "1", "--every", "2"]
+    assert run_command([*words, "--out", str(out)]) == 0
+    assert capsys.readouterr().out.startswith(f"{out}: 4 pictures")
+    with Image.open(out) as film:
+        assert film.n_frames == 4
+        assert film.size[0] == 700
+
+
+def test_quiet_says_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "film.gif"
+    words = ["watch", *SMALL, "--hide-true-skill", "--theme", "dark", "--prior", "equal", "--quiet"]
+    assert run_command([*words, "--out", str(out)]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_window_by_command() -> None:
+    pygame.display.init()
+    pygame.event.post(pygame.event.Event(pygame.QUIT))
+    assert run_command(["watch", *SMALL, "--policy", "kg:multiplier={3,5}"]) == 0
+    assert not pygame.display.get_init()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--policy", "nobody"], "policy must be one of"),
+        (["--policy", "pe", "pe"], "none of them twice"),
+        (["--rank", "best"], "rank must be"),
+        (["--prior", "none"], "prior must be"),
+        (["--episode", "-1"], "episode must be"),
+        (["--width", "0"], "width must be"),
+        (["--theme", "pink"], "pink"),
+        (["--every", "2"], "--every is for films"),
+        (["--rate", "2"], "--rate is for films"),
+        (["--out", "film.avi"], "out must end in .gif or .mp4"),
+        (["--out", "nowhere/film.gif"], "a folder that exists"),
+        (["--out", "film.gif", "--every", "0"], "every must be"),
+        (["--beta", "0"], "beta must be"),
+    ],
+)
+def test_bad_input_is_one_line(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command(["watch", *SMALL, *words]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    assert message in said.err
+
+
+def test_without_pygame_the_extra_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "pygame", None)
+    assert run_command(["watch", *SMALL]) == 2
+    assert 'pip install "matchenv[render]"' in capsys.readouterr().err
+
+
+def test_no_screen_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def no_screen(size: object) -> None:
+        raise pygame.error("No available video device")
+
+    monkeypatch.setattr(pygame.display, "set_mode", no_screen)
+    assert run_command(["watch", *SMALL]) == 1
+    assert "--out FILE.gif" in capsys.readouterr().err
