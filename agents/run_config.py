@@ -14,7 +14,8 @@ from matchenv.agents.algorithms import Algorithm, algorithm_by_name
 from matchenv.agents.config_file import built, check_types, parsed
 from matchenv.agents.hyperparameter_files import checked_hyperparameters, read_hyperparameters
 from matchenv.evaluation.seeds import ENVIRONMENTS
-from matchenv.settings import PRIORS, RANKS, Settings
+from matchenv.priors import PRIORS
+from matchenv.settings import RANKS, Settings
 from matchenv.validation import as_integer
 
 PACKAGES = ("matchenv", "gymnasium", "numba", "numpy", "sb3-contrib", "scipy",

@@ -16,6 +16,9 @@ import gymnasium
 if TYPE_CHECKING:
     from matchenv.env import MatchmakingEnv
     from matchenv.knowledge import KnowledgeState, share_of_games_left
+    from matchenv.priors import EqualPrior, InformativePrior, NormalPrior, Prior
+    from matchenv.rewards import Reward
+    from matchenv.settings import Settings
     from matchenv.vector_env import MatchmakingVectorEnv
 
 try:
@@ -24,17 +27,29 @@ except PackageNotFoundError:  # run from a source tree that was never installed
     __version__ = "0.0.0"
 
 __all__ = [
+    "EqualPrior",
+    "InformativePrior",
     "KnowledgeState",
     "MatchmakingEnv",
     "MatchmakingVectorEnv",
+    "NormalPrior",
+    "Prior",
+    "Reward",
+    "Settings",
     "__version__",
     "share_of_games_left",
 ]
 
 _WHERE = {
+    "EqualPrior": "matchenv.priors",
+    "InformativePrior": "matchenv.priors",
     "KnowledgeState": "matchenv.knowledge",
     "MatchmakingEnv": "matchenv.env",
     "MatchmakingVectorEnv": "matchenv.vector_env",
+    "NormalPrior": "matchenv.priors",
+    "Prior": "matchenv.priors",
+    "Reward": "matchenv.rewards",
+    "Settings": "matchenv.settings",
     "share_of_games_left": "matchenv.knowledge",
 }
 _MODULES = {"agents", "baselines", "benchmarks", *(each.name for each in iter_modules(__path__))}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import gymnasium as gym
 import numpy as np
@@ -14,16 +14,9 @@ from numpy.typing import NDArray
 from matchenv.episodes import Episodes
 from matchenv.instance import GivenInstance
 from matchenv.knowledge import KnowledgeState
-from matchenv.play import (
-    DRAW_DENSITY,
-    MATCH_QUALITY,
-    REPORT_ROWS,
-    SKILL_DIFFERENCE,
-    SQUARED_ERROR,
-    TRUE_DRAW_DENSITY,
-)
+from matchenv.play import REPORT_ROWS
 from matchenv.rendering import RENDER_FPS, RENDER_MODES, Frame, RenderedEpisodes
-from matchenv.settings import PAPER_BETA, Settings
+from matchenv.settings import EnvironmentOptions, Settings, shows_options
 
 ROW = np.zeros(1, dtype=np.int64)
 NOBODY_WAITS = np.zeros(1, dtype=np.bool_)
@@ -90,7 +83,8 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
 
     - `"draw_density"` (default): q = N(mu_0 - mu_j; 0, c^2), eq. (5) of the 2011 paper;
     - `"match_quality"`: q relative to an even game of known skills, in (0, 1], eq. (6);
-    - `"true_draw_density"`: q under the true skills, N(s_0 - s_j; 0, 2 beta^2), eq. (14).
+    - `"true_draw_density"`: q under the true skills, N(s_0 - s_j; 0, 2 beta^2), eq. (14);
+    - a `matchenv.Reward` of your own.
 
     ## Belief
 
@@ -99,6 +93,8 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
     `belief="full"` keeps the covariances; its q uses the variance of the difference, `c^2 =
     Var(s_0 - s_j) + 2 beta^2`. The same seed gives the same players and the same noise on
     either, and true q does not depend on the belief. `tau` must be 0 with the full belief.
+    `belief="printed"` is the factorised one with the misprints of the 2011 paper, to show what
+    they do. `matchenv.belief.register` makes a belief of your own known.
 
     ## Starting State
 
@@ -106,6 +102,8 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
     skills from the normals that these describe. Player 0 is the one at the place `rank`.
     With `prior="equal"` the belief then forgets the means (mu = 0 for all), which leaves it
     overconfident, as in the paper; `equal_variance="matching"` widens it to the truth.
+    `prior=matchenv.NormalPrior(mean=25, deviation=25 / 3)` draws everyone's skill from one
+    normal, which is what is believed; any other `matchenv.Prior` does as it says.
     `reset(options={"mu": ..., "sigma": ..., "true_skill": ...})` fixes all or part of an
     instance, each an array of `num_opponents + 1` numbers; true skills that are not given
     are drawn from the belief.
@@ -113,7 +111,7 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
     ## Episode End
 
     The episode terminates after `horizon` games: the horizon is part of the problem. It is
-    never truncated.
+    truncated only by the `max_episode_steps` of `gym.make` and `gym.make_vec`.
 
     ## Information
 
@@ -137,14 +135,14 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
     | `num_opponents`  | `49`             | opponents to choose from                         |
     | `horizon`        | `500`            | games in an episode                              |
     | `beta`           | `sqrt(2.5)`      | standard deviation of one performance            |
-    | `prior`          | `"informative"`  | or `"equal"`                                     |
+    | `prior`          | `"informative"`  | or `"equal"`, or a `matchenv.Prior`              |
     | `rank`           | `None`           | place of player 0; see below                     |
-    | `reward`         | `"draw_density"` | see Rewards                                      |
+    | `reward`         | `"draw_density"` | see Rewards; or a `matchenv.Reward`              |
     | `draw_margin`    | `0.0`            | performances no further apart are a draw         |
     | `tau`            | `0.0`            | drift of a skill before each of the player's games |
     | `rank_by`        | `"prior_mean"`   | or `"true_skill"`: what the place is by          |
     | `equal_variance` | `"paper"`        | or `"matching"`, for `prior="equal"`             |
-    | `belief`         | `"factorised"`   | or `"full"`; see Belief                          |
+    | `belief`         | `"factorised"`   | or `"full"`, `"printed"`; see Belief             |
     | `render_mode`    | `None`           | `"rgb_array"`, `"human"` or `"ansi"`; see Rendering |
     | `render_true_skill` | `True`        | whether pictures show true skills and true q     |
 
@@ -172,42 +170,22 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
         "render_fps": RENDER_FPS,
     }
 
+    @shows_options
     def __init__(
         self,
-        num_opponents: int = 49,
-        horizon: int = 500,
-        beta: float = PAPER_BETA,
-        prior: str = "informative",
-        rank: int | str | None = None,
-        reward: str = "draw_density",
-        draw_margin: float = 0.0,
-        tau: float = 0.0,
-        rank_by: str = "prior_mean",
-        equal_variance: str = "paper",
+        *,
         render_mode: str | None = None,
-        belief: str = "factorised",
         render_true_skill: bool = True,
+        **options: Unpack[EnvironmentOptions],
     ) -> None:
-        self.settings = Settings.checked(
-            num_opponents=num_opponents,
-            horizon=horizon,
-            beta=beta,
-            prior=prior,
-            rank=rank,
-            rank_by=rank_by,
-            equal_variance=equal_variance,
-            reward=reward,
-            draw_margin=draw_margin,
-            tau=tau,
-            belief=belief,
-        )
+        self.settings = Settings(**options)
         self.render_mode = render_mode
         self.observation_space: spaces.Box = observation_space(self.settings)  # type: ignore[assignment]
         self.action_space = action_space(self.settings)
         self._episodes = Episodes(self.settings, 1)
         self._rendered = RenderedEpisodes(render_mode, render_true_skill, self._episodes)
         self._action = np.zeros(1, dtype=np.int64)
-        self._reward_row = REPORT_ROWS.index(self.settings.reward)
+        self._reward = self.settings.reward_type
         self._state = "never reset"
 
     def reset(
@@ -255,24 +233,18 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
         self._action[0] = opponent
         self._episodes.draw_more_noise((self.np_random,))
         played = self._episodes.play(self._action, NOBODY_WAITS)
-        report = played.report[:, 0].tolist()
-        outcome = int(played.outcomes[0])
+        reward = float(self._reward.checked(played, NOBODY_WAITS)[0])
+        outcome = played.outcomes[0]
         terminated = bool(played.terminated[0])
         if terminated:
             self._state = "played to its end"
         self._rendered.add(self._action, played, NOBODY_WAITS)
         self._rendered.show()
-        info = {
-            "draw_density": report[DRAW_DENSITY],
-            "match_quality": report[MATCH_QUALITY],
-            "true_draw_density": report[TRUE_DRAW_DENSITY],
-            "squared_error": report[SQUARED_ERROR],
-            "skill_difference": report[SKILL_DIFFERENCE],
-            "won": outcome > 0,
-            "outcome": outcome,
-        }
-        observation = self._episodes.observation[0].copy()
-        return observation, report[self._reward_row], terminated, False, info
+        # NumPy's scalars, so that libraries learn the types of the vector environment's arrays.
+        info = dict(zip(REPORT_ROWS, played.report[:, 0], strict=True))
+        info["won"] = outcome > 0
+        info["outcome"] = outcome
+        return self._episodes.observation[0].copy(), reward, terminated, False, info
 
     def render(self) -> Frame | None:
         """The state as a picture or as text, as ``render_mode`` says.
@@ -309,6 +281,12 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
     def games_left(self) -> int:
         """Games left in the episode."""
         return self.settings.horizon - int(self._episodes.games_played[0])
+
+    def __repr__(self) -> str:
+        return self.settings.text_for(self)
+
+    def __str__(self) -> str:
+        return repr(self)
 
     def _checked_action(self, action: Any) -> int:
         count = self.settings.num_opponents

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.belief import belief_named
-from matchenv.instance import GivenInstance, fill_instances
+from matchenv.games_played import GamesPlayed
+from matchenv.instance import GivenInstance, instances_of
 from matchenv.knowledge import KnowledgeState
 from matchenv.play import MU, REPORT_ROWS, SIGMA, TRUE_SKILL, play_games, store_noise
 from matchenv.settings import Settings
@@ -24,20 +23,6 @@ NOISE_BLOCK = 1024
 
 # Noise of so many episodes is stored at a time: neighbours share lines of the cache.
 NOISE_ROWS = 16
-
-
-class GamesPlayed(NamedTuple):
-    """What one round of games gave; fresh arrays, shape (B,) or (5, B).
-
-    Attributes:
-        terminated: whether the episode ended with this game.
-        report: rows as ``matchenv.play.REPORT_ROWS``.
-        outcomes: +1 player 0 won, -1 lost, 0 a draw.
-    """
-
-    terminated: NDArray[np.bool_]
-    report: Floats
-    outcomes: NDArray[np.int8]
 
 
 class Episodes:
@@ -59,9 +44,10 @@ class Episodes:
         self.settings = settings
         self.players = np.zeros((count, players, 3))
         self.games_played = np.zeros(count, dtype=np.int64)
-        self.belief = belief_named(settings.belief)
+        self.belief = settings.belief_type
         self.memory = self.belief.new_memory(count, settings.num_opponents)
         self._constants = settings.constants
+        self._prior = settings.prior_type
         self.observation = np.zeros((count, settings.observation_size), dtype=np.float32)
         self._block = min(settings.horizon, NOISE_BLOCK)
         self._normals = np.zeros((count, 2 * players))
@@ -93,17 +79,12 @@ class Episodes:
             generator.standard_normal(out=normals[row])
             generator.random(out=uniforms[row])
         self._draw_noise(rows, generators)
-        fill_instances(
-            rows,
-            normals,
-            uniforms,
-            settings.rank,
-            settings.rank_by == "true_skill",
-            settings.prior == "equal",
-            settings.equal_variance == "matching",
-            self.mu,
-            self.sigma,
-            self.true_skill,
+        self.mu[rows], self.sigma[rows], self.true_skill[rows] = instances_of(
+            self._prior,
+            normals[rows],
+            uniforms[rows],
+            settings.place,
+            by_skill=settings.rank_by == "true_skill",
         )
         if given is not None:
             self._apply(rows, given)
@@ -124,6 +105,7 @@ class Episodes:
             np.empty(count, dtype=np.bool_),
             np.empty((len(REPORT_ROWS), count)),
             np.empty(count, dtype=np.int8),
+            opponents,
         )
         play_games(
             self.players,

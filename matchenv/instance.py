@@ -6,21 +6,14 @@ the study and the comparison meet the same players when they use the same number
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from matchenv.settings import (
-    ANY_RANK,
-    PRIOR_MEAN_VARIANCE,
-    PRIOR_VARIANCE_HIGH,
-    PRIOR_VARIANCE_LOW,
-    Settings,
-)
+from matchenv.priors import Prior
+from matchenv.settings import ANY_RANK, Settings
 from matchenv.validation import as_float_array, as_positive_array
 
 Floats = NDArray[np.float64]
@@ -29,96 +22,78 @@ Floats = NDArray[np.float64]
 LARGEST_OBSERVED = 1e30
 
 
-@njit(cache=True, error_model="numpy")
-def draw_prior(normals: Floats, uniforms: Floats, mu: Floats, sigma: Floats) -> None:
-    """Prior means from N(0, 4) and prior variances uniform on [2, 3].
+def instances_of(
+    prior: Prior, normals: Floats, uniforms: Floats, place: int, *, by_skill: bool
+) -> tuple[Floats, Floats, Floats]:
+    """K instances from their random numbers.
 
     Args:
-        normals: shape (M + 1,), standard normal.
-        uniforms: shape (M + 1,), uniform on [0, 1).
-        mu: shape (M + 1,), written.
-        sigma: shape (M + 1,), written.
-
-    Source: Ryzhov, Tariq, Powell (2011), section 4.
-    """
-    spread = math.sqrt(PRIOR_MEAN_VARIANCE)
-    width = PRIOR_VARIANCE_HIGH - PRIOR_VARIANCE_LOW
-    for i in range(mu.size):
-        mu[i] = spread * normals[i]
-        sigma[i] = math.sqrt(PRIOR_VARIANCE_LOW + width * uniforms[i])
-
-
-@njit(cache=True, error_model="numpy")
-def draw_true_skill(normals: Floats, mu: Floats, sigma: Floats, true_skill: Floats) -> None:
-    """True skills s_i ~ N(mu_i, sigma_i^2), written to ``true_skill``, shape (M + 1,)."""
-    for i in range(mu.size):
-        true_skill[i] = mu[i] + sigma[i] * normals[i]
-
-
-@njit(cache=True, error_model="numpy")
-def index_of_place(values: Floats, place: int) -> int:
-    """Index of the value that stands at ``place`` from the top, 0 the largest."""
-    descending = -values
-    target = np.partition(descending, place)[place]
-    for i in range(values.size):
-        if descending[i] == target:
-            return i
-    return 0
-
-
-@njit(cache=True, error_model="numpy")
-def forget_means(mu: Floats, sigma: Floats, matching: bool) -> None:
-    """The equal-prior set-up: every mean becomes 0.
-
-    The variances stay as they are, as in the paper, or (``matching``) grow by the variance
-    of the means that are hidden, so that the belief is as wide as the truths are.
-    """
-    for i in range(mu.size):
-        mu[i] = 0.0
-        if matching:
-            sigma[i] = math.sqrt(sigma[i] * sigma[i] + PRIOR_MEAN_VARIANCE)
-
-
-@njit(cache=True, error_model="numpy")
-def fill_instances(
-    rows: NDArray[np.int64],
-    normals: Floats,
-    uniforms: Floats,
-    rank: int,
-    by_skill: bool,
-    equal: bool,
-    matching: bool,
-    mu: Floats,
-    sigma: Floats,
-    true_skill: Floats,
-) -> None:
-    """Write the instances of ``rows`` from their random numbers.
-
-    Args:
-        rows: indices of the instances to write.
-        normals: shape (B, at least 2 (M + 1)); the first M + 1 make the means, the next
-            M + 1 the true skills.
-        uniforms: shape (B, M + 1), for the variances.
-        rank: place of player 0, or ``ANY_RANK``.
+        prior: says how.
+        normals: standard normal, shape (K, 2 (M + 1)); the first M + 1 make the means, the
+            others the true skills.
+        uniforms: uniform on [0, 1), shape (K, M + 1), for the variances.
+        place: place of player 0, or ``ANY_RANK``.
         by_skill: the place is by true skill, not by prior mean.
-        equal: the equal-prior set-up.
-        matching: see ``forget_means``.
-        mu: shape (B, M + 1), written.
-        sigma: shape (B, M + 1), written.
-        true_skill: shape (B, M + 1), written.
+
+    Returns:
+        What is believed at the start, means and deviations, and the true skills, each of shape
+        (K, M + 1).
+
+    Raises:
+        ValueError: for a prior of the user's that gives other shapes or bad numbers.
     """
-    players = mu.shape[1]
-    for row in rows:
-        means, deviations, skills = mu[row], sigma[row], true_skill[row]
-        draw_prior(normals[row, :players], uniforms[row], means, deviations)
-        draw_true_skill(normals[row, players : 2 * players], means, deviations, skills)
-        if rank != ANY_RANK:
-            chosen = index_of_place(skills if by_skill else means, rank)
-            means[0], means[chosen] = means[chosen], means[0]
-            deviations[0], deviations[chosen] = deviations[chosen], deviations[0]
-            skills[0], skills[chosen] = skills[chosen], skills[0]
-        if equal:
-            forget_means(means, deviations, matching)
+    players = uniforms.shape[1]
+    mu, sigma = prior.draw(normals[:, :players], uniforms)
+    _check(prior, "draw", mu, sigma, uniforms.shape)
+    true_skill = prior.true_skill(mu, sigma, normals[:, players:])
+    _check(prior, "true_skill", true_skill, sigma, uniforms.shape)
+    if place != ANY_RANK:
+        mu, sigma, true_skill = put_in_place(mu, sigma, true_skill, place, by_skill=by_skill)
+    mu, sigma = prior.believed(mu, sigma)
+    _check(prior, "believed", mu, sigma, uniforms.shape)
+    return mu, sigma, true_skill
+
+
+def put_in_place(
+    mu: Floats, sigma: Floats, true_skill: Floats, place: int, *, by_skill: bool
+) -> tuple[Floats, Floats, Floats]:
+    """Let player 0 change places with the one who stands at ``place``, 0 the best.
+
+    Args:
+        mu: shape (K, M + 1), and so are the next two.
+        sigma: standard deviations.
+        true_skill: true skills.
+        place: from the top.
+        by_skill: the place is by true skill, not by mean.
+
+    Returns:
+        New arrays.
+    """
+    rows = np.arange(len(mu))
+    values = true_skill if by_skill else mu
+    chosen = np.argsort(-values, axis=1, kind="stable")[:, place]
+    order = np.tile(np.arange(mu.shape[1]), (len(mu), 1))
+    order[rows, chosen] = 0
+    order[:, 0] = chosen
+    rows = rows[:, None]
+    return mu[rows, order], sigma[rows, order], true_skill[rows, order]
+
+
+def _check(
+    prior: Prior, method: str, values: Floats, sigma: Floats, shape: tuple[int, ...]
+) -> None:
+    for array in (values, sigma):
+        if np.shape(array) != shape:
+            raise ValueError(
+                f"{prior!r}.{method} must give arrays of shape {shape}, got {np.shape(array)}"
+            )
+    good = (np.abs(values) <= LARGEST_OBSERVED) & (sigma <= LARGEST_OBSERVED)
+    good &= sigma >= 1.0 / LARGEST_OBSERVED
+    if not good.all():
+        raise ValueError(
+            f"{prior!r}.{method} must give numbers of at most {LARGEST_OBSERVED:g} in size and "
+            f"deviations of at least {1.0 / LARGEST_OBSERVED:g}, got other ones"
+        )
 
 
 @dataclass(frozen=True)

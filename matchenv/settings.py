@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from functools import partial
+from typing import Any, TypedDict, TypeVar
 
-from matchenv.belief import DEFAULT_BELIEF, GameConstants, belief_named
+from matchenv.belief import DEFAULT_BELIEF, Belief, GameConstants, belief_named
+from matchenv.priors import EQUAL_VARIANCES, Prior, prior_of
+from matchenv.rewards import Reward, reward_of
 from matchenv.validation import (
     as_choice,
     as_integer,
@@ -14,96 +19,137 @@ from matchenv.validation import (
     as_positive_number,
 )
 
-PRIORS = ("informative", "equal")
 RANKS = ("top", "middle", "bottom")
 RANKINGS = ("prior_mean", "true_skill")
-REWARDS = ("draw_density", "match_quality", "true_draw_density")
-EQUAL_VARIANCES = ("paper", "matching")
 
-# The 2011 study: prior means from N(0, 4), prior variances uniform on [2, 3], beta^2 = 2.5.
-PRIOR_MEAN_VARIANCE = 4.0
-PRIOR_VARIANCE_LOW = 2.0
-PRIOR_VARIANCE_HIGH = 3.0
+# The 2011 study: beta^2 = 2.5.
 PAPER_BETA = math.sqrt(2.5)
 
-# Compiled code knows "no rank asked for" by this number.
+# Where no place was asked for.
 ANY_RANK = -1
+
+Made = TypeVar("Made", bound=Callable[..., None])
+
+
+def _by(check: Callable[..., Any], **limits: Any) -> dict[str, Any]:
+    """What turns a given value of an option into a good one, or refuses it."""
+    return {"check": partial(check, **limits)}
+
+
+def _as_belief(name: str, value: Any) -> str:
+    del name
+    return belief_named(value).name
+
+
+def _as_prior(name: str, value: Any) -> str | Prior:
+    del name
+    prior_of(value)
+    given: str | Prior = value
+    return given
+
+
+def _as_reward(name: str, value: Any) -> str | Reward:
+    del name
+    reward_of(value)
+    given: str | Reward = value
+    return given
+
+
+def _as_it_is(name: str, value: Any) -> Any:
+    del name
+    return value
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The checked settings of an environment; build it with ``Settings.checked``.
+    """The settings of an environment; made with bad ones it raises ``ValueError``.
+
+    A new option is four edits: its line below with default and check, its line in this
+    docstring, its line in ``EnvironmentOptions``, and its row in ``MatchmakingEnv``'s table.
+    Both environments, ``gym.make``, configurations and commands then have it.
 
     Attributes:
         num_opponents: M, opponents of player 0.
         horizon: N, games in an episode.
         beta: standard deviation of one performance around skill.
-        prior: ``"informative"`` or ``"equal"``, the two set-ups of the 2011 study.
-        rank: place of player 0 among all M + 1 players, 0 the best, ``ANY_RANK`` for random.
-        rank_by: what the place is by, ``"prior_mean"`` or ``"true_skill"``.
-        equal_variance: with equal priors, ``"paper"`` keeps the variances of 2 to 3,
-            ``"matching"`` adds the variance of the hidden means, so that the belief is true.
-        reward: one of ``REWARDS``.
+        prior: ``"informative"`` or ``"equal"``, the two set-ups of the 2011 study, or a
+            ``matchenv.Prior``.
+        rank: place of player 0 among all M + 1 players: 0 the best, ``"top"``, ``"middle"``,
+            ``"bottom"``, or None for random.
+        reward: one of ``matchenv.rewards.REWARDS``, or a ``matchenv.Reward``.
         draw_margin: performances closer than this are a draw; 0: no draws.
         tau: standard deviation of a skill's drift at each of the player's games.
+        rank_by: what the place is by, ``"prior_mean"`` or ``"true_skill"``.
+        equal_variance: with ``prior="equal"``, ``"paper"`` keeps the variances of 2 to 3,
+            ``"matching"`` adds the variance of the hidden means, so that the belief is true.
         belief: a name of ``matchenv.belief.BELIEFS``: ``"factorised"``, every player apart,
             ``"full"``, with covariances, or ``"printed"``, with the 2011 paper's misprints.
+
+    Raises:
+        ValueError: for a value that is not allowed; it names the argument and what is.
     """
 
-    num_opponents: int
-    horizon: int
-    beta: float
-    prior: str
-    rank: int
-    rank_by: str
-    equal_variance: str
-    reward: str
-    draw_margin: float
-    tau: float
-    belief: str = DEFAULT_BELIEF
+    num_opponents: int = field(default=49, metadata=_by(as_integer, low=1))
+    horizon: int = field(default=500, metadata=_by(as_integer, low=1))
+    beta: float = field(default=PAPER_BETA, metadata=_by(as_positive_number))
+    prior: str | Prior = field(default="informative", metadata=_by(_as_prior))
+    rank: int | str | None = field(default=None, metadata=_by(_as_it_is))
+    reward: str | Reward = field(default="draw_density", metadata=_by(_as_reward))
+    draw_margin: float = field(default=0.0, metadata=_by(as_non_negative_number))
+    tau: float = field(default=0.0, metadata=_by(as_non_negative_number))
+    rank_by: str = field(default="prior_mean", metadata=_by(as_choice, known=RANKINGS))
+    equal_variance: str = field(default="paper", metadata=_by(as_choice, known=EQUAL_VARIANCES))
+    belief: str = field(default=DEFAULT_BELIEF, metadata=_by(_as_belief))
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = each.metadata["check"](each.name, getattr(self, each.name))
+            object.__setattr__(self, each.name, value)
+        self.belief_type.check_constants(self.constants)
+        place = place_of_rank(self.rank, self.num_opponents)
+        if self.rank is not None and not isinstance(self.rank, str):
+            object.__setattr__(self, "rank", place)
+        by_equal_means = self.rank_by == "prior_mean" and not self.prior_type.means_differ
+        if place != ANY_RANK and by_equal_means:
+            raise ValueError(
+                f"rank_by must be 'true_skill' with a rank and prior={self.prior!r}, whose means "
+                f"are all equal, got {self.rank_by!r}"
+            )
 
     @classmethod
-    def checked(
-        cls,
-        *,
-        num_opponents: Any = 49,
-        horizon: Any = 500,
-        beta: Any = PAPER_BETA,
-        prior: Any = "informative",
-        rank: Any = None,
-        rank_by: Any = "prior_mean",
-        equal_variance: Any = "paper",
-        reward: Any = "draw_density",
-        draw_margin: Any = 0.0,
-        tau: Any = 0.0,
-        belief: Any = DEFAULT_BELIEF,
-    ) -> Settings:
-        """Settings from what a user typed.
+    def checked(cls, **options: Any) -> Settings:
+        """Settings from untyped options, such as a file's or a command's.
 
         Raises:
-            ValueError: for a value that is not allowed; it names the argument and what is.
+            ValueError: for a value that is not allowed.
+            TypeError: for an option that does not exist.
         """
-        opponents = as_integer("num_opponents", num_opponents, 1)
-        settings = cls(
-            num_opponents=opponents,
-            horizon=as_integer("horizon", horizon, 1),
-            beta=as_positive_number("beta", beta),
-            prior=as_choice("prior", prior, PRIORS),
-            rank=place_of_rank(rank, opponents),
-            rank_by=as_choice("rank_by", rank_by, RANKINGS),
-            equal_variance=as_choice("equal_variance", equal_variance, EQUAL_VARIANCES),
-            reward=as_choice("reward", reward, REWARDS),
-            draw_margin=as_non_negative_number("draw_margin", draw_margin),
-            tau=as_non_negative_number("tau", tau),
-            belief=belief_named(belief).name,
-        )
-        belief_named(belief).check_constants(settings.constants)
-        return settings
+        return cls(**options)
 
     @property
     def num_players(self) -> int:
         """M + 1: player 0 and the opponents."""
         return self.num_opponents + 1
+
+    @property
+    def place(self) -> int:
+        """The place that ``rank`` names: 0 is the best; ``ANY_RANK`` for a random one."""
+        return place_of_rank(self.rank, self.num_opponents)
+
+    @property
+    def prior_type(self) -> Prior:
+        """The prior that ``prior`` names or is."""
+        return prior_of(self.prior, self.equal_variance)
+
+    @property
+    def reward_type(self) -> Reward:
+        """The reward that ``reward`` names or is."""
+        return reward_of(self.reward)
+
+    @property
+    def belief_type(self) -> Belief:
+        """The belief that ``belief`` names."""
+        return belief_named(self.belief)
 
     @property
     def constants(self) -> GameConstants:
@@ -113,7 +159,61 @@ class Settings:
     @property
     def observation_size(self) -> int:
         """Numbers in an observation, as the belief says."""
-        return belief_named(self.belief).observation_size(self.num_opponents)
+        return self.belief_type.observation_size(self.num_opponents)
+
+    def changed(self) -> dict[str, Any]:
+        """The options that differ from the defaults."""
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {each.name: given[each.name] for each in fields(self)
+                if given[each.name] != each.default}  # fmt: skip
+
+    def text_for(self, made: object, **sizes: Any) -> str:
+        """An object as ``repr`` shows it: its sizes, and the options that are not the defaults.
+
+        Args:
+            made: an environment with these settings.
+            sizes: further numbers to begin with.
+        """
+        shown = {**sizes, "num_opponents": self.num_opponents, "horizon": self.horizon}
+        shown.update(self.changed())
+        listed = ", ".join(f"{name}={value!r}" for name, value in shown.items())
+        return f"{type(made).__name__}({listed})"
+
+    def description(self) -> dict[str, Any]:
+        """All options as plain data for JSON and YAML; a prior or reward object by its repr."""
+        plain = {each.name: getattr(self, each.name) for each in fields(self)}
+        kept = (str, int, float, type(None))
+        return {name: v if isinstance(v, kept) else repr(v) for name, v in plain.items()}
+
+
+class EnvironmentOptions(TypedDict, total=False):
+    """The options of an environment, for editors; ``Settings`` says what they are."""
+
+    num_opponents: int
+    horizon: int
+    beta: float
+    prior: str | Prior
+    rank: int | str | None
+    reward: str | Reward
+    draw_margin: float
+    tau: float
+    rank_by: str
+    equal_variance: str
+    belief: str
+
+
+def shows_options(made: Made) -> Made:
+    """Let ``help`` and editors see the options that a constructor takes as ``**options``."""
+    signature = inspect.signature(made)
+    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    options = [
+        inspect.Parameter(
+            each.name, inspect.Parameter.KEYWORD_ONLY, default=each.default, annotation=each.type
+        )
+        for each in fields(Settings)
+    ]
+    made.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
+    return made
 
 
 def place_of_rank(rank: Any, num_opponents: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from gymnasium.error import ResetNeeded
@@ -12,12 +12,13 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from matchenv.env import action_space, observation_space
-from matchenv.episodes import Episodes, GamesPlayed
+from matchenv.episodes import Episodes
+from matchenv.games_played import GamesPlayed
 from matchenv.instance import GivenInstance
 from matchenv.knowledge import KnowledgeState
 from matchenv.play import REPORT_ROWS
 from matchenv.rendering import RENDER_FPS, RENDER_MODES, Frame, RenderedEpisodes
-from matchenv.settings import PAPER_BETA, Settings
+from matchenv.settings import EnvironmentOptions, Settings, shows_options
 from matchenv.validation import as_actions, as_integer
 
 Infos = dict[str, Any]
@@ -35,7 +36,8 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
         num_envs: copies, >= 1.
         autoreset_mode: ``AutoresetMode.NEXT_STEP`` (default), ``SAME_STEP`` or ``DISABLED``,
             as Gymnasium defines them; also their values as text.
-        num_opponents: as ``MatchmakingEnv``, and so are all further arguments.
+        max_episode_steps: games after which an episode is truncated, >= 1; None for never.
+        options: as ``MatchmakingEnv``, all of them.
 
     Attributes:
         generators: one random generator for each environment, empty before the first reset.
@@ -50,37 +52,23 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
         "autoreset_mode": AutoresetMode.NEXT_STEP,
     }
 
+    @shows_options
     def __init__(
         self,
         num_envs: int = 1,
-        num_opponents: int = 49,
-        horizon: int = 500,
-        beta: float = PAPER_BETA,
-        prior: str = "informative",
-        rank: int | str | None = None,
-        reward: str = "draw_density",
-        draw_margin: float = 0.0,
-        tau: float = 0.0,
-        rank_by: str = "prior_mean",
-        equal_variance: str = "paper",
+        *,
         render_mode: str | None = None,
-        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
-        belief: str = "factorised",
         render_true_skill: bool = True,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        max_episode_steps: int | None = None,
+        **options: Unpack[EnvironmentOptions],
     ) -> None:
         self.num_envs = as_integer("num_envs", num_envs, 1)
-        self.settings = Settings.checked(
-            num_opponents=num_opponents,
-            horizon=horizon,
-            beta=beta,
-            prior=prior,
-            rank=rank,
-            rank_by=rank_by,
-            equal_variance=equal_variance,
-            reward=reward,
-            draw_margin=draw_margin,
-            tau=tau,
-            belief=belief,
+        self.settings = Settings(**options)
+        self.max_episode_steps = (
+            None
+            if max_episode_steps is None
+            else as_integer("max_episode_steps", max_episode_steps, 1)
         )
         self.autoreset_mode = _checked_mode(autoreset_mode)
         self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}  # type: ignore[misc]
@@ -91,7 +79,7 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._episodes = Episodes(self.settings, self.num_envs)
         self._rendered = RenderedEpisodes(render_mode, render_true_skill, self._episodes)
-        self._reward_row = REPORT_ROWS.index(self.settings.reward)
+        self._reward = self.settings.reward_type
         self.generators: list[np.random.Generator] = []
         self._over = np.zeros(self.num_envs, dtype=np.bool_)
         self._some_over = False
@@ -145,7 +133,8 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
                 action of an environment that has just ended is ignored: it is reset.
 
         Returns:
-            Observations, rewards, whether each episode ended, all False, and the information
+            Observations, rewards, whether each episode ended, whether ``max_episode_steps`` cut it
+            short, and the information
             that ``MatchmakingEnv`` describes, an array of shape (num_envs,) each with a mask
             ``_name``. With SAME_STEP also ``final_obs`` and ``final_info`` of episodes that
             ended.
@@ -167,23 +156,24 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
             )
         self._episodes.draw_more_noise(self.generators)
         played = self._episodes.play(opponents, waiting)
-        rewards = played.report[self._reward_row].copy()
+        rewards = self._reward.checked(played, waiting)
+        truncated = self._truncated(waiting)
+        over = played.terminated | truncated if self.max_episode_steps else played.terminated
         infos = _infos(played, ~waiting)
         self._rendered.add(opponents, played, waiting)
-        some_over = bool(played.terminated.any())
+        some_over = bool(over.any())
         if self.autoreset_mode == AutoresetMode.SAME_STEP:
             if some_over:
-                infos = self._finish(played.terminated.copy(), infos)
+                infos = self._finish(over.copy(), infos)
         else:
             if some_wait:
                 begun = np.flatnonzero(waiting)
                 self._episodes.begin(begun, self.generators)
                 self._rendered.begin(begun)
             if some_over or some_wait:
-                self._over = played.terminated.copy()
+                self._over = over.copy()
             self._some_over = some_over
         self._rendered.show()
-        truncated = np.zeros(self.num_envs, dtype=np.bool_)
         observation = self._episodes.observation.copy()
         return observation, rewards, played.terminated, truncated, infos
 
@@ -236,6 +226,16 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
     def games_left(self) -> NDArray[np.int64]:
         """Games left in each episode, shape (num_envs,)."""
         return self.settings.horizon - self._episodes.games_played
+
+    def __repr__(self) -> str:
+        return self.settings.text_for(self, num_envs=self.num_envs)
+
+    def _truncated(self, waiting: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Whose game was the last that ``max_episode_steps`` allows."""
+        if self.max_episode_steps is None:
+            return np.zeros(self.num_envs, dtype=np.bool_)
+        late: NDArray[np.bool_] = self._episodes.games_played >= self.max_episode_steps
+        return late & ~waiting
 
     def _seed(self, seed: int | list[int | None] | None) -> None:
         if isinstance(seed, int | np.integer):

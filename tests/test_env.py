@@ -341,7 +341,10 @@ def test_knowledge_state_and_observation_are_inverse() -> None:
         ({"horizon": 0}, "horizon must be an integer of at least 1, got 0"),
         ({"beta": 0.0}, "beta must be positive"),
         ({"beta": math.nan}, "beta must be finite"),
-        ({"prior": "flat"}, "prior must be one of 'informative', 'equal', got 'flat'"),
+        (
+            {"prior": "flat"},
+            "prior must be one of 'informative', 'equal' or a matchenv.Prior, got 'flat'",
+        ),
         ({"reward": "fun"}, "reward must be one of 'draw_density'.*got 'fun'"),
         ({"rank": "best"}, "rank must be None, 'top', 'middle', 'bottom' or an integer in"),
         ({"rank": 50}, r"rank must be .* \[0, 49\], got 50"),

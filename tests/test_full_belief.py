@@ -164,7 +164,12 @@ def test_many_games_of_two_players_lose_little_to_the_whole_posterior() -> None:
 )
 def test_equals_the_dense_covariance(num_opponents: int, horizon: int, draw_margin: float) -> None:
     env = MatchmakingEnv(
-        num_opponents, horizon, beta=BETA, draw_margin=draw_margin, belief="full", rank="top"
+        num_opponents=num_opponents,
+        horizon=horizon,
+        beta=BETA,
+        draw_margin=draw_margin,
+        belief="full",
+        rank="top",
     )
     env.reset(seed=5)
     dense = DenseBelief(env.knowledge_state.mu, env.knowledge_state.sigma, BETA, draw_margin)
@@ -222,7 +227,7 @@ def test_any_instance_gives_beliefs_that_shrink(
     mu: list[float], sigma: list[float], beta: float, actions: list[int], seed: int
 ) -> None:
     """Finite and positive, never wider than before, and in the room that a covariance leaves."""
-    env = MatchmakingEnv(2, len(actions), beta=beta, belief="full")
+    env = MatchmakingEnv(num_opponents=2, horizon=len(actions), beta=beta, belief="full")
     env.reset(seed=seed, options={"mu": mu, "sigma": sigma})
     before = env.knowledge_state
     for action in actions:

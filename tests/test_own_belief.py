@@ -80,7 +80,7 @@ def test_both_environments_learn_by_it() -> None:
     "make", [PointEstimate, DrawChance, KnowledgeGradient, OptimisticDrawChance, ThompsonSampling]
 )
 def test_every_baseline_plays_on_it(make: type) -> None:
-    env = MatchmakingVectorEnv(5, 4, 20, belief="discounted")
+    env = MatchmakingVectorEnv(5, num_opponents=4, horizon=20, belief="discounted")
     policy = make(belief="discounted", horizon=20)
     observation, _ = env.reset(seed=1)
     for _ in range(20):
@@ -117,7 +117,8 @@ def test_kg_looks_ahead_through_its_update() -> None:
 def test_without_inflation_it_is_the_factorised_belief(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(DiscountedBelief, "widened", lambda self, sigma, constants: sigma)
     one, other = (
-        MatchmakingVectorEnv(4, 5, 30, belief=belief) for belief in ("factorised", "discounted")
+        MatchmakingVectorEnv(4, num_opponents=5, horizon=30, belief=belief)
+        for belief in ("factorised", "discounted")
     )
     one.reset(seed=1)
     other.reset(seed=1)

@@ -46,7 +46,10 @@ def test_the_environment_learns_as_printed() -> None:
 
 
 def test_it_meets_the_same_games_as_the_factorised_belief() -> None:
-    both = [MatchmakingVectorEnv(3, 5, 8, belief=belief) for belief in ("factorised", "printed")]
+    both = [
+        MatchmakingVectorEnv(3, num_opponents=5, horizon=8, belief=belief)
+        for belief in ("factorised", "printed")
+    ]
     np.testing.assert_array_equal(*(env.reset(seed=2)[0] for env in both))
     for n in range(20):
         one, other = (env.step(np.array([n % 5, 0, 4]))[4] for env in both)
@@ -55,8 +58,10 @@ def test_it_meets_the_same_games_as_the_factorised_belief() -> None:
 
 
 def test_vector_equals_scalar_environment() -> None:
-    vector = MatchmakingVectorEnv(3, 5, 6, belief="printed", autoreset_mode="Disabled")
-    scalars = [MatchmakingEnv(5, 6, belief="printed") for _ in range(3)]
+    vector = MatchmakingVectorEnv(
+        3, num_opponents=5, horizon=6, belief="printed", autoreset_mode="Disabled"
+    )
+    scalars = [MatchmakingEnv(num_opponents=5, horizon=6, belief="printed") for _ in range(3)]
     vector.reset(seed=9)
     for i, env in enumerate(scalars):
         env.reset(seed=9 + i)

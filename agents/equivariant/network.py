@@ -34,7 +34,8 @@ from matchenv.agents.equivariant.state import (
     TIE,
     VARIANCE,
 )
-from matchenv.settings import PAPER_BETA, PRIOR_MEAN_VARIANCE
+from matchenv.priors import PRIOR_MEAN_VARIANCE
+from matchenv.settings import PAPER_BETA
 from matchenv.validation import as_positive_number
 
 CONTEXT, ROW, FACTORS = 9, 5, 2

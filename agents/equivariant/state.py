@@ -14,12 +14,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from matchenv.belief.full_kernels import slack_of_deviations
-from matchenv.settings import (
-    PAPER_BETA,
-    PRIOR_MEAN_VARIANCE,
-    PRIOR_VARIANCE_HIGH,
-    PRIOR_VARIANCE_LOW,
-)
+from matchenv.priors import PRIOR_MEAN_VARIANCE, PRIOR_VARIANCE_HIGH, PRIOR_VARIANCE_LOW
+from matchenv.settings import PAPER_BETA
 
 Singles = NDArray[np.float32]
 

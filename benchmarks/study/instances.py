@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from matchenv.benchmarks.study.cells import Cell
 from matchenv.benchmarks.study.settings import StudySettings
-from matchenv.instance import draw_prior, draw_true_skill, forget_means, index_of_place
+from matchenv.instance import put_in_place
+from matchenv.priors import InformativePrior, prior_of
 
 Floats = NDArray[np.float64]
 
@@ -41,13 +42,11 @@ class Instances:
     seeds: list[int]
 
 
-def prior_of(settings: StudySettings, prior: int) -> tuple[Floats, Floats]:
+def drawn_prior(settings: StudySettings, prior: int) -> tuple[Floats, Floats]:
     """The means and deviations of one draw of the prior, each of shape (M + 1,)."""
     players = settings.opponents + 1
     rng = np.random.default_rng(_sequence(settings, prior, PRIOR))
-    mu, sigma = np.empty(players), np.empty(players)
-    draw_prior(rng.standard_normal(players), rng.random(players), mu, sigma)
-    return mu, sigma
+    return InformativePrior().draw(rng.standard_normal(players), rng.random(players))
 
 
 def instances_of(
@@ -58,22 +57,24 @@ def instances_of(
     Skills and noise are the same in all cells; the players only change places.
     """
     players = settings.opponents + 1
-    prior_mu, prior_sigma = prior_of(settings, prior)
+    prior_mu, prior_sigma = drawn_prior(settings, prior)
     mu, sigma = np.tile(prior_mu, (count, 1)), np.tile(prior_sigma, (count, 1))
-    true_skill, noise = np.empty((count, players)), np.empty((count, settings.horizon))
+    normals, noise = np.empty((count, players)), np.empty((count, settings.horizon))
     seeds = [path_seed(settings, prior, first + p) for p in range(count)]
-    place = cell.index(players)
     for p in range(count):
         rng = np_random(seeds[p])[0]
-        normals = rng.standard_normal(2 * players)
+        normals[p] = rng.standard_normal(2 * players)[players:]
         rng.random(players)
         noise[p] = rng.standard_normal(settings.horizon)
-        draw_true_skill(normals[players:], mu[p], sigma[p], true_skill[p])
-        chosen = index_of_place(true_skill[p] if cell.prior == "equal" else mu[p], place)
-        for row in (mu[p], sigma[p], true_skill[p]):
-            row[0], row[chosen] = row[chosen], row[0]
-        if cell.prior == "equal":
-            forget_means(mu[p], sigma[p], settings.equal_variance == "matching")
+    kind = prior_of(cell.prior, settings.equal_variance)
+    mu, sigma, true_skill = put_in_place(
+        mu,
+        sigma,
+        kind.true_skill(mu, sigma, normals),
+        cell.index(players),
+        by_skill=cell.prior == "equal",
+    )
+    mu, sigma = kind.believed(mu, sigma)
     return Instances(mu, sigma, true_skill, noise, seeds)
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from matchenv.benchmarks.compare.contestants import Contestant, contestants_of
 from matchenv.benchmarks.study.cells import CELLS, Cell
-from matchenv.settings import EQUAL_VARIANCES, Settings
+from matchenv.priors import EQUAL_VARIANCES
+from matchenv.settings import Settings
 from matchenv.validation import as_choice, as_integer
 
 PAPER_POLICIES = ("pe", "drawchance", "kg")

@@ -7,7 +7,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from matchenv.settings import PRIORS, RANKS, Settings
+from matchenv.priors import PRIORS
+from matchenv.settings import RANKS, Settings
 
 DEFAULTS = Settings.checked()
 GOES_ON = "the same command goes on from here"

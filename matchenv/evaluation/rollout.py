@@ -14,7 +14,8 @@ from gymnasium.utils.seeding import np_random
 from numpy.typing import NDArray
 
 from matchenv.belief import DEFAULT_BELIEF
-from matchenv.episodes import Episodes, GamesPlayed
+from matchenv.episodes import Episodes
+from matchenv.games_played import GamesPlayed
 from matchenv.instance import GivenInstance
 from matchenv.play import REPORT_ROWS
 from matchenv.settings import Settings

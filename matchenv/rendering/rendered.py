@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.episodes import Episodes, GamesPlayed
+from matchenv.episodes import Episodes
+from matchenv.games_played import GamesPlayed
 from matchenv.play import DRAW_DENSITY, TRUE_DRAW_DENSITY
 from matchenv.rendering.modes import RENDER_FPS, checked_render_mode
 from matchenv.rendering.scene import EpisodeRecord, Scene

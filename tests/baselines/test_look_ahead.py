@@ -14,7 +14,7 @@ from matchenv.belief import GameConstants
 
 def states(belief: str) -> KnowledgeState:
     """States after some games."""
-    env = MatchmakingVectorEnv(6, 7, 40, beta=1.2, belief=belief)
+    env = MatchmakingVectorEnv(6, num_opponents=7, horizon=40, beta=1.2, belief=belief)
     env.reset(seed=3)
     rng = np.random.default_rng(4)
     for _ in range(25):

@@ -16,7 +16,7 @@ BETA = 1.2
 
 
 def some_states(belief: str) -> KnowledgeState:
-    env = MatchmakingVectorEnv(8, 7, 40, beta=BETA, belief=belief)
+    env = MatchmakingVectorEnv(8, num_opponents=7, horizon=40, beta=BETA, belief=belief)
     env.reset(seed=3)
     rng = np.random.default_rng(4)
     for _ in range(30):

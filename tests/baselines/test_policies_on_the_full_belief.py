@@ -30,7 +30,9 @@ BETA = 1.2
 
 def states_after_games(num_opponents: int, games: int, count: int = 6) -> KnowledgeState:
     """Full beliefs in which some opponents are tied to player 0 and some are not."""
-    env = MatchmakingVectorEnv(count, num_opponents, max(games, 1), beta=BETA, belief="full")
+    env = MatchmakingVectorEnv(
+        count, num_opponents=num_opponents, horizon=max(games, 1), beta=BETA, belief="full"
+    )
     env.reset(seed=3)
     rng = np.random.default_rng(4)
     for _ in range(games - 1):
@@ -154,7 +156,7 @@ def test_predict_reads_the_observation_of_its_belief(text: str) -> None:
     name = text + ("," if ":" in text else ":") + "belief=full"
     policy = policy_named(name, Settings.checked(beta=BETA, horizon=20))
     assert policy.belief == "full"
-    env = MatchmakingVectorEnv(5, 6, 20, beta=BETA, belief="full")
+    env = MatchmakingVectorEnv(5, num_opponents=6, horizon=20, beta=BETA, belief="full")
     observation, _ = env.reset(seed=1)
     for _ in range(10):
         actions, _ = policy.predict(observation)

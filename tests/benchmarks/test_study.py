@@ -25,7 +25,7 @@ from matchenv.benchmarks.study import progress
 from matchenv.benchmarks.study.blocks import Sums, jobs_of, play_block, sums_of, windows_of
 from matchenv.benchmarks.study.cells import CELLS, Cell
 from matchenv.benchmarks.study.estimates import CellResult, closeness, mean_of_sums
-from matchenv.benchmarks.study.instances import instances_of, lots_of, prior_of
+from matchenv.benchmarks.study.instances import drawn_prior, instances_of, lots_of
 from matchenv.benchmarks.study.paths import MEASURES
 from matchenv.benchmarks.study.players import games_of
 from matchenv.benchmarks.study.settings import REPORT, TUNING, StudySettings
@@ -40,7 +40,7 @@ CELL = {cell.name: cell for cell in CELLS}
 
 def test_the_cells_are_those_of_the_paper() -> None:
     assert [cell.index(50) for cell in CELLS] == 2 * [0, 11, 24, 36, 49]
-    assert Cell("rank25", "equal").index(50) == Settings.checked(rank="middle").rank
+    assert Cell("rank25", "equal").index(50) == Settings.checked(rank="middle").place
     assert [Cell(place, "equal").index(2) for place in ("top", "rank37", "bottom")] == [0, 1, 1]
 
 
@@ -48,7 +48,7 @@ def test_the_cells_are_those_of_the_paper() -> None:
 def test_player_0_stands_where_the_cell_says(cell: Cell) -> None:
     settings = StudySettings.checked(paths=4)
     found = instances_of(settings, cell, 0, 0, 4)
-    prior_mu, _ = prior_of(settings, 0)
+    prior_mu, _ = drawn_prior(settings, 0)
     by_mean = cell.prior == "informative"
     for mu, skill in zip(found.mu, found.true_skill, strict=True):
         values = mu if by_mean else skill
@@ -395,8 +395,8 @@ def test_policies_that_know_no_misprints_are_refused(tmp_path: Path) -> None:
 
 def test_priors_are_drawn_as_the_paper_says() -> None:
     settings = StudySettings.checked(opponents=4000, paths=2, horizon=1)
-    mu, sigma = prior_of(settings, 0)
+    mu, sigma = drawn_prior(settings, 0)
     assert stats.kstest(mu / 2.0, "norm").pvalue > 1e-3
     assert stats.kstest(sigma**2 - 2.0, "uniform").pvalue > 1e-3
-    assert not np.array_equal(mu, prior_of(settings, 1)[0])
-    assert np.array_equal(mu, prior_of(replace(settings, horizon=9), 0)[0])
+    assert not np.array_equal(mu, drawn_prior(settings, 1)[0])
+    assert np.array_equal(mu, drawn_prior(replace(settings, horizon=9), 0)[0])

@@ -1,0 +1,158 @@
+"""Priors: whom player 0 meets, how good they truly are, and what is believed at the start."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchenv.validation import as_choice, as_number, as_positive_number
+
+Floats = NDArray[np.float64]
+
+# The 2011 study: prior means from N(0, 4), prior variances uniform on [2, 3].
+PRIOR_MEAN_VARIANCE = 4.0
+PRIOR_VARIANCE_LOW = 2.0
+PRIOR_VARIANCE_HIGH = 3.0
+
+EQUAL_VARIANCES = ("paper", "matching")
+
+
+class Prior(ABC):
+    """A generator of instances: all players of an episode, from random numbers passed in.
+
+    Every array has one row for each instance and one column for each of the M + 1 players.
+    Player 0 is chosen later, by the place that is asked for.
+
+    Attributes:
+        means_differ: whether ``draw`` gives players different means, so that a place by prior
+            mean says something.
+    """
+
+    means_differ: ClassVar[bool] = True
+
+    @abstractmethod
+    def draw(self, normals: Floats, uniforms: Floats) -> tuple[Floats, Floats]:
+        """Means and standard deviations of the normals that true skills are drawn from.
+
+        Args:
+            normals: standard normal, shape (K, M + 1).
+            uniforms: uniform on [0, 1), shape (K, M + 1).
+
+        Returns:
+            Both of shape (K, M + 1), deviations > 0, new arrays.
+        """
+
+    def true_skill(self, mu: Floats, sigma: Floats, normals: Floats) -> Floats:
+        """True skills, s_i ~ N(mu_i, sigma_i^2).
+
+        Args:
+            mu: shape (K, M + 1).
+            sigma: shape (K, M + 1).
+            normals: standard normal, shape (K, M + 1), independent of those of ``draw``.
+
+        Returns:
+            Shape (K, M + 1).
+        """
+        skills: Floats = mu + sigma * normals
+        return skills
+
+    def believed(self, mu: Floats, sigma: Floats) -> tuple[Floats, Floats]:
+        """What a policy is told at the start: here, just that.
+
+        Args:
+            mu: shape (K, M + 1), as drawn.
+            sigma: shape (K, M + 1).
+
+        Returns:
+            Means and deviations of the belief, of shape (K, M + 1).
+        """
+        return mu, sigma
+
+
+@dataclass(frozen=True)
+class InformativePrior(Prior):
+    """The first set-up of the 2011 study: means from N(0, 4), variances uniform on [2, 3].
+
+    Source: Ryzhov, Tariq, Powell (2011), section 4.
+    """
+
+    def draw(self, normals: Floats, uniforms: Floats) -> tuple[Floats, Floats]:
+        """As the class says."""
+        width = PRIOR_VARIANCE_HIGH - PRIOR_VARIANCE_LOW
+        return np.sqrt(PRIOR_MEAN_VARIANCE) * normals, np.sqrt(
+            PRIOR_VARIANCE_LOW + width * uniforms
+        )
+
+
+@dataclass(frozen=True)
+class EqualPrior(InformativePrior):
+    """The second set-up: the same players, but the belief starts with every mean at 0.
+
+    Args:
+        variance: ``"paper"`` keeps the variances of 2 to 3, which leaves the belief
+            overconfident; ``"matching"`` adds the variance of the means that are hidden.
+
+    Source: Ryzhov, Tariq, Powell (2011), section 4.
+    """
+
+    variance: str = EQUAL_VARIANCES[0]
+
+    def __post_init__(self) -> None:
+        as_choice("equal_variance", self.variance, EQUAL_VARIANCES)
+
+    def believed(self, mu: Floats, sigma: Floats) -> tuple[Floats, Floats]:
+        """The means are forgotten."""
+        hidden = PRIOR_MEAN_VARIANCE if self.variance == "matching" else 0.0
+        return np.zeros_like(mu), np.sqrt(sigma * sigma + hidden) if hidden else sigma
+
+
+@dataclass(frozen=True)
+class NormalPrior(Prior):
+    """Everyone's skill is drawn from one normal, and nothing more is known of anybody.
+
+    Args:
+        mean: of every skill, in skill points.
+        deviation: standard deviation, > 0; 25 and 25 / 3 are TrueSkill's usual start.
+
+    Raises:
+        ValueError: for a mean that is no finite number, or a deviation that is not above 0.
+    """
+
+    mean: float = 0.0
+    deviation: float = 1.0
+    means_differ: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mean", as_number("mean", self.mean))
+        object.__setattr__(self, "deviation", as_positive_number("deviation", self.deviation))
+
+    def draw(self, normals: Floats, uniforms: Floats) -> tuple[Floats, Floats]:
+        """The same for all."""
+        del uniforms
+        return np.full(normals.shape, self.mean), np.full(normals.shape, self.deviation)
+
+
+# What the names stand for; ``equal_variance`` chooses among the second.
+PRIORS = ("informative", "equal")
+
+
+def prior_of(given: Any, equal_variance: str = EQUAL_VARIANCES[0]) -> Prior:
+    """The prior that a name stands for, or the prior itself.
+
+    Args:
+        given: one of ``PRIORS``, or a ``Prior``.
+        equal_variance: of ``"equal"``.
+
+    Raises:
+        ValueError: for anything else.
+    """
+    if isinstance(given, Prior):
+        return given
+    if not isinstance(given, str) or given not in PRIORS:
+        names = ", ".join(repr(name) for name in PRIORS)
+        raise ValueError(f"prior must be one of {names} or a matchenv.Prior, got {given!r}")
+    return {"informative": InformativePrior(), "equal": EqualPrior(equal_variance)}[given]

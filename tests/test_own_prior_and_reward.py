@@ -1,0 +1,221 @@
+"""Priors and rewards of a user's own, and those that the names stand for."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import pickle
+from dataclasses import dataclass, fields, replace
+from typing import Any, get_type_hints
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+from matchenv import (
+    EqualPrior,
+    InformativePrior,
+    MatchmakingEnv,
+    MatchmakingVectorEnv,
+    NormalPrior,
+    Prior,
+    Reward,
+    Settings,
+)
+from matchenv.games_played import GamesPlayed
+from matchenv.settings import EnvironmentOptions
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TwoLeagues(Prior):
+    """Half the players are better by a gap, which the belief is not told."""
+
+    gap: float = 4.0
+
+    def draw(self, normals: Floats, uniforms: Floats) -> tuple[Floats, Floats]:
+        return self.gap * (uniforms > 0.5), np.ones_like(normals)
+
+    def believed(self, mu: Floats, sigma: Floats) -> tuple[Floats, Floats]:
+        return np.zeros_like(mu), np.sqrt(sigma**2 + self.gap**2 / 4.0)
+
+
+@dataclass(frozen=True)
+class EvenWins(Reward):
+    """A win counts as much as the game was even."""
+
+    scale: float = 2.0
+
+    def of(self, games: GamesPlayed) -> Floats:
+        return self.scale * games.match_quality * (games.outcomes > 0) - 0.01 * games.opponents
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+@pytest.mark.parametrize("belief", ["factorised", "full"])
+def test_both_environments_play_them_alike(mode: str, belief: str) -> None:
+    options: dict[str, Any] = {
+        "num_opponents": 4, "horizon": 5, "prior": TwoLeagues(3.0), "reward": EvenWins(),
+        "rank": "top", "rank_by": "true_skill", "belief": belief,
+    }  # fmt: skip
+    vector = gym.make_vec("Matchmaking-v0", num_envs=3, autoreset_mode=mode, **options)
+    scalars = gym.make_vec(
+        "Matchmaking-v0", num_envs=3, vectorization_mode="sync",
+        vector_kwargs={"autoreset_mode": gym.vector.AutoresetMode(mode)}, **options,
+    )  # fmt: skip
+    np.testing.assert_array_equal(vector.reset(seed=3)[0], scalars.reset(seed=3)[0])
+    rng = np.random.default_rng(1)
+    paid = 0.0
+    for _ in range(17):
+        actions = rng.integers(4, size=3)
+        one, other = vector.step(actions), scalars.step(actions)
+        for mine, theirs in zip(one[:4], other[:4], strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+        played = one[4]["_won"]
+        expected = 2.0 * one[4]["match_quality"] * one[4]["won"] - 0.01 * actions
+        np.testing.assert_allclose(one[1][played], expected[played], rtol=1e-12)
+        paid += float(one[1].sum())
+    assert paid != 0.0
+
+
+def test_an_own_prior_makes_the_players() -> None:
+    env = MatchmakingVectorEnv(400, num_opponents=9, horizon=1, prior=TwoLeagues(20.0))
+    env.reset(seed=1)
+    skills, state = env.true_skill.ravel(), env.knowledge_state
+    high = skills > 10.0
+    assert 0.45 < high.mean() < 0.55
+    assert stats.kstest(skills[high] - 20.0, "norm").pvalue > 1e-3
+    assert (state.mu == 0.0).all()
+    np.testing.assert_allclose(state.sigma, np.sqrt(101.0))
+
+
+def test_a_normal_prior_is_what_is_believed() -> None:
+    env = gym.make_vec(
+        "Matchmaking-v0", num_envs=300, num_opponents=9, prior=NormalPrior(mean=25, deviation=8.3)
+    ).unwrapped
+    env.reset(seed=5)
+    assert (env.knowledge_state.mu == 25.0).all()
+    assert (env.knowledge_state.sigma == 8.3).all()
+    assert stats.kstest(env.true_skill.ravel(), "norm", args=(25.0, 8.3)).pvalue > 1e-3
+
+
+def test_the_noise_of_the_games_does_not_depend_on_the_prior() -> None:
+    """The same uniforms and normals are drawn for any prior."""
+    skills = {"true_skill": np.linspace(-1.0, 1.0, 5), "mu": np.zeros(5), "sigma": np.ones(5)}
+    envs = [
+        MatchmakingEnv(num_opponents=4, horizon=9, prior=prior)
+        for prior in ("informative", NormalPrior(), TwoLeagues())
+    ]
+    for env in envs:
+        env.reset(seed=7, options=skills)
+    for n in range(9):
+        first, *others = (env.step(n % 4) for env in envs)
+        for other in others:
+            np.testing.assert_array_equal(first[0], other[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "equal_variance", "prior"),
+    [
+        ("informative", "paper", InformativePrior()),
+        ("equal", "paper", EqualPrior()),
+        ("equal", "matching", EqualPrior("matching")),
+    ],
+)
+def test_names_are_shortcuts(name: str, equal_variance: str, prior: Prior) -> None:
+    named = MatchmakingEnv(prior=name, equal_variance=equal_variance, rank="top")
+    given = MatchmakingEnv(prior=prior, rank="top")
+    np.testing.assert_array_equal(named.reset(seed=2)[0], given.reset(seed=2)[0])
+    np.testing.assert_array_equal(named.true_skill, given.true_skill)
+
+
+def test_they_are_pickled_with_their_environment() -> None:
+    env = MatchmakingEnv(num_opponents=3, horizon=4, prior=TwoLeagues(), reward=EvenWins(3.0))
+    env.reset(seed=1)
+    twin = pickle.loads(pickle.dumps(env))
+    assert twin.settings == env.settings
+    for action in (0, 2, 1):
+        one, other = env.step(action), twin.step(action)
+        np.testing.assert_array_equal(one[0], other[0])
+        assert one[1:4] == other[1:4]
+
+
+def test_settings_are_told_as_plain_data() -> None:
+    settings = Settings(prior=NormalPrior(25.0, 8.3), rank="top", rank_by="true_skill")
+    plain = json.loads(json.dumps(settings.description()))
+    assert plain["prior"] == "NormalPrior(mean=25.0, deviation=8.3)"
+    assert (plain["num_opponents"], plain["rank"], plain["belief"]) == (49, "top", "factorised")
+    assert Settings(**Settings(beta=2.0).description()) == Settings(beta=2.0)
+
+
+def test_every_option_stands_in_both_signatures_and_in_the_types_for_editors() -> None:
+    names = [each.name for each in fields(Settings)]
+    assert list(get_type_hints(EnvironmentOptions)) == names
+    for made in (MatchmakingEnv, MatchmakingVectorEnv):
+        parameters = inspect.signature(made).parameters
+        for each in fields(Settings):
+            assert parameters[each.name].default == each.default
+            assert f"`{each.name}`" in str(MatchmakingEnv.__doc__)
+        assert "options" not in parameters
+    with pytest.raises(TypeError, match="unexpected keyword argument 'opponents'"):
+        gym.make("Matchmaking-v0", opponents=3)
+
+
+def test_replaced_settings_are_checked_too() -> None:
+    with pytest.raises(ValueError, match="rank must be None"):
+        replace(Settings(rank=40), num_opponents=5)
+    assert replace(Settings(rank="bottom"), num_opponents=5).place == 5
+
+
+class Wide(Prior):
+    def draw(self, normals: Floats, uniforms: Floats) -> tuple[Floats, Floats]:
+        return normals, np.full(normals.shape, np.inf)
+
+
+class Short(Prior):
+    def draw(self, normals: Floats, uniforms: Floats) -> tuple[Floats, Floats]:
+        return normals[:, 1:], np.ones(normals[:, 1:].shape)
+
+
+class One(Reward):
+    def of(self, games: GamesPlayed) -> Any:
+        return 1.0
+
+
+class Nothing(Reward):
+    def of(self, games: GamesPlayed) -> Floats:
+        return np.full(games.outcomes.shape, np.nan)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: MatchmakingEnv(prior="flat"), "prior must be one of 'informative', 'equal' or a"),
+        (lambda: MatchmakingEnv(prior=NormalPrior), "prior must be one of"),
+        (lambda: MatchmakingEnv(reward="won"), "reward must be one of 'draw_density', "),
+        (lambda: MatchmakingEnv(reward=3), "reward must be one of"),
+        (lambda: NormalPrior(deviation=0.0), "deviation must be positive"),
+        (lambda: NormalPrior(mean=np.nan), "mean must be finite"),
+        (lambda: EqualPrior("same"), "equal_variance must be one of"),
+        (
+            lambda: MatchmakingEnv(prior=NormalPrior(), rank="top"),
+            r"rank_by must be 'true_skill' with a rank and prior=NormalPrior\(",
+        ),
+        (lambda: MatchmakingEnv(prior=Wide()).reset(seed=1), "draw must give numbers of at most"),
+        (lambda: MatchmakingEnv(prior=Short()).reset(seed=1), r"draw must give .* shape \(1, 50\)"),
+        (lambda: played(One()), r"of must give shape \(1,\)"),
+        (lambda: played(Nothing()), "of must give finite numbers"),
+    ],
+)
+def test_bad_input_is_named(make: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def played(reward: Reward) -> None:
+    """Play one game for a reward."""
+    env = MatchmakingEnv(reward=reward)
+    env.reset(seed=1)
+    env.step(0)
