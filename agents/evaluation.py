@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from matchenv.agents.policies import policy_named
 from matchenv.belief import DEFAULT_BELIEF
 from matchenv.evaluation.estimates import estimate, paired_difference
-from matchenv.evaluation.rollout import rollout
+from matchenv.evaluation.rollout import REWARD, rollout
 from matchenv.settings import Settings
 from matchenv.validation import as_integer
 
@@ -45,7 +45,7 @@ def evaluate(
     """
     settings = Settings.checked(**env_kwargs)
     returns, density, true_density = _totals(
-        policy, settings, episodes, seed, (settings.reward, "draw_density", "true_draw_density")
+        policy, settings, episodes, seed, (REWARD, "draw_density", "true_draw_density")
     )
     found = {
         "episodes": episodes,

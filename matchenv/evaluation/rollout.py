@@ -33,6 +33,9 @@ PolicyMaker = Callable[[Settings, TrueSkills], Any]
 # What is known of each game, and so can be kept of an episode.
 MEASURES = (*REPORT_ROWS, "win_ratio")
 
+# And what the environment pays, which may be a reward of the user's own.
+REWARD = "reward"
+
 
 def belief_of(policy: Any) -> str:
     """The belief that a policy reads; a stranger's that says nothing reads the default."""
@@ -184,7 +187,7 @@ def rollout(
         settings: of the episodes, but for the belief, which is the policy's.
         seeds: one for each episode.
         rng: for a stochastic policy.
-        measures: out of ``MEASURES``.
+        measures: out of ``MEASURES``, and ``REWARD``.
         windows: games to sum over, by name; None for all games.
         curves: keep sums over the episodes at each game.
         given: what is fixed of the instances.
@@ -194,11 +197,13 @@ def rollout(
     decisions = Decisions(policy, rng)
     horizon = settings.horizon
     spans = [slice(0, horizon)] if windows is None else list(windows.values())
-    rows = [MEASURES.index(measure) for measure in measures]
+    rows = [(*MEASURES, REWARD).index(measure) for measure in measures]
+    reward = settings.reward_type
     sums = np.zeros((len(spans), len(rows), len(seeds)))
     at_games = np.zeros((len(rows), horizon if curves else 0, 2))
     for n, (played,) in enumerate(games(decisions, [batch])):
-        values = np.concatenate((played.report, 0.5 * (1.0 + played.outcomes[None])))[rows]
+        won, paid = 0.5 * (1.0 + played.outcomes[None]), reward.of(played)[None]
+        values = np.concatenate((played.report, won, paid))[rows]
         for w, span in enumerate(spans):
             if span.start <= n < span.stop:
                 sums[w] += values
