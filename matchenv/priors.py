@@ -138,6 +138,7 @@ class NormalPrior(Prior):
 
 # What the names stand for; ``equal_variance`` chooses among the second.
 PRIORS = ("informative", "equal")
+DEFAULT_PRIOR = PRIORS[0]
 
 
 def prior_of(given: Any, equal_variance: str = EQUAL_VARIANCES[0]) -> Prior:

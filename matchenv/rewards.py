@@ -79,6 +79,8 @@ REWARDS: dict[str, Reward] = {
     for row in (DRAW_DENSITY, MATCH_QUALITY, TRUE_DRAW_DENSITY)
 }
 
+DEFAULT_REWARD = REPORT_ROWS[DRAW_DENSITY]
+
 
 def reward_of(given: Any) -> Reward:
     """The reward that a name stands for, or the reward itself.

@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any, TypedDict, TypeVar
 
 from matchenv.belief import DEFAULT_BELIEF, Belief, GameConstants, belief_named
-from matchenv.priors import EQUAL_VARIANCES, Prior, prior_of
-from matchenv.rewards import Reward, reward_of
+from matchenv.priors import DEFAULT_PRIOR, EQUAL_VARIANCES, Prior, prior_of
+from matchenv.rewards import DEFAULT_REWARD, Reward, reward_of
 from matchenv.validation import (
     as_choice,
     as_integer,
@@ -92,9 +92,9 @@ class Settings:
     num_opponents: int = field(default=49, metadata=_by(as_integer, low=1))
     horizon: int = field(default=500, metadata=_by(as_integer, low=1))
     beta: float = field(default=PAPER_BETA, metadata=_by(as_positive_number))
-    prior: str | Prior = field(default="informative", metadata=_by(_as_prior))
+    prior: str | Prior = field(default=DEFAULT_PRIOR, metadata=_by(_as_prior))
     rank: int | str | None = field(default=None, metadata=_by(_as_it_is))
-    reward: str | Reward = field(default="draw_density", metadata=_by(_as_reward))
+    reward: str | Reward = field(default=DEFAULT_REWARD, metadata=_by(_as_reward))
     draw_margin: float = field(default=0.0, metadata=_by(as_non_negative_number))
     tau: float = field(default=0.0, metadata=_by(as_non_negative_number))
     rank_by: str = field(default="prior_mean", metadata=_by(as_choice, known=RANKINGS))

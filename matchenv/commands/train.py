@@ -14,6 +14,8 @@ from matchenv.commands.options import (
     Seeded,
     Written,
 )
+from matchenv.priors import DEFAULT_PRIOR
+from matchenv.rewards import DEFAULT_REWARD
 
 if TYPE_CHECKING:
     from matchenv.agents.run_config import RunConfig
@@ -37,8 +39,8 @@ class TrainingEnvironment(Environment):
     """
 
     rank: int | str = "any"
-    prior: str = DEFAULTS.prior
-    reward: str = DEFAULTS.reward
+    prior: str = DEFAULT_PRIOR
+    reward: str = DEFAULT_REWARD
     belief: str = DEFAULTS.belief
 
 
