@@ -33,6 +33,13 @@ class Reason(StrEnum):
     TIME_BACKWARDS = "time runs backwards"
 
 
+# What a user can do about a reason.
+ADVICE = {
+    Reason.BAD_TIME: "--time-format says how times are written: number, iso, month/day/year, "
+    "day/month/year or a format of strptime such as '%d.%m.%Y %H:%M'"
+}
+
+
 @dataclass(frozen=True, order=True)
 class BadRow:
     """One thing that is wrong with one line.
@@ -72,7 +79,28 @@ class BadRows:
         """The distinct lines."""
         return {line for line, _ in self._rows}
 
-    def counts(self) -> dict[str, int]:
-        """How many for each reason, in the order of ``Reason``; only reasons that occur."""
-        found = Counter(reason for _, reason in self._rows)
-        return {str(reason): found[reason] for reason in Reason if found[reason]}
+
+def reason_counts(rows: list[BadRow]) -> dict[str, int]:
+    """How many rows for each reason, in the order of ``Reason``; only reasons that occur."""
+    found = Counter(row.reason for row in rows)
+    return {str(reason): found[reason] for reason in Reason if found[reason]}
+
+
+def listing(rows: list[BadRow], most: int = 5) -> list[str]:
+    """Lines of text: each reason with its count, its first rows, and what can be done.
+
+    Args:
+        rows: the bad rows, by line.
+        most: how many rows to name for each reason; 0 for the counts alone.
+    """
+    text = []
+    for reason, count in reason_counts(rows).items():
+        text.append(f"  {reason}: {count}")
+        if most:
+            named = [row for row in rows if row.reason == reason][:most]
+            text.extend(f"    {row}" for row in named)
+            if count > most:
+                text.append(f"    and {count - most} more")
+            if reason in ADVICE:
+                text.append(f"    {ADVICE[Reason(reason)]}")
+    return text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from matchenv.benchmarks.replay.bad_rows import BadLogError
@@ -37,25 +38,7 @@ class Columns:
     home_and_away: bool
 
 
-def parse_mapping(text: str) -> dict[str, str]:
-    """``game=match,player=name`` as a dictionary of role to column.
-
-    Raises:
-        BadLogError: for an unknown role, a role named twice, or a part without ``=``.
-    """
-    mapping: dict[str, str] = {}
-    for part in filter(None, (piece.strip() for piece in text.split(","))):
-        role, equals, name = (piece.strip() for piece in part.partition("="))
-        if not equals or not name or role not in ROLES or role in mapping:
-            raise BadLogError(
-                f"columns must be ROLE=NAME with each role at most once out of "
-                f"{', '.join(ROLES)}, got {part!r}"
-            )
-        mapping[role] = name
-    return mapping
-
-
-def find_columns(header: list[str], mapping: dict[str, str]) -> Columns:
+def find_columns(header: list[str], chosen: Iterable[str]) -> Columns:
     """Match roles with columns: the user's names first, then the usual ones.
 
     A log with both a rank and a score is read by its rank, unless the user names the
@@ -63,46 +46,53 @@ def find_columns(header: list[str], mapping: dict[str, str]) -> Columns:
 
     Args:
         header: the names of the columns.
-        mapping: role to name as the user gave it; may be empty.
+        chosen: ``ROLE=NAME`` as the user gave them; may be empty.
 
     Raises:
-        BadLogError: if a named column is not there, or a needed role has none.
+        BadLogError: for an unknown role, a role named twice, a column that is not there, or a
+            needed role that has none.
     """
-    places: dict[str, int] = {}
+    named = _names_by_role(chosen)
     lowered = [name.lower() for name in header]
+    places: dict[str, int] = {}
     for role, usual in ROLES.items():
-        if role in mapping:
-            if mapping[role] not in header:
-                raise BadLogError(
-                    f"columns: no column {mapping[role]!r} for {role!r} in the header "
-                    f"{', '.join(header)}"
-                )
-            places[role] = header.index(mapping[role])
-        else:
-            for name in usual:
-                if name in lowered:
-                    places[role] = lowered.index(name)
-                    break
-    if "score" in mapping and "rank" not in mapping:
+        if role in named and named[role] not in header:
+            raise BadLogError(
+                f"columns: no column {named[role]!r} for {role!r} in the header {', '.join(header)}"
+            )
+        if role in named:
+            places[role] = header.index(named[role])
+        elif found := [name for name in usual if name in lowered]:
+            places[role] = lowered.index(found[0])
+    if "rank" in places and ("score" not in named or "rank" in named):
+        places.pop("score", None)
+    elif "score" in named:
         places.pop("rank", None)
-    return _checked(places, header)
-
-
-def _checked(places: dict[str, int], header: list[str]) -> Columns:
     home_and_away = "player" not in places and all(role in places for role in _HOME_AND_AWAY)
     if home_and_away:
-        wanted = {role: places[role] for role in (*_HOME_AND_AWAY, "time") if role in places}
+        wanted = [*_HOME_AND_AWAY, "time"]
     else:
-        if "rank" in places:
-            places.pop("score", None)
-        wanted = {r: k for r, k in places.items() if r not in _HOME_AND_AWAY}
-        missing = [role for role in ("game", "player") if role not in wanted]
-        if "score" not in wanted and "rank" not in wanted:
-            missing.append("score or rank")
+        wanted = ["game", "time", "team", "player", "score", "rank"]
+        missing = [role for role in ("game", "player") if role not in places]
+        missing += [] if "score" in places or "rank" in places else ["score or rank"]
         if missing:
             raise BadLogError(
                 f"columns: nothing found for {', '.join(missing)} in the header "
-                f"{', '.join(header)}; name columns with --columns ROLE=NAME,... "
-                f"(or home, away, home_score, away_score for a game on each row)"
+                f"{', '.join(header)}; name columns with --columns ROLE=NAME ... "
+                "(or home, away, home_score, away_score for a game on each row)"
             )
-    return Columns(wanted, {role: header[k] for role, k in wanted.items()}, home_and_away)
+    places = {role: places[role] for role in wanted if role in places}
+    return Columns(places, {role: header[k] for role, k in places.items()}, home_and_away)
+
+
+def _names_by_role(chosen: Iterable[str]) -> dict[str, str]:
+    named: dict[str, str] = {}
+    for text in chosen:
+        role, _, name = (part.strip() for part in text.partition("="))
+        if not name or role not in ROLES or role in named:
+            raise BadLogError(
+                f"columns must be ROLE=NAME with each role at most once out of "
+                f"{', '.join(ROLES)}, got {text!r}"
+            )
+        named[role] = name
+    return named

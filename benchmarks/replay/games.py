@@ -1,180 +1,151 @@
-"""Rows grouped into games: which games are whole, and their sides in order of rank."""
+"""Entries grouped into games: which games are whole, and their sides."""
 
 from __future__ import annotations
 
 import bisect
+import itertools
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from matchenv.benchmarks.replay.bad_rows import BadRows, Reason
-from matchenv.benchmarks.replay.rows import Ints, Rows
+from matchenv.benchmarks.replay.entries import Entries, Number
+from matchenv.benchmarks.replay.times import Time
 
-Mask = NDArray[np.bool_]
 
-
-@dataclass(frozen=True)
-class Sides:
-    """Sides of games: rows of one side stand together, so do the sides of one game.
+@dataclass(slots=True)
+class Game:
+    """One game of the log.
 
     Attributes:
-        row: (rows kept,), index into the rows of the file, side by side.
-        start: (sides + 1,), where each side's rows begin in ``row``.
-        game: (sides,), number of the side's game.
+        name: as the log has it.
+        entries: numbers of its entries, in file order.
+        members: the same entries, side by side; sides in the order in which the file first names
+            them.
+        sizes: number of members of each side.
+        time: the latest time on its entries; None for a log without times.
     """
 
-    row: Ints
-    start: Ints
-    game: Ints
+    name: str
+    entries: list[int]
+    members: Sequence[int] = ()
+    sizes: Sequence[int] = ()
+    time: Time | None = None
 
-    @property
-    def of_row(self) -> Ints:
-        """(rows kept,), the side of each entry of ``row``."""
-        return np.repeat(np.arange(len(self.game)), np.diff(self.start))
+    def results(self, entries: Entries) -> list[Number]:
+        """For each side the sum of its members' scores, or its members' common rank."""
+        values = [entries.result[k] or 0 for k in self.members]
+        if len(self.sizes) == len(values):
+            return values
+        starts = itertools.accumulate(self.sizes, initial=0)
+        sides = [values[a : a + size] for a, size in zip(starts, self.sizes, strict=False)]
+        return [side[0] if entries.ranked else sum(side) for side in sides]
 
 
-def whole_games(rows: Rows, bad_rows: BadRows) -> Mask:
-    """Which games can be rated: all those without a bad row.
+def whole_games(
+    entries: Entries, spoilt: set[str], bad_rows: BadRows
+) -> tuple[list[Game], list[Game]]:
+    """All games of a log, and those of them that can be rated: the ones without a bad row.
 
-    A game with a bad row is left out as a whole, since the rest of it would tell of
-    another game than the one that was played.
+    A game with a bad row is left out as a whole: the rest of its rows would describe a game
+    that was not played.
 
     Args:
-        rows: the rows of the log.
+        entries: the entries of the log.
+        spoilt: names of games with a row that could not even be split.
         bad_rows: takes what is wrong with games, beside what is wrong with single rows.
 
     Returns:
-        (games,), True for the ones to rate.
+        ``(games, whole)``, in the order in which the file first names them.
     """
-    named = rows.game >= 0
-    _report_split_games_and_times(rows, bad_rows)
-    _report_players_twice(rows, named & (rows.player >= 0), bad_rows)
-    _report_unknown_teams(rows, named, bad_rows)
-    # Sides are only looked at where each row says which one it belongs to.
-    sides = find_sides(rows, _without_bad_rows(rows, bad_rows))
-    _report_odd_sides(rows, sides, bad_rows)
-    return _without_bad_rows(rows, bad_rows)
+    games, in_order = _group(entries, bad_rows)
+    if entries.time is not None:
+        for game in games:
+            game.time = max(map(entries.time.__getitem__, game.entries))
+        unreadable = {k for k, time in enumerate(entries.time) if math.isnan(time)}
+        timed = [game for game in in_order if unreadable.isdisjoint(game.entries)]
+        # The fewest games whose removal leaves times that never run backwards.
+        kept = set(longest_rising([game.time for game in timed if game.time is not None]))
+        for k in sorted(set(range(len(timed))) - kept):
+            first_line = entries.line[timed[k].entries[0]]
+            bad_rows.add(first_line, Reason.TIME_BACKWARDS, f"game {timed[k].name}")
+    for game in games:
+        _report_members(game, entries, bad_rows)
+    bad_lines = bad_rows.lines()
+    bad = {k for k, line in enumerate(entries.line) if line in bad_lines}
+    sound = [game for game in games if game.name not in spoilt and bad.isdisjoint(game.entries)]
+    return games, [game for game in sound if _sides_are_right(game, entries, bad_rows)]
 
 
-def find_sides(rows: Rows, games: Mask) -> Sides:
-    """The sides of the given games, in the order in which the file first names them.
-
-    Args:
-        rows: the rows of the log.
-        games: (games,), the games to look at; their rows stand together in the file, and
-            either all name a team or none does.
-    """
-    kept = np.flatnonzero((rows.game >= 0) & games[rows.game]) if len(games) else rows.game[:0]
-    game = rows.game[kept]
-    # Who plays alone is a team of a name that no other row has.
-    num_teams = int(rows.team.max(initial=-1)) + 1
-    team = np.where(rows.team[kept] >= 0, rows.team[kept], num_teams + kept)
-    key = game * (num_teams + len(rows.game)) + team
-    _, first, side = np.unique(key, return_index=True, return_inverse=True)
-    order = np.argsort(first[side], kind="stable")
-    starts = np.flatnonzero(np.diff(first[side][order], prepend=-1))
-    return Sides(kept[order], np.append(starts, len(kept)), game[order][starts])
-
-
-def results_of_sides(rows: Rows, sides: Sides) -> NDArray[np.float64]:
-    """(sides,), the sum of the members' scores, or the members' common rank."""
-    if rows.ranked:
-        return rows.result[sides.row[sides.start[:-1]]]
-    total = np.bincount(sides.of_row, weights=rows.result[sides.row], minlength=len(sides.game))
-    return total.astype(np.float64, copy=False)
-
-
-def _without_bad_rows(rows: Rows, bad_rows: BadRows) -> Mask:
-    whole = np.ones(len(rows.games), dtype=np.bool_)
-    whole[rows.spoilt_games] = False
-    if len(bad_rows):
-        bad = np.isin(rows.line, np.fromiter(bad_rows.lines(), dtype=np.int64))
-        whole[rows.game[bad & (rows.game >= 0)]] = False
-    return whole
-
-
-def _report_split_games_and_times(rows: Rows, bad_rows: BadRows) -> None:
-    timed = np.ones(len(rows.games), dtype=np.bool_)
-    named = np.flatnonzero(rows.game >= 0)
-    game = rows.game[named]
-    begins = np.flatnonzero(np.diff(game, prepend=-1))
-    _, first = np.unique(game[begins], return_index=True)
-    for run in np.setdiff1d(np.arange(len(begins)), first):
-        row = named[begins[run]]
-        bad_rows.add(rows.line[row], Reason.GAME_SPLIT, f"game {rows.games[rows.game[row]]}")
-        timed[rows.game[row]] = False
-    if rows.time is not None:
-        timed[rows.game[named[np.isnan(rows.time[named])]]] = False
-        _report_times_backwards(rows, np.flatnonzero(timed), bad_rows)
-
-
-def _report_players_twice(rows: Rows, usable: Mask, bad_rows: BadRows) -> None:
-    row = np.flatnonzero(usable)
-    key = rows.game[row] * len(rows.players) + rows.player[row]
-    order = np.argsort(key, kind="stable")
-    again = order[1:][key[order[1:]] == key[order[:-1]]]
-    for k in row[again]:
-        bad_rows.add(rows.line[k], Reason.PLAYER_TWICE, rows.players[rows.player[k]])
-
-
-def _report_unknown_teams(rows: Rows, named: Mask, bad_rows: BadRows) -> None:
-    has_team = np.zeros(len(rows.games), dtype=np.bool_)
-    has_team[rows.game[named & (rows.team >= 0)]] = True
-    nameless = np.flatnonzero(named & (rows.team < 0))
-    for k in nameless[has_team[rows.game[nameless]]]:
-        bad_rows.add(rows.line[k], Reason.UNKNOWN_TEAM, "others in the game name theirs")
-
-
-def _report_odd_sides(rows: Rows, sides: Sides, bad_rows: BadRows) -> None:
-    count = np.bincount(sides.game, minlength=len(rows.games))
-    for side in np.flatnonzero(count[sides.game] == 1):
-        row = sides.row[sides.start[side]]
-        bad_rows.add(rows.line[row], Reason.ONE_SIDE, f"game {rows.games[rows.game[row]]}")
-    if rows.ranked:
-        common = results_of_sides(rows, sides)[sides.of_row]
-        for k in sides.row[rows.result[sides.row] != common]:
-            bad_rows.add(rows.line[k], Reason.TWO_RANKS, f"rank {rows.result[k]:g}")
-
-
-def times_of_games(rows: Rows, games: Ints) -> NDArray[np.float64]:
-    """(games,), the latest time on any row of each of the given games."""
-    if rows.time is None:
-        raise ValueError("the log has no times")
-    latest = np.full(len(rows.games), -np.inf)
-    timed = (rows.game >= 0) & ~np.isnan(rows.time)
-    np.maximum.at(latest, rows.game[timed], rows.time[timed])
-    return latest[games]
-
-
-def _report_times_backwards(rows: Rows, games: Ints, bad_rows: BadRows) -> None:
-    """Report the fewest games whose removal leaves times that never run backwards."""
-    time = times_of_games(rows, games)
-    if np.all(np.diff(time) >= 0):
-        return
-    first_line = np.full(len(rows.games), np.iinfo(np.int64).max)
-    named = rows.game >= 0
-    np.minimum.at(first_line, rows.game[named], rows.line[named])
-    for k in sorted(set(range(len(games))) - set(longest_rising(time.tolist()))):
-        bad_rows.add(first_line[games[k]], Reason.TIME_BACKWARDS, f"game {rows.games[games[k]]}")
-
-
-def longest_rising(values: list[float]) -> list[int]:
+def longest_rising(values: list[Time]) -> list[int]:
     """Indices of a longest subsequence that never falls (patience sorting)."""
-    ends: list[float] = []
+    ends: list[Time] = []
     end_index: list[int] = []
     before: list[int] = []
     for k, value in enumerate(values):
         pile = bisect.bisect_right(ends, value)
         before.append(end_index[pile - 1] if pile else -1)
-        if pile == len(ends):
-            ends.append(value)
-            end_index.append(k)
-        else:
-            ends[pile], end_index[pile] = value, k
+        ends[pile : pile + 1] = [value]
+        end_index[pile : pile + 1] = [k]
     chain = []
     k = end_index[-1] if end_index else -1
     while k >= 0:
         chain.append(k)
         k = before[k]
     return chain[::-1]
+
+
+def _group(entries: Entries, bad_rows: BadRows) -> tuple[list[Game], list[Game]]:
+    """All games, and those whose rows stand together; a return to a game is reported."""
+    games: dict[str, Game] = {}
+    split = set()
+    named = [k for k, name in enumerate(entries.game) if name is not None]
+    for name, run in itertools.groupby(named, entries.game.__getitem__):
+        rows = list(run)
+        if name in games:
+            bad_rows.add(entries.line[rows[0]], Reason.GAME_SPLIT, f"game {name}")
+            split.add(name)
+            games[name].entries += rows
+        elif name is not None:
+            games[name] = Game(name, rows)
+    return list(games.values()), [game for game in games.values() if game.name not in split]
+
+
+def _report_members(game: Game, entries: Entries, bad_rows: BadRows) -> None:
+    """Report players who come twice, and entries without a team where others name theirs."""
+    players, teams = (
+        [values[k] for k in game.entries] for values in (entries.player, entries.team)
+    )
+    if len(set(players)) < len(players):
+        seen: set[str | None] = {None}
+        for k, player in zip(game.entries, players, strict=True):
+            if player is not None and player in seen:
+                bad_rows.add(entries.line[k], Reason.PLAYER_TWICE, player)
+            seen.add(player)
+    if None in teams and len(set(teams)) > 1:
+        for k in game.entries:
+            if entries.team[k] is None:
+                bad_rows.add(entries.line[k], Reason.UNKNOWN_TEAM, "others in the game name theirs")
+
+
+def _sides_are_right(game: Game, entries: Entries, bad_rows: BadRows) -> bool:
+    """Find the sides of a game, and report a single side and sides of two ranks.
+
+    Its entries all name a team, or none does: then everybody plays alone.
+    """
+    before = len(bad_rows)
+    game.members, game.sizes = game.entries, (1,) * len(game.entries)
+    if entries.team[game.entries[0]] is not None:
+        sides: dict[str | None, list[int]] = {}
+        for k in game.entries:
+            sides.setdefault(entries.team[k], []).append(k)
+        game.members = list(itertools.chain(*sides.values()))
+        game.sizes = list(map(len, sides.values()))
+        for side in sides.values() if entries.ranked else ():
+            for k in side:
+                rank = entries.result[k]
+                if rank is not None and rank != entries.result[side[0]]:
+                    bad_rows.add(entries.line[k], Reason.TWO_RANKS, f"rank {float(rank):g}")
+    if len(game.sizes) == 1:
+        bad_rows.add(entries.line[game.entries[0]], Reason.ONE_SIDE, f"game {game.name}")
+    return len(bad_rows) == before

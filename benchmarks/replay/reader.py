@@ -8,36 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from matchenv.benchmarks.replay.bad_rows import BadLogError, BadRow, BadRows
-from matchenv.benchmarks.replay.columns import find_columns, parse_mapping
-from matchenv.benchmarks.replay.games import (
-    Mask,
-    Sides,
-    find_sides,
-    results_of_sides,
-    times_of_games,
-    whole_games,
-)
-from matchenv.benchmarks.replay.rows import Rows, number_rows
+from matchenv.benchmarks.replay.bad_rows import BadLogError, BadRow, BadRows, listing
+from matchenv.benchmarks.replay.columns import find_columns
+from matchenv.benchmarks.replay.entries import Entries, read_entries
+from matchenv.benchmarks.replay.games import Game, whole_games
+from matchenv.benchmarks.replay.settings import ReadingSettings
 from matchenv.benchmarks.replay.table import read_bytes, read_table
 from matchenv.match_log import MatchLog, ranks_from_scores
-
-
-@dataclass(frozen=True)
-class ReadingSettings:
-    """How to read a log.
-
-    Attributes:
-        columns: ``role=name`` for columns with unusual names, joined by commas.
-        encoding: of the text.
-        time_format: see ``times.parse_times``; None to find out.
-        strict: whether a bad row is an error.
-    """
-
-    columns: str = ""
-    encoding: str = "utf-8"
-    time_format: str | None = None
-    strict: bool = False
 
 
 @dataclass(frozen=True)
@@ -51,7 +28,6 @@ class Reading:
         column_names: role to the name of its column.
         time_format: how times were written; None for a log without times.
         bad_rows: all that was wrong, by line.
-        reasons: how many bad rows for each reason.
         rows: lines of the file that are not its header.
         bad_lines: lines with something wrong.
         rows_left_out: good lines that were left out since their game has a bad one.
@@ -64,7 +40,6 @@ class Reading:
     column_names: dict[str, str]
     time_format: str | None
     bad_rows: list[BadRow]
-    reasons: dict[str, int]
     rows: int
     bad_lines: int
     rows_left_out: int
@@ -82,58 +57,55 @@ def read_log(path: Path, settings: ReadingSettings | None = None) -> Reading:
 
     Raises:
         BadLogError: for a file, header or encoding that cannot be read at all, a log with
-            no game to rate, or, if ``settings.strict``, for any bad row; the message lists
-            the bad rows with their line numbers.
+            no game to rate, or, if ``settings.strict``, for any bad row; the message counts the
+            bad rows of each reason and names the first ones with their line numbers.
     """
     settings = settings or ReadingSettings()
     bad_rows = BadRows()
     data = read_bytes(path)
     table = read_table(data, settings.encoding, bad_rows)
-    columns = find_columns(table.header, parse_mapping(settings.columns))
-    rows = number_rows(table, columns, settings.time_format, bad_rows)
-    whole = whole_games(rows, bad_rows)
-    if settings.strict and len(bad_rows):
-        raise BadLogError(f"{path.name}: {len(bad_rows)} bad rows\n" + _listed(bad_rows))
-    if not whole.any():
-        raise BadLogError(f"{path.name}: no game to rate\n{_listed(bad_rows)}".rstrip())
-    sides = find_sides(rows, whole)
-    rated_lines = np.unique(rows.line[sides.row])
+    columns = find_columns(table.header, settings.columns)
+    entries = read_entries(table, columns, settings.time_format, bad_rows)
+    spoilt: set[str] = set()
+    if not columns.home_and_away:
+        place = columns.places["game"]
+        spoilt = {fields[place].strip() for fields in table.spoilt if place < len(fields)}
+    games, whole = whole_games(entries, spoilt, bad_rows)
+    if (settings.strict and len(bad_rows)) or not whole:
+        problem = f"{len(bad_rows)} bad rows" if whole else "no game to rate"
+        raise BadLogError("\n".join([f"{path.name}: {problem}", *listing(bad_rows.sorted())]))
+    rated_lines = {entries.line[k] for game in whole for k in game.entries}
     bad_lines = len(bad_rows.lines())
     return Reading(
-        log=_match_log(rows, sides, whole),
+        log=_match_log(entries, whole),
         file_name=path.name,
         sha256=hashlib.sha256(data).hexdigest(),
         column_names=columns.names,
-        time_format=rows.time_format,
+        time_format=entries.time_format,
         bad_rows=bad_rows.sorted(),
-        reasons=bad_rows.counts(),
         rows=table.num_rows,
         bad_lines=bad_lines,
         rows_left_out=table.num_rows - bad_lines - len(rated_lines),
-        games=len(rows.games),
+        games=len(games),
     )
 
 
-def _match_log(rows: Rows, sides: Sides, whole: Mask) -> MatchLog:
-    result = results_of_sides(rows, sides)
-    score = -result if rows.ranked else result
-    game_start = np.append(np.flatnonzero(np.diff(sides.game, prepend=-1)), len(sides.game))
-    # Players are numbered anew: some of them may only occur in games that are left out.
-    present, player = np.unique(rows.player[sides.row], return_inverse=True)
-    time = None
-    if rows.time is not None:
-        time = np.rint(times_of_games(rows, np.flatnonzero(whole))).astype(np.int64)
-    ranks = ranks_from_scores(score, game_start)
+def _match_log(entries: Entries, games: list[Game]) -> MatchLog:
+    played = [entries.player[k] for game in games for k in game.members]
+    # In the order in which the file first names them, those alone who play in a whole game.
+    present = set(played)
+    players = [name for name in dict.fromkeys(entries.player) if name in present]
+    number = {name: place for place, name in enumerate(players)}
+    results = [result for game in games for result in game.results(entries)]
+    game_start = np.cumsum([0, *(len(game.sizes) for game in games)])
+    ranks = ranks_from_scores([-r for r in results] if entries.ranked else results, game_start)
+    times = [round(game.time) for game in games if game.time is not None]
     return MatchLog(
-        players=[rows.players[number] for number in present],
-        player=player.astype(np.int32),
-        team_start=sides.start,
+        players=[str(name) for name in players],
+        player=np.array([number[name] for name in played], dtype=np.int32),
+        team_start=np.cumsum([0, *(size for game in games for size in game.sizes)]),
         game_start=game_start,
         rank=ranks,
-        score=-ranks.astype(np.float64) if rows.ranked else score,
-        time=time,
+        score=-ranks.astype(np.float64) if entries.ranked else np.array(results, np.float64),
+        time=None if entries.time is None else np.array(times, dtype=np.int64),
     )
-
-
-def _listed(bad_rows: BadRows) -> str:
-    return "\n".join(map(str, bad_rows.sorted()))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from matchenv.benchmarks.replay.bad_rows import reason_counts
 from matchenv.benchmarks.replay.measures.calibration import (
     Calibration,
     constant_log_loss,
@@ -16,9 +17,14 @@ from matchenv.benchmarks.replay.measures.calibration import (
     win_calibration,
 )
 from matchenv.benchmarks.replay.measures.convergence import games_to_settle
-from matchenv.benchmarks.replay.measures.draws import DrawCurve, draw_curve
-from matchenv.benchmarks.replay.measures.even_games import most_even
-from matchenv.benchmarks.replay.measures.fairness import Fairness, win_ratio_deviation, win_shares
+from matchenv.benchmarks.replay.measures.even_games import (
+    DrawCurve,
+    Fairness,
+    draw_curve,
+    most_even,
+    win_ratio_deviation,
+    win_shares,
+)
 from matchenv.benchmarks.replay.measures.pairs import (
     Pairs,
     pairs_of_sides,
@@ -35,10 +41,14 @@ from matchenv.benchmarks.replay.settings import ReplaySettings
 from matchenv.benchmarks.replay.systems import Judgement, counted_draw_probability, judge
 from matchenv.match_log import MatchLog
 
+Floats = NDArray[np.float64]
+# A point for each game would be more than anyone can look at.
+_CURVE = np.linspace(0.0, 1.0, 101)
+
 
 @dataclass(frozen=True)
 class Trajectory:
-    """The way of one player's rating.
+    """How one player's rating went.
 
     Attributes:
         player: the name.
@@ -47,7 +57,7 @@ class Trajectory:
     """
 
     player: str
-    rating: NDArray[np.float64]
+    rating: Floats
     games_to_settle: int
 
 
@@ -115,74 +125,72 @@ def report_on(reading: Reading, settings: ReplaySettings) -> Report:
         parameters = replace(parameters, draw_probability=counted_draw_probability(log))
         settings = replace(settings, parameters=parameters)
     judged = {name: judge(name, log, pairs, parameters) for name in settings.systems}
-    top = top_players(judged[settings.systems[0]].standing, settings.top_players)
+    first = judged[settings.systems[0]]
+    # The highest rating first, the first named among equals.
+    top = np.argsort(-first.final_rating, kind="stable")[: settings.top_players].tolist()
     even = {name: most_even(j.quality, settings.challenge_share) for name, j in judged.items()}
-    first = judged[settings.systems[0]].strength
-    costs = pair_costs(first[pairs.first] - first[pairs.second], pairs.outcome, settings.ties)
-    systems = {
+    costs = pair_costs(_gap(first, pairs), pairs.outcome, settings.draws)
+    systems: dict[str, SystemReport] = {
         name: _measure(j, log, pairs, even, costs, top, settings) for name, j in judged.items()
     }
     return Report(reading, settings, constant_log_loss(pairs.outcome), systems)
 
 
-def top_players(standing: NDArray[np.float64], count: int) -> list[int]:
-    """The players of highest standing, the first named among equals."""
-    return [int(player) for player in np.argsort(-standing, kind="stable")[:count]]
+def _gap(judgement: Judgement, pairs: Pairs) -> Floats:
+    return judgement.strength[pairs.first] - judgement.strength[pairs.second]
 
 
 def _measure(
     judgement: Judgement,
     log: MatchLog,
     pairs: Pairs,
-    even: dict[str, NDArray[np.bool_]],
-    first_costs: NDArray[np.float64],
+    even: dict[Any, NDArray[np.bool_]],
+    first_costs: Floats,
     top: list[int],
     settings: ReplaySettings,
 ) -> SystemReport:
-    gap = judgement.strength[pairs.first] - judgement.strength[pairs.second]
-    quality = judgement.quality
+    gap, rule = _gap(judgement, pairs), settings.draws
+    quality, stated = judgement.quality, judgement.log_probability
     possible, found = possible_and_found_draws(log.game_start, log.rank)
-    if settings.quality_threshold is None:
+    threshold = settings.quality_threshold
+    if threshold is None:
         threshold = float(quality[most_even(quality, settings.fair_share)].min())
-    else:
-        threshold = settings.quality_threshold
     team = log.entry_team
-    fairness = win_ratio_deviation(
-        log.player, log.team_game[team], win_shares(log.game_start, log.rank)[team],
-        quality >= threshold,
-    )  # fmt: skip
+    share = win_shares(log.game_start, log.rank)[team]
     challenged = {}
     for judge_name, games in even.items():
         chosen = games[pairs.game]
         challenged[judge_name] = prediction_error(
-            gap[chosen], pairs.outcome[chosen], pairs.game[chosen], settings.ties
+            gap[chosen], pairs.outcome[chosen], pairs.game[chosen], rule
         )
+    ratings = {player: judgement.entry_rating[log.player == player] for player in top}
     return SystemReport(
-        error=prediction_error(gap, pairs.outcome, pairs.game, settings.ties),
-        excess=mean_over_pairs(
-            pair_costs(gap, pairs.outcome, settings.ties) - first_costs, pairs.game
-        ),
+        error=prediction_error(gap, pairs.outcome, pairs.game, rule),
+        excess=mean_over_pairs(pair_costs(gap, pairs.outcome, rule) - first_costs, pairs.game),
         challenged=challenged,
         draws=draw_curve(quality, possible, found),
-        fairness=fairness,
+        fairness=win_ratio_deviation(log.player, log.team_game[team], share, quality >= threshold),
         threshold=threshold,
-        log_loss=log_loss(judgement.log_probability, pairs.outcome),
-        wins=win_calibration(judgement.log_probability, pairs.outcome, settings.bins),
-        draw_forecasts=draw_calibration(judgement.log_probability, pairs.outcome, settings.bins),
+        log_loss=log_loss(stated, pairs.outcome),
+        wins=win_calibration(stated, pairs.outcome, settings.bins),
+        draw_forecasts=draw_calibration(stated, pairs.outcome, settings.bins),
         start=judgement.start,
-        trajectories=[_trajectory(judgement, log, player) for player in top],
+        trajectories=[
+            Trajectory(log.players[player], rating, games_to_settle(rating, judgement.start))
+            for player, rating in ratings.items()
+        ],
         unconverged=judgement.unconverged,
     )
-
-
-def _trajectory(judgement: Judgement, log: MatchLog, player: int) -> Trajectory:
-    rating = judgement.entry_rating[log.player == player]
-    return Trajectory(log.players[player], rating, games_to_settle(rating, judgement.start))
 
 
 def as_json(report: Report) -> dict[str, Any]:
     """The report as nested dictionaries, the draw curves at a hundred points."""
     reading, log = report.reading, report.reading.log
+    systems = {}
+    for name, system in report.systems.items():
+        curve = np.interp(_CURVE, system.draws.possible, system.draws.found)
+        draws = replace(system.draws, possible=_CURVE, found=curve)
+        systems[name] = asdict(replace(system, draws=draws))
     return {
         "log": {
             "file": reading.file_name,
@@ -191,7 +199,7 @@ def as_json(report: Report) -> dict[str, Any]:
             "time_format": reading.time_format,
             "rows": reading.rows,
             "bad_rows": reading.bad_lines,
-            "bad_rows_by_reason": reading.reasons,
+            "bad_rows_by_reason": reason_counts(reading.bad_rows),
             "good_rows_left_out_with_their_game": reading.rows_left_out,
             "games_named": reading.games,
             "games_rated": log.num_games,
@@ -199,24 +207,5 @@ def as_json(report: Report) -> dict[str, Any]:
         },
         "settings": asdict(report.settings),
         "constant_log_loss": report.constant_log_loss,
-        "systems": {name: _system_as_json(system) for name, system in report.systems.items()},
+        "systems": systems,
     }
-
-
-def _system_as_json(system: SystemReport) -> dict[str, Any]:
-    data = {name: getattr(system, name) for name in SystemReport.__dataclass_fields__}
-    # A point for each game would be more than anyone can look at.
-    x = np.linspace(0.0, 1.0, 101)
-    y = np.interp(x, system.draws.possible, system.draws.found)
-    data["draws"] = replace(system.draws, possible=x, found=y)
-    return {name: _fields(value) for name, value in data.items()}
-
-
-def _fields(value: Any) -> Any:
-    if hasattr(value, "__dataclass_fields__"):
-        return asdict(value)
-    if isinstance(value, dict):
-        return {key: _fields(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_fields(item) for item in value]
-    return value

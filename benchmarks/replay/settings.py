@@ -3,15 +3,83 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal, get_args
 
-from matchenv.benchmarks.replay.measures.prediction_error import (
-    DRAWN_PAIRS,
-    PREDICTED_TIES,
-    TieRule,
-)
-from matchenv.benchmarks.replay.reader import ReadingSettings
-from matchenv.benchmarks.replay.systems import ELO_TEAMS, SYSTEMS, SystemSettings
 from matchenv.validation import as_choice, as_integer, as_number, as_probability
+
+SystemName = Literal["trueskill", "elo", "elo-logistic"]
+EloTeams = Literal["sum", "mean"]
+DrawnPairs = Literal["left-out", "half", "wrong"]
+PredictedDraws = Literal["wrong", "half", "right"]
+
+
+@dataclass(frozen=True)
+class ReadingSettings:
+    """How to read a log.
+
+    Attributes:
+        columns: ROLE=NAME for columns with unusual names; roles: game, time, team, player, score,
+            rank, or home, away, home_score, away_score.
+        encoding: encoding of the text.
+        time_format: number, iso, month/day/year, day/month/year or a format of strptime; None for
+            the first of the four that reads the most.
+        strict: stop at bad rows.
+    """
+
+    columns: tuple[str, ...] = ()
+    encoding: str = "utf-8"
+    time_format: str | None = None
+    strict: bool = False
+
+
+@dataclass(frozen=True)
+class SystemSettings:
+    """Parameters of the rating systems; the defaults are those of the TrueSkill paper.
+
+    Attributes:
+        mu: TrueSkill's prior mean, in skill points.
+        sigma: its prior standard deviation.
+        beta: standard deviation of one performance around skill.
+        tau: standard deviation of the skill's drift between games.
+        draw_probability: of two even sides; None to count it in the log.
+        elo_start: Elo's rating of a newcomer.
+        elo_beta: standard deviation of one performance in Elo's points.
+        elo_alpha: Elo's weight of new evidence; K = alpha beta sqrt(pi).
+        elo_teams: whether a side is as strong as the sum of its members' ratings, as in TrueSkill
+            and in the paper's figures, or as one player of their mean rating.
+    """
+
+    mu: float = 25.0
+    sigma: float = 25.0 / 3.0
+    beta: float = 25.0 / 6.0
+    tau: float = 25.0 / 300.0
+    draw_probability: float | None = None
+    elo_start: float = 1200.0
+    elo_beta: float = 200.0
+    elo_alpha: float = 0.07
+    elo_teams: EloTeams = "sum"
+
+    def __post_init__(self) -> None:
+        if self.draw_probability is not None:
+            as_probability("draw_probability", self.draw_probability)
+        as_choice("elo_teams", self.elo_teams, get_args(EloTeams))
+
+
+@dataclass(frozen=True)
+class DrawRule:
+    """How draws count in the prediction error.
+
+    Attributes:
+        drawn_pairs: how pairs of sides that drew count.
+        predicted_draws: how pairs count for which no order was predicted, though one came out.
+    """
+
+    drawn_pairs: DrawnPairs = "left-out"
+    predicted_draws: PredictedDraws = "wrong"
+
+    def __post_init__(self) -> None:
+        as_choice("drawn_pairs", self.drawn_pairs, get_args(DrawnPairs))
+        as_choice("predicted_draws", self.predicted_draws, get_args(PredictedDraws))
 
 
 @dataclass(frozen=True)
@@ -19,10 +87,10 @@ class ReplaySettings:
     """Settings of a replay; checked when they are made.
 
     Attributes:
-        systems: names of the rating systems, the first one picks the top players.
+        systems: the rating systems; the first one picks the top players.
         reading: how to read the log.
-        parameters: of the rating systems.
-        ties: how ties count in the prediction error.
+        parameters: parameters of the rating systems.
+        draws: how draws count in the prediction error.
         challenge_share: share of the games that each system puts forward as most even.
         fair_share: share of the games, the most even ones, in which win ratios are counted.
         quality_threshold: least quality of those games instead of a share, or None.
@@ -33,10 +101,10 @@ class ReplaySettings:
         ValueError: for an unknown name or a number out of range.
     """
 
-    systems: tuple[str, ...] = ("trueskill", "elo")
+    systems: tuple[SystemName, ...] = ("trueskill", "elo")
     reading: ReadingSettings = field(default_factory=ReadingSettings)
     parameters: SystemSettings = field(default_factory=SystemSettings)
-    ties: TieRule = field(default_factory=TieRule)
+    draws: DrawRule = field(default_factory=DrawRule)
     challenge_share: float = 0.2
     fair_share: float = 0.5
     quality_threshold: float | None = None
@@ -45,14 +113,9 @@ class ReplaySettings:
 
     def __post_init__(self) -> None:
         for name in self.systems:
-            as_choice("systems", name, SYSTEMS)
+            as_choice("systems", name, get_args(SystemName))
         if not self.systems or len(set(self.systems)) != len(self.systems):
             raise ValueError(f"systems must name each system once, got {self.systems!r}")
-        if self.parameters.draw_probability is not None:
-            as_probability("draw_probability", self.parameters.draw_probability)
-        as_choice("elo_teams", self.parameters.elo_teams, ELO_TEAMS)
-        as_choice("drawn_pairs", self.ties.drawn_pairs, DRAWN_PAIRS)
-        as_choice("predicted_ties", self.ties.predicted_ties, PREDICTED_TIES)
         for share in ("challenge_share", "fair_share"):
             value = as_number(share, getattr(self, share))
             if not 0.0 < value <= 1.0:

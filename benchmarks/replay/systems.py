@@ -10,8 +10,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from matchenv.benchmarks.replay.forecasts import (
+    gaussian_log_probabilities,
+    logistic_log_probabilities,
+)
 from matchenv.benchmarks.replay.measures.pairs import Pairs, possible_and_found_draws
-from matchenv.benchmarks.replay.stated import gaussian_log_probabilities, logistic_log_probabilities
+from matchenv.benchmarks.replay.settings import SystemName, SystemSettings
 from matchenv.elo import k_factor_from_alpha
 from matchenv.match_log import MatchLog
 from matchenv.replay import LOGISTIC_BETA, replay_elo, replay_trueskill
@@ -22,38 +26,6 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-# Whether a side performs as the sum of its members, as in TrueSkill, or as one player of
-# their mean rating. The paper's figures for Elo in team games are those of the sum.
-ELO_TEAMS = ("sum", "mean")
-
-
-@dataclass(frozen=True)
-class SystemSettings:
-    """Parameters of the rating systems; the defaults are those of the TrueSkill paper.
-
-    Attributes:
-        mu: TrueSkill's prior mean, in skill points.
-        sigma: its prior standard deviation.
-        beta: standard deviation of one performance around skill.
-        tau: standard deviation of the skill's drift between games.
-        draw_probability: of two even sides; None to count it in the log.
-        elo_start: Elo's rating of a newcomer.
-        elo_beta: standard deviation of one performance in Elo's points.
-        elo_alpha: Elo's weight of new evidence; K = alpha beta sqrt(pi).
-        elo_teams: a key of ``ELO_TEAMS``, how members' ratings make a side's.
-    """
-
-    mu: float = 25.0
-    sigma: float = 25.0 / 3.0
-    beta: float = 25.0 / 6.0
-    tau: float = 25.0 / 300.0
-    draw_probability: float | None = None
-    elo_start: float = 1200.0
-    elo_beta: float = 200.0
-    elo_alpha: float = 0.07
-    elo_teams: str = "sum"
-
-
 @dataclass(frozen=True)
 class Judgement:
     """What a system said of each game before it began, and where its ratings went.
@@ -62,7 +34,7 @@ class Judgement:
         strength: (teams,), predicted strength; the stronger of two sides is to win.
         quality: (games,), in (0, 1], high for an even game; see ``quality_per_comparison``.
         log_probability: (pairs, 3), of a win, a draw and a loss of a pair's first side.
-        standing: (players,), by which the system ranks players in the end.
+        final_rating: (players,), by which the system orders players after the last game.
         start: the rating of a newcomer.
         entry_rating: (entries,), each entry's player's rating right after the game.
         unconverged: games whose approximation met its cap before its tolerance.
@@ -71,7 +43,7 @@ class Judgement:
     strength: Floats
     quality: Floats
     log_probability: Floats
-    standing: Floats
+    final_rating: Floats
     start: float
     entry_rating: Floats
     unconverged: int = 0
@@ -105,7 +77,7 @@ def quality_per_comparison(quality: Floats, log: MatchLog) -> Floats:
     return quality ** (1.0 / (log.game_size - 1))
 
 
-def judge(name: str, log: MatchLog, pairs: Pairs, settings: SystemSettings) -> Judgement:
+def judge(name: SystemName, log: MatchLog, pairs: Pairs, settings: SystemSettings) -> Judgement:
     """Let a system rate a log.
 
     Args:
@@ -142,7 +114,7 @@ def _trueskill(
         log_probability=gaussian_log_probabilities(
             pairs, mean, variance, log.team_size, settings.beta, draw_probability
         ),
-        standing=expose(replay.mu, replay.sigma),
+        final_rating=expose(replay.mu, replay.sigma),
         start=settings.mu,
         entry_rating=replay.entry_mu,
         unconverged=len(replay.unconverged),
@@ -164,11 +136,11 @@ def _elo(
         form=form,
         keep_history=True,
     )
-    beta = settings.elo_beta if form == "gaussian" else LOGISTIC_BETA
     # Elo's model of a game is that of known skills. It says nothing of draws, so it gets
     # the draw probability that TrueSkill gets.
     players = log.team_size if settings.elo_teams == "sum" else np.ones_like(log.team_size)
     strength = replay.team_rating * players
+    beta = settings.elo_beta if form == "gaussian" else LOGISTIC_BETA
     variance = players.astype(np.float64) * beta**2
     if form == "gaussian":
         log_probability = gaussian_log_probabilities(
@@ -180,13 +152,13 @@ def _elo(
         strength=strength,
         quality=quality_per_comparison(_qualities(log.game_start, strength, variance), log),
         log_probability=log_probability,
-        standing=replay.rating,
+        final_rating=replay.rating,
         start=settings.elo_start,
         entry_rating=replay.entry_rating,
     )
 
 
-SYSTEMS: dict[str, Callable[[MatchLog, Pairs, SystemSettings, float], Judgement]] = {
+SYSTEMS: dict[SystemName, Callable[[MatchLog, Pairs, SystemSettings, float], Judgement]] = {
     "trueskill": _trueskill,
     "elo": _elo,
     "elo-logistic": partial(_elo, form="logistic"),

@@ -1,8 +1,7 @@
 """A delimited text file as columns, each row with the number of its line.
 
-Lines are split all at once, since a log has hundreds of thousands of them; only lines
-with quotes are looked at one by one. A quoted field cannot hold a line break: so a quote
-left open spoils its own line and not the rest of the file.
+A quoted field cannot hold a line break: so a quote left open spoils its own line and not the
+rest of the file.
 """
 
 from __future__ import annotations
@@ -14,27 +13,9 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from matchenv.benchmarks.replay.bad_rows import BadLogError, BadRows, Reason
 
 _GZIP_MAGIC = b"\x1f\x8b"
-# Stands for a delimiter inside a quoted field while all lines are split at once.
-_INNER_DELIMITER = "\x1f"
-
-
-@dataclass(frozen=True)
-class SpoiltRow:
-    """A row that could not be split as its header says.
-
-    Attributes:
-        line: its line number.
-        fields: what could be made out.
-    """
-
-    line: int
-    fields: list[str]
 
 
 @dataclass(frozen=True)
@@ -43,16 +24,17 @@ class Table:
 
     Attributes:
         header: names of the columns as written, stripped of blanks.
-        lines: (rows,), the line number of each row.
-        columns: one list of (rows,) strings for each name of the header.
-        spoilt: rows that could not be split; each is among the bad rows too.
+        lines: the line number of each row.
+        columns: the strings of each row, for each name of the header.
+        spoilt: what could be made out of each row that could not be split as the header says;
+            each of them is among the bad rows too.
         num_rows: rows in the file, good and bad, without the header.
     """
 
     header: list[str]
-    lines: NDArray[np.int64]
+    lines: list[int]
     columns: list[list[str]]
-    spoilt: list[SpoiltRow]
+    spoilt: list[list[str]]
     num_rows: int
 
 
@@ -86,18 +68,29 @@ def read_table(data: bytes, encoding: str, bad_rows: BadRows) -> Table:
         BadLogError: for an unknown encoding, text that cannot be told apart in it at all,
             no header, or a header that names a column twice.
     """
-    lines = _decode(data, encoding).split("\n")
+    text = _decode(data, encoding)
+    text_is_clean = not _is_broken(text)
+    lines = text.split("\n")
     while lines and not lines[-1].strip():
         lines.pop()
     if not lines:
         raise BadLogError("the log is empty: it has no header")
     header = _header(lines[0])
-    good, numbers, spoilt = _sort_out(lines, len(header), bad_rows)
-    fields = ",".join(good).split(",") if good else []
-    columns = [fields[k :: len(header)] for k in range(len(header))]
-    if any(_INNER_DELIMITER in line for line in good):
-        columns = [[field.replace(_INNER_DELIMITER, ",") for field in c] for c in columns]
-    return Table(header, np.array(numbers, dtype=np.int64), columns, spoilt, len(lines) - 1)
+    numbers: list[int] = []
+    flat: list[str] = []  # a list for each row would keep the garbage collector busy
+    spoilt: list[list[str]] = []
+    for number, line in enumerate(lines[1:], start=2):
+        fields = line.split(",")
+        if not (text_is_clean and len(fields) == len(header) and line and '"' not in line):
+            fields, problem, detail = _split_odd(line, len(header))
+            if problem is not None:
+                bad_rows.add(number, problem, detail)
+                spoilt.append(fields)
+                continue
+        numbers.append(number)
+        flat += fields
+    columns = [flat[k :: len(header)] for k in range(len(header))]
+    return Table(header, numbers, columns, spoilt, len(lines) - 1)
 
 
 def _decode(data: bytes, encoding: str) -> str:
@@ -116,15 +109,13 @@ def _decode(data: bytes, encoding: str) -> str:
         text = data.decode(codec, errors="surrogateescape")
     except ValueError as error:
         raise BadLogError(f"encoding must be one for text, got {encoding!r}: {error}") from None
-    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _header(line: str) -> list[str]:
-    if _is_broken(line):
-        raise BadLogError("line 1: the header has a broken encoding")
-    fields = _split_quoted(line) if '"' in line else line.split(",")
-    if fields is None:
-        raise BadLogError("line 1: the header has a broken quoting")
+    fields, problem, _ = _split_odd(line, None)
+    if problem is not None:
+        raise BadLogError(f"line 1: the header has a {problem}")
     names = [name.strip() for name in fields]
     twice = sorted({name for name in names if names.count(name) > 1 and name})
     if twice:
@@ -132,55 +123,27 @@ def _header(line: str) -> list[str]:
     return names
 
 
-def _sort_out(
-    lines: list[str], width: int, bad_rows: BadRows
-) -> tuple[list[str], list[int], list[SpoiltRow]]:
-    """Good lines in a form that splits at commas, their numbers, and the spoilt ones."""
-    text_is_clean = not _is_broken("".join(lines))
-    good: list[str] = []
-    numbers: list[int] = []
-    spoilt: list[SpoiltRow] = []
-    commas = width - 1
-    for number, line in enumerate(lines[1:], start=2):
-        if text_is_clean and line.count(",") == commas and '"' not in line and line:
-            good.append(line)
-            numbers.append(number)
-            continue
-        fields, problem, detail = _split_odd(line, width)
-        if problem is None:
-            good.append(",".join(field.replace(",", _INNER_DELIMITER) for field in fields))
-            numbers.append(number)
-        else:
-            bad_rows.add(number, problem, detail)
-            spoilt.append(SpoiltRow(number, fields))
-    return good, numbers, spoilt
-
-
-def _split_odd(line: str, width: int) -> tuple[list[str], Reason | None, str]:
-    """Fields of a line that needs a second look, and what is wrong with it."""
+def _split_odd(line: str, width: int | None) -> tuple[list[str], Reason | None, str]:
+    """Fields of a line that needs a second look, what is wrong with it, and a detail."""
+    plain = line.split(",")
+    try:
+        rows = list(csv.reader([line], strict=True)) if '"' in line else [plain]
+    except csv.Error:
+        rows = []
     if not line.strip():
         return [], Reason.BLANK_LINE, ""
-    fields = _split_quoted(line) if '"' in line else line.split(",")
     if _is_broken(line):
-        return fields or line.split(","), Reason.BROKEN_ENCODING, ascii(line[:60])
-    if fields is None:
-        return line.split(","), Reason.BROKEN_QUOTING, ascii(line[:60])
-    if len(fields) != width:
-        return fields, Reason.COLUMN_COUNT, f"{len(fields)} instead of {width}"
-    return fields, None, ""
-
-
-def _split_quoted(line: str) -> list[str] | None:
-    try:
-        rows = list(csv.reader([line], strict=True))
-    except csv.Error:
-        return None
-    return rows[0] if len(rows) == 1 else None
+        return rows[0] if len(rows) == 1 else plain, Reason.BROKEN_ENCODING, ascii(line[:60])
+    if len(rows) != 1:
+        return plain, Reason.BROKEN_QUOTING, ascii(line[:60])
+    if width is not None and len(rows[0]) != width:
+        return rows[0], Reason.COLUMN_COUNT, f"{len(rows[0])} instead of {width}"
+    return rows[0], None, ""
 
 
 def _is_broken(text: str) -> bool:
     """Whether the text holds bytes that could not be decoded, or control characters."""
-    if "\x00" in text or _INNER_DELIMITER in text:
+    if "\x00" in text or "\x1f" in text:
         return True
     try:
         text.encode("utf-8")

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 
-from matchenv.benchmarks.replay.bad_rows import BadRow
+from matchenv.benchmarks.replay.bad_rows import listing
 from matchenv.benchmarks.replay.reader import Reading
 from matchenv.benchmarks.replay.report import Report, SystemReport
 
-_SHOWN = 5
 
-
-def reading_text(reading: Reading, *, listed: int = _SHOWN) -> str:
+def reading_text(reading: Reading, *, listed: int = 5) -> str:
     """What was read and what was left out, with the first line numbers of each reason.
 
     Args:
@@ -25,63 +25,45 @@ def reading_text(reading: Reading, *, listed: int = _SHOWN) -> str:
         f"bad rows: {reading.bad_lines}; good rows left out with their game: "
         f"{reading.rows_left_out}",
     ]
-    for reason, count in reading.reasons.items():
-        lines.append(f"  {reason}: {count}")
-        rows = [row for row in reading.bad_rows if row.reason == reason]
-        lines.extend(f"    {_where(row)}" for row in rows[:listed])
-        if len(rows) > listed > 0:
-            lines.append(f"    and {len(rows) - listed} more")
-    return "\n".join(lines)
+    return "\n".join(lines + listing(reading.bad_rows, listed))
 
 
 def report_text(report: Report) -> str:
     """The measures of each system side by side."""
-    settings = report.settings
-    systems = report.systems
-    lines = [_row("", *systems)]
-
-    def add(label: str, *cells: str) -> None:
-        lines.append(_row(label, *cells))
-
-    add("prediction error", *(_percent(s.error.error) for s in systems.values()))
-    add("  standard error", *(_percent(s.error.standard_error) for s in systems.values()))
-    excesses = [_points(s.excess) for s in systems.values()]
-    add("  less the first system's, points", "-", *excesses[1:])
-    add("  pairs counted", *(str(s.error.pairs) for s in systems.values()))
-    add("  pairs drawn", *(str(s.error.drawn) for s in systems.values()))
-    add("  predicted ties", *(str(s.error.predicted_ties) for s in systems.values()))
-    share = f"{100.0 * settings.challenge_share:g} %"
+    settings, systems = report.settings, report.systems
+    first = next(iter(systems.values()))
+    rows: dict[str, Callable[[SystemReport], str]] = {
+        "prediction error": lambda s: _percent(s.error.error),
+        "  standard error": lambda s: _percent(s.error.standard_error),
+        "  less the first system's, points": lambda s: "-" if s is first else _points(*s.excess),
+        "  pairs counted": lambda s: str(s.error.pairs),
+        "  pairs drawn": lambda s: str(s.error.drawn),
+        "  predicted draws": lambda s: str(s.error.predicted_draws),
+    }
     for judge in systems:
-        cells = (_percent(s.challenged[judge].error) for s in systems.values())
-        add(f"error, most even {share} by {judge}", *cells)
-    add("area of draws over quality", *(_decimals(s.draws.area) for s in systems.values()))
+        label = f"error, most even {100.0 * settings.challenge_share:g} % by {judge}"
+        rows[label] = partial(_challenged, judge=judge)
+    rows["area of draws over quality"] = lambda s: _decimals(s.draws.area)
     for least in (1, 10, 100):
-        cells = (_deviation(s, least) for s in systems.values())
-        add(f"|win ratio - 50 %|, >= {least} games", *cells)
-    add("log loss", *(_decimals(s.log_loss) for s in systems.values()))
-    add("  of the constant forecast", *(f"{report.constant_log_loss:.4f}" for _ in systems))
-    add("calibration error, wins", *(_percent(s.wins.error) for s in systems.values()))
-    add("calibration error, draws", *(_percent(s.draw_forecasts.error) for s in systems.values()))
-    for k, trajectory in enumerate(next(iter(systems.values())).trajectories):
-        cells = (str(s.trajectories[k].games_to_settle) for s in systems.values())
-        played = f"{trajectory.player} ({len(trajectory.rating)} games)"
-        add(f"games to settle, {played}", *cells)
+        rows[f"|win ratio - 50 %|, >= {least} games"] = partial(_deviation, least=least)
+    rows["log loss"] = lambda s: _decimals(s.log_loss)
+    rows["  of the constant forecast"] = lambda _: _decimals(report.constant_log_loss)
+    rows["calibration error, wins"] = lambda s: _percent(s.wins.error)
+    rows["calibration error, draws"] = lambda s: _percent(s.draw_forecasts.error)
+    for k, trajectory in enumerate(first.trajectories):
+        label = f"games to settle, {trajectory.player} ({len(trajectory.rating)} games)"
+        rows[label] = partial(_settled, k=k)
     if any(s.unconverged for s in systems.values()):
-        add("games that did not converge", *(str(s.unconverged) for s in systems.values()))
-    rule = settings.ties
+        rows["games that did not converge"] = lambda s: str(s.unconverged)
+    table = [["", *systems]]
+    table += [[label, *map(cell, systems.values())] for label, cell in rows.items()]
+    lines = [f"{label:<44}" + "".join(f"{cell:>14}" for cell in cells) for label, *cells in table]
+    rule = settings.draws
     lines.append(
-        f"ties: drawn pairs {rule.drawn_pairs}, predicted ties {rule.predicted_ties}; "
-        f"draw probability {settings.parameters.draw_probability:.4f}"
+        f"drawn pairs: {rule.drawn_pairs}; predicted draws: {rule.predicted_draws}; "
+        f"draw probability: {settings.parameters.draw_probability:.4f}"
     )
     return "\n".join(lines)
-
-
-def _where(row: BadRow) -> str:
-    return f"line {row.line}" + (f": {row.detail}" if row.detail else "")
-
-
-def _row(label: str, *cells: str) -> str:
-    return f"{label:<44}" + "".join(f"{cell:>14}" for cell in cells)
 
 
 def _percent(share: float) -> str:
@@ -92,15 +74,18 @@ def _decimals(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.4f}"
 
 
-def _points(excess: tuple[float, float]) -> str:
-    if math.isnan(excess[0]):
-        return "-"
-    return f"{100.0 * excess[0]:+.2f} ± {100.0 * excess[1]:.2f}"
+def _points(excess: float, error: float) -> str:
+    return "-" if math.isnan(excess) else f"{100.0 * excess:+.2f} ± {100.0 * error:.2f}"
+
+
+def _challenged(system: SystemReport, judge: str) -> str:
+    return _percent(system.challenged[judge].error)
+
+
+def _settled(system: SystemReport, k: int) -> str:
+    return str(system.trajectories[k].games_to_settle)
 
 
 def _deviation(system: SystemReport, least: int) -> str:
-    fairness = system.fairness
-    for games, deviation in zip(fairness.games, fairness.deviation, strict=True):
-        if games == least:
-            return _percent(float(deviation))
-    return "-"
+    found = system.fairness.deviation[system.fairness.games == least]
+    return _percent(float(found[0])) if found.size else "-"

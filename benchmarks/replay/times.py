@@ -6,19 +6,16 @@ import math
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-import numpy as np
-from numpy.typing import NDArray
-
 from matchenv.benchmarks.replay.bad_rows import BadLogError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# Whole numbers up to here keep their order as floats.
-_LARGEST_TIME = 2.0**53
+# A match log keeps times as int64.
+_LARGEST_TIME = 2**63 - 1
+
+Time = int | float
 
 
-def parse_times(
-    texts: Sequence[str], time_format: str | None = None
-) -> tuple[NDArray[np.float64], str]:
+def parse_times(texts: Sequence[str], time_format: str | None = None) -> tuple[list[Time], str]:
     """Seconds (or the log's own numbers) for written times, NaN where one is unreadable.
 
     Args:
@@ -28,36 +25,27 @@ def parse_times(
             a ``%``, or None for the first of the named ones that reads the most.
 
     Returns:
-        ``(times, name)``: (rows,) float64 and the format that was used. A time without a
-        zone counts as UTC.
+        ``(times, name)``: a number for each row, whole ones without rounding, and the format
+        that was used. A time without a zone counts as UTC.
 
     Raises:
         BadLogError: for an unknown format.
     """
     distinct = list(dict.fromkeys(texts))
-    if time_format is None:
-        values, name = _first_that_fits(distinct)
-    else:
-        values, name = _read_all(distinct, _reader_of(time_format)), time_format
-    known = dict(zip(distinct, values, strict=True))
-    return np.array([known[text] for text in texts], dtype=np.float64), name
-
-
-def _first_that_fits(texts: list[str]) -> tuple[list[float], str]:
-    best: tuple[int, list[float], str] | None = None
-    for name, reader in _READERS.items():
-        values = _read_all(texts, reader)
-        unread = sum(map(math.isnan, values))
-        if best is None or unread < best[0]:
-            best = (unread, values, name)
-        if unread == 0:
+    names = list(_READERS) if time_format is None else [time_format]
+    values, used = _read_all(distinct, _reader_of(names[0])), names[0]
+    for name in names[1:]:
+        if (unread := sum(map(math.isnan, values))) == 0:
             break
-    assert best is not None
-    return best[1], best[2]
+        others = _read_all(distinct, _reader_of(name))
+        if sum(map(math.isnan, others)) < unread:
+            values, used = others, name
+    known = dict(zip(distinct, values, strict=True))
+    return [known[text] for text in texts], used
 
 
-def _read_all(texts: list[str], reader: Callable[[str], float]) -> list[float]:
-    values = []
+def _read_all(texts: list[str], reader: Callable[[str], Time]) -> list[Time]:
+    values: list[Time] = []
     for text in texts:
         try:
             values.append(reader(text.strip()))
@@ -66,11 +54,11 @@ def _read_all(texts: list[str], reader: Callable[[str], float]) -> list[float]:
     return values
 
 
-def _number(text: str) -> float:
+def _number(text: str) -> Time:
     value = float(text)
     if "_" in text or not abs(value) <= _LARGEST_TIME:
         raise ValueError
-    return value
+    return int(text) if text.lstrip("+-").isdecimal() else value
 
 
 def _seconds(moment: datetime) -> float:
@@ -95,7 +83,7 @@ def _day_month_year(text: str) -> float:
     return _month_day_year(f"{month}/{day}/{year} {clock}".rstrip())
 
 
-_READERS: dict[str, Callable[[str], float]] = {
+_READERS: dict[str, Callable[[str], Time]] = {
     "number": _number,
     "iso": _iso,
     "month/day/year": _month_day_year,
@@ -103,7 +91,7 @@ _READERS: dict[str, Callable[[str], float]] = {
 }
 
 
-def _reader_of(time_format: str) -> Callable[[str], float]:
+def _reader_of(time_format: str) -> Callable[[str], Time]:
     if time_format in _READERS:
         return _READERS[time_format]
     if "%" not in time_format:

@@ -35,10 +35,14 @@ class Replay(Written):
         return () if self.out is None else ("benchmarks",)
 
     def run(self) -> None:
-        """Rate the log and print the report."""
+        """Rate the log and print the report; what was left out of it is said even when quiet."""
         from matchenv.benchmarks.replay.command import run
+        from matchenv.benchmarks.replay.table_text import reading_text, report_text
 
         if isinstance(sys.stdout, io.TextIOWrapper):
             # A name that the screen cannot show must not cost the result.
             sys.stdout.reconfigure(errors="backslashreplace")
-        run(self.log, self.settings, self.out, quiet=self.quiet)
+        report = run(self.log, self.settings, self.out)
+        print(reading_text(report.reading, listed=0 if self.quiet else 5), file=sys.stderr)
+        if not self.quiet:
+            print(report_text(report))

@@ -22,7 +22,11 @@ LOGS = Path(__file__).parent / "logs"
 CLUB = [
     str(LOGS / "club.csv"),
     "--columns",
-    "game=match,time=when,team=side,player=who,score=points",
+    "game=match",
+    "time=when",
+    "team=side",
+    "player=who",
+    "score=points",
 ]
 NORMAL = NormalDist()
 FILES = {
@@ -212,10 +216,22 @@ def test_table_on_the_screen_and_in_the_folder(
     assert f"{100 * error:.2f} %" in said.out
 
 
+def test_figures_of_a_log_without_draws_have_no_empty_panel(tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text("game,player,score\n" + "".join(f"{g},a,1\n{g},b,0\n" for g in range(9)))
+    run(log, ReplaySettings(), tmp_path)
+    draws = (tmp_path / "draws.svg").read_text(encoding="utf-8")
+    assert "nan" not in draws
+    assert "no draws in this log" in draws
+    calibration = (tmp_path / "calibration.svg").read_text(encoding="utf-8")
+    assert "Calibration of wins" in calibration
+    assert "Calibration of draws" not in calibration
+
+
 def test_systems_share_nothing(tmp_path: Path) -> None:
     """A system alone is judged as it is in company, except for whom it is challenged by."""
-    both = run(LOGS / "league.csv", ReplaySettings(), None, quiet=True)
-    alone = run(LOGS / "league.csv", ReplaySettings(systems=("elo",)), None, quiet=True)
+    both = run(LOGS / "league.csv", ReplaySettings(), None)
+    alone = run(LOGS / "league.csv", ReplaySettings(systems=("elo",)), None)
     assert list(alone.systems) == ["elo"]
     assert alone.systems["elo"].error == both.systems["elo"].error
     assert alone.systems["elo"].challenged["elo"] == both.systems["elo"].challenged["elo"]
@@ -233,7 +249,7 @@ def test_bad_rows_are_listed_with_their_lines(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_command(["replay", str(LOGS / "every_fault.csv"), "--out", str(tmp_path)]) == 0
-    assert "line 18: 'seven'" in capsys.readouterr().err
+    assert "line 18: score is not a number ('seven')" in capsys.readouterr().err
     lines = (tmp_path / "bad_rows.csv").read_text(encoding="utf-8").splitlines()
     assert lines[0] == "line,reason,detail"
     assert len(lines) == 15
@@ -277,7 +293,7 @@ def test_an_old_result_survives_a_failed_write(
 
     monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(OSError, match="disk full"):
-        run(LOGS / "league.csv", ReplaySettings(), tmp_path, quiet=True)
+        run(LOGS / "league.csv", ReplaySettings(), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
     assert (tmp_path / "report.json").read_text() == "old"
 
@@ -303,5 +319,5 @@ def test_help_from_the_shell() -> None:
         text=True,
         check=True,
     )
-    for option in ("--systems", "--columns", "--strict", "--out", "--quiet", "--predicted-ties"):
+    for option in ("--systems", "--columns", "--strict", "--out", "--quiet", "--predicted-draws"):
         assert option in done.stdout

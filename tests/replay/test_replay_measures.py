@@ -19,11 +19,15 @@ from matchenv.benchmarks.replay.measures.calibration import (
     win_calibration,
 )
 from matchenv.benchmarks.replay.measures.convergence import games_to_settle
-from matchenv.benchmarks.replay.measures.draws import draw_curve
-from matchenv.benchmarks.replay.measures.even_games import most_even
-from matchenv.benchmarks.replay.measures.fairness import win_ratio_deviation, win_shares
+from matchenv.benchmarks.replay.measures.even_games import (
+    draw_curve,
+    most_even,
+    win_ratio_deviation,
+    win_shares,
+)
 from matchenv.benchmarks.replay.measures.pairs import pairs_of_sides, possible_and_found_draws
-from matchenv.benchmarks.replay.measures.prediction_error import TieRule, prediction_error
+from matchenv.benchmarks.replay.measures.prediction_error import prediction_error
+from matchenv.benchmarks.replay.settings import DrawRule
 
 # Game 0: three sides, the last two level. Game 1: two sides, the second wins. Game 2: a draw.
 GAME_START = np.array([0, 3, 5, 7])
@@ -62,14 +66,14 @@ class TestPairs:
         got = zip(pairs.first, pairs.second, pairs.game, pairs.outcome, strict=True)
         assert list(got) == expected
         _, found = possible_and_found_draws(starts, rank)
-        ties = [sum(a == b for a, b in itertools.pairwise(sorted(game))) for game in games]
-        assert found.tolist() == ties
+        draws = [sum(a == b for a, b in itertools.pairwise(sorted(game))) for game in games]
+        assert found.tolist() == draws
 
 
 class TestPredictionError:
     GAP = np.array([1.0, -2.0, 0.0, 3.0, 0.0, 5.0])
     OUTCOME = np.array([1, 1, 1, -1, 0, 0], dtype=np.int8)
-    # Right, wrong, tie predicted, wrong; then two drawn pairs.
+    # Right, wrong, draw predicted, wrong; then two drawn pairs.
 
     @pytest.mark.parametrize(
         ("drawn", "tied", "expected", "pairs"),
@@ -82,12 +86,12 @@ class TestPredictionError:
         ],
     )
     def test_rules(self, drawn: str, tied: str, expected: float, pairs: int) -> None:
-        found = prediction_error(self.GAP, self.OUTCOME, np.arange(6), TieRule(drawn, tied))
+        found = prediction_error(self.GAP, self.OUTCOME, np.arange(6), DrawRule(drawn, tied))
         assert found.error == pytest.approx(expected)
-        assert (found.pairs, found.drawn, found.predicted_ties) == (pairs, 2, 1)
+        assert (found.pairs, found.drawn, found.predicted_draws) == (pairs, 2, 1)
 
     def test_nothing_to_count(self) -> None:
-        found = prediction_error(self.GAP[4:], self.OUTCOME[4:], np.arange(2), TieRule())
+        found = prediction_error(self.GAP[4:], self.OUTCOME[4:], np.arange(2), DrawRule())
         assert math.isnan(found.error)
         assert math.isnan(found.standard_error)
 
@@ -99,7 +103,7 @@ class TestPredictionError:
             game = np.repeat(np.arange(200), rng.integers(1, 10, 200))
             gap = np.where(rng.random(200) < 0.3, -1.0, 1.0)[game]
             outcome = np.ones(len(game), dtype=np.int8)
-            found = prediction_error(gap, outcome, game, TieRule())
+            found = prediction_error(gap, outcome, game, DrawRule())
             errors.append(found.error)
             stated.append(found.standard_error)
         # The spread of 400 values is itself known to one part in sqrt(800).

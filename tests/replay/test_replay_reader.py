@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import itertools
+import math
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,8 @@ from hypothesis import strategies as st
 
 from matchenv.benchmarks.replay.bad_rows import BadLogError
 from matchenv.benchmarks.replay.games import longest_rising
-from matchenv.benchmarks.replay.reader import Reading, ReadingSettings, read_log
+from matchenv.benchmarks.replay.reader import Reading, read_log
+from matchenv.benchmarks.replay.settings import ReadingSettings
 from matchenv.benchmarks.replay.times import parse_times
 from matchenv.match_log import MatchLog
 
@@ -73,7 +75,7 @@ class TestForms:
     def test_rank_goes_before_score_unless_the_score_is_named(self, tmp_path: Path) -> None:
         text = "game,player,score,rank\n1,a,5,2\n1,b,9,1\n2,a,5,1\n2,b,9,2\n"
         assert read(tmp_path, text).log.rank.tolist() == [1, 0, 0, 1]
-        by_score = read(tmp_path, text, columns="score=score")
+        by_score = read(tmp_path, text, columns=("score=score",))
         assert by_score.log.rank.tolist() == [1, 0, 1, 0]
 
     def test_home_and_away(self) -> None:
@@ -93,13 +95,13 @@ class TestForms:
 
     def test_home_and_away_with_names_of_its_own(self, tmp_path: Path) -> None:
         text = "heim,gast,h,g\nA,B,1,0\nB,B,2,2\n,A,1,1\n"
-        columns = "home=heim, away=gast, home_score=h, away_score=g"
+        columns = ("home=heim", "away = gast", "home_score=h", "away_score=g")
         reading = read(tmp_path, text, columns=columns)
         assert games(reading.log) == [[(("A",), 1.0, 0), (("B",), 0.0, 1)]]
         assert faults(reading) == [(3, "player twice in a game"), (4, "missing player")]
 
     def test_columns_with_names_of_their_own(self) -> None:
-        columns = "game=match,time=when,team=side,player=who,score=points"
+        columns = ("game=match", "time=when", "team=side", "player=who", "score=points")
         reading = read_log(LOGS / "club.csv", ReadingSettings(columns=columns))
         assert reading.log.num_games == 150
         assert reading.log.num_players == 12
@@ -126,6 +128,26 @@ class TestForms:
     def test_names_may_hold_commas(self, tmp_path: Path) -> None:
         text = 'game,player,score\n1,"b, ""the"" c",2\n1,a,1\n'
         assert list(read(tmp_path, text).log.players) == ['b, "the" c', "a"]
+
+    def test_scores_and_times_in_nanoseconds_keep_their_order(self, tmp_path: Path) -> None:
+        t = 1_700_000_000_123_456_789
+        text = f"game,time,player,rank\n1,{t},a,{t + 1}\n1,{t},b,{t}\n1,{t},c,{t + 2}\n"
+        text += f"2,{t + 1},a,3.5\n2,{t + 1},b,{2**64}\n2,{t + 1},c,-{2**64}\n"
+        log = read(tmp_path, text).log
+        assert log.rank.tolist() == [1, 0, 2, 1, 2, 0]
+        assert log.time is not None
+        assert log.time.tolist() == [t, t + 1]
+        scored = read(tmp_path, text.replace("rank", "score")).log
+        assert scored.rank.tolist() == [1, 2, 0, 1, 0, 2]
+        backwards = read(tmp_path, text.replace(f"2,{t + 1},", f"2,{t - 1},"))
+        assert [row.reason for row in backwards.bad_rows] == ["time runs backwards"]
+
+    def test_sums_of_scores_are_exact(self, tmp_path: Path) -> None:
+        large = 2**53
+        text = f"game,team,player,score\n1,x,a,{large}\n1,x,b,1\n1,y,c,{large}\n1,y,d,0\n"
+        assert read(tmp_path, text).log.rank.tolist() == [0, 1]
+        tenths = "game,team,player,score\n1,x,a,0.1\n1,x,b,0.2\n1,y,c,0.3\n"
+        assert read(tmp_path, tenths).log.rank.tolist() == [0, 0]
 
     def test_other_encodings(self, tmp_path: Path) -> None:
         text = "game,player,score\n1,Zoë,2\n1,Łukasz,1\n"
@@ -166,14 +188,14 @@ class TestBadRows:
         assert reading.rows == 32
         assert reading.bad_lines == 14
         assert rated + reading.bad_lines + reading.rows_left_out == reading.rows
-        assert sum(reading.reasons.values()) == 14
+        assert len(reading.bad_rows) == 14
 
     def test_strict_makes_them_fatal_and_names_the_lines(self) -> None:
         with pytest.raises(BadLogError) as error:
             read_log(LOGS / "every_fault.csv", ReadingSettings(strict=True))
         for line in (4, 7, 10, 11, 13, 15, 17, 18, 19, 21, 24, 26, 27, 31):
             assert f"line {line}: " in str(error.value)
-        columns = "game=match,time=when,team=side,player=who,score=points"
+        columns = ("game=match", "time=when", "team=side", "player=who", "score=points")
         assert read_log(LOGS / "club.csv", ReadingSettings(columns=columns, strict=True)).games
 
     def test_broken_encoding(self, tmp_path: Path) -> None:
@@ -182,6 +204,27 @@ class TestBadRows:
         assert faults(reading) == [(3, "broken encoding"), (6, "broken encoding")]
         assert reading.log.num_games == 1
         assert reading.rows_left_out == 2
+
+    def test_a_long_list_is_cut_and_says_what_to_do(self, tmp_path: Path) -> None:
+        rows = "".join(f"{g},day {g + 1},{p},1\n" for g in range(500) for p in "ab")
+        with pytest.raises(BadLogError) as error:
+            read(tmp_path, "game,time,player,score\n" + rows)
+        lines = str(error.value).splitlines()
+        assert len(lines) < 10
+        assert "no game to rate" in lines[0]
+        assert "time is missing or unreadable: 1000" in lines[1]
+        assert "line 2: time is missing or unreadable ('day 1')" in lines[2]
+        assert "and 995 more" in lines[-2]
+        assert "--time-format" in lines[-1]
+        settings = {"time_format": "day %d"}
+        assert (
+            read(
+                tmp_path,
+                "game,time,player,score\n" + "".join(rows.splitlines(True)[:4]),
+                **settings,
+            ).games
+            == 2
+        )
 
     def test_a_wide_encoding_that_does_not_fit_is_fatal(self, tmp_path: Path) -> None:
         with pytest.raises(BadLogError, match="utf-16"):
@@ -244,9 +287,9 @@ class TestBadRows:
             read(tmp_path, packed[: len(packed) // 2])
 
     @pytest.mark.parametrize(
-        "columns", ["game", "referee=x", "game=", "game=a,game=b", "player=nobody"]
+        "columns", [["game"], ["referee=x"], ["game="], ["game=a", "game=b"], ["player=nobody"]]
     )
-    def test_bad_mappings(self, tmp_path: Path, columns: str) -> None:
+    def test_bad_mappings(self, tmp_path: Path, columns: list[str]) -> None:
         with pytest.raises(BadLogError, match="columns"):
             read(tmp_path, "game,player,score\n1,a,1\n1,b,1\n", columns=columns)
 
@@ -296,24 +339,24 @@ class TestTimes:
     def test_usual_forms(self, texts: list[str], name: str) -> None:
         times, used = parse_times(texts)
         assert used == name
-        assert times.tolist() == [86400.0, 86400.0 * 2.5]
+        assert times == [86400.0, 86400.0 * 2.5]
 
     def test_day_first_is_found_by_a_day_above_twelve(self) -> None:
         times, used = parse_times(["03/02/1970", "13/02/1970"])
         assert used == "day/month/year"
-        assert (times / 86400).tolist() == [33.0, 43.0]
-        assert parse_times(["03/02/1970"], "day/month/year")[0].tolist() == [33 * 86400.0]
+        assert times == [33 * 86400.0, 43 * 86400.0]
+        assert parse_times(["03/02/1970"], "day/month/year")[0] == [33 * 86400.0]
 
     def test_formats_by_name(self) -> None:
         times, _ = parse_times(["2. 1. 70", "x"], "%d. %m. %y")
         assert times[0] == 86400.0
-        assert np.isnan(times[1])
+        assert math.isnan(times[1])
         with pytest.raises(BadLogError, match="time_format"):
             parse_times(["1"], "roman")
 
     @given(st.lists(st.integers(0, 6), max_size=8))
     def test_longest_rising_is_longest(self, values: list[int]) -> None:
-        chain = longest_rising([float(v) for v in values])
+        chain = longest_rising(list(values))
         kept = [values[k] for k in chain]
         assert chain == sorted(set(chain))
         assert kept == sorted(kept)

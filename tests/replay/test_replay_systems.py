@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from matchenv.benchmarks.replay.forecasts import (
+    gaussian_log_probabilities,
+    logistic_log_probabilities,
+)
 from matchenv.benchmarks.replay.measures.pairs import pairs_of_sides
-from matchenv.benchmarks.replay.stated import gaussian_log_probabilities, logistic_log_probabilities
+from matchenv.benchmarks.replay.settings import SystemSettings
 from matchenv.benchmarks.replay.systems import (
     SYSTEMS,
-    SystemSettings,
     counted_draw_probability,
     judge,
     quality_per_comparison,

@@ -49,8 +49,8 @@ def log_loss(log_probability: Floats, outcome: NDArray[np.int8]) -> float:
 def constant_log_loss(outcome: NDArray[np.int8]) -> float:
     """The log loss of a forecast that knows nothing but the share of draws in the log.
 
-    It gives both sides of each pair the same chance: what a system must stay below to have
-    said anything.
+    It gives both sides of each pair the same chance. A system whose loss is not below this one
+    has said nothing.
 
     Args:
         outcome: (pairs,), +1, 0 or -1.
@@ -76,13 +76,9 @@ def calibration(probability: Floats, happened: NDArray[np.bool_], edges: Floats)
     with np.errstate(invalid="ignore"):
         stated = np.bincount(place, weights=probability, minlength=bins) / count
         observed = np.bincount(place, weights=happened, minlength=bins) / count
-    filled = count > 0
-    total = int(count.sum())
-    error = float("nan")
-    if total:
-        gaps = np.abs(stated[filled] - observed[filled])
-        error = float(np.dot(gaps, count[filled]) / total)
-    return Calibration(edges, count, stated, observed, error)
+        filled = count > 0
+        error = np.dot(np.abs(stated - observed)[filled], count[filled]) / np.float64(count.sum())
+    return Calibration(edges, count, stated, observed, float(error))
 
 
 def win_calibration(log_probability: Floats, outcome: NDArray[np.int8], bins: int) -> Calibration:

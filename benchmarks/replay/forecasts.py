@@ -1,4 +1,4 @@
-"""Probabilities of a win, a draw and a loss that systems state for pairs of sides."""
+"""Probabilities of a win, a draw and a loss that a system forecasts for pairs of sides."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def logistic_log_probabilities(
 ) -> Floats:
     """Log probabilities where the win probability is logistic in the ratings' difference.
 
-    A margin on the rating scale makes the draws (Rao, Kupper 1967). A side of several
-    players spreads wider than one, by the root of their number.
+    A margin on the rating scale makes the draws (Rao, Kupper 1967). The performance of a side
+    of several players spreads wider than that of one, by the root of their number.
 
     Args:
         pairs: the pairs of sides.
