@@ -17,12 +17,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.utils import set_random_seed
 
-from matchenv import MatchmakingVectorEnv
 from matchenv.agents.algorithms import algorithm_by_name
 from matchenv.agents.cells import check_cells
 from matchenv.agents.config_file import check_types
@@ -31,6 +29,7 @@ from matchenv.agents.policies import policy_named
 from matchenv.agents.policy_file import SUFFIX, PolicyDescription, save_policy
 from matchenv.agents.policy_network import new_policy
 from matchenv.belief import DEFAULT_BELIEF
+from matchenv.evaluation.rollout import Batch, belief_of
 from matchenv.evaluation.seeds import training_seed
 from matchenv.settings import Settings
 from matchenv.validation import as_integer, as_positive_number
@@ -210,29 +209,26 @@ class _Cell:
     """The episodes of one cell, under the teacher's belief and under the student's."""
 
     def __init__(self, config: CloningConfig, cell: dict[str, Any], seeds: list[int]) -> None:
-        kwargs = {**config.env_kwargs, **cell}
-        settings = Settings.checked(**kwargs)
+        settings = Settings.checked(**{**config.env_kwargs, **cell})
         self.horizon = settings.horizon
         self._teacher = config.new_teacher(settings, lambda: self._teachers.true_skill)
-        belief = getattr(self._teacher, "belief", DEFAULT_BELIEF)
-        self._teachers, self._students = (
-            MatchmakingVectorEnv(
-                len(seeds), autoreset_mode=AutoresetMode.DISABLED, **{**kwargs, "belief": each}
-            )
-            for each in (belief, settings.belief)
-        )
-        self._teacher_sees, _ = self._teachers.reset(seed=list(seeds))
-        self.student_sees, _ = self._students.reset(seed=list(seeds))
+        beliefs = (belief_of(self._teacher), settings.belief)
+        self._games = [Batch(replace(settings, belief=belief), seeds) for belief in beliefs]
+        self._teachers, self._students = (batch.episodes for batch in self._games)
         self._students_turn = np.arange(len(seeds)) < round(config.student_share * len(seeds))
 
+    @property
+    def student_sees(self) -> NDArray[np.float32]:
+        return self._students.observation
+
     def teachers_choice(self) -> NDArray[np.int64]:
-        chosen, _ = self._teacher.predict(self._teacher_sees)
+        chosen, _ = self._teacher.predict(self._teachers.observation)
         return np.asarray(chosen, dtype=np.int64)
 
     def play(self, teachers: NDArray[np.int64], students: NDArray[np.int64]) -> None:
         played = np.where(self._students_turn, students, teachers)
-        self._teacher_sees, *_ = self._teachers.step(played)
-        self.student_sees, *_ = self._students.step(played)
+        for batch in self._games:
+            batch.play(played)
 
 
 def _learn(

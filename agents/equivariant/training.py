@@ -15,10 +15,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from matchenv import MatchmakingVectorEnv
 from matchenv.agents.cells import check_cells
 from matchenv.agents.config_file import check_types
 from matchenv.agents.equivariant.evolution import Evolution, Generation, evolve
@@ -30,7 +28,10 @@ from matchenv.agents.equivariant.network import (
     Index,
 )
 from matchenv.agents.equivariant.state import state_of_observations
+from matchenv.evaluation.rollout import Batch, Decisions, games
 from matchenv.evaluation.seeds import evaluation_seed, training_seed
+from matchenv.play import REPORT_ROWS
+from matchenv.settings import Settings
 from matchenv.validation import as_integer, as_positive_number
 from matchenv.workers import Mapper
 
@@ -38,6 +39,8 @@ Floats = NDArray[np.float64]
 
 # Episodes side by side in a validation: more would leave the processor's cache.
 BLOCK = 512
+
+TRUE_DRAW_DENSITY = REPORT_ROWS.index("true_draw_density")
 
 VALIDATION_CELLS = tuple(
     {"rank": rank, "prior": prior}
@@ -109,18 +112,29 @@ def play_totals(
     Returns:
         Shape (cells, episodes).
     """
-    envs = [
-        MatchmakingVectorEnv(len(row), belief="full", autoreset_mode=AutoresetMode.DISABLED, **cell)
+    batches = [
+        Batch(Settings.checked(**{**cell, "belief": "full"}), row)
         for cell, row in zip(cells, seeds, strict=True)
     ]
-    seen = np.stack([env.reset(seed=list(row))[0] for env, row in zip(envs, seeds, strict=True)])
-    totals = np.zeros(seen.shape[:2])
-    for _ in range(envs[0].settings.horizon):
-        actions = best_actions(network, seen.reshape(-1, seen.shape[-1]), envs[0].settings.beta)
-        for cell, (env, chosen) in enumerate(zip(envs, actions.reshape(totals.shape), strict=True)):
-            seen[cell], _, _, _, infos = env.step(chosen)
-            totals[cell] += infos["true_draw_density"]
+    policy = _Greedy(network, batches[0].episodes.settings.beta)
+    totals = np.zeros((len(cells), len(seeds[0])))
+    for played in games(Decisions(policy), batches):
+        totals += [each.report[TRUE_DRAW_DENSITY] for each in played]
     return totals
+
+
+@dataclass(frozen=True)
+class _Greedy:
+    """The policy of a network that is being trained."""
+
+    network: EquivariantNetwork
+    beta: float
+
+    def predict(
+        self, observation: NDArray[Any], state: Any, episode_start: Any, deterministic: bool
+    ) -> tuple[NDArray[np.int64], Any]:
+        del episode_start, deterministic
+        return best_actions(self.network, observation, self.beta), state
 
 
 def best_actions(

@@ -272,8 +272,9 @@ def test_killed_command_resumes_to_the_same_result(tmp_path):
     assert process.wait() == -signal.SIGKILL
     stopped_at = max(int(place.name[5:]) for place in killed.glob("checkpoints/step-*"))
     assert 0 < stopped_at < 20480
-    subprocess.run(command("--resume", str(killed), "--quiet"), cwd=ROOT, check=True)
-    subprocess.run(command(*options, "--out", str(tmp_path / "whole")), cwd=ROOT, check=True)
+    agents.continue_training(killed, quiet=True)
+    config = RunFolder.open(killed).read_config()
+    agents.start_training(tmp_path / "whole", config, quiet=True)
     assert results(killed) == results(tmp_path / "whole")
 
 

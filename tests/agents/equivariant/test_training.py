@@ -1,17 +1,12 @@
 """The search and the training: uphill, from equal seeds to equal weights."""
 
 import json
-import signal
-import subprocess
-import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 
 from matchenv import MatchmakingVectorEnv, agents
 from matchenv.agents.equivariant.evolution import Evolution, Generation, evolve
@@ -199,30 +194,6 @@ def test_a_training_that_was_killed_goes_on_to_the_same_weights(tmp_path):
         "validation.npz",
     ):
         assert (tmp_path / "killed" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
-
-
-def test_an_interrupted_command_goes_on(tmp_path):
-    config = small_config(generations=60, validation_episodes=2, cells=[{"rank": "top"}])
-    file = tmp_path / "small.yml"
-    file.write_text(yaml.safe_dump(asdict(config)))
-    out = tmp_path / "run"
-    command = [sys.executable, "-m", "matchenv", "search", "--workers", "2",
-               "--seed", "1","--config", str(file), "--out", str(out)]  # fmt: skip
-    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 120.0
-    while not (out / "search-seed1.json").exists() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert said.strip() == "interrupted; the same command goes on from here"
-    begun = json.loads((out / "search-seed1.json").read_text())["number"]
-    assert 1 <= begun < 60
-    last = EquivariantFolder(out, config).last_generation(1)
-    with ThreadPoolExecutor(1) as executor:
-        whole = parameters_of(train(config, 1, executor))
-        again = parameters_of(train(config, 1, executor, after=last))
-    np.testing.assert_array_equal(again, whole)
 
 
 def test_gains_are_in_standard_deviations_of_their_cell():
