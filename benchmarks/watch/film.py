@@ -6,7 +6,6 @@ import io
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +31,8 @@ MOST_RATE = 50
 # The last picture stays for so many seconds.
 LAST_SECONDS = 3.0
 
-# Few colours keep a .gif small; shades of grey need most of them.
-GIF_COLOURS = 96
-LEAST_DIFFERENCE = 6
+# One less than a .gif can have: the last means "as before", which keeps the file small.
+GIF_COLOURS = 255
 
 
 def checked_film(out: Path) -> Path:
@@ -115,37 +113,55 @@ def _pictures(
         yield draw_side_by_side(scenes, width, theme)
 
 
-def _palette(moments: Sequence[list[Scene]], width: int, theme: Theme) -> Any:
-    """The theme's colours and those of the first, middle and last picture, for all of them."""
+def _palette(moments: Sequence[list[Scene]], width: int, theme: Theme) -> Pixels:
+    """The theme's colours and those of the first, middle and last picture, shape (P, 3)."""
     from PIL import Image
 
     some = [moments[place] for place in (0, len(moments) // 2, -1)]
     samples = np.concatenate([draw_side_by_side(scenes, width, theme) for scenes in some])
-    found = Image.fromarray(samples).quantize(GIF_COLOURS, dither=Image.Dither.NONE).getpalette()
-    own = np.array(theme.colours)
-    others = np.reshape(found or [], (-1, 3))
-    # Two nearly equal colours would be mixed up; the theme's are to stay as they are.
-    far = np.abs(others[:, None] - own).max(axis=2).min(axis=1) > LEAST_DIFFERENCE
-    colours = np.concatenate((own, others[far]))[:GIF_COLOURS]
-    palette = Image.new("P", (1, 1))
-    palette.putpalette(colours.ravel().tolist())
-    return palette
+    own = np.array(theme.colours, dtype=np.uint8)
+    rest = Image.fromarray(samples).quantize(GIF_COLOURS - len(own), dither=Image.Dither.NONE)
+    return np.concatenate((own, np.array(rest.getpalette(), dtype=np.uint8).reshape(-1, 3)))
 
 
-def _gif(pictures: Iterator[Pixels], palette: Any, count: int, rate: int) -> bytes:
+def nearest_colours(picture: Pixels, palette: Pixels, known: NDArray[np.int16]) -> Pixels:
+    """The place in the palette of every pixel's nearest colour, shape (height, width).
+
+    Pillow's own search is not exact: it makes a white background grey.
+
+    Args:
+        picture: shape (height, width, 3).
+        palette: shape (P, 3).
+        known: shape (2^24,), places found before, -1 for colours not met yet; added to.
+    """
+    red, green, blue = np.moveaxis(picture.astype(np.int32), -1, 0)
+    code = (red << 16) | (green << 8) | blue
+    new = np.unique(code[known[code] < 0])
+    colours = np.stack((new >> 16, (new >> 8) & 255, new & 255), axis=-1)
+    apart = np.square(colours[:, None] - palette.astype(np.int32)).sum(axis=2)
+    known[new] = apart.argmin(axis=1)
+    return known[code].astype(np.uint8)
+
+
+def _gif(pictures: Iterator[Pixels], palette: Pixels, count: int, rate: int) -> bytes:
     from PIL import Image
 
-    frames = (
-        Image.fromarray(each).quantize(palette=palette, dither=Image.Dither.NONE)
-        for each in pictures
-    )
+    known = np.full(2**24, -1, dtype=np.int16)
+
+    def frames() -> Iterator[Image.Image]:
+        for picture in pictures:
+            frame = Image.fromarray(nearest_colours(picture, palette, known), "P")
+            frame.putpalette(palette.tobytes())
+            yield frame
+
+    rest = frames()
     durations = [round(1000 / rate)] * (count - 1) + [round(1000 * LAST_SECONDS)]
     written = io.BytesIO()
-    next(frames).save(
+    next(rest).save(
         written,
         format="GIF",
         save_all=True,
-        append_images=frames,
+        append_images=rest,
         duration=durations,
         loop=0,
         optimize=True,

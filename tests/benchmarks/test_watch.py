@@ -17,7 +17,7 @@ import pygame
 
 from matchenv.baselines import DrawChance
 from matchenv.benchmarks.watch import live
-from matchenv.benchmarks.watch.film import LAST_SECONDS, write_film
+from matchenv.benchmarks.watch.film import LAST_SECONDS, nearest_colours, write_film
 from matchenv.benchmarks.watch.live import HELP, Playback, after, commands, pace, watch_live
 from matchenv.benchmarks.watch.picture import (
     checked_width,
@@ -178,11 +178,24 @@ def test_a_gif_has_a_picture_for_each_moment(tmp_path: Path, every: int) -> None
             found = np.asarray(film.convert("RGB"), dtype=int)
             assert found.shape == expected.shape
             # A .gif has few colours, so single pixels differ a little.
-            assert np.abs(found - expected).mean() < 2.0
+            assert np.abs(found - expected).mean() < 1.0
             shown.step(every)
         film.seek(count - 1)
         assert film.info["duration"] == 1000 * LAST_SECONDS
     assert [each.name for each in tmp_path.iterdir()] == ["film.gif"]
+
+
+def test_colours_become_the_nearest_of_the_palette() -> None:
+    rng = np.random.default_rng(0)
+    palette = rng.integers(0, 256, (20, 3)).astype(np.uint8)
+    known = np.full(2**24, -1, dtype=np.int16)
+    for _ in range(2):
+        picture = rng.integers(0, 256, (8, 9, 3)).astype(np.uint8)
+        found = nearest_colours(picture, palette, known)
+        apart = np.linalg.norm(picture[:, :, None].astype(float) - palette, axis=3)
+        chosen = np.take_along_axis(apart, found[:, :, None].astype(int), axis=2)[:, :, 0]
+        np.testing.assert_array_equal(chosen, apart.min(axis=2))
+    np.testing.assert_array_equal(nearest_colours(palette[None], palette, known)[0], range(20))
 
 
 def test_the_same_command_gives_the_same_file(tmp_path: Path) -> None:
