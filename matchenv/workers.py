@@ -10,6 +10,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from types import FrameType
@@ -136,6 +137,9 @@ class WorkerPool:
     def _start(self, count: int) -> None:
         # Spawned rather than forked: forks inherit the locks of libraries with threads.
         context = multiprocessing.get_context("spawn")
+        if self._processes == [] and hasattr(signal, "pthread_sigmask"):
+            # When the library starts this helper it lets signals through again.
+            resource_tracker.ensure_running()
         while len(self._processes) < count:
             with signals_wait():
                 ours, theirs = context.Pipe()

@@ -9,6 +9,7 @@ ends the process after a time of grace.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -83,7 +84,9 @@ class Stopping:
             raise Stopped
 
     def _watch(self, reading: int) -> None:
-        number = os.read(reading, 1)[0]
+        number = 0
+        while number not in STOPS:  # a library may listen for others
+            number = os.read(reading, 1)[0]
         self._announce(number)
         time.sleep(AGAIN)
         self._raised = False
@@ -100,7 +103,8 @@ class Stopping:
             self.number = number
         line = "; ".join(filter(None, (WORDS[signal.Signals(number)], self.note)))
         start = "\n" if _bar_is_shown() else ""
-        os.write(2, f"{start}{line}\n".encode())
+        with contextlib.suppress(OSError):  # nobody may be there to read it
+            os.write(2, f"{start}{line}\n".encode())
         # What libraries say of exceptions in odd places would only hide that line.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
@@ -115,4 +119,5 @@ class Stopping:
 
 def _bar_is_shown() -> bool:
     tqdm = getattr(sys.modules.get("tqdm"), "tqdm", None)
-    return bool(getattr(tqdm, "_instances", ()))
+    # The library keeps the bars that move; one that is being made has no such entry yet.
+    return any(not getattr(bar, "disable", True) for bar in getattr(tqdm, "_instances", ()))

@@ -94,7 +94,7 @@ def replay_elo(
     )
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", nogil=True)  # a long log leaves Ctrl-C alive
 def _elo_loop(
     player: Indices,
     team_start: Integers,

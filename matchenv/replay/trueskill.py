@@ -165,7 +165,7 @@ def _play_pair(
     return match_quality_of(mu_i - mu_j, team_variance[0] + team_variance[1], beta)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", nogil=True)  # a long log leaves Ctrl-C alive
 def _trueskill_loop(
     player: Indices,
     team_start: Integers,

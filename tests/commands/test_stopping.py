@@ -1,0 +1,132 @@
+"""Signals end a process soon, even where Python cannot raise an exception."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="not on this system")
+
+WORKS = {
+    "it waits": "time.sleep(60.0)",
+    "it tidies up": """
+try:
+    time.sleep(60.0)
+finally:
+    pathlib.Path("tidy").write_text("yes")
+""",
+    "compiled code does not return": "hashlib.pbkdf2_hmac('sha512', b'', b'', 10**9)",
+    "the exception is lost": """
+while True:
+    try:
+        time.sleep(60.0)
+    except BaseException:
+        pass
+""",
+    "the exception is lost at first": """
+try:
+    time.sleep(60.0)
+except BaseException:
+    pass
+try:
+    time.sleep(60.0)
+finally:
+    pathlib.Path("tidy").write_text("yes")
+""",
+    "a library says it in its own words": """
+try:
+    time.sleep(60.0)
+except BaseException:
+    print("a traceback", file=sys.stderr)
+    raise SystemError("no import")
+""",
+    "its child waits": """
+child = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(60.0,))
+child.start()
+print(child.pid, flush=True)
+hashlib.pbkdf2_hmac('sha512', b'', b'', 10**9)
+""",
+}
+
+SCRIPT = """
+import hashlib, multiprocessing, pathlib, sys, time
+from matchenv.commands.stopping import Stopping
+
+def work():
+    print("at work", flush=True)
+    exec(sys.argv[1])
+    return 0
+
+if __name__ == "__main__":
+    stopping = Stopping()
+    stopping.note = "go on"
+    sys.exit(stopping.run(work))
+"""
+
+
+def at_work(folder: Path, work: str, stderr: int = subprocess.PIPE) -> subprocess.Popen[str]:
+    """A process that has begun its work."""
+    script = folder / "script.py"
+    script.write_text(SCRIPT)
+    process = subprocess.Popen(
+        [sys.executable, str(script), work],
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        text=True,
+        cwd=folder,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "at work\n"
+    if "child" in work:
+        assert int(process.stdout.readline()) > 0
+    time.sleep(0.2)
+    return process
+
+
+@pytest.mark.parametrize("signals", [[signal.SIGINT], [signal.SIGTERM], [signal.SIGINT] * 3])
+@pytest.mark.parametrize("work", WORKS)
+def test_one_line_and_gone(tmp_path: Path, work: str, signals: list[signal.Signals]) -> None:
+    process = at_work(tmp_path, WORKS[work])
+    asked = time.monotonic()
+    for number in signals:
+        process.send_signal(number)
+        time.sleep(0.05)
+    _, said = process.communicate(timeout=30.0)
+    assert time.monotonic() - asked < 5.0
+    assert process.returncode == 128 + signals[0]
+    word = "terminated" if signals[0] == signal.SIGTERM else "interrupted"
+    assert said == f"{word}; go on\n"
+    assert (tmp_path / "tidy").exists() == ("tidy" in WORKS[work])
+
+
+def test_work_that_ends_keeps_its_status() -> None:
+    code = (
+        "import sys; from matchenv.commands.stopping import Stopping; "
+        "sys.exit(Stopping().run(lambda: 7))"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 7
+
+
+def test_a_signal_that_was_ignored_before_stays_ignored() -> None:
+    code = (
+        "import os, signal, sys; from matchenv.commands.stopping import Stopping\n"
+        "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "sys.exit(Stopping().run(lambda: os.kill(os.getpid(), signal.SIGINT) or 0))"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_a_terminal_that_has_gone_changes_nothing(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    process = at_work(tmp_path, WORKS["it waits"], writing)
+    os.close(writing)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=10.0)
+    assert process.returncode == 130
