@@ -109,6 +109,10 @@ class Leaderboard:
         for name in names:
             self._games[name] = self._games.get(name, 0) + 1
 
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{name}={value:.6g}" for name, value in self._settings().items())
+        return f"<Leaderboard of {len(self)} players, {settings}>"
+
     def __getitem__(self, name: str) -> Rating:
         """The rating of a player; a name without games has the prior."""
         return self._ratings.get(name, self.newcomer)
@@ -141,13 +145,7 @@ class Leaderboard:
         """
         content = {
             "format": FORMAT,
-            "settings": {
-                "mu": self.newcomer.mu,
-                "sigma": self.newcomer.sigma,
-                "beta": self.beta,
-                "tau": self.tau,
-                "draw_probability": self.draw_probability,
-            },
+            "settings": self._settings(),
             "players": [
                 {"name": name, "mu": mu, "sigma": sigma, "games_played": self._games[name]}
                 for name, (mu, sigma) in self._ratings.items()
@@ -172,6 +170,15 @@ class Leaderboard:
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"path must be a leaderboard's file, got {path}: {error}") from error
         return board
+
+    def _settings(self) -> dict[str, float]:
+        return {
+            "mu": self.newcomer.mu,
+            "sigma": self.newcomer.sigma,
+            "beta": self.beta,
+            "tau": self.tau,
+            "draw_probability": self.draw_probability,
+        }
 
     def _read_line(self, line: dict[str, Any]) -> None:
         name = line["name"]

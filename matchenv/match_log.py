@@ -23,7 +23,7 @@ Indices = NDArray[np.int32]
 Array = TypeVar("Array", bound=NDArray[Any])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MatchLog:
     """Games in order of play; every array is checked, converted and made read-only.
 
@@ -74,6 +74,13 @@ class MatchLog:
             raise ValueError(f"score must be finite, got {score[~np.isfinite(score)][0]!r}")
         self._check_players()
         self._check_ranks()
+
+    def __repr__(self) -> str:
+        times = "without times" if self.time is None else "with times"
+        return (
+            f"<MatchLog of {self.num_games} games, {self.num_teams} teams and "
+            f"{self.num_players} players, {times}>"
+        )
 
     @property
     def num_players(self) -> int:

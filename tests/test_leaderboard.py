@@ -37,6 +37,13 @@ def test_games_are_rated_as_rate_does() -> None:
     assert [board.games_played(name) for name in ("Ada", "Édith", "nobody")] == [2, 1, 0]
 
 
+def test_repr_says_how_many_players_and_which_parameters() -> None:
+    assert repr(played()) == (
+        "<Leaderboard of 4 players, mu=25, sigma=8.33333, beta=4.16667, tau=0.0833333, "
+        "draw_probability=0.2>"
+    )
+
+
 def test_standings_are_sorted_by_the_conservative_skill() -> None:
     lines = played().standings()
     assert [line.exposed for line in lines] == sorted((x.exposed for x in lines), reverse=True)

@@ -180,6 +180,12 @@ def test_bad_logs_are_refused(change: dict, message: str) -> None:
         MatchLog(**{**GOOD, **change})
 
 
+def test_repr_says_how_much_a_log_holds() -> None:
+    expected = "<MatchLog of 2 games, 4 teams and 3 players, without times>"
+    assert repr(MatchLog(**GOOD)) == expected
+    assert repr(MatchLog(**GOOD, time=[1, 2])) == expected.replace("without", "with")
+
+
 def test_a_log_cannot_be_changed() -> None:
     log = MatchLog(**GOOD)
     with pytest.raises(ValueError, match="read-only"):

@@ -21,8 +21,8 @@ class ReadingSettings:
         columns: ROLE=NAME for columns with unusual names; roles: game, time, team, player, score,
             rank, or home, away, home_score, away_score.
         encoding: encoding of the text.
-        time_format: number, iso, month/day/year, day/month/year or a format of strptime; None for
-            the first of the four that reads the most.
+        time_format: number, iso, month/day/year, day/month/year or a format of strptime; if not
+            given, the one of the four that reads the most times.
         strict: stop at bad rows.
     """
 
@@ -38,10 +38,11 @@ class SystemSettings:
 
     Attributes:
         mu: TrueSkill's prior mean, in skill points.
-        sigma: its prior standard deviation.
+        sigma: TrueSkill's prior standard deviation.
         beta: standard deviation of one performance around skill.
         tau: standard deviation of the skill's drift between games.
-        draw_probability: of two even sides; None to count it in the log.
+        draw_probability: probability that two even sides draw; if not given, it is counted in
+            the log.
         elo_start: Elo's rating of a newcomer.
         elo_beta: standard deviation of one performance in Elo's points.
         elo_alpha: Elo's weight of new evidence; K = alpha beta sqrt(pi).
@@ -71,7 +72,7 @@ class DrawRule:
 
     Attributes:
         drawn_pairs: how pairs of sides that drew count.
-        predicted_draws: how pairs count for which no order was predicted, though one came out.
+        predicted_draws: how pairs count that were predicted to be even, and did not draw.
     """
 
     drawn_pairs: DrawnPairs = "left-out"
@@ -93,7 +94,7 @@ class ReplaySettings:
         draws: how draws count in the prediction error.
         challenge_share: share of the games that each system puts forward as most even.
         fair_share: share of the games, the most even ones, in which win ratios are counted.
-        quality_threshold: least quality of those games instead of a share, or None.
+        quality_threshold: count win ratios in the games of at least this quality instead.
         bins: bins of the calibration curves.
         top_players: how many players' convergence is shown.
 

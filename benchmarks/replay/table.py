@@ -65,8 +65,8 @@ def read_table(data: bytes, encoding: str, bad_rows: BadRows) -> Table:
         bad_rows: takes blank lines, broken encoding or quoting and wrong column counts.
 
     Raises:
-        BadLogError: for an unknown encoding, text that cannot be told apart in it at all,
-            no header, or a header that names a column twice.
+        BadLogError: for an unknown encoding, text that is not in it, no header, or a header
+            that names a column twice.
     """
     text = _decode(data, encoding)
     text_is_clean = not _is_broken(text)

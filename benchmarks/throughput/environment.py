@@ -20,7 +20,7 @@ import gymnasium as gym
 import numpy as np
 
 import matchenv  # registers Matchmaking-v0
-from matchenv.benchmarks.throughput.timing import Contest, Reading, contest
+from matchenv.benchmarks.throughput.timing import Contest, Measurement, contest
 
 SECTION = "environment"
 NUM_ENVS = 1024
@@ -67,7 +67,7 @@ print(time.perf_counter() - start)
 }
 
 
-def measure(turns: int) -> Iterator[Contest | Reading]:
+def measure(turns: int) -> Iterator[Contest | Measurement]:
     """Contests with CartPole, then the times of import and first use.
 
     Args:
@@ -88,13 +88,13 @@ def measure(turns: int) -> Iterator[Contest | Reading]:
         SECTION, "one environment from gym.make, CartPole-v1", "steps/s",
         scalar("Matchmaking-v0"), scalar("CartPole-v1"), turns=turns, target=1.0,
     )  # fmt: skip
-    yield Reading(
+    yield Measurement(
         SECTION, "import matchenv", "s", [said_by(IMPORT, None) for _ in range(turns)], target=1.5
     )
     yield from first_uses(min(turns, 2))
 
 
-def first_uses(repetitions: int) -> Iterator[Reading]:
+def first_uses(repetitions: int) -> Iterator[Measurement]:
     """Import and first call, in a process that finds nothing compiled, then in another one."""
     for subject, code in FIRST_USES.items():
         cold, warm = [], []
@@ -102,10 +102,10 @@ def first_uses(repetitions: int) -> Iterator[Reading]:
             with tempfile.TemporaryDirectory() as cache:
                 cold.append(said_by(code, cache))
                 warm.append(said_by(code, cache))
-        yield Reading(
+        yield Measurement(
             SECTION, f"first use of {subject}, nothing compiled yet", "s", cold, target=15.0
         )
-        yield Reading(SECTION, f"first use of {subject} in a later process", "s", warm)
+        yield Measurement(SECTION, f"first use of {subject} in a later process", "s", warm)
 
 
 def said_by(code: str, cache: str | None) -> float:

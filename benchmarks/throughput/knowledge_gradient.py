@@ -11,7 +11,7 @@ from matchenv import KnowledgeState, MatchmakingVectorEnv
 from matchenv.baselines import KnowledgeGradient
 from matchenv.baselines.fast_knowledge_gradient import knowledge_gradient_opponents
 from matchenv.baselines.knowledge_gradient_rule import knowledge_gradient_scores
-from matchenv.benchmarks.throughput.timing import Contest, Reading, contest, seconds
+from matchenv.benchmarks.throughput.timing import Contest, Measurement, contest, seconds
 from matchenv.settings import PAPER_BETA
 
 SECTION = "knowledge gradient"
@@ -30,28 +30,28 @@ GAME_KINDS = ((0.0, 0.0), (0.5, 0.1))
 Floats = NDArray[np.float64]
 
 
-def measure(turns: int) -> Iterator[Contest | Reading]:
+def measure(turns: int) -> Iterator[Contest | Measurement]:
     """The ratio at the paper's size, a decision in large pools, and the fitted growth.
 
     Args:
         turns: repetitions of each.
     """
     mu, sigma = states_of_play()
-    lots = np.random.default_rng(0).permutation(len(mu))
+    shuffled = np.random.default_rng(0).permutation(len(mu))
     for draw_margin, tau in GAME_KINDS:
         game = "" if draw_margin == 0.0 else ", draws and drift"
         yield choice_contest(f"in order of play{game}", mu, sigma, draw_margin, tau, turns)
         yield choice_contest(
-            f"in unrelated states{game}", mu[lots], sigma[lots], draw_margin, tau, turns
+            f"in unrelated states{game}", mu[shuffled], sigma[shuffled], draw_margin, tau, turns
         )
     times = np.array([milliseconds(opponents, turns) for opponents in MANY_OPPONENTS])
     for opponents, values in zip(MANY_OPPONENTS, times, strict=True):
         target = TARGET_MILLISECONDS if opponents == MANY_OPPONENTS[-1] else None
         name = f"kg, {opponents:,} opponents"
-        yield Reading(SECTION, name, "milliseconds a decision", values.tolist(), target)
+        yield Measurement(SECTION, name, "milliseconds a decision", values.tolist(), target)
     name = f"kg, from {MANY_OPPONENTS[0]:,} to {MANY_OPPONENTS[-1]:,} opponents"
     exponents = [growth_exponent(row) for row in times.T]
-    yield Reading(SECTION, name, "exponent of growth", exponents, TARGET_EXPONENT)
+    yield Measurement(SECTION, name, "exponent of growth", exponents, TARGET_EXPONENT)
 
 
 def states_of_play() -> tuple[Floats, Floats]:

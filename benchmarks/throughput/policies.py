@@ -14,7 +14,7 @@ from matchenv.baselines import POLICIES
 from matchenv.belief import DEFAULT_BELIEF
 from matchenv.benchmarks.compare.contestants import Predicting
 from matchenv.benchmarks.compare.playing import one_thread
-from matchenv.benchmarks.throughput.timing import Contest, Reading, contest, seconds
+from matchenv.benchmarks.throughput.timing import Contest, Measurement, contest, seconds
 from matchenv.settings import Settings
 
 SECTION = "policies"
@@ -25,7 +25,7 @@ MANY_OPPONENTS = 1_000_000
 LEARNED, LEARNED_BATCH = "equivariant", 1024
 
 
-def measure(turns: int) -> Iterator[Contest | Reading]:
+def measure(turns: int) -> Iterator[Contest | Measurement]:
     """Microseconds a decision, of every baseline and of the cheap ones at a million opponents.
 
     Then the learned policy against KG, where torch is installed.
@@ -36,14 +36,14 @@ def measure(turns: int) -> Iterator[Contest | Reading]:
     states, skills = mid_episode_states(NUM_OPPONENTS, BATCH)
     for name in POLICIES:
         values = decision_times(name, states, skills, turns)
-        yield Reading(
+        yield Measurement(
             SECTION, f"{name}, {NUM_OPPONENTS} opponents, batches of {BATCH}",
             "microseconds a decision", values,
         )  # fmt: skip
     states, skills = mid_episode_states(MANY_OPPONENTS, 1)
     for name in ("pe", "drawchance"):
         values = decision_times(name, states, skills, turns)
-        yield Reading(
+        yield Measurement(
             SECTION, f"{name}, {MANY_OPPONENTS:,} opponents", "microseconds a decision", values
         )
     if find_spec("torch") is not None:

@@ -10,7 +10,7 @@ import trueskill
 from openskill.models import PlackettLuce
 
 from matchenv.benchmarks.replay.reader import read_log
-from matchenv.benchmarks.throughput.timing import Contest, Reading, contest, seconds
+from matchenv.benchmarks.throughput.timing import Contest, Measurement, contest, seconds
 from matchenv.match_log import MatchLog, ranks_from_scores
 from matchenv.replay import replay_trueskill
 from matchenv.trueskill import rate
@@ -31,7 +31,7 @@ SINGLE_CALLS = {"ours": 2_000, "openskill": 2_000, "trueskill": 100}
 Work = tuple[str, Callable[[], object], float]
 
 
-def measure(turns: int, log: Path | None = None) -> Iterator[Contest | Reading]:
+def measure(turns: int, log: Path | None = None) -> Iterator[Contest | Measurement]:
     """Games a second through the compiled replay and through ``rate``, against both rivals.
 
     Args:
@@ -57,7 +57,7 @@ def measure(turns: int, log: Path | None = None) -> Iterator[Contest | Reading]:
         yield whole_log(log, turns)
 
 
-def whole_log(path: Path, turns: int) -> Reading:
+def whole_log(path: Path, turns: int) -> Measurement:
     """Seconds to read and rate a log of a file, after one time that is not counted."""
 
     def work() -> None:
@@ -65,7 +65,7 @@ def whole_log(path: Path, turns: int) -> Reading:
 
     work()
     values = [seconds(work) for _ in range(turns)]
-    return Reading(SECTION, f"read and rate {path.name}", "seconds", values)
+    return Measurement(SECTION, f"read and rate {path.name}", "seconds", values)
 
 
 def random_log(sides: int, games: int) -> MatchLog:

@@ -9,7 +9,7 @@ from typing import Any
 import gymnasium as gym
 
 import matchenv  # noqa: F401 (registers Matchmaking-v0)
-from matchenv.benchmarks.throughput.timing import Contest, Reading, contest, seconds
+from matchenv.benchmarks.throughput.timing import Contest, Measurement, contest, seconds
 
 SECTION = "rendering"
 SIZES = (9, 49, 1000)
@@ -20,7 +20,7 @@ PICTURES = 30
 WANTED = 30.0
 
 
-def measure(turns: int) -> Iterator[Contest | Reading]:
+def measure(turns: int) -> Iterator[Contest | Measurement]:
     """Pictures in a second, and seconds for one picture; nothing where pygame is missing.
 
     Args:
@@ -36,7 +36,7 @@ def measure(turns: int) -> Iterator[Contest | Reading]:
     for size in SIZES:
         _, turn, count = pictures("Matchmaking-v0", num_opponents=size)
         turn()
-        yield Reading(
+        yield Measurement(
             SECTION,
             f"one picture at {size} opponents",
             "s",

@@ -8,15 +8,15 @@ from importlib.metadata import PackageNotFoundError, version
 from statistics import median
 from typing import Any
 
-from matchenv.benchmarks.throughput.timing import Contest, Reading
+from matchenv.benchmarks.throughput.timing import Contest, Measurement
 
 PACKAGES = ("matchenv", "numpy", "numba", "gymnasium", "stable-baselines3", "envpool", "trueskill",
             "openskill")  # fmt: skip
 
 
-def line(result: Contest | Reading) -> str:
+def line(result: Contest | Measurement) -> str:
     """A result in a line or two: median, spread from least to most, target and verdict."""
-    if isinstance(result, Reading):
+    if isinstance(result, Measurement):
         text = f"{result.name}: {_spread(result.values)} {result.unit}"
         return text + _verdict(result, "below")
     return (
@@ -26,16 +26,16 @@ def line(result: Contest | Reading) -> str:
     )
 
 
-def reached(result: Contest | Reading) -> bool | None:
+def reached(result: Contest | Measurement) -> bool | None:
     """Whether the median reaches the target; None without one."""
     if result.target is None:
         return None
-    if isinstance(result, Reading):
+    if isinstance(result, Measurement):
         return result.median < result.target
     return result.ratio >= result.target
 
 
-def as_json(results: Sequence[Contest | Reading], turns: int) -> dict[str, Any]:
+def as_json(results: Sequence[Contest | Measurement], turns: int) -> dict[str, Any]:
     """All results with the versions that ran; every number is a measurement."""
     return {
         "turns": turns,
@@ -45,15 +45,15 @@ def as_json(results: Sequence[Contest | Reading], turns: int) -> dict[str, Any]:
             for each in results
             if isinstance(each, Contest)
         ],
-        "readings": [
+        "measurements": [
             {**asdict(each), "median": each.median, "reached": reached(each)}
             for each in results
-            if isinstance(each, Reading)
+            if isinstance(each, Measurement)
         ],
     }
 
 
-def _verdict(result: Contest | Reading, relation: str) -> str:
+def _verdict(result: Contest | Measurement, relation: str) -> str:
     if result.target is None:
         return ""
     return f" [target: {relation} {result.target:g}; {'reached' if reached(result) else 'MISSED'}]"

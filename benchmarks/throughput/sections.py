@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from importlib import import_module
 
 import matchenv.benchmarks.throughput as package
-from matchenv.benchmarks.throughput.timing import Contest, Reading
+from matchenv.benchmarks.throughput.timing import Contest, Measurement
 
-Measure = Callable[[int], Iterable[Contest | Reading]]
+Measure = Callable[[int], Iterable[Contest | Measurement]]
 
 
 def sections() -> dict[str, Measure]:

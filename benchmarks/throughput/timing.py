@@ -44,7 +44,7 @@ class Contest:
 
 
 @dataclass(frozen=True)
-class Reading:
+class Measurement:
     """A figure without a rival, such as a time or a fitted exponent.
 
     Attributes:

@@ -1,10 +1,10 @@
 """TrueSkill's mathematics: beliefs about skill, and what games say about them.
 
-``two_player`` holds the public functions for games of two, ``game`` their scalar kernels,
-``normal`` the standard normal in both tails, ``draw_margin`` margins and probabilities of
-draws. ``rating`` rates games of any number of sides of any size, ``quality`` says how even
-they are and who is likely to win, ``ranking`` how likely a
-whole ranking is; ``sides`` and ``factor_graph`` are their kernels.
+Games of two: ``two_player`` and ``corrections`` are the public functions, ``game`` their scalar
+kernels, ``normal`` the standard normal in both tails, ``draw_margin`` the margin and the
+probability of a draw. Games of any number of sides of any size: ``rating`` rates them,
+``quality`` says how even they are and who is likely to win, ``ranking`` how likely a whole
+ranking is; ``sides``, ``factor_graph`` and ``chain_integral`` are their kernels.
 """
 
 from matchenv.trueskill.corrections import draw_correction, win_correction

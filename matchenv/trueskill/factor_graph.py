@@ -6,12 +6,12 @@ only neighbours in rank are compared. So each side enters the comparisons as one
 (mean and variance of its performance), and what the comparisons say about a side is one
 normal message back. A side has at most two neighbours, a better and a worse one.
 
-A comparison is a cut of the difference of two performances to a half line (a win) or an
-interval (a draw). Its approximate message is written with 1 - w, where w is the paper's
-multiplicative correction: the cut difference has variance c^2 (1 - w), hence the message
-variance c^2 (1 - w) / w and mean gap + c v / w. So no precision is ever subtracted from a
-nearly equal one, as equation (6) of the paper would have it, and a comparison that says
-nothing (w = 0) is a message of infinite variance, which is carried as precision 0.
+A comparison says that the difference of two performances lies on a half line (a win) or in an
+interval (a draw). Given that, the difference has variance c^2 (1 - w), where w is the paper's
+multiplicative correction; so the message has variance c^2 (1 - w) / w and mean gap + c v / w.
+Written with 1 - w, it needs no difference of two nearly equal precisions, as equation (6) of the
+paper does. A comparison that says nothing (w = 0) is a message of infinite variance, which is
+kept as precision 0.
 """
 
 from __future__ import annotations

@@ -176,8 +176,8 @@ def win_moments_from(x: float, density: float, ratio: float) -> tuple[float, flo
         density: of a standard normal at x, the same at -x.
         ratio: the Mills ratio at |x|.
     """
-    # Which side won is a coin's throw: both quotients are taken by selection, not by a
-    # branch that a processor would guess wrongly half the time.
+    # Either side may have won, and a processor would guess a branch wrongly half the time: both
+    # quotients are taken by selection.
     v = (1.0 if x < 0.0 else density) / (ratio if x < 0.0 else 1.0 - density * ratio)
     w = v * (v + x)
     return v, w, 1.0 - w

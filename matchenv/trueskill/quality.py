@@ -43,8 +43,8 @@ def team_match_quality(teams: Iterable[Team], beta: float, weights: Weights | No
     Raises:
         ValueError: for bad input.
 
-    Source: the ratio of determinants that eq. (7) of Herbrich, Minka, Graepel (2006) is
-    the case of two players of.
+    Source: a ratio of determinants; for two players it is eq. (7) of Herbrich, Minka, Graepel
+    (2006).
     """
     spread = as_positive_number("beta", beta)
     sides = flatten_teams(teams, weights)

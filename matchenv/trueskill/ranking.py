@@ -70,11 +70,11 @@ def ranking_probability(
 ) -> RankingProbability:
     """Probability that a game ends in the given ranking.
 
-    With ties this is the model's own event: neighbours in the given order differ by at
-    most the margin. It knows no order among sides that drew, so with three or more sides
-    and a margin the events of all rankings overlap and their probabilities do not add up
-    to 1 (footnote 1 of the paper); without draws they do. Ties stand in order of
-    appearance.
+    Two sides that are neighbours in the ranking and drew differ by at most the margin: that is
+    all the model says of a draw. So with three or more sides and a margin, the performances of
+    one game may fit several rankings, and the probabilities of all rankings do not add up to 1
+    (footnote 1 of the paper). Without draws they do. Sides that drew are neighbours in the order
+    in which they are given.
 
     Args:
         teams: two or more sides, each a list of (mu, sigma) pairs or an array (members, 2).

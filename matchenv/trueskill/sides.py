@@ -1,8 +1,8 @@
 """One game of any number of sides of any size: compiled kernels.
 
-``rate_sides`` is the one update behind ``rate`` and the replay of match logs. It goes
-from players to sides (sums of performances), lets ``factor_graph`` compare the sides, and
-goes back to players.
+``rate_sides`` is the one update behind ``rate`` and the replay of match logs. It sums the
+performances of each side's players, lets ``factor_graph`` compare the sides, and hands what
+was learnt about each side on to its players.
 """
 
 from __future__ import annotations
@@ -106,8 +106,8 @@ def _rest_of_side(
 ) -> float:
     """Variance of a side's performance apart from one member's skill.
 
-    A member who makes up most of it would leave only rounding after a subtraction, so the
-    others are summed in that case, which arises for one member of a side at most.
+    To subtract a member who makes up most of the variance would leave only rounding, so then
+    the others are summed. At most one member of a side is so uncertain.
     """
     share = weight[member] * weight[member]
     own = share * (sigma[member] * sigma[member] + tau * tau)
@@ -284,12 +284,12 @@ def _narrow_side(variance: Floats) -> int:
 def quality_of_sides(mean: Floats, variance: Floats, noise: Floats) -> float:
     """Match quality from the sides' performances.
 
-    The general form is sqrt(det(A' B A) / det(A' D A)) exp(-(A' m)' (A' D A)^-1 (A' m) / 2)
-    with A the differences of neighbours, D the sides' variances and B the part of them
-    that the performances' own noise makes up. D and B are diagonal, so both determinants
-    and the quadratic form have closed forms, in any order of the sides: the determinant is
-    the product of the entries times the sum of their inverses, and the form is the
-    weighted sum of squares about the weighted mean.
+    The general form is sqrt(det(A' B A) / det(A' D A)) exp(-(A' m)' (A' D A)^-1 (A' m) / 2).
+    A takes differences of neighbours, m holds the sides' means, D their variances, and B the
+    part of D that is the performances' own noise. D and B are diagonal, so there are closed
+    forms, whatever the order of the sides: a determinant is the product of the entries times
+    the sum of their inverses, and the quadratic form is the sum of squares about the mean,
+    both weighted with 1 / D.
 
     Args:
         mean: (sides,) means of the performances.

@@ -113,7 +113,12 @@ def as_ranks(ranks: Sequence[float], sides: int) -> Floats:
 
 
 class DrawMargin(NamedTuple):
-    """A margin, or the margin of one player where it grows with their number."""
+    """A draw margin between two sides.
+
+    Attributes:
+        margin: the margin; where it grows, that of one player.
+        grows: whether it is to be multiplied with the square root of the number of players.
+    """
 
     margin: float
     grows: bool

@@ -16,7 +16,7 @@ from matchenv.benchmarks.throughput import environment, policies
 from matchenv.benchmarks.throughput import sections as sections_module
 from matchenv.benchmarks.throughput.report import as_json, line, reached
 from matchenv.benchmarks.throughput.sections import sections
-from matchenv.benchmarks.throughput.timing import Contest, Reading, contest
+from matchenv.benchmarks.throughput.timing import Contest, Measurement, contest
 from matchenv.commands import run_command
 
 
@@ -32,19 +32,22 @@ class TestReport:
         ("values", "verdict"), [([1.0, 1.4, 9.0], "reached"), ([1.6, 1.5, 0.1], "MISSED")]
     )
     def test_reading_stays_below_its_target(self, values, verdict):
-        assert f"target: below 1.5; {verdict}]" in line(Reading("s", "n", "s", values, 1.5))
+        assert f"target: below 1.5; {verdict}]" in line(Measurement("s", "n", "s", values, 1.5))
 
     def test_without_a_target_there_is_no_verdict(self):
-        reading = Reading("s", "n", "s", [1.0])
-        assert reached(reading) is None
-        assert "target" not in line(reading)
+        measurement = Measurement("s", "n", "s", [1.0])
+        assert reached(measurement) is None
+        assert "target" not in line(measurement)
 
     def test_json_holds_every_turn(self):
-        results = [Contest("s", "n", "u", "a", "b", [4.0], [2.0]), Reading("s", "m", "s", [5.0])]
+        results = [
+            Contest("s", "n", "u", "a", "b", [4.0], [2.0]),
+            Measurement("s", "m", "s", [5.0]),
+        ]
         data = json.loads(json.dumps(as_json(results, 1)))
         assert data["contests"][0]["our_rates"] == [4.0]
         assert data["contests"][0]["ratio"] == 2.0
-        assert data["readings"][0]["median"] == 5.0
+        assert data["measurements"][0]["median"] == 5.0
 
 
 def test_contest_alternates_and_does_not_count_the_first_turns():
@@ -72,10 +75,10 @@ class TestSections:
         assert not {"timing", "report", "sections"} & set(found)
 
     def test_command_runs_those_asked_for(self, monkeypatch, tmp_path: Path, capsys):
-        def one(turns: int) -> list[Reading]:
-            return [Reading("one", "turns asked for", "turns", [float(turns)])]
+        def one(turns: int) -> list[Measurement]:
+            return [Measurement("one", "turns asked for", "turns", [float(turns)])]
 
-        def two(turns: int) -> list[Reading]:
+        def two(turns: int) -> list[Measurement]:
             raise AssertionError("not asked for")
 
         monkeypatch.setattr(sections_module, "sections", lambda: {"one": one, "two": two})
@@ -86,7 +89,7 @@ class TestSections:
         assert "turns asked for: 4 (4 to 4) turns" in capsys.readouterr().out
         data = json.loads((tmp_path / "throughput.json").read_text())
         assert data["turns"] == 4
-        assert data["readings"][0]["values"] == [4.0]
+        assert data["measurements"][0]["values"] == [4.0]
 
     @pytest.mark.parametrize(
         ("arguments", "message"),

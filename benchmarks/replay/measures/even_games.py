@@ -93,7 +93,7 @@ def win_shares(game_start: Ints, rank: NDArray[np.signedinteger]) -> Floats:
     sizes = np.diff(game_start)
     game = np.repeat(np.arange(len(sizes)), sizes)
     order = np.lexsort((rank, game))
-    # Runs of equal rank: who is in one has beaten all behind it and drawn with the rest.
+    # Sides of equal rank stand in a run: each has beaten all behind it, and drawn with the rest.
     new = np.diff(rank[order], prepend=np.nan) != 0
     new[game_start[:-1]] = True
     begin = np.flatnonzero(new)

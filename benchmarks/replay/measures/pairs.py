@@ -66,5 +66,5 @@ def possible_and_found_draws(
     sizes = np.diff(game_start)
     game = np.repeat(np.arange(len(sizes)), sizes)
     order = np.lexsort((rank, game))
-    tied = (np.diff(rank[order]) == 0) & (np.diff(game[order]) == 0)
-    return sizes - 1, np.bincount(game[order][1:][tied], minlength=len(sizes))
+    drawn = (np.diff(rank[order]) == 0) & (np.diff(game[order]) == 0)
+    return sizes - 1, np.bincount(game[order][1:][drawn], minlength=len(sizes))
