@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from matchenv.agents.extra import with_extra
 from matchenv.baselines.catalogue import POLICIES
+from matchenv.evaluation.candidates import adapted
 from matchenv.settings import Settings
 
 # Learned policies that come with the package; these names go before folders.
@@ -82,8 +83,7 @@ def policy_named(
             f"policy must be one of {', '.join(known_policies())}, the folder of a training run, "
             f"a .safetensors file, or module:Class for a class of your own; got {text!r}"
         )
-    adapt = getattr(policy, "for_settings", None)
-    return policy if adapt is None else adapt(settings)
+    return adapted(policy, settings)
 
 
 def expanded(texts: Iterable[str]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -62,7 +62,7 @@ class RunConfig:
     evaluation_episodes: int
     checkpoint_every: int
     start_from: str | None = None
-    versions: dict[str, str]
+    versions: dict[str, str] = field(repr=False)
 
     def __post_init__(self) -> None:
         check_types(self)

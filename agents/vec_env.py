@@ -52,6 +52,9 @@ class MatchmakingVecEnv(VecEnv):
             self.matchmaking.single_action_space,
         )
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.matchmaking!r})"
+
     def reset(self) -> NDArray[np.float32]:
         """Start an episode everywhere, with the seeds and options set before.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
@@ -47,6 +48,10 @@ class Policy(ABC):
         self.horizon = as_integer("horizon", horizon, 1)
         self.belief = belief_named(belief).name
         self._rng = np.random.default_rng(seed)
+
+    def __repr__(self) -> str:
+        names = [name for name in inspect.signature(type(self)).parameters if hasattr(self, name)]
+        return f"{type(self).__name__}({', '.join(f'{n}={getattr(self, n)!r}' for n in names)})"
 
     def act(
         self,

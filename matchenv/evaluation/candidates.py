@@ -57,4 +57,18 @@ def _made(text: str, policy_named: PolicyByName, settings: Settings, true_skill:
 
 
 def _copied(policy: Any, settings: Settings, true_skill: TrueSkills) -> Any:
-    return copy.deepcopy(policy)
+    return adapted(copy.deepcopy(policy), settings)
+
+
+def adapted(policy: Any, settings: Settings) -> Any:
+    """The policy for an environment: what its ``for_settings`` gives, or itself without one.
+
+    Args:
+        policy: what chooses.
+        settings: of the environment.
+
+    Raises:
+        ValueError: if the policy refuses to play with these settings.
+    """
+    adapt = getattr(policy, "for_settings", None)
+    return policy if adapt is None else adapt(settings)

@@ -263,6 +263,34 @@ def test_only_skills_in_units_of_beta_matter_to_the_learned_policy() -> None:
     )
 
 
+def test_a_comparison_tells_its_policies_beta() -> None:
+    pytest.importorskip("stable_baselines3")
+    from matchenv.benchmarks.compare import run_comparison
+
+    named, given = (
+        run_comparison(
+            [policy], against="drawchance", ranks=["top"], episodes=4, seed=3, workers=1,
+            env_kwargs={"beta": 0.4, "horizon": 60}, quiet=True,
+        ).rows.columns["true_draw_density"][0, 0]
+        for policy in ("equivariant", agents.load("equivariant"))
+    )  # fmt: skip
+    np.testing.assert_array_equal(given, named)
+    with pytest.raises(ValueError, match=r"no drift of skills.*tau=0\.1"):
+        run_comparison([agents.load("equivariant")], env_kwargs={"tau": 0.1})
+
+
+def test_what_is_printed_says_what_it_is(tmp_path: Any) -> None:
+    pytest.importorskip("stable_baselines3")
+    said = repr(policy_named("equivariant", Settings.checked(num_opponents=7)))
+    assert said == (
+        "AnySizePolicy('equivariant', EquivariantPolicy, num_opponents=7, belief='full')"
+    )
+    said = repr(agents.configured("ppo", seed=3))
+    assert said.startswith("RunConfig(algorithm='ppo', seed=3, hyperparameters={'n_envs': 256")
+    assert "versions" not in said
+    assert "num_opponents=3" in repr(agents.MatchmakingVecEnv(2, num_opponents=3))
+
+
 def test_the_learned_policy_plays_any_size_and_says_what_it_does_not_know() -> None:
     pytest.importorskip("stable_baselines3")
     policy = policy_named("equivariant", Settings.checked(num_opponents=7, horizon=30))

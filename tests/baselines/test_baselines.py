@@ -279,3 +279,13 @@ def test_kg_does_not_depend_on_the_order_of_opponents() -> None:
         np.testing.assert_allclose(
             KnowledgeGradient().scores(shuffled, 1)[0], base[list(order)], rtol=1e-14
         )
+
+
+def test_policies_print_as_what_makes_them() -> None:
+    assert repr(PointEstimate()) == "PointEstimate(horizon=500, belief='factorised')"
+    policy = KnowledgeGradient(multiplier=20, beta=2.0, horizon=50)
+    said = repr(policy)
+    assert said.startswith("KnowledgeGradient(")
+    again = eval(said)
+    assert (again.multiplier, again.beta, again.horizon) == (20.0, 2.0, 50)
+    assert all(" object at " not in repr(each) for each in EVERY_POLICY)
