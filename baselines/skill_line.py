@@ -86,11 +86,13 @@ def sort_opponents(line: SkillLine, mu: Floats, sigma: Floats) -> None:
             by_sigma = np.argsort(sigma[1:], kind="mergesort")
             by_both = np.argsort(mu[1:][by_sigma], kind="mergesort")
             line.order[:] = by_sigma[by_both] + 1
+    least, most = np.inf, 0.0
     for place in range(line.order.size):
         line.mu[place] = mu[line.order[place]]
-        line.sigma[place] = sigma[line.order[place]]
-    line.narrowest[0] = line.sigma.min() ** 2
-    line.widest[0] = line.sigma.max() ** 2
+        deviation = sigma[line.order[place]]
+        line.sigma[place] = deviation
+        least, most = min(least, deviation), max(most, deviation)
+    line.narrowest[0], line.widest[0] = least * least, most * most
 
 
 @njit(cache=True, error_model="numpy")

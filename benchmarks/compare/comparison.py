@@ -131,7 +131,7 @@ def plan_of(
     )
 
     def settings_of(cell: Cell, prior: int) -> Settings:
-        return replace(settings, rank=cell.place, prior=cell.prior)
+        return replace(settings, rank=cell.rank, prior=cell.prior)
 
     return Plan(candidates, cells, blocks, settings_of, seed, {ALL: slice(0, settings.horizon)})
 

@@ -1,1 +1,5 @@
-"""Section 4 of Ryzhov, Tariq and Powell (2011) again: ``matchenv study``."""
+"""The simulation study of the 2011 paper: ``matchenv study``."""
+
+from matchenv.benchmarks.study.study import Study, run_study
+
+__all__ = ["Study", "run_study"]

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from matchenv.benchmarks.study.estimates import CellResult, Mean, closeness
-from matchenv.benchmarks.study.settings import PAPER_POLICIES
+from matchenv.benchmarks.study.results import CellResult
+from matchenv.benchmarks.study.settings import PAPER_POLICIES, paper_places
+from matchenv.evaluation.cells import ordinal
+from matchenv.evaluation.estimates import Estimate
 
 SUPPORTED, REFUSED, MIXED, OPEN = "supported", "refused", "mixed", "undecided"
 
 OURS = "kg"
 RIVALS = tuple(name for name in PAPER_POLICIES if name != OURS)
-EXTREMES = ("top", "bottom")
-MIDDLE = ("rank12", "rank25", "rank37")
 
 DRAW, ERROR, DIFFERENCE, WINS = (
     "true_draw_density", "squared_error", "skill_difference", "win_ratio"
@@ -32,22 +33,21 @@ class Finding:
     """
 
     label: str
-    value: Mean
+    value: Estimate
 
     @property
     def speaks(self) -> int:
         """+1 for the claim, -1 against it, 0 where the interval holds 0."""
-        if float(self.value.low) > 0.0:
+        if self.value.low > 0.0:
             return 1
-        return -1 if float(self.value.high) < 0.0 else 0
+        return -1 if self.value.high < 0.0 else 0
 
     @property
     def text(self) -> str:
         """The finding as a line."""
         value = self.value
         return (
-            f"{self.label}: {float(value.mean):+.5f} "
-            f"(95 % interval {float(value.low):+.5f} to {float(value.high):+.5f})"
+            f"{self.label}: {value.mean:+.5f} (95 % interval {value.low:+.5f} to {value.high:+.5f})"
         )
 
 
@@ -69,24 +69,28 @@ class Claim:
 def claims_on(results: Sequence[CellResult]) -> list[Claim]:
     """All claims whose cells and policies the study has."""
     found = {
-        result.cell.name: result
+        (result.cell.prior, result.cell.place): result
         for result in results
         if set(PAPER_POLICIES) <= set(result.policies)
     }
+    if not found:
+        return []
+    last = results[0].cell.num_opponents
+    middle = [place for place in paper_places(last + 1) if isinstance(place, int)]
     claims: list[Claim] = []
     for prior in ("informative", "equal"):
-        extremes = [found[f"{prior}_{p}"] for p in EXTREMES if f"{prior}_{p}" in found]
-        middle = [found[f"{prior}_{p}"] for p in MIDDLE if f"{prior}_{p}" in found]
-        if extremes:
-            claims += _on_extremes(prior, extremes)
-        if middle:
-            claims += _on_middle(prior, middle)
-    claims += _on_noise(found)
+        on_extremes = [found[prior, place] for place in (0, last) if (prior, place) in found]
+        on_middle = [found[prior, place] for place in middle if (prior, place) in found]
+        if on_extremes:
+            claims += _on_extremes(f"{prior} prior, top and bottom rank", on_extremes)
+        if on_middle:
+            where = ", ".join(ordinal(place + 1) for place in middle)
+            claims += _on_middle(f"{prior} prior, {where} of {last + 1}", prior, on_middle)
+    claims += _on_noise(found, middle)
     return claims
 
 
-def _on_extremes(prior: str, results: Sequence[CellResult]) -> list[Claim]:
-    where = f"{prior} prior, top and bottom rank"
+def _on_extremes(where: str, results: Sequence[CellResult]) -> list[Claim]:
     return [
         _by_signs(
             f"{where}: KG explores in the first hundred games: lower draw density",
@@ -123,8 +127,7 @@ def _on_extremes(prior: str, results: Sequence[CellResult]) -> list[Claim]:
     ]
 
 
-def _on_middle(prior: str, results: Sequence[CellResult]) -> list[Claim]:
-    where = f"{prior} prior, ranks 12, 25, 37"
+def _on_middle(where: str, prior: str, results: Sequence[CellResult]) -> list[Claim]:
     explores = _by_signs(
         f"{where}: KG explores in the first hundred games: lower draw density",
         [f for r in results for f in _paired(r, DRAW, "first", -1.0)],
@@ -164,26 +167,29 @@ def _no_winner(where: str, results: Sequence[CellResult]) -> Claim:
 
 
 def _ahead(result: CellResult, ours: str, theirs: str) -> bool:
-    return float(result.paired(ours, theirs, DRAW, "all").low) > 0.0
+    return result.paired(ours, theirs, DRAW, "all").low > 0.0
 
 
-def _on_noise(found: dict[str, CellResult]) -> list[Claim]:
+def _on_noise(found: dict[tuple[str, int], CellResult], middle: Sequence[int]) -> list[Claim]:
     """Curves are less noisy with equal priors: smaller standard errors at each game."""
     findings = []
-    for place in MIDDLE:
-        first, second = found.get(f"informative_{place}"), found.get(f"equal_{place}")
+    for place in middle:
+        first, second = found.get(("informative", place)), found.get(("equal", place))
         if first is None or second is None:
             continue
         for measure in (DIFFERENCE, WINS):
-            share = 1.0 - _noise(second, measure) / _noise(first, measure)
+            before, after = _noise(first, measure), _noise(second, measure)
+            if before == 0.0:
+                continue  # all episodes alike
+            share = 1.0 - after / before
             # A standard deviation of n values is known to a share of 1 / sqrt(2 n), each of two.
-            values = first.paths if len(first.sums) == 1 else len(first.sums)
-            error = np.asarray(1.0 / np.sqrt(values))
+            error = 1.0 / math.sqrt(first.units)
             label = (
-                f"{first.cell.place}, {measure}: how much smaller the typical standard error of "
+                f"{ordinal(place + 1)}, {measure}: how much smaller the typical standard error of "
                 "a game is with equal priors, as a share"
             )
-            findings.append(Finding(label, Mean(np.asarray(share), error, 1.96 * error)))
+            value = Estimate(share, error, share - 1.96 * error, share + 1.96 * error)
+            findings.append(Finding(label, value))
     if not findings:
         return []
     return [_by_signs("results are less noisy with equal priors than with the first", findings)]
@@ -197,8 +203,7 @@ def _noise(result: CellResult, measure: str) -> float:
 def _paired(result: CellResult, measure: str, window: str, sign: float) -> list[Finding]:
     findings = []
     for rival in RIVALS:
-        found = result.paired(OURS, rival, measure, window)
-        value = Mean(sign * found.mean, found.standard_error, found.half_width)
+        value = result.paired(OURS, rival, measure, window).times(sign)
         order = f"{OURS} less {rival}" if sign > 0.0 else f"{rival} less {OURS}"
         label = f"{result.cell.title}, {measure}, {window} games, {order}"
         findings.append(Finding(label, value))
@@ -210,16 +215,10 @@ def _closer(
 ) -> list[Finding]:
     findings = []
     for rival in RIVALS:
-        found = closeness(
-            result.window(OURS, measure, window),
-            result.window(rival, measure, window),
-            result.paired(OURS, rival, measure, window),
-            goal,
-        )
-        value = Mean(sign * found.mean, found.standard_error, found.half_width)
+        value = result.nearer(OURS, rival, measure, window, goal).times(sign)
         nearer = "nearer to" if sign > 0.0 else "farther from"
-        label = f"{result.cell.title}, {measure}, {window} games, {OURS} {nearer} {goal} than {rival} by"  # noqa: E501
-        findings.append(Finding(label, value))
+        order = f"{OURS} {nearer} {goal} than {rival} by"
+        findings.append(Finding(f"{result.cell.title}, {measure}, {window} games, {order}", value))
     return findings
 
 

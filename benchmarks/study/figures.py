@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from string import ascii_lowercase
 from typing import Any
 
 import matplotlib as mpl
@@ -13,7 +14,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from matchenv.benchmarks.study.estimates import CellResult, Mean
+from matchenv.benchmarks.study.results import CellResult
+from matchenv.benchmarks.study.settings import PAPER_RANKS, paper_places, place_at_share
+from matchenv.evaluation.estimates import Curve
 
 Floats = NDArray[np.float64]
 
@@ -33,6 +36,8 @@ LINES = (
 # Curves are means over so many games in a row, where there are enough.
 GAMES_TOGETHER = 5
 
+COLUMNS = 2
+
 TITLES = {
     "true_draw_density": "true draw density",
     "squared_error": "squared error of mu_0",
@@ -41,71 +46,55 @@ TITLES = {
 }
 GOALS = {"skill_difference": 0.0, "win_ratio": 0.5}
 
-Panel = tuple[str, str, str]
+# A prior, a place of player 0 and a measure.
+Panel = tuple[str, int, str]
 
-# File name: title, columns, and for each panel its letter, cell and measure.
-FIGURES: dict[str, tuple[str, int, tuple[Panel, ...]]] = {
-    "figure_1": (
-        "Figure 1: top and bottom rank, informative prior",
-        2,
-        tuple(
-            ("abcdefgh"[2 * row + column], f"informative_{place}", measure)
-            for row, measure in enumerate(TITLES)
-            for column, place in enumerate(("top", "bottom"))
+
+def figures_for(num_players: int) -> dict[str, tuple[str, list[Panel]]]:
+    """File name, title and panels of each figure, row by row, two panels in a row."""
+    last = num_players - 1
+    middle = [place for place in paper_places(num_players) if isinstance(place, int)]
+    even = place_at_share(PAPER_RANKS[len(PAPER_RANKS) // 2], num_players)
+
+    def extremes(prior: str) -> list[Panel]:
+        return [(prior, place, measure) for measure in TITLES for place in (0, last)]
+
+    def between(prior: str, places: Sequence[int]) -> list[Panel]:
+        return [(prior, place, measure) for place in places for measure in GOALS]
+
+    return {
+        "figure_1": ("Figure 1: top and bottom rank, informative prior", extremes("informative")),
+        "figure_2": ("Figure 2: middle ranks, informative prior", between("informative", middle)),
+        "figure_3": ("Figure 3: middle skill levels, equal priors", between("equal", middle)),
+        "figure_4": (
+            "Figure 4: player 0 exactly in the middle, equal priors",
+            between("equal", [even]),
         ),
-    ),
-    "figure_2": (
-        "Figure 2: middle ranks, informative prior",
-        2,
-        tuple(
-            ("ab"[column], f"informative_{place}", measure)
-            for place in ("rank12", "rank25", "rank37")
-            for column, measure in enumerate(GOALS)
+        "figure_4_extremes": (
+            "To figure 4: highest and lowest skill level, equal priors",
+            extremes("equal"),
         ),
-    ),
-    "figure_3": (
-        "Figure 3: middle skill levels, equal priors",
-        2,
-        tuple(
-            ("ab"[column], f"equal_{place}", measure)
-            for place in ("rank12", "rank25", "rank37")
-            for column, measure in enumerate(GOALS)
-        ),
-    ),
-    "figure_4": (
-        "Figure 4: player 0 exactly in the middle, equal priors",
-        2,
-        tuple(("ab"[column], "equal_rank25", measure) for column, measure in enumerate(GOALS)),
-    ),
-    "figure_4_extremes": (
-        "To figure 4: highest and lowest skill level, equal priors",
-        2,
-        tuple(
-            ("abcdefgh"[2 * row + column], f"equal_{place}", measure)
-            for row, measure in enumerate(TITLES)
-            for column, place in enumerate(("top", "bottom"))
-        ),
-    ),
-}
+    }
 
 
 def pictures(results: Sequence[CellResult]) -> Iterator[tuple[str, bytes]]:
     """Every figure whose cells the study has, as PNG and as SVG: file name and bytes."""
-    found = {result.cell.name: result for result in results}
-    for name, (title, columns, panels) in FIGURES.items():
-        if not all(cell in found for _, cell, _ in panels):
+    found = {(result.cell.prior, result.cell.place): result for result in results}
+    figures = figures_for(results[0].cell.num_opponents + 1)
+    for name, (title, panels) in figures.items():
+        if not panels or not all((prior, place) in found for prior, place, _ in panels):
             continue
         with mpl.rc_context():
             # A user's own style must not change what is written.
             mpl.rcdefaults()
             parameters: Any = mpl.rcParams
             parameters.update(_STYLE)
-            figure = _figure(title, columns, panels, found)
+            figure = _figure(title, panels, found)
             for kind in ("png", "svg"):
                 yield f"figures/{name}.{kind}", _rendered(figure, kind)
 
 
-def binned(curve: Mean, together: int) -> tuple[Floats, Floats, Floats]:
+def binned(curve: Curve, together: int) -> tuple[Floats, Floats, Floats]:
     """Means over games in a row: where, mean, half width of a band.
 
     The half width is the mean of the games' own, which is never less than that of their
@@ -120,15 +109,18 @@ def binned(curve: Mean, together: int) -> tuple[Floats, Floats, Floats]:
 
 
 def _figure(
-    title: str, columns: int, panels: tuple[Panel, ...], found: dict[str, CellResult]
+    title: str, panels: Sequence[Panel], found: Mapping[tuple[str, int], CellResult]
 ) -> Figure:
-    rows = len(panels) // columns
-    figure = Figure(figsize=(3.9 * columns, 2.1 * rows + 0.7), layout="constrained")
+    rows = len(panels) // COLUMNS
+    figure = Figure(figsize=(3.9 * COLUMNS, 2.1 * rows + 0.7), layout="constrained")
     FigureCanvasAgg(figure)
-    axes = figure.subplots(rows, columns, squeeze=False)
-    for ax, (letter, cell, measure) in zip(axes.flat, panels, strict=True):
-        _panel(ax, found[cell], measure)
-        ax.set_title(f"({letter}) {TITLES[measure]}, {found[cell].cell.title}", fontsize=7.5)
+    axes = figure.subplots(rows, COLUMNS, squeeze=False)
+    for ax, letter, (prior, place, measure) in zip(
+        axes.flat, ascii_lowercase, panels, strict=False
+    ):
+        result = found[prior, place]
+        _panel(ax, result, measure)
+        ax.set_title(f"({letter}) {TITLES[measure]}, {result.cell.title}", fontsize=7.5)
     for ax in axes[-1]:
         ax.set_xlabel("game")
     handles, labels = axes[0, 0].get_legend_handles_labels()

@@ -1,25 +1,44 @@
-"""Everything that decides what a study finds."""
+"""Everything that decides what a study finds, and what it plays."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from matchenv.benchmarks.compare.contestants import Contestant, contestants_of
-from matchenv.benchmarks.study.cells import CELLS, Cell
-from matchenv.priors import EQUAL_VARIANCES
+import numpy as np
+from numpy.typing import NDArray
+
+from matchenv.benchmarks.candidates import candidates_of
+from matchenv.evaluation.candidates import Candidate
+from matchenv.evaluation.cells import Cell, cells_of
+from matchenv.evaluation.episode_table import ALL, Block, Plan
+from matchenv.evaluation.seeds import (
+    REPORT,
+    STUDY_EPISODES,
+    STUDY_POLICIES,
+    STUDY_PRIOR,
+    episode_seeds,
+    stream_of,
+)
+from matchenv.priors import PRIORS, Prior, prior_of
 from matchenv.settings import Settings
 from matchenv.validation import as_choice, as_integer
 
+Floats = NDArray[np.float64]
+
 PAPER_POLICIES = ("pe", "drawchance", "kg")
-EQUATIONS = ("correct", "printed")
+# Ranks that the paper's figures show, 1 for the best of its 50 players.
+PAPER_PLAYERS, PAPER_RANKS = 50, (1, 12, 25, 37, 50)
 
-# Seeds of the report and of the tuning never meet, whatever number the user gives.
-REPORT, TUNING = range(2)
+# What is kept of each game.
+MEASURES = ("true_draw_density", "squared_error", "skill_difference", "win_ratio")
 
-# A block is what a killed study loses; its size is part of the results, since policies that
-# draw lots draw them for a block.
+# Games at the start and at the end that the paper's text sets against the rest.
+FIRST_GAMES, LAST_GAMES = 100, 100
+
+# A block is what a killed study loses; its size is part of the results, since a stochastic
+# policy has one stream for a block.
 LARGEST_BLOCK = 250
 LARGEST_BLOCK_PLAYERS = 4_000_000
 LARGEST_BLOCK_GAMES = 500_000
@@ -30,105 +49,198 @@ class StudySettings:
     """Settings of a study; build it with ``StudySettings.checked``.
 
     Attributes:
-        policies: names, folders of runs, or names of trained agents.
-        paths: sets of true skills for each prior, >= 2.
-        horizon: games with each.
-        opponents: M.
-        priors: draws of the prior; the paper has one.
-        seed: decides all priors, skills, noise and lots.
-        equations: ``"correct"``, or ``"printed"`` with the paper's misprints.
-        equal_variance: of equal priors, as the environment's argument.
-        cells: names of cells.
-        stream: ``REPORT`` or ``TUNING``.
+        candidates: the policies.
+        cells: where they play.
+        episodes: sets of true skills for each draw of the prior, >= 2.
+        prior_draws: draws of the prior; the paper has one.
+        seed: decides all priors, skills, noise and random choices.
+        game: of the environment, but for the cells' rank and prior; policies read its belief
+            unless their name says another.
+        purpose: ``REPORT`` or ``TUNING``: their seeds never meet, whatever the user typed.
     """
 
-    policies: tuple[str, ...]
-    paths: int
-    horizon: int
-    opponents: int
-    priors: int
+    candidates: tuple[Candidate, ...]
+    cells: tuple[Cell, ...]
+    episodes: int
+    prior_draws: int
     seed: int
-    equations: str
-    equal_variance: str
-    cells: tuple[str, ...]
-    stream: int = REPORT
+    game: Settings
+    purpose: int
 
     @classmethod
     def checked(
         cls,
+        policies: Sequence[Any] = PAPER_POLICIES,
         *,
-        policies: Sequence[str] = PAPER_POLICIES,
-        paths: Any = 10_000,
+        ranks: Sequence[str | int] | None = None,
+        priors: Sequence[str] = PRIORS,
+        episodes: Any = 10_000,
+        prior_draws: Any = 1,
+        num_opponents: Any = 49,
         horizon: Any = 500,
-        opponents: Any = 49,
-        priors: Any = 1,
         seed: Any = 0,
-        equations: Any = "correct",
+        belief: Any = "factorised",
         equal_variance: Any = "paper",
-        cells: Sequence[str] | None = None,
-        stream: int = REPORT,
+        purpose: int = REPORT,
     ) -> StudySettings:
-        """Settings from what a user typed.
+        """Settings from what a user typed; arguments as ``run_study``.
 
         Raises:
             ValueError: for a value that is not allowed, or a policy that cannot play.
         """
-        known = [cell.name for cell in CELLS]
-        names = known if cells is None else [as_choice("cells", name, known) for name in cells]
-        if not names or len(set(names)) != len(names):
-            raise ValueError(f"cells must name each cell once, got {cells!r}")
-        settings = cls(
-            policies=(),
-            paths=as_integer("paths", paths, 2),
-            horizon=as_integer("horizon", horizon, 1),
-            opponents=as_integer("opponents", opponents, 1),
-            priors=as_integer("priors", priors, 1),
+        game = Settings.checked(
+            num_opponents=num_opponents,
+            horizon=horizon,
+            belief=belief,
+            equal_variance=equal_variance,
+        )
+        places = paper_places(game.num_players) if ranks is None else list(ranks)
+        for prior in priors:
+            as_choice("priors", prior, PRIORS)
+        cells = cells_of(places, priors, game.num_opponents)
+        if any(cell.rank is None for cell in cells):
+            raise ValueError(f"ranks must be places of player 0, got {ranks!r}")
+        return cls(
+            candidates=candidates_of(policies, game),
+            cells=cells,
+            episodes=as_integer("episodes", episodes, 2),
+            prior_draws=as_integer("prior_draws", prior_draws, 1),
             seed=as_integer("seed", seed, 0),
-            equations=as_choice("equations", equations, EQUATIONS),
-            equal_variance=as_choice("equal_variance", equal_variance, EQUAL_VARIANCES),
-            cells=tuple(names),
-            stream=stream,
-        )
-        labels = tuple(each.label for each in asked_contestants(policies, settings.game))
-        return cls(**{**asdict(settings), "policies": labels})
-
-    @property
-    def game(self) -> Settings:
-        """The settings of the environment that all cells share."""
-        return Settings.checked(
-            num_opponents=self.opponents,
-            horizon=self.horizon,
-            equal_variance=self.equal_variance,
+            game=game,
+            purpose=purpose,
         )
 
     @property
-    def chosen_cells(self) -> tuple[Cell, ...]:
-        """The cells themselves, in the paper's order."""
-        return tuple(cell for cell in CELLS if cell.name in self.cells)
+    def policies(self) -> tuple[str, ...]:
+        """Labels of the policies."""
+        return tuple(candidate.label for candidate in self.candidates)
 
     @property
     def block_size(self) -> int:
-        """Paths in a block: fewer where players or games would fill the memory."""
-        return max(
-            1,
-            min(
-                LARGEST_BLOCK,
-                LARGEST_BLOCK_PLAYERS // (self.opponents + 1),
-                LARGEST_BLOCK_GAMES // self.horizon,
-            ),
+        """Episodes in a block: fewer where players or games would fill the memory."""
+        sizes = (
+            LARGEST_BLOCK,
+            LARGEST_BLOCK_PLAYERS // self.game.num_players,
+            LARGEST_BLOCK_GAMES // self.game.horizon,
+        )
+        return max(1, min(sizes))
+
+    def described(self) -> dict[str, Any]:
+        """Everything that decides what its jobs give, as plain data."""
+        return {
+            "policies": {candidate.label: candidate.identity for candidate in self.candidates},
+            "cells": [cell.name for cell in self.cells],
+            **{name: getattr(self, name) for name in ("episodes", "prior_draws", "seed")},
+            **{name: value for name, value in asdict(self.game).items() if name in SHARED},
+            "purpose": self.purpose,
+        }
+
+    def plan(self, *, curves: bool) -> Plan:
+        """What is to be played, with or without sums at each game."""
+        size = self.block_size
+        blocks = tuple(
+            Block(
+                prior=draw,
+                first=first,
+                seeds=tuple(
+                    episode_seeds(
+                        self.seed,
+                        first,
+                        min(size, self.episodes - first),
+                        (self.purpose, draw, STUDY_EPISODES),
+                    )
+                ),
+                policy_stream=(self.purpose, draw, STUDY_POLICIES, first),
+            )
+            for draw in range(self.prior_draws)
+            for first in range(0, self.episodes, size)
+        )
+        return Plan(
+            candidates=self.candidates,
+            cells=self.cells,
+            blocks=blocks,
+            settings_of=self.settings_of,
+            seed=self.seed,
+            windows=windows_of(self.game.horizon),
+            measures=MEASURES,
+            curves=curves,
         )
 
-    @property
-    def contestants(self) -> tuple[Contestant, ...]:
-        """The policies, as ``policy_of`` takes them."""
-        return tuple(Contestant(label, label) for label in self.policies)
+    def settings_of(self, cell: Cell, draw: int) -> Settings:
+        """The settings of a cell with that draw of the prior.
+
+        Skills are the same in all cells; the players only change places.
+        """
+        kind = prior_of(cell.prior, self.game.equal_variance)
+        rng = stream_of(self.seed, self.purpose, draw, STUDY_PRIOR)
+        return replace(
+            self.game,
+            rank=cell.rank,
+            rank_by="true_skill" if cell.prior == "equal" else "prior_mean",
+            prior=DrawnPrior.of(kind, rng, self.game.num_players),
+        )
 
 
-def asked_contestants(policies: Sequence[str], game: Settings) -> tuple[Contestant, ...]:
-    """The policies that were asked for, checked and labelled."""
-    if isinstance(policies, str) or not policies:
-        raise ValueError(f"policies must be a list of at least one, got {policies!r}")
-    for policy in policies:
-        if not isinstance(policy, str):
-            raise ValueError(f"policies must be names or folders, got {policy!r}")
-    return contestants_of(policies, policies[0], game)[: len(policies)]
+SHARED = ("num_opponents", "horizon", "belief", "equal_variance")
+
+
+def paper_places(num_players: int) -> list[str | int]:
+    """The paper's places of player 0, best first, at the same shares of a pool of any size."""
+    inner = [place_at_share(rank, num_players) for rank in PAPER_RANKS[1:-1]]
+    places = dict.fromkeys([place for place in inner if 0 < place < num_players - 1])
+    return ["top", *places, "bottom"]
+
+
+def place_at_share(rank: int, num_players: int) -> int:
+    """How many players stand before the one whom the paper's rank means.
+
+    The paper's ranks count from 1: of its 50 players rank 12 has 11 before it.
+    """
+    return int((rank - 0.5) / PAPER_PLAYERS * num_players)
+
+
+def windows_of(horizon: int) -> dict[str, slice]:
+    """Games at the start, after it, at the end, and all; short horizons make them overlap.
+
+    "after" is what follows the first games, or the last game where nothing does.
+    """
+    return {
+        "first": slice(0, min(FIRST_GAMES, horizon)),
+        "after": slice(min(FIRST_GAMES, horizon - 1), horizon),
+        "last": slice(max(0, horizon - LAST_GAMES), horizon),
+        ALL: slice(0, horizon),
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnPrior(Prior):
+    """One draw of a prior's means and deviations, the same in every episode.
+
+    Attributes:
+        kind: the prior that they were drawn from, which says what is believed at the start.
+        mu: means, shape (M + 1,).
+        sigma: deviations, shape (M + 1,).
+    """
+
+    kind: Prior
+    mu: Floats
+    sigma: Floats
+
+    @classmethod
+    def of(cls, kind: Prior, rng: np.random.Generator, num_players: int) -> DrawnPrior:
+        """Draw one."""
+        normals, uniforms = rng.standard_normal(num_players), rng.random(num_players)
+        mu, sigma = kind.draw(normals[None], uniforms[None])
+        return cls(kind, mu[0], sigma[0])
+
+    def draw(self, normals: Floats, uniforms: Floats) -> tuple[Floats, Floats]:
+        """The same for all."""
+        return np.tile(self.mu, (len(normals), 1)), np.tile(self.sigma, (len(normals), 1))
+
+    def true_skill(self, mu: Floats, sigma: Floats, normals: Floats) -> Floats:
+        """As the kind says."""
+        return self.kind.true_skill(mu, sigma, normals)
+
+    def believed(self, mu: Floats, sigma: Floats) -> tuple[Floats, Floats]:
+        """As the kind says."""
+        return self.kind.believed(mu, sigma)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import permutations
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from matchenv.benchmarks.study.blocks import FIRST_GAMES, LAST_GAMES, WINDOWS
 from matchenv.benchmarks.study.claims import Claim
-from matchenv.benchmarks.study.estimates import CellResult
-from matchenv.benchmarks.study.paths import MEASURES
-from matchenv.benchmarks.study.settings import StudySettings
+from matchenv.benchmarks.study.results import CellResult
+from matchenv.benchmarks.study.settings import MEASURES, StudySettings, windows_of
+from matchenv.evaluation.estimates import estimate_over_priors
 from matchenv.evaluation.result_files import csv_bytes, npz_bytes
+
+SPREAD = ("least of a prior", "greatest of a prior", "deviation over priors")
+ESTIMATE = ("standard error", "low", "high", *SPREAD)
 
 
 def curve_files(results: Sequence[CellResult]) -> Iterator[tuple[str, bytes]]:
@@ -41,51 +43,38 @@ def curve_files(results: Sequence[CellResult]) -> Iterator[tuple[str, bytes]]:
 
 
 def windows_csv(results: Sequence[CellResult]) -> bytes:
-    """Means over windows of games, with their spread over priors."""
-    header = [
-        "cell", "policy", "measure", "games", "mean", "standard error", "low", "high",
-        "least of a prior", "greatest of a prior", "deviation over priors",
-    ]  # fmt: skip
-    rows = []
-    for result in results:
-        for policy in result.policies:
-            for measure in MEASURES:
-                for window in WINDOWS:
-                    found = result.window(policy, measure, window)
-                    priors = result.prior_means(policy, measure, window)
-                    spread = float(priors.std(ddof=1)) if priors.size > 1 else None
-                    rows.append(
-                        [result.cell.name, policy, measure, window, float(found.mean),
-                         float(found.standard_error), float(found.low), float(found.high),
-                         float(priors.min()), float(priors.max()), spread]
-                    )  # fmt: skip
-    return csv_bytes(header, rows)
-
-
-def paired_rows(results: Sequence[CellResult]) -> Iterator[list[Any]]:
-    """Differences between policies on the same paths, each pair both ways round."""
-    for result in results:
-        for ours, theirs in permutations(result.policies, 2):
-            for measure in MEASURES:
-                for window in WINDOWS:
-                    found = result.paired(ours, theirs, measure, window)
-                    a = result.prior_means(ours, measure, window)
-                    b = result.prior_means(theirs, measure, window)
-                    spread = float((a - b).std(ddof=1)) if a.size > 1 else None
-                    yield [
-                        result.cell.name, ours, theirs, measure, window, float(found.mean),
-                        float(found.standard_error), float(found.low), float(found.high),
-                        float((a - b).min()), float((a - b).max()), spread,
-                    ]  # fmt: skip
+    """Means over windows of games, with their spread over draws of the prior."""
+    rows = (
+        [result.cell.name, policy, measure, window,
+         *_numbers(result.values(policy, measure, window))]
+        for result in results
+        for policy in result.policies
+        for measure in MEASURES
+        for window in windows_of(result.horizon)
+    )  # fmt: skip
+    return csv_bytes(["cell", "policy", "measure", "games", "mean", *ESTIMATE], rows)
 
 
 def paired_csv(results: Sequence[CellResult]) -> bytes:
-    """``paired_rows`` as a file."""
-    header = [
-        "cell", "policy", "other", "measure", "games", "difference", "standard error", "low",
-        "high", "least of a prior", "greatest of a prior", "deviation over priors",
-    ]  # fmt: skip
-    return csv_bytes(header, paired_rows(results))
+    """Differences between policies on the same episodes, each pair both ways round."""
+    rows = (
+        [result.cell.name, ours, theirs, measure, window,
+         *_numbers(result.differences(ours, theirs, measure, window))]
+        for result in results
+        for ours, theirs in permutations(result.policies, 2)
+        for measure in MEASURES
+        for window in windows_of(result.horizon)
+    )  # fmt: skip
+    header = ["cell", "policy", "other", "measure", "games", "difference", *ESTIMATE]
+    return csv_bytes(header, rows)
+
+
+def _numbers(values: NDArray[np.float64]) -> list[float | None]:
+    """The mean of values of shape (draws, episodes) and what ``ESTIMATE`` names."""
+    found, priors = estimate_over_priors(values), values.mean(axis=1)
+    spread = float(priors.std(ddof=1)) if priors.size > 1 else None
+    return [found.mean, found.standard_error, found.low, found.high,
+            float(priors.min()), float(priors.max()), spread]  # fmt: skip
 
 
 def verdict_text(claims: Sequence[Claim]) -> str:
@@ -105,18 +94,14 @@ def summary_text(settings: StudySettings, results: Sequence[CellResult]) -> str:
 
     Sums over games, with the difference to the first policy of the list.
     """
-    horizon = settings.horizon
-    spans = {
-        "first": min(FIRST_GAMES, horizon),
-        "last": min(LAST_GAMES, horizon),
-        "all": horizon,
-    }
+    game = settings.game
+    spans = {window: span.stop - span.start for window, span in windows_of(game.horizon).items()}
     first = settings.policies[0]
     lines = [
         "# True draw density, summed over games",
         "",
-        f"{settings.paths} paths, {settings.priors} prior(s), {horizon} games, "
-        f"{settings.opponents} opponents, seed {settings.seed}, {settings.equations} equations. "
+        f"{settings.episodes} episodes, {settings.prior_draws} prior(s), {game.horizon} games, "
+        f"{game.num_opponents} opponents, seed {settings.seed}, {game.belief} belief. "
         "Intervals are 95 %.",
         "",
         f"| cell | policy | all | less {first} | first {spans['first']} "
@@ -129,13 +114,11 @@ def summary_text(settings: StudySettings, results: Sequence[CellResult]) -> str:
             for window in ("all", "first", "last"):
                 games = spans[window]
                 mean = result.window(policy, "true_draw_density", window)
-                cells.append(f"{games * float(mean.mean):.3f}")
+                cells.append(f"{games * mean.mean:.3f}")
                 if policy == first:
                     cells.append("")
                     continue
                 pair = result.paired(policy, first, "true_draw_density", window)
-                cells.append(
-                    f"{games * float(pair.mean):+.3f} +- {games * float(pair.half_width):.3f}"
-                )
+                cells.append(f"{games * pair.mean:+.3f} +- {games * pair.half_width:.3f}")
             lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"

@@ -1,22 +1,25 @@
-"""The multipliers against each other on the same paths, with seeds of their own."""
+"""KG's multipliers against each other on the same episodes, with seeds of their own."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from matchenv.benchmarks.study.estimates import CellResult, Mean
-from matchenv.benchmarks.study.progress import finish_blocks, gather
-from matchenv.benchmarks.study.settings import TUNING, StudySettings
-from matchenv.benchmarks.study.store import Store
+from matchenv.benchmarks.study.results import CellResult, results_of
+from matchenv.benchmarks.study.settings import StudySettings
+from matchenv.evaluation.episode_table import ALL, EpisodeTable, play
+from matchenv.evaluation.estimates import Estimate
 from matchenv.evaluation.result_files import csv_bytes, json_bytes
+from matchenv.evaluation.seeds import TUNING
+from matchenv.evaluation.store import open_store
+from matchenv.priors import PRIORS
 from matchenv.validation import as_non_negative_number
+from matchenv.workers import checked_workers
 
 MULTIPLIERS = (0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 70.0, 99.0, 200.0, 499.0)
 FINITE_HORIZON = "kg:finite_horizon=true"
-MEASURE, WINDOW = "true_draw_density", "all"
+MEASURE = "true_draw_density"
 
 
 @dataclass(frozen=True)
@@ -26,80 +29,114 @@ class Tried:
     Attributes:
         policy: its label.
         total: its total.
-        behind: the best policy's total less its own, on the same paths.
+        behind: the best policy's total less its own, on the same episodes.
         best: whether it is the best.
     """
 
     policy: str
-    total: Mean
-    behind: Mean
+    total: Estimate
+    behind: Estimate
     best: bool
 
     @property
     def as_good(self) -> bool:
         """Whether the best one's lead is within its 95 % interval."""
-        return self.best or float(self.behind.low) <= 0.0
+        return self.best or self.behind.low <= 0.0
 
 
-def tuning_settings(multipliers: Sequence[float] = MULTIPLIERS, **options: Any) -> StudySettings:
-    """The study that tries the multipliers, and eq. (12) beside them.
+@dataclass(frozen=True)
+class Tuning:
+    """What was tried.
 
-    Its seeds are kept apart: no number for the seed makes it meet the instances of a report.
-
-    Args:
-        multipliers: at least one, >= 0, each once.
-        options: as ``StudySettings.checked`` takes them.
-
-    Raises:
-        ValueError: for a bad multiplier or option.
+    Attributes:
+        rows: the episodes.
+        tried: by name of the cell, in the order of the policies.
     """
-    values = [as_non_negative_number("multipliers", value) for value in multipliers]
-    policies = [f"kg:multiplier={value:g}" for value in values]
-    return StudySettings.checked(policies=[*policies, FINITE_HORIZON], stream=TUNING, **options)
+
+    rows: EpisodeTable
+    tried: dict[str, list[Tried]]
+
+    def files(self) -> dict[str, bytes]:
+        """Content of the result files."""
+        best = {cell: _best(rows).policy for cell, rows in self.tried.items()}
+        return {
+            **self.rows.files(),
+            "tuning.csv": tuning_csv(self.tried),
+            "best.json": json_bytes(best),
+            "tuning.md": tuning_text(self.tried).encode(),
+        }
 
 
 def run_tuning(
-    settings: StudySettings, folder: Path, *, workers: int | None = None, quiet: bool = False
-) -> dict[str, list[Tried]]:
-    """Try all, and write down what was tried.
+    multipliers: Sequence[float] = MULTIPLIERS,
+    *,
+    ranks: Sequence[str | int] | None = None,
+    priors: Sequence[str] = PRIORS,
+    episodes: int = 200,
+    prior_draws: int = 10,
+    num_opponents: int = 49,
+    horizon: int = 500,
+    seed: int = 0,
+    equal_variance: str = "paper",
+    workers: int | None = None,
+    out: str | Path | None = None,
+    quiet: bool = False,
+) -> Tuning:
+    """Try multipliers of KG, and eq. (12) beside them, in the cells of the study.
+
+    No number for the seed makes the tuning meet an instance of a study.
 
     Args:
-        settings: from ``tuning_settings``.
-        folder: as ``matchenv.benchmarks.study.study.run_study`` takes it.
-        workers: processes; None for one on each core.
-        quiet: no progress bar.
-
-    Returns:
-        For each cell's name what was tried there.
+        multipliers: at least one, >= 0, each once.
+        ranks: as ``matchenv.benchmarks.study.run_study``, and so are all others.
+        priors: as there.
+        episodes: as there.
+        prior_draws: as there.
+        num_opponents: as there.
+        horizon: as there.
+        seed: as there.
+        equal_variance: as there.
+        workers: as there.
+        out: as there.
+        quiet: as there.
 
     Raises:
-        ValueError: for a folder with other settings.
-        OSError: if something cannot be written.
+        ValueError: for a bad argument, before anything is played; for a folder with another
+            tuning, or with damaged files.
+        OSError: if something cannot be written; finished blocks stay.
     """
-    store = Store(folder, settings)
-    finish_blocks(store, settings, workers, quiet=quiet)
-    tried = {
-        result.cell.name: tried_in(result, settings.horizon) for result in gather(store, settings)
-    }
-    store.write("tuning.csv", tuning_csv(tried))
-    store.write("best.json", json_bytes({cell: _best(rows).policy for cell, rows in tried.items()}))
-    store.write("tuning.md", tuning_text(tried).encode())
-    return tried
+    checked_workers(workers)
+    values = [as_non_negative_number("multipliers", value) for value in multipliers]
+    settings = StudySettings.checked(
+        [*(f"kg:multiplier={value:g}" for value in values), FINITE_HORIZON],
+        ranks=ranks,
+        priors=priors,
+        episodes=episodes,
+        prior_draws=prior_draws,
+        num_opponents=num_opponents,
+        horizon=horizon,
+        seed=seed,
+        equal_variance=equal_variance,
+        purpose=TUNING,
+    )
+    folder = None if out is None else Path(out)
+    with open_store(folder, {"command": "tune", **settings.described()}) as store:
+        rows = play(settings.plan(curves=False), store, workers=workers, quiet=quiet)
+        results = results_of(rows, settings.game.horizon)
+        tuning = Tuning(rows, {result.cell.name: tried_in(result) for result in results})
+        if store is not None:
+            for name, content in tuning.files().items():
+                store.write(name, content)
+    return tuning
 
 
-def tried_in(result: CellResult, games: int) -> list[Tried]:
-    """What was tried in a cell, the order of the policies."""
-    totals = {p: _times(games, result.window(p, MEASURE, WINDOW)) for p in result.policies}
-    best = max(result.policies, key=lambda policy: float(totals[policy].mean))
+def tried_in(result: CellResult) -> list[Tried]:
+    """What was tried in a cell, in the order of the policies."""
+    games = float(result.horizon)
+    totals = {p: result.window(p, MEASURE, ALL).times(games) for p in result.policies}
+    best = max(totals, key=lambda policy: totals[policy].mean)
     return [
-        Tried(
-            policy,
-            total,
-            _times(games, result.paired(best, policy, MEASURE, WINDOW))
-            if policy != best
-            else _times(0, total),
-            policy == best,
-        )
+        Tried(policy, total, result.paired(best, policy, MEASURE, ALL).times(games), policy == best)
         for policy, total in totals.items()
     ]
 
@@ -111,28 +148,31 @@ def tuning_csv(tried: dict[str, list[Tried]]) -> bytes:
         "best",
     ]  # fmt: skip
     rows = [
-        [cell, row.policy, float(row.total.mean), float(row.total.standard_error),
-         float(row.behind.mean), float(row.behind.standard_error), row.best]
+        [cell, row.policy, row.total.mean, row.total.standard_error,
+         row.behind.mean, row.behind.standard_error, row.best]
         for cell, rows in tried.items() for row in rows
     ]  # fmt: skip
     return csv_bytes(header, rows)
 
 
 def tuning_text(tried: dict[str, list[Tried]]) -> str:
-    """For each cell the best, and those that it does not beat beyond chance, as Markdown."""
+    """For each cell the best, and how far the others are behind it, as Markdown."""
     policies = [row.policy for row in next(iter(tried.values()))]
+    names = [
+        "games left" if policy == FINITE_HORIZON else policy.partition("=")[2]
+        for policy in policies
+    ]
     lines = [
         "True draw density over all games, behind the best of the cell (95 % half width).",
         "",
-        f"| cell | {' | '.join(policy.partition('=')[2] for policy in policies)} |",
-        f"|---|{'---|' * len(policies)}",
+        f"| cell | {' | '.join(names)} |",
+        f"|---|{'---|' * len(names)}",
     ]
-    lines[2] = lines[2].replace("| true |", "| games left |")
     for cell, rows in tried.items():
         cells = [
-            f"**{float(row.total.mean):.2f}**"
+            f"**{row.total.mean:.2f}**"
             if row.best
-            else f"-{float(row.behind.mean):.2f} ({float(row.behind.half_width):.2f})"
+            else f"-{row.behind.mean:.2f} ({row.behind.half_width:.2f})"
             for row in rows
         ]
         lines.append(f"| {cell} | {' | '.join(cells)} |")
@@ -141,7 +181,3 @@ def tuning_text(tried: dict[str, list[Tried]]) -> str:
 
 def _best(rows: list[Tried]) -> Tried:
     return next(row for row in rows if row.best)
-
-
-def _times(factor: int, value: Mean) -> Mean:
-    return Mean(factor * value.mean, factor * value.standard_error, factor * value.half_width)

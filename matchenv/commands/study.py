@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from matchenv.benchmarks.study.settings import PAPER_POLICIES, StudySettings
-from matchenv.commands.options import (
-    Kept,
-    Parallel,
-    Policies,
-    Seeded,
-)
+from matchenv.benchmarks.study.settings import PAPER_POLICIES
+from matchenv.commands.options import DEFAULTS, Kept, Parallel, Policies, Seeded, chosen
+from matchenv.priors import PRIORS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +15,9 @@ class StudyCells(Kept, Parallel, Seeded):
     """Where the study plays, and how much.
 
     Attributes:
-        cell: which cells, such as informative_top (default: all).
+        rank: places of player 0: top, middle, bottom, or a number from 0 (the best) (default:
+            the paper's).
+        prior: what policies know at the start: informative, equal.
         episodes: sets of true skills with each draw of the prior.
         prior_draws: draws of the prior; the paper has one.
         num_opponents: opponents to choose from.
@@ -27,12 +25,20 @@ class StudyCells(Kept, Parallel, Seeded):
         equal_variance: of equal priors, the paper's, or grown by that of the hidden means.
     """
 
-    cell: tuple[str, ...] | None = None
+    rank: tuple[str, ...] = ()
+    prior: tuple[str, ...] = PRIORS
     episodes: int = 10_000
     prior_draws: int = 1
     num_opponents: int = 49
     horizon: int = 500
     equal_variance: Literal["paper", "matching"] = "paper"
+
+    def arguments(self) -> dict[str, Any]:
+        """What the study's and the tuning's function take alike."""
+        given = chosen(self, StudyCells)
+        for name in ("debug", "rank", "prior"):
+            given.pop(name)
+        return {**given, "ranks": self.rank or None, "priors": self.prior}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,11 +51,11 @@ class Study(StudyCells, Policies):
         matchenv study --out runs/study --episodes 200 --workers 2
 
     Attributes:
-        equations: printed: with the paper's misprints.
+        belief: that baselines read; printed has the misprints of the paper's equations.
     """
 
     policy: tuple[str, ...] = PAPER_POLICIES
-    equations: Literal["correct", "printed"] = "correct"
+    belief: str = DEFAULTS.belief
 
     @property
     def extras(self) -> tuple[str, ...]:
@@ -58,21 +64,9 @@ class Study(StudyCells, Policies):
 
     def run(self) -> None:
         """Play what is missing and print the summary."""
-        from matchenv.benchmarks.study.study import run_study
-        from matchenv.benchmarks.study.tables import summary_text
+        from matchenv.benchmarks.study import run_study
 
-        settings = StudySettings.checked(
-            policies=self.policies,
-            paths=self.episodes,
-            horizon=self.horizon,
-            opponents=self.num_opponents,
-            priors=self.prior_draws,
-            seed=self.seed,
-            equations=self.equations,
-            equal_variance=self.equal_variance,
-            cells=self.cell,
-        )
-        results = run_study(settings, self.out, workers=self.workers, quiet=self.quiet)
+        study = run_study(self.policies, belief=self.belief, **self.arguments())
         if not self.quiet:
-            print(summary_text(settings, results), end="")
+            print(study.summary(), end="")
             print(f"\nFigures, tables and the verdict on the paper's claims: {self.out}")

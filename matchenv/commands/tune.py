@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from matchenv.benchmarks.tune.tuning import MULTIPLIERS, run_tuning, tuning_settings, tuning_text
+from matchenv.benchmarks.tune.tuning import MULTIPLIERS, run_tuning, tuning_text
 from matchenv.commands.study import StudyCells
 
 
@@ -15,7 +15,7 @@ class Tune(StudyCells):
     Stopped at any moment, the same command goes on with it.
 
     Example:
-        matchenv tune --out runs/tune --multiplier 5 20 99 --cell informative_top
+        matchenv tune --out runs/tune --multiplier 5 20 99 --rank top --prior equal
 
     Attributes:
         multiplier: factors to be tried.
@@ -27,16 +27,6 @@ class Tune(StudyCells):
 
     def run(self) -> None:
         """Try all and print the table."""
-        settings = tuning_settings(
-            self.multiplier,
-            paths=self.episodes,
-            horizon=self.horizon,
-            opponents=self.num_opponents,
-            priors=self.prior_draws,
-            seed=self.seed,
-            equal_variance=self.equal_variance,
-            cells=self.cell,
-        )
-        tried = run_tuning(settings, self.out, workers=self.workers, quiet=self.quiet)
+        tuning = run_tuning(self.multiplier, **self.arguments())
         if not self.quiet:
-            print(tuning_text(tried), end="")
+            print(tuning_text(tuning.tried), end="")

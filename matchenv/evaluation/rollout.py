@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 from gymnasium.utils.seeding import np_random
+from numba import njit
 from numpy.typing import NDArray
 
 from matchenv.belief import DEFAULT_BELIEF
 from matchenv.episodes import Episodes
 from matchenv.games_played import GamesPlayed
-from matchenv.instance import GivenInstance
 from matchenv.play import REPORT_ROWS
 from matchenv.settings import Settings
 from matchenv.validation import as_actions
@@ -48,19 +48,16 @@ class Batch:
     Args:
         settings: of all of them.
         seeds: one for each episode.
-        given: what is fixed of the instances; None to draw all.
 
     Attributes:
         episodes: their state.
     """
 
-    def __init__(
-        self, settings: Settings, seeds: Sequence[int], given: GivenInstance | None = None
-    ) -> None:
+    def __init__(self, settings: Settings, seeds: Sequence[int]) -> None:
         self.episodes = Episodes(settings, len(seeds))
         self._generators = [np_random(seed)[0] for seed in seeds]
         self._waiting = np.zeros(len(seeds), dtype=np.bool_)
-        self.episodes.begin(np.arange(len(seeds)), self._generators, given)
+        self.episodes.begin(np.arange(len(seeds)), self._generators)
 
     def __len__(self) -> int:
         return len(self._generators)
@@ -175,7 +172,6 @@ def rollout(
     measures: Sequence[str] = MEASURES,
     windows: Mapping[str, slice] | None = None,
     curves: bool = False,
-    given: GivenInstance | None = None,
 ) -> Rollout:
     """Play a policy through a batch of episodes.
 
@@ -190,29 +186,53 @@ def rollout(
         measures: out of ``MEASURES``, and ``REWARD``.
         windows: games to sum over, by name; None for all games.
         curves: keep sums over the episodes at each game.
-        given: what is fixed of the instances.
     """
     policy = make(settings, lambda: batch.episodes.true_skill)
-    batch = Batch(replace(settings, belief=belief_of(policy)), seeds, given)
+    batch = Batch(replace(settings, belief=belief_of(policy)), seeds)
     decisions = Decisions(policy, rng)
     horizon = settings.horizon
-    spans = [slice(0, horizon)] if windows is None else list(windows.values())
-    rows = [(*MEASURES, REWARD).index(measure) for measure in measures]
-    reward = settings.reward_type
+    chosen = [slice(0, horizon)] if windows is None else windows.values()
+    spans = np.array([(span.start, span.stop) for span in chosen])
+    rows = np.array([(*MEASURES, REWARD).index(measure) for measure in measures])
+    reward = settings.reward_type if REWARD in measures else None
     sums = np.zeros((len(spans), len(rows), len(seeds)))
     at_games = np.zeros((len(rows), horizon if curves else 0, 2))
     for n, (played,) in enumerate(games(decisions, [batch])):
-        won, paid = 0.5 * (1.0 + played.outcomes[None]), reward.of(played)[None]
-        values = np.concatenate((played.report, won, paid))[rows]
-        for w, span in enumerate(spans):
-            if span.start <= n < span.stop:
-                sums[w] += values
-        if curves:
-            at_games[:, n, 0] = values.sum(axis=1)
-            at_games[:, n, 1] = (values * values).sum(axis=1)
+        paid = played.draw_density if reward is None else reward.of(played)
+        _add_up(n, played.report, played.outcomes, paid, rows, spans, sums, at_games)
     episodes = batch.episodes
     error = (episodes.mu[:, 0] - episodes.true_skill[:, 0]) ** 2
     return Rollout(sums, error, at_games, decisions.count, decisions.seconds)
+
+
+@njit(cache=True, error_model="numpy")
+def _add_up(
+    n: int,
+    report: Floats,
+    outcomes: NDArray[np.int8],
+    paid: Floats,
+    rows: Integers,
+    spans: Integers,
+    sums: Floats,
+    at_games: Floats,
+) -> None:
+    """Add game n of each episode to the sums of the windows that it is in, and to the curves."""
+    for k in range(rows.size):
+        total, squares = 0.0, 0.0
+        for b in range(outcomes.size):
+            if rows[k] < report.shape[0]:
+                value = report[rows[k], b]
+            elif rows[k] == report.shape[0]:
+                value = 0.5 * (1.0 + outcomes[b])
+            else:
+                value = paid[b]
+            for w in range(spans.shape[0]):
+                if spans[w, 0] <= n < spans[w, 1]:
+                    sums[w, k, b] += value
+            total += value
+            squares += value * value
+        if at_games.shape[1] > 0:
+            at_games[k, n, 0], at_games[k, n, 1] = total, squares
 
 
 def check_can_play(label: str, make: PolicyMaker, settings: Settings) -> None:

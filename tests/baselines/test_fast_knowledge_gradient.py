@@ -173,10 +173,15 @@ def test_what_the_working_arrays_hold_does_not_matter() -> None:
     multipliers = np.full(50, 99.0)
     together = knowledge_gradient_opponents(mu, sigma, multipliers, BETA, 0.0, 0.0)
     line = new_skill_line(49)
-    backwards = choose_by_search(
-        mu[::-1].copy(), sigma[::-1].copy(), multipliers, BETA, 0.0, 0.0, line
-    )
-    np.testing.assert_array_equal(backwards[::-1], together)
+    for orders in (rng.permuted(np.tile(np.arange(1, 50), (50, 1)), axis=1),
+                   np.arange(49, 0, -1)[None]):  # fmt: skip
+        backwards = choose_by_search(
+            mu[::-1].copy(), sigma[::-1].copy(), multipliers, BETA, 0.0, 0.0, line, orders
+        )
+        np.testing.assert_array_equal(backwards[::-1], together)
+    again = knowledge_gradient_opponents(mu[::-1].copy(), sigma[::-1].copy(), multipliers, BETA,
+                                         0.0, 0.0)  # fmt: skip
+    np.testing.assert_array_equal(again[::-1], together)
 
 
 def test_the_policy_chooses_by_its_own_scores() -> None:

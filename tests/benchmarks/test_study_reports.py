@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from matchenv.benchmarks.study.blocks import sums_of
-from matchenv.benchmarks.study.cells import CELLS
 from matchenv.benchmarks.study.claims import MIXED, OPEN, REFUSED, SUPPORTED, claims_on
-from matchenv.benchmarks.study.estimates import CellResult, Mean
-from matchenv.benchmarks.study.figures import FIGURES, binned, pictures
-from matchenv.benchmarks.study.paths import MEASURES
-from matchenv.benchmarks.study.settings import StudySettings
+from matchenv.benchmarks.study.figures import binned, figures_for, pictures
+from matchenv.benchmarks.study.results import CellResult, results_of
+from matchenv.benchmarks.study.settings import MEASURES, StudySettings, paper_places, windows_of
 from matchenv.benchmarks.study.tables import (
     curve_files,
     paired_csv,
@@ -23,35 +21,47 @@ from matchenv.benchmarks.study.tables import (
     verdict_text,
     windows_csv,
 )
-from matchenv.benchmarks.tune.tuning import FINITE_HORIZON, run_tuning, tuning_settings
-from matchenv.commands import run_command
+from matchenv.benchmarks.tune import run_tuning
+from matchenv.benchmarks.tune.tuning import FINITE_HORIZON
+from matchenv.evaluation.cells import cells_of
+from matchenv.evaluation.episode_table import SUMMED, EpisodeTable, column_of
+from matchenv.evaluation.estimates import Curve
 
 POLICIES = ("pe", "drawchance", "kg")
-GAMES, PATHS = 300, 40
+GAMES, EPISODES = 300, 40
+CELLS = cells_of(paper_places(50), ["informative", "equal"], 49)
+
+
+def table_of(games: np.ndarray, policies: tuple[str, ...]) -> EpisodeTable:
+    """A table of invented games, shape (C, P, R, E, 4, N)."""
+    columns = {
+        column_of(measure, window): (
+            games[..., m, span].sum(axis=-1) if measure in SUMMED
+            else games[..., m, span].mean(axis=-1)
+        )
+        for m, measure in enumerate(MEASURES)
+        for window, span in windows_of(games.shape[-1]).items()
+    }  # fmt: skip
+    curves = np.stack([games.sum(axis=3), (games**2).sum(axis=3)], axis=-1)
+    seeds = np.zeros(games.shape[2:4], dtype=np.uint64)
+    rates = np.zeros(games.shape[:2])
+    return EpisodeTable(CELLS[: len(games)], policies, seeds, columns, curves, rates)
 
 
 def invented(shape: str, priors: int = 1) -> list[CellResult]:
     """Games as the paper tells them (``"paper"``), the opposite, or all alike."""
     rng = np.random.default_rng(0)
-    results = []
-    for cell in CELLS:
-        sums = []
-        for _ in range(priors):
-            games = []
-            for policy in POLICIES:
-                made = np.empty((PATHS, 4, GAMES))
-                made[:] = 0.001 * rng.normal(size=made.shape)
-                sign = {"paper": 1.0, "opposite": -1.0, "alike": 0.0}[shape]
-                lead = np.where(np.arange(GAMES) < 100, -0.02, 0.03) * sign
-                ours = lead if policy == "kg" else np.zeros(GAMES)
-                made[:, 0] += 0.15 + ours
-                made[:, 1] += 1.0 - (0.2 * sign if policy == "kg" else 0.0)
-                made[:, 2] += 1.0 - ours
-                made[:, 3] += 0.6 - ours
-                games.append(made)
-            sums.append(sums_of(games))
-        results.append(CellResult(cell, POLICIES, PATHS, tuple(sums)))
-    return results
+    sign = {"paper": 1.0, "opposite": -1.0, "alike": 0.0}[shape]
+    lead = np.where(np.arange(GAMES) < 100, -0.02, 0.03) * sign
+    made = np.empty((len(CELLS), len(POLICIES), priors, EPISODES, 4, GAMES), dtype=np.float32)
+    for p, policy in enumerate(POLICIES):
+        ours = lead if policy == "kg" else np.zeros(GAMES)
+        made[:, p] = 0.001 * rng.standard_normal(made[:, p].shape, dtype=np.float32)
+        made[:, p, ..., 0, :] += 0.15 + ours
+        made[:, p, ..., 1, :] += 1.0 - (0.2 * sign if policy == "kg" else 0.0)
+        made[:, p, ..., 2, :] += 1.0 - ours
+        made[:, p, ..., 3, :] += 0.6 - ours
+    return results_of(table_of(made.astype(np.float64), POLICIES), GAMES)
 
 
 def verdicts(results: list[CellResult]) -> dict[str, str]:
@@ -84,8 +94,8 @@ def test_equal_policies_decide_nothing() -> None:
 
 
 def test_claims_need_the_papers_policies() -> None:
-    games = [np.ones((3, 4, 5)), np.zeros((3, 4, 5))]
-    assert claims_on([CellResult(CELLS[0], ("pe", "kg"), 3, (sums_of(games),))]) == []
+    games = np.ones((1, 2, 1, 3, 4, 5)) * np.array([1.0, 0.0])[:, None, None, None, None]
+    assert claims_on(results_of(table_of(games, ("pe", "kg")), 5)) == []
     assert "lacks" in verdict_text([])
 
 
@@ -117,7 +127,7 @@ def test_the_spread_over_priors_is_reported() -> None:
 
 
 def test_the_summary_gives_totals_and_paired_differences() -> None:
-    settings = StudySettings.checked(paths=PATHS, horizon=GAMES, cells=["informative_top"])
+    settings = StudySettings.checked(episodes=EPISODES, horizon=GAMES, ranks=["top"])
     text = summary_text(settings, invented("paper")[:1])
     line = next(line for line in text.splitlines() if "| kg |" in line)
     total = 300 * 0.15 - 100 * 0.02 + 200 * 0.03
@@ -127,7 +137,7 @@ def test_the_summary_gives_totals_and_paired_differences() -> None:
 
 def test_pictures_are_those_whose_cells_there_are_the_same_each_time() -> None:
     results = invented("paper")
-    some = [each for each in results if each.cell.name == "equal_rank25"]
+    some = [each for each in results if each.cell.name == "equal_25th"]
     first, again = dict(pictures(some)), dict(pictures(some))
     assert first == again
     assert set(first) == {"figures/figure_4.png", "figures/figure_4.svg"}
@@ -137,22 +147,27 @@ def test_pictures_are_those_whose_cells_there_are_the_same_each_time() -> None:
     assert set(middle) == {"figures/figure_2.png", "figures/figure_2.svg"}
 
 
-def test_figures_have_the_papers_letters_and_cells() -> None:
-    panels = {name: figure[2] for name, figure in FIGURES.items()}
-    assert "".join(panel[0] for panel in panels["figure_1"]) == "abcdefgh"
-    assert {panel[1] for panel in panels["figure_1"]} == {"informative_top", "informative_bottom"}
+def test_figures_have_the_papers_cells() -> None:
+    panels = {name: figure[1] for name, figure in figures_for(50).items()}
+    assert {panel[:2] for panel in panels["figure_1"]} == {("informative", 0), ("informative", 49)}
     assert {panel[2] for panel in panels["figure_1"]} == set(MEASURES)
     for name, prior in (("figure_2", "informative"), ("figure_3", "equal")):
-        assert {panel[0] for panel in panels[name]} == set("ab")
-        assert {panel[1] for panel in panels[name]} == {
-            f"{prior}_rank{rank}" for rank in (12, 25, 37)
-        }
-    assert {panel[1] for panel in panels["figure_4"]} == {"equal_rank25"}
-    assert {cell for each in panels.values() for _, cell, _ in each} == {c.name for c in CELLS}
+        assert {panel[:2] for panel in panels[name]} == {(prior, p) for p in (11, 24, 36)}
+    assert {panel[:2] for panel in panels["figure_4"]} == {("equal", 24)}
+    used = {panel[:2] for each in panels.values() for panel in each}
+    assert used == {(cell.prior, cell.place) for cell in CELLS}
+
+
+def test_panels_are_lettered_once_in_each_figure() -> None:
+    for name, content in pictures(invented("paper")):
+        if name.endswith("svg"):
+            letters = re.findall(r">\(([a-z])\) ", content.decode())
+            assert letters == list("abcdefgh"[: len(letters)])
+            assert len(letters) in (2, 6, 8)
 
 
 def test_bands_are_of_means_over_games_in_a_row() -> None:
-    curve = Mean(np.arange(10.0), np.ones(10), np.full(10, 2.0))
+    curve = Curve(np.arange(10.0), np.ones(10), np.full(10, 2.0))
     games, mean, half = binned(curve, 5)
     np.testing.assert_array_equal(games, [2.0, 7.0])
     np.testing.assert_array_equal(mean, [2.0, 7.0])
@@ -161,27 +176,24 @@ def test_bands_are_of_means_over_games_in_a_row() -> None:
 
 
 def test_tuning_finds_the_multiplier_with_the_highest_total(tmp_path: Path) -> None:
-    settings = tuning_settings([0.0, 20.0, 499.0], paths=12, priors=2, horizon=60,
-                               opponents=9, cells=["informative_top"])  # fmt: skip
-    tried = run_tuning(settings, tmp_path, workers=1, quiet=True)["informative_top"]
-    totals = {row.policy: float(row.total.mean) for row in tried}
+    tuning = run_tuning([0.0, 20.0, 499.0], episodes=12, prior_draws=2, horizon=60,
+                        num_opponents=9, ranks=["top"], priors=["informative"], out=tmp_path,
+                        workers=1, quiet=True)  # fmt: skip
+    tried = tuning.tried["informative_top"]
+    totals = {row.policy: row.total.mean for row in tried}
     assert set(totals) == {
         "kg:multiplier=0", "kg:multiplier=20", "kg:multiplier=499", FINITE_HORIZON
     }  # fmt: skip
     best = max(totals, key=totals.__getitem__)
     for row in tried:
         assert row.best == (row.policy == best)
-        assert float(row.behind.mean) == pytest.approx(totals[best] - totals[row.policy])
+        assert row.behind.mean == pytest.approx(totals[best] - totals[row.policy])
     assert best in (tmp_path / "best.json").read_text()
     assert len((tmp_path / "tuning.csv").read_text().splitlines()) == 5
 
 
-@pytest.mark.parametrize("bad", ["-1", "nan"])
-def test_tuning_refuses_bad_multipliers(
-    bad: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert (
-        run_command(["tune", "--out", str(tmp_path / "t"), f"--multiplier={bad}", "--quiet"]) == 2
-    )
-    assert "multipliers" in capsys.readouterr().err
+@pytest.mark.parametrize("bad", [-1.0, float("nan")])
+def test_tuning_refuses_bad_multipliers(bad: float, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="multipliers"):
+        run_tuning([bad], out=tmp_path / "t")
     assert not (tmp_path / "t").exists()

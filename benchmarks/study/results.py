@@ -1,0 +1,86 @@
+"""What a study found in each cell, from its episodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchenv.benchmarks.study.settings import MEASURES, windows_of
+from matchenv.evaluation.cells import Cell
+from matchenv.evaluation.episode_table import SUMMED, EpisodeTable
+from matchenv.evaluation.estimates import (
+    Curve,
+    Estimate,
+    curve_of_sums,
+    estimate_over_priors,
+    nearer_by,
+)
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """What a study found in one cell; measures are means over the games of a window.
+
+    Attributes:
+        rows: the episodes of the study.
+        number: of the cell among its cells.
+        horizon: games in an episode.
+    """
+
+    rows: EpisodeTable
+    number: int
+    horizon: int
+
+    @property
+    def cell(self) -> Cell:
+        """The cell."""
+        return self.rows.cells[self.number]
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """Labels of the policies."""
+        return self.rows.policies
+
+    @property
+    def units(self) -> int:
+        """What errors are over: draws of the prior, or episodes where there is one draw."""
+        draws, episodes = self.rows.seeds.shape
+        return episodes if draws == 1 else draws
+
+    def values(self, policy: str, measure: str, window: str) -> Floats:
+        """The mean of a measure over a window in every episode, shape (draws, episodes)."""
+        found = self.rows.values(measure, self.number, policy, window)
+        span = windows_of(self.horizon)[window]
+        return found / (span.stop - span.start) if measure in SUMMED else found
+
+    def window(self, policy: str, measure: str, window: str) -> Estimate:
+        """The mean of a measure over a window of games."""
+        return estimate_over_priors(self.values(policy, measure, window))
+
+    def differences(self, ours: str, theirs: str, measure: str, window: str) -> Floats:
+        """Ours less theirs on the same episodes, shape (draws, episodes)."""
+        return self.values(ours, measure, window) - self.values(theirs, measure, window)
+
+    def paired(self, ours: str, theirs: str, measure: str, window: str) -> Estimate:
+        """The difference of two policies on the same episodes, ours less theirs."""
+        return estimate_over_priors(self.differences(ours, theirs, measure, window))
+
+    def nearer(self, ours: str, theirs: str, measure: str, window: str, goal: float) -> Estimate:
+        """How much nearer to a goal our mean is than theirs."""
+        a, b = (self.values(policy, measure, window) for policy in (ours, theirs))
+        return estimate_over_priors(nearer_by(a, b, goal))
+
+    def curve(self, policy: str, measure: str) -> Curve:
+        """A measure at each game."""
+        place = (self.number, self.policies.index(policy))
+        sums = self.rows.curves[place][:, MEASURES.index(measure)]
+        return curve_of_sums(sums, self.rows.seeds.shape[1])
+
+
+def results_of(rows: EpisodeTable, horizon: int) -> list[CellResult]:
+    """One result for each cell."""
+    return [CellResult(rows, number, horizon) for number in range(len(rows.cells))]
