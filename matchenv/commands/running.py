@@ -6,6 +6,7 @@ import contextlib
 import inspect
 import io
 import re
+import textwrap
 import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import is_dataclass
@@ -20,8 +21,12 @@ from matchenv.commands.stopping import Stopping
 
 CommandType = TypeVar("CommandType", bound=Command)
 
-# A package of each extra stands for all: pip installs them together.
-EXTRAS = {"agents": "stable_baselines3", "benchmarks": "matplotlib", "render": "pygame"}
+# What the extras of the package hold, by the names under which it is imported.
+EXTRAS = {
+    "agents": ("torch", "stable_baselines3", "sb3_contrib", "safetensors", "yaml", "tensorboard"),
+    "benchmarks": ("matplotlib",),
+    "render": ("pygame",),
+}
 
 
 def run(
@@ -129,28 +134,30 @@ def require(name: str, extra: str) -> None:
     Raises:
         ImportError: if not; it says how to install it.
     """
-    package = EXTRAS[extra]
-    if find_spec(package) is None:
-        raise ImportError(
-            f"matchenv {name} needs more packages, {package} among them: "
-            f'pip install "matchenv[{extra}]"'
-        )
+    for package in EXTRAS[extra]:
+        if find_spec(package) is None:
+            raise ImportError(
+                f'matchenv {name} needs the package {package}: pip install "matchenv[{extra}]"'
+            )
 
+
+# Columns of a description.
+WIDTH = 80
 
 # What the parser's help is to look like: no rules, no words of Python, no digits beyond reading.
 PLAINER = (
     (r"``", ""),
     (r"\n *-{3,} *(?=\n)", ""),
     (r"(?m)^ (?:[\w.]+\.)?(\w+)(?: options| arguments)? *$", r"\1:"),
+    (r"(?:\{None\}\|)?\{?\[(\S+) \[\1 \.\.\.\]\]\}?", r"\1 ..."),
     (r"\{None\}\|(\S+)", r"\1       "),
-    (r"\{?\[(\w+) \[\1 \.\.\.\]\]\}?", r"\1 ..."),
-    (r"\s+\((default:\s+(None|False|'')?|required)\)", ""),
+    (r"\s+\(default:\s+(None|False|'')?\)", ""),
     (r"(?<=\d\.\d{5})\d+", ""),
     (r"(?<=\d)\.0(?=[ )])", ""),
     (r"\n\n(?=  )", "\n"),
     (r"(?m) +$", ""),
     # What is said of an option ends in a full stop, and its default stands before that.
-    (r"\.(\s+\(default:[^()]*\))", r"\1."),
+    (r"\.(\s+\((?:default:[^()]*|required)\))", r"\1."),
 )  # fmt: skip
 
 
@@ -158,7 +165,10 @@ def _plain(text: str) -> str:
     """The parser's help without its rules and its spaces."""
     for pattern, plainer in PLAINER:
         text = re.sub(pattern, plainer, text)
-    return text.strip()
+    return "\n".join(
+        line if line.startswith(" ") else textwrap.fill(line, WIDTH)
+        for line in text.strip().split("\n")
+    )
 
 
 def _one_line(text: str) -> str:
