@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from matchenv.atomic_files import write_bytes
-from matchenv.benchmarks.watch.picture import DEFAULT_WIDTH, checked_width, draw_side_by_side
+from matchenv.benchmarks.watch.picture import checked_width, draw_side_by_side
 from matchenv.benchmarks.watch.stage import Stage
 from matchenv.rendering.modes import check_package
 from matchenv.rendering.scene import Scene
@@ -57,7 +57,7 @@ def write_film(
     stage: Stage,
     out: Path,
     *,
-    width: int = DEFAULT_WIDTH,
+    width: int | None = None,
     every: int | None = None,
     rate: int = DEFAULT_RATE,
     theme: str = "light",
@@ -68,7 +68,7 @@ def write_film(
     Args:
         stage: the policies.
         out: ends in .gif or .mp4.
-        width: of a picture, in pixels.
+        width: of a picture, in pixels; None for one that suits the number of policies.
         every: games from one picture to the next; None for about a hundred pictures. The first
             and the last moment are always shown.
         rate: pictures in a second.

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from matchenv.benchmarks.watch.picture import DEFAULT_WIDTH, checked_width, draw_side_by_side
+from matchenv.benchmarks.watch.picture import checked_width, draw_side_by_side
 from matchenv.benchmarks.watch.stage import Stage
 from matchenv.rendering.modes import RENDER_FPS, check_package
 from matchenv.rendering.theme import THEMES
@@ -86,7 +86,7 @@ def pace(games_per_second: int) -> tuple[int, float]:
 def watch_live(
     stage: Stage,
     *,
-    width: int = DEFAULT_WIDTH,
+    width: int | None = None,
     theme: str = "light",
     window: Any = None,
 ) -> Stage:
@@ -94,7 +94,7 @@ def watch_live(
 
     Args:
         stage: the policies.
-        width: of the window, in pixels.
+        width: of the window, in pixels; None for one that suits the number of policies.
         theme: ``"light"`` or ``"dark"``.
         window: None to open one; for tests an object with its methods.
 

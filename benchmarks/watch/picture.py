@@ -13,36 +13,58 @@ from matchenv.rendering.axis import Floats, tick_step
 from matchenv.rendering.canvas import Canvas, line_height
 from matchenv.rendering.charts import Curve, draw_chart
 from matchenv.rendering.layout import Box, Sizes
-from matchenv.rendering.picture import LEAST_WIDTH, draw_scene, tiled
+from matchenv.rendering.picture import LEAST_HEIGHT, LEAST_WIDTH, draw_scene, tiled
 from matchenv.rendering.scene import Scene
 from matchenv.rendering.theme import Theme
 from matchenv.validation import as_integer
 
 Pixels = NDArray[np.uint8]
 
-DEFAULT_WIDTH = 960
 MOST_WIDTH = 7680
 GAP = 2
 
-# A panel is so high for its width, and the chart below all of them for the width of all.
-PANEL_SHAPE = 0.9
+# Usual width of a panel alone, and of one among several.
+ALONE_WIDTH, PANEL_WIDTH = 800, 480
+
+# Height of a panel for its width: in one row, in two rows. Two rows are to fit on a screen.
+ROW_SHAPE, ROWS_SHAPE = 0.9, 0.75
+
+# The chart below all panels, for the width of all.
 CHART_SHAPE = 0.13
 
 
 def columns_for(count: int) -> int:
-    """Panels in a row."""
-    return min(count, 2 if count <= 4 else 3)
+    """Panels in a row: all up to three, else two rows."""
+    return count if count <= 3 else math.ceil(count / 2)
 
 
-def checked_width(width: int, count: int) -> int:
-    """``width`` if ``count`` panels can be read in it, even, as films must be.
+def panel_size(count: int, width: int) -> tuple[int, int]:
+    """Width and height of each of ``count`` panels in so many pixels."""
+    columns = columns_for(count)
+    panel = (width - (columns - 1) * GAP) // columns
+    shape = ROW_SHAPE if count == columns else ROWS_SHAPE
+    return panel, max(LEAST_HEIGHT, round(shape * panel))
+
+
+def usual_width(count: int) -> int:
+    """Pixels in which ``count`` panels are read easily."""
+    return ALONE_WIDTH if count == 1 else columns_for(count) * PANEL_WIDTH
+
+
+def checked_width(width: int | None, count: int) -> int:
+    """``width``, None for the usual one, if ``count`` panels can be read in it; even, for films.
 
     Raises:
         ValueError: if not.
     """
+    if width is None:
+        return usual_width(count)
     columns = columns_for(count)
     least = columns * LEAST_WIDTH + (columns - 1) * GAP
-    return as_integer("width", width, least, MOST_WIDTH) // 2 * 2
+    number = as_integer("width", width, 1, MOST_WIDTH)
+    if number < least:
+        raise ValueError(f"width must be at least {least} for {count} policies, got {width!r}")
+    return number // 2 * 2
 
 
 def draw_side_by_side(
@@ -60,10 +82,11 @@ def draw_side_by_side(
         uint8, shape (height, width, 3), both even.
     """
     columns = columns_for(len(scenes))
-    panel = (width - (columns - 1) * GAP) // columns
-    high = round(PANEL_SHAPE * panel)
+    panel, high = panel_size(len(scenes), width)
     sizes = Sizes.of(panel, high)
     panels = [draw_scene(scene, panel, high, theme) for scene in on_one_axis(scenes)]
+    if len(panels) % columns:
+        panels.append(np.full_like(panels[0], theme.background))
     parts = [tiled(panels, theme.grid, columns, GAP)]
     wide = parts[0].shape[1]
     if len(scenes) > 1:

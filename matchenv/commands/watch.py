@@ -28,7 +28,7 @@ class Watch(Command, Environment, Seeded, Policies):
         out: file for a film, .gif or .mp4 (default: a window is opened).
         every: games from one picture of the film to the next (default: about 100 pictures).
         rate: pictures in a second of the film (default: 10).
-        width: of the window or the film, in pixels.
+        width: of the window or the film, in pixels (default: what suits the policies).
         theme: colours.
         hide_true_skill: show no true skills, and q under the belief instead of true q.
     """
@@ -40,7 +40,7 @@ class Watch(Command, Environment, Seeded, Policies):
     out: Path | None = None
     every: int | None = None
     rate: int | None = None
-    width: int = 960
+    width: int | None = None
     theme: Literal["light", "dark"] = "light"
     hide_true_skill: bool = False
 

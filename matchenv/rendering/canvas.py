@@ -78,15 +78,13 @@ class Canvas:
 
     def dashes(self, x: float, y: float, length: float, colour: Colour, dash: int = 4) -> None:
         """A horizontal line of dashes, one pixel high, from ``x`` on."""
-        for start in range(0, int(length), 2 * dash):
-            self.box(x + start, y, min(dash, length - start), 1, colour)
+        self.pixels[round(y), _dashes(x, length, dash)] = colour
 
     def upright_dashes(
         self, x: float, y: float, length: float, colour: Colour, dash: int = 4
     ) -> None:
         """A vertical line of dashes, one pixel wide, from ``y`` down."""
-        for start in range(0, int(length), 2 * dash):
-            self.box(x, y + start, 1, min(dash, length - start), colour)
+        self.pixels[_dashes(y, length, dash), round(x)] = colour
 
     def polyline(self, points: Sequence[tuple[float, float]], colour: Colour) -> None:
         """A smooth line of one pixel through points."""
@@ -126,6 +124,11 @@ class Canvas:
         change += before
         change += 0.5
         region[touched] = change
+
+
+def _dashes(start: float, length: float, dash: int) -> NDArray[np.int64]:
+    steps = np.arange(int(length))
+    return round(start) + steps[steps % (2 * dash) < dash]
 
 
 def text_width(string: str, size: int, *, bold: bool = False) -> int:

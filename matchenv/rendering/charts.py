@@ -107,7 +107,7 @@ def draw_chart(
     line = line_height(sizes.small)
     rows = max(8, box.height - 2 * line - 6)
     top = box.y + line + 4
-    most_ticks = max(1, rows // (2 * sizes.small))
+    most_ticks = max(1, round(rows / (1.4 * sizes.small)))
     step = tick_step(high - low, most_ticks)
     # Above a level with a name stands the name.
     highest = level[0] if level is not None and level[1] else high
@@ -175,7 +175,7 @@ def _draw_games(
     canvas.text(x + width, base + 3, last, sizes.small, theme.muted, anchor="right")
     canvas.box(x + width - 1, base, 1, 4, theme.muted)
     free_until = x + width - text_width(last, sizes.small) - 0.7 * sizes.small
-    most = max(1, width // (4 * sizes.small))
+    most = max(1, width // (5 * sizes.small))
     step = max(1.0, tick_step(along.high, most))
     for value in ticks(0.0, along.high, step):
         written = number_text(value, 0)

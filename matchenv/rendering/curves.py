@@ -91,13 +91,16 @@ def stroke_coverage(heights: Floats, rows: int, thickness: float) -> Floats:
     half = 0.5 * thickness + 0.5
     reach = int(np.ceil(half)) + 1
     points = sliding_window_view(np.pad(heights, reach, constant_values=np.nan), 2 * reach + 1)
-    levels = np.arange(rows)[::-1] + 0.5
     gone = np.isnan(points)
     low = np.where(gone, np.inf, points).min(axis=1) - half
     high = np.where(gone, -np.inf, points).max(axis=1) + half
-    near = (levels[:, np.newaxis] > low) & (levels[:, np.newaxis] < high)
-    row, column = np.nonzero(near)
-    y = levels[row]
+    # Of every column only the few rows near the curve are looked at.
+    first = np.clip(np.floor(np.where(low > high, 0.0, low)), 0, rows).astype(np.int64)
+    last = np.clip(np.ceil(np.where(low > high, 0.0, high)), first, rows).astype(np.int64)
+    counts = last - first
+    column = np.repeat(np.arange(heights.size), counts)
+    level = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts - first, counts)
+    y = level + 0.5
     distance = np.full(y.shape, np.inf)
     for place in range(2 * reach):
         # The nearest point of the piece between two columns' middles.
@@ -106,7 +109,7 @@ def stroke_coverage(heights: Floats, rows: int, thickness: float) -> Floats:
         part = np.clip((rise * (y - start) - x) / (1.0 + rise * rise), 0.0, 1.0)
         distance = np.fmin(distance, np.hypot(x + part, start + part * rise - y))
     covered = np.zeros((rows, heights.size))
-    covered[row, column] = np.clip(half - distance, 0.0, 1.0)
+    covered[rows - 1 - level, column] = np.clip(half - distance, 0.0, 1.0)
     return covered
 
 

@@ -87,7 +87,10 @@ def _draw_others(
     places = PLACES if who.size <= MANY_BELLS else 1
     at = axis.value(column_places(box.width, places))
     heights = bell_heights(at, mu[who], sigma[who], peaks[who])
-    canvas.cover(box.x, box.y, crowd_coverage(heights, rows, places), theme.others)
+    # Nothing is covered above the highest.
+    used = min(rows, int(np.ceil(heights.max())) + 1)
+    covered = crowd_coverage(heights, used, places)
+    canvas.cover(box.x, box.y + rows - used, covered, theme.others)
     if who.size > OUTLINED:
         return
     colour = mixed(theme.others, theme.background, OUTLINE_STRENGTH)

@@ -24,6 +24,7 @@ from matchenv.benchmarks.watch.picture import (
     columns_for,
     draw_side_by_side,
     on_one_axis,
+    panel_size,
     total_differences,
 )
 from matchenv.benchmarks.watch.stage import MOST_POLICIES, Stage
@@ -117,7 +118,7 @@ def test_bad_numbers_are_named(arguments: dict[str, Any]) -> None:
         stage(**arguments)
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 6])
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 6])
 def test_panels_are_the_policies_own_pictures(count: int) -> None:
     names = ("pe", "drawchance", "kg", "random", "oracle", "kg:multiplier=3")
     shown = stage(*names[:count])
@@ -127,8 +128,8 @@ def test_panels_are_the_policies_own_pictures(count: int) -> None:
     height, width, _ = picture.shape
     assert width == 1000
     assert height % 2 == 0
-    panel = (1000 - 2 * (columns_for(count) - 1)) // columns_for(count)
-    own = draw_scene(on_one_axis(scenes)[-1], panel, round(0.9 * panel), DARK)
+    panel, high = panel_size(count, 1000)
+    own = draw_scene(on_one_axis(scenes)[-1], panel, high, DARK)
     row, column = divmod(count - 1, columns_for(count))
     y, x = row * (own.shape[0] + 2), column * (panel + 2)
     np.testing.assert_array_equal(picture[y : y + own.shape[0], x : x + panel], own)
@@ -152,6 +153,14 @@ def test_differences_are_of_totals() -> None:
             for n in range(1, 13)
         ]
         np.testing.assert_allclose(values, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("count", range(1, MOST_POLICIES + 1))
+def test_the_usual_width_suits_a_screen(count: int) -> None:
+    width = checked_width(None, count)
+    assert checked_width(width, count) == width <= 1440
+    rows = -(-count // columns_for(count))
+    assert rows * panel_size(count, width)[1] <= 750
 
 
 @pytest.mark.parametrize("width", [0, 641, -5, 1e9, "wide", 8000])
@@ -340,6 +349,18 @@ def test_the_next_instance_starts_from_the_beginning() -> None:
     games, last, _ = played([], [], ["n"], ["q"])
     assert last.episode == 1
     assert games == 1
+
+
+def test_every_letter_can_be_written() -> None:
+    from matchenv.rendering.canvas import _font
+
+    shown = stage()
+    for text in (HELP, live.status(shown, Playback()), "μ σ − … é"):
+        # A letter that the font lacks, as this one, is written as a box.
+        lacking = _font(12, False).render("\u4e2d", True, (0, 0, 0))
+        for letter in set(text) - {" "}:
+            written = _font(12, False).render(letter, True, (0, 0, 0))
+            assert pygame.image.tobytes(written, "RGBA") != pygame.image.tobytes(lacking, "RGBA")
 
 
 def test_keys_are_in_the_window_and_work() -> None:
