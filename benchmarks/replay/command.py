@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from matchenv.atomic_files import write_bytes
-from matchenv.benchmarks.replay.reader import read_log
 from matchenv.benchmarks.replay.report import Report, as_json, report_on
 from matchenv.benchmarks.replay.settings import ReplaySettings
 from matchenv.benchmarks.replay.table_text import reading_text, report_text
+from matchenv.csv_log.reader import read_log
 from matchenv.evaluation.result_files import csv_bytes, json_bytes
 
 

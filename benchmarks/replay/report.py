@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.benchmarks.replay.bad_rows import reason_counts
 from matchenv.benchmarks.replay.measures.calibration import (
     Calibration,
     constant_log_loss,
@@ -36,9 +35,10 @@ from matchenv.benchmarks.replay.measures.prediction_error import (
     pair_costs,
     prediction_error,
 )
-from matchenv.benchmarks.replay.reader import Reading
 from matchenv.benchmarks.replay.settings import ReplaySettings
 from matchenv.benchmarks.replay.systems import Judgement, counted_draw_probability, judge
+from matchenv.csv_log.bad_rows import reason_counts
+from matchenv.csv_log.reader import Reading
 from matchenv.match_log import MatchLog
 
 Floats = NDArray[np.float64]

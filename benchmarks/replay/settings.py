@@ -5,31 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
+from matchenv.csv_log.settings import ReadingSettings
 from matchenv.validation import as_choice, as_integer, as_number, as_probability
 
 SystemName = Literal["trueskill", "elo", "elo-logistic"]
 EloTeams = Literal["sum", "mean"]
 DrawnPairs = Literal["left-out", "half", "wrong"]
 PredictedDraws = Literal["wrong", "half", "right"]
-
-
-@dataclass(frozen=True)
-class ReadingSettings:
-    """How to read a log.
-
-    Attributes:
-        columns: ROLE=NAME for columns with unusual names; roles: game, time, team, player, score,
-            rank, or home, away, home_score, away_score.
-        encoding: encoding of the text.
-        time_format: number, iso, month/day/year, day/month/year or a format of strptime; if not
-            given, the one of the four that reads the most times.
-        strict: stop at bad rows.
-    """
-
-    columns: tuple[str, ...] = ()
-    encoding: str = "utf-8"
-    time_format: str | None = None
-    strict: bool = False
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable
 from functools import partial
 
-from matchenv.benchmarks.replay.bad_rows import listing
-from matchenv.benchmarks.replay.reader import Reading
 from matchenv.benchmarks.replay.report import Report, SystemReport
+from matchenv.csv_log.bad_rows import listing
+from matchenv.csv_log.reader import Reading
 
 
 def reading_text(reading: Reading, *, listed: int = 5) -> str:

@@ -9,8 +9,8 @@ import numpy as np
 import trueskill
 from openskill.models import PlackettLuce
 
-from matchenv.benchmarks.replay.reader import read_log
 from matchenv.benchmarks.throughput.timing import Contest, Measurement, contest, seconds
+from matchenv.csv_log.reader import read_log
 from matchenv.match_log import MatchLog, ranks_from_scores
 from matchenv.replay import replay_trueskill
 from matchenv.trueskill import rate

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from matchenv.benchmarks.replay.bad_rows import BadLogError
+from matchenv.csv_log.bad_rows import BadLogError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # A match log keeps times as int64.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from matchenv.benchmarks.replay.bad_rows import BadLogError
+from matchenv.csv_log.bad_rows import BadLogError
 
 # For each role, the names that it goes by when the user names none.
 ROLES: dict[str, tuple[str, ...]] = {

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matchenv.benchmarks.replay.bad_rows import BadLogError
-from matchenv.benchmarks.replay.games import longest_rising
-from matchenv.benchmarks.replay.reader import Reading, read_log
-from matchenv.benchmarks.replay.settings import ReadingSettings
-from matchenv.benchmarks.replay.times import parse_times
+from matchenv.csv_log.bad_rows import BadLogError
+from matchenv.csv_log.games import longest_rising
+from matchenv.csv_log.reader import Reading, read_log
+from matchenv.csv_log.settings import ReadingSettings
+from matchenv.csv_log.times import parse_times
 from matchenv.match_log import MatchLog
 
-LOGS = Path(__file__).parent / "logs"
+LOGS = Path(__file__).parents[1] / "replay" / "logs"
 
 
 def read(tmp_path: Path, text: str | bytes, **settings: object) -> Reading:

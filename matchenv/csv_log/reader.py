@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from matchenv.benchmarks.replay.bad_rows import BadLogError, BadRow, BadRows, listing
-from matchenv.benchmarks.replay.columns import find_columns
-from matchenv.benchmarks.replay.entries import Entries, read_entries
-from matchenv.benchmarks.replay.games import Game, whole_games
-from matchenv.benchmarks.replay.settings import ReadingSettings
-from matchenv.benchmarks.replay.table import read_bytes, read_table
+from matchenv.csv_log.bad_rows import BadLogError, BadRow, BadRows, listing
+from matchenv.csv_log.columns import find_columns
+from matchenv.csv_log.entries import Entries, read_entries
+from matchenv.csv_log.games import Game, whole_games
+from matchenv.csv_log.settings import ReadingSettings
+from matchenv.csv_log.table import read_bytes, read_table
 from matchenv.match_log import MatchLog, ranks_from_scores
 
 

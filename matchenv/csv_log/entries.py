@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar
 
-from matchenv.benchmarks.replay.bad_rows import BadRows, Reason
-from matchenv.benchmarks.replay.columns import Columns
-from matchenv.benchmarks.replay.table import Table
-from matchenv.benchmarks.replay.times import Time, parse_times
+from matchenv.csv_log.bad_rows import BadRows, Reason
+from matchenv.csv_log.columns import Columns
+from matchenv.csv_log.table import Table
+from matchenv.csv_log.times import Time, parse_times
 
 # What logs write where they have no value; compared in lower case.
 _MISSING = frozenset({"", "na", "n/a", "null", "none"})

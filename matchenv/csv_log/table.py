@@ -13,7 +13,7 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from matchenv.benchmarks.replay.bad_rows import BadLogError, BadRows, Reason
+from matchenv.csv_log.bad_rows import BadLogError, BadRows, Reason
 
 _GZIP_MAGIC = b"\x1f\x8b"
 

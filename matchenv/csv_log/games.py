@@ -8,9 +8,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from matchenv.benchmarks.replay.bad_rows import BadRows, Reason
-from matchenv.benchmarks.replay.entries import Entries, Number
-from matchenv.benchmarks.replay.times import Time
+from matchenv.csv_log.bad_rows import BadRows, Reason
+from matchenv.csv_log.entries import Entries, Number
+from matchenv.csv_log.times import Time
 
 
 @dataclass(slots=True)
