@@ -73,7 +73,8 @@ def read_log(path: Path, settings: ReadingSettings | None = None) -> Reading:
     games, whole = whole_games(entries, spoilt, bad_rows)
     if (settings.strict and len(bad_rows)) or not whole:
         problem = f"{len(bad_rows)} bad rows" if whole else "no game to rate"
-        raise BadLogError("\n".join([f"{path.name}: {problem}", *listing(bad_rows.sorted())]))
+        said = [problem, *map(str.strip, listing(bad_rows.sorted()))]
+        raise BadLogError(f"{path.name}: {'; '.join(said)}")
     rated_lines = {entries.line[k] for game in whole for k in game.entries}
     bad_lines = len(bad_rows.lines())
     return Reading(
