@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 
 from matchenv.baselines.policy import Floats, Integers, Policy
 from matchenv.belief import DEFAULT_BELIEF
+from matchenv.compilation import compiled
 from matchenv.knowledge import KnowledgeState
 from matchenv.settings import PAPER_BETA
 from matchenv.trueskill.game import density_at_zero, total_variance
 from matchenv.validation import as_positive_number
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def most_even_opponent(mu: Floats, sigma: Floats, beta: float) -> int:
     """Action with the highest draw density, the lowest of equals.
 
@@ -43,7 +43,7 @@ def most_even_opponent(mu: Floats, sigma: Floats, beta: float) -> int:
     return best
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def most_even_opponents(mu: Floats, sigma: Floats, beta: float) -> Integers:
     """``most_even_opponent`` for every row, shapes (B, M + 1) to (B,)."""
     actions = np.empty(mu.shape[0], dtype=np.int64)

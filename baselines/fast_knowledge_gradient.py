@@ -12,7 +12,6 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from numba import njit
 
 from matchenv.baselines.knowledge_gradient_rule import expected_best
 from matchenv.baselines.policy import Floats, Integers
@@ -24,6 +23,7 @@ from matchenv.baselines.skill_line import (
     place_of,
     sort_opponents,
 )
+from matchenv.compilation import compiled
 from matchenv.trueskill.game import density_at_zero, drifted, total_variance, updated_belief
 from matchenv.trueskill.normal import INVERSE_SQRT_2PI
 
@@ -36,7 +36,7 @@ MOST_REMEMBERED = 1_000_000
 DONE = -1.0
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def reach_of(best: float, least: float, widest: float) -> tuple[float, float]:
     """What an opponent needs to beat a density.
 
@@ -57,7 +57,7 @@ def reach_of(best: float, least: float, widest: float) -> tuple[float, float]:
     return weight, min(weight - least, widest * (exponent + SLACK * (1.0 + abs(exponent))))
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def best_density_by_search(
     line: SkillLine,
     size: int,
@@ -104,7 +104,7 @@ def best_density_by_search(
     return best
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def score_by_search(
     line: SkillLine,
     size: int,
@@ -151,7 +151,7 @@ def score_by_search(
     return density + multiplier * future
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def knowledge_gradient_opponent(
     mu: Floats,
     sigma: Floats,
@@ -203,7 +203,7 @@ def knowledge_gradient_opponent(
     return chosen if best > 0.0 else 0
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def choose_by_search(
     mu: Floats,
     sigma: Floats,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from matchenv.baselines.policy import Floats
 from matchenv.belief.full_kernels import slack_of_deviations
+from matchenv.compilation import compiled
 from matchenv.trueskill.game import (
     density_at_zero,
     difference_moments,
@@ -18,7 +18,7 @@ from matchenv.trueskill.game import (
 from matchenv.trueskill.normal import INVERSE_SQRT_2PI
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def best_density_of(
     gaps: Floats,
     variances: Floats,
@@ -58,7 +58,7 @@ def best_density_of(
     return best
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def full_look_ahead_value(
     gaps: Floats,
     variances: Floats,
@@ -104,7 +104,7 @@ def full_look_ahead_value(
     return value
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def full_knowledge_gradient_scores(
     mu: Floats,
     sigma: Floats,

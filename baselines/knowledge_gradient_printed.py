@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from matchenv.belief.printed import printed_update, printed_win_probability
+from matchenv.compilation import compiled
 from matchenv.trueskill.game import density_at_zero, total_variance
 
 Floats = NDArray[np.float64]
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def printed_best_density_after(
     mu: Floats, sigma: Floats, j: int, outcome: int, beta: float
 ) -> float:
@@ -34,7 +34,7 @@ def printed_best_density_after(
     return best
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def printed_knowledge_gradient_scores(
     mu: Floats, sigma: Floats, multipliers: Floats, beta: float
 ) -> Floats:

@@ -7,9 +7,9 @@ decision. ``matchenv.baselines.fast_knowledge_gradient`` gives the same decision
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from matchenv.baselines.policy import Floats
+from matchenv.compilation import compiled
 from matchenv.trueskill.game import (
     density_at_zero,
     draw_probability_of,
@@ -20,7 +20,7 @@ from matchenv.trueskill.game import (
 )
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def best_density_after(
     mu: Floats,
     sigma: Floats,
@@ -55,7 +55,7 @@ def best_density_after(
     return best
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def expected_best(
     gap: float,
     variance: float,
@@ -81,7 +81,7 @@ def expected_best(
     return value
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def look_ahead_value(
     mu: Floats, sigma: Floats, j: int, beta: float, draw_margin: float, tau: float
 ) -> float:
@@ -99,7 +99,7 @@ def look_ahead_value(
     return expected_best(mu[0] - mu[j], variance, draw_margin, after_win, after_loss, after_draw)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def knowledge_gradient_scores(
     mu: Floats,
     sigma: Floats,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from matchenv.compilation import compiled
 
 Floats = NDArray[np.float64]
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def nearest_opponent(values: Floats) -> int:
     """Action whose opponent has the value closest to ``values[0]``, the lowest of equals.
 
@@ -25,7 +26,7 @@ def nearest_opponent(values: Floats) -> int:
     return best
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def nearest_opponents(values: Floats) -> NDArray[np.int64]:
     """``nearest_opponent`` for every row, shape (B, M + 1) to (B,)."""
     actions = np.empty(values.shape[0], dtype=np.int64)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 
 from matchenv.baselines.policy import Floats, Integers, Policy
 from matchenv.belief import DEFAULT_BELIEF
+from matchenv.compilation import compiled
 from matchenv.knowledge import KnowledgeState
 from matchenv.settings import PAPER_BETA
 from matchenv.validation import as_non_negative_number, as_number, as_positive_number
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def optimistic_indices(mu: Floats, sigma: Floats, factors: Floats, beta: float) -> Floats:
     """-d_k^2 / (2 (a Var(s_0 - s_k) + 2 beta^2)) for every opponent of every row.
 

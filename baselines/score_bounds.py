@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from matchenv.baselines.skill_line import SkillLine, place_of
+from matchenv.compilation import compiled
 from matchenv.trueskill.game import (
     SMALLEST_DENSITY,
     density_at_zero,
@@ -46,7 +46,7 @@ OUTCOMES = (1, -1, 0)
 ZERO_EXPONENT = 760.0
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def density_bound(
     nearest: float, least: float, rest: float, widest: float, gap: float, variance: float
 ) -> float:
@@ -85,7 +85,7 @@ def density_bound(
     return bound
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def foresee_outcomes(
     line: SkillLine, mu_0: float, sigma_0: float, beta: float, draw_margin: float, tau: float
 ) -> None:
@@ -132,7 +132,7 @@ def foresee_outcomes(
         line.bounds[place] = density_at_zero(gap, total_variance(sigma_0, sigma_j, beta))
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def bound_scores(
     line: SkillLine,
     size: int,

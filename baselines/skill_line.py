@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from matchenv.baselines.policy import Floats, Integers
+from matchenv.compilation import compiled
 
 # Insertion sort may move this many entries for each opponent: enough to sort a small pool
 # from nothing, and a large one in which a game has moved somebody.
@@ -70,7 +70,7 @@ def new_skill_line(num_opponents: int) -> SkillLine:
     )
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def sort_opponents(line: SkillLine, mu: Floats, sigma: Floats) -> None:
     """Bring the line up to date, but for envelope and bounds.
 
@@ -95,7 +95,7 @@ def sort_opponents(line: SkillLine, mu: Floats, sigma: Floats) -> None:
     line.narrowest[0], line.widest[0] = least * least, most * most
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _sort_by_insertion(order: Integers, mu: Floats, sigma: Floats, moves: int) -> bool:
     """Sort ``order``; False, with the rest unsorted, where that takes too many moves."""
     for place in range(1, order.size):
@@ -115,13 +115,13 @@ def _sort_by_insertion(order: Integers, mu: Floats, sigma: Floats, moves: int) -
     return True
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _behind(sigma: Floats, other: int, k: int) -> bool:
     """Of two with equal means: whether ``other`` comes after ``k``."""
     return sigma[other] > sigma[k] or (sigma[other] == sigma[k] and other > k)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def build_envelope(line: SkillLine) -> int:
     """Write the lower envelope of sigma_k^2 + (x - mu_k)^2; returns how many it has."""
     size = 0
@@ -148,7 +148,7 @@ def build_envelope(line: SkillLine) -> int:
     return size
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def place_of(values: Floats, first: int, end: int, x: float) -> int:
     """The first place from ``first`` on whose value is not below ``x``, or ``end``.
 

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from matchenv.compilation import compiled
 from matchenv.trueskill.normal import normal_probability
 from matchenv.trueskill.teams import as_ranks
 from matchenv.validation import (
@@ -163,7 +163,7 @@ def rate_elo(
     return [flat[a:b] for a, b in zip(start[:-1].tolist(), start[1:].tolist(), strict=True)]
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def expected_score(gap: float, rate_of_gap: float, logistic: bool) -> float:
     """Probability that the player who is ``gap`` ahead wins, draws counted as half a win."""
     if logistic:
@@ -171,7 +171,7 @@ def expected_score(gap: float, rate_of_gap: float, logistic: bool) -> float:
     return normal_probability(rate_of_gap * gap)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _expected_scores(gap: Floats, rate_of_gap: float, logistic: bool) -> Floats:
     out = np.empty(gap.size)
     for k in range(gap.size):
@@ -179,7 +179,7 @@ def _expected_scores(gap: Floats, rate_of_gap: float, logistic: bool) -> Floats:
     return out
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _score(rank_i: float, rank_j: float) -> float:
     """(y + 1) / 2: 1 for a win of i, 0.5 for a draw, 0 for a loss."""
     if rank_i == rank_j:
@@ -187,7 +187,7 @@ def _score(rank_i: float, rank_j: float) -> float:
     return 1.0 if rank_i < rank_j else 0.0
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def duel(
     rating: Floats,
     side_start: Integers,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from matchenv.games_played import GamesPlayed
 from matchenv.instance import GivenInstance, instances_of
 from matchenv.knowledge import KnowledgeState
-from matchenv.play import MU, REPORT_ROWS, SIGMA, TRUE_SKILL, play_games, store_noise
+from matchenv.play import MU, REPORT_ROWS, SIGMA, TRUE_SKILL, drift_skills, play_games, store_noise
 from matchenv.settings import Settings
 
 Floats = NDArray[np.float64]
@@ -107,6 +107,10 @@ class Episodes:
             np.empty(count, dtype=np.int8),
             opponents,
         )
+        if settings.tau > 0.0:
+            drift_skills(
+                self.players, self._noise, self.games_played, opponents, waiting, settings.tau
+            )
         play_games(
             self.players,
             self._noise,
@@ -116,7 +120,6 @@ class Episodes:
             settings.horizon,
             settings.beta,
             settings.draw_margin,
-            settings.tau,
             self.observation,
             played.terminated,
             played.report,

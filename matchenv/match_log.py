@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from matchenv.compilation import compiled
 from matchenv.exact_order import places_in_order
 
 Floats = NDArray[np.float64]
@@ -207,7 +207,7 @@ def ranks_from_scores(score: ArrayLike | Sequence[Any], game_start: ArrayLike) -
     return _count_better(places_in_order("score", score), np.array(game_start, np.int64))
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _count_better(score: Integers, game_start: Integers) -> Indices:
     rank = np.zeros(score.size, dtype=np.int32)
     for game in range(game_start.size - 1):
@@ -219,7 +219,7 @@ def _count_better(score: Integers, game_start: Integers) -> Indices:
     return rank
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def first_repeated_player(
     player: Indices, team_start: Integers, game_start: Integers, num_players: int
 ) -> int:
@@ -233,7 +233,7 @@ def first_repeated_player(
     return -1
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def largest_game(team_start: Integers, game_start: Integers) -> tuple[int, int]:
     """The most teams and the most entries of any game."""
     teams, entries = 0, 0

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from matchenv.compilation import compiled
 from matchenv.trueskill.game import density_at_zero, total_variance
 
 Floats = NDArray[np.float64]
@@ -26,7 +26,7 @@ REPORT_ROWS = ("draw_density", "match_quality", "true_draw_density", "squared_er
                "skill_difference")  # fmt: skip
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def game_outcome(
     skill_0: float, skill_j: float, noise: float, beta: float, draw_margin: float
 ) -> int:
@@ -45,7 +45,7 @@ def game_outcome(
     return 1 if difference > 0.0 else -1
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def store_noise(rows: NDArray[np.int64], fresh: Floats, noise: Floats) -> None:
     """Put fresh noise where ``play_games`` looks for it.
 
@@ -60,7 +60,7 @@ def store_noise(rows: NDArray[np.int64], fresh: Floats, noise: Floats) -> None:
                 noise[n, channel, rows[i]] = fresh[i, n, channel]
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def drift_skills(
     players: Floats,
     noise: Floats,
@@ -69,7 +69,16 @@ def drift_skills(
     waiting: NDArray[np.bool_],
     tau: float,
 ) -> None:
-    """Move the true skills of those who are about to play; arguments as ``play_games``."""
+    """Move the true skills of those who are about to play.
+
+    Args:
+        players: as ``play_games``, changed; the others as there.
+        noise: shape (K, 3, at least B).
+        games_played: shape (B,).
+        opponents: shape (B,).
+        waiting: shape (B,).
+        tau: standard deviation of a skill's drift before each of the player's games.
+    """
     block = noise.shape[0]
     for b in range(players.shape[0]):
         if not waiting[b]:
@@ -78,7 +87,7 @@ def drift_skills(
             players[b, opponents[b] + 1, TRUE_SKILL] += tau * noise[entry, 2, b]
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def report_belief(
     row: int, waiting: bool, gap: float, variance: float, quality: float, report: Floats
 ) -> None:
@@ -97,7 +106,7 @@ def report_belief(
     report[MATCH_QUALITY, row] = quality * density
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def play_games(
     players: Floats,
     noise: Floats,
@@ -107,7 +116,6 @@ def play_games(
     horizon: int,
     beta: float,
     draw_margin: float,
-    tau: float,
     observation: NDArray[np.float32],
     terminated: NDArray[np.bool_],
     report: Floats,
@@ -117,8 +125,7 @@ def play_games(
 
     Args:
         players: shape (B, M + 1, 3); entries MU, SIGMA and TRUE_SKILL side by side, since a
-            game touches all three of two players and nothing else. With drift the true skills
-            are changed.
+            game touches all three of two players and nothing else.
         noise: shape (K, 1, at least B), or (K, 3, at least B) with drift: performance noise,
             drift of player 0, drift of the opponent; game n uses entry n modulo K. They lie by
             episode, side by side, since most episodes play the same n at a time.
@@ -128,15 +135,12 @@ def play_games(
         horizon: games in an episode.
         beta: standard deviation of one performance around skill.
         draw_margin: performances no further apart than this are a draw.
-        tau: standard deviation of a skill's drift before each of the player's games.
         observation: shape (B, K), changed in its last number, the share of games left.
         terminated: shape (B,), written.
         report: shape (5, B), written in its last three rows, 0 where waiting; rows as
             ``REPORT_ROWS``.
         outcomes: shape (B,), written, 0 where waiting.
     """
-    if tau > 0.0:
-        drift_skills(players, noise, games_played, opponents, waiting, tau)
     variance = total_variance(0.0, 0.0, beta)
     last = observation.shape[1] - 1
     block = noise.shape[0]

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from matchenv.belief.full_kernels import slack_of_deviations
+from matchenv.compilation import compiled
 from matchenv.priors import PRIOR_MEAN_VARIANCE, PRIOR_VARIANCE_HIGH, PRIOR_VARIANCE_LOW
 from matchenv.settings import PAPER_BETA
 
@@ -79,7 +79,7 @@ def state_of_observations(observations: NDArray[Any], beta: float = PAPER_BETA) 
     return StateBatch(opponents, state)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def estimated_games_left(share: float, games_played: float) -> float:
     """Games left, from their share and an estimate of the games played."""
     horizon = USUAL_HORIZON
@@ -89,7 +89,7 @@ def estimated_games_left(share: float, games_played: float) -> float:
     return share * horizon
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _read(observations: Any, unit: float, opponents: Singles, state: Singles) -> None:
     players = opponents.shape[2] + 1
     for row in range(observations.shape[0]):

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
-from numba import njit
 from numpy.typing import NDArray
 
 from matchenv import MatchmakingVectorEnv
 from matchenv.benchmarks.bound.possible_skills import informed_skills, step_of, uninformed_skills
 from matchenv.benchmarks.bound.relaxation import bound_of_path
 from matchenv.benchmarks.compare.seeds import TAPES, episode_seeds, generator_of
+from matchenv.compilation import compiled
 from matchenv.evaluation.cells import Cell
 from matchenv.play import game_outcome
 from matchenv.settings import Settings
@@ -111,7 +111,7 @@ def possible_skills(
     return uninformed_skills(sigma[1:], float(mu[0]), sides.astype(np.int64), step)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def tapes_of(true_skill: Floats, noise: Floats, beta: float) -> NDArray[np.bool_]:
     """Whether player 0 wins the first, second, ... game with each opponent.
 

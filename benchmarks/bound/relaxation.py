@@ -25,9 +25,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from matchenv.compilation import compiled
 from matchenv.trueskill.game import density_at_zero, total_variance, win_probability_of
 
 Floats = NDArray[np.float64]
@@ -40,7 +40,7 @@ STRIDE = 3
 GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def game_against(skill_0: float, skills: Floats, beta: float) -> tuple[Floats, Floats]:
     """Chance that player 0 wins and true draw density, for every possible opponent's skill.
 
@@ -62,7 +62,7 @@ def game_against(skill_0: float, skills: Floats, beta: float) -> tuple[Floats, F
     return wins, densities
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def expectations_after(
     weights: Floats, wins: Floats, densities: Floats, depth: int
 ) -> tuple[Floats, Floats]:
@@ -104,7 +104,7 @@ def expectations_after(
     return chance, reward
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def option_values(
     chance: Floats, reward: Floats, price: float, horizon: int, values: Floats
 ) -> None:
@@ -129,13 +129,13 @@ def option_values(
             values[n, w] = max(0.0, reward[n, w] - price + later)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def known_worth(reward: float, price: float, games: int) -> float:
     """Worth of an opponent about whom nothing more will be learnt."""
     return games * max(0.0, reward - price)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def best_price(chance: Floats, reward: Floats, peak: float, horizon: int) -> float:
     """The price at which all opponents together want about ``horizon`` games.
 
@@ -165,7 +165,7 @@ def best_price(chance: Floats, reward: Floats, peak: float, horizon: int) -> flo
     return 0.5 * (low + high)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _dual(chance: Floats, reward: Floats, price: float, horizon: int, values: Floats) -> float:
     total = horizon * price
     for j in range(chance.shape[0]):
@@ -174,7 +174,7 @@ def _dual(chance: Floats, reward: Floats, price: float, horizon: int, values: Fl
     return total
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def collected(
     weights: Floats,
     wins: Floats,
@@ -227,7 +227,7 @@ def collected(
     return sums
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def best_shares(sums: Floats) -> float:
     """The most that N games shared out among the opponents can pay, sums of shape (M, N + 1)."""
     size = sums.shape[1]
@@ -244,7 +244,7 @@ def best_shares(sums: Floats) -> float:
     return best[size - 1]
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def bound_of_path(
     skill_0: float,
     skills: Floats,

@@ -12,12 +12,12 @@ Source: the dynamic program of Ryzhov, Tariq, Powell (2011), eq. (7) and (12), s
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from matchenv.belief import OUTCOMES as OUTCOMES_IN_ORDER
 from matchenv.belief import GameConstants
 from matchenv.benchmarks.optimum.states import States
+from matchenv.compilation import compiled
 from matchenv.trueskill.game import density_at_zero, outcome_probability_of, total_variance
 
 Floats = NDArray[np.float64]
@@ -59,7 +59,7 @@ def choice_values(states: States, games_left: int, constants: GameConstants) -> 
     return values
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def true_totals(
     actions: Integers, games: int, true_skill: Floats, beta: float, draw_margin: float
 ) -> Floats:

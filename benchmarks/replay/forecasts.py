@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from matchenv.benchmarks.replay.measures.pairs import Pairs
+from matchenv.compilation import compiled
 from matchenv.elo import LOGISTIC_SCALE, elo_win_probability
 from matchenv.trueskill.draw_margin import draw_margin_from_probability
 from matchenv.trueskill.game import log_draw_probability_of, log_win_probability_of
@@ -78,7 +78,7 @@ def logistic_log_probabilities(
     return np.column_stack([win, draw, loss])
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _log_probabilities(gap: Floats, variance: Floats, margin: Floats) -> Floats:
     out = np.empty((gap.size, 3))
     for k in range(gap.size):

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from matchenv.benchmarks.replay.forecasts import (
@@ -16,6 +15,7 @@ from matchenv.benchmarks.replay.forecasts import (
 )
 from matchenv.benchmarks.replay.measures.pairs import Pairs, possible_and_found_draws
 from matchenv.benchmarks.replay.settings import SystemName, SystemSettings
+from matchenv.compilation import compiled
 from matchenv.elo import k_factor_from_alpha
 from matchenv.match_log import MatchLog
 from matchenv.replay import LOGISTIC_BETA, replay_elo, replay_trueskill
@@ -165,7 +165,7 @@ SYSTEMS: dict[SystemName, Callable[[MatchLog, Pairs, SystemSettings, float], Jud
 }
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _qualities(game_start: Ints, mean: Floats, variance: Floats) -> Floats:
     """(games,), match qualities of known skills: all variance is that of performances."""
     out = np.empty(game_start.size - 1)

@@ -6,9 +6,9 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from matchenv.compilation import compiled
 from matchenv.play import MU, REPORT_ROWS, SIGMA
 from matchenv.trueskill.game import density_at_zero, outcome_probability_of
 
@@ -261,7 +261,7 @@ def outcome_probabilities(
     return flat.reshape(np.shape(gap))
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _densities(gap: Floats, variance: Floats) -> Floats:
     values = np.empty(gap.size)
     for k in range(gap.size):
@@ -269,7 +269,7 @@ def _densities(gap: Floats, variance: Floats) -> Floats:
     return values
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _outcome_probabilities(
     gap: Floats, variance: Floats, outcome: int, draw_margin: float
 ) -> Floats:

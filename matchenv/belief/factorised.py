@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from matchenv.belief.belief import Floats, GameConstants, Integers
 from matchenv.belief.independent import IndependentBelief
+from matchenv.compilation import compiled
 from matchenv.play import MU, SIGMA, report_belief
 from matchenv.trueskill.game import drifted, quality_per_density, total_variance, update_two
 
@@ -43,7 +43,7 @@ class FactorisedBelief(IndependentBelief):
         )  # fmt: skip
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def learn_factorised(
     players: Floats,
     opponents: Integers,
@@ -66,8 +66,9 @@ def learn_factorised(
         report_belief(b, waiting[b], mu_0 - mu_j, variance, quality, report)
         if waiting[b]:
             continue
+        outcome = np.int64(outcomes[b])  # the type that other callers have: compiled once
         mu_0, sigma_0, mu_j, sigma_j = update_two(
-            mu_0, drifted(sigma_0, tau), mu_j, drifted(sigma_j, tau), outcomes[b], beta, draw_margin
+            mu_0, drifted(sigma_0, tau), mu_j, drifted(sigma_j, tau), outcome, beta, draw_margin
         )
         players[b, 0, MU], players[b, 0, SIGMA] = mu_0, sigma_0
         players[b, j, MU], players[b, j, SIGMA] = mu_j, sigma_j

@@ -25,9 +25,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from matchenv.compilation import compiled
 from matchenv.play import MU, SIGMA, report_belief
 from matchenv.trueskill.game import difference_moments, quality_per_density, total_variance
 
@@ -37,19 +37,19 @@ Floats = NDArray[np.float64]
 SLACK, PRIOR_VARIANCE = range(2)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def opponent_variance(sigma_0: float, slack: float, prior_variance: float) -> float:
     """Var(s_k) of an opponent."""
     return ((1.0 - slack) * sigma_0) ** 2 + slack * prior_variance
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def difference_variance(sigma_0: float, slack: float, prior_variance: float) -> float:
     """Var(s_0 - s_k)."""
     return (slack * sigma_0) ** 2 + slack * prior_variance
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def slack_of_deviations(sigma_0: float, sigma_k: float, difference_sigma: float) -> float:
     """The slack a_k that three standard deviations imply: Cov(s_0 - s_k, s_0) / sigma_0^2.
 
@@ -66,7 +66,7 @@ def slack_of_deviations(sigma_0: float, sigma_k: float, difference_sigma: float)
     return max(0.0, min(slack, 1.0, ratio_d))
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def update_full(
     mu: Floats,
     sigma_0: float,
@@ -108,7 +108,7 @@ def update_full(
     return sigma_0 * math.sqrt(min(1.0, (rest + noise + own * complement) / variance))
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def observe_full(
     row: int, players: Floats, memory: Floats, observation: NDArray[np.float32]
 ) -> None:
@@ -135,7 +135,7 @@ def observe_full(
         )
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def begin_full(
     rows: NDArray[np.int64], players: Floats, memory: Floats, observation: NDArray[np.float32]
 ) -> None:
@@ -147,7 +147,7 @@ def begin_full(
         observe_full(row, players, memory, observation)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def learn_full(
     players: Floats,
     memory: Floats,
@@ -171,13 +171,14 @@ def learn_full(
         report_belief(b, waiting[b], gap, variance, quality, report)
         if waiting[b]:
             continue
+        outcome = np.int64(outcomes[b])  # the type that other callers have: compiled once
         players[b, 0, SIGMA] = update_full(
-            players[b, :, MU], players[b, 0, SIGMA], memory[b], j, outcomes[b], beta, draw_margin
+            players[b, :, MU], players[b, 0, SIGMA], memory[b], j, outcome, beta, draw_margin
         )
         observe_full(b, players, memory, observation)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def difference_variances(players: Floats, memory: Floats) -> Floats:
     """Var(s_0 - s_k), shapes (B, M + 1, 3) and (B, 2, M) to (B, M)."""
     variances = np.empty((memory.shape[0], memory.shape[2]))
@@ -189,7 +190,7 @@ def difference_variances(players: Floats, memory: Floats) -> Floats:
     return variances
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def memory_of_deviations(sigma: Floats, difference_sigma: Floats) -> Floats:
     """The memory that deviations imply, shapes (B, M + 1) and (B, M) to (B, 2, M)."""
     memory = np.zeros((sigma.shape[0], 2, difference_sigma.shape[1]))
@@ -204,7 +205,7 @@ def memory_of_deviations(sigma: Floats, difference_sigma: Floats) -> Floats:
     return memory
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def joint_draws(
     mu: Floats, sigma: Floats, differences: Floats, normals: Floats, spread: float
 ) -> Floats:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from matchenv.belief.belief import Belief, Floats, GameConstants, Integers, densities
+from matchenv.compilation import compiled
 from matchenv.play import DRAW_DENSITY, MATCH_QUALITY, MU, SIGMA
 from matchenv.trueskill.game import quality_per_density, update_two
 
@@ -150,7 +150,7 @@ class IndependentBelief(Belief):
         return skills
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def observe(rows: Integers, players: Floats, observation: NDArray[np.float32]) -> None:
     """Write means and deviations of the given rows into their observations."""
     count = players.shape[1]
@@ -160,7 +160,7 @@ def observe(rows: Integers, players: Floats, observation: NDArray[np.float32]) -
             observation[row, count + i] = players[row, i, SIGMA]
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def update_pairs(
     mu_0: Floats,
     sigma_0: Floats,
@@ -174,6 +174,6 @@ def update_pairs(
     new = np.empty((4, mu_0.size))
     for k in range(mu_0.size):
         new[0, k], new[1, k], new[2, k], new[3, k] = update_two(
-            mu_0[k], sigma_0[k], mu_j[k], sigma_j[k], outcome[k], beta, draw_margin
+            mu_0[k], sigma_0[k], mu_j[k], sigma_j[k], np.int64(outcome[k]), beta, draw_margin
         )
     return new[0], new[1], new[2], new[3]

@@ -10,11 +10,11 @@ import math
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from matchenv.belief.belief import Floats, GameConstants
 from matchenv.belief.independent import IndependentBelief
+from matchenv.compilation import compiled
 from matchenv.trueskill.game import total_variance
 from matchenv.trueskill.normal import normal_probability, win_moments
 
@@ -62,7 +62,7 @@ class PrintedBelief(IndependentBelief):
         return _win_probabilities(gap.ravel(), variance.ravel()).reshape(gap.shape)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def printed_update(
     mu_i: float, sigma_i: float, mu_j: float, sigma_j: float, outcome: int, beta: float
 ) -> tuple[float, float, float, float]:
@@ -90,13 +90,13 @@ def printed_update(
     )
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def printed_win_probability(gap: float, variance: float) -> float:
     """Eq. (10) as printed, the variance without its root."""
     return normal_probability(gap / variance)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _win_probabilities(gap: Floats, variance: Floats) -> Floats:
     values = np.empty(gap.size)
     for k in range(gap.size):
@@ -104,7 +104,7 @@ def _win_probabilities(gap: Floats, variance: Floats) -> Floats:
     return values
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _updated(
     mu_0: Floats,
     sigma_0: Floats,
@@ -116,6 +116,6 @@ def _updated(
     new = np.empty((4, mu_0.size))
     for k in range(mu_0.size):
         new[0, k], new[1, k], new[2, k], new[3, k] = printed_update(
-            mu_0[k], sigma_0[k], mu_j[k], sigma_j[k], outcome[k], beta
+            mu_0[k], sigma_0[k], mu_j[k], sigma_j[k], np.int64(outcome[k]), beta
         )
     return new[0], new[1], new[2], new[3]

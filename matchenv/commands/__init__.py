@@ -39,6 +39,7 @@ COMMANDS = {
     "replay": Entry("replay:Replay", "rate a log of matches and judge the ratings"),
     "watch": Entry("watch:Watch", "watch policies side by side, in a window or as a film"),
     "throughput": Entry("throughput:Throughput", "measure speed against rivals"),
+    "warm-up": Entry("warm_up:WarmUp", "compile beforehand what a first episode would wait for"),
     "clone": Entry("clone:Clone", "teach a network to choose as a policy does"),
     "search": Entry("search:Search", "train the equivariant policy from several seeds"),
 }

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from matchenv.compilation import compiled
 from matchenv.elo import LOGISTIC_RATE, as_k_factor, as_rate_of_gap, duel
 from matchenv.match_log import MatchLog, largest_game
 from matchenv.trueskill.sides import quality_of_sides
@@ -94,7 +94,7 @@ def replay_elo(
     )
 
 
-@njit(cache=True, error_model="numpy", nogil=True)  # a long log leaves Ctrl-C alive
+@compiled(nogil=True)  # a long log leaves Ctrl-C alive
 def _elo_loop(
     player: Indices,
     team_start: Integers,

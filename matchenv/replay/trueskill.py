@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from matchenv.compilation import compiled
 from matchenv.match_log import MatchLog, largest_game
 from matchenv.trueskill.factor_graph import TABLE_ROWS
 from matchenv.trueskill.game import match_quality_of
@@ -140,7 +140,7 @@ def _refuse_draws(log: MatchLog) -> None:
         )
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _play_pair(
     player_i: int,
     player_j: int,
@@ -165,7 +165,7 @@ def _play_pair(
     return match_quality_of(mu_i - mu_j, team_variance[0] + team_variance[1], beta)
 
 
-@njit(cache=True, error_model="numpy", nogil=True)  # a long log leaves Ctrl-C alive
+@compiled(nogil=True)  # a long log leaves Ctrl-C alive
 def _trueskill_loop(
     player: Indices,
     team_start: Integers,

@@ -16,9 +16,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from matchenv.compilation import compiled
 from matchenv.trueskill.factor_graph import (
     BETTER_PRECISION,
     BETTER_SHIFT,
@@ -99,7 +99,7 @@ def integrate_chain(table: Floats, panels: int) -> float:
     return -math.inf if math.isnan(result) else result
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _log_sum(a: float, b: float) -> float:
     """log(exp(a) + exp(b))."""
     if a < b:
@@ -107,7 +107,7 @@ def _log_sum(a: float, b: float) -> float:
     return a if b == -math.inf else a + math.log1p(math.exp(b - a))
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _series_at(series: Floats, x: float) -> float:
     """A Legendre series at x in [-1, 1], by the three-term recurrence."""
     before, now = 1.0, x
@@ -118,7 +118,7 @@ def _series_at(series: Floats, x: float) -> float:
     return total
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _log_part(
     series: Floats, scale: float, left: float, right: float, middle: float, half: float
 ) -> float:
@@ -140,7 +140,7 @@ def _log_part(
     return scale + math.log(total * half) if total > 0.0 and half > 0.0 else -math.inf
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _panel_of(edges: Floats, x: float) -> int:
     """The panel that x lies in; the nearest one for x outside all."""
     low, high = 0, edges.size - 1
@@ -153,7 +153,7 @@ def _panel_of(edges: Floats, x: float) -> int:
     return low
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _log_below(edges: Floats, series: Floats, scale: Floats, before: Floats, high: float) -> float:
     """Logarithm of the integral up to ``high``; ``before`` has those up to each edge."""
     high = min(high, edges[-1])
@@ -167,7 +167,7 @@ def _log_below(edges: Floats, series: Floats, scale: Floats, before: Floats, hig
     return _log_sum(before[n], part)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _log_around(edges: Floats, series: Floats, scale: Floats, middle: float, half: float) -> float:
     """Logarithm of the integral over [middle - half, middle + half].
 
@@ -194,7 +194,7 @@ def _log_around(edges: Floats, series: Floats, scale: Floats, middle: float, hal
     return total
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _integrate_side(
     table: Floats,
     i: int,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from matchenv.compilation import compiled
 from matchenv.trueskill.broadcasting import flattened, shaped
 from matchenv.trueskill.normal import draw_moments, win_moments
 from matchenv.validation import as_float_array, as_non_negative_array, as_positive_array
@@ -52,7 +52,7 @@ def draw_correction(t: ArrayLike, margin: ArrayLike) -> tuple[Any, Any]:
     return shaped(v, shape), shaped(w, shape)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _win_correction_loop(t: Floats, margin: Floats) -> tuple[Floats, Floats]:
     v, w = np.empty(t.size), np.empty(t.size)
     for k in range(t.size):
@@ -60,7 +60,7 @@ def _win_correction_loop(t: Floats, margin: Floats) -> tuple[Floats, Floats]:
     return v, w
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _draw_correction_loop(t: Floats, margin: Floats) -> tuple[Floats, Floats]:
     v, w = np.empty(t.size), np.empty(t.size)
     for k in range(t.size):

@@ -19,9 +19,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from matchenv.compilation import compiled
 from matchenv.trueskill.normal import draw_moments, win_moments
 
 Floats = NDArray[np.float64]
@@ -38,7 +38,7 @@ MARGIN, DRAWN = 10, 11
 TABLE_ROWS = 12
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def comparison_message(
     gap: float, variance: float, draw_margin: float, drawn: float
 ) -> tuple[float, float]:
@@ -63,7 +63,7 @@ def comparison_message(
     return gap + c * v / w, variance * complement / w
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _combine(mean: float, variance: float, target: float, noise: float) -> tuple[float, ...]:
     """A side's prior times one message N(target, noise), and the message as precision."""
     precision = 1.0 / noise
@@ -72,7 +72,7 @@ def _combine(mean: float, variance: float, target: float, noise: float) -> tuple
     return mean + variance * gain * shift, variance * gain, precision, shift
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _compare(table: Floats, i: int) -> tuple[float, float]:
     """The message of the comparison between sides i and i + 1, from their present beliefs."""
     return comparison_message(
@@ -83,7 +83,7 @@ def _compare(table: Floats, i: int) -> tuple[float, float]:
     )
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _tell_worse(table: Floats, i: int) -> float:
     """Pass comparison i's message on to side i + 1; returns the square of the change."""
     target, noise = _compare(table, i)
@@ -102,7 +102,7 @@ def _tell_worse(table: Floats, i: int) -> float:
     return max(change, step * step)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _tell_better(table: Floats, i: int) -> float:
     """Pass comparison i's message on to side i; returns the square of the change."""
     target, noise = _compare(table, i)
@@ -121,7 +121,7 @@ def _tell_better(table: Floats, i: int) -> float:
     return max(change, step * step)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def pass_messages(
     table: Floats, sides: int, tolerance: float, max_iterations: int
 ) -> tuple[int, float]:

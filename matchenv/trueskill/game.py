@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
+from matchenv.compilation import compiled
 from matchenv.trueskill.normal import (
     INVERSE_SQRT_2PI,
     LOG_SQRT_2PI,
@@ -26,7 +25,7 @@ from matchenv.trueskill.normal import (
 SMALLEST_DENSITY = 1e-290
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def drifted(sigma: float, tau: float) -> float:
     """The deviation of a belief after the skill has drifted by N(0, tau^2)."""
     if tau == 0.0:
@@ -34,31 +33,31 @@ def drifted(sigma: float, tau: float) -> float:
     return math.sqrt(sigma * sigma + tau * tau)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def total_variance(sigma_i: float, sigma_j: float, beta: float) -> float:
     """c^2 = sigma_i^2 + sigma_j^2 + 2 beta^2, variance of a difference of performances."""
     return sigma_i * sigma_i + sigma_j * sigma_j + 2.0 * beta * beta
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def density_at_zero(gap: float, variance: float) -> float:
     """Density at 0 of N(gap, variance): eq. (5) and eq. (14) of the 2011 paper."""
     return INVERSE_SQRT_2PI / math.sqrt(variance) * math.exp(-0.5 * gap * gap / variance)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def quality_per_density(beta: float) -> float:
     """The constant that turns eq. (5) into eq. (6): the density of an even, certain game."""
     return 2.0 * beta * math.sqrt(math.pi)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _log_density_at_zero(gap: float, variance: float) -> float:
     """Logarithm of ``density_at_zero``."""
     return -LOG_SQRT_2PI - 0.5 * (math.log(variance) + gap * gap / variance)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def draw_density_of(gap: float, variance: float) -> float:
     """``density_at_zero`` with all its digits, down to the smallest density."""
     density = density_at_zero(gap, variance)
@@ -67,7 +66,7 @@ def draw_density_of(gap: float, variance: float) -> float:
     return math.exp(_log_density_at_zero(gap, variance))
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def match_quality_of(gap: float, variance: float, beta: float) -> float:
     """Eq. (6) of the 2011 paper with all its digits, also where eq. (5) underflows."""
     density = density_at_zero(gap, variance)
@@ -76,19 +75,19 @@ def match_quality_of(gap: float, variance: float, beta: float) -> float:
     return math.exp(_log_density_at_zero(gap, variance) + math.log(quality_per_density(beta)))
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def win_probability_of(gap: float, variance: float, draw_margin: float) -> float:
     """Probability that a N(gap, variance) exceeds the margin: eq. (10) of 2011, corrected."""
     return normal_probability((gap - draw_margin) / math.sqrt(variance))
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def log_win_probability_of(gap: float, variance: float, draw_margin: float) -> float:
     """Logarithm of ``win_probability_of``."""
     return log_normal_probability((gap - draw_margin) / math.sqrt(variance))
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def draw_probability_of(gap: float, variance: float, draw_margin: float) -> float:
     """Probability that a N(gap, variance) lies within the margin; 0 for no margin."""
     if draw_margin == 0.0:
@@ -97,7 +96,7 @@ def draw_probability_of(gap: float, variance: float, draw_margin: float) -> floa
     return draw_probability_at(gap / c, draw_margin / c)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def outcome_probability_of(gap: float, variance: float, outcome: int, draw_margin: float) -> float:
     """Probability of an outcome, for a difference of performances N(gap, variance)."""
     if outcome == 0:
@@ -105,7 +104,7 @@ def outcome_probability_of(gap: float, variance: float, outcome: int, draw_margi
     return win_probability_of(outcome * gap, variance, draw_margin)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def log_draw_probability_of(gap: float, variance: float, draw_margin: float) -> float:
     """Logarithm of ``draw_probability_of``; minus infinity for no margin."""
     if draw_margin == 0.0:
@@ -114,7 +113,7 @@ def log_draw_probability_of(gap: float, variance: float, draw_margin: float) -> 
     return log_draw_probability_at(gap / c, draw_margin / c)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def difference_moments(
     gap: float, variance: float, outcome: int, draw_margin: float
 ) -> tuple[float, float]:
@@ -138,13 +137,13 @@ def difference_moments(
     return outcome * v, complement
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def mean_shift(sigma: float, variance: float, v: float) -> float:
     """What a game adds to a mean: eq. (1) of the 2011 paper, corrected; see ``updated_belief``."""
     return sigma * sigma / math.sqrt(variance) * v
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def variance_share(
     sigma: float, sigma_other: float, beta: float, variance: float, complement: float
 ) -> float:
@@ -158,7 +157,7 @@ def variance_share(
     return min(1.0, rest + own * complement)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def updated_belief(
     mu: float,
     sigma: float,
@@ -186,7 +185,7 @@ def updated_belief(
     return mu + mean_shift(sigma, variance, v), sigma * math.sqrt(share)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def update_two(
     mu_i: float,
     sigma_i: float,

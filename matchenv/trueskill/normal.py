@@ -16,9 +16,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.special import erfcx
+
+from matchenv.compilation import compiled
 
 SQRT_HALF = math.sqrt(0.5)
 INVERSE_SQRT_2PI = 1.0 / math.sqrt(2.0 * math.pi)
@@ -61,19 +62,19 @@ UNIT_NODES = 0.5 * (_NODES + 1.0)
 UNIT_WEIGHTS = 0.5 * _WEIGHTS
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def normal_density(x: float) -> float:
     """Density of the standard normal at ``x``."""
     return INVERSE_SQRT_2PI * math.exp(-0.5 * x * x)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def normal_probability(x: float) -> float:
     """Probability that a standard normal is at most ``x``; keeps its digits for x < 0."""
     return 0.5 * math.erfc(-x * SQRT_HALF)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def tail_fraction(x: float) -> tuple[float, float]:
     """Two levels of Laplace's continued fraction for the upper tail, x >= TAIL_START.
 
@@ -91,7 +92,7 @@ def tail_fraction(x: float) -> tuple[float, float]:
     return 1.0 / (x + second), second
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def mills_ratio(x: float) -> float:
     """R(x) = (1 - Phi(x)) / phi(x) for x >= 0."""
     if x >= TAIL_START:
@@ -110,7 +111,7 @@ def mills_ratio(x: float) -> float:
     return low + middle * fourth + high * (fourth * fourth)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def tail_integrals(x: float) -> tuple[float, float, float]:
     """Integrals of u^n exp(-x u - u^2 / 2) over u > 0, for n = 0, 1, 2.
 
@@ -132,7 +133,7 @@ def tail_integrals(x: float) -> tuple[float, float, float]:
     return mills, linear, mills - x * linear
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def log_normal_probability(x: float) -> float:
     """Natural logarithm of ``normal_probability(x)``, finite wherever -x^2 / 2 is."""
     if x > 0.0:
@@ -143,7 +144,7 @@ def log_normal_probability(x: float) -> float:
     return -0.5 * x * x - LOG_SQRT_2PI - math.log(first - x)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def win_moments(x: float) -> tuple[float, float, float]:
     """V and W of TrueSkill for a win, I(. > epsilon), at ``x = t - epsilon``.
 
@@ -167,7 +168,7 @@ def win_moments(x: float) -> tuple[float, float, float]:
     return win_moments_from(x, density, mills_ratio(abs(x)))
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def win_moments_from(x: float, density: float, ratio: float) -> tuple[float, float, float]:
     """``win_moments`` for |x| < TAIL_START, where the two sides of a game can share the work.
 
@@ -183,7 +184,7 @@ def win_moments_from(x: float, density: float, ratio: float) -> tuple[float, flo
     return v, w, 1.0 - w
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _near_draw(t: float, e: float) -> tuple[float, float, float]:
     """Mass over density at t, mean offset and variance for t e <= 1 and e < 1.
 
@@ -205,7 +206,7 @@ def _near_draw(t: float, e: float) -> tuple[float, float, float]:
     return 2.0 * e * mass, -offset, square / mass - offset * offset
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _far_draw(t: float, e: float, low: float) -> tuple[float, float, float]:
     """Mass over density at ``low``, mean above ``low`` and variance; low = t - e > 0, t e > 1.
 
@@ -225,7 +226,7 @@ def _far_draw(t: float, e: float, low: float) -> tuple[float, float, float]:
     return mass, mean, square - mean * mean
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _wide_draw(t: float, e: float, low: float) -> tuple[float, float, float, float]:
     """Mass, -v, w and 1 - w for 0 <= t <= e, e >= 1: most of the mass lies inside."""
     high = t + e
@@ -237,7 +238,7 @@ def _wide_draw(t: float, e: float, low: float) -> tuple[float, float, float, flo
     return mass, mean, w, 1.0 - w
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def draw_moments(t: float, e: float) -> tuple[float, float, float]:
     """V and W of TrueSkill for a draw, I(|.| <= epsilon).
 
@@ -264,7 +265,7 @@ def draw_moments(t: float, e: float) -> tuple[float, float, float]:
     return sign * (low + mean), 1.0 - complement, complement
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def log_draw_probability_at(t: float, e: float) -> float:
     """Logarithm of Phi(e - t) - Phi(-e - t), the probability of a draw."""
     t = abs(t)
@@ -279,7 +280,7 @@ def log_draw_probability_at(t: float, e: float) -> float:
     return math.log(mass) - 0.5 * low * low - LOG_SQRT_2PI
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def draw_probability_at(t: float, e: float) -> float:
     """Phi(e - t) - Phi(-e - t), the probability of a draw, to full relative precision."""
     t = abs(t)

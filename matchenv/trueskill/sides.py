@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from matchenv.compilation import compiled
 from matchenv.trueskill.factor_graph import (
     BETTER_PRECISION,
     BETTER_SHIFT,
@@ -36,7 +36,7 @@ SMALLEST_QUOTIENT = 1e-290
 FAR_NARROWER = 1e-8
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def margin_between(margin: float, grows: bool, players: int) -> float:
     """Draw margin between two sides.
 
@@ -48,7 +48,7 @@ def margin_between(margin: float, grows: bool, players: int) -> float:
     return margin * math.sqrt(players) if grows else margin
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def rate_pair(
     mu_i: float,
     sigma_i: float,
@@ -65,7 +65,7 @@ def rate_pair(
     )
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def side_performance(
     mu: Floats,
     sigma: Floats,
@@ -93,7 +93,7 @@ def side_performance(
     return mean, variance
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _rest_of_side(
     sigma: Floats,
     weight: Floats,
@@ -121,7 +121,7 @@ def _rest_of_side(
     return rest
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _update_side(
     mu: Floats,
     sigma: Floats,
@@ -147,7 +147,7 @@ def _update_side(
     sigma[first:last] = new_sigma[first:last]
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def order_by_rank(rank: Floats, order: Integers) -> None:
     """Write the sides' numbers in order of rank, equal ranks in order of appearance."""
     for side in range(rank.size):
@@ -158,7 +158,7 @@ def order_by_rank(rank: Floats, order: Integers) -> None:
         order[place] = side
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def set_comparisons(
     side_start: Integers,
     rank: Floats,
@@ -184,7 +184,7 @@ def set_comparisons(
     return impossible
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def rate_sides(
     mu: Floats,
     sigma: Floats,
@@ -250,7 +250,7 @@ def rate_sides(
     return change, False
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def all_beliefs(mu: Floats, sigma: Floats) -> bool:
     """Whether every mean is finite and every standard deviation positive and finite."""
     good = True
@@ -261,7 +261,7 @@ def all_beliefs(mu: Floats, sigma: Floats) -> bool:
     return good
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _log_quotient(a: float, b: float) -> float:
     """log(a / b) for positive numbers whose quotient float64 may not hold."""
     quotient = a / b
@@ -270,7 +270,7 @@ def _log_quotient(a: float, b: float) -> float:
     return math.log(a) - math.log(b)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _narrow_side(variance: Floats) -> int:
     """The first side, unless another one's performance varies far less."""
     side = 0
@@ -280,7 +280,7 @@ def _narrow_side(variance: Floats) -> int:
     return side
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def quality_of_sides(mean: Floats, variance: Floats, noise: Floats) -> float:
     """Match quality from the sides' performances.
 

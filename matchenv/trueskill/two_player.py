@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from matchenv.compilation import compiled
 from matchenv.trueskill.broadcasting import flattened, shaped
 from matchenv.trueskill.game import (
     draw_density_of,
@@ -278,7 +278,7 @@ def _game_probability(
     return shaped(_probability_loop(which, *arguments), shape)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _probability_loop(
     which: int,
     mu_i: Floats,
@@ -303,7 +303,7 @@ def _probability_loop(
     return out
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _even_loop(
     which: int, mu_i: Floats, sigma_i: Floats, mu_j: Floats, sigma_j: Floats, beta: Floats
 ) -> Floats:
@@ -318,7 +318,7 @@ def _even_loop(
     return out
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _update_loop(
     mu_i: Floats,
     sigma_i: Floats,

@@ -1,0 +1,40 @@
+"""Compile beforehand what a first episode would wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from matchenv.baselines.catalogue import POLICIES
+from matchenv.baselines.policy import Policy
+from matchenv.belief import BELIEFS
+from matchenv.evaluation.rollout import TrueSkills, rollout
+from matchenv.settings import Settings
+
+# Two opponents would leave parts of KG's search without work.
+SMALL = Settings(num_opponents=5, horizon=2)
+
+
+def warm_up(tell: Callable[[str], None] = lambda _: None) -> None:
+    """Play a game on every belief with every baseline, so that all that needs it is compiled.
+
+    What is compiled is kept for later processes, where there is a folder to keep it in.
+
+    Args:
+        tell: is told what comes next, a short text each time.
+    """
+    for belief in BELIEFS:
+        for name, kind in POLICIES.items():
+            tell(f"{name} on the {belief} belief")
+            settings = replace(SMALL, belief=belief)
+            rollout(_made(kind, belief), settings, range(2), np.random.default_rng(0))
+
+
+def _made(kind: type[Policy], belief: str) -> Callable[[Settings, TrueSkills], Policy]:
+    def make(settings: Settings, true_skill: TrueSkills) -> Policy:
+        known: tuple[TrueSkills, ...] = (true_skill,) if kind.needs_truth else ()
+        return kind(*known, belief=belief, horizon=settings.horizon)
+
+    return make

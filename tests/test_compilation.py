@@ -1,0 +1,73 @@
+"""What is compiled is kept; one process compiles while others wait; where nothing can be kept."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from matchenv.compilation import NOTICE
+
+# Plays a game, then prints how many functions were compiled.
+PLAY = """
+import numba.core.event as event
+
+class Counted(event.Listener):
+    names = []
+    def on_start(self, happened):
+        self.names.append(happened.data["dispatcher"].py_func.__module__)
+    def on_end(self, happened):
+        pass
+
+event.register("numba:compile", Counted())
+import matchenv
+env = matchenv.MatchmakingEnv(num_opponents=3, horizon=4)
+env.reset(seed=1)
+env.step(0)
+print(sum(name.startswith("matchenv") for name in Counted.names))
+"""
+
+
+def started(code: str, folder: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", code],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(folder)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.slow
+def test_of_several_processes_none_compiles_what_another_does(tmp_path: Path) -> None:
+    both = [started(PLAY, tmp_path) for _ in range(3)]
+    ends = [process.communicate(timeout=300) for process in both]
+    assert [process.returncode for process in both] == [0, 0, 0], ends
+    counts = [int(out) for out, _ in ends]
+    for count, (_, error) in zip(counts, ends, strict=True):
+        assert error.count(NOTICE) == (count > 0), "one line, where something is compiled"
+    alone = started(PLAY, tmp_path)
+    assert alone.communicate(timeout=300) == ("0\n", ""), "nothing is said with a warm cache"
+    fresh = started(PLAY, tmp_path / "fresh")
+    out, error = fresh.communicate(timeout=300)
+    assert sum(counts) == int(out) > 10
+    assert error.strip() == NOTICE
+
+
+def test_without_a_folder_for_results_it_works_and_says_so(tmp_path: Path) -> None:
+    code = """
+import numba.core.caching
+numba.core.caching.CacheImpl._locator_classes = []  # as with read-only folders and no home
+from matchenv.trueskill.game import density_at_zero
+print(density_at_zero(0.0, 1.0))
+"""
+    process = started(code, tmp_path)
+    out, error = process.communicate(timeout=300)
+    assert process.returncode == 0, error
+    assert float(out) == pytest.approx(0.3989422804014327)
+    assert error.count("NUMBA_CACHE_DIR") == 1
+    assert "UserWarning: matchenv finds no folder to keep compiled code in" in error
+    assert not list(tmp_path.iterdir())
