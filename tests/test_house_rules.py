@@ -143,3 +143,11 @@ def test_every_package_is_declared() -> None:
         for folder in folders
     }
     assert present == declared
+
+
+def test_one_place_compiles() -> None:
+    """So that there is one cache, one lock and one message."""
+    for room in ROOMS:
+        for path in (ROOT / room).rglob("*.py"):
+            if path.name != "compilation.py":
+                assert "numba" not in imported_modules(path), path

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 from gymnasium.utils.seeding import np_random
-from numba import njit
 from numpy.typing import NDArray
 
 from matchenv.belief import DEFAULT_BELIEF
+from matchenv.compilation import compiled
 from matchenv.episodes import Episodes
 from matchenv.games_played import GamesPlayed
 from matchenv.play import REPORT_ROWS
@@ -205,7 +205,7 @@ def rollout(
     return Rollout(sums, error, at_games, decisions.count, decisions.seconds)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _add_up(
     n: int,
     report: Floats,
