@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import math
 import os
-import subprocess
-import sys
+import signal
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -187,33 +188,43 @@ def test_what_is_said_of_the_log(league_report: dict[str, Any]) -> None:
     assert log["bad_rows_by_reason"] == {"missing score": 1}
 
 
-def test_equal_settings_give_equal_bytes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    said = []
+@pytest.fixture(scope="module")
+def club_results(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Path, str]]:
+    """Folder and screen of two runs with the same settings."""
+    results = []
     for name in ("first", "second"):
-        assert (
-            run_command(["replay", *CLUB, "--out", str(tmp_path / name), "--top-players", "3"]) == 0
-        )
-        said.append(capsys.readouterr())
-    assert said[0] == said[1]
-    assert {path.name for path in (tmp_path / "first").iterdir()} == FILES
+        out, screen = tmp_path_factory.mktemp(name), io.StringIO()
+        with contextlib.redirect_stdout(screen):
+            assert run_command(["replay", *CLUB, "--out", str(out), "--top-players", "3"]) == 0
+        results.append((out, screen.getvalue()))
+    return results
+
+
+def test_equal_settings_give_equal_bytes(club_results: list[tuple[Path, str]]) -> None:
+    (first, first_screen), (second, second_screen) = club_results
+    assert first_screen == second_screen
+    assert {path.name for path in first.iterdir()} == FILES
     for name in FILES:
-        first, second = (tmp_path / run / name for run in ("first", "second"))
-        assert first.read_bytes() == second.read_bytes(), name
+        assert (first / name).read_bytes() == (second / name).read_bytes(), name
 
 
-def test_table_on_the_screen_and_in_the_folder(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run_command(["replay", *CLUB, "--out", str(tmp_path)]) == 0
-    said = capsys.readouterr()
-    assert said.out.strip() in (tmp_path / "table.txt").read_text(encoding="utf-8")
+def test_table_on_the_screen_and_in_the_folder(club_results: list[tuple[Path, str]]) -> None:
+    folder, screen = club_results[0]
+    assert screen.strip() in (folder / "table.txt").read_text(encoding="utf-8")
     for words in ("prediction error", "most even 20 % by elo", "area", "log loss", "settle"):
-        assert words in said.out
-    report = json.loads((tmp_path / "report.json").read_text())
+        assert words in screen
+    report = json.loads((folder / "report.json").read_text())
     error = report["systems"]["trueskill"]["error"]["error"]
-    assert f"{100 * error:.2f} %" in said.out
+    assert f"{100 * error:.2f} %" in screen
+
+
+def test_the_function_prints_nothing_and_leaves_signals_alone(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    before = [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)]
+    run(LOGS / "every_fault.csv", ReplaySettings(), None)
+    assert [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)] == before
+    assert tuple(capfd.readouterr()) == ("", "")
 
 
 def test_figures_of_a_log_without_draws_have_no_empty_panel(tmp_path: Path) -> None:
@@ -310,14 +321,3 @@ def test_a_log_of_draws_alone_asks_for_a_draw_probability(
             run_command(["replay", str(log), "--systems", systems, "--draw-probability", "0.3"])
             == 0
         )
-
-
-def test_help_from_the_shell() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "matchenv", "replay", "--help"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    for option in ("--systems", "--columns", "--strict", "--out", "--quiet", "--predicted-draws"):
-        assert option in done.stdout
