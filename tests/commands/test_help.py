@@ -55,7 +55,18 @@ def test_help_reads_plainly(
     monkeypatch.setenv("COLUMNS", "80")
     text = help_of(name, capsys)
     assert max(map(len, text.splitlines())) <= 80
-    for ugly in ("─", "---", "--no-", ": None", "{None", "False", "``", "[STR", "fixed to", ". (default"):
+    for ugly in (
+        "─",
+        "---",
+        "--no-",
+        ": None",
+        "{None",
+        "False",
+        "``",
+        "[STR",
+        "fixed to",
+        ". (default",
+    ):
         assert ugly not in text, text
     for option in re.findall(r"^  (--[\w-]+)", text, re.MULTILINE):
         described = re.search(rf"^  {option}\b.*?\n(?=  -|\n|\Z)", text + "\n", re.M | re.S)
