@@ -251,3 +251,31 @@ def test_the_core_works_without_extras(bare: Path, workplace: Path) -> None:
         "print([name for name in ('torch', 'yaml', 'matplotlib') if found.find_spec(name)])\n"
     )
     assert run(bare / "python", "-c", code, cwd=workplace).splitlines() == ["(9,)", "[]"]
+
+
+@pytest.mark.parametrize("extras", ["full", "bare"])
+def test_every_command_says_how_it_is_used(
+    extras: str, workplace: Path, request: pytest.FixtureRequest
+) -> None:
+    programs: Path = request.getfixturevalue(extras)
+    listed = run(programs / "matchenv", "--help", cwd=workplace)
+    commands = re.findall(r"^  ([\w-]+)  ", listed, re.MULTILINE)
+    assert {"train", "compare", "study", "tune", "bound", "optimum", "replay"} <= set(commands)
+    # One process for all of them: each would import the same again.
+    code = (
+        "import sys; from matchenv.commands import run_command\n"
+        "sys.exit(sum(run_command([name, '--help']) for name in sys.argv[1:]))"
+    )
+    printed = run(programs / "python", "-c", code, *commands, cwd=workplace)
+    for name in commands:
+        assert f"\n    matchenv {name}" in printed  # its example
+    version = run(programs / "matchenv", "--version", cwd=workplace)
+    assert version == f"matchenv {PROJECT['version']}\n"
+
+
+def test_a_command_names_the_extra_that_it_needs(bare: Path, workplace: Path) -> None:
+    command = [bare / "matchenv", "train", "--timesteps", "10"]
+    done = subprocess.run(command, cwd=workplace, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: matchenv train needs the package ")
+    assert done.stderr.endswith('pip install "matchenv[agents]"\n')

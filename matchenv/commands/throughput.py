@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from matchenv.commands.options import Written
@@ -35,20 +36,22 @@ class Throughput(Written):
         from matchenv.benchmarks.throughput.report import as_json, line
         from matchenv.benchmarks.throughput.sections import sections
         from matchenv.evaluation.result_files import json_bytes
+        from matchenv.folder_lock import folder_lock
         from matchenv.validation import as_choice, as_integer
 
         known = sections()
         turns = as_integer("turns", self.turns, 1)
         names = [as_choice("only", name, known) for name in self.only or known]
-        if self.out is not None:
-            self.out.mkdir(parents=True, exist_ok=True)
-        results = []
-        for name in names:
-            if not self.quiet:
-                print(f"== {name}", flush=True)
-            for result in known[name](turns):
-                results.append(result)
-                if not self.quiet:
-                    print(line(result), flush=True)
-        if self.out is not None:
-            write_bytes(self.out / "throughput.json", json_bytes(as_json(results, turns)))
+        with nullcontext() if self.out is None else folder_lock(self.out):
+            results = []
+            for name in names:
+                self._say(f"== {name}")
+                for result in known[name](turns):
+                    results.append(result)
+                    self._say(line(result))
+            if self.out is not None:
+                write_bytes(self.out / "throughput.json", json_bytes(as_json(results, turns)))
+
+    def _say(self, text: str) -> None:
+        if not self.quiet:
+            print(text, flush=True)

@@ -81,7 +81,8 @@ class Train(Learning, Written, Parallel, TrainingEnvironment, Seeded):
     @property
     def note(self) -> str:
         """What to say when it is stopped."""
-        return "go on with --resume and the folder of the run"
+        folder = self.resume or self.out or "and the folder of the run"
+        return f"go on with --resume {folder}"
 
     def check_given(self, given: set[str]) -> None:
         """Refuse what --resume would not heed."""
