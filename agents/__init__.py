@@ -1,6 +1,6 @@
 """Learned policies: training with stable-baselines3, saving and loading.
 
-torch is imported when something here first needs it, not before.
+torch is imported when something here first needs it.
 """
 
 from __future__ import annotations

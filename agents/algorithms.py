@@ -1,4 +1,4 @@
-"""Which learning algorithms there are and what is known about each; without torch."""
+"""The learning algorithms that may be used, by name; without torch."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ ALGORITHMS: dict[str, Algorithm] = {
                 "MlpPolicy": ("sb3_contrib.ars.policies", "ARSPolicy"),
                 "LinearPolicy": ("sb3_contrib.ars.policies", "ARSLinearPolicy"),
             },
-            # It measures its progress against the steps of the present call, so that a
-            # schedule would start anew after a resumption.
+            # It counts progress within one call of learn(), so a schedule would start again
+            # after a resumption.
             schedules=False,
             features=False,
         ),

@@ -1,7 +1,7 @@
-"""What happens beside the learning: progress, evaluation and checkpoints.
+"""Progress bar, evaluations and checkpoints of a training.
 
-Evaluations and checkpoints are made between two rollouts. They draw no random number of the
-training, so that a training with them is the training without them.
+Evaluations and checkpoints are made between two rollouts. They use no random number of the
+training, so they do not change what it learns.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ class Progress(BaseCallback):
 
 
 class Evaluation(BaseCallback):
-    """Plays held-out games every so often; keeps the results and the best policy.
+    """Play held-out games at intervals; keep the results and the best policy.
 
-    KG plays the same games once. TensorBoard gets each evaluation when it is made, the last
-    one and those of short trainings too.
+    KG plays the same games once. Each evaluation is written to TensorBoard at once, so that the
+    last one and those of short trainings are there too.
 
     Args:
         folder: of the run.
@@ -107,15 +107,15 @@ class Evaluation(BaseCallback):
             save_policy(self._folder.best_policy_file, self.model.policy, self._description)
         self.evaluations.append({"timesteps": self.model.num_timesteps, **result})
         self._folder.write_evaluations(seed, self.evaluations)
-        # Straight to the files: the library writes what is recorded at the next of its own
-        # intervals, which may never come.
+        # Written here: the library writes recorded values at the next of its own intervals, and
+        # after the last evaluation there is none.
         tags = {f"evaluation/{name}": value for name, value in result.items()}
         for each in self.logger.output_formats:
             each.write(tags, dict.fromkeys(tags, ()), self.model.num_timesteps)
 
 
 class Checkpoints(BaseCallback):
-    """Saves the training every so often and at its end, and with it the present policy.
+    """Save the training and its policy at intervals and at the end.
 
     Args:
         folder: of the run.

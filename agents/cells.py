@@ -1,4 +1,4 @@
-"""The set-ups of the problem that one training serves with one set of weights."""
+"""The cells of one training: set-ups that are all played with the same weights."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Checkpoints: everything that a training needs to go on as if it had never stopped.
+"""Checkpoints: all that a training needs to go on exactly where it stopped.
 
-They hold pickled objects, so that a checkpoint is for whoever made it: never resume a run
-that comes from elsewhere. To hand on a policy, hand on its ``.safetensors`` file.
+They hold pickled objects, which can run any code when they are read: never resume a run that
+comes from someone else. To share a policy, share its ``.safetensors`` file.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def save_checkpoint(folder: Path, model: BaseAlgorithm, evaluations: list[dict[s
 
     Args:
         folder: of the checkpoints.
-        model: between two rollouts, so that no half rollout is lost.
+        model: the training, between two rollouts.
         evaluations: those made so far.
     """
     place = folder / f"step-{model.num_timesteps:012d}"
@@ -122,7 +122,7 @@ def _restored(place: Path, algorithm: Algorithm, device: str) -> Restored:
     if state["lstm_states"] is not None:
         model._last_lstm_states = state["lstm_states"]  # type: ignore[attr-defined]
     if algorithm.name == "ars":
-        # Its constructor starts from fresh weights and its file brings the policy's only.
+        # Its constructor makes fresh weights; its file restores those of the policy only.
         model.weights = torch.nn.utils.parameters_to_vector(  # type: ignore[attr-defined]
             model.policy.parameters()
         ).detach()

@@ -1,8 +1,8 @@
 """Behaviour cloning: a network of stable-baselines3 learns to choose as a teacher does.
 
 The teacher sees each game under the belief that it reads, the student the same game under its
-own. In some of the episodes the student's choices are played and the teacher says what it would
-have chosen there, so that the student learns where its own mistakes lead.
+own. In some of the episodes the student's choices are played, and the teacher says what it would
+have chosen. So the student also learns what to do after its own mistakes.
 
 Source: Ross, Gordon, Bagnell (2011), "A reduction of imitation learning and structured
 prediction to no-regret online learning", without the aggregation of all rounds.
@@ -112,7 +112,7 @@ class Round:
 
     Attributes:
         number: from 1.
-        agreement: share of same choices in games of which it had not learnt.
+        agreement: share of the choices that were the teacher's, in games it had not learnt from.
         loss: mean negative log-likelihood of the teacher's choices while it learnt.
     """
 
@@ -172,7 +172,7 @@ def run_cloning(
     student = config.new_student(seed, device)
     out.parent.mkdir(parents=True, exist_ok=True)
     for done in clone(config, seed, student):
-        # What was learnt is there even if the rest never is.
+        # So that a stop loses no finished round.
         save_policy(out, student, config.description())
         report(done)
 

@@ -1,4 +1,4 @@
-"""Augmented random search that counts its steps rightly over many environments."""
+"""Augmented random search with the right count of timesteps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 class CountedARS(ARS):
     """sb3-contrib's ``ARS``, whose count of timesteps is too large by a factor of ``n_envs``.
 
-    It adds the number of environments every time that one of them has made a step.
+    That class adds the number of environments at every step of each of them.
     """
 
     def _trigger_callback(

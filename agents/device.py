@@ -7,7 +7,7 @@ from stable_baselines3.common.utils import get_device
 
 
 def as_device(name: str) -> torch.device:
-    """The device of that name, the processor where there is no graphics card for ``"cuda"``.
+    """The device of that name; ``"cuda"`` without a graphics card is the processor.
 
     Args:
         name: such as ``"cpu"`` or ``"cuda:1"``; ``"auto"`` is a graphics card where torch has

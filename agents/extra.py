@@ -1,4 +1,4 @@
-"""What needs the extra ``agents``, imported when it is asked for."""
+"""Imports of what needs the extra ``agents``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from typing import Any
 
 
 def with_extra(module: str, name: str) -> Any:
-    """Something out of one of our modules that may need torch and its companions.
+    """An object of one of our modules that may need packages of the extra ``agents``.
+
+    Args:
+        module: the module's full name.
+        name: of the object.
 
     Raises:
         ImportError: if a package of the extra is missing; it says how to install it.

@@ -1,4 +1,4 @@
-"""What a network sees of an observation: numbers of order one, whatever the skills' scale."""
+"""Features extractors: observations as numbers of order one."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from matchenv.belief import BELIEFS, Belief, belief_named
 from matchenv.settings import PAPER_BETA
 from matchenv.validation import as_positive_number
 
-# The first is the exponent of the draw density itself. It hardly differs between the nearest
-# few of many opponents, which the others tell apart.
+# The first is the exponent of the draw density. It hardly differs among the nearest of many
+# opponents; the others do.
 SHARPNESSES = (0.5, 4.0, 16.0)
 
 
@@ -38,8 +38,8 @@ def belief_of_shape(shape: tuple[int, ...] | None, num_opponents: int) -> Belief
 class RelativeSkills(BaseFeaturesExtractor):
     """Each opponent as seen from player 0: how even a game is, and how uncertain.
 
-    A network has a hard time to find out that only differences of skill matter. Of every
-    opponent it gets exp(-a t^2) at three sharpnesses a, moved to [-1, 1], with
+    A network does not easily learn that only differences of skill matter. Of every opponent
+    it gets exp(-a t^2) at three sharpnesses a, moved to [-1, 1], with
     t = (mu_0 - mu_j) / c, where c^2 is 2 beta^2 plus the variance of s_0 - s_j under the belief
     (sigma_0^2 + sigma_j^2 if that is factorised). It also gets all deviations in units of beta,
     and the share of games left.
@@ -57,7 +57,7 @@ class RelativeSkills(BaseFeaturesExtractor):
     def __init__(
         self, observation_space: spaces.Box, belief: str | None = None, beta: float = PAPER_BETA
     ) -> None:
-        # Means alone have no lower bound.
+        # Only the means have no lower bound.
         num_opponents = int(np.isneginf(observation_space.low).sum()) - 1
         told = belief_of_shape(observation_space.shape, num_opponents)
         beside_means = observation_space.shape[0] - num_opponents - 1

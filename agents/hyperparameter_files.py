@@ -1,6 +1,6 @@
 """Hyperparameters from YAML files and command lines, as plain data; without torch.
 
-The files have the form of rl-baselines3-zoo: under the name of the environment a mapping
+The files have the names of rl-baselines3-zoo: under the name of the environment a mapping
 with ``n_timesteps``, ``n_envs``, ``policy``, ``policy_kwargs`` and the arguments of the
 algorithm. A rate such as ``lin_1e-3`` falls linearly from 1e-3 to 0 over the training.
 """
@@ -18,7 +18,7 @@ ENVIRONMENT = "Matchmaking-v0"
 SCHEDULED = ("learning_rate", "clip_range", "clip_range_vf", "delta_std")
 LINEAR = "lin_"
 
-# Counts are often written 1e6, which YAML takes for text or a float; no rate is that large.
+# Counts are often written 1e6, which YAML reads as text or a float. No rate is this large.
 LARGE = 100.0
 
 # What a file says besides the arguments of the algorithm.

@@ -1,4 +1,4 @@
-"""What ``matchenv.agents.load`` gives: a policy network with the ``predict`` of all policies."""
+"""Trained policy networks, as ``matchenv.agents.load`` returns them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stable_baselines3.common.policies import BasePolicy
 
 from matchenv.settings import Settings
 
-# What the games of a training are like. A network of fixed size knows no others.
+# A network of fixed size plays only with the settings of these names that it was trained with.
 GAMES = ("num_opponents", "horizon", "beta", "draw_margin", "tau")
 
 
@@ -18,18 +18,18 @@ class LearnedPolicy:
     """A trained policy network.
 
     Args:
-        name: what it was loaded by.
+        name: the name or path that it was loaded by.
         network: the network of stable-baselines3.
         belief: the belief whose observation it reads.
-        settings: of the environment that it was trained in; None if nobody knows.
+        settings: of the environment that it was trained in; None if that is not known.
 
     Attributes:
-        name: what it was loaded by.
+        name: the name or path that it was loaded by.
         belief: the belief whose observation it reads.
         num_opponents: M, of the environment that it was trained in.
         observation_shape: shape of one observation.
         network: the network of stable-baselines3.
-        settings: of the environment that it plays in; None if nobody knows.
+        settings: of the environment that it plays in; None if that is not known.
         stochastic: False; ``predict`` draws only if it is asked to.
         needs_truth: False; it reads the observation alone.
     """
@@ -54,16 +54,17 @@ class LearnedPolicy:
         )
 
     def for_settings(self, settings: Settings) -> Self:
-        """The policy for an environment, whatever its prior, rank and reward.
+        """The policy for an environment; its prior, rank and reward may be any.
 
-        The belief of the settings plays no part: the policy reads the one of its attribute.
+        The belief of the settings is ignored: the policy always reads the one of its attribute
+        ``belief``.
 
         Args:
             settings: of the environment.
 
         Raises:
-            ValueError: if the policy was trained in games of another kind; it names what
-                differs. A zip file of stable-baselines3 says its number of opponents only.
+            ValueError: if the policy was trained with other settings; it names what differs. Of a
+                zip file of stable-baselines3 only the number of opponents is known.
         """
         trained = {"num_opponents": self.num_opponents}
         if self.settings is not None:
@@ -88,7 +89,7 @@ class LearnedPolicy:
 
         Args:
             observation: shape (K,) or (n, K), with K as ``observation_shape`` says.
-            state: what the last call gave, for a policy with a memory.
+            state: what the last call returned, for a policy with a memory.
             episode_start: shape (n,), where a memory must start anew.
             deterministic: take the likeliest opponent, else draw one from torch's generator.
 

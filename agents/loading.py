@@ -1,4 +1,4 @@
-"""Learned policies from files, with the ``predict`` that every policy here has."""
+"""Learned policies from files."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def load(
             of stable-baselines3.
         settings: of the environment that the policy is to play, such as
             ``env.unwrapped.settings`` or ``Settings.checked(beta=0.4)``; as
-            ``LearnedPolicy.for_settings``. None: those that it was trained at, which for
-            ``"equivariant"`` is beta = sqrt(2.5) and no draws.
+            ``LearnedPolicy.for_settings``. None: those that it was trained with; for
+            ``"equivariant"`` that is beta = sqrt(2.5) and no draws.
         algorithm: for a zip file only, the algorithm that wrote it.
         device: where torch computes.
 

@@ -56,7 +56,7 @@ def policy_named(
         settings: of the environment. A baseline or a class is given those of ``TOLD`` that its
             constructor takes; an option of the text goes before. A policy with a method
             ``for_settings(settings)`` is replaced by what that returns. Which belief a policy
-            reads, its attribute ``belief`` says.
+            reads is said by its attribute ``belief``.
         true_skill: gives the true skills at the time of a choice, for the oracle.
 
     Returns:
@@ -87,7 +87,7 @@ def policy_named(
 
 
 def expanded(texts: Iterable[str]) -> list[str]:
-    """The same texts, with one for each word where braces list several, as bash does.
+    """The texts with braces expanded, as bash does it: one text for each word in them.
 
     ``"kg:multiplier={3,5}"`` gives ``"kg:multiplier=3"`` and ``"kg:multiplier=5"``.
 

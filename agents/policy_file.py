@@ -1,7 +1,7 @@
 """A learned policy as one file: weights as safetensors, all else as JSON in its header.
 
-Reading such a file runs no code of it, unlike stable-baselines3's zip files, which hold
-pickled objects. One file, so that weights and description cannot come apart.
+Reading such a file runs no code, unlike stable-baselines3's zip files, which hold pickled
+objects. Weights and description are in one file, so that they always belong together.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Policy networks of stable-baselines3 from plain data, and nothing but plain data.
+"""Policy networks of stable-baselines3, made from plain data.
 
-``policy_kwargs`` in YAML or JSON name classes; here the names are looked up in fixed lists,
-so that reading a file never runs what the file says.
+``policy_kwargs`` in YAML or JSON name classes. The names are looked up in fixed lists, so
+reading a file never runs code that the file names.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def resolved_policy_kwargs(
     if kwargs.get("features_extractor_class") is RelativeSkills:
         kwargs["features_extractor_kwargs"] = {"belief": settings.belief, "beta": settings.beta}
     if policy == "EquivariantPolicy":
-        # It builds its own network, and must know the unit of skill.
+        # It builds its own network, and needs beta, its unit of skill.
         kwargs = {name: kwargs[name] for name in ("optimizer_kwargs",) if name in kwargs}
         kwargs["beta"] = settings.beta
     return kwargs

@@ -1,4 +1,4 @@
-"""What defines a training run, as plain data; without torch."""
+"""The configuration of a training run, as plain data; without torch."""
 
 from __future__ import annotations
 
@@ -91,11 +91,11 @@ class RunConfig:
         return int(self.hyperparameters["n_envs"])
 
     def comparison(self) -> dict[str, Any]:
-        """What a comparison must play to judge this run: ranks, priors and other arguments.
+        """Arguments of the comparison that judges this run: ranks, priors and the environment.
 
         A run that trained on every rank is judged at the top, in the middle and at the bottom.
-        Reward and belief are left out: a comparison reports all rewards, and gives each policy
-        the belief that it reads.
+        Reward and belief are left out: a comparison reports all rewards, and each policy reads
+        its own belief.
         """
         others = dict(self.env_kwargs)
         for name in ("reward", "belief"):
@@ -152,7 +152,7 @@ def configured(
     checkpoint_every: int | None = None,
     start_from: str | None = None,
 ) -> RunConfig:
-    """A run's configuration; what is given here goes before what the file says.
+    """A run's configuration from a file and arguments; arguments go before the file.
 
     Args:
         algo: name of the algorithm.
@@ -162,9 +162,9 @@ def configured(
         config_file: YAML file of hyperparameters; None takes the package's own.
         hyperparameters: single hyperparameters; ``policy_kwargs`` are merged with the file's.
         env_kwargs: keyword arguments of the environment.
-        evaluate_every: timesteps from one evaluation to the next; None makes it 10 in all.
+        evaluate_every: timesteps from one evaluation to the next; None: a tenth of all.
         evaluation_episodes: episodes of each.
-        checkpoint_every: timesteps between checkpoints; None makes it 20 in all.
+        checkpoint_every: timesteps between checkpoints; None: a twentieth of all.
         start_from: learned policy whose weights to start from, as ``matchenv.agents.load`` takes
             it.
 

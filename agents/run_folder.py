@@ -1,4 +1,4 @@
-"""Where a training run keeps what: one folder, its files and their names; without torch."""
+"""The folder of a training run: its files and their names; without torch."""
 
 from __future__ import annotations
 

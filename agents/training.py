@@ -1,4 +1,4 @@
-"""Training of a policy in a run folder, from its start or from where it stopped."""
+"""Training of a policy in a run folder: a new run, or one that goes on."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def start_training(
             hyperparameters.
     """
     torch.set_num_threads(as_integer("threads", threads, 1))
-    # Everything that can be wrong with the configuration shows before a folder is made.
+    # A bad configuration is found here, before a folder is made.
     _new_model(config, device).get_env().close()  # type: ignore[union-attr]
     with folder_lock(path):
         folder = RunFolder.create(path, config)
@@ -78,8 +78,8 @@ def continue_training(
 ) -> RunFolder:
     """Go on with a run from its newest checkpoint, or from its start if there is none.
 
-    The continued training is the one that would have been without the interruption, game for
-    game. Checkpoints hold pickled objects: never continue a run that comes from elsewhere.
+    The result is the same as without the interruption. Checkpoints hold pickled objects: never
+    continue a run that comes from someone else.
 
     Args:
         path: the run's folder.
@@ -123,7 +123,7 @@ def _train(folder: RunFolder, config: RunConfig, device: str, quiet: bool) -> No
         policy_kwargs=config.hyperparameters.get("policy_kwargs", {}),
         env_kwargs=config.env_kwargs,
     )
-    # The library would write to the terminal, between the lines of the progress bar.
+    # By default the library writes to the terminal, which would break the progress bar.
     model.set_logger(configure(str(folder.tensorboard), ["tensorboard"]))
     games = games_to_play(model, config.timesteps)
     if games > MUCH_MORE * max(config.timesteps, model.num_timesteps):
@@ -147,7 +147,7 @@ def _train(folder: RunFolder, config: RunConfig, device: str, quiet: bool) -> No
 
 
 def games_of_a_round(model: BaseAlgorithm) -> int:
-    """Games, over all environments, between two moments at which a training may stop."""
+    """Games of one round, over all environments: a training stops only after a whole round."""
     if isinstance(model, OnPolicyAlgorithm):
         return model.n_steps * model.n_envs
     if isinstance(model, OffPolicyAlgorithm):
@@ -183,8 +183,8 @@ def _new_model(config: RunConfig, device: str) -> BaseAlgorithm:
         algorithm, values.get("policy_kwargs", {}), settings, values["policy"]
     )
     env = MatchmakingVecEnv(config.num_envs, **config.env_kwargs)
-    # Seeds are set here and not through the algorithm, which would seed the environments with
-    # small numbers, and seed everything anew when a checkpoint is loaded.
+    # Seeds are set here. The algorithm would seed the environments with small numbers, and seed
+    # everything again when a checkpoint is loaded.
     set_random_seed(config.seed)
     try:
         model = algorithm.load_class()(

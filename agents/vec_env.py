@@ -59,7 +59,7 @@ class MatchmakingVecEnv(VecEnv):
         """Start an episode everywhere, with the seeds and options set before.
 
         Returns:
-            Observations, shape (num_envs, 2 (M + 1) + 1).
+            Observations, shape (num_envs, K).
         """
         observations, _ = self.matchmaking.reset(
             seed=list(self._seeds), options=_stacked_options(self._options)

@@ -18,9 +18,9 @@ from matchenv.validation import as_positive_number
 
 @compiled
 def most_even_opponent(mu: Floats, sigma: Floats, beta: float) -> int:
-    """Action with the highest draw density, the lowest of equals.
+    """The action with the highest draw density; of equals the lowest.
 
-    Where every density underflows to 0, the one that would be highest.
+    Where every density underflows to 0, their logarithms decide.
 
     Args:
         mu: shape (M + 1,), means of the beliefs, player 0 first.

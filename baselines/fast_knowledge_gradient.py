@@ -1,9 +1,9 @@
-"""KG's decision with few draw densities: bound every opponent, look closely at hardly any.
+"""KG's decision with few draw densities: most opponents are ruled out by an upper bound.
 
 The rule of ``knowledge_gradient_rule`` looks at all opponents after every outcome of every game.
-Here ``score_bounds`` gives every opponent an upper bound, and only those whose bound reaches the
-best score so far are worked out, with the very kernels of the reference. A bound decides nothing
-but what is left out, so the choice is the reference's to the bit, ties included.
+Here ``score_bounds`` gives every opponent an upper bound of its score. Scores are computed only
+where the bound reaches the best score so far, with the kernels of the reference. So the choice
+is the reference's to the bit, among equal scores too.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ def knowledge_gradient_opponent(
             if turn < BEST_FIRST:
                 break
             continue
-        # Whoever equals the one before in everything has the same score, and a higher index.
+        # With the mean and deviation of the one before it has the same score and a higher index.
         if (
             place > 0
             and line.mu[place] == line.mu[place - 1]

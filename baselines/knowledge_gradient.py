@@ -1,4 +1,4 @@
-"""KG: the draw density now, and what the game would teach for the games after it."""
+"""KG: the draw density of the next game, and the value of what it teaches for later games."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ CHOICES: dict[str, Rule] = {
 class KnowledgeGradient(Policy):
     """Choose the opponent with the highest q_0j + multiplier F_j.
 
-    F_j is the expected best draw density after the game with j; the multiplier says for how
-    many games that counts. At most one of ``discount``, ``finite_horizon`` and
-    ``multiplier`` may be given; without any, it is eq. (13) with a discount of 0.99.
+    F_j is the expected best draw density after the game with j. The multiplier says for how
+    many games it counts. At most one of ``discount``, ``finite_horizon`` and
+    ``multiplier`` may be given. Without any of them it is eq. (13) with a discount of 0.99.
 
     Args:
         discount: gamma of eq. (13), in [0, 1): the multiplier is gamma / (1 - gamma).
@@ -67,7 +67,7 @@ class KnowledgeGradient(Policy):
         belief: as ``Policy``; some know no drift or no draws.
 
     Raises:
-        ValueError: for a bad number, or more than one way to say the multiplier.
+        ValueError: for a bad number, or more than one of the three that set the multiplier.
 
     Source: Ryzhov, Tariq, Powell (2011), eq. (12) and (13), misprints corrected.
     """

@@ -1,4 +1,4 @@
-"""KG on the full belief: after a game all differences move, each by its covariance (compiled)."""
+"""KG on the full belief, where a game changes every difference by its covariance (compiled)."""
 
 from __future__ import annotations
 

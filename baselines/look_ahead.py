@@ -1,4 +1,4 @@
-"""KG on any belief: every game is looked ahead through the belief's own update."""
+"""KG on any belief, by the belief's own update after every outcome of every game."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def look_ahead_scores(
     """q_0j + multiplier F_j for every opponent of every state.
 
     Each state is updated by every outcome of a game with every opponent: 2 M^2 draw densities
-    a state. Beliefs that are used much have a compiled rule of their own.
+    a state. The package's own beliefs have a faster, compiled rule.
 
     Args:
         state: beliefs of shape (B,).

@@ -1,4 +1,4 @@
-"""OptimisticDrawChance: the most even opponent, with the doubt about each taken kindly."""
+"""OptimisticDrawChance: the highest draw density with an inflated variance."""
 
 from __future__ import annotations
 
@@ -39,12 +39,13 @@ def optimistic_indices(mu: Floats, sigma: Floats, factors: Floats, beta: float) 
 
 
 class OptimisticDrawChance(Policy):
-    """Choose the opponent with the highest log draw density that doubt can excuse.
+    """Choose the opponent with the highest exponent of the draw density, its variance inflated.
 
-    The index is -d_k^2 / (2 (a Var(s_0 - s_k) + 2 beta^2)) with d_k = mu_0 - mu_k: the
-    exponent of the draw density, its variance inflated by a, and without the root that would
-    punish doubt. The factor fades over the episode, a = 1 + (inflation - 1) share^fade, with
-    the share of games left. It gains on the full belief, whose variances are honest.
+    The index is -d_k^2 / (2 (a Var(s_0 - s_k) + 2 beta^2)) with d_k = mu_0 - mu_k. It is the
+    exponent of the draw density with a times the variance, without the root in front, which
+    would lower the index of an uncertain opponent. The factor falls over the episode,
+    a = 1 + (inflation - 1) share^fade, with the share of games left. It does better on the full
+    belief, whose variances are right, than on the factorised one.
 
     Args:
         inflation: the factor at the start, >= 1.

@@ -1,4 +1,4 @@
-"""What every baseline is: a rule from knowledge states to opponents."""
+"""The base class of baselines: a rule from knowledge states to opponents."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Integers = NDArray[np.int64]
 class Policy(ABC):
     """A rule that chooses an opponent for player 0.
 
-    A policy never touches an environment. ``act`` works in float64 on knowledge states,
-    ``predict`` on observations with the signature of stable-baselines3's models, so that
-    ``evaluate_policy`` of that library takes a baseline. Both take one state or a batch.
+    A policy never touches an environment. ``act`` reads knowledge states in float64. ``predict``
+    reads observations and has the signature of stable-baselines3's models, so that library's
+    ``evaluate_policy`` takes a baseline. Both take one state or a batch.
 
     Args:
         horizon: games in an episode, >= 1; ``predict`` turns the observation's share of games
             left into a number with it.
-        seed: seed of the policy's own generator, which serves where none is passed.
+        seed: seed of the policy's own generator, used where none is passed.
         belief: the name of the belief whose states and observations the policy reads, one of
             ``matchenv.belief.BELIEFS``.
 
@@ -64,7 +64,7 @@ class Policy(ABC):
         Args:
             knowledge_state: beliefs of shape (..., M + 1), of the kind that ``belief`` says.
             games_left: games left, the one to be chosen among them, broadcast to the batch.
-            rng: generator for policies that draw lots; None uses the policy's own.
+            rng: generator for stochastic policies; None uses the policy's own.
 
         Returns:
             Actions in [0, M), shape (...); action a is opponent a + 1. Ties go to the lowest.
@@ -106,7 +106,7 @@ class Policy(ABC):
             observation: shape (K,) or (n, K), of an environment with the policy's belief.
             state: handed back as it is; no baseline has a memory.
             episode_start: not used.
-            deterministic: not used; a policy that draws lots draws them always.
+            deterministic: not used; a stochastic policy always draws.
 
         Returns:
             ``(actions, state)``, actions of shape () or (n,).

@@ -1,4 +1,4 @@
-"""Any opponent, each as likely as the next."""
+"""A random opponent, all equally likely."""
 
 from __future__ import annotations
 

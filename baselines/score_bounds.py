@@ -1,4 +1,4 @@
-"""Upper bounds of KG's scores: cheap enough for every opponent and every outcome.
+"""Upper bounds of KG's scores, for every opponent and every outcome.
 
 Each outcome costs two bisections for an upper bound of the best density after it. A bound is
 never below the score that the reference would find, rounding included.
@@ -52,10 +52,10 @@ def density_bound(
 ) -> float:
     """An upper bound of the best draw density after an outcome.
 
-    The opponents who have not moved are bounded by one that is as near as the nearest and
-    has the variance that makes up ``least``: with d the distance to the nearest and
-    A = rest + least, V exp(g^2 / V) >= (A - d^2) exp(d^2 / (A - d^2)) for all of them, from
-    the tangent of the exponential at d^2 / (A - d^2), if that is at most 1.
+    The opponents who have not moved are bounded by an imagined one that is as near as the
+    nearest and whose variance and squared gap sum to ``least``. With d the distance to the
+    nearest and A = rest + least, V exp(g^2 / V) >= (A - d^2) exp(d^2 / (A - d^2)) for all of
+    them, by the tangent of the exponential at d^2 / (A - d^2), if that is at most 1.
 
     Args:
         nearest: d^2, least square of the gap between player 0 and an opponent.

@@ -1,4 +1,4 @@
-"""Opponents in the order of their means, and who matters where along the line of skills.
+"""Opponents sorted by their means, and which of them gives the best draw density where.
 
 For a player 0 at mean x whose other variances sum to B, the draw density against k is
 C / sqrt(V exp(g^2 / V)) with g = x - mu_k and V = B + sigma_k^2. Since exp(y) >= 1 + y, the

@@ -1,4 +1,4 @@
-"""Thompson sampling: the most even opponent in a world drawn from the belief."""
+"""Thompson sampling: the nearest opponent after all skills are drawn from the belief."""
 
 from __future__ import annotations
 

@@ -23,10 +23,10 @@ BLOCK = 1024
 
 
 class AnySizePolicy(LearnedPolicy):
-    """The policy with ``predict`` as every policy here has it, free of the size it was trained at.
+    """A trained equivariant policy for any number of opponents and any horizon.
 
-    It needs no horizon either: it tells the number of games left from their share and from
-    what the belief has learnt so far.
+    It estimates the number of games left from their share and from how much the belief has
+    learnt so far.
 
     Attributes:
         beta: standard deviation of one performance around skill. The policy reads all skills
@@ -44,15 +44,15 @@ class AnySizePolicy(LearnedPolicy):
     def for_settings(self, settings: Settings) -> Self:
         """The same policy with the beta of an environment, for any size and horizon.
 
-        Only skills in units of beta matter to the beliefs and to which opponent is best, so
-        that the policy is right for every beta. It does not know of draws: with a draw margin
-        it plays as if there were none, and a warning says so.
+        With all skills in units of beta, the beliefs and the best opponent are the same for every
+        beta. The policy does not know of draws: with a draw margin it plays as if there were
+        none, and a warning says so.
 
         Args:
             settings: of the environment.
 
         Raises:
-            ValueError: if skills drift, which the full belief does not know.
+            ValueError: if skills drift: the full belief has no drift.
         """
         if settings.tau > 0.0:
             raise ValueError(
@@ -82,7 +82,7 @@ class AnySizePolicy(LearnedPolicy):
 
         Args:
             observation: shape (3 M + 3,) or (n, 3 M + 3), with the full belief.
-            state: handed back as it is; the policy has no memory.
+            state: returned as it is; the policy has no memory.
             episode_start: not used.
             deterministic: take the opponent with the highest score, the first of equals; else
                 draw one from torch's generator.

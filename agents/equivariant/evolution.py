@@ -1,9 +1,9 @@
-"""Evolution strategies with mirrored pairs: a gradient of whole episodes' totals.
+"""Evolution strategies with mirrored pairs, on the totals of whole episodes.
 
-A pair of candidates, centre plus and minus the same random step, plays the same games, so
-that most of what luck adds to a total cancels in the difference. Few parameters and long
-episodes favour this over policy gradients: the noise of a policy gradient grows with the
-actions of an episode, this one's with the parameters.
+A pair of candidates is the centre plus and minus the same random step. Both play the same games,
+so most of the noise of a total cancels in the difference. The noise of a policy gradient grows
+with the actions of an episode, the noise of this estimate with the number of parameters. Here
+episodes are long and parameters few.
 
 Source: Salimans, Ho, Chen, Sidor, Sutskever (2017), arXiv 1703.03864; mirrored sampling,
 Brockhoff et al. (2010).
@@ -81,7 +81,7 @@ def evolve(
     rng: np.random.Generator,
     after: Generation | None = None,
 ) -> Iterator[Generation]:
-    """Search uphill from ``start``, one generation at a time.
+    """Search for a better ``start``, one generation at a time.
 
     Args:
         start: shape (D,).

@@ -1,7 +1,7 @@
-"""Where the trainings of the equivariant policy keep what: one folder for all seeds.
+"""The folder of the trainings of the equivariant policy, one for all seeds.
 
-Each file is whole or not there, so that a training that was stopped at any moment goes on from
-the last generation and ends with the same weights. No file holds anything executable.
+Every file is written in one step. A training that was stopped goes on from its last generation
+and ends with the same files. No file holds code.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class EquivariantFolder:
         return self.path / f"policy-{name}.safetensors"
 
     def keep(self, name: str) -> None:
-        """Make the policy of that name the one that the folder stands for."""
+        """Make the policy of that name the folder's ``policy.safetensors``."""
         write_bytes(self.path / "policy.safetensors", self.policy_file(name).read_bytes())
 
     def save_totals(self, totals: dict[str, Floats]) -> None:

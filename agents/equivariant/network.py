@@ -24,6 +24,7 @@ from torch import nn
 
 from matchenv.agents.config_file import check_types
 from matchenv.agents.equivariant.state import (
+    COUPLING,
     GAMES_LEFT,
     GAP,
     MISSING_VARIANCE,
@@ -31,7 +32,6 @@ from matchenv.agents.equivariant.state import (
     OWN_VARIANCE,
     SHARE_LEFT,
     STATE_NUMBERS,
-    TIE,
     VARIANCE,
 )
 from matchenv.priors import PRIOR_MEAN_VARIANCE
@@ -45,7 +45,7 @@ GAMES_SLOPE, MISSING_SLOPE, OPPONENT_COUNT_SLOPE = 0, 3, 6
 
 NOISE_VARIANCE = 2.0 * PAPER_BETA**2
 PEAK_DENSITY = 1.0 / math.sqrt(2.0 * math.pi * NOISE_VARIANCE)
-# One game between equals tells as much as seeing the difference with this variance.
+# One game between equals tells as much as a measurement of the difference with this variance.
 GAME_VARIANCE = 0.5 * math.pi * NOISE_VARIANCE
 # Units of worth and of opponents, so that the network's numbers are of order one.
 USUAL_GAMES, USUAL_OPPONENTS = 500.0, 49.0
@@ -193,7 +193,11 @@ class EquivariantNetwork(nn.Module):
             Context (n, 9), five rows (n, M), and the best density, the second best and the
             place of the best, (n, 1) each.
         """
-        gaps, variances, ties = opponents[:, GAP], opponents[:, VARIANCE], opponents[:, TIE]
+        gaps, variances, couplings = (
+            opponents[:, GAP],
+            opponents[:, VARIANCE],
+            opponents[:, COUPLING],
+        )
         squares = gaps * gaps
         densities = density(gaps, NOISE_VARIANCE + variances).clamp_min(LEAST_DENSITY)
         best, second, place = best_of_the_others(densities)
@@ -219,7 +223,7 @@ class EquivariantNetwork(nn.Module):
         rows = (
             0.7 * torch.log(variances + 1e-4),
             standardised - 1.0,
-            2.0 * ties - 1.0,
+            2.0 * couplings - 1.0,
             torch.log(densities / best + 1e-6).clamp_min(-3.0),
             torch.zeros_like(gaps).scatter(1, place, 1.0),
         )

@@ -101,8 +101,8 @@ class _Equivariant:
 
     def _build(self: Any, lr_schedule: Schedule) -> None:
         super()._build(lr_schedule)  # type: ignore[misc]
-        # The network gives logits and values itself; the library's layers would tie weights to
-        # places in the list of opponents.
+        # The network gives logits and values itself; the library's layers would have weights for
+        # each place in the list of opponents.
         self.add_module("action_net", nn.Identity())
         self.add_module("value_net", nn.Identity())
         self.optimizer = self.optimizer_class(

@@ -37,15 +37,15 @@ def train_seeds(
 ) -> None:
     """Train one network for each seed, go on with those begun, and keep the best of the folder.
 
-    The best is the one with the highest gain over the start on the validation seeds, in standard
-    deviations, over all cells: what the search climbs. The seeds are the same for all, and no
-    training and no comparison uses them.
+    The best has the highest gain over the start on the validation seeds, in standard deviations,
+    over all cells; the search maximises the same. All play the same validation seeds, which no
+    training and no comparison uses.
 
     Args:
-        folder: an open one; what it has already is not done again.
+        folder: an open one; what it holds is not done again.
         seeds: of the trainings.
         pool: plays pairs and validations side by side.
-        say: takes a line on how far it is.
+        say: called with lines about the progress.
     """
     totals = folder.totals()
     if START not in totals:

@@ -1,7 +1,7 @@
 """The observation of the full belief as seen from player 0: one row for each opponent.
 
-No number here depends on the order of the opponents, on how many there are, on where zero is
-on the scale of skills, or on which end of it player 0 stands.
+No number of an opponent depends on the order or number of the others, on the zero of the scale of
+skills, or on which end of the scale player 0 is at.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from matchenv.settings import PAPER_BETA
 Singles = NDArray[np.float32]
 
 # What is said of each opponent, and of the whole state.
-GAP, VARIANCE, TIE = range(3)
+GAP, VARIANCE, COUPLING = range(3)
 OWN_VARIANCE, MISSING_VARIANCE, SHARE_LEFT, GAMES_LEFT = range(4)
 OPPONENT_NUMBERS, STATE_NUMBERS = 3, 4
 
-# How far the skills of a field lie apart, by the paper's priors: variance of the prior means
-# and mean prior variance. Means that lie closer than EQUAL_MEANS say that a prior knows nothing;
-# so that two opponents who happen to be near each other do not, half an opponent's worth of
-# the usual spread is added.
+# The variance of skills in a field, by the paper's priors: variance of the prior means plus the
+# mean prior variance. If the means vary by less than EQUAL_MEANS, the prior is taken for the equal
+# one. Half an opponent with the usual spread is added, so that two opponents who happen to be
+# near each other are not.
 FIELD_VARIANCE = PRIOR_MEAN_VARIANCE + 0.5 * (PRIOR_VARIANCE_LOW + PRIOR_VARIANCE_HIGH)
 EQUAL_MEANS, USUAL_WEIGHT = 0.5, 0.5
 
@@ -45,7 +45,7 @@ class StateBatch:
     """What a batch of observations says.
 
     Attributes:
-        opponents: shape (n, 3, M): mu_0 - mu_k, Var(s_0 - s_k) and the tie 1 - a_k, which is 0
+        opponents: shape (n, 3, M): mu_0 - mu_k, Var(s_0 - s_k) and the coupling 1 - a_k, which is 0
             for an opponent never met and goes to 1 with games (a_k as in
             ``matchenv.belief.full_kernels``).
         state: shape (n, 4): Var(s_0); the variance that the skills of the field have and the
@@ -61,8 +61,8 @@ def state_of_observations(observations: NDArray[Any], beta: float = PAPER_BETA) 
 
     Args:
         observations: shape (n, 3 M + 3), as the environment gives them.
-        beta: standard deviation of one performance; skills are put in units in which it is
-            the paper's.
+        beta: standard deviation of one performance; all skills are scaled so that it is the
+            paper's.
 
     Raises:
         ValueError: for a shape that no environment with the full belief gives.
@@ -106,9 +106,9 @@ def _read(observations: Any, unit: float, opponents: Singles, state: Singles) ->
             own = max(variance - (slack * sigma_0) ** 2, 1e-6 * variance)
             opponents[row, GAP, k - 1] = mu_0 - mu_k
             opponents[row, VARIANCE, k - 1] = variance
-            opponents[row, TIE, k - 1] = 1.0 - slack
+            opponents[row, COUPLING, k - 1] = 1.0 - slack
             games += (1.0 - slack) / own * (1.0 + GAMES_PER_DOUBT * variance)
-            # Opponents hardly met still show the prior.
+            # Opponents that were hardly played still show the prior.
             weight = slack**4
             weights += weight
             means += weight * mu_k

@@ -1,8 +1,8 @@
 """Training of the equivariant policy by evolution strategies on true draw densities.
 
-Candidates are judged by the sum of true draw densities of whole episodes, which a simulator
-knows; what they read is the observation alone. Every pair of candidates plays games of its
-own, from seeds that no comparison uses, and both play the same.
+Candidates are judged by the sum of true draw densities of whole episodes, which the simulator
+knows. They read the observation alone. Both candidates of a pair play the same games; other pairs
+play others, and no comparison uses these seeds.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def start_and_scales(config: EquivariantConfig) -> tuple[Floats, Floats]:
     network = EquivariantNetwork(start=config.start)
     slopes = np.full(network.factors.weight.shape, config.perturbations.slope)
     slopes[:, MISSING_SLOPE] = config.perturbations.missing_variance
-    # All cells have equally many opponents: nothing would hold this slope.
+    # All cells have the same number of opponents, so nothing determines this slope.
     slopes[:, OPPONENT_COUNT_SLOPE] = 0.0
     others = np.full(network.factors.bias.numel() + 1, config.perturbations.bias)
     return parameters_of(network), np.concatenate((slopes.ravel(), others))
@@ -216,9 +216,8 @@ def pair_difference(
 def standardised_gains(differences: Floats) -> Floats:
     """Mean differences of each cell in units of their standard deviation in that cell.
 
-    Paired totals differ three times as much from game to game where player 0 is at the edge of
-    the field as they do in the middle. A plain mean over cells would drown the quiet ones; this
-    one weighs a cell by how well it can tell two policies apart.
+    The differences of paired totals vary three times as much with player 0 at the edge of the
+    field as in the middle. Without the units, the cells at the edge would decide alone.
 
     Args:
         differences: of paired totals, shape (cells, episodes).

@@ -8,12 +8,12 @@ from scipy.stats import norm
 
 from matchenv import MatchmakingVectorEnv
 from matchenv.agents.equivariant.state import (
+    COUPLING,
     GAMES_LEFT,
     GAP,
     MISSING_VARIANCE,
     OWN_VARIANCE,
     SHARE_LEFT,
-    TIE,
     VARIANCE,
     state_of_observations,
 )
@@ -61,7 +61,7 @@ def test_gaps_variances_and_ties_are_those_of_the_dense_covariance():
         np.testing.assert_allclose(read.opponents[row, GAP], mean[0] - mean[1:], atol=2e-5)
         np.testing.assert_allclose(read.opponents[row, VARIANCE], difference, rtol=1e-4)
         np.testing.assert_allclose(
-            read.opponents[row, TIE], cov[0, 1:] / cov[0, 0], rtol=1e-3, atol=1e-4
+            read.opponents[row, COUPLING], cov[0, 1:] / cov[0, 0], rtol=1e-3, atol=1e-4
         )
         np.testing.assert_allclose(read.state[row, OWN_VARIANCE], cov[0, 0], rtol=1e-5)
 
