@@ -241,7 +241,7 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
         self._rendered.add(self._action, played, NOBODY_WAITS)
         self._rendered.show()
         # NumPy's scalars, so that libraries learn the types of the vector environment's arrays.
-        info = dict(zip(REPORT_ROWS, played.report[:, 0], strict=True))
+        info = dict(zip(REPORT_ROWS, played.report.ravel(), strict=True))
         info["won"] = outcome > 0
         info["outcome"] = outcome
         return self._episodes.observation[0].copy(), reward, terminated, False, info

@@ -42,15 +42,26 @@ def instances_of(
     Raises:
         ValueError: for a prior of the user's that gives other shapes or bad numbers.
     """
-    players = uniforms.shape[1]
-    mu, sigma = prior.draw(normals[:, :players], uniforms)
-    _check(prior, "draw", mu, sigma, uniforms.shape)
-    true_skill = prior.true_skill(mu, sigma, normals[:, players:])
-    _check(prior, "true_skill", true_skill, sigma, uniforms.shape)
+    shape = uniforms.shape
+    mu, sigma = prior.draw(normals[:, : shape[1]], uniforms)
+    _check_shapes(prior, "draw", shape, mu, sigma)
+    true_skill = prior.true_skill(mu, sigma, normals[:, shape[1] :])
+    _check_shapes(prior, "true_skill", shape, true_skill)
     if place != ANY_RANK:
         mu, sigma, true_skill = put_in_place(mu, sigma, true_skill, place, by_skill=by_skill)
     mu, sigma = prior.believed(mu, sigma)
-    _check(prior, "believed", mu, sigma, uniforms.shape)
+    _check_shapes(prior, "believed", shape, mu, sigma)
+    # The comparisons are False for NaN. A bad number of ``draw`` is still in a skill.
+    if not (
+        np.abs(mu).max() <= LARGEST_OBSERVED
+        and np.abs(true_skill).max() <= LARGEST_OBSERVED
+        and sigma.max() <= LARGEST_OBSERVED
+        and sigma.min() >= 1.0 / LARGEST_OBSERVED
+    ):
+        raise ValueError(
+            f"{prior!r} must give means and skills of at most {LARGEST_OBSERVED:g} in size, and "
+            f"deviations from {1.0 / LARGEST_OBSERVED:g} to that, got other ones"
+        )
     return mu, sigma, true_skill
 
 
@@ -79,21 +90,12 @@ def put_in_place(
     return mu[rows, order], sigma[rows, order], true_skill[rows, order]
 
 
-def _check(
-    prior: Prior, method: str, values: Floats, sigma: Floats, shape: tuple[int, ...]
-) -> None:
-    for array in (values, sigma):
-        if np.shape(array) != shape:
+def _check_shapes(prior: Prior, method: str, shape: tuple[int, ...], *arrays: Floats) -> None:
+    for array in arrays:
+        if array.shape != shape:
             raise ValueError(
-                f"{prior!r}.{method} must give arrays of shape {shape}, got {np.shape(array)}"
+                f"{prior!r}.{method} must give arrays of shape {shape}, got {array.shape}"
             )
-    good = (np.abs(values) <= LARGEST_OBSERVED) & (sigma <= LARGEST_OBSERVED)
-    good &= sigma >= 1.0 / LARGEST_OBSERVED
-    if not good.all():
-        raise ValueError(
-            f"{prior!r}.{method} must give numbers of at most {LARGEST_OBSERVED:g} in size and "
-            f"deviations of at least {1.0 / LARGEST_OBSERVED:g}, got other ones"
-        )
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,69 @@
+"""Infos have the same types in both environments; objects print as what makes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode
+
+import matchenv
+from matchenv import EqualPrior, MatchmakingEnv, MatchmakingVectorEnv, NormalPrior
+from matchenv.baselines import KnowledgeGradient
+
+
+@pytest.mark.parametrize("belief", ["factorised", "full", "printed"])
+def test_infos_have_the_same_types_in_both_environments(belief: str) -> None:
+    scalar = MatchmakingEnv(num_opponents=3, horizon=5, belief=belief)
+    vector = MatchmakingVectorEnv(2, num_opponents=3, horizon=5, belief=belief)
+    scalar.reset(seed=1)
+    vector.reset(seed=1)
+    for action in (0, 2, 1):
+        one, many = scalar.step(action)[4], vector.step(np.array([action, 0]))[4]
+        assert {name for name in many if not name.startswith("_")} == set(one)
+        for name, value in one.items():
+            assert isinstance(value, np.generic), name
+            assert value.dtype == many[name].dtype, name
+            assert value == many[name][0], name
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
+def test_the_autoreset_mode_is_a_plain_keyword(mode: str) -> None:
+    env = gym.make_vec("Matchmaking-v0", num_envs=2, autoreset_mode=mode)
+    assert env.metadata["autoreset_mode"] is AutoresetMode(mode)
+
+
+@pytest.mark.parametrize(
+    ("made", "text"),
+    [
+        (
+            lambda: MatchmakingEnv(prior="equal", tau=0.1),
+            "MatchmakingEnv(num_opponents=49, horizon=500, prior='equal', tau=0.1)",
+        ),
+        (
+            lambda: MatchmakingVectorEnv(8, horizon=20, prior=NormalPrior(25, 8.0)),
+            "MatchmakingVectorEnv(num_envs=8, num_opponents=49, horizon=20, "
+            "prior=NormalPrior(mean=25.0, deviation=8.0))",
+        ),
+        (lambda: EqualPrior("matching"), "EqualPrior(variance='matching')"),
+    ],
+)
+def test_an_object_prints_as_what_makes_it(made: Any, text: str) -> None:
+    assert repr(made()) == text
+
+
+def test_policies_print_their_arguments() -> None:
+    text = repr(KnowledgeGradient(multiplier=20, beta=2.0, belief="full"))
+    assert text.startswith("KnowledgeGradient(")
+    assert "multiplier=20.0" in text
+    assert "beta=2.0" in text
+    assert "belief='full'" in text
+
+
+def test_what_is_public_can_be_seen() -> None:
+    assert matchenv.leaderboard.__name__ == "matchenv.leaderboard"
+    shown = dir(matchenv)
+    assert {"MatchmakingEnv", "Prior", "Reward", "belief", "leaderboard", "baselines"} <= set(shown)
+    assert not {"gymnasium", "import_module", "annotations"} & set(shown)
