@@ -35,7 +35,7 @@ Flags = NDArray[np.bool_]
 
 # The price is found by golden section; it need not be exact, any price gives a bound.
 PRICE_STEPS = 16
-# Estimates of worth need no fine grid: they are made with every so many grid points.
+# Estimates of worth need no fine grid: every third point of it is enough.
 STRIDE = 3
 GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 
@@ -179,7 +179,7 @@ def collected(
     weights: Floats,
     wins: Floats,
     densities: Floats,
-    tape: Flags,
+    won: Flags,
     values: Floats,
     price: float,
     penalty: float,
@@ -190,7 +190,7 @@ def collected(
         weights: shape (G,), as ``expectations_after``.
         wins: shape (G,).
         densities: shape (G,).
-        tape: shape (N,), whether player 0 wins the first, second, ... game with the opponent.
+        won: shape (N,), whether player 0 wins the first, second, ... game with the opponent.
         values: shape (depth + 1, depth + 1), estimates of the opponent's worth.
         price: that of ``values``.
         penalty: share of the change of worth that is taken away; any number gives a bound.
@@ -198,10 +198,10 @@ def collected(
     Returns:
         Shape (N + 1,).
     """
-    horizon, depth = tape.size, values.shape[0] - 1
+    horizon, depth = won.size, values.shape[0] - 1
     sums = np.zeros(horizon + 1)
     posterior = weights.copy()
-    won = 0
+    games_won = 0
     for n in range(horizon):
         total, win, density, both = 0.0, 0.0, 0.0, 0.0
         for g in range(posterior.size):
@@ -212,17 +212,17 @@ def collected(
             both += weight * wins[g] * densities[g]
         p, reward = win / total, density / total
         if n < depth:
-            after_win, after_loss = values[n + 1, won + 1], values[n + 1, won]
+            after_win, after_loss = values[n + 1, games_won + 1], values[n + 1, games_won]
         else:
             after_win = known_worth(both / win, price, horizon - n - 1)
             after_loss = known_worth((density - both) / (total - win), price, horizon - n - 1)
         luck = (1.0 - p) * (after_win - after_loss)
-        if not tape[n]:
+        if not won[n]:
             luck = -p * (after_win - after_loss)
         sums[n + 1] = sums[n] + reward - penalty * luck
-        won += tape[n]
+        games_won += won[n]
         for g in range(posterior.size):
-            factor = wins[g] if tape[n] else 1.0 - wins[g]
+            factor = wins[g] if won[n] else 1.0 - wins[g]
             posterior[g] *= factor / total
     return sums
 
@@ -249,25 +249,25 @@ def bound_of_path(
     skill_0: float,
     skills: Floats,
     weights: Floats,
-    tapes: Flags,
+    won: Flags,
     beta: float,
     depth: int,
     penalty: float,
 ) -> float:
     """What the informed player collects in one path.
 
-    The mean over skills of player 0 and tapes is at least any policy's mean total of true q.
+    The mean over skills of player 0 and outcomes is at least any policy's mean total of true q.
 
     Args:
         skill_0: skill of player 0.
         skills: shape (M, G), possible skills of each opponent.
         weights: shape (M, G), their probabilities, given all that is known at the start.
-        tapes: shape (M, N), whether player 0 wins the first, second, ... game with each.
+        won: shape (M, N), whether player 0 wins the first, second, ... game with each.
         beta: standard deviation of one performance around skill.
         depth: games with one opponent after which its worth counts as known, 1 to N.
         penalty: as ``collected``.
     """
-    opponents, horizon = tapes.shape
+    opponents, horizon = won.shape
     wins, densities = game_against(skill_0, skills, beta)
     chance = np.empty((opponents, depth + 1, depth + 1))
     reward = np.empty((opponents, depth + 1, depth + 1))
@@ -281,5 +281,5 @@ def bound_of_path(
     sums = np.empty((opponents, horizon + 1))
     for j in range(opponents):
         option_values(chance[j], reward[j], price, horizon, values)
-        sums[j] = collected(weights[j], wins[j], densities[j], tapes[j], values, price, penalty)
+        sums[j] = collected(weights[j], wins[j], densities[j], won[j], values, price, penalty)
     return best_shares(sums)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
-from matchenv.atomic_files import write_bytes
-from matchenv.benchmarks.bound.running import ENVIRONMENT_OPTIONS, Bounds
-from matchenv.benchmarks.compare.contestants import HIGH_END, LOW_END
-from matchenv.benchmarks.compare.statistics import (
+import numpy as np
+from numpy.typing import NDArray
+
+from matchenv.benchmarks.candidates import HIGH_END, LOW_END
+from matchenv.benchmarks.compare.report import Comparison
+from matchenv.evaluation.estimates import (
     CONFIDENCE,
     Estimate,
     estimate,
@@ -21,17 +22,41 @@ from matchenv.evaluation.result_files import csv_bytes, json_bytes, npz_bytes
 
 TRUE_Q = "true_draw_density"
 
+# The relaxation knows wins and losses, fixed skills, and places by prior mean.
+ENVIRONMENT_OPTIONS = ("num_opponents", "horizon", "beta")
+
 
 @dataclass(frozen=True)
-class Standing:
+class Bounds:
+    """The bound's sample paths and the policies' episodes on the same instances.
+
+    Attributes:
+        comparison: the policies' episodes, DrawChance and the oracle among them.
+        values: what the informed player collects, shape (cells, episodes).
+        depth: as ``relaxation.bound_of_path``.
+        penalty: as there.
+    """
+
+    comparison: Comparison
+    values: NDArray[np.float64]
+    depth: int
+    penalty: float
+
+    def table(self) -> str:
+        """The bound and the policies as text."""
+        return table_text(self)
+
+
+@dataclass(frozen=True)
+class PolicyUnderBound:
     """One policy under the bound, in one cell; estimates are over episodes.
 
     Attributes:
         policy: its label.
         true_q: its total of true q.
         room: the bound less that, on the same instances.
-        share: of the way from DrawChance to the bound.
-        share_of_oracle: of the way from DrawChance to the oracle.
+        share: of the distance from DrawChance to the bound.
+        share_of_oracle: of the distance from DrawChance to the oracle.
     """
 
     policy: str
@@ -42,7 +67,7 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class CellStanding:
+class CellBound:
     """The bound in one cell.
 
     Attributes:
@@ -59,11 +84,11 @@ class CellStanding:
     oracle: Estimate
     bound: Estimate
     saved: Estimate
-    policies: tuple[Standing, ...]
+    policies: tuple[PolicyUnderBound, ...]
 
 
-def standings(bounds: Bounds) -> list[CellStanding]:
-    """Where everyone stands, cell by cell."""
+def cell_bounds(bounds: Bounds) -> list[CellBound]:
+    """The bound and the policies, cell by cell."""
     comparison = bounds.comparison
     found = []
     for i, cell in enumerate(comparison.cells):
@@ -71,7 +96,7 @@ def standings(bounds: Bounds) -> list[CellStanding]:
         totals = {policy: comparison.values(TRUE_Q, i, policy) for policy in comparison.policies}
         oracle, low = totals[HIGH_END], totals[LOW_END]
         policies = tuple(
-            Standing(
+            PolicyUnderBound(
                 policy=policy,
                 true_q=estimate(total),
                 room=paired_difference(bound, total),
@@ -83,7 +108,7 @@ def standings(bounds: Bounds) -> list[CellStanding]:
         )
         saved = paired_difference(oracle, bound)
         found.append(
-            CellStanding(
+            CellBound(
                 cell.rank_name, cell.prior, estimate(oracle), estimate(bound), saved, policies
             )
         )
@@ -100,56 +125,52 @@ def table_text(bounds: Bounds) -> str:
         f"{settings.num_opponents}, seed {comparison.seed}; depth {bounds.depth}, "
         f"penalty {bounds.penalty:g}",
         f"sums of true q; +-: standard error; [..]: {100.0 * CONFIDENCE:.0f} % interval of the "
-        f"paired difference; shares of the way from {LOW_END}",
+        f"paired difference; shares of the distance from {LOW_END}",
     ]
-    for cell in standings(bounds):
+    titles = [cell.title for cell in comparison.cells]
+    for title, cell in zip(titles, cell_bounds(bounds), strict=True):
         lines += [
             "",
-            f"{cell.rank} rank, {cell.prior} prior: oracle {cell.oracle.mean:.2f}, bound "
+            f"{title}: oracle {cell.oracle.mean:.2f}, bound "
             f"{cell.bound.mean:.2f} +- {cell.bound.standard_error:.2f}, oracle - bound "
-            f"{_interval(cell.saved)}",
+            f"{cell.saved.interval_text(2)}",
             f"{'policy':<{width}}  {'true q':>8}  {'bound - true q':>22}  {'to the bound':>12}  "
             f"{'to the oracle':>13}",
         ]
         lines += [
-            f"{standing.policy:<{width}}  {standing.true_q.mean:8.2f}  "
-            f"{_interval(standing.room):>22}  {100.0 * standing.share:10.1f} %  "
-            f"{100.0 * standing.share_of_oracle:11.1f} %"
-            for standing in cell.policies
+            f"{policy.policy:<{width}}  {policy.true_q.mean:8.2f}  "
+            f"{policy.room.interval_text(2):>22}  {100.0 * policy.share:10.1f} %  "
+            f"{100.0 * policy.share_of_oracle:11.1f} %"
+            for policy in cell.policies
         ]
     return "\n".join(lines)
 
 
-def _interval(difference: Estimate) -> str:
-    return f"{difference.mean:+.2f} [{difference.low:+.2f}, {difference.high:+.2f}]"
-
-
-def write_files(bounds: Bounds, folder: Path) -> None:
-    """Write ``bound.json``, ``.csv``, ``.txt`` and the paths, ``bound.npz``.
-
-    Raises:
-        OSError: if a file cannot be written.
-    """
-    found = standings(bounds)
-    write_bytes(folder / "bound.npz", npz_bytes({"bound": bounds.values}))
-    write_bytes(folder / "bound.txt", f"{table_text(bounds)}\n".encode())
-    write_bytes(folder / "bound.json", json_bytes(as_json(bounds, found)))
+def result_files(bounds: Bounds) -> dict[str, bytes]:
+    """Content of the result files: the bound as text, CSV and JSON, and the episodes."""
+    found = cell_bounds(bounds)
     parts = tuple(field.name for field in fields(Estimate))
     header = ["rank", "prior", "policy"]
     for name in ("oracle", "bound", "saved", "true_q", "room"):
         header += [f"{name}_{part}" for part in parts]
     rows = []
     for cell in found:
-        for standing in cell.policies:
-            row: list[Any] = [cell.rank, cell.prior, standing.policy]
-            for each in (cell.oracle, cell.bound, cell.saved, standing.true_q, standing.room):
+        for policy in cell.policies:
+            row: list[Any] = [cell.rank, cell.prior, policy.policy]
+            for each in (cell.oracle, cell.bound, cell.saved, policy.true_q, policy.room):
                 row += [getattr(each, part) for part in parts]
-            rows.append([*row, standing.share, standing.share_of_oracle])
-    write_bytes(folder / "bound.csv", csv_bytes([*header, "share", "share_of_oracle"], rows))
+            rows.append([*row, policy.share, policy.share_of_oracle])
+    return {
+        **bounds.comparison.rows.files(),
+        "bound.npz": npz_bytes({"bound": bounds.values}),
+        "bound.txt": f"{table_text(bounds)}\n".encode(),
+        "bound.json": json_bytes(as_json(bounds, found)),
+        "bound.csv": csv_bytes([*header, "share", "share_of_oracle"], rows),
+    }
 
 
-def as_json(bounds: Bounds, found: list[CellStanding]) -> dict[str, Any]:
-    """Settings, versions and all standings as plain data."""
+def as_json(bounds: Bounds, found: list[CellBound]) -> dict[str, Any]:
+    """Settings, versions and all estimates as plain data."""
     comparison = bounds.comparison
     return {
         "seed": comparison.seed,

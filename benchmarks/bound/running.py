@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from tqdm import tqdm
 
-from matchenv.benchmarks.bound.paths import BLOCK, Job, bounds_of
-from matchenv.benchmarks.compare import Comparison, run_comparison
-from matchenv.benchmarks.compare.comparison import checked_environment
-from matchenv.benchmarks.compare.contestants import LOW_END
+from matchenv.benchmarks.bound.report import ENVIRONMENT_OPTIONS, Bounds, result_files
+from matchenv.benchmarks.bound.sample_paths import bound_jobs, bounds_of
+from matchenv.benchmarks.candidates import LOW_END, candidates_of, with_references
+from matchenv.benchmarks.compare.comparison import (
+    block_size,
+    checked_environment,
+    described,
+    plan_of,
+)
+from matchenv.benchmarks.compare.report import Comparison
+from matchenv.evaluation.cells import cells_of
+from matchenv.evaluation.episode_table import play
+from matchenv.evaluation.store import finish, open_store
 from matchenv.validation import as_integer, as_non_negative_number
-from matchenv.workers import checked_workers, work_through
-
-Floats = NDArray[np.float64]
+from matchenv.workers import checked_workers
 
 DEFAULT_POLICIES = ("drawchance", "kg", "kg:multiplier=20", "optimistic:belief=full")
 DEFAULT_RANKS = ("top", "middle", "bottom")
@@ -25,26 +30,6 @@ DEFAULT_PRIORS = ("informative", "equal")
 DEFAULT_EPISODES = 200
 DEFAULT_DEPTH = 150
 DEFAULT_PENALTY = 0.9
-
-# The relaxation knows wins and losses, fixed skills, and places by prior mean.
-ENVIRONMENT_OPTIONS = ("num_opponents", "horizon", "beta")
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """The bound's paths and the policies' episodes on the same instances.
-
-    Attributes:
-        comparison: the policies' episodes, DrawChance and the oracle among them.
-        values: what the informed player collects, shape (cells, episodes).
-        depth: as ``relaxation.bound_of_path``.
-        penalty: as there.
-    """
-
-    comparison: Comparison
-    values: Floats
-    depth: int
-    penalty: float
 
 
 def run_bound(
@@ -54,57 +39,59 @@ def run_bound(
     priors: Sequence[str] = DEFAULT_PRIORS,
     episodes: int = DEFAULT_EPISODES,
     seed: int = 0,
-    env_kwargs: dict[str, Any] | None = None,
+    env_kwargs: Mapping[str, Any] | None = None,
     depth: int = DEFAULT_DEPTH,
     penalty: float = DEFAULT_PENALTY,
     workers: int | None = None,
+    out: str | Path | None = None,
     quiet: bool = False,
 ) -> Bounds:
     """Bound the mean total of true q that any policy can reach, and play some policies.
+
+    A bound that was stopped goes on when it is called again with the same folder.
 
     Args:
         policies: as ``matchenv.benchmarks.compare.run_comparison`` takes them.
         ranks: as there.
         priors: as there.
         episodes: instances in each cell, >= 2; those of a comparison with the same seed.
-        seed: decides instances and tapes, >= 0.
-        env_kwargs: ``num_opponents``, ``horizon``, ``beta``.
+        seed: decides instances and outcomes, >= 0.
+        env_kwargs: ``num_opponents``, ``horizon``, ``beta``; the bound knows no draws and no
+            drift.
         depth: games with one opponent after which its estimated worth counts as known, >= 1.
         penalty: share of the penalty, >= 0; the bound holds with any, fixed beforehand.
         workers: processes; None for one on each core. The numbers do not depend on it.
+        out: folder for finished work and the result files; None to write none.
         quiet: no progress bars.
 
     Raises:
-        ValueError: for a bad argument, before anything is computed.
+        ValueError: for a bad argument, before anything is computed; for a folder with other
+            results, or with damaged files.
+        OSError: for a folder that cannot be written.
     """
-    options = dict(env_kwargs or {})
-    for name in options:
-        if name not in ENVIRONMENT_OPTIONS:
-            known = ", ".join(ENVIRONMENT_OPTIONS)
-            raise ValueError(
-                f"env_kwargs may hold {known} (the bound knows no draws and no drift), got {name!r}"
-            )
+    as_integer("episodes", episodes, 2)
+    as_integer("seed", seed, 0)
     as_integer("depth", depth, 1)
     as_non_negative_number("penalty", penalty)
-    settings = checked_environment(options)
-    processes = checked_workers(workers)
-    comparison = run_comparison(
-        policies,
-        against=LOW_END,  # it plays in any case
-        ranks=ranks,
-        priors=priors,
-        episodes=episodes,
-        seed=seed,
-        env_kwargs=options,
-        workers=workers,
-        quiet=quiet,
-    )
-    jobs = [
-        Job(cell, settings, seed, first, min(BLOCK, episodes - first), depth, penalty)
-        for cell in comparison.cells
-        for first in range(0, episodes, BLOCK)
-    ]
-    with tqdm(total=len(comparison.cells) * episodes, unit="path", disable=quiet) as bar:
-        found = work_through(jobs, bounds_of, processes, lambda job: bar.update(job.count))
-    values = np.concatenate(found).reshape(-1, episodes)
-    return Bounds(comparison, values, depth, penalty)
+    checked_workers(workers)
+    settings = checked_environment(env_kwargs, ENVIRONMENT_OPTIONS)
+    cells = cells_of(ranks, priors, settings.num_opponents)
+    candidates = with_references(candidates_of(policies, settings), LOW_END, settings)
+    plan = plan_of(candidates, cells, settings, episodes, seed)
+    asked = {
+        "command": "bound",
+        "depth": depth,
+        "penalty": penalty,
+        **described(plan, settings, episodes),
+    }
+    with open_store(None if out is None else Path(out), asked) as store:
+        rows = play(plan, store, workers=workers, quiet=quiet)
+        jobs = bound_jobs(cells, settings, episodes, seed, depth, penalty)
+        found = finish(jobs, bounds_of, store, workers=workers, quiet=quiet)
+        values = np.concatenate([each["bound"] for each in found]).reshape(-1, episodes)
+        comparison = Comparison(rows, LOW_END, settings, seed, block_size(settings))
+        bounds = Bounds(comparison, values, depth, penalty)
+        if store is not None:
+            for name, content in result_files(bounds).items():
+                store.write(name, content)
+    return bounds

@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
-from matchenv.atomic_files import write_bytes
-from matchenv.benchmarks.compare.statistics import CONFIDENCE, Estimate, estimate, paired_difference
-from matchenv.benchmarks.optimum.running import OPTIMUM, Findings
+import numpy as np
+from numpy.typing import NDArray
+
+from matchenv.evaluation.estimates import CONFIDENCE, Estimate, estimate, paired_difference
 from matchenv.evaluation.result_files import csv_bytes, json_bytes
+from matchenv.settings import Settings
+
+Floats = NDArray[np.float64]
+
+OPTIMUM = "optimum"
+ESTIMATES = ("believed", "gap", "true_q", "true_difference")
 
 
 @dataclass(frozen=True)
-class Standing:
-    """One policy on one size of problem; estimates are over instances.
+class Loss:
+    """What one policy loses on one size of problem; estimates are over instances.
 
     Attributes:
         policy: its label.
@@ -35,100 +41,106 @@ class Standing:
     first_is_best: float
 
 
-ESTIMATES = ("believed", "gap", "true_q", "true_difference")
+@dataclass(frozen=True)
+class Findings:
+    """What one size of problem gave.
 
-
-def standings(findings: Findings) -> list[Standing]:
-    """Where each policy stands, the optimum first."""
-    best = findings.policies.index(OPTIMUM)
-    return [
-        Standing(
-            policy=policy,
-            believed=estimate(findings.believed[i]),
-            gap=paired_difference(findings.believed[i], findings.believed[best]),
-            true_q=estimate(findings.true_q[i]),
-            true_difference=paired_difference(findings.true_q[i], findings.true_q[best]),
-            first_is_best=float(findings.first_is_best[i].mean()),
-        )
-        for i, policy in enumerate(findings.policies)
-    ]
-
-
-def table_text(findings: Findings) -> str:
-    """The table of one size of problem."""
-    settings = findings.settings
-    found = standings(findings)
-    width = max(len(standing.policy) for standing in found)
-    header = (
-        f"{'policy':<{width}}  {'believed q':>10}  {'below the optimum':>27}  {'%':>6}  "
-        f"{'first choice best':>17}  {'true q':>8}  {'true q - optimum':>27}"
-    )
-    lines = [
-        f"opponents {settings.num_opponents}, games {settings.horizon}, {settings.belief} belief, "
-        f"{findings.believed.shape[1]} instances, {findings.truths} truths each, "
-        f"rank {findings.rank}, seed {findings.seed}",
-        header,
-    ]
-    lines += [_line(standing, found[0].believed.mean, width) for standing in found]
-    return "\n".join(lines)
-
-
-def _line(standing: Standing, optimum: float, width: int) -> str:
-    return (
-        f"{standing.policy:<{width}}  {standing.believed.mean:10.4f}  {_interval(standing.gap):>27}"
-        f"  {100.0 * standing.gap.mean / optimum:6.2f}  {100.0 * standing.first_is_best:15.1f} %  "
-        f"{standing.true_q.mean:8.4f}  {_interval(standing.true_difference):>27}"
-    )
-
-
-def _interval(difference: Estimate) -> str:
-    # Rounding leaves a -0.
-    mean, low, high = (
-        round(number, 4) + 0.0 for number in (difference.mean, difference.low, difference.high)
-    )
-    return f"{mean:+.4f} [{low:+.4f}, {high:+.4f}]"
-
-
-def write_files(all_findings: Sequence[Findings], folder: Path) -> None:
-    """Write ``optimum.json``, ``optimum.csv`` and ``optimum.txt``.
-
-    Raises:
-        OSError: if a file cannot be written.
+    Attributes:
+        settings: of the problem.
+        rank: place of player 0, as a command line writes it.
+        seed: of the instances.
+        truths: sets of true skills for each instance.
+        policies: labels, the optimum first; shape P.
+        believed: value under the belief model, shape (P, E).
+        true_q: expected sum of true q, mean over the truths, shape (P, E).
+        first_is_best: whether the first choice is an optimal one, shape (P, E).
     """
-    tables = "\n\n".join(table_text(findings) for findings in all_findings)
-    write_bytes(folder / "optimum.txt", f"{tables}\n".encode())
-    write_bytes(folder / "optimum.json", json_bytes(as_json(all_findings)))
+
+    settings: Settings
+    rank: str
+    seed: int
+    truths: int
+    policies: tuple[str, ...]
+    believed: Floats
+    true_q: Floats
+    first_is_best: NDArray[np.bool_]
+
+    @property
+    def losses(self) -> list[Loss]:
+        """What each policy loses, the optimum first."""
+        best = self.policies.index(OPTIMUM)
+        return [
+            Loss(
+                policy=policy,
+                believed=estimate(self.believed[i]),
+                gap=paired_difference(self.believed[i], self.believed[best]),
+                true_q=estimate(self.true_q[i]),
+                true_difference=paired_difference(self.true_q[i], self.true_q[best]),
+                first_is_best=float(self.first_is_best[i].mean()),
+            )
+            for i, policy in enumerate(self.policies)
+        ]
+
+    def table(self) -> str:
+        """The table of this size of problem."""
+        settings, found = self.settings, self.losses
+        width = max(len(loss.policy) for loss in found)
+        lines = [
+            f"opponents {settings.num_opponents}, games {settings.horizon}, "
+            f"{settings.belief} belief, {self.believed.shape[1]} instances, "
+            f"{self.truths} truths each, rank {self.rank}, seed {self.seed}",
+            f"{'policy':<{width}}  {'believed q':>10}  {'below the optimum':>27}  {'%':>6}  "
+            f"{'first choice best':>17}  {'true q':>8}  {'true q - optimum':>27}",
+        ]
+        optimum = found[0].believed.mean
+        lines += [
+            f"{loss.policy:<{width}}  {loss.believed.mean:10.4f}  "
+            f"{loss.gap.interval_text(4):>27}  {100.0 * loss.gap.mean / optimum:6.2f}  "
+            f"{100.0 * loss.first_is_best:15.1f} %  {loss.true_q.mean:8.4f}  "
+            f"{loss.true_difference.interval_text(4):>27}"
+            for loss in found
+        ]
+        return "\n".join(lines)
+
+
+def result_files(all_findings: Sequence[Findings]) -> dict[str, bytes]:
+    """Content of the result files: the tables as text, CSV and JSON."""
+    tables = "\n\n".join(findings.table() for findings in all_findings)
     parts = tuple(field.name for field in fields(Estimate))
-    header = ["opponents", "games", "belief", "policy"]
+    header = ["num_opponents", "horizon", "belief", "policy"]
     header += [f"{name}_{part}" for name in ESTIMATES for part in parts] + ["first_is_best"]
     rows = []
     for findings in all_findings:
         settings = findings.settings
-        for standing in standings(findings):
+        for loss in findings.losses:
             row: list[Any] = [settings.num_opponents, settings.horizon, settings.belief]
-            row += [standing.policy]
-            row += [getattr(getattr(standing, name), part) for name in ESTIMATES for part in parts]
-            rows.append([*row, standing.first_is_best])
-    write_bytes(folder / "optimum.csv", csv_bytes(header, rows))
+            row += [loss.policy]
+            row += [getattr(getattr(loss, name), part) for name in ESTIMATES for part in parts]
+            rows.append([*row, loss.first_is_best])
+    return {
+        "optimum.txt": f"{tables}\n".encode(),
+        "optimum.json": json_bytes(as_json(all_findings)),
+        "optimum.csv": csv_bytes(header, rows),
+    }
 
 
 def as_json(all_findings: Sequence[Findings]) -> dict[str, Any]:
-    """Settings, versions and all standings as plain data."""
+    """Settings, versions and all estimates as plain data."""
     return {
         "confidence": CONFIDENCE,
         "versions": {name: version(name) for name in ("matchenv", "numpy", "numba")},
         "problems": [
             {
-                "opponents": findings.settings.num_opponents,
-                "games": findings.settings.horizon,
+                "num_opponents": findings.settings.num_opponents,
+                "horizon": findings.settings.horizon,
                 "belief": findings.settings.belief,
                 "beta": findings.settings.beta,
                 "draw_margin": findings.settings.draw_margin,
-                "instances": findings.believed.shape[1],
+                "episodes": findings.believed.shape[1],
                 "truths": findings.truths,
                 "rank": findings.rank,
                 "seed": findings.seed,
-                "standings": [asdict(standing) for standing in standings(findings)],
+                "losses": [asdict(loss) for loss in findings.losses],
             }
             for findings in all_findings
         ],

@@ -2,37 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
-from tqdm import tqdm
 
-from matchenv import MatchmakingVectorEnv
-from matchenv.baselines import Oracle, RandomOpponent, ThompsonSampling
 from matchenv.belief import DEFAULT_BELIEF
-from matchenv.benchmarks.compare.cells import cells_of
-from matchenv.benchmarks.compare.contestants import Contestant, belief_of, label_of, policy_of
-from matchenv.benchmarks.compare.playing import one_thread
-from matchenv.benchmarks.compare.seeds import TRUTHS, episode_seeds, generator_of
+from matchenv.benchmarks.candidates import candidates_of
+from matchenv.benchmarks.optimum.report import OPTIMUM, Findings, result_files
 from matchenv.benchmarks.optimum.states import States
 from matchenv.benchmarks.optimum.trees import (
-    Chooser,
-    chooser_of,
+    Rule,
     grown,
     optimal,
+    rule_of,
     true_values,
     values_of_choices,
 )
+from matchenv.evaluation.candidates import Candidate
+from matchenv.evaluation.cells import Cell, cells_of
+from matchenv.evaluation.rollout import Batch, belief_of, one_thread
+from matchenv.evaluation.seeds import TRUTHS, episode_seeds, stream_of
+from matchenv.evaluation.store import Arrays, finish, open_store
 from matchenv.settings import Settings
 from matchenv.validation import as_integer
+from matchenv.workers import checked_workers
 
 Floats = NDArray[np.float64]
 
-OPTIMUM = "optimum"
 DEFAULT_POLICIES = (
     "pe", "drawchance", "kg", "kg:finite_horizon=true", "kg:multiplier=3", "optimistic",
 )  # fmt: skip
@@ -45,102 +46,169 @@ BLOCK = 10
 
 
 @dataclass(frozen=True)
-class Findings:
-    """What one size of problem gave.
+class OptimumJob:
+    """Some instances of one size of problem.
 
     Attributes:
+        candidates: the policies beside the optimum.
+        cell: where player 0 stands.
         settings: of the problem.
-        rank: place of player 0, as a command line writes it.
         seed: of the instances.
-        truths: sets of true skills for each instance.
-        policies: labels, the optimum first; shape P.
-        believed: value under the belief model, shape (P, I).
-        true_q: expected sum of true q, mean over the truths, shape (P, I).
-        first_is_best: whether the first choice is an optimal one, shape (P, I).
+        first: number of the first instance.
+        count: how many.
+        truths: sets of true skills for each.
     """
 
+    candidates: tuple[Candidate, ...]
+    cell: Cell
     settings: Settings
-    rank: str
     seed: int
+    first: int
+    count: int
     truths: int
-    policies: tuple[str, ...]
-    believed: Floats
-    true_q: Floats
-    first_is_best: NDArray[np.bool_]
+
+    @property
+    def name(self) -> str:
+        """Name of its file."""
+        settings = self.settings
+        size = f"opponents{settings.num_opponents}_games{settings.horizon}"
+        return f"{size}_episode{self.first:06d}"
+
+    @property
+    def lasting(self) -> bool:
+        """Whether what it gives may be kept for another time."""
+        return all(candidate.identity is not None for candidate in self.candidates)
 
 
 def run_optimum(
-    policies: Sequence[str] = DEFAULT_POLICIES,
+    policies: Sequence[Any] = DEFAULT_POLICIES,
     *,
-    opponents: int = 3,
-    games: int = 8,
-    instances: int = 100,
+    num_opponents: Sequence[int] = (3,),
+    horizon: Sequence[int] = (8,),
+    episodes: int = 100,
     truths: int = 64,
     rank: str | int | None = None,
     seed: int = 0,
     belief: str = DEFAULT_BELIEF,
-    env_kwargs: dict[str, Any] | None = None,
+    env_kwargs: Mapping[str, Any] | None = None,
+    workers: int | None = 1,
+    out: str | Path | None = None,
     quiet: bool = False,
-) -> Findings:
+) -> list[Findings]:
     """Find the optimum of small problems, and what policies lose against it.
 
-    Instances have informative priors and come from the seeds that ``matchenv.benchmarks.compare``
-    uses.
+    Instances have informative priors and come from the seeds that a comparison uses. Work that
+    was stopped goes on when it is called again with the same folder.
 
     Args:
-        policies: names as a comparison takes them; baselines are made for ``belief``.
-        opponents: M, >= 1.
-        games: N, >= 1; (outcomes * M)^(N - 1) must be at most 20 million.
-        instances: priors, >= 2.
-        truths: sets of true skills drawn from each prior, >= 1.
+        policies: as ``matchenv.benchmarks.compare.run_comparison`` takes them; baselines are
+            made for ``belief``.
+        num_opponents: numbers of opponents M, >= 1.
+        horizon: numbers of games N, >= 1; each with each M. (outcomes * M)^(N - 1) must be at
+            most 20 million.
+        episodes: instances, >= 2.
+        truths: sets of true skills drawn from the prior of each instance, >= 1.
         rank: place of player 0 by prior mean; None or ``"any"`` for a random one.
         seed: decides instances and truths, >= 0.
         belief: a name of ``matchenv.belief.BELIEFS``.
         env_kwargs: ``beta`` and ``draw_margin``.
+        workers: processes; None for one on each core. The numbers do not depend on it.
+        out: folder for finished work and the result files; None to write none.
         quiet: no progress bar.
 
+    Returns:
+        One for each size of problem.
+
     Raises:
-        ValueError: for a bad argument, before anything is computed; for a policy that draws
-            lots, has a memory, knows the truth, or reads another belief.
+        ValueError: for a bad argument, before anything is computed; for a policy that is
+            stochastic, has a memory, knows the truth, or reads another belief; for a folder
+            with other results, or with damaged files.
+        OSError: for a folder that cannot be written.
     """
-    as_integer("instances", instances, 2)
+    as_integer("episodes", episodes, 2)
     as_integer("truths", truths, 1)
     as_integer("seed", seed, 0)
-    settings = Settings.checked(
-        num_opponents=opponents, horizon=games, belief=belief, **(env_kwargs or {})
-    )
-    _check_size(settings)
-    (cell,) = cells_of([rank], ["informative"], settings)
-    choosers = _choosers(policies, settings)
-    mu, sigma = _priors(settings, cell.rank, seed, instances)
-    blocks = []
-    with tqdm(total=instances, unit="instance", disable=quiet) as bar, one_thread():
-        for start in range(0, instances, BLOCK):
-            rows = slice(start, start + BLOCK)
-            skills = _true_skills(mu[rows], sigma[rows], truths, seed, start)
-            prior = States.of_prior(mu[rows], sigma[rows], belief)
-            blocks.append(_block(list(choosers.values()), prior, skills, settings))
-            bar.update(len(skills))
-    believed, true_q, first = (np.concatenate(parts, axis=1) for parts in zip(*blocks, strict=True))
-    return Findings(
-        settings, cell.rank_name, seed, truths, tuple(choosers), believed, true_q, first
-    )
+    checked_workers(workers)
+    problems = []
+    for opponents, games in product(num_opponents, horizon):
+        settings = Settings.checked(
+            num_opponents=opponents, horizon=games, belief=belief, **(env_kwargs or {})
+        )
+        _check_size(settings)
+        (cell,) = cells_of([rank], ["informative"], settings.num_opponents)
+        candidates = candidates_of(policies, settings)
+        for candidate in candidates:
+            _check_rule(candidate, settings)
+        problems.append((settings, cell, candidates))
+    if not problems:
+        raise ValueError("num_opponents and horizon must have at least one number each")
+    jobs = [
+        OptimumJob(candidates, cell, settings, seed, first, min(BLOCK, episodes - first), truths)
+        for settings, cell, candidates in problems
+        for first in range(0, episodes, BLOCK)
+    ]
+    asked = {
+        "command": "optimum",
+        "policies": {candidate.label: candidate.identity for candidate in problems[0][2]},
+        "num_opponents": list(num_opponents),
+        "horizon": list(horizon),
+        "episodes": episodes,
+        "truths": truths,
+        "rank": problems[0][1].rank_name,
+        "seed": seed,
+        "belief": belief,
+        **{name: asdict(problems[0][0])[name] for name in ("beta", "draw_margin")},
+    }
+    with open_store(None if out is None else Path(out), asked) as store:
+        found = finish(jobs, work, store, workers=workers, quiet=quiet, unit="instance")
+        blocks = len(jobs) // len(problems)
+        findings = [
+            Findings(
+                settings,
+                cell.rank_name,
+                seed,
+                truths,
+                (OPTIMUM, *(candidate.label for candidate in candidates)),
+                *(
+                    np.concatenate([each[name] for each in found[k * blocks : (k + 1) * blocks]], 1)
+                    for name in ("believed", "true_q", "first_is_best")
+                ),
+            )
+            for k, (settings, cell, candidates) in enumerate(problems)
+        ]
+        if store is not None:
+            for name, content in result_files(findings).items():
+                store.write(name, content)
+    return findings
 
 
-def _block(
-    choosers: Sequence[Chooser], prior: States, skills: Floats, settings: Settings
-) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """``believed``, ``true_q`` and ``first_is_best``, as in ``Findings``, of some instances."""
+def work(job: OptimumJob) -> Arrays:
+    """``believed``, ``true_q`` and ``first_is_best``, as in ``Findings``, of a job's instances."""
+    settings = job.settings
+    instances = replace(settings, rank=job.cell.rank, belief=DEFAULT_BELIEF)
+    episodes = Batch(instances, episode_seeds(job.seed, job.first, job.count)).episodes
+    mu, sigma = episodes.mu.copy(), episodes.sigma.copy()
+    normals = [
+        stream_of(job.seed, TRUTHS, job.first + b).standard_normal((job.truths, mu.shape[1]))
+        for b in range(job.count)
+    ]
+    skills = mu[:, None, :] + sigma[:, None, :] * np.array(normals)
+    prior = States.of_prior(mu, sigma, settings.belief)
     worth = values_of_choices(prior, settings.horizon, settings)
     believed, true_q, first = [], [], []
-    for chooser in choosers:
-        tree = grown(chooser, prior, settings)
-        believed.append(tree.value)
-        true_q.append(true_values(tree, skills, settings).mean(axis=1))
-        chosen = np.take_along_axis(worth, tree.actions[:, :1], axis=1)[:, 0]
-        # Equal opponents are equally good up to rounding.
-        first.append(chosen >= worth.max(axis=1) - 1e-12)
-    return np.array(believed), np.array(true_q), np.array(first)
+    with one_thread():
+        for rule in (optimal(settings), *(_rule(each, settings) for each in job.candidates)):
+            tree = grown(rule, prior, settings)
+            believed.append(tree.value)
+            true_q.append(true_values(tree, skills, settings).mean(axis=1))
+            chosen = np.take_along_axis(worth, tree.actions[:, :1], axis=1)[:, 0]
+            # Equal opponents are equally good up to rounding.
+            first.append(chosen >= worth.max(axis=1) - 1e-12)
+    return {
+        "believed": np.array(believed),
+        "true_q": np.array(true_q),
+        "first_is_best": np.array(first),
+    }
 
 
 def _check_size(settings: Settings) -> None:
@@ -151,66 +219,39 @@ def _check_size(settings: Settings) -> None:
     nodes = games * np.log10(outcomes)
     if sequences > np.log10(MOST_SEQUENCES) or nodes > np.log10(MOST_NODES):
         raise ValueError(
-            f"games must be so few that (outcomes * opponents)^(games - 1) is at most "
-            f"{MOST_SEQUENCES:,} and outcomes^games at most {MOST_NODES:,}, got {games} with "
-            f"opponents={settings.num_opponents} and {outcomes} outcomes of a game"
+            f"horizon must be so small that (outcomes * num_opponents)^(horizon - 1) is at most "
+            f"{MOST_SEQUENCES:,} and outcomes^horizon at most {MOST_NODES:,}, got {games} with "
+            f"num_opponents={settings.num_opponents} and {outcomes} outcomes of a game"
         )
 
 
-def _choosers(policies: Sequence[str], settings: Settings) -> dict[str, Chooser]:
-    choosers = {OPTIMUM: optimal(settings)}
-    for given in policies:
-        label = label_of(given)
-        if label in choosers:
-            raise ValueError(f"policies must name each policy once, got {label!r} twice")
-        if label in (Oracle.name, RandomOpponent.name) or label.startswith(ThompsonSampling.name):
-            raise ValueError(
-                f"policies must choose by the state alone, without lots or truths, got {label!r}"
-            )
-        policy = policy_of(Contestant(label, given), settings, _no_truth)
-        if belief_of(policy) != settings.belief:
-            raise ValueError(
-                f"belief must be the one that all policies read, {label!r} reads the "
-                f"{belief_of(policy)} one, got {settings.belief!r}"
-            )
-        choosers[label] = chooser_of(policy, settings)
-        _try(label, choosers[label], settings)
-    return choosers
+def _rule(candidate: Candidate, settings: Settings) -> Rule:
+    # Nobody asks for the truth: who would was refused.
+    return rule_of(candidate.make(settings, lambda: np.zeros(settings.num_players)), settings)
 
 
-def _try(label: str, chooser: Chooser, settings: Settings) -> None:
-    """Let a policy choose once: one that cannot is found before the work begins."""
+def _check_rule(candidate: Candidate, settings: Settings) -> None:
+    """Refuse a policy that is no rule from states to choices, or that cannot play."""
+    label = candidate.label
+    policy = candidate.make(settings, lambda: np.zeros(settings.num_players))
+    if label == OPTIMUM:
+        raise ValueError(f"policies must not be named {OPTIMUM!r}, which is there already")
+    for name, what in (("stochastic", "is stochastic"), ("needs_truth", "knows the true skills")):
+        if getattr(policy, name, False):
+            raise ValueError(
+                f"policies must choose by the state alone, got {label!r}, which {what}"
+            )
+    if belief_of(policy) != settings.belief:
+        raise ValueError(
+            f"belief must be the one that all policies read, {label!r} reads the "
+            f"{belief_of(policy)} one, got {settings.belief!r}"
+        )
     ones = np.ones((1, settings.num_players))
     try:
-        chooser(States.of_prior(0.0 * ones, ones, settings.belief), settings.horizon)
+        rule_of(policy, settings)(
+            States.of_prior(0.0 * ones, ones, settings.belief), settings.horizon
+        )
     except Exception as error:
         raise ValueError(
             f"policy {label!r} cannot play with num_opponents={settings.num_opponents}: {error}"
         ) from error
-
-
-def _no_truth() -> Floats:
-    raise ValueError("policies must not know the truth")
-
-
-def _priors(
-    settings: Settings, rank: str | int | None, seed: int, instances: int
-) -> tuple[Floats, Floats]:
-    env = MatchmakingVectorEnv(
-        instances,
-        num_opponents=settings.num_opponents,
-        horizon=settings.horizon,
-        rank=rank,
-        autoreset_mode=AutoresetMode.DISABLED,
-    )
-    env.reset(seed=[*episode_seeds(seed, 0, instances)])
-    state = env.knowledge_state
-    return state.mu, state.sigma
-
-
-def _true_skills(mu: Floats, sigma: Floats, truths: int, seed: int, start: int) -> Floats:
-    normals = [
-        generator_of(seed, TRUTHS, start + b).standard_normal((truths, mu.shape[1]))
-        for b in range(len(mu))
-    ]
-    return mu[:, None, :] + sigma[:, None, :] * np.array(normals)

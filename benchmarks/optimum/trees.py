@@ -19,7 +19,7 @@ Integers = NDArray[np.int64]
 
 
 # Actions of shape (B,) for a batch of states with so many games left.
-Chooser = Callable[[States, int], Integers]
+Rule = Callable[[States, int], Integers]
 
 
 def values_of_choices(states: States, games_left: int, settings: Settings) -> Floats:
@@ -27,7 +27,7 @@ def values_of_choices(states: States, games_left: int, settings: Settings) -> Fl
     return choice_values(states, games_left, settings.constants)
 
 
-def optimal(settings: Settings) -> Chooser:
+def optimal(settings: Settings) -> Rule:
     """The optimal policy of the belief model."""
 
     def choose(states: States, games_left: int) -> Integers:
@@ -36,7 +36,7 @@ def optimal(settings: Settings) -> Chooser:
     return choose
 
 
-def chooser_of(policy: Any, settings: Settings) -> Chooser:
+def rule_of(policy: Any, settings: Settings) -> Rule:
     """A baseline or a learned policy, asked once for a whole batch.
 
     Args:
@@ -76,11 +76,11 @@ class Tree:
     value: Floats
 
 
-def grown(chooser: Chooser, states: States, settings: Settings) -> Tree:
+def grown(rule: Rule, states: States, settings: Settings) -> Tree:
     """Follow a policy through all outcomes; it is asked once for each level.
 
     Args:
-        chooser: the policy.
+        rule: the policy.
         states: the priors.
         settings: of the problem.
     """
@@ -89,7 +89,7 @@ def grown(chooser: Chooser, states: States, settings: Settings) -> Tree:
     value = np.zeros(count)
     levels = []
     for games_left in range(settings.horizon, 0, -1):
-        actions = chooser(states, games_left)
+        actions = rule(states, games_left)
         actions = np.asarray(actions, dtype=np.int64)
         rows = np.arange(len(actions))
         density = states.draw_density(constants.beta)[rows, actions]

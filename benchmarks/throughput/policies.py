@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +13,8 @@ from matchenv import KnowledgeState, MatchmakingVectorEnv
 from matchenv.agents.policies import policy_named
 from matchenv.baselines import POLICIES
 from matchenv.belief import DEFAULT_BELIEF
-from matchenv.benchmarks.compare.contestants import Predicting
-from matchenv.benchmarks.compare.playing import one_thread
 from matchenv.benchmarks.throughput.timing import Contest, Measurement, contest, seconds
+from matchenv.evaluation.rollout import one_thread
 from matchenv.settings import Settings
 
 SECTION = "policies"
@@ -72,9 +72,7 @@ def learned_beside_kg(turns: int) -> Iterator[Contest]:
             )  # fmt: skip
 
 
-def _decide(
-    policy: Predicting, observations: NDArray[np.float32], calls: int
-) -> Callable[[], object]:
+def _decide(policy: Any, observations: NDArray[np.float32], calls: int) -> Callable[[], object]:
     return lambda: [policy.predict(observations) for _ in range(calls)]
 
 

@@ -5,20 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from matchenv.benchmarks.bound import running
-from matchenv.benchmarks.bound.report import table_text, write_files
 from matchenv.commands.options import (
     Cells,
     Parallel,
     Policies,
+    Resumable,
     Seeded,
     Sizes,
-    Written,
     chosen,
 )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bound(Written, Parallel, Sizes, Seeded, Cells, Policies):
+class Bound(Resumable, Parallel, Sizes, Seeded, Cells, Policies):
     """Bound the mean total of true q that any policy can reach, beside policies.
 
     See docs/limits.md.
@@ -41,8 +40,6 @@ class Bound(Written, Parallel, Sizes, Seeded, Cells, Policies):
 
     def run(self) -> None:
         """Compute the bound, play the policies and print the table."""
-        if self.out is not None:
-            self.out.mkdir(parents=True, exist_ok=True)
         bounds = running.run_bound(
             self.policies,
             ranks=self.rank,
@@ -53,9 +50,8 @@ class Bound(Written, Parallel, Sizes, Seeded, Cells, Policies):
             depth=self.depth,
             penalty=self.penalty,
             workers=self.workers,
+            out=self.out,
             quiet=self.quiet,
         )
-        if self.out is not None:
-            write_files(bounds, self.out)
         if not self.quiet:
-            print(table_text(bounds))
+            print(bounds.table())

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
 
-from matchenv.benchmarks.optimum.report import table_text, write_files
 from matchenv.benchmarks.optimum.running import DEFAULT_POLICIES, run_optimum
 from matchenv.commands.options import (
     DEFAULTS,
+    Parallel,
     Policies,
+    Resumable,
     Seeded,
-    Written,
 )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Optimum(Written, Seeded, Policies):
+class Optimum(Resumable, Parallel, Seeded, Policies):
     """The exact optimum of small problems under the belief, and what policies lose.
 
     See docs/limits.md.
@@ -46,25 +45,20 @@ class Optimum(Written, Seeded, Policies):
     draw_margin: float = DEFAULTS.draw_margin
 
     def run(self) -> None:
-        """Solve each size and print its table."""
-        if self.out is not None:
-            self.out.mkdir(parents=True, exist_ok=True)
-        found = []
-        for opponents, games in product(self.num_opponents, self.horizon):
-            findings = run_optimum(
-                self.policies,
-                opponents=opponents,
-                games=games,
-                instances=self.episodes,
-                truths=self.truths,
-                rank=self.rank,
-                seed=self.seed,
-                belief=self.belief,
-                env_kwargs={"beta": self.beta, "draw_margin": self.draw_margin},
-                quiet=self.quiet,
-            )
-            found.append(findings)
-            if not self.quiet:
-                print(f"{table_text(findings)}\n", flush=True)
-        if self.out is not None:
-            write_files(found, self.out)
+        """Solve each size and print the tables."""
+        found = run_optimum(
+            self.policies,
+            num_opponents=self.num_opponents,
+            horizon=self.horizon,
+            episodes=self.episodes,
+            truths=self.truths,
+            rank=self.rank,
+            seed=self.seed,
+            belief=self.belief,
+            env_kwargs={"beta": self.beta, "draw_margin": self.draw_margin},
+            workers=self.workers,
+            out=self.out,
+            quiet=self.quiet,
+        )
+        if not self.quiet:
+            print("\n\n".join(findings.table() for findings in found))

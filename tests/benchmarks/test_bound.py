@@ -19,9 +19,10 @@ from matchenv.benchmarks.bound.relaxation import (
     expectations_after,
     game_against,
 )
-from matchenv.benchmarks.bound.report import standings
+from matchenv.benchmarks.bound.report import cell_bounds
 from matchenv.benchmarks.bound.running import run_bound
 from matchenv.commands import run_command
+from matchenv.evaluation import store
 
 BETA = 1.3
 NOISE = math.sqrt(2.0) * BETA
@@ -202,11 +203,11 @@ class TestRuns:
             workers=1,
             quiet=True,
         )
-        (cell,) = standings(bounds)
+        (cell,) = cell_bounds(bounds)
         # Tighter than the oracle, beyond doubt.
         assert cell.saved.mean > 4.0 * cell.saved.standard_error
-        for standing in cell.policies:
-            assert standing.room.mean > -4.0 * standing.room.standard_error, standing.policy
+        for policy in cell.policies:
+            assert policy.room.mean > -4.0 * policy.room.standard_error, policy.policy
 
     def test_paths_depend_on_their_episode_alone(self):
         options: dict[str, Any] = {
@@ -223,11 +224,38 @@ class TestRuns:
         for name in ("a", "b"):
             assert run_command(["bound", *arguments, str(tmp_path / name)]) == 0
         assert capsys.readouterr().out == ""
-        names = sorted(path.name for path in (tmp_path / "a").iterdir())
-        assert names == ["bound.csv", "bound.json", "bound.npz", "bound.txt"]
+        names = sorted(path.name for path in (tmp_path / "a").iterdir() if path.is_file())
+        assert names == [
+            "bound.csv", "bound.json", "bound.npz", "bound.txt", "episodes.csv", "episodes.npz",
+            "settings.json",
+        ]  # fmt: skip
         for name in names:
             assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
         assert "top rank, equal prior" in (tmp_path / "a" / "bound.txt").read_text()
+
+    @pytest.mark.parametrize("finished", [1, 4, 5])
+    def test_one_that_was_stopped_goes_on(self, finished, tmp_path, monkeypatch):
+        options: dict[str, Any] = {
+            "ranks": ["top"], "priors": ["equal"], "episodes": 25, "workers": 1, "quiet": True,
+            "env_kwargs": {"num_opponents": 3, "horizon": 5},
+        }  # fmt: skip
+        once = run_bound(["pe"], **options)
+        work, worked = store._work_and_save, []
+
+        def until_stopped(*arguments: Any) -> Any:
+            if len(worked) == finished:
+                raise KeyboardInterrupt
+            worked.append(arguments)
+            return work(*arguments)
+
+        monkeypatch.setattr(store, "_work_and_save", until_stopped)
+        with pytest.raises(KeyboardInterrupt):
+            run_bound(["pe"], **options, out=tmp_path)
+        assert len(list((tmp_path / "blocks").iterdir())) == finished
+        monkeypatch.setattr(store, "_work_and_save", work)
+        again = run_bound(["pe"], **options, out=tmp_path)
+        assert np.array_equal(once.values, again.values)
+        assert once.table() == again.table()
 
     @pytest.mark.parametrize(
         ("arguments", "message"),
@@ -251,5 +279,5 @@ class TestRuns:
         assert error.count("\n") == 1
 
     def test_draws_and_drift_are_refused(self):
-        with pytest.raises(ValueError, match="no draws and no drift"):
+        with pytest.raises(ValueError, match="num_opponents, horizon, beta, got 'draw_margin'"):
             run_bound(env_kwargs={"draw_margin": 0.5})

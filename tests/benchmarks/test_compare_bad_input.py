@@ -56,7 +56,10 @@ class Fixed:
         (["--rank", "best"], "rank must be None, 'top', 'middle', 'bottom'"),
         (["--rank", "50"], "[0, 49]"),
         (["--rank", "top", "top"], "top rank, informative prior"),
-        (["--prior", "flat"], "prior must be one of 'informative', 'equal', got 'flat'"),
+        (
+            ["--prior", "flat"],
+            "prior must be one of 'informative', 'equal' or a",
+        ),
         (["--workers", "0"], "workers must be an integer of at least 1, got 0"),
         (["--num-opponents", "0"], "num_opponents must be an integer of at least 1, got 0"),
         (["--horizon", "0"], "horizon must be an integer of at least 1, got 0"),

@@ -11,18 +11,28 @@ import pytest
 from scipy.stats import norm
 
 from matchenv.baselines import DrawChance, KnowledgeGradient
-from matchenv.benchmarks.optimum.report import standings
-from matchenv.benchmarks.optimum.running import OPTIMUM, run_optimum
+from matchenv.benchmarks.optimum.report import OPTIMUM, Findings
+from matchenv.benchmarks.optimum.running import run_optimum
 from matchenv.benchmarks.optimum.states import States
 from matchenv.benchmarks.optimum.trees import (
-    chooser_of,
     grown,
     optimal,
+    rule_of,
     true_values,
     values_of_choices,
 )
 from matchenv.commands import run_command
+from matchenv.evaluation import store
 from matchenv.settings import PAPER_BETA, Settings
+
+
+def found_by(policies: Any, opponents: int = 3, games: int = 8, **options: Any) -> Findings:
+    """What one small problem gives, in this process."""
+    (found,) = run_optimum(
+        policies, num_opponents=[opponents], horizon=[games], workers=1, quiet=True, **options
+    )
+    return found
+
 
 POLICIES = ("pe", "drawchance", "kg", "kg:multiplier=2", "kg:finite_horizon=true", "optimistic")
 
@@ -119,8 +129,8 @@ class TestByHand:
         def densest(mean: Any, cov: Any, games: int) -> int:
             return int(np.argmax([hand.density(mean, cov, j) for j in range(1, len(mean))]))
 
-        chooser = chooser_of(DrawChance(belief=belief), settings)
-        found = grown(chooser, States.of_prior(mu, sigma, belief), settings).value
+        rule = rule_of(DrawChance(belief=belief), settings)
+        found = grown(rule, States.of_prior(mu, sigma, belief), settings).value
         expected = [
             hand.following(densest, m, np.diag(s**2), 4) for m, s in zip(mu, sigma, strict=True)
         ]
@@ -130,8 +140,8 @@ class TestByHand:
         games = 3
         settings = settings_of(2, games, belief, draw_margin=draw_margin)
         mu, sigma = random_prior(2, count=2)
-        chooser = chooser_of(KnowledgeGradient(multiplier=2.0, belief=belief), settings)
-        tree = grown(chooser, States.of_prior(mu, sigma, belief), settings)
+        rule = rule_of(KnowledgeGradient(multiplier=2.0, belief=belief), settings)
+        tree = grown(rule, States.of_prior(mu, sigma, belief), settings)
         skills = np.random.default_rng(1).standard_normal((2, 4, 3))
         noise = math.sqrt(2.0) * PAPER_BETA
         outcomes = 3 if draw_margin > 0.0 else 2
@@ -156,9 +166,7 @@ class TestByHand:
 class TestProperties:
     @pytest.mark.parametrize("belief", ["factorised", "full"])
     def test_no_policy_is_above_the_optimum(self, belief):
-        found = run_optimum(
-            POLICIES, opponents=3, games=5, instances=12, truths=2, belief=belief, quiet=True
-        )
+        found = found_by(POLICIES, opponents=3, games=5, episodes=12, truths=2, belief=belief)
         best = found.believed[found.policies.index(OPTIMUM)]
         assert (found.believed <= best + 1e-12).all()
         assert found.first_is_best[0].all()
@@ -166,7 +174,7 @@ class TestProperties:
         assert (found.first_is_best | (found.believed < best - 1e-12)).all()
 
     def test_one_game_is_drawchance(self):
-        found = run_optimum(["drawchance"], games=1, instances=30, truths=1, quiet=True)
+        found = found_by(["drawchance"], games=1, episodes=30, truths=1)
         assert found.believed[1] == pytest.approx(found.believed[0], rel=1e-14)
         assert found.first_is_best.all()
 
@@ -182,16 +190,15 @@ class TestProperties:
         assert (np.diff(values, axis=0) <= 1.0 / (2.0 * PAPER_BETA * math.sqrt(math.pi))).all()
 
     def test_one_opponent_leaves_no_choice(self):
-        found = run_optimum(POLICIES, opponents=1, games=4, instances=5, truths=3, quiet=True)
+        found = found_by(POLICIES, opponents=1, games=4, episodes=5, truths=3)
         assert np.ptp(found.true_q, axis=0) == pytest.approx(0.0, abs=1e-15)
         assert found.first_is_best.all()
 
     def test_the_full_belief_is_nearly_the_truth(self):
         # Only one game back to one opponent is exactly inference, so 'nearly'; the factorised
         # belief is further off.
-        found = run_optimum(
-            ["drawchance"], opponents=2, games=4, instances=150, truths=100, belief="full",
-            quiet=True,
+        found = found_by(
+            ["drawchance"], opponents=2, games=4, episodes=150, truths=100, belief="full",
         )  # fmt: skip
         difference = found.true_q[0] - found.believed[0]
         error = difference.std(ddof=1) / math.sqrt(difference.size)
@@ -210,7 +217,7 @@ class TestProperties:
                 return np.zeros(len(observation), dtype=np.int64), None
 
         mu, sigma = random_prior(2)
-        tree = grown(chooser_of(First(), settings), States.of_prior(mu, sigma, "full"), settings)
+        tree = grown(rule_of(First(), settings), States.of_prior(mu, sigma, "full"), settings)
         assert sizes == [(3 * 2**n, 9) for n in range(4)]
         hand = ByHand("full", PAPER_BETA, 0.0)
         expected = [
@@ -227,7 +234,7 @@ class TestProperties:
         settings = settings_of(2, 2, "full")
         prior = States.of_prior(*random_prior(2), "full")
         with pytest.raises(ValueError, match="memory"):
-            grown(chooser_of(Remembers(), settings), prior, settings)
+            grown(rule_of(Remembers(), settings), prior, settings)
 
 
 class TestCommand:
@@ -238,34 +245,57 @@ class TestCommand:
         for name in ("a", "b"):
             assert run_command(["optimum", *arguments, str(tmp_path / name)]) == 0
         assert capsys.readouterr().out == ""
-        names = sorted(path.name for path in (tmp_path / "a").iterdir())
-        assert names == ["optimum.csv", "optimum.json", "optimum.txt"]
+        names = sorted(path.name for path in (tmp_path / "a").iterdir() if path.is_file())
+        assert names == ["optimum.csv", "optimum.json", "optimum.txt", "settings.json"]
         for name in names:
             assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
         text = (tmp_path / "a" / "optimum.txt").read_text()
         assert "opponents 2, games 2, factorised belief" in text
         assert "kg:multiplier=2" in text
 
+    @pytest.mark.parametrize("finished", [1, 3])
+    def test_one_that_was_stopped_goes_on(self, finished, tmp_path, monkeypatch):
+        options: dict[str, Any] = {
+            "num_opponents": [1, 2], "horizon": [2], "episodes": 15, "truths": 2, "workers": 1,
+            "quiet": True,
+        }  # fmt: skip
+        once = run_optimum(["pe"], **options)
+        work, worked = store._work_and_save, []
+
+        def until_stopped(*arguments: Any) -> Any:
+            if len(worked) == finished:
+                raise KeyboardInterrupt
+            worked.append(arguments)
+            return work(*arguments)
+
+        monkeypatch.setattr(store, "_work_and_save", until_stopped)
+        with pytest.raises(KeyboardInterrupt):
+            run_optimum(["pe"], **options, out=tmp_path)
+        monkeypatch.setattr(store, "_work_and_save", work)
+        again = run_optimum(["pe"], **options, out=tmp_path)
+        assert [each.table() for each in once] == [each.table() for each in again]
+
     def test_estimates_are_over_instances(self):
-        found = run_optimum(["pe"], opponents=2, games=3, instances=6, truths=2, quiet=True)
-        pe = standings(found)[1]
+        found = found_by(["pe"], opponents=2, games=3, episodes=6, truths=2)
+        pe = found.losses[1]
         assert pe.gap.mean == pytest.approx(np.mean(found.believed[1] - found.believed[0]))
         assert pe.gap.mean <= 0.0
 
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (["--horizon", "40"], "games must be so few"),
+            (["--horizon", "40"], "horizon must be so small"),
             (
                 ["--horizon", "9", "--num-opponents", "4", "--draw-margin", "0.5"],
-                "games must be so few",
+                "horizon must be so small",
             ),
             (["--horizon", "0"], "horizon must be"),
-            (["--episodes", "1"], "instances must be"),
+            (["--episodes", "1"], "episodes must be"),
             (["--truths", "0"], "truths must be"),
-            (["--policy", "random"], "without lots"),
-            (["--policy", "thompson:spread=0.3"], "without lots"),
-            (["--policy", "oracle"], "without lots or truths"),
+            (["--policy", "random"], "which is stochastic"),
+            (["--policy", "random:seed=1"], "which is stochastic"),
+            (["--policy", "thompson:spread=0.3"], "which is stochastic"),
+            (["--policy", "oracle"], "state alone, got 'oracle', which knows"),
             (["--policy", "pe", "pe"], "once"),
             (["--policy", "kg:belief=full"], "reads the full one"),
             (["--policy", "nobody"], "policy must be one of"),

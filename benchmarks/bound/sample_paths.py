@@ -1,19 +1,19 @@
-"""Paths of the bound: the instances of a comparison, and a tape of games for each opponent."""
+"""Sample paths of the bound: instances of a comparison, and the outcomes of games to come."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from matchenv import MatchmakingVectorEnv
 from matchenv.benchmarks.bound.possible_skills import informed_skills, step_of, uninformed_skills
 from matchenv.benchmarks.bound.relaxation import bound_of_path
-from matchenv.benchmarks.compare.seeds import TAPES, episode_seeds, generator_of
 from matchenv.compilation import compiled
 from matchenv.evaluation.cells import Cell
+from matchenv.evaluation.rollout import Batch
+from matchenv.evaluation.seeds import OUTCOMES, episode_seeds, stream_of
+from matchenv.evaluation.store import Arrays
 from matchenv.play import game_outcome
 from matchenv.settings import Settings
 
@@ -24,7 +24,7 @@ BLOCK = 10
 
 
 @dataclass(frozen=True)
-class Job:
+class BoundJob:
     """A block of episodes of one cell.
 
     Attributes:
@@ -44,15 +44,37 @@ class Job:
     count: int
     depth: int
     penalty: float
+    lasting: bool = True
+
+    @property
+    def name(self) -> str:
+        """Name of its file."""
+        return f"bound_{self.cell.name}_episode{self.first:06d}"
 
 
-def bounds_of(job: Job) -> Floats:
-    """What the informed player collects in each episode, shape (count,)."""
+def bound_jobs(
+    cells: tuple[Cell, ...],
+    settings: Settings,
+    episodes: int,
+    seed: int,
+    depth: int,
+    penalty: float,
+) -> list[BoundJob]:
+    """All blocks of all cells; arguments as ``BoundJob``."""
+    return [
+        BoundJob(cell, settings, seed, first, min(BLOCK, episodes - first), depth, penalty)
+        for cell in cells
+        for first in range(0, episodes, BLOCK)
+    ]
+
+
+def bounds_of(job: BoundJob) -> Arrays:
+    """What the informed player collects in each episode: ``"bound"``, shape (count,)."""
     settings = job.settings
     mu, sigma, true_skill = hidden_instances(job)
     found = np.empty(job.count)
     for e in range(job.count):
-        noise = generator_of(job.seed, TAPES, job.first + e).standard_normal(
+        noise = stream_of(job.seed, OUTCOMES, job.first + e).standard_normal(
             (settings.num_opponents, settings.horizon)
         )
         skills, weights = possible_skills(job.cell, settings, mu[e], sigma[e])
@@ -60,31 +82,23 @@ def bounds_of(job: Job) -> Floats:
             true_skill[e, 0],
             skills,
             weights,
-            tapes_of(true_skill[e], noise, settings.beta),
+            wins_ahead(true_skill[e], noise, settings.beta),
             settings.beta,
             min(job.depth, settings.horizon),
             job.penalty,
         )
-    return found
+    return {"bound": found}
 
 
-def hidden_instances(job: Job) -> tuple[Floats, Floats, Floats]:
+def hidden_instances(job: BoundJob) -> tuple[Floats, Floats, Floats]:
     """Prior means (also where they are hidden from policies), deviations and true skills.
 
     Returns:
         Three arrays of shape (count, M + 1); those of a comparison with this seed.
     """
-    env = MatchmakingVectorEnv(
-        job.count,
-        num_opponents=job.settings.num_opponents,
-        horizon=job.settings.horizon,
-        rank=job.cell.rank,
-        prior="informative",
-        autoreset_mode=AutoresetMode.DISABLED,
-    )
-    env.reset(seed=[*episode_seeds(job.seed, job.first, job.count)])
-    state = env.knowledge_state
-    return state.mu, state.sigma, env.true_skill
+    settings = replace(job.settings, rank=job.cell.rank, prior="informative")
+    episodes = Batch(settings, episode_seeds(job.seed, job.first, job.count)).episodes
+    return episodes.mu, episodes.sigma, episodes.true_skill
 
 
 def possible_skills(
@@ -112,7 +126,7 @@ def possible_skills(
 
 
 @compiled
-def tapes_of(true_skill: Floats, noise: Floats, beta: float) -> NDArray[np.bool_]:
+def wins_ahead(true_skill: Floats, noise: Floats, beta: float) -> NDArray[np.bool_]:
     """Whether player 0 wins the first, second, ... game with each opponent.
 
     Args:
