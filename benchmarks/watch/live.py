@@ -107,17 +107,19 @@ def watch_live(
         OSError: where no window can be opened.
     """
     check_package("pygame", "a window")
+    from matchenv.rendering.window import REMEDY, Window
+
     width = checked_width(width, len(stage.policies))
     colours = THEMES[as_choice("theme", theme, THEMES)]
     if window is None:
-        from matchenv.rendering.window import Window
-
         window = Window("matchenv watch")
     playback = Playback()
     try:
         while not playback.wants_end:
             footer = HELP, status(stage, playback)
             window.show(draw_side_by_side(stage.scenes(), width, colours, footer))
+            if window.is_lost:
+                raise OSError(f"nobody would see the window; {REMEDY}")
             games, pictures = pace(playback.games_per_second)
             idle = playback.paused or stage.is_over
             window.wait(RENDER_FPS if idle else pictures)

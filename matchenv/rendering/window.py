@@ -15,6 +15,13 @@ from numpy.typing import NDArray
 
 Pixels = NDArray[np.uint8]
 
+# What SDL falls back on where there is no screen.
+UNSEEN = ("offscreen", "dummy")
+REMEDY = (
+    "where there is no screen, write pictures to files (render_mode='rgb_array', "
+    "matchenv watch --out FILE.gif) or set SDL_VIDEODRIVER=dummy"
+)
+
 
 class Window:
     """A window, opened with the first picture.
@@ -43,6 +50,12 @@ class Window:
         self._screen.blit(surface, (0, 0))
         pygame.display.flip()
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether nobody can see the window, without having asked for that."""
+        unseen = self._screen is not None and pygame.display.get_driver() in UNSEEN
+        return unseen and not os.environ.get("SDL_VIDEODRIVER")
+
     def events(self) -> Sequence[Any]:
         """What happened since the last call: pygame's events; keeps the window alive."""
         return pygame.event.get() if self._screen is not None else []
@@ -65,9 +78,6 @@ def _opened(width: int, height: int, caption: str) -> Any:
         pygame.display.init()
         screen = pygame.display.set_mode((width, height))
     except pygame.error as error:
-        raise OSError(
-            f"no window can be opened ({error}); where there is no screen, write pictures to files "
-            "(render_mode='rgb_array', matchenv watch --out FILE.gif) or set SDL_VIDEODRIVER=dummy"
-        ) from error
+        raise OSError(f"no window can be opened ({error}); {REMEDY}") from error
     pygame.display.set_caption(caption)
     return screen

@@ -272,6 +272,8 @@ def test_without_the_package_the_remedy_is_named(
 class ScriptedWindow:
     """A window whose user presses keys: a list of them after each picture."""
 
+    is_lost = False
+
     def __init__(self, *presses: Sequence[str]) -> None:
         self.presses = list(presses)
         self.rates: list[float] = []
@@ -391,4 +393,13 @@ def test_a_real_window_without_a_screen() -> None:
     pygame.event.post(pygame.event.Event(pygame.KEYDOWN, key=pygame.K_q))
     shown = watch_live(stage(), width=700, theme="dark")
     assert shown.games_played <= 1
+    assert not pygame.display.get_init()
+
+
+def test_a_window_that_nobody_sees_is_not_kept_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a screen SDL draws into nowhere; that must be asked for."""
+    monkeypatch.delenv("SDL_VIDEODRIVER")
+    monkeypatch.setattr(pygame.display, "get_driver", lambda: "offscreen")
+    with pytest.raises(OSError, match="SDL_VIDEODRIVER=dummy"):
+        watch_live(stage(), width=700)
     assert not pygame.display.get_init()
