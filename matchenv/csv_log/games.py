@@ -20,9 +20,8 @@ class Game:
     Attributes:
         name: as the log has it.
         entries: numbers of its entries, in file order.
-        members: the same entries, side by side; sides in the order in which the file first names
-            them.
-        sizes: number of members of each side.
+        members: the same entries in order of their sides; the file's first side comes first.
+        sizes: how many of them each side has.
         time: the latest time on its entries; None for a log without times.
     """
 

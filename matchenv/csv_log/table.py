@@ -26,8 +26,8 @@ class Table:
         header: names of the columns as written, stripped of blanks.
         lines: the line number of each row.
         columns: the strings of each row, for each name of the header.
-        spoilt: what could be made out of each row that could not be split as the header says;
-            each of them is among the bad rows too.
+        spoilt: the fields of rows that could not be split as the header says, as far as they
+            can be told; each of these rows is among the bad rows too.
         num_rows: rows in the file, good and bad, without the header.
     """
 
