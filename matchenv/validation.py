@@ -150,9 +150,11 @@ def as_actions(actions: Any, count: int, num_opponents: int) -> NDArray[np.int64
             f"actions must be integers of shape ({count},), "
             f"got dtype {array.dtype} and shape {array.shape}"
         )
-    if array.min() < 0 or array.max() >= num_opponents:
+    chosen = np.ascontiguousarray(array, dtype=np.int64)
+    # Read without a sign, negative numbers are large: one pass finds both kinds.
+    if chosen.view(np.uint64).max() >= num_opponents:
         index = int(np.flatnonzero((array < 0) | (array >= num_opponents))[0])
         raise ValueError(
             f"actions must be in [0, {num_opponents - 1}], got {int(array[index])} at index {index}"
         )
-    return np.ascontiguousarray(array, dtype=np.int64)
+    return chosen
