@@ -1,4 +1,4 @@
-"""A film of policies side by side, as .gif or .mp4."""
+"""Policies side by side in a file: a film as .gif or .mp4, the last moment alone as .png."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from matchenv.validation import as_choice, as_integer
 
 Pixels = NDArray[np.uint8]
 
-FORMATS = (".gif", ".mp4")
+# What writes a file of each kind.
+FORMATS = {".gif": "PIL", ".mp4": "imageio_ffmpeg", ".png": "PIL"}
 
 # A film of a whole episode has about so many pictures unless told otherwise.
 USUAL_PICTURES = 100
@@ -39,17 +40,17 @@ def checked_film(out: Path) -> Path:
     """``out`` if a film can be written there.
 
     Raises:
-        ValueError: for another ending than .gif or .mp4, or a folder that does not exist.
+        ValueError: for another ending than those of ``FORMATS``, or a folder that does not exist.
         MissingRenderPackage: if the package that writes it is not installed.
     """
     path = Path(out)
     if path.suffix.lower() not in FORMATS:
-        raise ValueError(f"out must end in {' or '.join(FORMATS)}, got {str(out)!r}")
+        raise ValueError(f"out must end in {', '.join(FORMATS)}, got {str(out)!r}")
     if not path.parent.is_dir():
         raise ValueError(f"out must be in a folder that exists, got {str(out)!r}")
     if path.is_dir():
         raise ValueError(f"out must be a file, {str(out)!r} is a folder")
-    check_package("PIL" if path.suffix.lower() == ".gif" else "imageio_ffmpeg", f"out={path.name}")
+    check_package(FORMATS[path.suffix.lower()], f"out={path.name}")
     return path
 
 
@@ -58,17 +59,19 @@ def write_film(
     out: Path,
     *,
     width: int | None = None,
+    games: int | None = None,
     every: int | None = None,
     rate: int = DEFAULT_RATE,
     theme: str = "light",
     quiet: bool = False,
 ) -> int:
-    """Play the rest of an episode and write it as a film.
+    """Play an episode and write it as a film, or its last moment as a picture.
 
     Args:
         stage: the policies.
-        out: ends in .gif or .mp4.
+        out: ends in .gif, .mp4 or .png.
         width: of a picture, in pixels; None for one that suits the number of policies.
+        games: the last game that is shown; None for the whole episode.
         every: games from one picture to the next; None for about a hundred pictures. The first
             and the last moment are always shown.
         rate: pictures in a second.
@@ -76,7 +79,7 @@ def write_film(
         quiet: no progress bar.
 
     Returns:
-        How many pictures the film has.
+        How many pictures the file has.
 
     Raises:
         ValueError: for bad arguments, before anything is played.
@@ -87,21 +90,24 @@ def write_film(
     colours = THEMES[as_choice("theme", theme, THEMES)]
     rate = as_integer("rate", rate, 1, MOST_RATE)
     horizon = stage.settings.horizon
-    usual = max(1, horizon // USUAL_PICTURES)
+    last = horizon if games is None else as_integer("games", games, 1, horizon)
+    usual = max(1, last // USUAL_PICTURES)
     every = usual if every is None else as_integer("every", every, 1, horizon)
+    is_film = path.suffix.lower() != ".png"
     moments = [stage.scenes()]
-    bar = tqdm(total=horizon, desc="games", leave=False, disable=True if quiet else None)
-    with bar:
-        while not stage.is_over:
-            before = stage.games_played
-            stage.step(every)
-            bar.update(stage.games_played - before)
-            moments.append(stage.scenes())
+    with tqdm(total=last, desc="games", leave=False, disable=True if quiet else None) as bar:
+        while (left := last - stage.games_played) > 0:
+            stage.step(min(every, left))
+            bar.update(min(every, left))
+            moments = [*moments, stage.scenes()] if is_film else [stage.scenes()]
     pictures = _pictures(moments, width, colours, quiet)
     if path.suffix.lower() == ".gif":
-        write_bytes(path, _gif(pictures, _palette(moments, width, colours), len(moments), rate))
+        content = _gif(pictures, _palette(moments, width, colours), len(moments), rate)
+    elif is_film:
+        content = _mp4(pictures, rate)
     else:
-        write_bytes(path, _mp4(pictures, rate))
+        content = _png(next(pictures))
+    write_bytes(path, content)
     return len(moments)
 
 
@@ -166,6 +172,14 @@ def _gif(pictures: Iterator[Pixels], palette: Pixels, count: int, rate: int) -> 
         loop=0,
         optimize=True,
     )
+    return written.getvalue()
+
+
+def _png(picture: Pixels) -> bytes:
+    from PIL import Image
+
+    written = io.BytesIO()
+    Image.fromarray(picture).save(written, format="PNG", optimize=True)
     return written.getvalue()
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from matchenv.commands.options import Command, Environment, Policies, Seeded, chosen
 
-FILM_OPTIONS = ("every", "rate")
+FILM_OPTIONS = ("games", "every", "rate")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,9 @@ class Watch(Command, Environment, Seeded, Policies):
         rank: place of player 0: top, middle, bottom, a number from 0 (the best), or any.
         prior: what policies know at the start: informative, equal.
         episode: which instance, counted from 0; those of compare with the same seed.
-        out: file for a film, .gif or .mp4 (default: a window is opened).
+        out: file for a film, .gif or .mp4, or for its last picture, .png (default: a window is
+            opened).
+        games: the last game that the file shows (default: all).
         every: games from one picture of the film to the next (default: about 100 pictures).
         rate: pictures in a second of the film (default: 10).
         width: of the window or the film, in pixels (default: what suits the policies).
@@ -38,6 +40,7 @@ class Watch(Command, Environment, Seeded, Policies):
     prior: str = "informative"
     episode: int = 0
     out: Path | None = None
+    games: int | None = None
     every: int | None = None
     rate: int | None = None
     width: int | None = None
@@ -50,10 +53,10 @@ class Watch(Command, Environment, Seeded, Policies):
         return ("render",)
 
     def check_given(self, given: set[str]) -> None:
-        """Refuse options of films without a film."""
+        """Refuse options of files without a file."""
         for name in FILM_OPTIONS:
             if self.out is None and name in given:
-                raise ValueError(f"--{name} is for films: --out FILE.gif or FILE.mp4 is missing")
+                raise ValueError(f"--{name} is for files: --out FILE.gif is missing")
 
     def run(self) -> None:
         """Open the window, or write the film and say where it is."""
@@ -81,6 +84,7 @@ class Watch(Command, Environment, Seeded, Policies):
             stage,
             self.out,
             width=self.width,
+            games=self.games,
             every=self.every,
             rate=DEFAULT_RATE if self.rate is None else self.rate,
             theme=self.theme,
@@ -88,4 +92,5 @@ class Watch(Command, Environment, Seeded, Policies):
         )
         if not self.quiet:
             size = self.out.stat().st_size / 1e6
-            print(f"{self.out}: {pictures} pictures, {size:.2f} MB")
+            count = "1 picture" if pictures == 1 else f"{pictures} pictures"
+            print(f"{self.out}: {count}, {size:.2f} MB")

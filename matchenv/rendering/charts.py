@@ -18,6 +18,9 @@ from matchenv.rendering.theme import Colour, Theme
 WINDOW_SHARE = 0.05
 DOT_STRENGTH = 0.4
 
+# Steps between the numbers of an upright axis.
+MOST_TICKS = 5
+
 Curve = tuple[Floats, Colour]
 
 
@@ -107,7 +110,7 @@ def draw_chart(
     line = line_height(sizes.small)
     rows = max(8, box.height - 2 * line - 6)
     top = box.y + line + 4
-    most_ticks = max(1, round(rows / (1.4 * sizes.small)))
+    most_ticks = min(MOST_TICKS, max(1, round(rows / (1.4 * sizes.small))))
     step = tick_step(high - low, most_ticks)
     # Above a level with a name stands the name.
     highest = level[0] if level is not None and level[1] else high

@@ -207,6 +207,27 @@ def test_colours_become_the_nearest_of_the_palette() -> None:
     np.testing.assert_array_equal(nearest_colours(palette[None], palette, known)[0], range(20))
 
 
+def test_a_png_is_the_last_moment(tmp_path: Path) -> None:
+    from PIL import Image
+
+    path = tmp_path / "picture.png"
+    assert write_film(stage(), path, width=700, games=7, every=3, quiet=True) == 1
+    shown = stage()
+    shown.step(7)
+    with Image.open(path) as picture:
+        expected = draw_side_by_side(shown.scenes(), 700, LIGHT)
+        np.testing.assert_array_equal(np.asarray(picture), expected)
+
+
+def test_a_film_may_end_before_the_episode(tmp_path: Path) -> None:
+    from PIL import Image
+
+    path = tmp_path / "film.gif"
+    assert write_film(stage(), path, width=700, games=7, every=3, quiet=True) == 4
+    with Image.open(path) as film:
+        assert film.n_frames == 4
+
+
 def test_the_same_command_gives_the_same_file(tmp_path: Path) -> None:
     for name in ("one.gif", "two.gif"):
         write_film(stage("random"), tmp_path / name, width=400, every=6, quiet=True)
@@ -230,12 +251,14 @@ def test_an_mp4_can_be_read_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "message"),
     [
-        ("film.avi", {}, r"out must end in \.gif or \.mp4"),
+        ("film.avi", {}, r"out must end in \.gif, \.mp4, \.png"),
         ("film", {}, "out must end in"),
         ("nowhere/film.gif", {}, "folder that exists"),
         ("film.gif", {"width": 0}, "width must"),
         ("film.gif", {"every": 0}, "every must"),
         ("film.gif", {"every": 13}, "every must"),
+        ("film.gif", {"games": 0}, "games must"),
+        ("film.gif", {"games": 13}, "games must"),
         ("film.gif", {"rate": 0}, "rate must"),
         ("film.gif", {"rate": 51}, "rate must"),
         ("film.gif", {"theme": "pink"}, "theme must be one of"),
