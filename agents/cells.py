@@ -1,7 +1,8 @@
-"""The cells of one training: set-ups that are all played with the same weights."""
+"""Arguments of environments, and the cells of one training: set-ups with the same weights."""
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 from matchenv.settings import Settings
@@ -10,7 +11,7 @@ from matchenv.settings import Settings
 SHARED = ("num_opponents", "horizon", "beta", "belief")
 
 
-def check_cells(cells: Any, env_kwargs: Any) -> list[Settings]:
+def check_cells(cells: list[dict[str, Any]], env_kwargs: dict[str, Any]) -> list[Settings]:
     """The settings of every cell.
 
     Args:
@@ -21,17 +22,30 @@ def check_cells(cells: Any, env_kwargs: Any) -> list[Settings]:
         ValueError: for no cell, an argument of no environment or a bad value, or cells that
             differ in what makes the size of an observation.
     """
-    if not isinstance(env_kwargs, dict):
-        raise ValueError(f"env_kwargs must be a mapping, got {env_kwargs!r}")
-    if not isinstance(cells, list) or not cells:
+    checked_env_kwargs(env_kwargs)
+    if not cells:
         raise ValueError(f"cells must be a list of environments' arguments, got {cells!r}")
     for cell in cells:
-        if not isinstance(cell, dict) or set(SHARED) & set(cell):
+        if set(SHARED) & set(cell):
             raise ValueError(
-                "cells must hold mappings of an environment's arguments, all but "
-                f"{', '.join(SHARED)}, got {cell!r}"
+                f"cells must all have the same {', '.join(SHARED)}, which belong to env_kwargs; "
+                f"got {cell!r}"
             )
-    try:
-        return [Settings.checked(**{**env_kwargs, **cell}) for cell in cells]
-    except TypeError as error:
-        raise ValueError(f"env_kwargs or cells are of no environment: {error}") from None
+    return [checked_env_kwargs({**env_kwargs, **cell}, "cells") for cell in cells]
+
+
+def checked_env_kwargs(env_kwargs: dict[str, Any], name: str = "env_kwargs") -> Settings:
+    """The settings of an environment with these keyword arguments.
+
+    Args:
+        env_kwargs: the arguments.
+        name: what they are, for the message.
+
+    Raises:
+        ValueError: for an unknown name (the known ones are listed) or a bad value.
+    """
+    known = [each.name for each in fields(Settings)]
+    for given in env_kwargs:
+        if given not in known:
+            raise ValueError(f"{name} must be among {', '.join(known)}; got {given!r}")
+    return Settings.checked(**env_kwargs)

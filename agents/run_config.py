@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -11,11 +11,12 @@ from typing import Any
 import yaml
 
 from matchenv.agents.algorithms import Algorithm, algorithm_by_name
+from matchenv.agents.cells import checked_env_kwargs
 from matchenv.agents.config_file import built, check_types, parsed
 from matchenv.agents.hyperparameter_files import checked_hyperparameters, read_hyperparameters
 from matchenv.evaluation.seeds import ENVIRONMENTS
 from matchenv.priors import PRIORS
-from matchenv.settings import RANKS, Settings
+from matchenv.settings import RANKS
 from matchenv.validation import as_integer
 
 PACKAGES = ("matchenv", "gymnasium", "numba", "numpy", "sb3-contrib", "scipy",
@@ -123,19 +124,6 @@ class RunConfig:
             ValueError: if it is damaged or holds a bad value.
         """
         return built(cls, parsed(text, "it"), "it")
-
-
-def checked_env_kwargs(env_kwargs: dict[str, Any]) -> Settings:
-    """The settings of an environment with these keyword arguments.
-
-    Raises:
-        ValueError: for an unknown name (the known ones are listed) or a bad value.
-    """
-    known = [each.name for each in fields(Settings)]
-    for name in env_kwargs:
-        if name not in known:
-            raise ValueError(f"env-kwargs must be among {', '.join(known)}; got {name!r}")
-    return Settings.checked(**env_kwargs)
 
 
 def configured(

@@ -17,6 +17,7 @@ from stable_baselines3.common.type_aliases import TrainFreq
 from stable_baselines3.common.utils import LinearSchedule, set_random_seed
 
 from matchenv.agents.callbacks import Checkpoints, Evaluation, Progress
+from matchenv.agents.cells import checked_env_kwargs
 from matchenv.agents.checkpoints import newest_checkpoint
 from matchenv.agents.counted_ars import CountedARS
 from matchenv.agents.device import as_device
@@ -24,7 +25,7 @@ from matchenv.agents.hyperparameter_files import ABOUT_THE_RUN, SCHEDULED, linea
 from matchenv.agents.loading import load
 from matchenv.agents.policy_file import PolicyDescription
 from matchenv.agents.policy_network import resolved_policy_kwargs
-from matchenv.agents.run_config import RunConfig, checked_env_kwargs, present_versions
+from matchenv.agents.run_config import RunConfig, present_versions
 from matchenv.agents.run_folder import RunFolder
 from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.evaluation.seeds import training_seed

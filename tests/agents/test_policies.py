@@ -195,7 +195,7 @@ def test_torch_is_loaded_for_a_learned_policy_only() -> None:
     assert run(code) == "[]"
 
 
-@pytest.mark.parametrize("missing", ["torch", "safetensors", "yaml", "stable_baselines3"])
+@pytest.mark.parametrize("missing", ["torch", "safetensors"])
 def test_without_the_extra_it_says_what_to_install(missing: str) -> None:
     pytest.importorskip("stable_baselines3")
     code = (

@@ -12,10 +12,10 @@ from stable_baselines3 import PPO
 
 from matchenv import MatchmakingVectorEnv, agents
 from matchenv.agents.algorithms import ALGORITHMS
+from matchenv.agents.cells import checked_env_kwargs
 from matchenv.agents.hyperparameter_files import read_hyperparameters
 from matchenv.agents.policy_file import PolicyDescription, read_policy, save_policy
 from matchenv.agents.policy_network import new_policy
-from matchenv.agents.run_config import checked_env_kwargs
 
 ENV = {"num_opponents": 3, "horizon": 20}
 
