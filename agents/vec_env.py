@@ -26,13 +26,13 @@ class MatchmakingVecEnv(VecEnv):
     It behaves as stable-baselines3's ``DummyVecEnv`` over as many ``gym.make`` environments
     with a ``Monitor`` each: the same observations, rewards and ends from the same seeds. The
     information of a game is left out, except where an episode ends: there it holds
-    ``terminal_observation``, ``TimeLimit.truncated`` (False: the horizon is part of the
-    problem) and ``episode`` with the return ``r``, the length ``l`` and the seconds ``t``
-    since this object was made.
+    ``terminal_observation``, ``TimeLimit.truncated`` (True only where ``max_episode_steps`` cut
+    the episode short: the horizon is part of the problem) and ``episode`` with the return ``r``,
+    the length ``l`` and the seconds ``t`` since this object was made.
 
     Args:
         num_envs: environments, >= 1.
-        env_kwargs: keyword arguments of ``MatchmakingEnv``.
+        env_kwargs: keyword arguments of ``MatchmakingEnv``, and ``max_episode_steps``.
 
     Raises:
         ValueError: for a bad argument; it names the argument and what is allowed.
@@ -83,23 +83,24 @@ class MatchmakingVecEnv(VecEnv):
             Observations (of the next episode where one has ended), rewards, ends, and a fresh
             dict for each environment.
         """
-        observations, rewards, terminated, _, native = self.matchmaking.step(self._actions)
+        observations, rewards, terminated, truncated, native = self.matchmaking.step(self._actions)
+        ended = terminated | truncated
         self._returns += rewards
         self._lengths += 1
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         if "final_obs" in native:
             seconds = time.monotonic() - self._made_at
-            for row in np.flatnonzero(terminated).tolist():
+            for row in np.flatnonzero(ended).tolist():
                 infos[row]["terminal_observation"] = native["final_obs"][row]
-                infos[row]["TimeLimit.truncated"] = False
+                infos[row]["TimeLimit.truncated"] = bool(truncated[row] and not terminated[row])
                 infos[row]["episode"] = {
                     "r": round(float(self._returns[row]), 6),
                     "l": int(self._lengths[row]),
                     "t": round(seconds, 6),
                 }
-            self._returns[terminated] = 0.0
-            self._lengths[terminated] = 0
-        return observations, rewards.astype(np.float32), terminated, infos
+            self._returns[ended] = 0.0
+            self._lengths[ended] = 0
+        return observations, rewards.astype(np.float32), ended, infos
 
     def close(self) -> None:
         """Close the environment."""

@@ -20,6 +20,7 @@ from torch import nn
 from matchenv.agents.equivariant.network import EquivariantNetwork, split_numbers
 from matchenv.agents.equivariant.state import OPPONENT_NUMBERS, STATE_NUMBERS, state_of_observations
 from matchenv.agents.policy_file import PolicyDescription
+from matchenv.belief import BELIEFS, FullBelief
 from matchenv.env import action_space, observation_space
 from matchenv.settings import PAPER_BETA, Settings
 
@@ -85,7 +86,7 @@ class _Equivariant:
         beta: float = PAPER_BETA,
         **kwargs: Any,
     ) -> None:
-        expected = 3 * int(action_space.n) + 3
+        expected = BELIEFS[FullBelief.name].observation_size(int(action_space.n))
         if observation_space.shape != (expected,):
             raise ValueError(
                 'the equivariant policy reads observations with belief="full", of shape '

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from matchenv.belief import BELIEFS, FullBelief
 from matchenv.belief.full_kernels import slack_of_deviations
 from matchenv.compilation import compiled
 from matchenv.priors import PRIOR_MEAN_VARIANCE, PRIOR_VARIANCE_HIGH, PRIOR_VARIANCE_LOW
@@ -69,11 +70,12 @@ def state_of_observations(observations: NDArray[Any], beta: float = PAPER_BETA) 
     """
     array = np.ascontiguousarray(observations)
     width = array.shape[1] if array.ndim == 2 else 0
-    if width < 6 or width % 3:
+    count = BELIEFS[FullBelief.name].num_opponents_of(width)
+    if count is None:
         raise ValueError(
             f"observations must have shape (n, 3 * num_opponents + 3), got {array.shape}"
         )
-    opponents = np.empty((array.shape[0], OPPONENT_NUMBERS, width // 3 - 1), dtype=np.float32)
+    opponents = np.empty((array.shape[0], OPPONENT_NUMBERS, count), dtype=np.float32)
     state = np.empty((array.shape[0], STATE_NUMBERS), dtype=np.float32)
     _read(array, PAPER_BETA / beta, opponents, state)
     return StateBatch(opponents, state)

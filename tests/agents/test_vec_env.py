@@ -51,6 +51,25 @@ def test_plays_the_same_games_as_dummy_vec_env(extra):
     assert ends == 12
 
 
+@pytest.mark.parametrize("limit", [3, 7])
+def test_a_limit_of_steps_truncates_as_the_wrapper_does(limit):
+    ours = MatchmakingVecEnv(2, **ENV, max_episode_steps=limit)
+    theirs = dummy(2, **ENV, max_episode_steps=limit)
+    ours.seed(5)
+    theirs.seed(5)
+    np.testing.assert_array_equal(ours.reset(), theirs.reset())
+    for n in range(15):
+        our_step, their_step = ours.step([n % 4, 1]), theirs.step([n % 4, 1])
+        for our_part, their_part in zip(our_step[:3], their_step[:3], strict=True):
+            np.testing.assert_array_equal(our_part, their_part)
+        for done, info, other in zip(our_step[2], our_step[3], their_step[3], strict=True):
+            assert done == ((n + 1) % limit == 0)
+            if done:
+                assert info["TimeLimit.truncated"] == other["TimeLimit.truncated"]
+                assert info["TimeLimit.truncated"] == (limit < ENV["horizon"])
+                assert info["episode"]["l"] == limit
+
+
 def test_staggered_ends_after_a_reset_amid_an_episode():
     env = MatchmakingVecEnv(2, **ENV)
     env.seed(0)

@@ -194,6 +194,10 @@ def test_the_oracle_does_not_mind_the_belief() -> None:
             lambda: DrawChance(belief="full").act(KnowledgeState([0.0, 0.0], [1.0, 1.0]), 1),
             "knowledge_state must hold the full belief",
         ),
+        (
+            lambda: KnowledgeGradient().predict(np.ones(3 * 49 + 3)),
+            r"with the factorised belief, .* 49 opponents with belief='full'",
+        ),
         (lambda: RandomOpponent(belief="full").predict(np.ones(10)), r"3 \* num_opponents \+ 3"),
     ],
 )
