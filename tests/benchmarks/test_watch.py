@@ -228,6 +228,18 @@ def test_a_film_may_end_before_the_episode(tmp_path: Path) -> None:
         assert film.n_frames == 4
 
 
+@pytest.mark.parametrize("name", ["watch.gif", "watch_dark.gif"])
+def test_the_readmes_films_are_small(name: str) -> None:
+    from PIL import Image
+
+    root = Path(__file__).resolve().parents[2]
+    path = root / "docs" / "figures" / name
+    assert path.stat().st_size < 2_000_000
+    with Image.open(path) as film:
+        assert film.n_frames == 101
+    assert f"docs/figures/{name}" in (root / "README.md").read_text(encoding="utf-8")
+
+
 def test_the_same_command_gives_the_same_file(tmp_path: Path) -> None:
     for name in ("one.gif", "two.gif"):
         write_film(stage("random"), tmp_path / name, width=400, every=6, quiet=True)
