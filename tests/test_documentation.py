@@ -104,6 +104,8 @@ def run_alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[st
     """Runs a block as a file of its own; returns what it printed and fails where it fails."""
     runner = subprocess.Popen(
         [sys.executable, "-W", "ignore", str(Path(__file__).with_name("documentation_runner.py"))],
+        # Networks this small gain nothing from threads, which only wait for each other.
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -23,8 +23,8 @@ FILES = ("pyproject.toml", "README.md", "LICENSE", "CITATION.cff")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
-def run(*command: str | Path, cwd: Path) -> str:
-    """What a command prints, both streams; the test fails where the command does."""
+def run(*command: str | Path, cwd: Path, status: int = 0) -> str:
+    """What a command prints, both streams; the test fails if it ends with another status."""
     clean = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     clean["NUMBA_DISABLE_JIT"] = "1"  # compiling everything again would take a minute
     done = subprocess.run(
@@ -36,7 +36,7 @@ def run(*command: str | Path, cwd: Path) -> str:
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout
+    assert done.returncode == status, done.stdout
     return done.stdout
 
 
@@ -273,9 +273,28 @@ def test_every_command_says_how_it_is_used(
     assert version == f"matchenv {PROJECT['version']}\n"
 
 
-def test_a_command_names_the_extra_that_it_needs(bare: Path, workplace: Path) -> None:
-    command = [bare / "matchenv", "train", "--timesteps", "10"]
-    done = subprocess.run(command, cwd=workplace, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr.startswith("error: matchenv train needs the package ")
-    assert done.stderr.endswith('pip install "matchenv[agents]"\n')
+@pytest.mark.parametrize(
+    ("words", "extra"),
+    [
+        ("train --timesteps 64 --out made", "agents"),
+        ("clone --out made/clone.safetensors", "agents"),
+        ("search --out made", "agents"),
+        ("compare --policy equivariant --out made", "agents"),
+        ("throughput --out made", "agents"),
+        ("study --episodes 2 --out made", "benchmarks"),
+        ("watch --policy kg --out made/film.gif", "render"),
+    ],
+)
+def test_a_bare_install_says_which_extra_is_missing(
+    words: str, extra: str, bare: Path, workplace: Path
+) -> None:
+    said = run(bare / "matchenv", *words.split(), cwd=workplace, status=2)
+    assert f'pip install "matchenv[{extra}]"' in said
+    assert len(said.splitlines()) == 1
+    assert not (workplace / "made").exists()
+
+
+def test_a_bare_install_compares_baselines(bare: Path, workplace: Path) -> None:
+    small = "--episodes 2 --num-opponents 3 --horizon 4 --rank top --workers 1 --out made"
+    run(bare / "matchenv", "compare", "--policy", "pe", *small.split(), cwd=workplace)
+    assert (workplace / "made" / "comparison.txt").exists()
