@@ -49,7 +49,8 @@ def compiled(function: Callable[..., Any] | None = None, *, nogil: bool = False)
             raise
         _warn_of_no_cache()
         return njit(error_model="numpy", nogil=nogil)(function)
-    _let_one_process_compile(dispatcher)
+    if dispatcher is not function:  # it is where NUMBA_DISABLE_JIT asks for plain Python
+        _let_one_process_compile(dispatcher)
     return dispatcher
 
 

@@ -71,3 +71,21 @@ print(density_at_zero(0.0, 1.0))
     assert error.count("NUMBA_CACHE_DIR") == 1
     assert "UserWarning: matchenv finds no folder to keep compiled code in" in error
     assert not list(tmp_path.iterdir())
+
+
+def test_it_can_be_run_as_plain_python() -> None:
+    """As debuggers and coverage need it."""
+    code = (
+        "import matchenv\n"
+        "env = matchenv.MatchmakingEnv(num_opponents=3, horizon=4)\n"
+        "env.reset(seed=1)\n"
+        "print(env.step(0)[0].shape)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "(9,)\n"
