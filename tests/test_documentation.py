@@ -272,3 +272,11 @@ def test_every_page_is_named_in_the_readme() -> None:
     readme = (ROOT / "README.md").read_text()
     for page in (ROOT / "docs").glob("*.md"):
         assert f"docs/{page.name}" in readme, page.name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_that_are_named_are_there(page: Path) -> None:
+    rooms = "matchenv|baselines|agents|benchmarks|tests|docs"
+    for named in re.findall(rf"`((?:{rooms})/[\w./-]*)`", page.read_text(encoding="utf-8")):
+        # ALGO.yml stands for the file of each algorithm.
+        assert list(ROOT.glob(named.rstrip("/").replace("ALGO", "*"))), named
