@@ -52,9 +52,13 @@ def reach_of(best: float, least: float, widest: float) -> tuple[float, float]:
         return np.inf, np.inf
     ratio = INVERSE_SQRT_2PI / best
     weight = ratio * ratio * (1.0 + SLACK)
-    # log V + g^2 / V is at least log(least) + g^2 / widest.
+    # V exp(g^2 / V) is at least V + g^2.
+    square = weight - least
+    if square <= least:
+        return weight, square
+    # Far out another bound is nearer: log V + g^2 / V is at least log(least) + g^2 / widest.
     exponent = 2.0 * math.log(ratio) - math.log(least)
-    return weight, min(weight - least, widest * (exponent + SLACK * (1.0 + abs(exponent))))
+    return weight, min(square, widest * (exponent + SLACK * (1.0 + abs(exponent))))
 
 
 @compiled
