@@ -52,6 +52,62 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class Statement:
+    """A sentence of the paper about KG and each of its rivals.
+
+    Attributes:
+        text: the sentence.
+        measure: of the games.
+        window: which games.
+        sign: +1 if KG is to have more, or to be nearer to the goal, -1 for the rival.
+        goal: what both should come near to; None where more or less is what counts.
+    """
+
+    text: str
+    measure: str
+    window: str
+    sign: float
+    goal: float | None = None
+
+    def findings(self, results: Sequence[CellResult]) -> list[Finding]:
+        """What each cell says of KG and each rival."""
+        return [self._finding(result, rival) for result in results for rival in RIVALS]
+
+    def _finding(self, result: CellResult, rival: str) -> Finding:
+        if self.goal is None:
+            value = result.paired(OURS, rival, self.measure, self.window)
+            order = f"{OURS} less {rival}" if self.sign > 0.0 else f"{rival} less {OURS}"
+        else:
+            value = result.nearer(OURS, rival, self.measure, self.window, self.goal)
+            nearer = "nearer to" if self.sign > 0.0 else "farther from"
+            order = f"{OURS} {nearer} {self.goal} than {rival} by"
+        label = f"{result.cell.title}, {self.measure}, {self.window} games, {order}"
+        return Finding(label, value.times(self.sign))
+
+
+EXPLORES = Statement(
+    "KG explores in the first hundred games: lower draw density", DRAW, "first", -1.0
+)
+AHEAD = Statement("over all games KG is ahead in draw density", DRAW, "all", 1.0)
+EVEN = (
+    Statement("after the first hundred games KG's win ratio is closer to 0.5", WINS, "after", 1.0,
+              goal=0.5),
+    Statement("and its difference in true skills closer to 0", DIFFERENCE, "after", 1.0, goal=0.0),
+)  # fmt: skip
+ON_EXTREMES = (
+    EXPLORES,
+    Statement("and a greater difference in true skills", DIFFERENCE, "first", -1.0, goal=0.0),
+    Statement("KG learns s_0 faster: smaller squared error in the first hundred games", ERROR,
+              "first", -1.0),
+    Statement("after the first hundred games KG is ahead in draw density", DRAW, "after", 1.0),
+    Statement("and stays ahead to the end (last hundred games)", DRAW, "last", 1.0),
+    AHEAD,
+    *EVEN,
+)  # fmt: skip
+ON_MIDDLE = {"informative": (EXPLORES,), "equal": (EXPLORES, *EVEN, AHEAD)}
+
+
+@dataclass(frozen=True)
 class Claim:
     """A sentence of the paper and what the study has to say to it.
 
@@ -77,78 +133,23 @@ def claims_on(results: Sequence[CellResult]) -> list[Claim]:
         return []
     last = results[0].cell.num_opponents
     middle = [place for place in paper_places(last + 1) if isinstance(place, int)]
+    places = ", ".join(ordinal(place + 1) for place in middle)
     claims: list[Claim] = []
-    for prior in ("informative", "equal"):
-        on_extremes = [found[prior, place] for place in (0, last) if (prior, place) in found]
-        on_middle = [found[prior, place] for place in middle if (prior, place) in found]
-        if on_extremes:
-            claims += _on_extremes(f"{prior} prior, top and bottom rank", on_extremes)
-        if on_middle:
-            where = ", ".join(ordinal(place + 1) for place in middle)
-            claims += _on_middle(f"{prior} prior, {where} of {last + 1}", prior, on_middle)
+    for prior, on_middle in ON_MIDDLE.items():
+        outer = [found[prior, place] for place in (0, last) if (prior, place) in found]
+        inner = [found[prior, place] for place in middle if (prior, place) in found]
+        for where, cells, statements in (
+            (f"{prior} prior, top and bottom rank", outer, ON_EXTREMES),
+            (f"{prior} prior, {places} of {last + 1}", inner, on_middle),
+        ):
+            if cells:
+                claims += [
+                    _by_signs(f"{where}: {each.text}", each.findings(cells)) for each in statements
+                ]
+        if inner and prior == "informative":
+            claims.append(_no_winner(f"{prior} prior, {places} of {last + 1}", inner))
     claims += _on_noise(found, middle)
     return claims
-
-
-def _on_extremes(where: str, results: Sequence[CellResult]) -> list[Claim]:
-    return [
-        _by_signs(
-            f"{where}: KG explores in the first hundred games: lower draw density",
-            [f for r in results for f in _paired(r, DRAW, "first", -1.0)],
-        ),
-        _by_signs(
-            f"{where}: and a greater difference in true skills",
-            [f for r in results for f in _closer(r, DIFFERENCE, "first", 0.0, -1.0)],
-        ),
-        _by_signs(
-            f"{where}: KG learns s_0 faster: smaller squared error in the first hundred games",
-            [f for r in results for f in _paired(r, ERROR, "first", -1.0)],
-        ),
-        _by_signs(
-            f"{where}: after the first hundred games KG is ahead in draw density",
-            [f for r in results for f in _paired(r, DRAW, "after", 1.0)],
-        ),
-        _by_signs(
-            f"{where}: and stays ahead to the end (last hundred games)",
-            [f for r in results for f in _paired(r, DRAW, "last", 1.0)],
-        ),
-        _by_signs(
-            f"{where}: over all games KG is ahead in draw density",
-            [f for r in results for f in _paired(r, DRAW, "all", 1.0)],
-        ),
-        _by_signs(
-            f"{where}: after the first hundred games KG's win ratio is closer to 0.5",
-            [f for r in results for f in _closer(r, WINS, "after", 0.5, 1.0)],
-        ),
-        _by_signs(
-            f"{where}: and its difference in true skills closer to 0",
-            [f for r in results for f in _closer(r, DIFFERENCE, "after", 0.0, 1.0)],
-        ),
-    ]
-
-
-def _on_middle(where: str, prior: str, results: Sequence[CellResult]) -> list[Claim]:
-    explores = _by_signs(
-        f"{where}: KG explores in the first hundred games: lower draw density",
-        [f for r in results for f in _paired(r, DRAW, "first", -1.0)],
-    )
-    if prior == "equal":
-        return [
-            explores,
-            _by_signs(
-                f"{where}: after the first hundred games KG's win ratio is closer to 0.5",
-                [f for r in results for f in _closer(r, WINS, "after", 0.5, 1.0)],
-            ),
-            _by_signs(
-                f"{where}: and its difference in true skills closer to 0",
-                [f for r in results for f in _closer(r, DIFFERENCE, "after", 0.0, 1.0)],
-            ),
-            _by_signs(
-                f"{where}: over all games KG is ahead in draw density",
-                [f for r in results for f in _paired(r, DRAW, "all", 1.0)],
-            ),
-        ]
-    return [explores, _no_winner(where, results)]
 
 
 def _no_winner(where: str, results: Sequence[CellResult]) -> Claim:
@@ -198,28 +199,6 @@ def _on_noise(found: dict[tuple[str, int], CellResult], middle: Sequence[int]) -
 def _noise(result: CellResult, measure: str) -> float:
     errors = [result.curve(policy, measure).standard_error for policy in PAPER_POLICIES]
     return float(np.median(errors))
-
-
-def _paired(result: CellResult, measure: str, window: str, sign: float) -> list[Finding]:
-    findings = []
-    for rival in RIVALS:
-        value = result.paired(OURS, rival, measure, window).times(sign)
-        order = f"{OURS} less {rival}" if sign > 0.0 else f"{rival} less {OURS}"
-        label = f"{result.cell.title}, {measure}, {window} games, {order}"
-        findings.append(Finding(label, value))
-    return findings
-
-
-def _closer(
-    result: CellResult, measure: str, window: str, goal: float, sign: float
-) -> list[Finding]:
-    findings = []
-    for rival in RIVALS:
-        value = result.nearer(OURS, rival, measure, window, goal).times(sign)
-        nearer = "nearer to" if sign > 0.0 else "farther from"
-        order = f"{OURS} {nearer} {goal} than {rival} by"
-        findings.append(Finding(f"{result.cell.title}, {measure}, {window} games, {order}", value))
-    return findings
 
 
 def _by_signs(text: str, findings: list[Finding]) -> Claim:
