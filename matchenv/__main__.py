@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Sequence
 
 from matchenv.commands import run_command
@@ -19,6 +20,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit status: 0, 1 if the work failed, 2 for bad input; 130 and 143 are given for
         Ctrl-C and SIGTERM, after which this does not return.
     """
+    # One line for users, who know nothing of the place in the code.
+    warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
     stopping = Stopping()
     words = sys.argv[1:] if arguments is None else arguments
     return stopping.run(lambda: run_command(words, stopping))

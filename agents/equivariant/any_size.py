@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import warnings
 from dataclasses import replace
+from functools import cache
+from multiprocessing import parent_process
 from typing import Any, Self
 
 import numpy as np
@@ -20,6 +22,16 @@ from matchenv.settings import Settings
 
 # States at a time: more would leave the processor's cache, and a million would not fit memory.
 BLOCK = 1024
+
+
+@cache
+def _warn_of_draws(name: str, draw_margin: float) -> None:
+    """Say once in a process what a policy ignores."""
+    warnings.warn(
+        f"the policy {name} was trained without draws; it ignores draw_margin={draw_margin!r} "
+        "when it looks ahead",
+        stacklevel=3,
+    )
 
 
 class AnySizePolicy(LearnedPolicy):
@@ -59,12 +71,9 @@ class AnySizePolicy(LearnedPolicy):
                 f"the policy {self.name} reads the full belief, which knows no drift of skills: "
                 f"it cannot play with tau={settings.tau!r}"
             )
-        if settings.draw_margin > 0.0:
-            warnings.warn(
-                f"the policy {self.name} was trained without draws; it ignores "
-                f"draw_margin={settings.draw_margin!r} when it looks ahead",
-                stacklevel=2,
-            )
+        if settings.draw_margin > 0.0 and parent_process() is None:
+            # Workers say nothing: the process that started them has made the policy too.
+            _warn_of_draws(self.name, settings.draw_margin)
         told = copy.copy(self)
         told.beta, told.settings = settings.beta, replace(settings, belief=self.belief)
         told.num_opponents = settings.num_opponents
