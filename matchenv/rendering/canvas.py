@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import lru_cache
 from importlib.resources import as_file, files
 from typing import Any, Literal
 
@@ -131,11 +132,13 @@ def _dashes(start: float, length: float, dash: int) -> NDArray[np.int64]:
     return round(start) + steps[steps % (2 * dash) < dash]
 
 
+@lru_cache(maxsize=2048)
 def text_width(string: str, size: int, *, bold: bool = False) -> int:
     """Pixels that a line of text is wide."""
     return int(_font(size, bold).size(string)[0])
 
 
+@lru_cache(maxsize=64)
 def line_height(size: int) -> int:
     """Pixels from one line of text to the next."""
     return int(_font(size, False).get_linesize())
