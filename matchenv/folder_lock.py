@@ -14,6 +14,9 @@ from filelock import FileLock, Timeout
 
 LOCK = ".lock"
 
+# The files of the locks that this process holds.
+_held: set[Path] = set()
+
 
 @contextmanager
 def folder_lock(folder: Path, *, make: bool = True) -> Iterator[None]:
@@ -51,14 +54,22 @@ def folder_lock(folder: Path, *, make: bool = True) -> Iterator[None]:
     try:
         holder = {"pid": os.getpid(), "host": platform.node(), "command": sys.argv}
         file.write_text(json.dumps(holder), encoding="utf-8")
+        _held.add(file)
         yield
     finally:
         # Removed while it is held: who opened it meanwhile sees that it has gone, and tries anew.
         file.unlink(missing_ok=True)
+        _held.discard(file)
         lock.release()
         for each in new:
             with suppress(OSError):
                 each.rmdir()
+
+
+def free_folders() -> None:
+    """Remove the files of all locks, in a process that ends without leaving its blocks."""
+    for file in _held:
+        file.unlink(missing_ok=True)
 
 
 def _holder(file: Path) -> str:

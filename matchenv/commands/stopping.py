@@ -20,10 +20,15 @@ from collections.abc import Callable
 from types import FrameType
 from typing import NoReturn
 
+from matchenv.folder_lock import free_folders
 from matchenv.workers import STOPS
 
 # Seconds until the exception is raised again, and until the process ends in any case.
 AGAIN, GRACE = 1.0, 2.5
+PAUSE = 0.05
+
+# An exception in the middle of these can crash the process later; better to wait for their end.
+UNSAFE = ("numba", "llvmlite")
 
 WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
@@ -77,9 +82,9 @@ class Stopping:
             if signal.getsignal(number) != signal.SIG_IGN:  # as nohup asks
                 signal.signal(number, self._raise)
 
-    def _raise(self, number: int, _: FrameType | None) -> None:
+    def _raise(self, number: int, frame: FrameType | None) -> None:
         self._announce(number)
-        if not self._raised:
+        if not self._raised and not _is_unsafe(frame):
             self._raised = True
             raise Stopped
 
@@ -88,10 +93,15 @@ class Stopping:
         while number not in STOPS:  # a library may listen for others
             number = os.read(reading, 1)[0]
         self._announce(number)
-        time.sleep(AGAIN)
-        self._raised = False
-        signal.pthread_kill(threading.main_thread().ident or 0, number)
-        time.sleep(GRACE - AGAIN)
+        begun = time.monotonic()
+        again = False
+        while time.monotonic() < begun + GRACE:
+            time.sleep(PAUSE)
+            if not again and time.monotonic() > begun + AGAIN:
+                self._raised, again = False, True
+            if not self._raised:
+                signal.pthread_kill(threading.main_thread().ident or 0, number)
+        free_folders()
         for process in multiprocessing.active_children():
             process.kill()
         os._exit(128 + number)
@@ -115,6 +125,15 @@ class Stopping:
             atexit._run_exitfuncs()
         finally:
             os._exit(128 + number)
+
+
+def _is_unsafe(frame: FrameType | None) -> bool:
+    """Whether the main thread is in the middle of what must not be cut short."""
+    while frame is not None:
+        if str(frame.f_globals.get("__name__")).partition(".")[0] in UNSAFE:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _bar_is_shown() -> bool:

@@ -152,7 +152,8 @@ def check_stop(command: str, workers: int | None, stop: Stop, folder: Path, log:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
     assert process.returncode == 128 + stop.number, said
-    lines = said.splitlines()
+    # On a machine that has not played yet, something is said of compiling.
+    lines = [line for line in said.splitlines() if not line.startswith("matchenv: compiling")]
     if command == "replay":  # it says what it read
         lines = lines[-1:]
     word = "terminated" if stop.number == signal.SIGTERM else "interrupted"

@@ -46,6 +46,16 @@ except BaseException:
     print("a traceback", file=sys.stderr)
     raise SystemError("no import")
 """,
+    "it compiles": """
+compiler = {"__name__": "numba.core", "time": time, "file": pathlib.Path("tidy")}
+exec("for _ in range(10): time.sleep(0.1)\\nfile.touch()", compiler)
+time.sleep(60.0)
+""",
+    "its folder is locked and compiled code does not return": """
+from matchenv.folder_lock import folder_lock
+with folder_lock(pathlib.Path("locked")):
+    hashlib.pbkdf2_hmac('sha512', b'', b'', 10**9)
+""",
     "its child waits": """
 child = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(60.0,))
 child.start()
@@ -89,8 +99,16 @@ def at_work(folder: Path, work: str, stderr: int = subprocess.PIPE) -> subproces
     return process
 
 
-@pytest.mark.parametrize("signals", [[signal.SIGINT], [signal.SIGTERM], [signal.SIGINT] * 3])
-@pytest.mark.parametrize("work", WORKS)
+@pytest.mark.parametrize(
+    ("work", "signals"),
+    [
+        *((work, [signal.SIGINT]) for work in WORKS),
+        ("it tidies up", [signal.SIGTERM]),
+        ("it tidies up", [signal.SIGINT, signal.SIGTERM, signal.SIGINT]),
+        ("the exception is lost", [signal.SIGTERM]),
+        ("the exception is lost", [signal.SIGTERM, signal.SIGINT, signal.SIGTERM]),
+    ],
+)
 def test_one_line_and_gone(tmp_path: Path, work: str, signals: list[signal.Signals]) -> None:
     process = at_work(tmp_path, WORKS[work])
     asked = time.monotonic()
@@ -103,6 +121,7 @@ def test_one_line_and_gone(tmp_path: Path, work: str, signals: list[signal.Signa
     word = "terminated" if signals[0] == signal.SIGTERM else "interrupted"
     assert said == f"{word}; go on\n"
     assert (tmp_path / "tidy").exists() == ("tidy" in WORKS[work])
+    assert [*tmp_path.rglob(".lock")] == []
 
 
 def test_work_that_ends_keeps_its_status() -> None:
