@@ -16,6 +16,7 @@ from matchenv.agents.cells import checked_env_kwargs
 from matchenv.agents.hyperparameter_files import read_hyperparameters
 from matchenv.agents.policy_file import PolicyDescription, read_policy, save_policy
 from matchenv.agents.policy_network import new_policy
+from matchenv.settings import Settings
 
 ENV = {"num_opponents": 3, "horizon": 20}
 
@@ -191,3 +192,57 @@ def test_missing_things_are_named(tmp_path):
             agents.load(missing)
     with pytest.raises(ValueError, match="holds no run"):
         agents.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "differing"),
+    [
+        ({"beta": 0.4}, r"beta=1\.58\d* and cannot play with beta=0\.4"),
+        ({"draw_margin": 0.5}, r"draw_margin=0\.0 and cannot play with draw_margin=0\.5"),
+        ({"tau": 0.1, "horizon": 30}, r"horizon=20, tau=0\.0 and .* horizon=30, tau=0\.1"),
+        ({"num_opponents": 4}, "num_opponents=3 and cannot play with num_opponents=4"),
+    ],
+)
+def test_other_settings_than_those_of_the_training_are_refused(tmp_path, changes, differing):
+    path = tmp_path / "policy.safetensors"
+    written(path)
+    settings = Settings.checked(**{**ENV, **changes})
+    with pytest.raises(ValueError, match=differing):
+        agents.load(path, settings=settings)
+    with pytest.raises(ValueError, match=differing):
+        agents.policy_named(str(path), settings)
+
+
+def test_priors_ranks_and_rewards_may_be_others(tmp_path):
+    path = tmp_path / "policy.safetensors"
+    written(path)
+    others = {"prior": "equal", "rank": "top", "reward": "true_draw_density", "belief": "full"}
+    policy = agents.policy_named(str(path), Settings.checked(**ENV, **others))
+    assert policy.belief == "factorised"
+    assert policy.settings == Settings.checked(**ENV)
+
+
+def test_a_zip_file_by_name(tmp_path):
+    PPO("MlpPolicy", "Matchmaking-v0", device="cpu", seed=0).save(tmp_path / "model.zip")
+    text = f"{tmp_path / 'model.zip'}:algorithm=ppo"
+    with pytest.warns(UserWarning, match="runs whatever code"):
+        policy = agents.policy_named(text, Settings.checked())
+    assert policy.predict(observations())[0].shape == (16,)
+    with pytest.raises(ValueError, match="num_opponents=49 and cannot play with num_opponents=5"):
+        agents.policy_named(text, Settings.checked(num_opponents=5))
+    with pytest.raises(ValueError, match="cannot be loaded: algo must be one of"):
+        agents.policy_named(str(tmp_path / "model.zip"), Settings.checked())
+
+
+def test_a_run_that_changed_is_read_again(tmp_path):
+    path = tmp_path / "policy.safetensors"
+    settings = Settings.checked(**ENV)
+    written(path)
+    first = agents.policy_named(str(path), settings)
+    assert agents.policy_named(str(path), settings) is first
+    network, description = read_policy(path)
+    with torch.no_grad():
+        next(network.parameters()).add_(1.0)
+    save_policy(path, network, description)
+    again = agents.policy_named(str(path), settings)
+    assert not torch.equal(next(again.network.parameters()), next(first.network.parameters()))
