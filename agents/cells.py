@@ -42,10 +42,18 @@ def checked_env_kwargs(env_kwargs: dict[str, Any], name: str = "env_kwargs") -> 
         name: what they are, for the message.
 
     Raises:
-        ValueError: for an unknown name (the known ones are listed) or a bad value.
+        ValueError: for an unknown name (the known ones are listed), a bad value, or an object,
+            such as a prior of the user's own, that a file cannot hold.
     """
     known = [each.name for each in fields(Settings)]
     for given in env_kwargs:
         if given not in known:
             raise ValueError(f"{name} must be among {', '.join(known)}; got {given!r}")
-    return Settings.checked(**env_kwargs)
+    settings = Settings.checked(**env_kwargs)
+    for given, value in settings.changed().items():
+        if value != settings.description()[given]:
+            raise ValueError(
+                f"{name} must be names and numbers, which the folder of a training can keep, "
+                f"got {given}={value!r}"
+            )
+    return settings

@@ -3,11 +3,13 @@
 import pytest
 import yaml
 
+from matchenv import NormalPrior
 from matchenv.agents.algorithms import ALGORITHMS, algorithm_by_name
 from matchenv.agents.config_file import parse_pairs
 from matchenv.agents.hyperparameter_files import read_hyperparameters
 from matchenv.agents.run_config import RunConfig, configured
 from matchenv.evaluation.seeds import EVALUATION, TRAINING, evaluation_seed, training_seed
+from matchenv.rewards import REWARDS
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
@@ -146,3 +148,9 @@ def test_comparison_plays_what_was_trained_on():
     }
     config = configured("ppo", env_kwargs={"rank": 0, "prior": "equal", "belief": "full"})
     assert config.comparison() == {"ranks": [0], "priors": ["equal"], "env_kwargs": {}}
+
+
+@pytest.mark.parametrize("given", [{"prior": NormalPrior()}, {"reward": REWARDS["match_quality"]}])
+def test_objects_that_a_file_cannot_hold_are_refused(given):
+    with pytest.raises(ValueError, match="env_kwargs must be names and numbers"):
+        configured("ppo", env_kwargs=given)
