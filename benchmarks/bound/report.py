@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
 
@@ -14,11 +14,12 @@ from matchenv.benchmarks.compare.report import Comparison
 from matchenv.evaluation.estimates import (
     CONFIDENCE,
     Estimate,
+    columns_of,
     estimate,
     paired_difference,
     share_closed,
 )
-from matchenv.evaluation.result_files import csv_bytes, json_bytes, npz_bytes
+from matchenv.evaluation.result_files import json_bytes, npz_bytes, records_csv
 
 TRUE_Q = "true_draw_density"
 
@@ -149,23 +150,18 @@ def table_text(bounds: Bounds) -> str:
 def result_files(bounds: Bounds) -> dict[str, bytes]:
     """Content of the result files: the bound as text, CSV and JSON, and the episodes."""
     found = cell_bounds(bounds)
-    parts = tuple(field.name for field in fields(Estimate))
-    header = ["rank", "prior", "policy"]
-    for name in ("oracle", "bound", "saved", "true_q", "room"):
-        header += [f"{name}_{part}" for part in parts]
-    rows = []
-    for cell in found:
-        for policy in cell.policies:
-            row: list[Any] = [cell.rank, cell.prior, policy.policy]
-            for each in (cell.oracle, cell.bound, cell.saved, policy.true_q, policy.room):
-                row += [getattr(each, part) for part in parts]
-            rows.append([*row, policy.share, policy.share_of_oracle])
+    records = [
+        # Who it is comes first, then the cell's numbers and its own.
+        {**dict.fromkeys(("rank", "prior", "policy")), **columns_of(cell), **columns_of(policy)}
+        for cell in found
+        for policy in cell.policies
+    ]
     return {
         **bounds.comparison.rows.files(),
         "bound.npz": npz_bytes({"bound": bounds.values}),
         "bound.txt": f"{table_text(bounds)}\n".encode(),
         "bound.json": json_bytes(as_json(bounds, found)),
-        "bound.csv": csv_bytes([*header, "share", "share_of_oracle"], rows),
+        "bound.csv": records_csv(records),
     }
 
 

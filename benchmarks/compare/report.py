@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib.metadata import version
 from typing import Any
@@ -17,11 +17,12 @@ from matchenv.evaluation.episode_table import FINAL_ERROR, EpisodeTable
 from matchenv.evaluation.estimates import (
     CONFIDENCE,
     Estimate,
+    columns_of,
     estimate,
     paired_difference,
     share_closed,
 )
-from matchenv.evaluation.result_files import csv_bytes, json_bytes
+from matchenv.evaluation.result_files import json_bytes, records_csv
 from matchenv.settings import Settings
 
 Floats = NDArray[np.float64]
@@ -78,9 +79,6 @@ class Standing:
     belief_difference: Estimate
     share_closed: float
     decisions_per_second: float
-
-
-ESTIMATES = (*MEASURES, "difference", "belief_difference")
 
 
 @dataclass(frozen=True)
@@ -238,15 +236,11 @@ def _plain_standing(standing: Standing, timing: bool) -> dict[str, Any]:
 
 
 def _as_csv(comparison: Comparison, timing: bool) -> bytes:
-    header = ["rank", "prior", "policy"]
-    parts = tuple(field.name for field in fields(Estimate))
-    header += [f"{name}_{part}" for name in ESTIMATES for part in parts]
-    header += ["share_closed"] + (["decisions_per_second"] if timing else [])
-    rows = []
+    records = []
     for standing in comparison.standings:
-        row: list[Any] = [standing.cell.rank_name, standing.cell.prior, standing.policy]
-        row += [getattr(getattr(standing, name), part) for name in ESTIMATES for part in parts]
-        row += [standing.share_closed]
-        row += [standing.decisions_per_second] if timing else []
-        rows.append(row)
-    return csv_bytes(header, rows)
+        columns = columns_of(standing)
+        if not timing:
+            del columns["decisions_per_second"]
+        cell = {"rank": standing.cell.rank_name, "prior": standing.cell.prior}
+        records.append({**cell, **columns})
+    return records_csv(records)

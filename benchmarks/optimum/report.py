@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.evaluation.estimates import CONFIDENCE, Estimate, estimate, paired_difference
-from matchenv.evaluation.result_files import csv_bytes, json_bytes
+from matchenv.evaluation.estimates import (
+    CONFIDENCE,
+    Estimate,
+    columns_of,
+    estimate,
+    paired_difference,
+)
+from matchenv.evaluation.result_files import json_bytes, records_csv
 from matchenv.settings import Settings
 
 Floats = NDArray[np.float64]
 
 OPTIMUM = "optimum"
-ESTIMATES = ("believed", "gap", "true_q", "true_difference")
 
 
 @dataclass(frozen=True)
@@ -106,21 +111,20 @@ class Findings:
 def result_files(all_findings: Sequence[Findings]) -> dict[str, bytes]:
     """Content of the result files: the tables as text, CSV and JSON."""
     tables = "\n\n".join(findings.table() for findings in all_findings)
-    parts = tuple(field.name for field in fields(Estimate))
-    header = ["num_opponents", "horizon", "belief", "policy"]
-    header += [f"{name}_{part}" for name in ESTIMATES for part in parts] + ["first_is_best"]
-    rows = []
-    for findings in all_findings:
-        settings = findings.settings
-        for loss in findings.losses:
-            row: list[Any] = [settings.num_opponents, settings.horizon, settings.belief]
-            row += [loss.policy]
-            row += [getattr(getattr(loss, name), part) for name in ESTIMATES for part in parts]
-            rows.append([*row, loss.first_is_best])
+    records = [
+        {
+            "num_opponents": findings.settings.num_opponents,
+            "horizon": findings.settings.horizon,
+            "belief": findings.settings.belief,
+            **columns_of(loss),
+        }
+        for findings in all_findings
+        for loss in findings.losses
+    ]
     return {
         "optimum.txt": f"{tables}\n".encode(),
         "optimum.json": json_bytes(as_json(all_findings)),
-        "optimum.csv": csv_bytes(header, rows),
+        "optimum.csv": records_csv(records),
     }
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +47,26 @@ class Estimate:
             round(number, digits) + 0.0 for number in (self.mean, self.low, self.high)
         )
         return f"{mean:+.{digits}f} [{low:+.{digits}f}, {high:+.{digits}f}]"
+
+
+def columns_of(record: Any) -> dict[str, Any]:
+    """The fields of a dataclass as columns of a table: four for each estimate.
+
+    Args:
+        record: the dataclass.
+
+    Returns:
+        By name: numbers and texts as they are; ``NAME_mean``, ``NAME_standard_error``,
+        ``NAME_low`` and ``NAME_high`` of an estimate. Fields of other kinds are left out.
+    """
+    columns: dict[str, Any] = {}
+    for each in fields(record):
+        value = getattr(record, each.name)
+        if isinstance(value, Estimate):
+            columns |= {f"{each.name}_{name}": part for name, part in asdict(value).items()}
+        elif isinstance(value, str | int | float):
+            columns[each.name] = value
+    return columns
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,11 @@ def csv_bytes(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
     return buffer.getvalue().encode()
 
 
+def records_csv(records: Sequence[Mapping[str, Any]]) -> bytes:
+    """Rows with the same columns as CSV, at least one; their keys are the header."""
+    return csv_bytes(list(records[0]), [list(record.values()) for record in records])
+
+
 def npz_bytes(arrays: Mapping[str, NDArray[Any]]) -> bytes:
     """Arrays as NumPy's compressed .npz, which ``np.load`` reads without pickle.
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from matchenv.evaluation.estimates import (
+    Estimate,
+    columns_of,
     curve_of_sums,
     estimate,
     estimate_over_priors,
@@ -79,3 +83,19 @@ def test_nearer_by_is_how_much_nearer_our_mean_is(means: tuple[float, float]) ->
 def test_share_of_no_distance_is_no_number() -> None:
     assert np.isnan(share_closed(np.ones(3), np.ones(3), np.ones(3)))
     assert share_closed(np.full(4, 1.5), np.ones(4), np.full(4, 2.0)) == 0.5
+
+
+@dataclass(frozen=True)
+class Record:
+    name: str
+    total: Estimate
+    share: float
+    inner: tuple[int, ...]
+
+
+def test_columns_are_the_fields_and_four_for_each_estimate() -> None:
+    columns = columns_of(Record("kg", Estimate(1.0, 0.5, 0.0, 2.0), 0.25, (3,)))
+    assert list(columns) == [
+        "name", "total_mean", "total_standard_error", "total_low", "total_high", "share",
+    ]  # fmt: skip
+    assert list(columns.values()) == ["kg", 1.0, 0.5, 0.0, 2.0, 0.25]
