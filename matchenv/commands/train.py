@@ -150,15 +150,12 @@ class Train(Learning, Written, Parallel, TrainingEnvironment, Seeded):
         return {name: value for name, (value, default) in options.items() if value != default}
 
     def _compare(self, folder: RunFolder) -> None:
-        from matchenv.benchmarks.compare import run_comparison
+        from matchenv.benchmarks.compare.trained import compare_run
 
-        comparison = run_comparison(
-            [str(folder.path), "pe", "drawchance", "kg", "random", "oracle"],
-            **folder.read_config().comparison(),
+        comparison = compare_run(
+            folder.path,
             episodes=self.comparison_episodes,
             workers=self.workers,
-            out=folder.comparison,
-            replace_out=True,  # of this run with fewer games
             quiet=self.quiet,
         )
         if not self.quiet:

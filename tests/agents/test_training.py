@@ -23,6 +23,7 @@ from matchenv.agents.evaluation import evaluate
 from matchenv.agents.run_folder import RunFolder, unused_folder
 from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.baselines import DrawChance, RandomOpponent
+from matchenv.benchmarks.compare.trained import compare_run
 from matchenv.commands import run_command
 from matchenv.evaluation.seeds import evaluation_seed
 
@@ -91,6 +92,23 @@ def test_run_folder_holds_everything(tmp_path, small_config):
         agents.load(folder.best_policy_file), config.env_kwargs, 4, evaluation_seed(config.seed)
     )
     assert again["mean_return"] == best["mean_return"]
+
+
+def test_a_run_is_compared_in_its_own_games(tmp_path, small_config):
+    env_kwargs = {"num_opponents": 3, "horizon": 20, "prior": "equal", "beta": 1.0}
+    config = small_config(timesteps=128, env_kwargs=env_kwargs)
+    folder = agents.start_training(tmp_path / "run", config, quiet=True)
+    for episodes in (2, 3):  # the second replaces the first
+        found = compare_run(folder.path, episodes=episodes, workers=1, quiet=True)
+        assert found.rows.seeds.size == episodes
+    assert found.rows.policies == (str(folder.path), "pe", "drawchance", "kg", "random", "oracle")
+    assert {(cell.rank, cell.prior) for cell in found.rows.cells} == {
+        ("top", "equal"), ("middle", "equal"), ("bottom", "equal"),
+    }  # fmt: skip
+    assert (found.settings.beta, found.settings.horizon) == (1.0, 20)
+    assert (folder.comparison / "comparison.txt").exists()
+    with pytest.raises(ValueError, match="damaged config"):
+        compare_run(tmp_path / "none")
 
 
 def test_same_seed_same_run_another_seed_another(tmp_path, small_config):
