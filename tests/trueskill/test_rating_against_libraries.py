@@ -8,9 +8,11 @@ from statistics import NormalDist
 import mpmath
 import numpy as np
 import pytest
-import trueskill
 
 from matchenv.trueskill import rate, team_match_quality
+
+# Of the extra "benchmarks".
+trueskill = pytest.importorskip("trueskill")
 
 BETA, TAU = 25.0 / 6.0, 25.0 / 300.0
 NORMAL = NormalDist()
