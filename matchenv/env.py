@@ -21,6 +21,9 @@ from matchenv.settings import EnvironmentOptions, Settings, shows_options
 ROW = np.zeros(1, dtype=np.int64)
 NOBODY_WAITS = np.zeros(1, dtype=np.bool_)
 
+# Made once: NumPy takes as long for these two as for a game.
+WON_AND_OUTCOME = {outcome: (np.bool_(outcome > 0), np.int8(outcome)) for outcome in (-1, 0, 1)}
+
 
 def observation_space(settings: Settings) -> spaces.Box:
     """The box of one observation: mu unbounded, deviations >= 0, games left in [0, 1]."""
@@ -234,16 +237,14 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
         self._episodes.draw_more_noise((self.np_random,))
         played = self._episodes.play(self._action, NOBODY_WAITS)
         reward = float(self._reward.checked(played, NOBODY_WAITS)[0])
-        outcome = played.outcomes[0]
         terminated = bool(played.terminated[0])
         if terminated:
             self._state = "played to its end"
         self._rendered.add(self._action, played, NOBODY_WAITS)
         self._rendered.show()
         # NumPy's scalars, so that libraries learn the types of the vector environment's arrays.
-        info = dict(zip(REPORT_ROWS, played.report.ravel(), strict=True))
-        info["won"] = outcome > 0
-        info["outcome"] = outcome
+        info = dict(zip(REPORT_ROWS, played.report.flat, strict=False))
+        info["won"], info["outcome"] = WON_AND_OUTCOME[played.outcomes.item(0)]
         return self._episodes.observation[0].copy(), reward, terminated, False, info
 
     def render(self) -> Frame | None:
