@@ -6,18 +6,21 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
 OUT ?= runs/ppo
+SITE ?= build/site
+DOCS_VENV ?= build/docs_venv
 TRAIN_FLAGS ?=
 # The four folders as one package: where mypy, which knows no import hooks, finds matchenv.agents.
 ONE_NAME := build/one_name
 
-.PHONY: help train test test-slow check format lock clean clean-cache
+.PHONY: help train test test-slow check format docs lock clean clean-cache
 
 help:
 	@echo "make train      train a short PPO run and compare it with the baselines ($(OUT))"
 	@echo "make test       run the tests"
 	@echo "make test-slow  run the tests that take minutes"
 	@echo "make check      ruff and mypy"
-	@echo "make lock       make requirements.txt from pyproject.toml again (UPGRADE=1: newest versions)"
+	@echo "make docs       build the site ($(SITE)/index.html)"
+	@echo "make lock       make requirements*.txt from pyproject.toml again (UPGRADE=1: newest versions)"
 	@echo "make clean-cache  forget what numba has compiled"
 
 $(VENV)/bin/python:
@@ -26,7 +29,9 @@ $(VENV)/bin/python:
 
 # torch alone and first: a bare "torch" would bring gigabytes of packages for other machines.
 # Its file differs from machine to machine, so that it has no hash; all else is in the lock.
-PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
+QUIET_INSTALL := -m pip install --quiet --disable-pip-version-check --no-deps
+PIP_INSTALL := $(BIN)/python $(QUIET_INSTALL)
+DOCS_PIP := $(DOCS_VENV)/bin/python $(QUIET_INSTALL)
 
 $(STAMP): $(VENV)/bin/python requirements.txt requirements-torch.txt pyproject.toml
 	$(PIP_INSTALL) -r requirements-torch.txt
@@ -59,7 +64,19 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# One lock for Python 3.11 to 3.14 and all systems; versions that still fit stay as they are.
+# The site has an environment of its own: its packages want older ones than ours, and no torch.
+$(DOCS_VENV)/installed: requirements-docs.txt pyproject.toml
+	$(PYTHON) -m venv $(DOCS_VENV)
+	$(DOCS_PIP) --require-hashes -r requirements-docs.txt
+	$(DOCS_PIP) --no-build-isolation -e .
+	touch $@
+
+docs: $(DOCS_VENV)/installed
+	$(DOCS_VENV)/bin/python -m sphinx --builder html --fail-on-warning --keep-going --quiet \
+		--doctree-dir build/doctrees docs $(SITE)
+	@echo "$(SITE)/index.html"
+
+# Two locks for Python 3.11 to 3.14 and all systems; versions that still fit stay as they are.
 lock: $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev \
@@ -67,6 +84,10 @@ lock: $(VENV)/bin/python
 		--constraints requirements-torch.txt --no-emit-package torch \
 		--default-index https://pypi.org/simple --custom-compile-command "make lock" \
 		--quiet --output-file requirements.txt
+	$(BIN)/uv pip compile pyproject.toml --group docs \
+		--universal --python-version 3.11 --generate-hashes $(if $(UPGRADE),--upgrade) \
+		--default-index https://pypi.org/simple --custom-compile-command "make lock" \
+		--quiet --output-file requirements-docs.txt
 
 # Numba looks at a function's own file alone: after a change in a function that others call,
 # what was compiled of the others stays as it was. Any change of a kernel: clean the cache.

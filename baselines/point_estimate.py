@@ -12,7 +12,7 @@ from matchenv.knowledge import KnowledgeState
 
 
 class PointEstimate(Policy):
-    """Choose the opponent with the smallest |mu_0 - mu_j|, whatever the uncertainty.
+    """Choose the opponent with the smallest ``|mu_0 - mu_j|``, whatever the uncertainty.
 
     Args:
         horizon: as ``Policy``.

@@ -128,7 +128,7 @@ def nearer_by(ours: Floats, theirs: Floats, goal: float) -> Floats:
         goal: what both means should be.
 
     Returns:
-        Values of mean |mean(theirs) - goal| - |mean(ours) - goal|, the same shape.
+        Values of mean ``|mean(theirs) - goal| - |mean(ours) - goal|``, the same shape.
     """
     side_of_ours, side_of_theirs = (
         1.0 if float(each.mean()) > goal else -1.0 for each in (ours, theirs)

@@ -1,0 +1,98 @@
+"""How Sphinx builds the site: ``make docs``."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import Any
+
+from sphinx.application import Sphinx
+
+import matchenv
+
+project = "matchenv"
+author = "The matchenv authors"
+project_copyright = author
+release = matchenv.__version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+    "sphinx_design",
+]
+
+# Pages are Markdown that GitHub shows as well: links between files, $formulas$, :::directives.
+myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath"]
+myst_heading_anchors = 4
+# The picture of the README stands in its own HTML, whose links lead to GitHub.
+suppress_warnings = ["myst.header"]
+
+# Nothing on these pages needs torch: what imports it is documented without it.
+autodoc_mock_imports = ["sb3_contrib", "stable_baselines3", "torch"]
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+napoleon_use_ivar = True
+
+html_theme = "celshast"
+html_title = "matchenv"
+html_baseurl = "https://matchenv.github.io/matchenv/"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sourcelink = False
+html_theme_options = {
+    "description": "Match-making under uncertain skill: a Gymnasium environment, the papers' "
+    "policies, and a benchmark.",
+    "source_repository": "https://github.com/matchenv/matchenv/",
+    "source_branch": "main",
+    "source_directory": "docs/",
+}
+# Comments of the tests stand in the sources; prompts and outputs are not copied.
+copybutton_exclude = ".linenos, .gp, .go"
+
+# What stands between these lines of docs/environment.md sends readers without the site to help().
+DOCSTRING_HERE = re.compile(
+    r"<!-- docstring of the environment, on the site -->.*<!-- end of the docstring -->", re.DOTALL
+)
+
+
+def include_docstring(app: Sphinx, page: str, source: list[str]) -> None:
+    """Put the environment's docstring, which is Markdown, into its page."""
+    del app
+    if page == "environment":
+        text = inspect.getdoc(matchenv.MatchmakingEnv) or ""
+        source[0], count = DOCSTRING_HERE.subn(lambda found: text, source[0])
+        if count != 1:
+            raise ValueError("docs/environment.md must say once where the docstring stands")
+
+
+def leave_out_markdown(
+    app: Sphinx, what: str, name: str, made: object, options: Any, lines: list[str]
+) -> None:
+    """The reference points to the environment's page, whose text is no reStructuredText."""
+    del app, what, name, options
+    if made is matchenv.MatchmakingEnv:
+        lines[:] = [lines[0], "", "Its own page says all: :doc:`/environment`."]
+
+
+def serve_the_theme(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Keep the theme from asking Farama's server for a menu, and from pages without metadata."""
+    del app, page, template, doctree
+    context["farama_projects_api"] = "data:application/json,{}"
+    context["meta"] = context.get("meta") or {}
+
+
+def setup(app: Sphinx) -> None:
+    """Connect the functions above."""
+    app.connect("source-read", include_docstring)
+    app.connect("autodoc-process-docstring", leave_out_markdown, priority=400)
+    app.connect("html-page-context", serve_the_theme, priority=900)
