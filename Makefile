@@ -82,7 +82,7 @@ lock: $(VENV)/bin/python
 	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev \
 		--universal --python-version 3.11 --generate-hashes $(if $(UPGRADE),--upgrade) \
 		--constraints requirements-torch.txt --no-emit-package torch \
-		--default-index https://pypi.org/simple --custom-compile-command "make lock" \
+		--custom-compile-command "make lock" \
 		--quiet --output-file requirements.txt
 	$(BIN)/uv pip compile pyproject.toml --group docs \
 		--universal --python-version 3.11 --generate-hashes $(if $(UPGRADE),--upgrade) \

@@ -79,7 +79,7 @@ def brute_force_optimum(skills_0: Any, opponents: int, games: int) -> float:
 
 
 def exact_bound(skill_0: float, opponents: int, games: int, depth: int, penalty: float) -> float:
-    """Mean of the bound over all tapes, for a given skill of player 0."""
+    """Mean of the bound over all sequences of results, for a given skill of player 0."""
     skills, weights = informed_skills(
         MU[1 : opponents + 1], SIGMA[1 : opponents + 1], step_of(BETA, games)
     )
@@ -89,16 +89,16 @@ def exact_bound(skill_0: float, opponents: int, games: int, depth: int, penalty:
         chance = win(skill_0 - nodes)
         chances.append(
             {
-                tape: float(
-                    (mass * np.prod([chance if w else 1.0 - chance for w in tape], axis=0)).sum()
+                result: float(
+                    (mass * np.prod([chance if w else 1.0 - chance for w in result], axis=0)).sum()
                 )
-                for tape in itertools.product((True, False), repeat=games)
+                for result in itertools.product((True, False), repeat=games)
             }
         )
     total = 0.0
-    for tapes in itertools.product(*(each.items() for each in chances)):
-        outcomes = np.array([tape for tape, _ in tapes])
-        probability = math.prod(p for _, p in tapes)
+    for results in itertools.product(*(each.items() for each in chances)):
+        outcomes = np.array([result for result, _ in results])
+        probability = math.prod(p for _, p in results)
         total += probability * bound_of_path(
             skill_0, skills, weights, outcomes, BETA, depth, penalty
         )
