@@ -243,7 +243,7 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
         self._rendered.add(self._action, played, NOBODY_WAITS)
         self._rendered.show()
         # NumPy's scalars, so that libraries learn the types of the vector environment's arrays.
-        info = dict(zip(REPORT_ROWS, played.report.flat, strict=False))
+        info: dict[str, Any] = dict(zip(REPORT_ROWS, played.report.flat, strict=False))
         info["won"], info["outcome"] = WON_AND_OUTCOME[played.outcomes.item(0)]
         return self._episodes.observation[0].copy(), reward, terminated, False, info
 
