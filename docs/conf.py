@@ -33,7 +33,7 @@ myst_heading_anchors = 4
 suppress_warnings = ["myst.header"]
 
 # Nothing on these pages needs torch: what imports it is documented without it.
-autodoc_mock_imports = ["sb3_contrib", "stable_baselines3", "torch"]
+autodoc_mock_imports = ["safetensors", "sb3_contrib", "stable_baselines3", "torch"]
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 napoleon_google_docstring = True
@@ -82,17 +82,28 @@ def leave_out_markdown(
         lines[:] = [lines[0], "", "Its own page says all: :doc:`/environment`."]
 
 
+def leave_out_fields(
+    app: Sphinx, what: str, name: str, made: object, skip: bool, options: Any
+) -> bool | None:
+    """Fields of named tuples stand in the docstring of their class already."""
+    del app, what, name, skip, options
+    return True if type(made).__name__ == "_tuplegetter" else None
+
+
 def serve_the_theme(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
 ) -> None:
-    """Keep the theme from asking Farama's server for a menu, and from pages without metadata."""
-    del app, page, template, doctree
+    """What the theme misses: a menu without a call of Farama's server, and pages' metadata."""
+    del template, doctree
     context["farama_projects_api"] = "data:application/json,{}"
     context["meta"] = context.get("meta") or {}
+    if page == app.config.root_doc:
+        context["meta"]["firstpage"] = True
 
 
 def setup(app: Sphinx) -> None:
     """Connect the functions above."""
     app.connect("source-read", include_docstring)
     app.connect("autodoc-process-docstring", leave_out_markdown, priority=400)
+    app.connect("autodoc-skip-member", leave_out_fields)
     app.connect("html-page-context", serve_the_theme, priority=900)

@@ -278,3 +278,13 @@ def test_every_page_is_on_the_site() -> None:
             listed |= {index.parent / name for name in names}
     files = [page for end in ("md", "rst") for page in (ROOT / "docs").rglob(f"*.{end}")]
     assert listed == {page.with_suffix("") for page in files}
+
+
+@pytest.mark.parametrize(
+    "module", ["matchenv", "matchenv.agents", "matchenv.baselines", "matchenv.trueskill"]
+)
+def test_every_public_name_is_in_the_reference(module: str) -> None:
+    reference = "".join(page.read_text() for page in (ROOT / "docs" / "api").glob("*.rst"))
+    constants = {"POLICIES", "__version__"}
+    names = set(importlib.import_module(module).__all__) - constants
+    assert [name for name in sorted(names) if not re.search(rf"\b{name}\b", reference)] == []
