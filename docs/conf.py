@@ -36,6 +36,7 @@ suppress_warnings = ["myst.header"]
 autodoc_mock_imports = ["safetensors", "sb3_contrib", "stable_baselines3", "torch"]
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
+autodoc_type_aliases = {name: name for name in ("ArrayLike", "Floats", "Generators", "Integers")}
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True
