@@ -11,7 +11,7 @@ prediction to no-regret online learning", without the aggregation of all rounds.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from stable_baselines3.common.utils import set_random_seed
 
 from matchenv.agents.algorithms import algorithm_by_name
 from matchenv.agents.cells import check_cells
+from matchenv.agents.cloning_progress import CloningProgress, cloning_progress
 from matchenv.agents.config_file import check_types
 from matchenv.agents.device import as_device
 from matchenv.agents.policies import policy_named
@@ -121,25 +122,36 @@ class Round:
     loss: float
 
 
-def clone(config: CloningConfig, seed: int, student: ActorCriticPolicy) -> Iterator[Round]:
+def clone(
+    config: CloningConfig,
+    seed: int,
+    student: ActorCriticPolicy,
+    progress: CloningProgress | None = None,
+) -> Iterator[Round]:
     """Teach a network, one round after another.
 
     Args:
         config: whom to imitate, where and how long.
         seed: of the games and the order of learning, >= 0.
         student: the network; its weights change.
+        progress: where the state is kept after each round, and taken up from; None keeps none.
+
+    Raises:
+        ValueError: for a state that is damaged or of another cloning.
     """
     rng = np.random.default_rng(as_integer("seed", seed, 0))
     optimiser = torch.optim.Adam(student.parameters(), lr=config.learning_rate)
-    first = training_seed(seed)
-    for number in range(1, config.rounds + 1):
-        lessons = play_lessons(config, student, first)
-        first += config.episodes * len(config.cells)
+    before = 0 if progress is None else progress.restore(student, optimiser, rng)
+    episodes = config.episodes * len(config.cells)
+    for number in range(before + 1, config.rounds + 1):
+        lessons = play_lessons(config, student, training_seed(seed) + (number - 1) * episodes)
         for group in optimiser.param_groups:
             group["lr"] = config.learning_rate * (1.0 - (number - 1) / config.rounds)
         loss = float(np.mean([_learn(config, student, optimiser, lessons, rng)
                               for _ in range(config.epochs)]))  # fmt: skip
         student.set_training_mode(False)
+        if progress is not None:
+            progress.save(number, student, optimiser, rng)
         yield Round(number, lessons.agreement, loss)
 
 
@@ -154,6 +166,8 @@ def run_cloning(
 ) -> None:
     """Teach a new network, and write its weights after each round.
 
+    One that was stopped goes on from its last round, to the same weights.
+
     Args:
         config: whom to imitate, where and how long.
         out: file of the weights; its folder is made.
@@ -163,18 +177,22 @@ def run_cloning(
         report: called after each round.
 
     Raises:
-        ValueError: for a bad argument, before anything is played.
+        ValueError: for a bad argument, before anything is played; for an ``out`` at which a
+            cloning with other settings was stopped, or another process works.
         OSError: if the weights cannot be written.
     """
     if out.suffix != SUFFIX:
         raise ValueError(f"out must end in {SUFFIX}, got {out}")
     torch.set_num_threads(as_integer("threads", threads, 1))
     student = config.new_student(seed, device)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    for done in clone(config, seed, student):
-        # So that a stop loses no finished round.
+    settings = {**asdict(config), "seed": seed}
+    with cloning_progress(out, settings) as progress:
+        for done in clone(config, seed, student, progress):
+            save_policy(out, student, config.description())
+            report(done)
+        # A stop may have come between the last round and its weights.
         save_policy(out, student, config.description())
-        report(done)
+        progress.remove()
 
 
 def play_lessons(config: CloningConfig, student: Any, first_seed: int) -> Lessons:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from matchenv.commands.learning import Learning
-from matchenv.commands.options import Seeded
+from matchenv.commands.options import GOES_ON, Seeded
 
 QUICK: dict[str, Any] = {
     "rounds": 2,
@@ -38,7 +38,7 @@ class Clone(Learning, Seeded):
     @property
     def note(self) -> str:
         """What to say when it is stopped."""
-        return f"{self.out} holds the last round that was finished"
+        return GOES_ON
 
     def run(self) -> None:
         """Teach round by round; the weights are written after each."""

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from matchenv import MatchmakingVectorEnv, agents
-from matchenv.agents.cloning import CloningConfig, clone, play_lessons
+from matchenv.agents.cloning import CloningConfig, clone, play_lessons, run_cloning
+from matchenv.agents.cloning_progress import cloning_progress
 from matchenv.agents.config_file import read_config
 from matchenv.baselines import DrawChance, KnowledgeGradient
 from matchenv.commands import run_command
@@ -84,6 +85,53 @@ def test_the_student_comes_to_choose_alike(policy, policy_kwargs, epochs):
     # A choice by lot is the same one in six.
     assert found[-1].agreement > max(0.75, found[0].agreement)
     assert found[-1].loss < 0.5 * found[0].loss
+
+
+def stopped_after(rounds):
+    """A report that interrupts after so many rounds."""
+
+    def report(done):
+        if done.number == rounds:
+            raise KeyboardInterrupt
+
+    return report
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 3])
+def test_a_cloning_that_was_stopped_goes_on_to_the_same_bytes(tmp_path, rounds):
+    config = small_config(rounds=3)
+    whole, broken = tmp_path / "whole.safetensors", tmp_path / "broken.safetensors"
+    run_cloning(config, whole, seed=5)
+    with pytest.raises(KeyboardInterrupt):
+        run_cloning(config, broken, seed=5, report=stopped_after(rounds))
+    heard = []
+    run_cloning(config, broken, seed=5, report=lambda done: heard.append(done.number))
+    assert heard == list(range(rounds + 1, 4))
+    assert broken.read_bytes() == whole.read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [broken.name, whole.name]
+
+
+def test_a_cloning_that_was_stopped_is_not_mixed_with_another(tmp_path):
+    out = tmp_path / "clone.safetensors"
+    with pytest.raises(KeyboardInterrupt):
+        run_cloning(small_config(), out, seed=5, report=stopped_after(1))
+    before = out.read_bytes()
+    with pytest.raises(ValueError, match=r"clone\.progress holds .* another seed"):
+        run_cloning(small_config(), out, seed=6)
+    with pytest.raises(ValueError, match="with another teacher, epochs; give the same settings"):
+        run_cloning(small_config(teacher="pe", epochs=1), out, seed=5)
+    state = tmp_path / "clone.progress" / "progress.safetensors"
+    state.write_bytes(state.read_bytes()[:200])
+    with pytest.raises(ValueError, match=r"progress\.safetensors is damaged, delete it"):
+        run_cloning(small_config(), out, seed=5)
+    assert out.read_bytes() == before
+
+
+def test_two_clonings_do_not_write_to_one_file(tmp_path):
+    out = tmp_path / "clone.safetensors"
+    with cloning_progress(out, {}), pytest.raises(ValueError, match="in use by process"):
+        run_cloning(small_config(), out, seed=5)
+    assert not out.exists()
 
 
 def test_the_command(tmp_path, capsys):
