@@ -280,6 +280,19 @@ def test_every_page_is_on_the_site() -> None:
     assert listed == {page.with_suffix("") for page in files}
 
 
+def test_included_parts_are_there() -> None:
+    """Pages include parts of the README and others, between lines that those may lose."""
+    count = 0
+    for page in (ROOT / "docs").glob("*.md"):
+        included = re.findall(r"^:::{include} (.*)$((?:\n:.*: .*$)*)", page.read_text(), re.M)
+        for path, options in included:
+            text = (page.parent / path).read_text()
+            for mark in re.findall(r": (.*)$", options, re.M):
+                count += 1
+                assert mark.strip('"').replace("\\n", "\n") in text, f"{page.name}: {mark}"
+    assert count > 5
+
+
 @pytest.mark.parametrize(
     "module", ["matchenv", "matchenv.agents", "matchenv.baselines", "matchenv.trueskill"]
 )
