@@ -49,7 +49,7 @@ class Train(Learning, Written, Parallel, TrainingEnvironment, Seeded):
     """Train a policy and compare it with the baselines. See docs/training.md.
 
     Example:
-        matchenv train --algo ppo --out runs/first --hyperparameter gamma=0.99
+        matchenv train --algo ppo --out runs/first --hyperparams gamma=0.99
         matchenv train --resume runs/first
 
     Attributes:
@@ -59,7 +59,8 @@ class Train(Learning, Written, Parallel, TrainingEnvironment, Seeded):
         out: folder of the run (default: a new one in runs/).
         config: YAML file of hyperparameters (default: the package's own).
         num_envs: environments side by side (default: as in the file).
-        hyperparameter: single ones, which go before the file's.
+        hyperparams: single ones as KEY=VALUE, which go before the file's.
+        env_kwargs: options of the environment as KEY=VALUE, which the options above are too.
         start_from: learned policy to start from: a name, a run or a file.
         evaluate_every: timesteps from one evaluation to the next (default: 10 in all).
         evaluation_episodes: episodes of each evaluation.
@@ -71,7 +72,8 @@ class Train(Learning, Written, Parallel, TrainingEnvironment, Seeded):
     timesteps: int | None = None
     resume: Path | None = None
     num_envs: int | None = None
-    hyperparameter: tuple[str, ...] = ()
+    hyperparams: tuple[str, ...] = ()
+    env_kwargs: tuple[str, ...] = ()
     start_from: str | None = None
     evaluate_every: int | None = None
     evaluation_episodes: int = 64
@@ -133,21 +135,32 @@ class Train(Learning, Written, Parallel, TrainingEnvironment, Seeded):
             num_envs=self.num_envs,
             seed=self.seed,
             config_file=self.config,
-            hyperparameters=parse_pairs("hyperparameter", list(self.hyperparameter)),
-            env_kwargs=self.env_kwargs(),
+            hyperparameters=parse_pairs("hyperparams", list(self.hyperparams)),
+            env_kwargs=self.environment(),
             evaluate_every=self.evaluate_every,
             evaluation_episodes=self.evaluation_episodes,
             checkpoint_every=self.checkpoint_every,
             start_from=self.start_from,
         )
 
-    def env_kwargs(self) -> dict[str, Any]:
-        """The options of the environment that differ from its defaults."""
+    def environment(self) -> dict[str, Any]:
+        """The options of the environment that differ from its defaults, said in either way.
+
+        Raises:
+            ValueError: for an option that is said in both.
+        """
+        from matchenv.agents.config_file import parse_pairs
+
         options = {
             name: (getattr(self, name), each.default)
             for name, each in TrainingEnvironment.__dataclass_fields__.items()
         }
-        return {name: value for name, (value, default) in options.items() if value != default}
+        given = {name: value for name, (value, default) in options.items() if value != default}
+        pairs = parse_pairs("env-kwargs", list(self.env_kwargs))
+        twice = sorted(given.keys() & pairs.keys())
+        if twice:
+            raise ValueError(f"env-kwargs must not repeat other options, got {', '.join(twice)}")
+        return {**given, **pairs}
 
     def _compare(self, folder: RunFolder) -> None:
         from matchenv.benchmarks.compare.trained import compare_run

@@ -278,7 +278,7 @@ def command(*arguments):
 
 def test_killed_command_resumes_to_the_same_result(tmp_path):
     options = ("--timesteps", "20480", "--num-envs", "16", "--seed", "3", "--quiet",
-               "--hyperparameter", "n_steps=16", "batch_size=256", "policy_kwargs={net_arch: [16]}",
+               "--hyperparams", "n_steps=16", "batch_size=256", "policy_kwargs={net_arch: [16]}",
                "--num-opponents", "3", "--horizon", "20",
                "--checkpoint-every", "1024", "--evaluation-episodes", "4")  # fmt: skip
     killed = tmp_path / "killed"
@@ -301,7 +301,7 @@ def test_killed_command_resumes_to_the_same_result(tmp_path):
     [
         (["--algo", "sac"], "continuous actions"),
         (["--algo", "nothing"], "qrdqn"),
-        (["--hyperparameter", "gamma:1"], "key=value"),
+        (["--hyperparams", "gamma:1"], "key=value"),
         (["--rank", "best"], "rank"),
         (["--timesteps", "0"], "n_timesteps"),
         (["--resume", "no/such/run"], "must be a folder"),

@@ -43,7 +43,10 @@ def said_in_one_line(capsys: pytest.CaptureFixture[str]) -> str:
         (["replay"], "the log, a .csv or .csv.gz file"),
         (["replay", "no.csv"], "no.csv"),
         (["replay", "no.csv", "--bins", "0"], "bins must be an integer in [1, 1000], got 0"),
-        (["train", "--hyperparameter", "gamma:1"], "key=value"),
+        (["train", "--hyperparams", "gamma:1"], "key=value"),
+        (["train", "--env-kwargs", "rank:top"], "key=value"),
+        (["train", "--rank", "top", "--env-kwargs", "rank=top"], "must not repeat other options"),
+        (["train", "--env-kwargs", "rank=topp"], "rank must be"),
         (["train", "--resume", "runs", "--seed", "0", "--num_envs=3"], "--num-envs, --seed"),
     ],
 )
