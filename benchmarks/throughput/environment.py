@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -20,7 +20,7 @@ import gymnasium as gym
 import numpy as np
 
 import matchenv  # registers Matchmaking-v0
-from matchenv.benchmarks.throughput.timing import Contest, Measurement, contest
+from matchenv.benchmarks.throughput.timing import Contest, Measurement, Side, contest
 
 SECTION = "environment"
 NUM_ENVS = 1024
@@ -32,20 +32,18 @@ SCALAR_STEPS = 5010
 # stable-baselines3 steps its environments one by one.
 SLOW_VECTOR_STEPS = 20
 
-Side = tuple[str, Callable[[], object], float]
-
-IMPORT = """
+CLOCK = """
 import time
 start = time.perf_counter()
-import matchenv
+%s
 print(time.perf_counter() - start)
 """
+IMPORT = CLOCK % "import matchenv"
 
 # Both environments run the same compiled code, so the second finds it ready.
 FIRST_USES = {
-    "the environment": """
-import time
-start = time.perf_counter()
+    "the environment": CLOCK
+    % """
 import gymnasium
 env = gymnasium.make("matchenv:Matchmaking-v0")
 env.reset(seed=0)
@@ -53,16 +51,13 @@ env.step(0)
 many = gymnasium.make_vec("Matchmaking-v0", num_envs=4)
 many.reset(seed=0)
 many.step(many.action_space.sample())
-print(time.perf_counter() - start)
 """,
-    "KG": """
-import time
-start = time.perf_counter()
+    "KG": CLOCK
+    % """
 import numpy
 from matchenv.baselines import KnowledgeGradient
 from matchenv import KnowledgeState
 KnowledgeGradient().act(KnowledgeState(numpy.zeros(50), numpy.ones(50)), 500)
-print(time.perf_counter() - start)
 """,
 }
 
@@ -73,20 +68,20 @@ def measure(turns: int) -> Iterator[Contest | Measurement]:
     Args:
         turns: turns of each side in each contest.
     """
+    vector, one = f"{NUM_ENVS} environments", "one environment from gym.make"
     ours = vector_matchmaking()
-    yield contest(
-        SECTION, f"{NUM_ENVS} environments, Gymnasium's native vector CartPole", "steps/s",
-        ours, vector_cartpole(), turns=turns, target=0.6,
-    )  # fmt: skip
-    for package, make in (("envpool", envpool_cartpole), ("stable_baselines3", dummy_cartpole)):
+    for package, name, make, target in (
+        ("gymnasium", "Gymnasium's native vector CartPole", vector_cartpole, 0.6),
+        ("envpool", "envpool's CartPole", envpool_cartpole, 5.0),
+        ("stable_baselines3", "stable_baselines3's CartPole", dummy_cartpole, 5.0),
+    ):
         if find_spec(package) is not None:
             yield contest(
-                SECTION, f"{NUM_ENVS} environments, {package}'s CartPole", "steps/s",
-                ours, make(), turns=turns, target=5.0,
-            )  # fmt: skip
+                SECTION, f"{vector}, {name}", "steps/s", ours, make(), turns=turns, target=target
+            )
     yield contest(
-        SECTION, "one environment from gym.make, CartPole-v1", "steps/s",
-        scalar("Matchmaking-v0"), scalar("CartPole-v1"), turns=turns, target=1.0,
+        SECTION, f"{one}, CartPole-v1", "steps/s", scalar("Matchmaking-v0"), scalar("CartPole-v1"),
+        turns=turns, target=1.0,
     )  # fmt: skip
     yield Measurement(
         SECTION, "import matchenv", "s", [said_by(IMPORT, None) for _ in range(turns)], target=1.5
@@ -115,12 +110,11 @@ def said_by(code: str, cache: str | None) -> float:
         code: what it runs.
         cache: folder for Numba's compiled code; None for the usual place.
     """
-    variables = dict(os.environ)
-    if cache is not None:
-        variables["NUMBA_CACHE_DIR"] = cache
+    variables = {} if cache is None else {"NUMBA_CACHE_DIR": cache}
     done = subprocess.run(
-        [sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=True
-    )
+        [sys.executable, "-c", code],
+        env=os.environ | variables, capture_output=True, text=True, check=True,
+    )  # fmt: skip
     return float(done.stdout)
 
 

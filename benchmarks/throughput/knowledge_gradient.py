@@ -45,10 +45,10 @@ def measure(turns: int) -> Iterator[Contest | Measurement]:
             f"in unrelated states{game}", mu[shuffled], sigma[shuffled], draw_margin, tau, turns
         )
     times = np.array([milliseconds(opponents, turns) for opponents in MANY_OPPONENTS])
-    for opponents, values in zip(MANY_OPPONENTS, times, strict=True):
+    for opponents, values in zip(MANY_OPPONENTS, times.tolist(), strict=True):
         target = TARGET_MILLISECONDS if opponents == MANY_OPPONENTS[-1] else None
         name = f"kg, {opponents:,} opponents"
-        yield Measurement(SECTION, name, "milliseconds a decision", values.tolist(), target)
+        yield Measurement(SECTION, name, "milliseconds a decision", values, target)
     name = f"kg, from {MANY_OPPONENTS[0]:,} to {MANY_OPPONENTS[-1]:,} opponents"
     exponents = [growth_exponent(row) for row in times.T]
     yield Measurement(SECTION, name, "exponent of growth", exponents, TARGET_EXPONENT)
@@ -62,14 +62,14 @@ def states_of_play() -> tuple[Floats, Floats]:
     """
     env = MatchmakingVectorEnv(EPISODES, num_opponents=NUM_OPPONENTS, horizon=GAMES)
     env.reset(seed=0)
-    policy = KnowledgeGradient()
-    mu = np.empty((EPISODES, GAMES, NUM_OPPONENTS + 1))
-    sigma = np.empty_like(mu)
+    states = []
     for game in range(GAMES):
-        state = env.knowledge_state
-        mu[:, game], sigma[:, game] = state.mu, state.sigma
-        env.step(policy.act(state, GAMES - game))
-    return mu.reshape(-1, mu.shape[-1]), sigma.reshape(-1, mu.shape[-1])
+        states.append(env.knowledge_state)
+        env.step(KnowledgeGradient().act(states[-1], GAMES - game))
+    mu, sigma = (
+        np.stack([getattr(state, name) for state in states], axis=1) for name in ("mu", "sigma")
+    )
+    return mu.reshape(-1, NUM_OPPONENTS + 1), sigma.reshape(-1, NUM_OPPONENTS + 1)
 
 
 def choice_contest(

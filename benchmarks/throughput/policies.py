@@ -33,19 +33,15 @@ def measure(turns: int) -> Iterator[Contest | Measurement]:
     Args:
         turns: repetitions of each.
     """
-    states, skills = mid_episode_states(NUM_OPPONENTS, BATCH)
-    for name in POLICIES:
-        values = decision_times(name, states, skills, turns)
-        yield Measurement(
-            SECTION, f"{name}, {NUM_OPPONENTS} opponents, batches of {BATCH}",
-            "microseconds a decision", values,
-        )  # fmt: skip
-    states, skills = mid_episode_states(MANY_OPPONENTS, 1)
-    for name in ("pe", "drawchance"):
-        values = decision_times(name, states, skills, turns)
-        yield Measurement(
-            SECTION, f"{name}, {MANY_OPPONENTS:,} opponents", "microseconds a decision", values
-        )
+    for names, opponents, count, batches in (
+        (tuple(POLICIES), NUM_OPPONENTS, BATCH, f", batches of {BATCH}"),
+        (("pe", "drawchance"), MANY_OPPONENTS, 1, ""),
+    ):
+        states, skills = mid_episode_states(opponents, count)
+        for name in names:
+            subject = f"{name}, {opponents:,} opponents{batches}"
+            values = decision_times(name, states, skills, turns)
+            yield Measurement(SECTION, subject, "microseconds a decision", values)
     if find_spec("torch") is not None:
         yield from learned_beside_kg(turns)
 

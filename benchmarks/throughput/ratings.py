@@ -2,74 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import trueskill
 from openskill.models import PlackettLuce
 
-from matchenv.benchmarks.throughput.timing import Contest, Measurement, contest, seconds
-from matchenv.csv_log.reader import read_log
+from matchenv.benchmarks.throughput.timing import Contest, Side, contest
 from matchenv.match_log import MatchLog, ranks_from_scores
 from matchenv.replay import replay_trueskill
 from matchenv.trueskill import rate
 
 SECTION = "ratings"
 PLAYERS = 200
-BETA, TAU, DRAW_PROBABILITY = 25.0 / 6.0, 25.0 / 300.0, 0.1
+GAME: dict[str, float] = {"beta": 25.0 / 6.0, "tau": 25.0 / 300.0}
+DRAW_PROBABILITY = 0.1
+# About this share of the neighbours in rank draw.
 DRAWS = 0.1
+
+OUR_CALLS = 2_000
+# Games of so many sides that the compiled replay rates in one turn.
 OUR_GAMES = {2: 200_000, 8: 20_000}
-OPENSKILL_GAMES = {2: 4_000, 8: 1_000}
-TRUESKILL_GAMES = {2: 400, 8: 40}
-REPLAY_TARGETS = {
-    2: {"openskill": 50.0, "trueskill": 300.0},
-    8: {"openskill": 3.0, "trueskill": 80.0},
-}
-SINGLE_CALLS = {"ours": 2_000, "openskill": 2_000, "trueskill": 100}
-
-Work = tuple[str, Callable[[], object], float]
 
 
-def measure(turns: int, log: Path | None = None) -> Iterator[Contest | Measurement]:
+def _openskill() -> tuple[Callable[[], Any], Callable[..., Any]]:
+    model = PlackettLuce(**GAME)
+    return model.rating, lambda teams, ranks: model.rate(teams, ranks=ranks)
+
+
+def _trueskill() -> tuple[Callable[[], Any], Callable[..., Any]]:
+    environment = trueskill.TrueSkill(**GAME, draw_probability=DRAW_PROBABILITY)
+    return environment.create_rating, environment.rate
+
+
+# Label, what makes a rating and rates a game, games of one turn and ratio to reach by number of
+# sides, calls of one turn.
+RIVALS = (
+    ("openskill Plackett-Luce", _openskill, {2: (4_000, 50.0), 8: (1_000, 3.0)}, 2_000),
+    ("trueskill", _trueskill, {2: (400, 300.0), 8: (40, 80.0)}, 100),
+)
+
+
+def measure(turns: int) -> Iterator[Contest]:
     """Games a second through the compiled replay and through ``rate``, against both rivals.
 
     Args:
         turns: turns of each side.
-        log: a match log to read and rate whole, for the seconds that this takes.
     """
-    for sides, targets in REPLAY_TARGETS.items():
-        ours = _replay_work(sides)
-        for name, target in targets.items():
-            rival = _openskill_work(sides) if name == "openskill" else _trueskill_work(sides)
+    for sides, games in OUR_GAMES.items():
+        ours = _replay(random_log(sides, games))
+        for label, make, of_sides, _ in RIVALS:
+            count, target = of_sides[sides]
             yield contest(
-                SECTION, f"replay of games of {sides} players", "games/s", ours, rival,
+                SECTION, f"replay of games of {sides} players", "games/s", ours,
+                _game_by_game(label, *make(), random_log(sides, count)),
                 turns=turns, target=target,
             )  # fmt: skip
-    for sides in REPLAY_TARGETS:
-        ours = _single_work(sides)
-        for rival in (_single_openskill(sides), _single_trueskill(sides)):
+    for sides in OUR_GAMES:
+        ours = _same_call("rate", lambda: (25.0, 25.0 / 3.0), _rate, sides, OUR_CALLS)
+        for label, make, _, calls in RIVALS:
             yield contest(
-                SECTION, f"one call, {sides} players", "calls/s", ours, rival,
+                SECTION, f"one call, {sides} players", "calls/s", ours,
+                _same_call(f"{label.split()[0]} rate", *make(), sides, calls),
                 turns=turns, target=1.0,
             )  # fmt: skip
-    if log is not None:
-        yield whole_log(log, turns)
-
-
-def whole_log(path: Path, turns: int) -> Measurement:
-    """Seconds to read and rate a log of a file, after one time that is not counted."""
-
-    def work() -> None:
-        replay_trueskill(read_log(path).log, draw_probability=DRAW_PROBABILITY)
-
-    work()
-    values = [seconds(work) for _ in range(turns)]
-    return Measurement(SECTION, f"read and rate {path.name}", "seconds", values)
 
 
 def random_log(sides: int, games: int) -> MatchLog:
-    """Games of one player a side among ``PLAYERS``, about a tenth of the neighbours drawn."""
+    """Games of one player a side among ``PLAYERS``."""
     rng = np.random.default_rng(sides)
     player = np.argsort(rng.random((games, PLAYERS)), axis=1)[:, :sides].astype(np.int32)
     score = rng.permuted(np.tile(np.arange(float(sides)), (games, 1)), axis=1)
@@ -85,81 +86,47 @@ def random_log(sides: int, games: int) -> MatchLog:
     )
 
 
-def _games(sides: int, count: int) -> list[tuple[list[int], list[float]]]:
-    """The first games of the log as (players, ranks) in plain Python, for the rivals."""
-    log = random_log(sides, count)
-    players, ranks = log.player.reshape(-1, sides), log.rank.reshape(-1, sides).astype(float)
-    return list(zip(players.tolist(), ranks.tolist(), strict=True))
+def _rate(teams: Sequence[Any], ranks: Sequence[float]) -> object:
+    return rate(teams, ranks, **GAME, draw_probability=DRAW_PROBABILITY)
 
 
-def _replay_work(sides: int) -> Work:
-    games = OUR_GAMES[sides]
-    log = random_log(sides, games)
+def _replay(log: MatchLog) -> Side:
+    def work() -> None:
+        replay_trueskill(log, **GAME, draw_probability=DRAW_PROBABILITY)
+
+    return "compiled replay", work, log.num_games
+
+
+def _game_by_game(
+    label: str, rating: Callable[[], Any], rate_game: Callable[..., Any], log: MatchLog
+) -> Side:
+    sides = len(log.rank) // log.num_games
+    # In plain Python, which is what the rivals take.
+    games = list(
+        zip(
+            log.player.reshape(-1, sides).tolist(),
+            log.rank.reshape(-1, sides).astype(float).tolist(),
+            strict=True,
+        )
+    )
 
     def work() -> None:
-        replay_trueskill(log, beta=BETA, tau=TAU, draw_probability=DRAW_PROBABILITY)
-
-    return "compiled replay", work, games
-
-
-def _openskill_work(sides: int) -> Work:
-    games = _games(sides, OPENSKILL_GAMES[sides])
-    model = PlackettLuce(beta=BETA, tau=TAU)
-
-    def work() -> None:
-        board = [model.rating() for _ in range(PLAYERS)]
+        board = [rating() for _ in range(PLAYERS)]
         for players, ranks in games:
-            rated = model.rate([[board[k]] for k in players], ranks=ranks)
+            rated = rate_game([[board[k]] for k in players], ranks)
             for k, side in zip(players, rated, strict=True):
                 board[k] = side[0]
 
-    return "openskill Plackett-Luce", work, len(games)
+    return label, work, len(games)
 
 
-def _trueskill_work(sides: int) -> Work:
-    games = _games(sides, TRUESKILL_GAMES[sides])
-    environment = trueskill.TrueSkill(beta=BETA, tau=TAU, draw_probability=DRAW_PROBABILITY)
-
-    def work() -> None:
-        board = [environment.create_rating() for _ in range(PLAYERS)]
-        for players, ranks in games:
-            rated = environment.rate([(board[k],) for k in players], ranks)
-            for k, side in zip(players, rated, strict=True):
-                board[k] = side[0]
-
-    return "trueskill", work, len(games)
-
-
-def _single_work(sides: int) -> Work:
-    teams, ranks = [[(25.0, 25.0 / 3.0)] for _ in range(sides)], list(range(sides))
-    calls = SINGLE_CALLS["ours"]
+def _same_call(
+    label: str, rating: Callable[[], Any], rate_game: Callable[..., Any], sides: int, calls: int
+) -> Side:
+    teams, ranks = [[rating()] for _ in range(sides)], list(range(sides))
 
     def work() -> None:
         for _ in range(calls):
-            rate(teams, ranks, beta=BETA, tau=TAU, draw_probability=DRAW_PROBABILITY)
+            rate_game(teams, ranks)
 
-    return "rate", work, calls
-
-
-def _single_openskill(sides: int) -> Work:
-    model = PlackettLuce(beta=BETA, tau=TAU)
-    teams, ranks = [[model.rating()] for _ in range(sides)], [float(k) for k in range(sides)]
-    calls = SINGLE_CALLS["openskill"]
-
-    def work() -> None:
-        for _ in range(calls):
-            model.rate(teams, ranks=ranks)
-
-    return "openskill rate", work, calls
-
-
-def _single_trueskill(sides: int) -> Work:
-    environment = trueskill.TrueSkill(beta=BETA, tau=TAU, draw_probability=DRAW_PROBABILITY)
-    teams, ranks = [(environment.create_rating(),) for _ in range(sides)], list(range(sides))
-    calls = SINGLE_CALLS["trueskill"]
-
-    def work() -> None:
-        for _ in range(calls):
-            environment.rate(teams, ranks)
-
-    return "trueskill rate", work, calls
+    return label, work, calls

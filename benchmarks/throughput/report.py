@@ -17,8 +17,8 @@ PACKAGES = ("matchenv", "numpy", "numba", "gymnasium", "stable-baselines3", "env
 def line(result: Contest | Measurement) -> str:
     """A result in a line or two: median, spread from least to most, target and verdict."""
     if isinstance(result, Measurement):
-        text = f"{result.name}: {_spread(result.values)} {result.unit}"
-        return text + _verdict(result, "below")
+        spread = f"{_spread(result.values)} {result.unit}"
+        return f"{result.name}: {spread}{_verdict(result, 'below')}"
     return (
         f"{result.name}: {_spread(result.ratios)} times{_verdict(result, 'at least')}\n"
         f"    {result.ours}: {_spread(result.our_rates)} {result.unit}\n"
@@ -37,19 +37,18 @@ def reached(result: Contest | Measurement) -> bool | None:
 
 def as_json(results: Sequence[Contest | Measurement], turns: int) -> dict[str, Any]:
     """All results with the versions that ran; every number is a measurement."""
+    contests, measurements = [], []
+    for each in results:
+        plain = {**asdict(each), "reached": reached(each)}
+        if isinstance(each, Contest):
+            contests.append({**plain, "ratios": each.ratios, "ratio": each.ratio})
+        else:
+            measurements.append({**plain, "median": each.median})
     return {
         "turns": turns,
         "versions": {name: _version(name) for name in PACKAGES},
-        "contests": [
-            {**asdict(each), "ratios": each.ratios, "ratio": each.ratio, "reached": reached(each)}
-            for each in results
-            if isinstance(each, Contest)
-        ],
-        "measurements": [
-            {**asdict(each), "median": each.median, "reached": reached(each)}
-            for each in results
-            if isinstance(each, Measurement)
-        ],
+        "contests": contests,
+        "measurements": measurements,
     }
 
 

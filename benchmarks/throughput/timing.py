@@ -7,6 +7,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+# One side of a contest: a label, the work of one turn, and how many units one turn does.
+Side = tuple[str, Callable[[], object], float]
+
 
 @dataclass(frozen=True)
 class Contest:
@@ -78,8 +81,8 @@ def contest(
     section: str,
     name: str,
     unit: str,
-    ours: tuple[str, Callable[[], object], float],
-    rival: tuple[str, Callable[[], object], float],
+    ours: Side,
+    rival: Side,
     *,
     turns: int,
     target: float | None = None,
@@ -87,18 +90,18 @@ def contest(
     """Run both sides in alternating turns after one turn of warming up each.
 
     Args:
-        section: the part of the benchmark it belongs to.
-        name: what both do.
-        unit: what is counted for a second.
-        ours: a label, the work of one turn, and how many units one turn does.
-        rival: the same for the other side.
+        section: as in ``Contest``, and so are name, unit and target.
+        name: as there.
+        unit: as there.
+        ours: our side.
+        rival: the other side.
         turns: counted turns of each side.
-        target: the ratio to reach, if there is one.
+        target: as there.
     """
-    ours[1]()
-    rival[1]()
-    our_rates, rival_rates = [], []
-    for _ in range(turns):
-        our_rates.append(ours[2] / seconds(ours[1]))
-        rival_rates.append(rival[2] / seconds(rival[1]))
-    return Contest(section, name, unit, ours[0], rival[0], our_rates, rival_rates, target)
+    rates: tuple[list[float], list[float]] = ([], [])
+    for turn in range(turns + 1):
+        for (_, work, units), found in zip((ours, rival), rates, strict=True):
+            taken = seconds(work)
+            if turn > 0:
+                found.append(units / taken)
+    return Contest(section, name, unit, ours[0], rival[0], *rates, target)
