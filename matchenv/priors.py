@@ -136,6 +136,40 @@ class NormalPrior(Prior):
         return np.full(normals.shape, self.mean), np.full(normals.shape, self.deviation)
 
 
+@dataclass(frozen=True, eq=False)
+class DrawnPrior(Prior):
+    """One draw of a prior's means and deviations, the same in every episode.
+
+    Attributes:
+        kind: the prior that they were drawn from, which says what is believed at the start.
+        mu: means, shape (M + 1,).
+        sigma: deviations, shape (M + 1,).
+    """
+
+    kind: Prior
+    mu: Floats
+    sigma: Floats
+
+    @classmethod
+    def of(cls, kind: Prior, rng: np.random.Generator, num_players: int) -> DrawnPrior:
+        """Draw one."""
+        normals, uniforms = rng.standard_normal(num_players), rng.random(num_players)
+        mu, sigma = kind.draw(normals[None], uniforms[None])
+        return cls(kind, mu[0], sigma[0])
+
+    def draw(self, normals: Floats, uniforms: Floats) -> tuple[Floats, Floats]:
+        """The same for all."""
+        return np.tile(self.mu, (len(normals), 1)), np.tile(self.sigma, (len(normals), 1))
+
+    def true_skill(self, mu: Floats, sigma: Floats, normals: Floats) -> Floats:
+        """As the kind says."""
+        return self.kind.true_skill(mu, sigma, normals)
+
+    def believed(self, mu: Floats, sigma: Floats) -> tuple[Floats, Floats]:
+        """As the kind says."""
+        return self.kind.believed(mu, sigma)
+
+
 # What the names stand for; ``equal_variance`` chooses among the second.
 PRIORS = ("informative", "equal")
 DEFAULT_PRIOR = PRIORS[0]

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.benchmarks.candidates import HIGH_END, LOW_END
-from matchenv.benchmarks.compare.report import Comparison
+from matchenv.benchmarks.compare.report import Comparison, head
 from matchenv.evaluation.estimates import (
     CONFIDENCE,
     Estimate,
@@ -19,7 +17,8 @@ from matchenv.evaluation.estimates import (
     paired_difference,
     share_closed,
 )
-from matchenv.evaluation.result_files import json_bytes, npz_bytes, records_csv
+from matchenv.evaluation.result_files import json_bytes, npz_bytes, records_csv, versions
+from matchenv.evaluation.tables import Column, text_table
 
 TRUE_Q = "true_draw_density"
 
@@ -44,8 +43,24 @@ class Bounds:
     penalty: float
 
     def table(self) -> str:
-        """The bound and the policies as text."""
-        return table_text(self)
+        """A block of lines for each cell."""
+        comparison, settings = self.comparison, self.comparison.settings
+        lines = [
+            f"{comparison.episodes} episodes of {settings.horizon} games against one of "
+            f"{settings.num_opponents}, seed {comparison.seed}; depth {self.depth}, "
+            f"penalty {self.penalty:g}",
+            f"sums of true q; +-: standard error; [..]: {100.0 * CONFIDENCE:.0f} % interval of "
+            f"the paired difference; shares of the distance from {LOW_END}",
+        ]
+        for cell, found in zip(comparison.cells, cell_bounds(self), strict=True):
+            lines += [
+                "",
+                f"{cell.title}: oracle {found.oracle.mean:.2f}, bound {found.bound.mean:.2f} "
+                f"+- {found.bound.standard_error:.2f}, oracle - bound "
+                f"{found.saved.interval_text(2)}",
+                *text_table(COLUMNS, found.policies),
+            ]
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True)
@@ -116,35 +131,13 @@ def cell_bounds(bounds: Bounds) -> list[CellBound]:
     return found
 
 
-def table_text(bounds: Bounds) -> str:
-    """A block of lines for each cell."""
-    comparison = bounds.comparison
-    settings = comparison.settings
-    width = max(len("policy"), *(len(policy) for policy in comparison.policies))
-    lines = [
-        f"{comparison.episodes} episodes of {settings.horizon} games against one of "
-        f"{settings.num_opponents}, seed {comparison.seed}; depth {bounds.depth}, "
-        f"penalty {bounds.penalty:g}",
-        f"sums of true q; +-: standard error; [..]: {100.0 * CONFIDENCE:.0f} % interval of the "
-        f"paired difference; shares of the distance from {LOW_END}",
-    ]
-    titles = [cell.title for cell in comparison.cells]
-    for title, cell in zip(titles, cell_bounds(bounds), strict=True):
-        lines += [
-            "",
-            f"{title}: oracle {cell.oracle.mean:.2f}, bound "
-            f"{cell.bound.mean:.2f} +- {cell.bound.standard_error:.2f}, oracle - bound "
-            f"{cell.saved.interval_text(2)}",
-            f"{'policy':<{width}}  {'true q':>8}  {'bound - true q':>22}  {'to the bound':>12}  "
-            f"{'to the oracle':>13}",
-        ]
-        lines += [
-            f"{policy.policy:<{width}}  {policy.true_q.mean:8.2f}  "
-            f"{policy.room.interval_text(2):>22}  {100.0 * policy.share:10.1f} %  "
-            f"{100.0 * policy.share_of_oracle:11.1f} %"
-            for policy in cell.policies
-        ]
-    return "\n".join(lines)
+COLUMNS = (
+    Column("policy", lambda found: found.policy),
+    Column("true q", lambda found: f"{found.true_q.mean:.2f}", 8),
+    Column("bound - true q", lambda found: found.room.interval_text(2), 22),
+    Column("to the bound", lambda found: f"{100.0 * found.share:.1f} %"),
+    Column("to the oracle", lambda found: f"{100.0 * found.share_of_oracle:.1f} %"),
+)
 
 
 def result_files(bounds: Bounds) -> dict[str, bytes]:
@@ -156,25 +149,17 @@ def result_files(bounds: Bounds) -> dict[str, bytes]:
         for cell in found
         for policy in cell.policies
     ]
+    plain = {
+        **head(bounds.comparison),
+        "depth": bounds.depth,
+        "penalty": bounds.penalty,
+        "versions": versions("scipy"),
+        "cells": [asdict(cell) for cell in found],
+    }
     return {
         **bounds.comparison.rows.files(),
         "bound.npz": npz_bytes({"bound": bounds.values}),
-        "bound.txt": f"{table_text(bounds)}\n".encode(),
-        "bound.json": json_bytes(as_json(bounds, found)),
+        "bound.txt": f"{bounds.table()}\n".encode(),
+        "bound.json": json_bytes(plain),
         "bound.csv": records_csv(records),
-    }
-
-
-def as_json(bounds: Bounds, found: list[CellBound]) -> dict[str, Any]:
-    """Settings, versions and all estimates as plain data."""
-    comparison = bounds.comparison
-    return {
-        "seed": comparison.seed,
-        "episodes": comparison.episodes,
-        "depth": bounds.depth,
-        "penalty": bounds.penalty,
-        "confidence": CONFIDENCE,
-        "environment": {name: getattr(comparison.settings, name) for name in ENVIRONMENT_OPTIONS},
-        "versions": {name: version(name) for name in ("matchenv", "numpy", "numba", "scipy")},
-        "cells": [asdict(cell) for cell in found],
     }

@@ -20,7 +20,7 @@ from matchenv.benchmarks.compare.comparison import (
 from matchenv.benchmarks.compare.report import Comparison
 from matchenv.evaluation.cells import cells_of
 from matchenv.evaluation.episode_table import play
-from matchenv.evaluation.store import finish, open_store
+from matchenv.evaluation.store import finish, open_store, write_results
 from matchenv.validation import as_integer, as_non_negative_number
 from matchenv.workers import checked_workers
 
@@ -84,14 +84,12 @@ def run_bound(
         "penalty": penalty,
         **described(plan, settings, episodes),
     }
-    with open_store(None if out is None else Path(out), asked) as store:
+    with open_store(out, asked) as store:
         rows = play(plan, store, workers=workers, quiet=quiet)
         jobs = bound_jobs(cells, settings, episodes, seed, depth, penalty)
         found = finish(jobs, bounds_of, store, workers=workers, quiet=quiet)
         values = np.concatenate([each["bound"] for each in found]).reshape(-1, episodes)
         comparison = Comparison(rows, LOW_END, settings, seed, block_size(settings))
         bounds = Bounds(comparison, values, depth, penalty)
-        if store is not None:
-            for name, content in result_files(bounds).items():
-                store.write(name, content)
+        write_results(store, result_files(bounds).items())
     return bounds

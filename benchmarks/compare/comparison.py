@@ -13,7 +13,7 @@ from matchenv.evaluation.candidates import Candidate
 from matchenv.evaluation.cells import Cell, cells_of
 from matchenv.evaluation.episode_table import ALL, Block, Plan, play
 from matchenv.evaluation.seeds import POLICIES, episode_seeds
-from matchenv.evaluation.store import open_store
+from matchenv.evaluation.store import open_store, write_results
 from matchenv.settings import Settings
 from matchenv.validation import as_integer
 from matchenv.workers import checked_workers
@@ -83,12 +83,10 @@ def run_comparison(
     candidates = with_references(candidates_of(policies, settings), against, settings)
     plan = plan_of(candidates, cells, settings, episodes, seed)
     asked = {"command": "compare", **described(plan, settings, episodes)}
-    with open_store(None if out is None else Path(out), asked, replace=replace_out) as store:
+    with open_store(out, asked, replace=replace_out) as store:
         rows = play(plan, store, workers=workers, quiet=quiet)
         found = Comparison(rows, against.rstrip("/\\"), settings, seed, block_size(settings))
-        if store is not None:
-            for name, content in result_files(found, timing=timing).items():
-                store.write(name, content)
+        write_results(store, result_files(found, timing=timing).items())
     return found
 
 

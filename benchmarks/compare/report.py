@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,8 @@ from matchenv.evaluation.estimates import (
     paired_difference,
     share_closed,
 )
-from matchenv.evaluation.result_files import json_bytes, records_csv
+from matchenv.evaluation.result_files import json_bytes, records_csv, versions
+from matchenv.evaluation.tables import Column, text_table
 from matchenv.settings import Settings
 
 Floats = NDArray[np.float64]
@@ -130,8 +130,22 @@ class Comparison:
         return self.standings[cell * len(self.policies) + self.policies.index(policy)]
 
     def table(self, *, timing: bool = True) -> str:
-        """The standings as text; with ``timing`` there is a column of decisions per second."""
-        return table_text(self, timing=timing)
+        """A table for each cell, a line for each policy.
+
+        Args:
+            timing: with decisions per second.
+        """
+        settings = self.settings
+        lines = [
+            f"{self.episodes} episodes of {settings.horizon} games against one of "
+            f"{settings.num_opponents}, seed {self.seed}",
+            f"q: sums over an episode; [..]: {100.0 * CONFIDENCE:.0f} % interval of the paired "
+            f"difference; gap closed: of the distance from {LOW_END} to {HIGH_END}",
+        ]
+        for i, cell in enumerate(self.cells):
+            standings = [self.standing(i, policy) for policy in self.policies]
+            lines += ["", cell.title, *text_table(_columns(self.against, timing), standings)]
+        return "\n".join(lines)
 
     def _standing(self, cell: int, policy: str) -> Standing:
         def of(measure: str, name: str = policy) -> Floats:
@@ -153,48 +167,23 @@ class Comparison:
         )
 
 
-def table_text(comparison: Comparison, *, timing: bool) -> str:
-    """A table for each cell, a line for each policy."""
-    settings = comparison.settings
-    width = max(len("policy"), *(len(policy) for policy in comparison.policies))
-    header = [
-        f"{'policy':<{width}}", f"{'believed q':>10}", f"{'true q':>8}",
-        f"{'true q - ' + comparison.against:>25}", f"{'gap closed':>10}",
-        f"{'error of mu_0':>13}", f"{'skill diff.':>11}", f"{'win ratio':>9}",
-    ]  # fmt: skip
-    if timing:
-        header.append(f"{'decisions/s':>11}")
-    lines = [
-        f"{comparison.episodes} episodes of {settings.horizon} games against one of "
-        f"{settings.num_opponents}, seed {comparison.seed}",
-        f"q: sums over an episode; [..]: {100.0 * CONFIDENCE:.0f} % interval of the paired "
-        f"difference; gap closed: of the distance from {LOW_END} to {HIGH_END}",
+def _columns(against: str, timing: bool) -> list[Column]:
+    columns = [
+        Column("policy", lambda s: s.policy),
+        Column("believed q", lambda s: f"{s.draw_density.mean:.2f}"),
+        Column("true q", lambda s: f"{s.true_draw_density.mean:.2f}", 8),
+        Column(f"true q - {against}", lambda s: s.difference.interval_text(2), 25),
+        Column("gap closed", lambda s: f"{100.0 * s.share_closed:.1f} %"),
+        Column("error of mu_0", lambda s: f"{s.final_squared_error.mean:.3f}"),
+        Column("skill diff.", lambda s: f"{s.skill_difference.mean:+.3f}"),
+        Column("win ratio", lambda s: f"{s.win_ratio.mean:.3f}"),
+        Column("decisions/s", lambda s: _rate_text(s.decisions_per_second)),
     ]
-    for i, cell in enumerate(comparison.cells):
-        lines += ["", cell.title, "  ".join(header)]
-        lines += [
-            _line(comparison.standing(i, policy), width, timing) for policy in comparison.policies
-        ]
-    return "\n".join(lines)
+    return columns if timing else columns[:-1]
 
 
-def _line(standing: Standing, width: int, timing: bool) -> str:
-    difference = standing.difference
-    interval = f"{difference.mean:+.2f} [{difference.low:+.2f}, {difference.high:+.2f}]"
-    cells = [
-        f"{standing.policy:<{width}}",
-        f"{standing.draw_density.mean:10.2f}",
-        f"{standing.true_draw_density.mean:8.2f}",
-        f"{interval:>25}",
-        f"{100.0 * standing.share_closed:8.1f} %",
-        f"{standing.final_squared_error.mean:13.3f}",
-        f"{standing.skill_difference.mean:+11.3f}",
-        f"{standing.win_ratio.mean:9.3f}",
-    ]
-    if timing:
-        rate = standing.decisions_per_second
-        cells.append(f"{rate:11,.0f}" if math.isfinite(rate) else f"{'-':>11}")
-    return "  ".join(cells)
+def _rate_text(rate: float) -> str:
+    return f"{rate:,.0f}" if math.isfinite(rate) else "-"
 
 
 def result_files(comparison: Comparison, *, timing: bool) -> dict[str, bytes]:
@@ -204,16 +193,24 @@ def result_files(comparison: Comparison, *, timing: bool) -> dict[str, bytes]:
         comparison: what was found.
         timing: with decisions per second, which no two runs share.
     """
+    records, plain = [], []
+    for standing in comparison.standings:
+        cell = {"rank": standing.cell.rank_name, "prior": standing.cell.prior}
+        records.append({**cell, **columns_of(standing)})
+        plain.append({**asdict(standing), "cell": cell})
+    if not timing:
+        for record in records + plain:
+            del record["decisions_per_second"]
     return {
         **comparison.rows.files(),
         "comparison.txt": f"{comparison.table(timing=timing)}\n".encode(),
-        "comparison.csv": _as_csv(comparison, timing),
-        "comparison.json": json_bytes(as_json(comparison, timing=timing)),
+        "comparison.csv": records_csv(records),
+        "comparison.json": json_bytes({**head(comparison), "standings": plain}),
     }
 
 
-def as_json(comparison: Comparison, *, timing: bool) -> dict[str, Any]:
-    """Settings, versions and all standings as plain data."""
+def head(comparison: Comparison) -> dict[str, Any]:
+    """Settings and versions as plain data."""
     settings = comparison.settings
     return {
         "seed": comparison.seed,
@@ -222,25 +219,5 @@ def as_json(comparison: Comparison, *, timing: bool) -> dict[str, Any]:
         "against": comparison.against,
         "confidence": CONFIDENCE,
         "environment": {name: getattr(settings, name) for name in ENVIRONMENT_OPTIONS},
-        "versions": {name: version(name) for name in ("matchenv", "numpy", "numba", "gymnasium")},
-        "standings": [_plain_standing(standing, timing) for standing in comparison.standings],
+        "versions": versions("gymnasium"),
     }
-
-
-def _plain_standing(standing: Standing, timing: bool) -> dict[str, Any]:
-    data = asdict(standing)
-    data["cell"] = {"rank": standing.cell.rank_name, "prior": standing.cell.prior}
-    if not timing:
-        del data["decisions_per_second"]
-    return data
-
-
-def _as_csv(comparison: Comparison, timing: bool) -> bytes:
-    records = []
-    for standing in comparison.standings:
-        columns = columns_of(standing)
-        if not timing:
-            del columns["decisions_per_second"]
-        cell = {"rank": standing.cell.rank_name, "prior": standing.cell.prior}
-        records.append({**cell, **columns})
-    return records_csv(records)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,8 @@ from matchenv.evaluation.estimates import (
     estimate,
     paired_difference,
 )
-from matchenv.evaluation.result_files import json_bytes, records_csv
+from matchenv.evaluation.result_files import json_bytes, records_csv, versions
+from matchenv.evaluation.tables import Column, text_table
 from matchenv.settings import Settings
 
 Floats = NDArray[np.float64]
@@ -88,64 +88,55 @@ class Findings:
 
     def table(self) -> str:
         """The table of this size of problem."""
-        settings, found = self.settings, self.losses
-        width = max(len(loss.policy) for loss in found)
-        lines = [
+        settings, losses = self.settings, self.losses
+        optimum = losses[0].believed.mean
+        columns = (
+            Column("policy", lambda loss: loss.policy),
+            Column("believed q", lambda loss: f"{loss.believed.mean:.4f}"),
+            Column("below the optimum", lambda loss: loss.gap.interval_text(4), 27),
+            Column("%", lambda loss: f"{100.0 * loss.gap.mean / optimum:.2f}", 6),
+            Column("first choice best", lambda loss: f"{100.0 * loss.first_is_best:.1f} %"),
+            Column("true q", lambda loss: f"{loss.true_q.mean:.4f}", 8),
+            Column("true q - optimum", lambda loss: loss.true_difference.interval_text(4), 27),
+        )
+        head = (
             f"opponents {settings.num_opponents}, games {settings.horizon}, "
             f"{settings.belief} belief, {self.believed.shape[1]} instances, "
-            f"{self.truths} truths each, rank {self.rank}, seed {self.seed}",
-            f"{'policy':<{width}}  {'believed q':>10}  {'below the optimum':>27}  {'%':>6}  "
-            f"{'first choice best':>17}  {'true q':>8}  {'true q - optimum':>27}",
-        ]
-        optimum = found[0].believed.mean
-        lines += [
-            f"{loss.policy:<{width}}  {loss.believed.mean:10.4f}  "
-            f"{loss.gap.interval_text(4):>27}  {100.0 * loss.gap.mean / optimum:6.2f}  "
-            f"{100.0 * loss.first_is_best:15.1f} %  {loss.true_q.mean:8.4f}  "
-            f"{loss.true_difference.interval_text(4):>27}"
-            for loss in found
-        ]
-        return "\n".join(lines)
+            f"{self.truths} truths each, rank {self.rank}, seed {self.seed}"
+        )
+        return "\n".join([head, *text_table(columns, losses)])
+
+    @property
+    def size(self) -> dict[str, Any]:
+        """What tells this problem from the others of a run, as plain data."""
+        names = ("num_opponents", "horizon", "belief")
+        return {name: getattr(self.settings, name) for name in names}
 
 
 def result_files(all_findings: Sequence[Findings]) -> dict[str, bytes]:
     """Content of the result files: the tables as text, CSV and JSON."""
     tables = "\n\n".join(findings.table() for findings in all_findings)
     records = [
-        {
-            "num_opponents": findings.settings.num_opponents,
-            "horizon": findings.settings.horizon,
-            "belief": findings.settings.belief,
-            **columns_of(loss),
-        }
+        {**findings.size, **columns_of(loss)}
         for findings in all_findings
         for loss in findings.losses
     ]
+    problems = [
+        {
+            **findings.size,
+            "beta": findings.settings.beta,
+            "draw_margin": findings.settings.draw_margin,
+            "episodes": findings.believed.shape[1],
+            "truths": findings.truths,
+            "rank": findings.rank,
+            "seed": findings.seed,
+            "losses": [asdict(loss) for loss in findings.losses],
+        }
+        for findings in all_findings
+    ]
+    plain = {"confidence": CONFIDENCE, "versions": versions(), "problems": problems}
     return {
         "optimum.txt": f"{tables}\n".encode(),
-        "optimum.json": json_bytes(as_json(all_findings)),
+        "optimum.json": json_bytes(plain),
         "optimum.csv": records_csv(records),
-    }
-
-
-def as_json(all_findings: Sequence[Findings]) -> dict[str, Any]:
-    """Settings, versions and all estimates as plain data."""
-    return {
-        "confidence": CONFIDENCE,
-        "versions": {name: version(name) for name in ("matchenv", "numpy", "numba")},
-        "problems": [
-            {
-                "num_opponents": findings.settings.num_opponents,
-                "horizon": findings.settings.horizon,
-                "belief": findings.settings.belief,
-                "beta": findings.settings.beta,
-                "draw_margin": findings.settings.draw_margin,
-                "episodes": findings.believed.shape[1],
-                "truths": findings.truths,
-                "rank": findings.rank,
-                "seed": findings.seed,
-                "losses": [asdict(loss) for loss in findings.losses],
-            }
-            for findings in all_findings
-        ],
     }

@@ -27,7 +27,7 @@ from matchenv.evaluation.candidates import Candidate
 from matchenv.evaluation.cells import Cell, cells_of
 from matchenv.evaluation.rollout import Batch, belief_of, one_thread
 from matchenv.evaluation.seeds import TRUTHS, episode_seeds, stream_of
-from matchenv.evaluation.store import Arrays, finish, open_store
+from matchenv.evaluation.store import Arrays, finish, open_store, write_results
 from matchenv.settings import Settings
 from matchenv.validation import as_integer
 from matchenv.workers import checked_workers
@@ -159,7 +159,7 @@ def run_optimum(
         "belief": belief,
         **{name: asdict(problems[0][0])[name] for name in ("beta", "draw_margin")},
     }
-    with open_store(None if out is None else Path(out), asked) as store:
+    with open_store(out, asked) as store:
         found = finish(jobs, work, store, workers=workers, quiet=quiet, unit="instance")
         blocks = len(jobs) // len(problems)
         findings = [
@@ -176,9 +176,7 @@ def run_optimum(
             )
             for k, (settings, cell, candidates) in enumerate(problems)
         ]
-        if store is not None:
-            for name, content in result_files(findings).items():
-                store.write(name, content)
+        write_results(store, result_files(findings).items())
     return findings
 
 

@@ -2,51 +2,29 @@
 
 from __future__ import annotations
 
-import io
 import math
 from typing import Any
 
-import matplotlib as mpl
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from matchenv.benchmarks.figures import files_of, new_figure, style
 from matchenv.benchmarks.replay.report import Report
-
-# Text of an SVG stays text, and its ids depend on nothing but the figure.
-_STYLE: dict[str, Any] = {"svg.hashsalt": "replay", "svg.fonttype": "none", "font.size": 9.0}
 
 
 def figures(report: Report) -> dict[str, bytes]:
     """All figures of a report, each as PNG and as SVG: file name to bytes."""
-    drawn = {
-        "draws": _draws,
-        "win_ratio": _win_ratio,
-        "calibration": _calibration,
-        "convergence": _convergence,
-    }
-    with mpl.rc_context():
-        # A user's own style must not change what is written.
-        mpl.rcdefaults()
-        parameters: Any = mpl.rcParams
-        parameters.update(_STYLE)
-        files = {}
-        for name, draw in drawn.items():
-            figure = draw(report)
-            files[f"{name}.png"] = _rendered(figure, "png", {"Software": None})
-            files[f"{name}.svg"] = _rendered(figure, "svg", {"Date": None})
-        return files
-
-
-def _rendered(figure: Figure, kind: str, metadata: dict[str, Any]) -> bytes:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format=kind, dpi=150, metadata=metadata)
-    return buffer.getvalue()
+    drawn = (_draws, _win_ratio, _calibration, _convergence)
+    with style("replay", 9.0):
+        return {
+            name: content
+            for draw in drawn
+            for name, content in files_of(draw.__name__.strip("_"), draw(report), 150)
+        }
 
 
 def _axes(columns: int = 1) -> tuple[Figure, Any]:
-    figure = Figure(figsize=(4.8 * columns, 3.6), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure, figure.subplots(1, columns, squeeze=False)[0]
+    figure, axes = new_figure(1, columns, (4.8 * columns, 3.6))
+    return figure, axes[0]
 
 
 def _draws(report: Report) -> Figure:

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from string import ascii_lowercase
-from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from matchenv.benchmarks.figures import files_of, new_figure, style
 from matchenv.benchmarks.study.results import CellResult
 from matchenv.benchmarks.study.settings import PAPER_RANKS, paper_places, place_at_share
 from matchenv.evaluation.estimates import Curve
 
 Floats = NDArray[np.float64]
-
-# Text of an SVG stays text, and its ids depend on nothing but the picture.
-_STYLE: dict[str, Any] = {"svg.hashsalt": "study", "svg.fonttype": "none", "font.size": 8.0}
 
 # Colours that differ in brightness too, so that a print in grey can be read.
 LINES = (
@@ -84,14 +78,8 @@ def pictures(results: Sequence[CellResult]) -> Iterator[tuple[str, bytes]]:
     for name, (title, panels) in figures.items():
         if not panels or not all((prior, place) in found for prior, place, _ in panels):
             continue
-        with mpl.rc_context():
-            # A user's own style must not change what is written.
-            mpl.rcdefaults()
-            parameters: Any = mpl.rcParams
-            parameters.update(_STYLE)
-            figure = _figure(title, panels, found)
-            for kind in ("png", "svg"):
-                yield f"figures/{name}.{kind}", _rendered(figure, kind)
+        with style("study", 8.0):
+            yield from files_of(f"figures/{name}", _figure(title, panels, found), 110)
 
 
 def binned(curve: Curve, together: int) -> tuple[Floats, Floats, Floats]:
@@ -112,9 +100,7 @@ def _figure(
     title: str, panels: Sequence[Panel], found: Mapping[tuple[str, int], CellResult]
 ) -> Figure:
     rows = len(panels) // COLUMNS
-    figure = Figure(figsize=(3.9 * COLUMNS, 2.1 * rows + 0.7), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.subplots(rows, COLUMNS, squeeze=False)
+    figure, axes = new_figure(rows, COLUMNS, (3.9 * COLUMNS, 2.1 * rows + 0.7))
     for ax, letter, (prior, place, measure) in zip(
         axes.flat, ascii_lowercase, panels, strict=False
     ):
@@ -144,10 +130,3 @@ def _panel(ax: Axes, result: CellResult, measure: str) -> None:
     if measure == "squared_error":
         ax.set_ylim(bottom=0.0)
     ax.margins(x=0.01)
-
-
-def _rendered(figure: Figure, kind: str) -> bytes:
-    buffer = io.BytesIO()
-    metadata = {"Date": None} if kind == "svg" else {"Software": None}
-    figure.savefig(buffer, format=kind, dpi=110, metadata=metadata)
-    return buffer.getvalue()

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, TypedDict, Unpack
 
 from matchenv.benchmarks.candidates import candidates_of
 from matchenv.evaluation.candidates import Candidate
@@ -21,11 +18,9 @@ from matchenv.evaluation.seeds import (
     episode_seeds,
     stream_of,
 )
-from matchenv.priors import PRIORS, Prior, prior_of
+from matchenv.priors import PRIORS, DrawnPrior, prior_of
 from matchenv.settings import Settings
 from matchenv.validation import as_choice, as_integer
-
-Floats = NDArray[np.float64]
 
 PAPER_POLICIES = ("pe", "drawchance", "kg")
 # Ranks that the paper's figures show, 1 for the best of its 50 players.
@@ -42,6 +37,41 @@ FIRST_GAMES, LAST_GAMES = 100, 100
 LARGEST_BLOCK = 250
 LARGEST_BLOCK_PLAYERS = 4_000_000
 LARGEST_BLOCK_GAMES = 500_000
+
+
+class StudyOptions(TypedDict, total=False):
+    """What a study can be told beside its policies; ``DEFAULTS`` are the paper's.
+
+    Attributes:
+        ranks: places of player 0, names or numbers; None for the paper's, at the same shares of
+            any number of players. By prior mean with the informative prior, by true skill with
+            the equal one.
+        priors: ``"informative"``, ``"equal"``; each rank is played with each prior.
+        episodes: sets of true skills for each draw of the prior, >= 2.
+        prior_draws: draws of the prior, >= 1; the paper has one.
+        num_opponents: M.
+        horizon: games in an episode.
+        seed: decides priors, skills, noise and random choices, >= 0.
+        belief: what policies read unless their name says another; ``"printed"`` has the
+            misprints of the paper's equations.
+        equal_variance: of equal priors, as the environment's argument.
+    """
+
+    ranks: Sequence[str | int] | None
+    priors: Sequence[str]
+    episodes: int
+    prior_draws: int
+    num_opponents: int
+    horizon: int
+    seed: int
+    belief: str
+    equal_variance: str
+
+
+DEFAULTS: StudyOptions = {
+    "ranks": None, "priors": PRIORS, "episodes": 10_000, "prior_draws": 1, "num_opponents": 49,
+    "horizon": 500, "seed": 0, "belief": "factorised", "equal_variance": "paper",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -72,40 +102,39 @@ class StudySettings:
         cls,
         policies: Sequence[Any] = PAPER_POLICIES,
         *,
-        ranks: Sequence[str | int] | None = None,
-        priors: Sequence[str] = PRIORS,
-        episodes: Any = 10_000,
-        prior_draws: Any = 1,
-        num_opponents: Any = 49,
-        horizon: Any = 500,
-        seed: Any = 0,
-        belief: Any = "factorised",
-        equal_variance: Any = "paper",
         purpose: int = REPORT,
+        **options: Unpack[StudyOptions],
     ) -> StudySettings:
-        """Settings from what a user typed; arguments as ``run_study``.
+        """Settings from what a user typed.
+
+        Args:
+            policies: as ``matchenv.benchmarks.compare.run_comparison`` takes them.
+            purpose: what the seeds are for.
+            options: the others.
 
         Raises:
             ValueError: for a value that is not allowed, or a policy that cannot play.
         """
+        given: StudyOptions = {**DEFAULTS, **options}
         game = Settings.checked(
-            num_opponents=num_opponents,
-            horizon=horizon,
-            belief=belief,
-            equal_variance=equal_variance,
+            num_opponents=given["num_opponents"],
+            horizon=given["horizon"],
+            belief=given["belief"],
+            equal_variance=given["equal_variance"],
         )
+        ranks = given["ranks"]
         places = paper_places(game.num_players) if ranks is None else list(ranks)
-        for prior in priors:
+        for prior in given["priors"]:
             as_choice("priors", prior, PRIORS)
-        cells = cells_of(places, priors, game.num_opponents)
+        cells = cells_of(places, given["priors"], game.num_opponents)
         if any(cell.rank is None for cell in cells):
             raise ValueError(f"ranks must be places of player 0, got {ranks!r}")
         return cls(
             candidates=candidates_of(policies, game),
             cells=cells,
-            episodes=as_integer("episodes", episodes, 2),
-            prior_draws=as_integer("prior_draws", prior_draws, 1),
-            seed=as_integer("seed", seed, 0),
+            episodes=as_integer("episodes", given["episodes"], 2),
+            prior_draws=as_integer("prior_draws", given["prior_draws"], 1),
+            seed=as_integer("seed", given["seed"], 0),
             game=game,
             purpose=purpose,
         )
@@ -210,37 +239,3 @@ def windows_of(horizon: int) -> dict[str, slice]:
         "last": slice(max(0, horizon - LAST_GAMES), horizon),
         ALL: slice(0, horizon),
     }
-
-
-@dataclass(frozen=True, eq=False)
-class DrawnPrior(Prior):
-    """One draw of a prior's means and deviations, the same in every episode.
-
-    Attributes:
-        kind: the prior that they were drawn from, which says what is believed at the start.
-        mu: means, shape (M + 1,).
-        sigma: deviations, shape (M + 1,).
-    """
-
-    kind: Prior
-    mu: Floats
-    sigma: Floats
-
-    @classmethod
-    def of(cls, kind: Prior, rng: np.random.Generator, num_players: int) -> DrawnPrior:
-        """Draw one."""
-        normals, uniforms = rng.standard_normal(num_players), rng.random(num_players)
-        mu, sigma = kind.draw(normals[None], uniforms[None])
-        return cls(kind, mu[0], sigma[0])
-
-    def draw(self, normals: Floats, uniforms: Floats) -> tuple[Floats, Floats]:
-        """The same for all."""
-        return np.tile(self.mu, (len(normals), 1)), np.tile(self.sigma, (len(normals), 1))
-
-    def true_skill(self, mu: Floats, sigma: Floats, normals: Floats) -> Floats:
-        """As the kind says."""
-        return self.kind.true_skill(mu, sigma, normals)
-
-    def believed(self, mu: Floats, sigma: Floats) -> tuple[Floats, Floats]:
-        """As the kind says."""
-        return self.kind.believed(mu, sigma)

@@ -8,11 +8,13 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.benchmarks.study.claims import Claim
+from matchenv.benchmarks.study.claims import DRAW, Claim
 from matchenv.benchmarks.study.results import CellResult
 from matchenv.benchmarks.study.settings import MEASURES, StudySettings, windows_of
+from matchenv.evaluation.episode_table import ALL
 from matchenv.evaluation.estimates import estimate_over_priors
 from matchenv.evaluation.result_files import csv_bytes, npz_bytes
+from matchenv.evaluation.tables import Column, markdown_table
 
 SPREAD = ("least of a prior", "greatest of a prior", "deviation over priors")
 ESTIMATE = ("standard error", "low", "high", *SPREAD)
@@ -94,9 +96,31 @@ def summary_text(settings: StudySettings, results: Sequence[CellResult]) -> str:
 
     Sums over games, with the difference to the first policy of the list.
     """
-    game = settings.game
+    game, first = settings.game, settings.policies[0]
     spans = {window: span.stop - span.start for window, span in windows_of(game.horizon).items()}
-    first = settings.policies[0]
+
+    def columns_over(window: str) -> tuple[Column, Column]:
+        games = spans[window]
+
+        def total(row: tuple[CellResult, str]) -> str:
+            return f"{games * row[0].window(row[1], DRAW, window).mean:.3f}"
+
+        def behind(row: tuple[CellResult, str]) -> str:
+            result, policy = row
+            if policy == first:
+                return ""
+            pair = result.paired(policy, first, DRAW, window).times(games)
+            return f"{pair.mean:+.3f} +- {pair.half_width:.3f}"
+
+        heading = window if window == ALL else f"{window} {games}"
+        return Column(heading, total), Column(f"less {first}", behind)
+
+    columns = [
+        Column("cell", lambda row: row[0].cell.title),
+        Column("policy", lambda row: row[1]),
+        *(each for window in (ALL, "first", "last") for each in columns_over(window)),
+    ]
+    rows = [(result, policy) for result in results for policy in settings.policies]
     lines = [
         "# True draw density, summed over games",
         "",
@@ -104,21 +128,6 @@ def summary_text(settings: StudySettings, results: Sequence[CellResult]) -> str:
         f"{game.num_opponents} opponents, seed {settings.seed}, {game.belief} belief. "
         "Intervals are 95 %.",
         "",
-        f"| cell | policy | all | less {first} | first {spans['first']} "
-        f"| less {first} | last {spans['last']} | less {first} |",
-        "|---|---|---|---|---|---|---|---|",
+        *markdown_table(columns, rows),
     ]
-    for result in results:
-        for policy in settings.policies:
-            cells = [result.cell.title, policy]
-            for window in ("all", "first", "last"):
-                games = spans[window]
-                mean = result.window(policy, "true_draw_density", window)
-                cells.append(f"{games * mean.mean:.3f}")
-                if policy == first:
-                    cells.append("")
-                    continue
-                pair = result.paired(policy, first, "true_draw_density", window)
-                cells.append(f"{games * pair.mean:+.3f} +- {games * pair.half_width:.3f}")
-            lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"

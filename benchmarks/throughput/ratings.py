@@ -16,7 +16,7 @@ from matchenv.trueskill import rate
 
 SECTION = "ratings"
 PLAYERS = 200
-GAME: dict[str, float] = {"beta": 25.0 / 6.0, "tau": 25.0 / 300.0}
+GAME: dict[str, Any] = {"beta": 25.0 / 6.0, "tau": 25.0 / 300.0}
 DRAW_PROBABILITY = 0.1
 # About this share of the neighbours in rank draw.
 DRAWS = 0.1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from matchenv.benchmarks.study.settings import DEFAULTS as THE_PAPERS
 from matchenv.benchmarks.study.settings import PAPER_POLICIES
 from matchenv.commands.options import DEFAULTS, Kept, Parallel, Policies, Seeded, chosen
 from matchenv.priors import PRIORS
@@ -27,10 +28,10 @@ class StudyCells(Kept, Parallel, Seeded):
 
     rank: tuple[str, ...] = ()
     prior: tuple[str, ...] = PRIORS
-    episodes: int = 10_000
-    prior_draws: int = 1
-    num_opponents: int = 49
-    horizon: int = 500
+    episodes: int = THE_PAPERS["episodes"]
+    prior_draws: int = THE_PAPERS["prior_draws"]
+    num_opponents: int = THE_PAPERS["num_opponents"]
+    horizon: int = THE_PAPERS["horizon"]
     equal_variance: Literal["paper", "matching"] = "paper"
 
     def arguments(self) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from matchenv.benchmarks.tune.tuning import MULTIPLIERS, run_tuning, tuning_text
+from matchenv.benchmarks.tune.tuning import DEFAULTS, MULTIPLIERS, run_tuning, tuning_text
 from matchenv.commands.study import StudyCells
 
 
@@ -22,8 +22,8 @@ class Tune(StudyCells):
     """
 
     multiplier: tuple[float, ...] = MULTIPLIERS
-    episodes: int = 200
-    prior_draws: int = 10
+    episodes: int = DEFAULTS["episodes"]
+    prior_draws: int = DEFAULTS["prior_draws"]
 
     def run(self) -> None:
         """Try all and print the table."""

@@ -7,6 +7,7 @@ import io
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,11 @@ from numpy.typing import NDArray
 def json_bytes(data: Any) -> bytes:
     """Data as indented JSON: lists for arrays, null for NaN and infinity."""
     return f"{json.dumps(_plain(data), indent=1, allow_nan=False)}\n".encode()
+
+
+def versions(*packages: str) -> dict[str, str]:
+    """Versions of this package, of what all of it stands on, and of more that had a part."""
+    return {name: version(name) for name in ("matchenv", "numpy", "numba", *packages)}
 
 
 def csv_bytes(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:

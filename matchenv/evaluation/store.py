@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -109,14 +109,21 @@ class Store:
         return hashlib.sha256(f"{self.settings_key} {name}".encode()).hexdigest()
 
 
+def write_results(store: Store | None, files: Iterable[tuple[str, bytes]]) -> None:
+    """Write results, by name; nothing without a store."""
+    if store is not None:
+        for name, content in files:
+            store.write(name, content)
+
+
 @contextmanager
 def open_store(
-    folder: Path | None, settings: Mapping[str, Any], *, replace: bool = False
+    out: str | Path | None, settings: Mapping[str, Any], *, replace: bool = False
 ) -> Iterator[Store | None]:
     """A folder for the time of a block, in which no other process works.
 
     Args:
-        folder: made if it does not exist; None keeps nothing.
+        out: folder, made if it does not exist; None keeps nothing.
         settings: everything that decides what the jobs give, as plain data.
         replace: a folder with other settings loses them and its finished jobs; otherwise it is
             refused.
@@ -126,9 +133,10 @@ def open_store(
             something else, and one in which another process works.
         OSError: for a folder that cannot be written.
     """
-    if folder is None:
+    if out is None:
         yield None
         return
+    folder = Path(out)
     content = json_bytes({"format": FORMAT, **settings})
     with folder_lock(folder):
         differing = _differing(folder, json.loads(content))

@@ -20,7 +20,6 @@ from matchenv.benchmarks.study import run_study
 from matchenv.benchmarks.study.results import results_of
 from matchenv.benchmarks.study.settings import (
     MEASURES,
-    DrawnPrior,
     StudySettings,
     paper_places,
     place_at_share,
@@ -31,6 +30,7 @@ from matchenv.evaluation.cells import Cell
 from matchenv.evaluation.episode_table import jobs_of, play
 from matchenv.evaluation.rollout import Batch, rollout
 from matchenv.evaluation.seeds import REPORT, TUNING
+from matchenv.priors import DrawnPrior
 from matchenv.settings import Settings
 from matchenv.trueskill import draw_density, update, win_probability
 

@@ -1,0 +1,49 @@
+"""Tables for people: a list of columns, written as aligned text or as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table.
+
+    Attributes:
+        heading: its first line.
+        cell: the text of a row.
+        width: characters, at the least, so that tables below each other are aligned.
+    """
+
+    heading: str
+    cell: Callable[[Any], str]
+    width: int = 0
+
+
+def text_table(columns: Sequence[Column], rows: Sequence[Any]) -> list[str]:
+    """A heading and a line for each row; the first column is aligned to the left."""
+    lines = _cells(columns, rows)
+    widths = [
+        max(column.width, *(len(line[place]) for line in lines))
+        for place, column in enumerate(columns)
+    ]
+    return [
+        "  ".join(
+            cell.rjust(width) if place else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(line, widths, strict=True))
+        )
+        for line in lines
+    ]
+
+
+def markdown_table(columns: Sequence[Column], rows: Sequence[Any]) -> list[str]:
+    """The same as Markdown."""
+    heading, *lines = (f"| {' | '.join(line)} |" for line in _cells(columns, rows))
+    return [heading, f"|{'---|' * len(columns)}", *lines]
+
+
+def _cells(columns: Sequence[Column], rows: Sequence[Any]) -> list[list[str]]:
+    headings = [column.heading for column in columns]
+    return [headings, *([column.cell(row) for column in columns] for row in rows)]
