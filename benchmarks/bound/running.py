@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from matchenv.benchmarks.bound.report import ENVIRONMENT_OPTIONS, Bounds, result_files
-from matchenv.benchmarks.bound.sample_paths import bound_jobs, bounds_of
+from matchenv.benchmarks.bound.sample_paths import BLOCK, BoundJob, bounds_of
 from matchenv.benchmarks.candidates import LOW_END, candidates_of, with_references
 from matchenv.benchmarks.compare.comparison import (
     block_size,
@@ -20,6 +20,7 @@ from matchenv.benchmarks.compare.comparison import (
 from matchenv.benchmarks.compare.report import Comparison
 from matchenv.evaluation.cells import cells_of
 from matchenv.evaluation.episode_table import play
+from matchenv.evaluation.seeds import spans_of
 from matchenv.evaluation.store import finish, open_store, write_results
 from matchenv.validation import as_integer, as_non_negative_number
 from matchenv.workers import checked_workers
@@ -78,15 +79,15 @@ def run_bound(
     cells = cells_of(ranks, priors, settings.num_opponents)
     candidates = with_references(candidates_of(policies, settings), LOW_END, settings)
     plan = plan_of(candidates, cells, settings, episodes, seed)
-    asked = {
-        "command": "bound",
-        "depth": depth,
-        "penalty": penalty,
-        **described(plan, settings, episodes),
-    }
+    asked = described(plan, settings, episodes) | {"depth": depth, "penalty": penalty}
+    asked["command"] = "bound"
     with open_store(out, asked) as store:
         rows = play(plan, store, workers=workers, quiet=quiet)
-        jobs = bound_jobs(cells, settings, episodes, seed, depth, penalty)
+        jobs = [
+            BoundJob(cell, settings, seed, *span, depth, penalty)
+            for cell in cells
+            for span in spans_of(episodes, BLOCK)
+        ]
         found = finish(jobs, bounds_of, store, workers=workers, quiet=quiet)
         values = np.concatenate([each["bound"] for each in found]).reshape(-1, episodes)
         comparison = Comparison(rows, LOW_END, settings, seed, block_size(settings))

@@ -52,22 +52,6 @@ class BoundJob:
         return f"bound_{self.cell.name}_episode{self.first:06d}"
 
 
-def bound_jobs(
-    cells: tuple[Cell, ...],
-    settings: Settings,
-    episodes: int,
-    seed: int,
-    depth: int,
-    penalty: float,
-) -> list[BoundJob]:
-    """All blocks of all cells; arguments as ``BoundJob``."""
-    return [
-        BoundJob(cell, settings, seed, first, min(BLOCK, episodes - first), depth, penalty)
-        for cell in cells
-        for first in range(0, episodes, BLOCK)
-    ]
-
-
 def bounds_of(job: BoundJob) -> Arrays:
     """What the informed player collects in each episode: ``"bound"``, shape (count,)."""
     settings = job.settings

@@ -12,7 +12,7 @@ from matchenv.benchmarks.compare.report import ENVIRONMENT_OPTIONS, Comparison, 
 from matchenv.evaluation.candidates import Candidate
 from matchenv.evaluation.cells import Cell, cells_of
 from matchenv.evaluation.episode_table import ALL, Block, Plan, play
-from matchenv.evaluation.seeds import POLICIES, episode_seeds
+from matchenv.evaluation.seeds import POLICIES, episode_seeds, spans_of
 from matchenv.evaluation.store import open_store, write_results
 from matchenv.settings import Settings
 from matchenv.validation import as_integer
@@ -122,10 +122,10 @@ def plan_of(
         Block(
             prior=0,
             first=first,
-            seeds=tuple(episode_seeds(seed, first, min(size, episodes - first))),
+            seeds=tuple(episode_seeds(seed, first, count)),
             policy_stream=(POLICIES, first // size),
         )
-        for first in range(0, episodes, size)
+        for first, count in spans_of(episodes, size)
     )
 
     def settings_of(cell: Cell, prior: int) -> Settings:

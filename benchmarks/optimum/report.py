@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from matchenv.evaluation.candidates import Candidate
+from matchenv.evaluation.cells import Cell
 from matchenv.evaluation.estimates import (
     CONFIDENCE,
     Estimate,
@@ -47,40 +49,61 @@ class Loss:
 
 
 @dataclass(frozen=True)
+class Problem:
+    """One size of problem, and who is to solve it.
+
+    Attributes:
+        settings: of the problem.
+        cell: where player 0 stands.
+        seed: of the instances.
+        truths: sets of true skills for each instance.
+        candidates: the policies beside the optimum.
+    """
+
+    settings: Settings
+    cell: Cell
+    seed: int
+    truths: int
+    candidates: tuple[Candidate, ...]
+
+    @property
+    def size(self) -> dict[str, Any]:
+        """What tells this problem from the others of a run, as plain data."""
+        names = ("num_opponents", "horizon", "belief")
+        return {name: getattr(self.settings, name) for name in names}
+
+
+@dataclass(frozen=True)
 class Findings:
     """What one size of problem gave.
 
     Attributes:
-        settings: of the problem.
-        rank: place of player 0, as a command line writes it.
-        seed: of the instances.
-        truths: sets of true skills for each instance.
-        policies: labels, the optimum first; shape P.
-        believed: value under the belief model, shape (P, E).
+        problem: the problem.
+        believed: value under the belief model, the optimum's first, shape (P, E).
         true_q: expected sum of true q, mean over the truths, shape (P, E).
         first_is_best: whether the first choice is an optimal one, shape (P, E).
     """
 
-    settings: Settings
-    rank: str
-    seed: int
-    truths: int
-    policies: tuple[str, ...]
+    problem: Problem
     believed: Floats
     true_q: Floats
     first_is_best: NDArray[np.bool_]
 
     @property
+    def policies(self) -> tuple[str, ...]:
+        """Labels, the optimum first; P of them."""
+        return (OPTIMUM, *(candidate.label for candidate in self.problem.candidates))
+
+    @property
     def losses(self) -> list[Loss]:
         """What each policy loses, the optimum first."""
-        best = self.policies.index(OPTIMUM)
         return [
             Loss(
                 policy=policy,
                 believed=estimate(self.believed[i]),
-                gap=paired_difference(self.believed[i], self.believed[best]),
+                gap=paired_difference(self.believed[i], self.believed[0]),
                 true_q=estimate(self.true_q[i]),
-                true_difference=paired_difference(self.true_q[i], self.true_q[best]),
+                true_difference=paired_difference(self.true_q[i], self.true_q[0]),
                 first_is_best=float(self.first_is_best[i].mean()),
             )
             for i, policy in enumerate(self.policies)
@@ -88,7 +111,7 @@ class Findings:
 
     def table(self) -> str:
         """The table of this size of problem."""
-        settings, losses = self.settings, self.losses
+        problem, settings, losses = self.problem, self.problem.settings, self.losses
         optimum = losses[0].believed.mean
         columns = (
             Column("policy", lambda loss: loss.policy),
@@ -102,34 +125,28 @@ class Findings:
         head = (
             f"opponents {settings.num_opponents}, games {settings.horizon}, "
             f"{settings.belief} belief, {self.believed.shape[1]} instances, "
-            f"{self.truths} truths each, rank {self.rank}, seed {self.seed}"
+            f"{problem.truths} truths each, rank {problem.cell.rank_name}, seed {problem.seed}"
         )
         return "\n".join([head, *text_table(columns, losses)])
-
-    @property
-    def size(self) -> dict[str, Any]:
-        """What tells this problem from the others of a run, as plain data."""
-        names = ("num_opponents", "horizon", "belief")
-        return {name: getattr(self.settings, name) for name in names}
 
 
 def result_files(all_findings: Sequence[Findings]) -> dict[str, bytes]:
     """Content of the result files: the tables as text, CSV and JSON."""
     tables = "\n\n".join(findings.table() for findings in all_findings)
     records = [
-        {**findings.size, **columns_of(loss)}
+        {**findings.problem.size, **columns_of(loss)}
         for findings in all_findings
         for loss in findings.losses
     ]
     problems = [
         {
-            **findings.size,
-            "beta": findings.settings.beta,
-            "draw_margin": findings.settings.draw_margin,
+            **findings.problem.size,
+            "beta": findings.problem.settings.beta,
+            "draw_margin": findings.problem.settings.draw_margin,
             "episodes": findings.believed.shape[1],
-            "truths": findings.truths,
-            "rank": findings.rank,
-            "seed": findings.seed,
+            "truths": findings.problem.truths,
+            "rank": findings.problem.cell.rank_name,
+            "seed": findings.problem.seed,
             "losses": [asdict(loss) for loss in findings.losses],
         }
         for findings in all_findings

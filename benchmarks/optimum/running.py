@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.belief import DEFAULT_BELIEF
+from matchenv.belief.states import States
 from matchenv.benchmarks.candidates import candidates_of
-from matchenv.benchmarks.optimum.report import OPTIMUM, Findings, result_files
-from matchenv.benchmarks.optimum.states import States
+from matchenv.benchmarks.optimum.report import OPTIMUM, Findings, Problem, result_files
 from matchenv.benchmarks.optimum.trees import (
     Rule,
     grown,
@@ -24,9 +24,9 @@ from matchenv.benchmarks.optimum.trees import (
     values_of_choices,
 )
 from matchenv.evaluation.candidates import Candidate
-from matchenv.evaluation.cells import Cell, cells_of
+from matchenv.evaluation.cells import cells_of
 from matchenv.evaluation.rollout import Batch, belief_of, one_thread
-from matchenv.evaluation.seeds import TRUTHS, episode_seeds, stream_of
+from matchenv.evaluation.seeds import TRUTHS, episode_seeds, spans_of, stream_of
 from matchenv.evaluation.store import Arrays, finish, open_store, write_results
 from matchenv.settings import Settings
 from matchenv.validation import as_integer
@@ -50,34 +50,26 @@ class OptimumJob:
     """Some instances of one size of problem.
 
     Attributes:
-        candidates: the policies beside the optimum.
-        cell: where player 0 stands.
-        settings: of the problem.
-        seed: of the instances.
+        problem: the problem.
         first: number of the first instance.
         count: how many.
-        truths: sets of true skills for each.
     """
 
-    candidates: tuple[Candidate, ...]
-    cell: Cell
-    settings: Settings
-    seed: int
+    problem: Problem
     first: int
     count: int
-    truths: int
 
     @property
     def name(self) -> str:
         """Name of its file."""
-        settings = self.settings
+        settings = self.problem.settings
         size = f"opponents{settings.num_opponents}_games{settings.horizon}"
         return f"{size}_episode{self.first:06d}"
 
     @property
     def lasting(self) -> bool:
         """Whether what it gives may be kept for another time."""
-        return all(candidate.identity is not None for candidate in self.candidates)
+        return all(candidate.identity is not None for candidate in self.problem.candidates)
 
 
 def run_optimum(
@@ -139,74 +131,58 @@ def run_optimum(
         candidates = candidates_of(policies, settings)
         for candidate in candidates:
             _check_rule(candidate, settings)
-        problems.append((settings, cell, candidates))
+        problems.append(Problem(settings, cell, seed, truths, candidates))
     if not problems:
         raise ValueError("num_opponents and horizon must have at least one number each")
-    jobs = [
-        OptimumJob(candidates, cell, settings, seed, first, min(BLOCK, episodes - first), truths)
-        for settings, cell, candidates in problems
-        for first in range(0, episodes, BLOCK)
-    ]
+    spans = spans_of(episodes, BLOCK)
+    jobs = [OptimumJob(problem, *span) for problem in problems for span in spans]
+    first = problems[0]
     asked = {
         "command": "optimum",
-        "policies": {candidate.label: candidate.identity for candidate in problems[0][2]},
+        "policies": {candidate.label: candidate.identity for candidate in first.candidates},
         "num_opponents": list(num_opponents),
         "horizon": list(horizon),
         "episodes": episodes,
         "truths": truths,
-        "rank": problems[0][1].rank_name,
+        "rank": first.cell.rank_name,
         "seed": seed,
         "belief": belief,
-        **{name: asdict(problems[0][0])[name] for name in ("beta", "draw_margin")},
+        **{name: getattr(first.settings, name) for name in ("beta", "draw_margin")},
     }
     with open_store(out, asked) as store:
         found = finish(jobs, work, store, workers=workers, quiet=quiet, unit="instance")
-        blocks = len(jobs) // len(problems)
-        findings = [
-            Findings(
-                settings,
-                cell.rank_name,
-                seed,
-                truths,
-                (OPTIMUM, *(candidate.label for candidate in candidates)),
-                *(
-                    np.concatenate([each[name] for each in found[k * blocks : (k + 1) * blocks]], 1)
-                    for name in ("believed", "true_q", "first_is_best")
-                ),
-            )
-            for k, (settings, cell, candidates) in enumerate(problems)
-        ]
+        findings = []
+        for k, problem in enumerate(problems):
+            blocks = found[k * len(spans) : (k + 1) * len(spans)]
+            whole = {name: np.concatenate([b[name] for b in blocks], 1) for name in blocks[0]}
+            findings.append(Findings(problem, **whole))
         write_results(store, result_files(findings).items())
     return findings
 
 
 def work(job: OptimumJob) -> Arrays:
     """``believed``, ``true_q`` and ``first_is_best``, as in ``Findings``, of a job's instances."""
-    settings = job.settings
-    instances = replace(settings, rank=job.cell.rank, belief=DEFAULT_BELIEF)
-    episodes = Batch(instances, episode_seeds(job.seed, job.first, job.count)).episodes
+    problem, settings = job.problem, job.problem.settings
+    instances = replace(settings, rank=problem.cell.rank, belief=DEFAULT_BELIEF)
+    episodes = Batch(instances, episode_seeds(problem.seed, job.first, job.count)).episodes
     mu, sigma = episodes.mu.copy(), episodes.sigma.copy()
     normals = [
-        stream_of(job.seed, TRUTHS, job.first + b).standard_normal((job.truths, mu.shape[1]))
-        for b in range(job.count)
+        stream_of(problem.seed, TRUTHS, b).standard_normal((problem.truths, mu.shape[1]))
+        for b in range(job.first, job.first + job.count)
     ]
     skills = mu[:, None, :] + sigma[:, None, :] * np.array(normals)
     prior = States.of_prior(mu, sigma, settings.belief)
     worth = values_of_choices(prior, settings.horizon, settings)
-    believed, true_q, first = [], [], []
+    found: dict[str, list[Any]] = {"believed": [], "true_q": [], "first_is_best": []}
     with one_thread():
-        for rule in (optimal(settings), *(_rule(each, settings) for each in job.candidates)):
+        for rule in (optimal(settings), *(_rule(each, settings) for each in problem.candidates)):
             tree = grown(rule, prior, settings)
-            believed.append(tree.value)
-            true_q.append(true_values(tree, skills, settings).mean(axis=1))
+            found["believed"].append(tree.value)
+            found["true_q"].append(true_values(tree, skills, settings).mean(axis=1))
             chosen = np.take_along_axis(worth, tree.actions[:, :1], axis=1)[:, 0]
             # Equal opponents are equally good up to rounding.
-            first.append(chosen >= worth.max(axis=1) - 1e-12)
-    return {
-        "believed": np.array(believed),
-        "true_q": np.array(true_q),
-        "first_is_best": np.array(first),
-    }
+            found["first_is_best"].append(chosen >= worth.max(axis=1) - 1e-12)
+    return {name: np.array(values) for name, values in found.items()}
 
 
 def _check_size(settings: Settings) -> None:

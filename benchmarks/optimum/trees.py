@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.baselines import Policy
+from matchenv.belief.states import States
 from matchenv.benchmarks.optimum.expectimax import choice_values, true_totals
-from matchenv.benchmarks.optimum.states import States
 from matchenv.settings import Settings
 
 Floats = NDArray[np.float64]

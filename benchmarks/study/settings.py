@@ -16,6 +16,7 @@ from matchenv.evaluation.seeds import (
     STUDY_POLICIES,
     STUDY_PRIOR,
     episode_seeds,
+    spans_of,
     stream_of,
 )
 from matchenv.priors import PRIORS, DrawnPrior, prior_of
@@ -166,23 +167,17 @@ class StudySettings:
 
     def plan(self, *, curves: bool) -> Plan:
         """What is to be played, with or without sums at each game."""
-        size = self.block_size
         blocks = tuple(
             Block(
                 prior=draw,
                 first=first,
                 seeds=tuple(
-                    episode_seeds(
-                        self.seed,
-                        first,
-                        min(size, self.episodes - first),
-                        (self.purpose, draw, STUDY_EPISODES),
-                    )
+                    episode_seeds(self.seed, first, count, (self.purpose, draw, STUDY_EPISODES))
                 ),
                 policy_stream=(self.purpose, draw, STUDY_POLICIES, first),
             )
             for draw in range(self.prior_draws)
-            for first in range(0, self.episodes, size)
+            for first, count in spans_of(self.episodes, self.block_size)
         )
         return Plan(
             candidates=self.candidates,

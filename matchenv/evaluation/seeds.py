@@ -66,6 +66,11 @@ def episode_seeds(
     ]
 
 
+def spans_of(episodes: int, size: int) -> list[tuple[int, int]]:
+    """First number and count of blocks of so many episodes; the last may have fewer."""
+    return [(first, min(size, episodes - first)) for first in range(0, episodes, size)]
+
+
 def training_seed(seed: int) -> int:
     """The seed of the first training environment of a run; environment i has it plus i.
 

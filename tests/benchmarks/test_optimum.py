@@ -11,9 +11,9 @@ import pytest
 from scipy.stats import norm
 
 from matchenv.baselines import DrawChance, KnowledgeGradient
+from matchenv.belief.states import States
 from matchenv.benchmarks.optimum.report import OPTIMUM, Findings
 from matchenv.benchmarks.optimum.running import run_optimum
-from matchenv.benchmarks.optimum.states import States
 from matchenv.benchmarks.optimum.trees import (
     grown,
     optimal,
