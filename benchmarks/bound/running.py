@@ -10,15 +10,9 @@ import numpy as np
 
 from matchenv.benchmarks.bound.report import ENVIRONMENT_OPTIONS, Bounds, result_files
 from matchenv.benchmarks.bound.sample_paths import BLOCK, BoundJob, bounds_of
-from matchenv.benchmarks.candidates import LOW_END, candidates_of, with_references
-from matchenv.benchmarks.compare.comparison import (
-    block_size,
-    checked_environment,
-    described,
-    plan_of,
-)
+from matchenv.benchmarks.candidates import LOW_END
+from matchenv.benchmarks.compare.comparison import block_size, described, plan_of
 from matchenv.benchmarks.compare.report import Comparison
-from matchenv.evaluation.cells import cells_of
 from matchenv.evaluation.episode_table import play
 from matchenv.evaluation.seeds import spans_of
 from matchenv.evaluation.store import finish, open_store, write_results
@@ -70,22 +64,19 @@ def run_bound(
             results, or with damaged files.
         OSError: for a folder that cannot be written.
     """
-    as_integer("episodes", episodes, 2)
-    as_integer("seed", seed, 0)
     as_integer("depth", depth, 1)
     as_non_negative_number("penalty", penalty)
     checked_workers(workers)
-    settings = checked_environment(env_kwargs, ENVIRONMENT_OPTIONS)
-    cells = cells_of(ranks, priors, settings.num_opponents)
-    candidates = with_references(candidates_of(policies, settings), LOW_END, settings)
-    plan = plan_of(candidates, cells, settings, episodes, seed)
+    plan, settings = plan_of(
+        policies, LOW_END, ranks, priors, episodes, seed, env_kwargs, ENVIRONMENT_OPTIONS
+    )
     asked = described(plan, settings, episodes) | {"depth": depth, "penalty": penalty}
     asked["command"] = "bound"
     with open_store(out, asked) as store:
         rows = play(plan, store, workers=workers, quiet=quiet)
         jobs = [
             BoundJob(cell, settings, seed, *span, depth, penalty)
-            for cell in cells
+            for cell in plan.cells
             for span in spans_of(episodes, BLOCK)
         ]
         found = finish(jobs, bounds_of, store, workers=workers, quiet=quiet)

@@ -9,7 +9,6 @@ from typing import Any
 
 from matchenv.benchmarks.candidates import candidates_of, with_references
 from matchenv.benchmarks.compare.report import ENVIRONMENT_OPTIONS, Comparison, result_files
-from matchenv.evaluation.candidates import Candidate
 from matchenv.evaluation.cells import Cell, cells_of
 from matchenv.evaluation.episode_table import ALL, Block, Plan, play
 from matchenv.evaluation.seeds import POLICIES, episode_seeds, spans_of
@@ -75,13 +74,8 @@ def run_comparison(
             comparison, or with damaged files.
         OSError: for a folder that cannot be written.
     """
-    as_integer("episodes", episodes, 2)
-    as_integer("seed", seed, 0)
     checked_workers(workers)
-    settings = checked_environment(env_kwargs)
-    cells = cells_of(ranks, priors, settings.num_opponents)
-    candidates = with_references(candidates_of(policies, settings), against, settings)
-    plan = plan_of(candidates, cells, settings, episodes, seed)
+    plan, settings = plan_of(policies, against, ranks, priors, episodes, seed, env_kwargs)
     asked = {"command": "compare", **described(plan, settings, episodes)}
     with open_store(out, asked, replace=replace_out) as store:
         rows = play(plan, store, workers=workers, quiet=quiet)
@@ -90,33 +84,40 @@ def run_comparison(
     return found
 
 
-def checked_environment(
-    options: Mapping[str, Any] | None, known: Sequence[str] = ENVIRONMENT_OPTIONS
-) -> Settings:
-    """The settings that all cells share, from what the user gave of them.
+def plan_of(
+    policies: Sequence[Any],
+    against: str,
+    ranks: Sequence[str | int | None],
+    priors: Sequence[str],
+    episodes: int,
+    seed: int,
+    env_kwargs: Mapping[str, Any] | None,
+    known: Sequence[str] = ENVIRONMENT_OPTIONS,
+) -> tuple[Plan, Settings]:
+    """What a comparison plays, and the settings that its cells share.
 
     Args:
-        options: arguments of an environment.
-        known: those that may be given.
+        policies: as ``run_comparison``, and so are all others.
+        against: as there.
+        ranks: as there.
+        priors: as there.
+        episodes: as there.
+        seed: as there.
+        env_kwargs: as there.
+        known: the options of the environment that may be given.
 
     Raises:
         ValueError: for another option or a bad value.
     """
-    options = dict(options or {})
+    as_integer("episodes", episodes, 2)
+    as_integer("seed", seed, 0)
+    options = dict(env_kwargs or {})
     for name in options:
         if name not in known:
             raise ValueError(f"env_kwargs may hold {', '.join(known)}, got {name!r}")
-    return Settings.checked(**options)
-
-
-def plan_of(
-    candidates: tuple[Candidate, ...],
-    cells: tuple[Cell, ...],
-    settings: Settings,
-    episodes: int,
-    seed: int,
-) -> Plan:
-    """What a comparison plays; arguments as ``run_comparison``, checked."""
+    settings = Settings.checked(**options)
+    cells = cells_of(ranks, priors, settings.num_opponents)
+    candidates = with_references(candidates_of(policies, settings), against, settings)
     size = block_size(settings)
     blocks = tuple(
         Block(
@@ -131,7 +132,8 @@ def plan_of(
     def settings_of(cell: Cell, prior: int) -> Settings:
         return replace(settings, rank=cell.rank, prior=cell.prior)
 
-    return Plan(candidates, cells, blocks, settings_of, seed, {ALL: slice(0, settings.horizon)})
+    windows = {ALL: slice(0, settings.horizon)}
+    return Plan(candidates, cells, blocks, settings_of, seed, windows), settings
 
 
 def block_size(settings: Settings) -> int:

@@ -36,7 +36,7 @@ from matchenv.benchmarks.replay.measures.prediction_error import (
     prediction_error,
 )
 from matchenv.benchmarks.replay.settings import ReplaySettings
-from matchenv.benchmarks.replay.systems import Judgement, counted_draw_probability, judge
+from matchenv.benchmarks.replay.systems import Judgement, draw_probability_of, judge
 from matchenv.csv_log.bad_rows import reason_counts
 from matchenv.csv_log.reader import Reading
 from matchenv.match_log import MatchLog
@@ -120,10 +120,9 @@ def report_on(reading: Reading, settings: ReplaySettings) -> Report:
     """
     log = reading.log
     pairs = pairs_of_sides(log.game_start, log.rank)
-    parameters = settings.parameters
-    if parameters.draw_probability is None:
-        parameters = replace(parameters, draw_probability=counted_draw_probability(log))
-        settings = replace(settings, parameters=parameters)
+    draw_probability = draw_probability_of(log, settings.parameters)
+    parameters = replace(settings.parameters, draw_probability=draw_probability)
+    settings = replace(settings, parameters=parameters)
     judged = {name: judge(name, log, pairs, parameters) for name in settings.systems}
     first = judged[settings.systems[0]]
     # The highest rating first, the first named among equals.

@@ -49,14 +49,16 @@ class Judgement:
     unconverged: int = 0
 
 
-def counted_draw_probability(log: MatchLog) -> float:
-    """The share of draws among all that were possible between neighbours in rank.
+def draw_probability_of(log: MatchLog, settings: SystemSettings) -> float:
+    """What the settings say, else the share of all possible draws between neighbours in rank.
 
     Raises:
         ValueError: for a log of draws alone, whose share no draw margin gives.
 
     Source: Herbrich, Minka, Graepel (2006), section 4.1, 'empirical draw probability'.
     """
+    if settings.draw_probability is not None:
+        return settings.draw_probability
     possible, found = possible_and_found_draws(log.game_start, log.rank)
     share = float(found.sum() / possible.sum())
     if share == 1.0:
@@ -89,10 +91,7 @@ def judge(name: SystemName, log: MatchLog, pairs: Pairs, settings: SystemSetting
     Raises:
         ValueError: for parameters that the system refuses.
     """
-    draw_probability = settings.draw_probability
-    if draw_probability is None:
-        draw_probability = counted_draw_probability(log)
-    return SYSTEMS[name](log, pairs, settings, draw_probability)
+    return SYSTEMS[name](log, pairs, settings, draw_probability_of(log, settings))
 
 
 def _trueskill(

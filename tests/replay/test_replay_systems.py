@@ -17,7 +17,7 @@ from matchenv.benchmarks.replay.measures.pairs import pairs_of_sides
 from matchenv.benchmarks.replay.settings import SystemSettings
 from matchenv.benchmarks.replay.systems import (
     SYSTEMS,
-    counted_draw_probability,
+    draw_probability_of,
     judge,
     quality_per_comparison,
 )
@@ -37,7 +37,7 @@ PAIRS = pairs_of_sides(LOG.game_start, LOG.rank)
 
 def test_draw_probability_is_counted_between_neighbours_in_rank() -> None:
     # Two neighbours in the first game, one in each of the others; two of the four are level.
-    assert counted_draw_probability(LOG) == 0.5
+    assert draw_probability_of(LOG, SystemSettings()) == 0.5
 
 
 @pytest.mark.parametrize("name", list(SYSTEMS))
