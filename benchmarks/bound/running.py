@@ -70,8 +70,8 @@ def run_bound(
     plan, settings = plan_of(
         policies, LOW_END, ranks, priors, episodes, seed, env_kwargs, ENVIRONMENT_OPTIONS
     )
-    asked = described(plan, settings, episodes) | {"depth": depth, "penalty": penalty}
-    asked["command"] = "bound"
+    asked = {"command": "bound", "depth": depth, "penalty": penalty}
+    asked |= described(plan, settings, episodes)
     with open_store(out, asked) as store:
         rows = play(plan, store, workers=workers, quiet=quiet)
         jobs = [

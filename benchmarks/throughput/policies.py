@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv import KnowledgeState, MatchmakingVectorEnv
+from matchenv import MatchmakingVectorEnv
 from matchenv.agents.policies import policy_named
 from matchenv.baselines import POLICIES
 from matchenv.belief import DEFAULT_BELIEF
@@ -37,10 +37,10 @@ def measure(turns: int) -> Iterator[Contest | Measurement]:
         (tuple(POLICIES), NUM_OPPONENTS, BATCH, f", batches of {BATCH}"),
         (("pe", "drawchance"), MANY_OPPONENTS, 1, ""),
     ):
-        states, skills = mid_episode_states(opponents, count)
+        env, _ = mid_episode(opponents, count)
         for name in names:
             subject = f"{name}, {opponents:,} opponents{batches}"
-            values = decision_times(name, states, skills, turns)
+            values = decision_times(name, env, turns)
             yield Measurement(SECTION, subject, "microseconds a decision", values)
     if find_spec("torch") is not None:
         yield from learned_beside_kg(turns)
@@ -56,7 +56,7 @@ def learned_beside_kg(turns: int) -> Iterator[Contest]:
     for count in (LEARNED_BATCH, 1):
         calls = max(1, LEARNED_BATCH // count // 4)
         seen = {
-            belief: mid_episode_observations(NUM_OPPONENTS, count, belief)
+            belief: mid_episode(NUM_OPPONENTS, count, belief)[1]
             for belief in (learned.belief, kg.belief)
         }
         with one_thread():
@@ -72,24 +72,14 @@ def _decide(policy: Any, observations: NDArray[np.float32], calls: int) -> Calla
     return lambda: [policy.predict(observations) for _ in range(calls)]
 
 
-def mid_episode_observations(num_opponents: int, count: int, belief: str) -> NDArray[np.float32]:
-    """What a policy sees after some random games, shape (count, K), the same for each belief."""
-    return _mid_episode(num_opponents, count, belief)[1]
-
-
-def mid_episode_states(num_opponents: int, count: int) -> tuple[KnowledgeState, np.ndarray]:
-    """Beliefs as they are after some random games, and the true skills behind them.
+def mid_episode(
+    num_opponents: int, count: int, belief: str = DEFAULT_BELIEF
+) -> tuple[MatchmakingVectorEnv, NDArray[np.float32]]:
+    """Environments after some random games, the same for each belief.
 
     Returns:
-        States of shape (count, M + 1), skills of the same shape.
+        ``(env, observation)``, the observation of shape (count, K).
     """
-    env, _ = _mid_episode(num_opponents, count, DEFAULT_BELIEF)
-    return env.knowledge_state, env.true_skill
-
-
-def _mid_episode(
-    num_opponents: int, count: int, belief: str
-) -> tuple[MatchmakingVectorEnv, NDArray[np.float32]]:
     env = MatchmakingVectorEnv(count, num_opponents=num_opponents, belief=belief)
     seen, _ = env.reset(seed=0)
     rng = np.random.default_rng(0)
@@ -98,15 +88,13 @@ def _mid_episode(
     return env, seen
 
 
-def decision_times(
-    name: str, states: KnowledgeState, skills: np.ndarray, turns: int
-) -> list[float]:
+def decision_times(name: str, env: MatchmakingVectorEnv, turns: int) -> list[float]:
     """Microseconds a decision in each of ``turns`` calls, after one that is not counted."""
+    states, skills, rng = env.knowledge_state, env.true_skill, np.random.default_rng(0)
     policy = policy_named(name, Settings.checked(), lambda: skills)
-    rng = np.random.default_rng(0)
 
     def decide() -> None:
         policy.act(states, 500 - GAMES_BEFORE, rng)
 
     decide()
-    return [1e6 * seconds(decide) / len(skills) for _ in range(turns)]
+    return [1e6 * seconds(decide) / env.num_envs for _ in range(turns)]

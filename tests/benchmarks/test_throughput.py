@@ -153,10 +153,11 @@ class TestContestants:
             assert float(done.stdout) > 0.0
 
     def test_times_of_decisions(self):
-        states, skills = policies.mid_episode_states(5, 4)
-        assert states.mu.shape == skills.shape == (4, 6)
+        env, _ = policies.mid_episode(5, 4)
+        states = env.knowledge_state
+        assert states.mu.shape == env.true_skill.shape == (4, 6)
         assert not np.array_equal(states.sigma, states.sigma.max() * np.ones((4, 6)))
-        values = policies.decision_times("oracle", states, skills, 3)
+        values = policies.decision_times("oracle", env, 3)
         assert len(values) == 3
         assert min(values) > 0.0
 
@@ -171,7 +172,7 @@ class TestContestants:
 
     @pytest.mark.parametrize("belief", ["factorised", "full"])
     def test_observations_are_of_games_under_way(self, belief):
-        seen = policies.mid_episode_observations(5, 4, belief)
+        _, seen = policies.mid_episode(5, 4, belief)
         state = KnowledgeState.from_observation(seen, belief)
         assert state.mu.shape == (4, 6)
         assert (state.sigma[:, 0] < 0.9).all()  # 50 games; no prior deviation is below 1.41

@@ -18,6 +18,7 @@ from matchenv.evaluation.seeds import (
     episode_seeds,
     evaluation_seed,
     policy_key,
+    spans_of,
     stream_of,
     training_seed,
 )
@@ -85,3 +86,11 @@ def test_ranges_of_training_and_evaluation_never_meet() -> None:
     for seed in (0, 1, 2**40):
         assert TRAINING <= training_seed(seed) < EVALUATION <= evaluation_seed(seed)
     assert max(episode_seeds(0, 0, 1000)) < TRAINING
+
+
+def test_blocks_hold_every_episode_once() -> None:
+    for episodes in (1, 9, 10, 11, 30):
+        spans = spans_of(episodes, 10)
+        numbers = [first + n for first, count in spans for n in range(count)]
+        assert numbers == list(range(episodes))
+        assert all(count == 10 for _, count in spans[:-1])
