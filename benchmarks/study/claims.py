@@ -38,9 +38,7 @@ class Finding:
     @property
     def speaks(self) -> int:
         """+1 for the claim, -1 against it, 0 where the interval holds 0."""
-        if self.value.low > 0.0:
-            return 1
-        return -1 if self.value.high < 0.0 else 0
+        return int(self.value.low > 0.0) - int(self.value.high < 0.0)
 
     @property
     def text(self) -> str:
@@ -202,11 +200,9 @@ def _noise(result: CellResult, measure: str) -> float:
 
 
 def _by_signs(text: str, findings: list[Finding]) -> Claim:
-    signs = [finding.speaks for finding in findings]
-    if all(sign > 0 for sign in signs):
-        verdict = SUPPORTED
-    elif any(sign > 0 for sign in signs):
-        verdict = MIXED
+    signs = {finding.speaks for finding in findings}
+    if 1 in signs:
+        verdict = SUPPORTED if signs == {1} else MIXED
     else:
-        verdict = REFUSED if any(sign < 0 for sign in signs) else OPEN
+        verdict = REFUSED if -1 in signs else OPEN
     return Claim(text, tuple(findings), verdict)
