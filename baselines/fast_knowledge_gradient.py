@@ -13,16 +13,18 @@ from functools import lru_cache
 
 import numpy as np
 
+from matchenv.baselines.contenders import (
+    SLACK,
+    Contenders,
+    bound_roughly,
+    build_envelope,
+    find_contenders,
+    new_contenders,
+)
 from matchenv.baselines.knowledge_gradient_rule import expected_best
 from matchenv.baselines.policy import Floats, Integers
-from matchenv.baselines.score_bounds import OUTCOMES, SLACK, bound_scores, foresee_outcomes
-from matchenv.baselines.skill_line import (
-    SkillLine,
-    build_envelope,
-    new_skill_line,
-    place_of,
-    sort_opponents,
-)
+from matchenv.baselines.score_bounds import DONE, OUTCOMES, bound_scores, foresee_outcomes
+from matchenv.baselines.skill_line import SkillLine, new_skill_line, place_of, sort_opponents
 from matchenv.compilation import compiled
 from matchenv.trueskill.game import density_at_zero, drifted, total_variance, updated_belief
 from matchenv.trueskill.normal import INVERSE_SQRT_2PI
@@ -33,7 +35,6 @@ BEST_FIRST = 8
 
 # Entries of the last orders that are remembered for a batch.
 MOST_REMEMBERED = 1_000_000
-DONE = -1.0
 
 
 @compiled
@@ -63,8 +64,7 @@ def reach_of(best: float, least: float, widest: float) -> tuple[float, float]:
 
 @compiled
 def best_density_by_search(
-    line: SkillLine,
-    size: int,
+    contenders: Contenders,
     own: int,
     mu_0: float,
     sigma_0: float,
@@ -74,32 +74,35 @@ def best_density_by_search(
     """The best draw density once a game has moved player 0 and one opponent.
 
     Args:
-        line: sorted, with its envelope.
-        size: entries of the envelope.
-        own: place of the opponent who has played.
+        contenders: with their envelope.
+        own: place in the line of the opponent who has played.
         mu_0: mean of the belief about player 0 after the game.
         sigma_0: its standard deviation after the game.
         own_density: the density against that opponent after the game.
         beta: standard deviation of one performance around skill.
     """
     rest = total_variance(sigma_0, 0.0, beta)
-    least, widest = rest + line.narrowest[0], rest + line.widest[0]
+    least, widest = rest + contenders.narrowest[0], rest + contenders.widest[0]
     best = own_density
-    lowest = line.envelope[place_of(line.borders, 1, size, mu_0) - 1]
-    if lowest != own:
-        variance = total_variance(sigma_0, line.sigma[lowest], beta)
-        best = max(best, density_at_zero(mu_0 - line.mu[lowest], variance))
+    count, size = contenders.sizes[0], contenders.sizes[1]
+    lowest = contenders.envelope[place_of(contenders.borders, 1, size, mu_0) - 1]
+    if contenders.places[lowest] != own:
+        variance = total_variance(sigma_0, contenders.sigma[lowest], beta)
+        best = max(best, density_at_zero(mu_0 - contenders.mu[lowest], variance))
     weight, reach = reach_of(best, least, widest)
-    start = place_of(line.mu, 0, line.mu.size, mu_0)
+    start = place_of(contenders.mu, 0, count, mu_0)
     for step in (1, -1):
         place = start if step > 0 else start - 1
-        while 0 <= place < line.mu.size:
-            gap = mu_0 - line.mu[place]
+        while 0 <= place < count:
+            gap = mu_0 - contenders.mu[place]
             square = gap * gap
             if square >= reach:
                 break
-            variance = total_variance(sigma_0, line.sigma[place], beta)
-            if place != own and variance + square * (1.0 + 0.5 * square / variance) < weight:
+            variance = total_variance(sigma_0, contenders.sigma[place], beta)
+            if (
+                contenders.places[place] != own
+                and variance + square * (1.0 + 0.5 * square / variance) < weight
+            ):
                 density = density_at_zero(gap, variance)
                 if density > best:
                     best = density
@@ -111,7 +114,7 @@ def best_density_by_search(
 @compiled
 def score_by_search(
     line: SkillLine,
-    size: int,
+    contenders: Contenders,
     own: int,
     mu_0: float,
     sigma_0: float,
@@ -122,7 +125,7 @@ def score_by_search(
 ) -> float:
     """q_0j + multiplier F_j of the opponent at place ``own``, as the reference computes it.
 
-    The line must be sorted, with its envelope and the outcomes foreseen.
+    The line must be sorted, with the outcomes foreseen, and the contenders have their envelope.
     """
     mu_j, sigma_j = line.mu[own], line.sigma[own]
     gap = mu_0 - mu_j
@@ -143,7 +146,7 @@ def score_by_search(
         own_density = density_at_zero(
             new_mu_0 - new_mu_j, total_variance(new_sigma_0, new_sigma_j, beta)
         )
-        best = best_density_by_search(line, size, own, new_mu_0, new_sigma_0, own_density, beta)
+        best = best_density_by_search(contenders, own, new_mu_0, new_sigma_0, own_density, beta)
         if outcome == 1:
             after_win = best
         elif outcome == -1:
@@ -164,6 +167,7 @@ def knowledge_gradient_opponent(
     draw_margin: float,
     tau: float,
     line: SkillLine,
+    contenders: Contenders,
 ) -> int:
     """The action with the highest q_0j + multiplier F_j, the lowest of equals.
 
@@ -176,16 +180,26 @@ def knowledge_gradient_opponent(
         tau: standard deviation of a skill's drift before a game.
         line: working arrays for M opponents, from ``new_skill_line``; what they hold does
             not change the result.
+        contenders: more of them, from ``new_contenders``.
     """
+    mu_0, sigma_0, bounds = mu[0], sigma[0], line.bounds
     sort_opponents(line, mu, sigma)
-    size = build_envelope(line)
-    foresee_outcomes(line, mu[0], sigma[0], beta, draw_margin, tau)
-    bound_scores(line, size, mu[0], sigma[0], multiplier, beta, draw_margin, tau)
-    best, chosen = -np.inf, line.order.size
-    for turn in range(BEST_FIRST + line.order.size):
-        place = int(np.argmax(line.bounds)) if turn < BEST_FIRST else turn - BEST_FIRST
-        bound = line.bounds[place]
-        line.bounds[place] = DONE
+    lowest = find_contenders(line, contenders, mu_0, sigma_0, beta, draw_margin, tau)
+    build_envelope(contenders)
+    bound_roughly(line, lowest, mu_0, sigma_0, multiplier, beta, draw_margin, tau)
+    place = int(np.argmax(bounds))
+    foresee_outcomes(line, place, place + 1, DONE, mu_0, sigma_0, beta, draw_margin, tau)
+    best = score_by_search(
+        line, contenders, place, mu_0, sigma_0, multiplier, beta, draw_margin, tau
+    )
+    chosen = line.order[place] - 1
+    bounds[place] = DONE
+    foresee_outcomes(line, 0, bounds.size, best, mu_0, sigma_0, beta, draw_margin, tau)
+    bound_scores(line, contenders, mu_0, sigma_0, multiplier, beta, draw_margin, tau)
+    for turn in range(BEST_FIRST + bounds.size):
+        place = int(np.argmax(bounds)) if turn < BEST_FIRST else turn - BEST_FIRST
+        bound = bounds[place]
+        bounds[place] = DONE
         if bound < best or bound == DONE:
             if turn < BEST_FIRST:
                 break
@@ -198,7 +212,7 @@ def knowledge_gradient_opponent(
         ):
             continue
         score = score_by_search(
-            line, size, place, mu[0], sigma[0], multiplier, beta, draw_margin, tau
+            line, contenders, place, mu_0, sigma_0, multiplier, beta, draw_margin, tau
         )
         action = line.order[place] - 1
         if score > best or (score == best and action < chosen):
@@ -216,6 +230,7 @@ def choose_by_search(
     draw_margin: float,
     tau: float,
     line: SkillLine,
+    contenders: Contenders,
     orders: Integers,
 ) -> Integers:
     """``knowledge_gradient_opponent`` for every row, shapes (B, M + 1) and (B,) to (B,).
@@ -228,6 +243,7 @@ def choose_by_search(
         draw_margin: as there.
         tau: as there.
         line: working arrays.
+        contenders: working arrays.
         orders: shape (B, M) or (1, M), permutations of 1 to M in which sorting begins; those in
             which it ended are written.
     """
@@ -236,7 +252,7 @@ def choose_by_search(
         order = orders[b % orders.shape[0]]
         line.order[:] = order
         actions[b] = knowledge_gradient_opponent(
-            mu[b], sigma[b], multipliers[b], beta, draw_margin, tau, line
+            mu[b], sigma[b], multipliers[b], beta, draw_margin, tau, line, contenders
         )
         order[:] = line.order
     return actions
@@ -267,5 +283,8 @@ def knowledge_gradient_opponents(
         Actions of shape (B,), those of the first highest scores.
     """
     count, num_opponents = mu.shape[0], mu.shape[1] - 1
-    line, orders = new_skill_line(num_opponents), _last_orders(count, num_opponents)
-    return choose_by_search(mu, sigma, multipliers, beta, draw_margin, tau, line, orders)
+    line, contenders = new_skill_line(num_opponents), new_contenders(num_opponents)
+    orders = _last_orders(count, num_opponents)
+    return choose_by_search(
+        mu, sigma, multipliers, beta, draw_margin, tau, line, contenders, orders
+    )

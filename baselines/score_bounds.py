@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from matchenv.baselines.contenders import SLACK, Contenders
 from matchenv.baselines.skill_line import SkillLine, place_of
 from matchenv.compilation import compiled
 from matchenv.trueskill.game import (
@@ -31,8 +32,8 @@ from matchenv.trueskill.normal import (
     win_moments_from,
 )
 
-# Bounds are widened by this share, far more than rounding can take from a density.
-SLACK = 1e-9
+# The bound of an opponent who need not be looked at any more.
+DONE = -1.0
 
 # Rounding of a mean shifts a gap by a few parts in 2^52 of it; a density that is not 0
 # changes by at most 39 times that over its deviation, as a share, and beta is less than that.
@@ -87,14 +88,25 @@ def density_bound(
 
 @compiled
 def foresee_outcomes(
-    line: SkillLine, mu_0: float, sigma_0: float, beta: float, draw_margin: float, tau: float
+    line: SkillLine,
+    first: int,
+    end: int,
+    least: float,
+    mu_0: float,
+    sigma_0: float,
+    beta: float,
+    draw_margin: float,
+    tau: float,
 ) -> None:
-    """Write chances and moments of the outcomes against each opponent, and q_0j as ``bounds``.
+    """Write chances and moments of the outcomes against opponents, and q_0j as ``bounds``.
 
     Between players who are not far apart one exponential serves for all of it.
 
     Args:
         line: sorted; ``chances``, ``shifts``, ``complements`` and ``bounds`` are written.
+        first: place of the first opponent.
+        end: place after the last one.
+        least: whoever has a lower bound is left out, and has ``DONE`` for a bound.
         mu_0: mean of the belief about player 0.
         sigma_0: its standard deviation.
         beta: standard deviation of one performance around skill.
@@ -104,7 +116,10 @@ def foresee_outcomes(
     before = drifted(sigma_0, tau)
     shared = tau == 0.0 and draw_margin == 0.0
     win, loss, draw = line.chances[0], line.chances[1], line.chances[2]
-    for place in range(line.mu.size):
+    for place in range(first, end):
+        if line.bounds[place] < least:
+            line.bounds[place] = DONE
+            continue
         gap, sigma_j = mu_0 - line.mu[place], line.sigma[place]
         variance = total_variance(before, drifted(sigma_j, tau), beta)
         c = math.sqrt(variance)
@@ -135,7 +150,7 @@ def foresee_outcomes(
 @compiled
 def bound_scores(
     line: SkillLine,
-    size: int,
+    contenders: Contenders,
     mu_0: float,
     sigma_0: float,
     multiplier: float,
@@ -143,14 +158,14 @@ def bound_scores(
     draw_margin: float,
     tau: float,
 ) -> None:
-    """Write upper bounds of q_0j + multiplier F_j to the line.
+    """Write close upper bounds of q_0j + multiplier F_j to the line, but for who is ``DONE``.
 
     Chances and densities are combined as the reference combines them, operation for
     operation, so that rounding keeps the order of bound and value.
 
     Args:
-        line: sorted, with its envelope and the outcomes foreseen; ``bounds`` holds q_0j.
-        size: entries of the envelope.
+        line: sorted, with the outcomes foreseen; ``bounds`` holds q_0j.
+        contenders: with their envelope.
         mu_0: mean of the belief about player 0.
         sigma_0: its standard deviation.
         multiplier: what a unit of future draw density is worth.
@@ -161,7 +176,10 @@ def bound_scores(
     sigma_0 = drifted(sigma_0, tau)
     rows = 3 if draw_margin > 0.0 else 2
     slack_per_mean = SLACK_PER_MEAN / beta
+    count, size = contenders.sizes[0], contenders.sizes[1]
     for place in range(line.mu.size):
+        if line.bounds[place] == DONE:
+            continue
         sigma_j = drifted(line.sigma[place], tau)
         variance = total_variance(sigma_0, sigma_j, beta)
         future = 0.0
@@ -172,17 +190,17 @@ def bound_scores(
             share_0 = variance_share(sigma_0, sigma_j, beta, variance, complement)
             share_j = variance_share(sigma_j, sigma_0, beta, variance, complement)
             rest = sigma_0 * sigma_0 * share_0 + 2.0 * beta * beta
-            near = place_of(line.mu, 0, line.mu.size, x)
-            distance = line.mu[near] - x if near < line.mu.size else np.inf
+            near = place_of(contenders.mu, 0, count, x)
+            distance = contenders.mu[near] - x if near < count else np.inf
             if near > 0:
-                distance = min(distance, x - line.mu[near - 1])
-            lowest = line.envelope[place_of(line.borders, 1, size, x) - 1]
-            offset = x - line.mu[lowest]
+                distance = min(distance, x - contenders.mu[near - 1])
+            lowest = contenders.envelope[place_of(contenders.borders, 1, size, x) - 1]
+            offset = x - contenders.mu[lowest]
             bound = density_bound(
                 distance * distance,
-                line.sigma[lowest] * line.sigma[lowest] + offset * offset,
+                contenders.sigma[lowest] * contenders.sigma[lowest] + offset * offset,
                 rest,
-                line.widest[0],
+                contenders.widest[0],
                 mu_0 - line.mu[place] + shift + mean_shift(sigma_j, variance, v),
                 rest + sigma_j * sigma_j * share_j,
             )

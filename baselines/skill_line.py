@@ -29,28 +29,21 @@ class SkillLine(NamedTuple):
         order: opponents, 1 to M, by mean, then by deviation, then by index.
         mu: their means in that order.
         sigma: their standard deviations in that order.
-        envelope: places in the order whose parabolas make up the lower envelope.
-        borders: entry e is the skill above which ``envelope[e]`` takes over from the one
-            before; entry 0 is not used.
         bounds: upper bounds of the opponents' scores in that order.
         chances: shape (3, M), upper bounds of the probability that player 0 wins, loses, draws.
         shifts: shape (3, M), v of those outcomes, in deviations of the difference.
         complements: shape (3, M), 1 - w of those outcomes.
         narrowest: shape (1,), the smallest sigma^2.
-        widest: shape (1,), the largest.
     """
 
     order: Integers
     mu: Floats
     sigma: Floats
-    envelope: Integers
-    borders: Floats
     bounds: Floats
     chances: Floats
     shifts: Floats
     complements: Floats
     narrowest: Floats
-    widest: Floats
 
 
 def new_skill_line(num_opponents: int) -> SkillLine:
@@ -59,20 +52,17 @@ def new_skill_line(num_opponents: int) -> SkillLine:
         order=np.arange(1, num_opponents + 1),
         mu=np.empty(num_opponents),
         sigma=np.empty(num_opponents),
-        envelope=np.empty(num_opponents, dtype=np.int64),
-        borders=np.empty(num_opponents),
         bounds=np.empty(num_opponents),
         chances=np.empty((3, num_opponents)),
         shifts=np.empty((3, num_opponents)),
         complements=np.empty((3, num_opponents)),
         narrowest=np.empty(1),
-        widest=np.empty(1),
     )
 
 
 @compiled
 def sort_opponents(line: SkillLine, mu: Floats, sigma: Floats) -> None:
-    """Bring the line up to date, but for envelope and bounds.
+    """Bring order, means and deviations of the line up to date.
 
     Args:
         line: written; its old order is the start, so that little is to do after a game.
@@ -86,13 +76,13 @@ def sort_opponents(line: SkillLine, mu: Floats, sigma: Floats) -> None:
             by_sigma = np.argsort(sigma[1:], kind="mergesort")
             by_both = np.argsort(mu[1:][by_sigma], kind="mergesort")
             line.order[:] = by_sigma[by_both] + 1
-    least, most = np.inf, 0.0
+    least = np.inf
     for place in range(line.order.size):
         line.mu[place] = mu[line.order[place]]
         deviation = sigma[line.order[place]]
         line.sigma[place] = deviation
-        least, most = min(least, deviation), max(most, deviation)
-    line.narrowest[0], line.widest[0] = least * least, most * most
+        least = min(least, deviation)
+    line.narrowest[0] = least * least
 
 
 @compiled
@@ -119,33 +109,6 @@ def _sort_by_insertion(order: Integers, mu: Floats, sigma: Floats, moves: int) -
 def _behind(sigma: Floats, other: int, k: int) -> bool:
     """Of two with equal means: whether ``other`` comes after ``k``."""
     return sigma[other] > sigma[k] or (sigma[other] == sigma[k] and other > k)
-
-
-@compiled
-def build_envelope(line: SkillLine) -> int:
-    """Write the lower envelope of sigma_k^2 + (x - mu_k)^2; returns how many it has."""
-    size = 0
-    for place in range(line.mu.size):
-        mean, square = line.mu[place], line.sigma[place] * line.sigma[place]
-        border = -np.inf
-        covered = False
-        while size > 0:
-            last = line.envelope[size - 1]
-            distance = mean - line.mu[last]
-            if distance <= 0.0:
-                # Equal means: the one with the smaller deviation came first.
-                covered = True
-                break
-            rise = (square - line.sigma[last] * line.sigma[last]) / distance
-            border = 0.5 * (mean + line.mu[last] + rise)
-            if size == 1 or border > line.borders[size - 1]:
-                break
-            size -= 1
-        if not covered:
-            line.envelope[size] = place
-            line.borders[size] = border
-            size += 1
-    return size
 
 
 @compiled

@@ -11,12 +11,18 @@ from hypothesis import strategies as st
 
 from matchenv import KnowledgeState
 from matchenv.baselines import KnowledgeGradient
+from matchenv.baselines.contenders import (
+    bound_roughly,
+    build_envelope,
+    find_contenders,
+    new_contenders,
+)
 from matchenv.baselines.fast_knowledge_gradient import (
     choose_by_search,
     knowledge_gradient_opponents,
 )
-from matchenv.baselines.knowledge_gradient_rule import knowledge_gradient_scores
-from matchenv.baselines.skill_line import build_envelope, new_skill_line, place_of, sort_opponents
+from matchenv.baselines.knowledge_gradient_rule import best_density_after, knowledge_gradient_scores
+from matchenv.baselines.skill_line import new_skill_line, place_of, sort_opponents
 
 BETA = float(np.sqrt(2.5))
 Beliefs = tuple[np.ndarray, np.ndarray]
@@ -172,11 +178,19 @@ def test_what_the_working_arrays_hold_does_not_matter() -> None:
     mu, sigma = as_in_the_study(rng, (50, 50))
     multipliers = np.full(50, 99.0)
     together = knowledge_gradient_opponents(mu, sigma, multipliers, BETA, 0.0, 0.0)
-    line = new_skill_line(49)
+    line, contenders = new_skill_line(49), new_contenders(49)
     for orders in (rng.permuted(np.tile(np.arange(1, 50), (50, 1)), axis=1),
                    np.arange(49, 0, -1)[None]):  # fmt: skip
         backwards = choose_by_search(
-            mu[::-1].copy(), sigma[::-1].copy(), multipliers, BETA, 0.0, 0.0, line, orders
+            mu[::-1].copy(),
+            sigma[::-1].copy(),
+            multipliers,
+            BETA,
+            0.0,
+            0.0,
+            line,
+            contenders,
+            orders,
         )
         np.testing.assert_array_equal(backwards[::-1], together)
     again = knowledge_gradient_opponents(mu[::-1].copy(), sigma[::-1].copy(), multipliers, BETA,
@@ -202,10 +216,14 @@ def test_the_envelope_names_the_opponent_with_the_least_sum_of_squares() -> None
         mu, sigma = (row[0] for row in maker(rng, (1, 41)))
         line = new_skill_line(40)
         sort_opponents(line, mu, sigma)
-        size = build_envelope(line)
+        everybody = new_contenders(40)
+        everybody.mu[:], everybody.sigma[:] = line.mu, line.sigma
+        everybody.sizes[0] = 40
+        build_envelope(everybody)
+        size = everybody.sizes[1]
         for x in rng.uniform(-6.0, 6.0, 200):
             sums = line.sigma**2 + (x - line.mu) ** 2
-            named = line.envelope[place_of(line.borders, 1, size, x) - 1]
+            named = everybody.envelope[place_of(everybody.borders, 1, size, x) - 1]
             assert sums[named] == pytest.approx(sums.min(), rel=1e-12)
 
 
@@ -225,3 +243,57 @@ def test_opponents_are_sorted_by_mean_deviation_and_index(count: int) -> None:
 def test_the_place_of_a_number_is_numpys(values: list[float], x: float) -> None:
     array = np.sort(np.array(values, dtype=np.float64))
     assert place_of(array, 0, array.size, x) == np.searchsorted(array, x)
+
+
+@pytest.mark.parametrize("maker", MAKERS, ids=lambda maker: maker.__name__)
+@pytest.mark.parametrize(("margin", "tau"), [(0.0, 0.0), (0.7, 0.2)])
+def test_nobody_else_has_the_best_density_after_any_game(
+    maker: Maker, margin: float, tau: float
+) -> None:
+    """With all others put out of reach, the plain rule finds the same best density."""
+    rng = np.random.default_rng(1)
+    count = 12
+    line, contenders = new_skill_line(count), new_contenders(count)
+    beliefs = maker(rng, (30, count + 1))
+    late = beliefs[1].copy()
+    late[:, 0] *= 0.05
+    for mu, sigma in (*zip(*beliefs, strict=True), *zip(beliefs[0], late, strict=True)):
+        sort_opponents(line, mu, sigma)
+        find_contenders(line, contenders, mu[0], sigma[0], BETA, margin, tau)
+        kept = line.order[contenders.places[: contenders.sizes[0]]]
+        for j in range(1, count + 1):
+            rest = np.unique((0, j, *kept))
+            place = int(np.flatnonzero(rest == j)[0])
+            for outcome in (1, -1, 0) if margin > 0.0 else (1, -1):
+                game = (outcome, BETA, margin, tau)
+                among_kept = best_density_after(mu[rest], sigma[rest], place, *game)
+                assert among_kept == best_density_after(mu, sigma, j, *game)
+
+
+@pytest.mark.parametrize("maker", MAKERS, ids=lambda maker: maker.__name__)
+@pytest.mark.parametrize(("margin", "tau"), [(0.0, 0.0), (0.7, 0.2)])
+@pytest.mark.parametrize("multiplier", [0.0, 1.0, 99.0])
+def test_no_score_is_above_its_first_bound(
+    maker: Maker, margin: float, tau: float, multiplier: float
+) -> None:
+    rng = np.random.default_rng(2)
+    count = 20
+    line, contenders = new_skill_line(count), new_contenders(count)
+    mu, sigma = maker(rng, (50, count + 1))
+    scores = knowledge_gradient_scores(mu, sigma, np.full(50, multiplier), BETA, margin, tau)
+    for b in range(50):
+        sort_opponents(line, mu[b], sigma[b])
+        game = (BETA, margin, tau)
+        lowest = find_contenders(line, contenders, mu[b, 0], sigma[b, 0], *game)
+        bound_roughly(line, lowest, mu[b, 0], sigma[b, 0], multiplier, *game)
+        assert (line.bounds >= scores[b, line.order - 1]).all()
+
+
+def test_late_in_an_episode_few_are_left() -> None:
+    """Player 0 is known well and stands beside one opponent; most others are far away."""
+    count = 49
+    line, contenders = new_skill_line(count), new_contenders(count)
+    mu = np.concatenate(([0.01], np.linspace(-4.0, 4.0, count)))
+    sort_opponents(line, mu, np.full(count + 1, 0.15))
+    find_contenders(line, contenders, mu[0], 0.15, BETA, 0.0, 0.0)
+    assert contenders.sizes[0] <= 5
