@@ -151,7 +151,11 @@ def open_store(
         blocks.mkdir(parents=True, exist_ok=True)
         remove_unfinished(blocks)
         write_bytes(folder / SETTINGS, content)
-        yield Store(folder, hashlib.sha256(content).hexdigest())
+        try:
+            yield Store(folder, hashlib.sha256(content).hexdigest())
+        finally:
+            # A process that was stopped while it wrote has left part of a file.
+            remove_unfinished(blocks)
 
 
 def finish(
