@@ -1,0 +1,1 @@
+"""What plays in the queue."""

@@ -1,0 +1,144 @@
+"""Matchings against all matchings there are, and the band's against the exact one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from matchenv.baselines.queue.band_matching import band_matching
+from matchenv.baselines.queue.exact_matching import NOBODY, exact_matching
+
+Floats = NDArray[np.float64]
+BETA_SQUARED = 2.5
+
+
+def all_matchings(players: tuple[int, ...]) -> Iterator[tuple[tuple[int, int], ...]]:
+    """Every set of pairs without a common player, the empty one among them."""
+    if len(players) < 2:
+        yield ()
+        return
+    first, rest = players[0], players[1:]
+    yield from all_matchings(rest)
+    for place, partner in enumerate(rest):
+        for others in all_matchings(rest[:place] + rest[place + 1 :]):
+            yield ((first, partner), *others)
+
+
+def greatest_sum(weights: Floats) -> float:
+    return max(
+        sum(weights[i, j] for i, j in pairs) for pairs in all_matchings(tuple(range(len(weights))))
+    )
+
+
+def value_of(partners: NDArray[np.int64], weights: Floats) -> float:
+    """The sum of the weights of a matching, after a look at whether it is one."""
+    paired = np.flatnonzero(partners != NOBODY)
+    np.testing.assert_array_equal(partners[partners[paired]], paired)
+    assert (partners[paired] != paired).all()
+    first = paired[partners[paired] > paired]
+    assert (weights[first, partners[first]] > 0.0).all()
+    return float(weights[first, partners[first]].sum())
+
+
+def symmetric(rng: np.random.Generator, count: int) -> Floats:
+    weights = rng.normal(size=(count, count))
+    return weights + weights.T
+
+
+def band_of(weights: Floats, width: int) -> Floats:
+    count = len(weights)
+    band = np.full((count, width), np.nan)
+    for d in range(1, min(width, count - 1) + 1):
+        band[: count - d, d - 1] = np.diagonal(weights, d)
+    return band
+
+
+def queue_weights(
+    rng: np.random.Generator, count: int, newcomers: float, reservation: float
+) -> Floats:
+    """Match qualities of a queue sorted by mean, plus a bonus for waiting, less a reservation."""
+    new = rng.random(count) < newcomers
+    mu = np.where(new, rng.normal(0.0, 0.5, count), rng.normal(0.0, 3.0, count))
+    sigma = np.where(new, 2.5, rng.uniform(0.4, 1.0, count))
+    order = np.argsort(mu)
+    mu, sigma, waited = mu[order], sigma[order], rng.exponential(5.0, count)
+    variance = sigma[:, None] ** 2 + sigma**2 + 2.0 * BETA_SQUARED
+    quality = np.sqrt(2.0 * BETA_SQUARED / variance) * np.exp(
+        -0.5 * (mu[:, None] - mu) ** 2 / variance
+    )
+    return quality + 0.005 * (waited[:, None] + waited) - reservation
+
+
+@pytest.mark.parametrize("count", range(11))
+def test_exact_matching_is_the_best_of_all(count: int) -> None:
+    rng = np.random.default_rng(count)
+    for _ in range(30 if count < 9 else 3):
+        weights = symmetric(rng, count)
+        found = value_of(exact_matching(weights), weights)
+        assert found == pytest.approx(greatest_sum(weights), rel=1e-10, abs=1e-10)
+
+
+@pytest.mark.parametrize("count", range(1, 11))
+def test_band_matching_is_the_best_of_all_pairs_in_the_band(count: int) -> None:
+    rng = np.random.default_rng(count)
+    for width in (1, 2, 4, 9, 12):
+        weights = symmetric(rng, count)
+        found = value_of(band_matching(band_of(weights, width)), weights)
+        far = np.abs(np.subtract.outer(np.arange(count), np.arange(count))) > width
+        best = greatest_sum(np.where(far, -1.0, weights))
+        assert found == pytest.approx(best, rel=1e-12, abs=1e-12)
+
+
+@given(st.integers(0, 2**32), st.integers(0, 40), st.integers(1, 10))
+def test_the_band_never_beats_the_exact_matching(seed: int, count: int, width: int) -> None:
+    weights = symmetric(np.random.default_rng(seed), count)
+    band = value_of(band_matching(band_of(weights, width)), weights)
+    exact = value_of(exact_matching(weights), weights)
+    assert band <= exact + 1e-9 * max(1.0, exact)
+    if count <= width + 1:
+        assert band == pytest.approx(exact, rel=1e-10, abs=1e-10)
+
+
+@pytest.mark.parametrize("newcomers", [0.0, 0.02, 0.2, 1.0])
+@pytest.mark.parametrize("reservation", [0.2, 0.6, 0.85])
+def test_the_band_is_within_one_percent_in_large_queues(
+    newcomers: float, reservation: float
+) -> None:
+    weights = queue_weights(np.random.default_rng(7), 300, newcomers, reservation)
+    exact = value_of(exact_matching(weights), weights)
+    band = value_of(band_matching(band_of(weights, 10)), weights)
+    assert 0.99 * exact <= band <= (1.0 + 1e-9) * exact
+
+
+def test_equal_weights_and_no_weights_are_well_answered() -> None:
+    for weights in (np.zeros((6, 6)), np.full((6, 6), -1.0)):
+        assert (exact_matching(weights) == NOBODY).all()
+        assert (band_matching(band_of(weights, 3)) == NOBODY).all()
+    ones = np.ones((6, 6))
+    assert value_of(exact_matching(ones), ones) == pytest.approx(3.0)
+    assert value_of(band_matching(band_of(ones, 3)), ones) == pytest.approx(3.0)
+
+
+def test_weights_of_any_size_are_compared_exactly() -> None:
+    weights = symmetric(np.random.default_rng(5), 7)
+    for scale in (1e-200, 1e-9, 1e9, 1e150):
+        np.testing.assert_array_equal(exact_matching(scale * weights), exact_matching(weights))
+
+
+def test_a_tick_of_matching_is_quick() -> None:
+    weights = queue_weights(np.random.default_rng(1), 200, 0.2, 0.4)
+    band = np.random.default_rng(2).random((10_000, 10))
+    exact_matching(weights[:5, :5])
+    band_matching(band[:5])
+    start = time.thread_time()
+    exact_matching(weights)
+    middle = time.thread_time()
+    band_matching(band)
+    assert middle - start < 0.2
+    assert time.thread_time() - middle < 1.0
