@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields
-from functools import partial
-from typing import Any, TypedDict, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypedDict
 
 from matchenv.belief import DEFAULT_BELIEF, Belief, GameConstants, belief_named
+from matchenv.options import Options, shows_options_of
+from matchenv.options import checked_by as _by
 from matchenv.priors import DEFAULT_PRIOR, EQUAL_VARIANCES, Prior, prior_of
 from matchenv.rewards import DEFAULT_REWARD, Reward, reward_of
 from matchenv.validation import (
@@ -27,13 +26,6 @@ PAPER_BETA = math.sqrt(2.5)
 
 # Where no place was asked for.
 ANY_RANK = -1
-
-Made = TypeVar("Made", bound=Callable[..., None])
-
-
-def _by(check: Callable[..., Any], **limits: Any) -> dict[str, Any]:
-    """What turns a given value of an option into a good one, or refuses it."""
-    return {"check": partial(check, **limits)}
 
 
 def _as_belief(name: str, value: Any) -> str:
@@ -61,7 +53,7 @@ def _as_it_is(name: str, value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Options):
     """The settings of an environment; made with bad ones it raises ``ValueError``.
 
     A new option is four edits: its line below with default and check, its line in this
@@ -89,6 +81,8 @@ class Settings:
         ValueError: for a value that is not allowed; it names the argument and what is.
     """
 
+    sizes: ClassVar[tuple[str, ...]] = ("num_opponents", "horizon")
+
     num_opponents: int = field(default=49, metadata=_by(as_integer, low=1))
     horizon: int = field(default=500, metadata=_by(as_integer, low=1))
     beta: float = field(default=PAPER_BETA, metadata=_by(as_positive_number))
@@ -102,9 +96,7 @@ class Settings:
     belief: str = field(default=DEFAULT_BELIEF, metadata=_by(_as_belief))
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            value = each.metadata["check"](each.name, getattr(self, each.name))
-            object.__setattr__(self, each.name, value)
+        super().__post_init__()
         self.belief_type.check_constants(self.constants)
         place = place_of_rank(self.rank, self.num_opponents)
         if self.rank is not None and not isinstance(self.rank, str):
@@ -115,16 +107,6 @@ class Settings:
                 f"rank_by must be 'true_skill' with a rank and prior={self.prior!r}, whose means "
                 f"are all equal, got {self.rank_by!r}"
             )
-
-    @classmethod
-    def checked(cls, **options: Any) -> Settings:
-        """Settings from untyped options, such as a file's or a command's.
-
-        Raises:
-            ValueError: for a value that is not allowed.
-            TypeError: for an option that does not exist.
-        """
-        return cls(**options)
 
     @property
     def num_players(self) -> int:
@@ -161,30 +143,6 @@ class Settings:
         """Numbers in an observation, as the belief says."""
         return self.belief_type.observation_size(self.num_opponents)
 
-    def changed(self) -> dict[str, Any]:
-        """The options that differ from the defaults."""
-        given = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {each.name: given[each.name] for each in fields(self)
-                if given[each.name] != each.default}  # fmt: skip
-
-    def text_for(self, made: object, **sizes: Any) -> str:
-        """An object as ``repr`` shows it: its sizes, and the options that are not the defaults.
-
-        Args:
-            made: an environment with these settings.
-            sizes: further numbers to begin with.
-        """
-        shown = {**sizes, "num_opponents": self.num_opponents, "horizon": self.horizon}
-        shown.update(self.changed())
-        listed = ", ".join(f"{name}={value!r}" for name, value in shown.items())
-        return f"{type(made).__name__}({listed})"
-
-    def description(self) -> dict[str, Any]:
-        """All options as plain data for JSON and YAML; a prior or reward object by its repr."""
-        plain = {each.name: getattr(self, each.name) for each in fields(self)}
-        kept = (str, int, float, type(None))
-        return {name: v if isinstance(v, kept) else repr(v) for name, v in plain.items()}
-
 
 class EnvironmentOptions(TypedDict, total=False):
     """The options of an environment, for editors; ``Settings`` says what they are."""
@@ -202,18 +160,7 @@ class EnvironmentOptions(TypedDict, total=False):
     belief: str
 
 
-def shows_options(made: Made) -> Made:
-    """Let ``help`` and editors see the options that a constructor takes as ``**options``."""
-    signature = inspect.signature(made)
-    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-    options = [
-        inspect.Parameter(
-            each.name, inspect.Parameter.KEYWORD_ONLY, default=each.default, annotation=each.type
-        )
-        for each in fields(Settings)
-    ]
-    made.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
-    return made
+shows_options = shows_options_of(Settings)
 
 
 def place_of_rank(rank: Any, num_opponents: int) -> int:

@@ -125,6 +125,14 @@ def as_probability(name: str, value: Any) -> float:
     return number
 
 
+def as_share(name: str, value: Any) -> float:
+    """``value`` as a float in ``[0, 1]``, both ends allowed."""
+    number = as_number(name, value)
+    if not 0.0 <= number <= 1.0:
+        raise ValueError(f"{name} must be in [0, 1], got {value!r}")
+    return number
+
+
 def as_choice(name: str, value: Any, known: Iterable[str]) -> str:
     """``value`` if it is one of ``known`` names.
 

@@ -1,0 +1,126 @@
+"""The queue's settings and populations: what is refused, and what is read from files."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from matchenv.leaderboard import Leaderboard
+from matchenv.queue.population import NormalPopulation, RatedPopulation, population_of
+from matchenv.queue.settings import QueueSettings
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("arrival_rate", -0.1), ("arrival_rate", math.nan), ("arrival_rate", math.inf),
+        ("newcomers", 1.1), ("newcomers", -0.1), ("newcomers", math.nan),
+        ("patience", 0.5), ("patience", math.nan), ("patience", -math.inf), ("patience", "long"),
+        ("game_length", 0), ("game_length", 1.5), ("stay", 1.5), ("stay", math.nan),
+        ("capacity", 1), ("capacity", True), ("waiting_cost", -1), ("waiting_cost", math.inf),
+        ("abandonment_cost", math.nan), ("horizon", 0), ("beta", 0.0), ("draw_margin", -1.0),
+        ("tau", math.inf), ("reward", "draw_density"), ("population", 3),
+        ("population", ([0.0], [0.0])), ("population", ([0.0, math.nan], [1.0, 1.0])),
+        ("population", ([0.0, 1.0], [1.0])), ("population", ([], [])),
+        ("population", "no such file.csv"), ("population", Leaderboard()),
+    ],
+)  # fmt: skip
+def test_bad_values_are_refused_by_name(option: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=option):
+        QueueSettings(**{option: value})
+
+
+def test_nobody_gives_up_without_patience_to_lose() -> None:
+    assert QueueSettings(patience=math.inf).patience == math.inf
+    assert QueueSettings(patience=None).patience == math.inf
+
+
+def test_settings_say_what_differs_from_the_defaults() -> None:
+    assert QueueSettings().changed() == {}
+    assert QueueSettings(population="normal").changed() == {}
+    assert QueueSettings(stay=0.5, population=([1.0], [2.0])).changed() == {
+        "stay": 0.5,
+        "population": RatedPopulation(np.array([1.0]), np.array([2.0])),
+    }
+    assert "RatedPopulation of 1 players" in str(
+        QueueSettings(population=([1.0], [2.0])).description()["population"]
+    )
+
+
+def test_a_normal_population_has_its_moments() -> None:
+    population = NormalPopulation(25.0, 8.0, 2.0)
+    ((centre, spread, sigma),) = population.rows
+    # The true skill is the sum of two independent normals.
+    density = stats.norm(centre, spread).pdf
+    mean = integrate.quad(lambda m: m * density(m), -60, 110)[0]
+    variance = integrate.quad(lambda m: ((m - mean) ** 2 + sigma**2) * density(m), -60, 110)[0]
+    assert mean == pytest.approx(population.mean) == pytest.approx(25.0)
+    assert math.sqrt(variance) == pytest.approx(population.deviation) == pytest.approx(8.0)
+    with pytest.raises(ValueError, match="regular_deviation"):
+        NormalPopulation(0.0, 1.0, 1.0)
+
+
+def test_ratings_from_arrays_have_the_moments_of_the_mixture() -> None:
+    rng = np.random.default_rng(1)
+    mu, sigma = rng.normal(20, 5, 7), rng.uniform(1, 4, 7)
+    population = population_of((mu, sigma))
+    drawn = rng.integers(7, size=400_000)
+    skills = mu[drawn] + sigma[drawn] * rng.standard_normal(drawn.size)
+    error = population.deviation / math.sqrt(drawn.size)
+    assert skills.mean() == pytest.approx(population.mean, abs=5 * error)
+    assert skills.std() == pytest.approx(population.deviation, abs=5 * error)
+
+
+def test_a_table_of_ratings(tmp_path: Path) -> None:
+    path = tmp_path / "ratings.csv"
+    path.write_text("Player,Mu,games,Sigma\nada,25.5,3,2.5\nbo,-1e1,0,8\n")
+    for given in (path, str(path)):
+        population = population_of(given)
+        np.testing.assert_array_equal(population.rows, [[25.5, 0.0, 2.5], [-10.0, 0.0, 8.0]])
+    assert str(path) in repr(population)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("player,mu\nada,1\n", "no sigma in line 1"),
+        ("player,rating\nada,1\n", "no mu and no sigma in line 1"),
+        ("mu,sigma\n1,2\nnan,2\n3,1\n", "line 3: mu is 'nan'"),
+        ("mu,sigma\n1,inf\n", "line 2: sigma is 'inf'"),
+        ("mu,sigma\n1,2\n1,0\n2,-1\n", "line 3: sigma is '0', not above 0; line 4: sigma is '-1'"),
+        ("mu,sigma\n1,2\n,2\n", "line 3: mu is ''"),
+        ("mu,sigma\n1,2\n\n2,2\n", "line 3: blank line"),
+        ("mu,sigma\n1,2,3\n", "line 2: wrong number of columns"),
+        ("mu,sigma\nx,2\n1_0,2\n", "line 2: mu is 'x'; line 3: mu is '1_0'"),
+        ("mu,sigma\n" + "0,0\n" * 9, "line 6: sigma is '0', not above 0 and 4 more"),
+        ("mu,sigma\n", "at least one player"),
+        ("", "empty"),
+        ("mu,mu\n1,2\n", "names 'mu' twice"),
+    ],
+)
+def test_bad_tables_are_refused_with_their_lines(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "ratings.csv"
+    path.write_text(text)
+    with pytest.raises(ValueError, match="population") as error:
+        population_of(path)
+    assert said in str(error.value)
+
+
+def test_a_leaderboard_and_what_it_saves(tmp_path: Path) -> None:
+    board = Leaderboard()
+    board.update([["ada"], ["bo"]], ranks=[0, 1])
+    board.update([["ada"], ["cy"]], ranks=[1, 0])
+    board.save(tmp_path / "board.json")
+    expected = [[*board[name]] for name in ("ada", "bo", "cy")]
+    for given in (board, tmp_path / "board.json"):
+        np.testing.assert_array_equal(population_of(given).rows[:, [0, 2]], expected)
+    (tmp_path / "bad.json").write_text('{"format": "matchenv leaderboard 1"}')
+    Leaderboard().save(tmp_path / "empty.json")
+    for name in ("bad.json", "empty.json", "missing.json"):
+        with pytest.raises(ValueError, match=f"population.*{name}"):
+            population_of(tmp_path / name)
