@@ -17,6 +17,7 @@ from matchenv.knowledge import KnowledgeState
 from matchenv.play import REPORT_ROWS
 from matchenv.rendering import RENDER_FPS, RENDER_MODES, Frame, RenderedEpisodes
 from matchenv.settings import EnvironmentOptions, Settings, shows_options
+from matchenv.validation import as_integer
 
 ROW = np.zeros(1, dtype=np.int64)
 NOBODY_WAITS = np.zeros(1, dtype=np.bool_)
@@ -205,11 +206,11 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
             The observation and an empty dict.
 
         Raises:
-            ValueError: for options of an unknown name, wrong shape or bad numbers; nothing
-                is changed then.
+            ValueError: for a seed that is negative or no integer, or options of an unknown
+                name, wrong shape or bad numbers; nothing is changed then.
         """
         given = GivenInstance.from_options(options, self.settings)
-        super().reset(seed=seed)
+        super().reset(seed=None if seed is None else as_integer("seed", seed, 0))
         self._episodes.begin(ROW, (self.np_random,), given)
         self._state = "running"
         self._rendered.begin(ROW)

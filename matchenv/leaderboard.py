@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from matchenv.atomic_files import write_text
 from matchenv.trueskill.rating import Rating, expose, rate
-from matchenv.trueskill.teams import Weights, as_draw_margin
+from matchenv.trueskill.teams import Weights, as_draw_margin, sides_of
 from matchenv.validation import (
     as_integer,
     as_non_negative_number,
@@ -89,7 +89,8 @@ class Leaderboard:
         Raises:
             ValueError: for bad input, such as a player twice; nothing is changed then.
         """
-        if any(isinstance(side, str) for side in teams):
+        teams = sides_of("teams", teams)
+        if any(isinstance(side, str) or not isinstance(side, Iterable) for side in teams):
             raise ValueError(f"teams must be lists of names, got {teams!r}")
         names = [name for side in teams for name in side]
         for name in names:

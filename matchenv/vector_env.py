@@ -96,7 +96,8 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
 
         Args:
             seed: an integer s seeds environment i with s + i; a list seeds each (None goes
-                on with that one's generator); None goes on with all.
+                on with that one's generator); None goes on with all. With a mask, seeds
+                of environments that are not reset have no effect.
             options: ``"mu"``, ``"sigma"``, ``"true_skill"`` of shape (M + 1,) or (num_envs,
                 M + 1) fix instances; ``"reset_mask"``, shape (num_envs,), bool, names the
                 environments to reset.
@@ -108,10 +109,10 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
         Raises:
             ValueError: for bad seeds or options; nothing is changed then.
         """
-        options = dict(options) if options is not None else None
+        options = dict(options) if isinstance(options, dict) else options
         mask = self._reset_mask(options)
         given = GivenInstance.from_options(options, self.settings, self.num_envs)
-        self._seed(seed)
+        self._seed(seed, mask)
         self._episodes.begin(np.flatnonzero(mask), self.generators, given)
         self._over[mask] = False
         self._some_over = bool(self._over.any())
@@ -237,27 +238,18 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
         late: NDArray[np.bool_] = self._episodes.games_played >= self.max_episode_steps
         return late & ~waiting
 
-    def _seed(self, seed: int | list[int | None] | None) -> None:
-        if isinstance(seed, int | np.integer):
-            seeds: list[int | None] = [int(seed) + i for i in range(self.num_envs)]
-        elif seed is None:
-            seeds = [None] * self.num_envs
-        else:
-            seeds = list(seed)
-        if len(seeds) != self.num_envs:
-            raise ValueError(f"seed must hold num_envs={self.num_envs} seeds, got {len(seeds)}")
-        fresh = [
-            None if value is None and self.generators else seeding.np_random(value)[0]
-            for value in seeds
-        ]
+    def _seed(self, seed: int | list[int | None] | None, mask: NDArray[np.bool_]) -> None:
+        seeds = _checked_seeds(seed, self.num_envs)
         self.generators = [
-            generator if generator is not None else self.generators[i]
-            for i, generator in enumerate(fresh)
+            self.generators[i]
+            if self.generators and (value is None or not mask[i])
+            else seeding.np_random(value if mask[i] else None)[0]
+            for i, value in enumerate(seeds)
         ]
 
     def _reset_mask(self, options: dict[str, Any] | None) -> NDArray[np.bool_]:
-        if options is None or options.get("reset_mask") is None:
-            if options is not None:
+        if not isinstance(options, dict) or options.get("reset_mask") is None:
+            if isinstance(options, dict):
                 options.pop("reset_mask", None)
             return np.ones(self.num_envs, dtype=np.bool_)
         mask = np.asarray(options.pop("reset_mask"))
@@ -288,6 +280,21 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
             "final_info": final_info,
             "_final_info": over,
         }
+
+
+def _checked_seeds(seed: Any, num_envs: int) -> list[int | None]:
+    """A seed for each environment, None for those that go on with their generators."""
+    if seed is None:
+        return [None] * num_envs
+    if isinstance(seed, list | tuple) or (isinstance(seed, np.ndarray) and seed.ndim):
+        if len(seed) != num_envs:
+            raise ValueError(f"seed must hold num_envs={num_envs} seeds, got {len(seed)}")
+        return [
+            None if each is None else as_integer(f"seed[{i}]", each, 0)
+            for i, each in enumerate(seed)
+        ]
+    first = as_integer("seed", seed, 0)
+    return [first + i for i in range(num_envs)]
 
 
 def _checked_mode(mode: AutoresetMode | str) -> AutoresetMode:

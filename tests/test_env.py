@@ -405,6 +405,17 @@ def test_bad_options_change_nothing(options: object, message: str) -> None:
     env.step(0)
 
 
+@pytest.mark.parametrize("seed", [-1, 1.5, "one", True])
+def test_bad_seeds_change_nothing(seed: object) -> None:
+    env = small()
+    env.reset(seed=0)
+    before = env.knowledge_state
+    with pytest.raises(ValueError, match="seed must be an integer of at least 0"):
+        env.reset(seed=seed)
+    np.testing.assert_array_equal(env.knowledge_state.mu, before.mu)
+    env.step(0)
+
+
 def test_stepping_before_reset_or_after_the_end_is_refused() -> None:
     env = small(horizon=1)
     with pytest.raises(ResetNeeded, match="never reset"):

@@ -92,6 +92,8 @@ def test_a_failed_save_leaves_the_old_file(tmp_path: Path, monkeypatch) -> None:
         ([["a"], ["b"]], [0, math.nan], "ranks"),
         (["ab", "cd"], [0, 1], "lists of names"),
         ([["a"], [1]], [0, 1], "names"),
+        (5, [0, 1], "teams must have one entry for each side, got 5"),
+        ([5, 6], [0, 1], "lists of names"),
         ([["a"], []], [0, 1], "at least one member"),
     ],
 )

@@ -152,6 +152,35 @@ def test_seeds_as_a_list_and_going_on_without() -> None:
     assert not np.array_equal(mixed[1], by_number[1])
 
 
+@pytest.mark.parametrize("seed", [5, [5, 6, 7], [5, None, 7], None])
+def test_a_masked_reset_leaves_other_generators_alone_as_gymnasiums_does(seed: Any) -> None:
+    def make() -> gym.Env[Any, Any]:
+        return gym.make("Matchmaking-v0", num_opponents=3, horizon=4)
+
+    ours = MatchmakingVectorEnv(
+        3, num_opponents=3, horizon=4, autoreset_mode=AutoresetMode.DISABLED
+    )
+    theirs = SyncVectorEnv([make] * 3, autoreset_mode=AutoresetMode.DISABLED)
+    mask = np.array([True, False, True])
+    for env in (ours, theirs):
+        env.reset(seed=1)
+        env.reset(seed=seed, options={"reset_mask": mask.copy()})
+    # What the generators hold shows in the next episodes.
+    found, expected = (env.reset()[0] for env in (ours, theirs))
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_a_masked_first_reset_seeds_only_what_it_resets() -> None:
+    mask = np.array([True, False])
+    states = []
+    for _ in range(2):
+        env = MatchmakingVectorEnv(2, num_opponents=3, horizon=4)
+        env.reset(seed=1, options={"reset_mask": mask})
+        states.append(env.reset()[0])
+    np.testing.assert_array_equal(states[0][0], states[1][0])
+    assert (states[0][1] != states[1][1]).any()
+
+
 def test_options_fix_instances_for_all_or_for_each() -> None:
     env = MatchmakingVectorEnv(3, num_opponents=2, horizon=3)
     mu = np.arange(9.0).reshape(3, 3)
@@ -223,6 +252,12 @@ def test_bad_actions_change_nothing(actions: Any, message: str) -> None:
     ("call", "message"),
     [
         ({"seed": [1, 2]}, "seed must hold num_envs=3 seeds, got 2"),
+        ({"seed": -1}, "seed must be an integer of at least 0, got -1"),
+        ({"seed": 1.5}, "seed must be an integer"),
+        ({"seed": "one"}, "seed must be an integer"),
+        ({"seed": [1, None, -1]}, r"seed\[2\] must be an integer of at least 0, got -1"),
+        ({"seed": 2, "options": {"reset_mask": "all"}}, "reset_mask'] must be bool"),
+        ({"options": 3}, "options must be a dict or None, got 3"),
         ({"options": {"mu": np.zeros((2, 3))}}, r"must have shape \(3,\) or \(3, 3\)"),
         ({"options": {"reset_mask": [1, 0, 1]}}, "reset_mask'] must be bool"),
         ({"options": {"reset_mask": np.zeros(3, dtype=bool)}}, "at least one True"),

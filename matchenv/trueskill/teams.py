@@ -57,7 +57,7 @@ def flatten_teams(teams: Iterable[Team], weights: Weights | None = None) -> Flat
         ValueError: for fewer than two sides, an empty side, NaN, infinity, sigma <= 0, or
             weights outside [0, 1], of another form than the teams, or all 0 on a side.
     """
-    sides = list(teams)
+    sides = sides_of("teams", teams)
     try:
         flat = [number for side in sides for mu, sigma in side for number in (mu, sigma)]
         sizes = [len(side) for side in sides]
@@ -80,9 +80,22 @@ def flatten_teams(teams: Iterable[Team], weights: Weights | None = None) -> Flat
     return FlatTeams(mu, sigma, flatten_weights(weights, sizes), side_start)
 
 
+def sides_of(name: str, value: Any) -> list[Any]:
+    """What is given for each side, side by side.
+
+    Raises:
+        ValueError: if ``value`` is nothing that can be gone through.
+    """
+    try:
+        return list(value)
+    except TypeError:
+        raise ValueError(f"{name} must have one entry for each side, got {value!r}") from None
+
+
 def flatten_weights(weights: Weights, sizes: Sequence[int]) -> Floats:
     """Weights of all members in a row; see ``flatten_teams``."""
-    rows = [as_float_array(f"weights[{i}]", row) for i, row in enumerate(weights)]
+    given = sides_of("weights", weights)
+    rows = [as_float_array(f"weights[{i}]", row) for i, row in enumerate(given)]
     shapes = [row.shape for row in rows]
     if shapes != [(size,) for size in sizes]:
         raise ValueError(
