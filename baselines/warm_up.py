@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.util import find_spec
 
 import numpy as np
 
 from matchenv.baselines.catalogue import POLICIES
 from matchenv.baselines.policy import Policy
 from matchenv.belief import BELIEFS
+from matchenv.env import MatchmakingEnv
 from matchenv.evaluation.rollout import TrueSkills, rollout
 from matchenv.settings import Settings
 
@@ -18,7 +20,9 @@ SMALL = Settings(num_opponents=5, horizon=2)
 
 
 def warm_up(tell: Callable[[str], None] = lambda _: None) -> None:
-    """Play a game on every belief with every baseline, so that all that needs it is compiled.
+    """Play a game on every belief with every baseline, and draw a picture where that is possible.
+
+    So all that needs it is compiled.
 
     What is compiled is kept for later processes, where there is a folder to keep it in.
 
@@ -30,6 +34,14 @@ def warm_up(tell: Callable[[str], None] = lambda _: None) -> None:
             tell(f"{name} on the {belief} belief")
             settings = replace(SMALL, belief=belief)
             rollout(_made(kind, belief), settings, range(2), np.random.default_rng(0))
+    if find_spec("pygame") is not None:
+        tell("pictures")
+        env = MatchmakingEnv(
+            num_opponents=SMALL.num_opponents, horizon=SMALL.horizon, render_mode="rgb_array"
+        )
+        env.reset(seed=0)
+        env.render()
+        env.close()
 
 
 def _made(kind: type[Policy], belief: str) -> Callable[[Settings, TrueSkills], Policy]:

@@ -16,6 +16,7 @@ import pygame.font
 import pygame.image
 from numpy.typing import NDArray
 
+from matchenv.compilation import compiled
 from matchenv.rendering.theme import Colour
 
 Floats = NDArray[np.float64]
@@ -109,22 +110,22 @@ class Canvas:
             coverage: shape (rows, columns), 0 leaves a pixel as it is, 1 replaces it.
             colour: what to mix in.
         """
-        rows, columns = coverage.shape
-        top, left = max(0, -y), max(0, -x)
-        bottom, right = min(rows, self.height - y), min(columns, self.width - x)
-        if top >= bottom or left >= right:
-            return
-        part = coverage[top:bottom, left:right]
-        region = self.pixels[y + top : y + bottom, x + left : x + right]
-        # A thin line covers few pixels, and only those need work.
-        sparse = 3 * np.count_nonzero(part) < part.size
-        touched = np.nonzero(part) if sparse else np.s_[:, :]
-        before = region[touched]
-        change = np.array(colour, dtype=np.float32) - before
-        change *= part[touched].astype(np.float32)[..., np.newaxis]
-        change += before
-        change += 0.5
-        region[touched] = change
+        _mix(self.pixels, np.ascontiguousarray(coverage, dtype=np.float64), x, y, *colour)
+
+
+@compiled
+def _mix(pixels: Pixels, coverage: Floats, x: int, y: int, red: int, green: int, blue: int) -> None:
+    """Mix a colour into pixels, as ``Canvas.cover`` says; each pixel is looked at once."""
+    height, width, _ = pixels.shape
+    rows, columns = coverage.shape
+    for row in range(max(0, -y), min(rows, height - y)):
+        for column in range(max(0, -x), min(columns, width - x)):
+            part = coverage[row, column]
+            if part > 0.0:
+                pixel = pixels[y + row, x + column]
+                pixel[0] = np.uint8(pixel[0] + (red - pixel[0]) * part + 0.5)
+                pixel[1] = np.uint8(pixel[1] + (green - pixel[1]) * part + 0.5)
+                pixel[2] = np.uint8(pixel[2] + (blue - pixel[2]) * part + 0.5)
 
 
 def _dashes(start: float, length: float, dash: int) -> NDArray[np.int64]:
