@@ -12,12 +12,13 @@ TRAIN_FLAGS ?=
 # The four folders as one package: where mypy, which knows no import hooks, finds matchenv.agents.
 ONE_NAME := build/one_name
 
-.PHONY: help train test test-slow check format docs lock clean clean-cache
+.PHONY: help train test test-slow test-faults check format docs lock clean clean-cache
 
 help:
 	@echo "make train      train a short PPO run and compare it with the baselines ($(OUT))"
 	@echo "make test       run the tests"
 	@echo "make test-slow  run the tests that take minutes"
+	@echo "make test-faults  kill, fill the disk, damage files (docs/reliability.md)"
 	@echo "make check      ruff and mypy"
 	@echo "make docs       build the site ($(SITE)/index.html)"
 	@echo "make lock       make requirements*.txt from pyproject.toml again (UPGRADE=1: newest versions)"
@@ -48,10 +49,14 @@ train: $(STAMP)
 	fi
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not faults"
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow
+
+# What docs/reliability.md says: at most 20 minutes on two cores.
+test-faults: $(STAMP)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m faults tests
 
 check: $(STAMP)
 	$(BIN)/ruff check .

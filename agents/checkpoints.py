@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import pickle
 import random
-import shutil
 import warnings
 import zipfile
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 
 from matchenv.agents.algorithms import Algorithm
 from matchenv.agents.vec_env import MatchmakingVecEnv
-from matchenv.atomic_files import new_folder
+from matchenv.atomic_files import new_folder, remove_folder
 
 MODEL, STATE, REPLAY_BUFFER = "model.zip", "state.pkl", "replay_buffer.pkl"
 KEPT = 2
@@ -61,8 +60,14 @@ def save_checkpoint(folder: Path, model: BaseAlgorithm, evaluations: list[dict[s
         evaluations: those made so far.
     """
     place = folder / f"step-{model.num_timesteps:012d}"
-    if place.exists():
-        return
+    if not place.exists():
+        _write_checkpoint(place, model, evaluations)
+    # A process that was killed here has left one more.
+    for old in _newest_first(folder)[KEPT:]:
+        remove_folder(old)
+
+
+def _write_checkpoint(place: Path, model: BaseAlgorithm, evaluations: list[dict[str, Any]]) -> None:
     state = {
         "env": model.get_env(),
         "evaluations": evaluations,
@@ -80,8 +85,6 @@ def save_checkpoint(folder: Path, model: BaseAlgorithm, evaluations: list[dict[s
         (beside / STATE).write_bytes(pickle.dumps(state))
         if isinstance(model, OffPolicyAlgorithm):
             model.save_replay_buffer(beside / REPLAY_BUFFER)
-    for old in _newest_first(folder)[KEPT:]:
-        shutil.rmtree(old)
 
 
 def newest_checkpoint(folder: Path, algorithm: Algorithm, device: str = "cpu") -> Restored | None:

@@ -3,26 +3,51 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from matchenv.agents.policies import RUNS
 from matchenv.agents.run_config import RunConfig
-from matchenv.atomic_files import remove_unfinished, write_text
+from matchenv.atomic_files import remove_unfinished_below, write_text
+from matchenv.folder_lock import folder_lock
 from matchenv.validation import as_integer
 
 CONFIG = "config.yml"
 
 
-def unused_folder(config: RunConfig) -> Path:
-    """A folder in ``runs/`` that does not exist yet, named after algorithm and seed."""
+@contextmanager
+def locked_run(path: Path | None, config: RunConfig) -> Iterator[Path]:
+    """The folder of a new run for the time of a block, in which no other process works.
+
+    Args:
+        path: the folder; None for one in ``runs/`` that nobody else has, named after algorithm
+            and seed.
+        config: of the run.
+
+    Raises:
+        ValueError: if another process works in the folder.
+    """
+    with ExitStack() as held:
+        if path is None:
+            path = _new_folder(config, held)
+        else:
+            held.enter_context(folder_lock(path))
+        yield path
+
+
+def _new_folder(config: RunConfig, held: ExitStack) -> Path:
     name = f"{config.algorithm}-seed{config.seed}"
-    path, number = RUNS / name, 1
-    while path.exists():
-        number += 1
-        path = RUNS / f"{name}-{number}"
-    return path
+    for number in count(1):
+        path = RUNS / (name if number == 1 else f"{name}-{number}")
+        # Whoever makes the folder has it; the others see that it is there.
+        with suppress(FileExistsError):
+            held.enter_context(folder_lock(path, new=True))
+            return path
+    raise AssertionError("there is always another number")
 
 
 @dataclass(frozen=True)
@@ -104,8 +129,7 @@ class RunFolder:
         if not folder.config_file.is_file():
             raise ValueError(f"{path} holds no run: it has no {CONFIG}")
         folder.checkpoints.mkdir(exist_ok=True)
-        remove_unfinished(path)
-        remove_unfinished(folder.checkpoints)
+        remove_unfinished_below(path)
         return folder
 
     def read_config(self) -> RunConfig:

@@ -26,7 +26,7 @@ from matchenv.agents.loading import load
 from matchenv.agents.policy_file import PolicyDescription
 from matchenv.agents.policy_network import resolved_policy_kwargs
 from matchenv.agents.run_config import RunConfig, present_versions
-from matchenv.agents.run_folder import RunFolder
+from matchenv.agents.run_folder import RunFolder, locked_run
 from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.evaluation.seeds import training_seed
 from matchenv.folder_lock import folder_lock
@@ -37,7 +37,7 @@ MUCH_MORE = 1.1
 
 
 def start_training(
-    path: Path,
+    path: Path | None,
     config: RunConfig,
     *,
     device: str = "cpu",
@@ -47,7 +47,7 @@ def start_training(
     """Train a policy in a new run folder.
 
     Args:
-        path: the folder, which must hold no run yet.
+        path: the folder, which must hold no run yet; None for a new one in ``runs/``.
         config: what to train, how and for how long.
         device: where torch computes; for networks this small the processor is fastest.
         threads: of torch on the processor; the weights depend on it in their last digits.
@@ -63,8 +63,8 @@ def start_training(
     torch.set_num_threads(as_integer("threads", threads, 1))
     # A bad configuration is found here, before a folder is made.
     _new_model(config, device).get_env().close()  # type: ignore[union-attr]
-    with folder_lock(path):
-        folder = RunFolder.create(path, config)
+    with locked_run(path, config) as place:
+        folder = RunFolder.create(place, config)
         _train(folder, config, device, quiet)
     return folder
 

@@ -1,28 +1,76 @@
-"""Files that are whole or not there: written beside their place, then moved into it."""
+"""Files that are whole or not there: written beside their place, then moved into it.
+
+What is written beside has a name that no other process takes, and is locked while it is written:
+a file of that kind without a lock is of a process that was killed, and can go.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
+import re
+import secrets
 import shutil
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+try:
+    import fcntl
+except ImportError:  # on Windows, where a file that is open cannot be removed anyway
+    fcntl = None  # type: ignore[assignment]
+
 UNFINISHED = ".unfinished"
+BESIDE = re.compile(r"\..*\.[0-9a-f]{16}\.unfinished", re.DOTALL)
+
+# Bytes; longer names of files are cut, so that what is written beside them has a name too.
+LONGEST_NAME = 200
+
+# Where this process has looked for what killed ones left behind.
+_looked: set[Path] = set()
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file in one step; whatever interrupts it, an older file stays as it was."""
-    beside = path.with_name(f".{path.name}{UNFINISHED}")
+    """Write a file in one step; whatever interrupts it, an older file stays as it was.
+
+    The mode of an older file is kept, and a link stays one: what it leads to is replaced. What
+    is no regular file, such as ``/dev/null``, is written to.
+
+    Args:
+        path: the file, in a folder that exists.
+        content: all of it.
+
+    Raises:
+        OSError: if it cannot be written, a full disk included; nothing has changed then.
+    """
+    place = Path(os.path.realpath(path))
+    mode = _mode_of(place)
+    if mode is not None and not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        place.write_bytes(content)
+        return
+    if place.parent not in _looked:
+        remove_unfinished(place.parent)
+        _looked.add(place.parent)
+    descriptor, beside = _new_file(place)
     try:
-        with beside.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
+        try:
+            _write_all(descriptor, content)
+            if mode is not None and hasattr(os, "fchmod"):
+                os.fchmod(descriptor, stat.S_IMODE(mode))
+            os.fsync(descriptor)
+            if fcntl is None:
+                os.close(descriptor)
+                descriptor = -1
+            os.replace(beside, place)
+        finally:
+            if descriptor >= 0:
+                os.close(descriptor)
     except BaseException:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):
+            beside.unlink()
         raise
+    sync_folder(place.parent)
 
 
 def write_text(path: Path, content: str) -> None:
@@ -35,25 +83,136 @@ def new_folder(path: Path) -> Iterator[Path]:
     """A folder that appears under its name only when the block has ended well.
 
     Args:
-        path: a folder that does not exist.
+        path: a folder that does not exist, in one that this process has locked.
 
     Yields:
-        The folder to write in.
+        The folder to write in; no folders in it.
     """
-    beside = path.with_name(f".{path.name}{UNFINISHED}")
-    shutil.rmtree(beside, ignore_errors=True)
+    beside = _beside(path)
     beside.mkdir(parents=True)
-    yield beside
-    for file in beside.iterdir():
-        with file.open("rb") as written:
-            os.fsync(written.fileno())
-    os.rename(beside, path)
+    try:
+        yield beside
+        for file in beside.iterdir():
+            with file.open("rb") as written:
+                os.fsync(written.fileno())
+        sync_folder(beside)
+        os.rename(beside, path)
+    except BaseException:
+        shutil.rmtree(beside, ignore_errors=True)
+        raise
+    sync_folder(path.parent)
+
+
+def remove_folder(path: Path) -> None:
+    """Remove a folder with all that is in it, so that at no time part of it is under its name."""
+    beside = _beside(path)
+    os.rename(path, beside)
+    shutil.rmtree(beside)
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove what an interrupted ``new_folder`` left in ``folder``."""
-    for leftover in folder.glob(f".*{UNFINISHED}"):
+    """Remove what killed processes left in ``folder`` of files and folders half written.
+
+    Files that another process is writing stay. Folders are only written where the process has
+    locked the folder that they are in, so that none is of another one.
+    """
+    try:
+        names = os.listdir(folder)
+    except OSError:  # it cannot be read, so there is nothing to be done
+        return
+    for name in filter(BESIDE.fullmatch, names):
+        leftover = folder / name
         if leftover.is_dir():
             shutil.rmtree(leftover, ignore_errors=True)
         else:
-            leftover.unlink(missing_ok=True)
+            _remove_if_left(leftover)
+
+
+def remove_unfinished_below(folder: Path) -> None:
+    """``remove_unfinished`` in a folder that this process has locked, and in all that are in it."""
+    for place, _, _ in os.walk(folder):
+        remove_unfinished(Path(place))
+
+
+def is_unfinished(path: Path) -> bool:
+    """Whether a file or folder is one that was to be moved to its place, and was not."""
+    return BESIDE.fullmatch(path.name) is not None
+
+
+def sync_folder(folder: Path) -> None:
+    """See that the names in a folder are on disk, where the system can say so.
+
+    Raises:
+        OSError: if the disk fails.
+    """
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except PermissionError:  # a folder may be writable and not readable
+        return
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def _mode_of(path: Path) -> int | None:
+    try:
+        return path.stat().st_mode
+    except FileNotFoundError:
+        return None
+
+
+def _beside(path: Path) -> Path:
+    """A name beside a path that nobody has."""
+    name = os.fsencode(path.name)[:LONGEST_NAME].decode(errors="ignore")
+    return path.with_name(f".{name}.{secrets.token_hex(8)}{UNFINISHED}")
+
+
+def _new_file(path: Path) -> tuple[int, Path]:
+    """A new file beside a path, locked by this process."""
+    while True:
+        beside = _beside(path)
+        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666)
+        if fcntl is None or _locked(descriptor, beside):
+            return descriptor, beside
+        os.close(descriptor)
+
+
+_BINARY = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+def _locked(descriptor: int, path: Path) -> bool:
+    """Whether a file that was just made was locked before somebody took it for a leftover."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.stat(path).st_ino == os.fstat(descriptor).st_ino
+    except (BlockingIOError, FileNotFoundError):
+        return False
+    except OSError:  # a file system without locks
+        return True
+
+
+def _remove_if_left(path: Path) -> None:
+    """Remove a file, unless a process is writing it."""
+    with suppress(OSError):
+        if fcntl is None:
+            path.unlink()
+            return
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # While it is locked: a process that made it just now sees that it has gone.
+            path.unlink()
+        finally:
+            os.close(descriptor)
+
+
+def _write_all(descriptor: int, content: bytes) -> None:
+    view = memoryview(content)
+    while view:
+        view = view[os.write(descriptor, view) :]

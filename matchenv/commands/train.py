@@ -115,10 +115,9 @@ class Train(Learning, Written, Parallel, TrainingEnvironment, Seeded):
         # What is wrong with the options shows before torch is imported, which takes seconds.
         config = self._configured()
         from matchenv.agents import start_training
-        from matchenv.agents.run_folder import unused_folder
 
         return start_training(
-            self.out or unused_folder(config),
+            self.out,
             config,
             device=self.device,
             threads=self.threads,

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from matchenv.atomic_files import remove_unfinished, write_bytes
+from matchenv.atomic_files import is_unfinished, remove_unfinished_below, write_bytes
 from matchenv.evaluation.result_files import json_bytes, npz_bytes
 from matchenv.folder_lock import LOCK, folder_lock
 from matchenv.workers import checked_workers, work_through
@@ -100,10 +100,13 @@ class Store:
         write_bytes(self.path(name), npz_bytes({**kept, KEY: np.array(self._key_of(name))}))
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a result, in a folder of its own if the name has one."""
+        """Write a result, in a folder of its own if the name has one.
+
+        A file with that content is left alone.
+        """
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(path, content)
+        _write_new(path, content)
 
     def _key_of(self, name: str) -> str:
         return hashlib.sha256(f"{self.settings_key} {name}".encode()).hexdigest()
@@ -147,15 +150,17 @@ def open_store(
             )
         blocks = folder / BLOCKS
         if differing:
+            # First, so that at no time these settings have the others' blocks.
             shutil.rmtree(blocks, ignore_errors=True)
-        blocks.mkdir(parents=True, exist_ok=True)
-        remove_unfinished(blocks)
-        write_bytes(folder / SETTINGS, content)
+        # Before there is anything else, so that the folder is known for ours at any time.
+        _write_new(folder / SETTINGS, content)
+        blocks.mkdir(exist_ok=True)
+        remove_unfinished_below(folder)
         try:
             yield Store(folder, hashlib.sha256(content).hexdigest())
         finally:
             # A process that was stopped while it wrote has left part of a file.
-            remove_unfinished(blocks)
+            remove_unfinished_below(folder)
 
 
 def finish(
@@ -214,13 +219,29 @@ def _work_and_save(work: Callable[[AnyJob], Arrays], store: Store | None, job: A
     return arrays
 
 
+def _write_new(path: Path, content: bytes) -> None:
+    try:
+        known: bytes | None = path.read_bytes()
+    except FileNotFoundError:
+        known = None
+    if known != content:
+        write_bytes(path, content)
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether something is of a process that was stopped before it had written its settings."""
+    if path.name == BLOCKS and path.is_dir():
+        return not any(path.iterdir())
+    return path.name == LOCK or is_unfinished(path)
+
+
 def _differing(folder: Path, wanted: dict[str, Any]) -> list[str]:
     """What a folder's settings say that is not wanted, in words; nothing for a new folder."""
     file = folder / SETTINGS
     try:
         known = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        if any(path.name != LOCK for path in folder.iterdir()):
+        if not all(map(_is_ours, folder.iterdir())):
             raise ValueError(
                 f"out must be a new folder or one with results of this command, got {folder} "
                 "with other files in it"

@@ -20,7 +20,7 @@ from matchenv import agents
 from matchenv.agents.algorithms import ALGORITHMS
 from matchenv.agents.callbacks import Progress
 from matchenv.agents.evaluation import evaluate
-from matchenv.agents.run_folder import RunFolder, unused_folder
+from matchenv.agents.run_folder import RunFolder, locked_run
 from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.baselines import DrawChance, RandomOpponent
 from matchenv.benchmarks.compare.trained import compare_run
@@ -210,7 +210,7 @@ def test_damaged_checkpoint_is_passed_over(tmp_path, small_config, monkeypatch):
         with pytest.raises(Interrupted):
             agents.start_training(tmp_path / "run", config, quiet=True)
     _, newest = sorted((tmp_path / "run" / "checkpoints").iterdir())
-    (tmp_path / "run" / "checkpoints" / ".step-9.unfinished").mkdir()
+    (tmp_path / "run" / "checkpoints" / ".step-9.0123456789abcdef.unfinished").mkdir()
     model = newest / "model.zip"
     model.write_bytes(model.read_bytes()[:1000])
     with pytest.warns(UserWarning, match="damaged and left out"):
@@ -229,11 +229,15 @@ def test_damaged_checkpoint_is_passed_over(tmp_path, small_config, monkeypatch):
 def test_runs_without_a_folder_get_a_new_one(tmp_path, small_config, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = []
+    # At the same time, then after each other.
+    with locked_run(None, small_config()), locked_run(None, small_config()):
+        names += sorted(path.as_posix() for path in Path("runs").iterdir())
+    assert not Path("runs").exists()
     for _ in range(2):
-        path = unused_folder(small_config())
-        names.append(path.as_posix())
-        RunFolder.create(path, small_config())
-    assert names == ["runs/ppo-seed1", "runs/ppo-seed1-2"]
+        with locked_run(None, small_config()) as path:
+            names.append(path.as_posix())
+            RunFolder.create(path, small_config())
+    assert names == ["runs/ppo-seed1", "runs/ppo-seed1-2"] * 2
     with pytest.raises(ValueError, match="no policy yet"):
         agents.load("ppo-seed1-2")
 

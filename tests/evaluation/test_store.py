@@ -60,7 +60,7 @@ def test_work_goes_on_where_it_was_stopped(tmp_path: Path, stop: Any, done: int)
     with pytest.raises(type(stop) if isinstance(stop, OSError) else stop):
         run(tmp_path, until_stopped)
     assert len(list((tmp_path / "blocks").iterdir())) == done
-    (tmp_path / "blocks" / ".square9.npz.unfinished").write_bytes(b"half")
+    (tmp_path / "blocks" / ".square9.npz.0123456789abcdef.unfinished").write_bytes(b"half")
 
     def the_rest(job: Square) -> Arrays:
         assert job.number not in worked

@@ -1,0 +1,173 @@
+"""Files appear whole or not at all, whoever else writes them."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import stat
+import time
+from pathlib import Path
+
+import pytest
+
+from matchenv.atomic_files import (
+    new_folder,
+    remove_folder,
+    remove_unfinished,
+    write_bytes,
+    write_text,
+)
+from matchenv.leaderboard import Leaderboard
+
+LEFT = ".old.json.0123456789abcdef.unfinished"
+SECONDS = 1.0
+FORK = multiprocessing.get_context("fork") if hasattr(os, "fork") else None
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o644, 0o444, 0o755])
+def test_the_mode_of_an_older_file_is_kept(tmp_path: Path, mode: int) -> None:
+    path = tmp_path / "board.json"
+    path.write_text("old")
+    path.chmod(mode)
+    write_text(path, "new")
+    assert path.read_text() == "new"
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+def test_a_new_file_has_the_usual_mode(tmp_path: Path) -> None:
+    (tmp_path / "usual").write_text("")
+    write_text(tmp_path / "ours", "")
+    assert (tmp_path / "ours").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "far").mkdir()
+    real, link, second = tmp_path / "far" / "real", tmp_path / "link", tmp_path / "second"
+    link.symlink_to(real)
+    second.symlink_to("link")
+    for content in ("made through the link", "written again"):
+        write_text(second, content)
+        assert link.is_symlink()
+        assert second.is_symlink()
+        assert real.read_text() == content
+    assert {path.name for path in tmp_path.rglob("*")} == {"far", "real", "link", "second"}
+
+
+def test_what_is_no_file_is_written_to(tmp_path: Path) -> None:
+    write_text(Path(os.devnull), "nobody reads it")
+    assert not Path(os.devnull).is_file()
+    with pytest.raises(IsADirectoryError):
+        write_text(tmp_path, "a folder is none")
+    assert list(tmp_path.iterdir()) == []
+    assert [each.name for each in tmp_path.parent.iterdir() if "unfinished" in each.name] == []
+
+
+def test_long_names_can_be_written(tmp_path: Path) -> None:
+    for name in ("x" * 255, "é" * 127):
+        write_text(tmp_path / name, name)
+        assert (tmp_path / name).read_text() == name
+
+
+@pytest.mark.parametrize("fault", ["write", "fsync", "replace"])
+def test_a_write_that_fails_changes_nothing(
+    tmp_path: Path, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, fault, full)
+        with pytest.raises(OSError, match="No space left"):
+            write_text(path, "new")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_a_killed_process_left_is_removed_and_no_more(tmp_path: Path) -> None:
+    others = [".hidden", "work.unfinished", ".mine.unfinished", ".x.0123.unfinished"]
+    for name in (LEFT, *others):
+        (tmp_path / name).write_text("half")
+    (tmp_path / LEFT.replace("old", "folder")).mkdir()
+    write_text(tmp_path / "new", "whole")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["new", *others])
+
+
+@pytest.mark.skipif(FORK is None, reason="locks files as Unix does")
+def test_what_is_being_written_stays(tmp_path: Path) -> None:
+    """Two processes write many files while a third removes leftovers all the time."""
+    assert FORK is not None
+
+    def write(name: str) -> None:
+        for number in range(100):
+            write_text(tmp_path / name, f"{name} {number}" * 1000)
+
+    writers = [FORK.Process(target=write, args=(name,)) for name in ("a", "b")]
+    for each in writers:
+        each.start()
+    while any(each.is_alive() for each in writers):
+        remove_unfinished(tmp_path)
+    assert [each.exitcode for each in writers] == [0, 0]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+
+
+def board_of(side: str, players: int) -> Leaderboard:
+    board = Leaderboard()
+    for number in range(players):
+        board.update([[f"{side}{number}"], [f"{side}other"]], [0, 1])
+    return board
+
+
+@pytest.mark.skipif(FORK is None, reason="forks")
+def test_two_processes_save_one_leaderboard(tmp_path: Path) -> None:
+    """No save fails, and whoever reads sees one of the two, whole."""
+    assert FORK is not None
+    path = tmp_path / "board.json"
+    boards = [board_of("one", 20), board_of("two", 60)]
+    contents = []
+    for board in boards:
+        board.save(path)
+        contents.append(path.read_bytes())
+    end = time.monotonic() + SECONDS
+
+    def save(board: Leaderboard) -> None:
+        while time.monotonic() < end:
+            board.save(path)
+
+    savers = [FORK.Process(target=save, args=(board,)) for board in boards]
+    for each in savers:
+        each.start()
+    while time.monotonic() < end:
+        assert path.read_bytes() in contents
+        assert len(Leaderboard.load(path)) in (21, 61)
+    for each in savers:
+        each.join()
+    assert [each.exitcode for each in savers] == [0, 0]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def write_half(place: Path) -> None:
+    with new_folder(place) as beside:
+        (beside / "half").write_text("")
+        raise OSError("full")
+
+
+def test_a_folder_appears_whole_and_goes_whole(tmp_path: Path) -> None:
+    place = tmp_path / "step-1"
+    with pytest.raises(OSError, match="full"):
+        write_half(place)
+    assert list(tmp_path.iterdir()) == []
+    with new_folder(place) as beside:
+        (beside / "whole").write_text("")
+        assert not place.exists()
+    assert [path.name for path in place.iterdir()] == ["whole"]
+    remove_folder(place)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_bytes_come_back(tmp_path: Path) -> None:
+    content = bytes(range(256)) * 5000
+    write_bytes(tmp_path / "file", content)
+    assert (tmp_path / "file").read_bytes() == content
