@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from matchenv.games_played import GamesPlayed
 from matchenv.instance import GivenInstance, instances_of
 from matchenv.knowledge import KnowledgeState
-from matchenv.play import MU, REPORT_ROWS, SIGMA, TRUE_SKILL, drift_skills, play_games, store_noise
+from matchenv.play import MU, SIGMA, TRUE_SKILL, begin_games, drift_skills, play_games, store_noise
 from matchenv.settings import Settings
 
 Floats = NDArray[np.float64]
@@ -48,6 +48,8 @@ class Episodes:
         self.memory = self.belief.new_memory(count, settings.num_opponents)
         self._constants = settings.constants
         self._prior = settings.prior_type
+        self._place = settings.place
+        self._by_skill = settings.rank_by == "true_skill"
         self.observation = np.zeros((count, settings.observation_size), dtype=np.float32)
         self._block = min(settings.horizon, NOISE_BLOCK)
         self._normals = np.zeros((count, 2 * players))
@@ -72,25 +74,23 @@ class Episodes:
             given: parts of the instances that the user fixed; the random numbers are drawn
                 all the same, so that the noise of the games does not depend on it.
         """
-        settings = self.settings
-        normals, uniforms = self._normals, self._uniforms
-        for row in rows.tolist():
+        normals, uniforms = self._normals[: rows.size], self._uniforms[: rows.size]
+        for place, row in enumerate(rows.tolist()):
             generator = generators[row]
-            generator.standard_normal(out=normals[row])
-            generator.random(out=uniforms[row])
+            generator.standard_normal(out=normals[place])
+            generator.random(out=uniforms[place])
         self._draw_noise(rows, generators)
-        self.mu[rows], self.sigma[rows], self.true_skill[rows] = instances_of(
+        instances = instances_of(
             self._prior,
-            normals[rows],
-            uniforms[rows],
-            settings.place,
-            by_skill=settings.rank_by == "true_skill",
+            normals,
+            uniforms,
+            self._place,
+            by_skill=self._by_skill,
         )
+        begin_games(rows, *instances, self.players, self.games_played, self.observation)
         if given is not None:
             self._apply(rows, given)
-        self.games_played[rows] = 0
         self.belief.begin(rows, self.players, self.memory, self.observation)
-        self.observation[rows, -1] = 1.0
 
     def play(self, opponents: NDArray[np.int64], waiting: NDArray[np.bool_]) -> GamesPlayed:
         """Play one game in every episode that is not ``waiting`` for a reset.
@@ -98,15 +98,23 @@ class Episodes:
         Args:
             opponents: shape (B,), int64 in [0, M).
             waiting: shape (B,), episodes to leave alone.
+
+        Returns:
+            What the games gave, in fresh arrays.
+        """
+        played = GamesPlayed.unwritten(opponents)
+        self.play_into(played, waiting)
+        return played
+
+    def play_into(self, played: GamesPlayed, waiting: NDArray[np.bool_]) -> None:
+        """As ``play``, for callers that take out what they need before the next game.
+
+        Args:
+            played: names the opponents; all else in it is written.
+            waiting: shape (B,), episodes to leave alone.
         """
         settings = self.settings
-        count = self.games_played.size
-        played = GamesPlayed(
-            np.empty(count, dtype=np.bool_),
-            np.empty((len(REPORT_ROWS), count)),
-            np.empty(count, dtype=np.int8),
-            opponents,
-        )
+        opponents = played.opponents
         if settings.tau > 0.0:
             drift_skills(
                 self.players, self._noise, self.games_played, opponents, waiting, settings.tau
@@ -135,7 +143,6 @@ class Episodes:
             played.report,
             self.observation,
         )
-        return played
 
     def draw_more_noise(self, generators: Generators) -> None:
         """Draw the next block of noise wherever an episode has used up its last."""
@@ -177,6 +184,9 @@ class Episodes:
         return KnowledgeState.trusted(mu, sigma, extra, self.belief.name)
 
     def _draw_noise(self, rows: NDArray[np.int64], generators: Generators) -> None:
+        if len(self.players) == 1 and rows.size == 1:
+            generators[0].standard_normal(out=self._noise)
+            return
         fresh = self._fresh_noise
         for first in range(0, rows.size, len(fresh)):
             some = rows[first : first + len(fresh)]
@@ -194,5 +204,5 @@ class Episodes:
         if given.true_skill is not None:
             self.true_skill[rows] = np.broadcast_to(given.true_skill, shape)[rows]
         elif given.mu is not None or given.sigma is not None:
-            z = self._normals[rows, players : 2 * players]
+            z = self._normals[: rows.size, players:]
             self.true_skill[rows] = self.mu[rows] + self.sigma[rows] * z

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from matchenv.play import (
     DRAW_DENSITY,
     MATCH_QUALITY,
+    REPORT_ROWS,
     SKILL_DIFFERENCE,
     SQUARED_ERROR,
     TRUE_DRAW_DENSITY,
@@ -19,7 +20,9 @@ Floats = NDArray[np.float64]
 
 
 class GamesPlayed(NamedTuple):
-    """One game in each of B episodes; fresh arrays, shape (B,) if not said.
+    """One game in each of B episodes, shape (B,) if not said.
+
+    The vector environment gives fresh arrays; the scalar one writes every game into the same.
 
     Attributes:
         terminated: whether the episode ended with this game.
@@ -32,6 +35,17 @@ class GamesPlayed(NamedTuple):
     report: Floats
     outcomes: NDArray[np.int8]
     opponents: NDArray[np.int64]
+
+    @classmethod
+    def unwritten(cls, opponents: NDArray[np.int64]) -> GamesPlayed:
+        """Arrays for games against these opponents, shape (B,), with nothing in them yet."""
+        count = opponents.size
+        return cls(
+            np.empty(count, dtype=np.bool_),
+            np.empty((len(REPORT_ROWS), count)),
+            np.empty(count, dtype=np.int8),
+            opponents,
+        )
 
     @property
     def draw_density(self) -> Floats:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from matchenv.compilation import compiled
 from matchenv.priors import Prior
 from matchenv.settings import ANY_RANK, Settings
 from matchenv.validation import as_float_array, as_positive_array
@@ -51,18 +52,31 @@ def instances_of(
         mu, sigma, true_skill = put_in_place(mu, sigma, true_skill, place, by_skill=by_skill)
     mu, sigma = prior.believed(mu, sigma)
     _check_shapes(prior, "believed", shape, mu, sigma)
-    # The comparisons are False for NaN. A bad number of ``draw`` is still in a skill.
-    if not (
-        np.abs(mu).max() <= LARGEST_OBSERVED
-        and np.abs(true_skill).max() <= LARGEST_OBSERVED
-        and sigma.max() <= LARGEST_OBSERVED
-        and sigma.min() >= 1.0 / LARGEST_OBSERVED
-    ):
+    # The layout that compiled functions know; nothing is copied where it is that already.
+    mu, sigma = np.ascontiguousarray(mu, np.float64), np.ascontiguousarray(sigma, np.float64)
+    true_skill = np.ascontiguousarray(true_skill, np.float64)
+    # A bad number of ``draw`` is still in a skill.
+    if not can_be_observed(mu, sigma, true_skill):
         raise ValueError(
             f"{prior!r} must give means and skills of at most {LARGEST_OBSERVED:g} in size, and "
             f"deviations from {1.0 / LARGEST_OBSERVED:g} to that, got other ones"
         )
     return mu, sigma, true_skill
+
+
+@compiled
+def can_be_observed(mu: Floats, sigma: Floats, true_skill: Floats) -> bool:
+    """Whether all numbers of instances, shape (K, M + 1) each, can stand in an observation."""
+    for k in range(mu.shape[0]):
+        for i in range(mu.shape[1]):
+            # The comparisons are False for NaN.
+            if not (
+                abs(mu[k, i]) <= LARGEST_OBSERVED
+                and abs(true_skill[k, i]) <= LARGEST_OBSERVED
+                and 1.0 / LARGEST_OBSERVED <= sigma[k, i] <= LARGEST_OBSERVED
+            ):
+                return False
+    return True
 
 
 def put_in_place(
@@ -115,7 +129,7 @@ class GivenInstance:
     @classmethod
     def from_options(
         cls, options: dict[str, Any] | None, settings: Settings, num_envs: int | None = None
-    ) -> GivenInstance:
+    ) -> GivenInstance | None:
         """Check the options of a reset.
 
         Args:
@@ -124,12 +138,15 @@ class GivenInstance:
             num_envs: the size of a vector environment, which also takes one row for each
                 of its environments; None for the scalar environment.
 
+        Returns:
+            What was fixed; None for nothing.
+
         Raises:
             ValueError: for an unknown key, a wrong shape, NaN, infinity, sigma <= 0 or
                 numbers beyond what an observation can hold.
         """
         if options is None:
-            return cls()
+            return None
         if not isinstance(options, dict):
             raise ValueError(f"options must be a dict or None, got {options!r}")
         known = ("mu", "sigma", "true_skill")

@@ -61,6 +61,37 @@ def store_noise(rows: NDArray[np.int64], fresh: Floats, noise: Floats) -> None:
 
 
 @compiled
+def begin_games(
+    rows: NDArray[np.int64],
+    mu: Floats,
+    sigma: Floats,
+    true_skill: Floats,
+    players: Floats,
+    games_played: NDArray[np.int64],
+    observation: NDArray[np.float32],
+) -> None:
+    """Put players where ``play_games`` looks for them, before their first game.
+
+    Args:
+        rows: episodes, shape (K,).
+        mu: means of the beliefs, shape (K, M + 1).
+        sigma: standard deviations of the beliefs, the same shape.
+        true_skill: true skills, the same shape.
+        players: as ``play_games``, and the next two; written at ``rows``.
+        games_played: becomes 0.
+        observation: the share of games left becomes 1.
+    """
+    for k in range(rows.size):
+        row = rows[k]
+        games_played[row] = 0
+        observation[row, observation.shape[1] - 1] = 1.0
+        for i in range(mu.shape[1]):
+            players[row, i, MU] = mu[k, i]
+            players[row, i, SIGMA] = sigma[k, i]
+            players[row, i, TRUE_SKILL] = true_skill[k, i]
+
+
+@compiled
 def drift_skills(
     players: Floats,
     noise: Floats,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -83,7 +84,7 @@ class InformativePrior(Prior):
     def draw(self, normals: Floats, uniforms: Floats) -> tuple[Floats, Floats]:
         """As the class says."""
         width = PRIOR_VARIANCE_HIGH - PRIOR_VARIANCE_LOW
-        return np.sqrt(PRIOR_MEAN_VARIANCE) * normals, np.sqrt(
+        return math.sqrt(PRIOR_MEAN_VARIANCE) * normals, np.sqrt(
             PRIOR_VARIANCE_LOW + width * uniforms
         )
 
