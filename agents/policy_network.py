@@ -13,8 +13,8 @@ from torch import nn
 
 from matchenv.agents.algorithms import Algorithm
 from matchenv.agents.features import EXTRACTORS, RelativeSkills
-from matchenv.env import action_space, observation_space
 from matchenv.settings import Settings
+from matchenv.spaces import action_space, observation_space
 from matchenv.validation import as_choice, as_integer, as_number
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {

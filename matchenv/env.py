@@ -17,6 +17,7 @@ from matchenv.instance import GivenInstance
 from matchenv.knowledge import KnowledgeState
 from matchenv.rendering import RENDER_FPS, RENDER_MODES, Frame, RenderedEpisodes
 from matchenv.settings import EnvironmentOptions, Settings, shows_options
+from matchenv.spaces import action_space, observation_space
 from matchenv.validation import as_integer
 
 ROW = np.zeros(1, dtype=np.int64)
@@ -24,21 +25,6 @@ NOBODY_WAITS = np.zeros(1, dtype=np.bool_)
 
 # Made once: NumPy takes as long for these two as for a game.
 WON_AND_OUTCOME = {outcome: (np.bool_(outcome > 0), np.int8(outcome)) for outcome in (-1, 0, 1)}
-
-
-def observation_space(settings: Settings) -> spaces.Box:
-    """The box of one observation: mu unbounded, deviations >= 0, games left in [0, 1]."""
-    size = settings.observation_size
-    low = np.zeros(size, dtype=np.float32)
-    low[: settings.num_players] = -np.inf
-    high = np.full(size, np.inf, dtype=np.float32)
-    high[-1] = 1.0
-    return spaces.Box(low, high, dtype=np.float32)
-
-
-def action_space(settings: Settings) -> spaces.Discrete:
-    """One action for each opponent."""
-    return spaces.Discrete(settings.num_opponents)
 
 
 class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
@@ -100,6 +86,22 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
     `belief="printed"` is the factorised one with the misprints of the 2011 paper, to show what
     they do. `matchenv.belief.register` makes a belief of your own known.
 
+    ## Pool
+
+    With `availability` below 1 opponents go on- and offline between games, each by a two-state
+    Markov chain that starts in its stationary law: online stays last `2 * availability *
+    mean_stay` games on average, offline ones `2 * (1 - availability) * mean_stay`; both kinds
+    alternate, so that a stay lasts `mean_stay` games. Where nobody would be online, one opponent,
+    all equally likely, comes online. After each game an opponent leaves for good with probability
+    `turnover`; a stranger takes the place, online or not as it was, with a fresh prior and
+    a fresh true skill. Neither depends on what is chosen, and players and noise of a seed are those
+    of an unchanged pool.
+
+    The pool that changes is seen in the mask: `info["action_mask"]` (int8, for
+    `action_space.sample(mask)`; a sample without a mask is of who is online), `action_masks()`
+    (bool), and the last `num_opponents` numbers of the observation, 1 for online. To choose an
+    opponent who is offline is a `ValueError`.
+
     ## Starting State
 
     Prior means are drawn from N(0, 4) and prior variances uniformly from [2, 3]; the true
@@ -147,6 +149,9 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
     | `rank_by`        | `"prior_mean"`   | or `"true_skill"`: what the place is by          |
     | `equal_variance` | `"paper"`        | or `"matching"`, for `prior="equal"`             |
     | `belief`         | `"factorised"`   | or `"full"`, `"printed"`; see Belief             |
+    | `availability`   | `1.0`            | share of opponents who are online; see Pool      |
+    | `mean_stay`      | `50.0`           | games that an opponent stays online or offline   |
+    | `turnover`       | `0.0`            | probability that an opponent leaves for good     |
     | `render_mode`    | `None`           | `"rgb_array"`, `"human"` or `"ansi"`; see Rendering |
     | `render_true_skill` | `True`        | whether pictures show true skills and true q     |
 
@@ -185,8 +190,8 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
         self.settings = Settings(**options)
         self.render_mode = render_mode
         self.observation_space: spaces.Box = observation_space(self.settings)  # type: ignore[assignment]
-        self.action_space = action_space(self.settings)
         self._episodes = Episodes(self.settings, 1)
+        self.action_space = action_space(self.settings, self._episodes.pool)
         self._rendered = RenderedEpisodes(render_mode, render_true_skill, self._episodes)
         self._played = GamesPlayed.unwritten(np.zeros(1, dtype=np.int64))
         self._reward = self.settings.reward_type
@@ -203,7 +208,7 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
                 all or part of the instance.
 
         Returns:
-            The observation and an empty dict.
+            The observation and a dict, which holds the ``action_mask`` of a pool that changes.
 
         Raises:
             ValueError: for a seed that is negative or no integer, or options of an unknown
@@ -216,7 +221,7 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
         if self.render_mode is not None:
             self._rendered.begin(ROW)
             self._rendered.show()
-        return self._episodes.observation[0].copy(), {}
+        return self._episodes.observation[0].copy(), self._mask_info()
 
     def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         """Play a game against opponent ``action + 1``.
@@ -229,13 +234,16 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
             that the class describes.
 
         Raises:
-            ValueError: for an action that is no integer or out of range.
+            ValueError: for an action that is no integer, out of range or an opponent who is
+                offline; nothing is changed then.
             gymnasium.error.ResetNeeded: before the first reset or after the end.
         """
         if self._state != "running":
             raise ResetNeeded(f"Call reset() before step(): this environment was {self._state}.")
         played, episodes = self._played, self._episodes
         played.opponents[0] = self._checked_action(action)
+        if episodes.pool is not None:
+            episodes.check_online(played.opponents)
         episodes.draw_more_noise((self.np_random,))
         episodes.play_into(played, NOBODY_WAITS)
         reward = self._reward.checked(played, NOBODY_WAITS).item(0)
@@ -245,7 +253,10 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
         if self.render_mode is not None:
             self._rendered.add(played.opponents, played, NOBODY_WAITS)
             self._rendered.show()
-        return episodes.observation[0].copy(), reward, terminated, False, _info(played)
+        info = _info(played)
+        if episodes.pool is not None:
+            info.update(self._mask_info())
+        return episodes.observation[0].copy(), reward, terminated, False, info
 
     def render(self) -> Frame | None:
         """The state as a picture or as text, as ``render_mode`` says.
@@ -268,6 +279,13 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
         """Close the window, if one is open."""
         self._rendered.close()
 
+    def action_masks(self) -> NDArray[np.bool_]:
+        """Who can be chosen now, shape (M,): True for opponents who are online.
+
+        sb3-contrib's MaskablePPO asks for it by this name.
+        """
+        return self._episodes.action_masks()[0]
+
     @property
     def knowledge_state(self) -> KnowledgeState:
         """A copy of the present beliefs, float64, shape (M + 1,)."""
@@ -288,6 +306,10 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
 
     def __str__(self) -> str:
         return repr(self)
+
+    def _mask_info(self) -> dict[str, Any]:
+        pool = self._episodes.pool
+        return {} if pool is None else {"action_mask": pool.online[0].astype(np.int8)}
 
     def _checked_action(self, action: Any) -> int:
         count = self.settings.num_opponents

@@ -11,7 +11,8 @@ from matchenv.games_played import GamesPlayed
 from matchenv.instance import GivenInstance, instances_of
 from matchenv.knowledge import KnowledgeState
 from matchenv.play import MU, SIGMA, TRUE_SKILL, begin_games, drift_skills, play_games, store_noise
-from matchenv.settings import Settings
+from matchenv.pool import Pool
+from matchenv.settings import ANY_RANK, Settings
 
 Floats = NDArray[np.float64]
 
@@ -36,7 +37,9 @@ class Episodes:
         games_played: shape (B,).
         belief: the kind of belief, which owns ``memory`` and writes the observation.
         memory: shape (B, R, M), what the belief keeps beside means and deviations.
-        observation: shape (B, K), float32, as the belief lays it out; kept up to date.
+        observation: shape (B, K), float32, as the belief lays it out, and the mask of a pool that
+            changes; kept up to date.
+        pool: who is online; None where the pool stays as it is.
     """
 
     def __init__(self, settings: Settings, count: int) -> None:
@@ -50,7 +53,13 @@ class Episodes:
         self._prior = settings.prior_type
         self._place = settings.place
         self._by_skill = settings.rank_by == "true_skill"
-        self.observation = np.zeros((count, settings.observation_size), dtype=np.float32)
+        self.pool = Pool(settings, count) if settings.pool_changes else None
+        size = self.belief.observation_size(settings.num_opponents)
+        # What the belief writes; all of the observation where the pool stays as it is.
+        self._shown = np.zeros((count, size), dtype=np.float32)
+        self.observation = self._shown
+        if self.pool is not None:
+            self.observation = np.zeros((count, settings.observation_size), dtype=np.float32)
         self._block = min(settings.horizon, NOISE_BLOCK)
         self._normals = np.zeros((count, 2 * players))
         self._uniforms = np.zeros((count, players))
@@ -87,10 +96,13 @@ class Episodes:
             self._place,
             by_skill=self._by_skill,
         )
-        begin_games(rows, *instances, self.players, self.games_played, self.observation)
+        begin_games(rows, *instances, self.players, self.games_played, self._shown)
         if given is not None:
             self._apply(rows, given)
-        self.belief.begin(rows, self.players, self.memory, self.observation)
+        self.belief.begin(rows, self.players, self.memory, self._shown)
+        if self.pool is not None:
+            self.pool.begin(rows, uniforms)
+            self._show_pool(self.pool)
 
     def play(self, opponents: NDArray[np.int64], waiting: NDArray[np.bool_]) -> GamesPlayed:
         """Play one game in every episode that is not ``waiting`` for a reset.
@@ -128,7 +140,7 @@ class Episodes:
             settings.horizon,
             settings.beta,
             settings.draw_margin,
-            self.observation,
+            self._shown,
             played.terminated,
             played.report,
             played.outcomes,
@@ -141,8 +153,41 @@ class Episodes:
             waiting,
             self._constants,
             played.report,
-            self.observation,
+            self._shown,
         )
+        if self.pool is not None:
+            self._change_pool(self.pool, waiting)
+
+    def check_online(
+        self, opponents: NDArray[np.int64], waiting: NDArray[np.bool_] | None = None
+    ) -> None:
+        """Refuse opponents who are offline; nothing is changed.
+
+        Args:
+            opponents: shape (B,), int64 in [0, M).
+            waiting: shape (B,), episodes in which no game is played.
+
+        Raises:
+            ValueError: naming the first.
+        """
+        if self.pool is None:
+            return
+        good = self.pool.online[np.arange(opponents.size), opponents]
+        if waiting is not None:
+            good |= waiting
+        if not good.all():
+            row = int(np.argmin(good))
+            where = f" at index {row}" if opponents.size > 1 else ""
+            raise ValueError(
+                "action must be an opponent who is online, as action_masks() says, got "
+                f"{int(opponents[row])}{where}: opponent {int(opponents[row]) + 1} is offline"
+            )
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """A copy of who can be chosen, shape (B, M)."""
+        if self.pool is None:
+            return np.ones((self.games_played.size, self.settings.num_opponents), dtype=np.bool_)
+        return self.pool.online.copy()
 
     def draw_more_noise(self, generators: Generators) -> None:
         """Draw the next block of noise wherever an episode has used up its last."""
@@ -182,6 +227,27 @@ class Episodes:
             mu, sigma = mu.copy(), sigma.copy()
         extra = self.belief.extra(self.players, self.memory)
         return KnowledgeState.trusted(mu, sigma, extra, self.belief.name)
+
+    def _change_pool(self, pool: Pool, waiting: NDArray[np.bool_]) -> None:
+        left = pool.change(self.games_played, waiting)
+        if left is not None:
+            rows, opponents = left
+            changed, field = np.unique(rows, return_inverse=True)
+            drawn = instances_of(
+                self._prior.of_strangers,
+                *pool.numbers_for_strangers(changed, self.games_played),
+                ANY_RANK,
+                by_skill=False,
+            )
+            for entry, values in zip((MU, SIGMA, TRUE_SKILL), drawn, strict=True):
+                self.players[rows, opponents + 1, entry] = values[field, opponents + 1]
+            self.belief.replace(rows, opponents, self.players, self.memory, self._shown)
+        self._show_pool(pool)
+
+    def _show_pool(self, pool: Pool) -> None:
+        size = self._shown.shape[1]
+        self.observation[:, :size] = self._shown
+        self.observation[:, size:] = pool.online
 
     def _draw_noise(self, rows: NDArray[np.int64], generators: Generators) -> None:
         if len(self.players) == 1 and rows.size == 1:

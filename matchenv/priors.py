@@ -73,6 +73,11 @@ class Prior(ABC):
         """
         return mu, sigma
 
+    @property
+    def of_strangers(self) -> Prior:
+        """The prior of those who take the place of opponents who leave: here, the same."""
+        return self
+
 
 @dataclass(frozen=True)
 class InformativePrior(Prior):
@@ -169,6 +174,11 @@ class DrawnPrior(Prior):
     def believed(self, mu: Floats, sigma: Floats) -> tuple[Floats, Floats]:
         """As the kind says."""
         return self.kind.believed(mu, sigma)
+
+    @property
+    def of_strangers(self) -> Prior:
+        """The kind itself: a stranger is drawn anew."""
+        return self.kind
 
 
 # What the names stand for; ``equal_variance`` chooses among the second.

@@ -15,7 +15,10 @@ from matchenv.validation import (
     as_choice,
     as_integer,
     as_non_negative_number,
+    as_number_of_at_least,
     as_positive_number,
+    as_positive_share,
+    as_share,
 )
 
 RANKS = ("top", "middle", "bottom")
@@ -76,6 +79,12 @@ class Settings(Options):
             ``"matching"`` adds the variance of the hidden means, so that the belief is true.
         belief: a name of ``matchenv.belief.BELIEFS``: ``"factorised"``, every player apart,
             ``"full"``, with covariances, or ``"printed"``, with the 2011 paper's misprints.
+        availability: share of the opponents who are online at a time, in (0, 1].
+        mean_stay: games that an opponent stays online or offline, the mean over stays of both
+            kinds, which alternate: online ones last 2 availability mean_stay games on average,
+            offline ones 2 (1 - availability) mean_stay, and neither less than 1.
+        turnover: probability after each game that an opponent leaves for good and a stranger
+            takes the place.
 
     Raises:
         ValueError: for a value that is not allowed; it names the argument and what is.
@@ -94,10 +103,20 @@ class Settings(Options):
     rank_by: str = field(default="prior_mean", metadata=_by(as_choice, known=RANKINGS))
     equal_variance: str = field(default="paper", metadata=_by(as_choice, known=EQUAL_VARIANCES))
     belief: str = field(default=DEFAULT_BELIEF, metadata=_by(_as_belief))
+    availability: float = field(default=1.0, metadata=_by(as_positive_share))
+    mean_stay: float = field(default=50.0, metadata=_by(as_number_of_at_least, low=1.0))
+    turnover: float = field(default=0.0, metadata=_by(as_share))
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.belief_type.check_constants(self.constants)
+        shares = (self.availability, 1.0 - self.availability)
+        least = 0.5 / min(share for share in shares if share > 0.0)
+        if self.mean_stay < least * (1.0 - 1e-12):
+            raise ValueError(
+                f"mean_stay must be at least {least:g} with availability={self.availability!r}, "
+                f"so that online and offline stays last a game or more, got {self.mean_stay!r}"
+            )
         place = place_of_rank(self.rank, self.num_opponents)
         if self.rank is not None and not isinstance(self.rank, str):
             object.__setattr__(self, "rank", place)
@@ -140,8 +159,26 @@ class Settings(Options):
 
     @property
     def observation_size(self) -> int:
-        """Numbers in an observation, as the belief says."""
-        return self.belief_type.observation_size(self.num_opponents)
+        """Numbers in an observation: the belief's, and the mask of a pool that changes."""
+        masks = self.num_opponents if self.pool_changes else 0
+        return self.belief_type.observation_size(self.num_opponents) + masks
+
+    @property
+    def pool_changes(self) -> bool:
+        """Whether opponents come and go."""
+        return self.availability < 1.0 or self.turnover > 0.0
+
+    @property
+    def goes_offline(self) -> float:
+        """Probability after a game that an opponent who is online goes offline."""
+        share = self.availability
+        return 0.0 if share == 1.0 else 0.5 / (share * self.mean_stay)
+
+    @property
+    def comes_online(self) -> float:
+        """Probability after a game that an opponent who is offline comes online."""
+        share = self.availability
+        return 1.0 if share == 1.0 else 0.5 / ((1.0 - share) * self.mean_stay)
 
 
 class EnvironmentOptions(TypedDict, total=False):
@@ -158,6 +195,9 @@ class EnvironmentOptions(TypedDict, total=False):
     rank_by: str
     equal_variance: str
     belief: str
+    availability: float
+    mean_stay: float
+    turnover: float
 
 
 shows_options = shows_options_of(Settings)

@@ -133,6 +133,48 @@ def as_share(name: str, value: Any) -> float:
     return number
 
 
+def as_positive_share(name: str, value: Any) -> float:
+    """``value`` as a float in ``(0, 1]``."""
+    number = as_number(name, value)
+    if not 0.0 < number <= 1.0:
+        raise ValueError(f"{name} must be in (0, 1], got {value!r}")
+    return number
+
+
+def as_number_of_at_least(name: str, value: Any, low: float) -> float:
+    """``value`` as one finite float, ``low`` or above."""
+    number = as_number(name, value)
+    if number < low:
+        raise ValueError(f"{name} must be at least {low:g}, got {value!r}")
+    return number
+
+
+def as_action_masks(value: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Who may be chosen, as bool.
+
+    Args:
+        value: bool, or numbers that are 0 or 1.
+        shape: (..., M), of the states that the masks belong to.
+
+    Raises:
+        ValueError: for another shape or type, numbers other than 0 and 1, or a state in which
+            nobody may be chosen.
+    """
+    array = np.asarray(value)
+    if array.shape != shape:
+        raise ValueError(f"action_masks must have shape {shape}, got {array.shape}")
+    if array.dtype != np.bool_:
+        good = (array == 0) | (array == 1) if array.dtype.kind in "iuf" else np.zeros(1, np.bool_)
+        if not np.all(good):
+            raise ValueError(f"action_masks must hold True and False, or 1 and 0, got {value!r}")
+        array = array == 1
+    nobody = ~array.any(axis=-1)
+    if nobody.any():
+        where = f" at index {int(np.argmax(nobody.ravel()))}" if array.ndim > 1 else ""
+        raise ValueError(f"action_masks must allow at least one opponent, they allow none{where}")
+    return np.ascontiguousarray(array)
+
+
 def as_choice(name: str, value: Any, known: Iterable[str]) -> str:
     """``value`` if it is one of ``known`` names.
 

@@ -11,7 +11,6 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from matchenv.env import action_space, observation_space
 from matchenv.episodes import Episodes
 from matchenv.games_played import GamesPlayed
 from matchenv.instance import GivenInstance
@@ -19,6 +18,7 @@ from matchenv.knowledge import KnowledgeState
 from matchenv.play import REPORT_ROWS
 from matchenv.rendering import RENDER_FPS, RENDER_MODES, Frame, RenderedEpisodes
 from matchenv.settings import EnvironmentOptions, Settings, shows_options
+from matchenv.spaces import OnlineOpponentsOfAll, action_space, observation_space
 from matchenv.validation import as_actions, as_integer
 
 Infos = dict[str, Any]
@@ -78,6 +78,8 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._episodes = Episodes(self.settings, self.num_envs)
+        if self._episodes.pool is not None:
+            self.action_space = OnlineOpponentsOfAll(self._episodes.pool)
         self._rendered = RenderedEpisodes(render_mode, render_true_skill, self._episodes)
         self._reward = self.settings.reward_type
         self.generators: list[np.random.Generator] = []
@@ -104,7 +106,7 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
 
         Returns:
             Observations of shape (num_envs, 2 (M + 1) + 1), with the full belief (num_envs,
-            3 M + 3), and an empty dict.
+            3 M + 3), and a dict, which holds the ``action_mask`` of a pool that changes.
 
         Raises:
             ValueError: for bad seeds or options; nothing is changed then.
@@ -120,7 +122,7 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
         self._all_started = bool(self._started.all())
         self._rendered.begin(np.flatnonzero(mask))
         self._rendered.show()
-        return self._episodes.observation.copy(), {}
+        return self._episodes.observation.copy(), self._mask_infos(mask)
 
     def step(
         self, actions: NDArray[np.int64]
@@ -141,7 +143,8 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
             ended.
 
         Raises:
-            ValueError: for actions of a wrong shape or type or out of range.
+            ValueError: for actions of a wrong shape or type, out of range or of opponents who are
+                offline; nothing is changed then.
             gymnasium.error.ResetNeeded: before the first reset, or with DISABLED where an
                 episode is over.
         """
@@ -155,6 +158,7 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
                 f"Call reset(options={{'reset_mask': ...}}) before step(): "
                 f"environments {ended} were played to their end."
             )
+        self._episodes.check_online(opponents, waiting)
         self._episodes.draw_more_noise(self.generators)
         played = self._episodes.play(opponents, waiting)
         rewards = self._reward.checked(played, waiting)
@@ -165,7 +169,7 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
         some_over = bool(over.any())
         if self.autoreset_mode == AutoresetMode.SAME_STEP:
             if some_over:
-                infos = self._finish(over.copy(), infos)
+                infos = self._finish(over.copy(), {**infos, **self._mask_infos(~waiting)})
         else:
             if some_wait:
                 begun = np.flatnonzero(waiting)
@@ -175,6 +179,8 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
                 self._over = over.copy()
             self._some_over = some_over
         self._rendered.show()
+        if self._episodes.pool is not None:
+            infos.update(self._mask_infos(np.ones(self.num_envs, dtype=np.bool_)))
         observation = self._episodes.observation.copy()
         return observation, rewards, played.terminated, truncated, infos
 
@@ -208,6 +214,16 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
     def close_extras(self, **kwargs: Any) -> None:
         """Close the window, if one is open."""
         self._rendered.close()
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """Who can be chosen now, shape (num_envs, M): True for opponents who are online."""
+        return self._episodes.action_masks()
+
+    def _mask_infos(self, reset: NDArray[np.bool_]) -> Infos:
+        pool = self._episodes.pool
+        if pool is None:
+            return {}
+        return {"action_mask": pool.online.astype(np.int8), "_action_mask": reset.copy()}
 
     def _check_started(self) -> None:
         if not self._all_started:
@@ -267,7 +283,8 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
             final_observations[row] = observation
         final_info: Infos = {}
         for name in [key for key in infos if not key.startswith("_")]:
-            final_info[name] = np.where(over, infos[name], infos[name].dtype.type(0))
+            final_info[name] = infos[name].copy()
+            final_info[name][~over] = 0
             final_info[f"_{name}"] = over
             infos[name][over] = 0
             infos[f"_{name}"] = infos[f"_{name}"] & ~over

@@ -21,8 +21,8 @@ from matchenv.agents.equivariant.network import EquivariantNetwork, split_number
 from matchenv.agents.equivariant.state import OPPONENT_NUMBERS, STATE_NUMBERS, state_of_observations
 from matchenv.agents.policy_file import PolicyDescription
 from matchenv.belief import BELIEFS, FullBelief
-from matchenv.env import action_space, observation_space
 from matchenv.settings import PAPER_BETA, Settings
+from matchenv.spaces import action_space, observation_space
 
 
 class OpponentRows(BaseFeaturesExtractor):

@@ -48,7 +48,8 @@ class Belief(ABC):
     The numbers of B episodes are ``players``, shape (B, M + 1, 3), whose entries MU and SIGMA
     (``matchenv.play``) are the mean and standard deviation of every player's skill, and
     ``memory``, shape (B, R, M), which is the belief's own. An observation shows mu, sigma,
-    ``extra`` (E * M numbers of the belief's choice) and the share of games left, float32.
+    ``extra`` (E * M numbers of the belief's choice, E rows of one for each opponent) and the
+    share of games left, float32.
 
     Attributes:
         name: how users ask for it.
@@ -100,6 +101,40 @@ class Belief(ABC):
             memory: as the class says; the rows are written.
             observation: shape (B, K), the rows are written, but for the share of games left.
         """
+
+    def replace(
+        self,
+        rows: Integers,
+        opponents: Integers,
+        players: Floats,
+        memory: Floats,
+        observation: NDArray[np.float32],
+    ) -> None:
+        """Take strangers for opponents who have left: nothing ties them to anybody yet.
+
+        What is believed of all others stays as it is. A stranger's memory is that of an opponent
+        whom nobody has played, so a belief whose memory of one opponent depends on others must
+        do this by itself.
+
+        Args:
+            rows: the episodes, shape (K,), ascending.
+            opponents: 0 to M - 1, shape (K,).
+            players: as the class says, with the strangers' prior in it.
+            memory: changed for these opponents.
+            observation: brought up to date, but for the share of games left.
+        """
+        count = players.shape[1]
+        pairs = np.arange(rows.size)
+        fresh = self.new_memory(rows.size, count - 1)
+        scratch = np.empty((rows.size, self.observation_size(count - 1)), dtype=np.float32)
+        self.begin(pairs, players[rows], fresh, scratch)
+        memory[rows, :, opponents] = fresh[pairs, :, opponents]
+        observation[rows, opponents + 1] = players[rows, opponents + 1, MU]
+        observation[rows, count + opponents + 1] = players[rows, opponents + 1, SIGMA]
+        if self.extra_rows > 0:
+            changed = np.unique(rows)
+            shown = self.extra(players[changed], memory[changed])
+            observation[changed, 2 * count : 2 * count + shown.shape[1]] = shown
 
     @abstractmethod
     def learn(

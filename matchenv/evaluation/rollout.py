@@ -69,9 +69,11 @@ class Batch:
             actions: shape (B,), integers in [0, M).
 
         Raises:
-            ValueError: for actions of a wrong shape or type or out of range.
+            ValueError: for actions of a wrong shape or type, out of range or of opponents who are
+                offline.
         """
         opponents = as_actions(actions, len(self), self.episodes.settings.num_opponents)
+        self.episodes.check_online(opponents)
         self.episodes.draw_more_noise(self._generators)
         return self.episodes.play(opponents, self._waiting)
 

@@ -14,8 +14,8 @@ from matchenv import MatchmakingVectorEnv
 from matchenv.agents.algorithms import ALGORITHMS, algorithm_by_name
 from matchenv.agents.features import RelativeSkills
 from matchenv.agents.hyperparameter_files import SCHEDULED
-from matchenv.env import observation_space
 from matchenv.settings import Settings
+from matchenv.spaces import observation_space
 
 SMALL = {"num_opponents": 4, "horizon": 10}
 

@@ -1,0 +1,88 @@
+"""The spaces of observations and actions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from matchenv.pool import Pool
+from matchenv.settings import Settings
+
+
+def observation_space(settings: Settings) -> spaces.Box:
+    """The box of one observation: mu unbounded, deviations >= 0, shares in [0, 1].
+
+    The last number is games left / horizon. Where the pool changes, the mask of the opponents who
+    are online follows.
+    """
+    size = settings.observation_size
+    low = np.zeros(size, dtype=np.float32)
+    low[: settings.num_players] = -np.inf
+    high = np.full(size, np.inf, dtype=np.float32)
+    high[settings.belief_type.observation_size(settings.num_opponents) - 1 :] = 1.0
+    return spaces.Box(low, high, dtype=np.float32)
+
+
+def shows_mask(box: spaces.Box, num_opponents: int) -> bool:
+    """Whether observations of this box end with the mask of a pool that changes.
+
+    Args:
+        box: from ``observation_space``.
+        num_opponents: M.
+    """
+    return bool((box.high[-1 - num_opponents :] == 1.0).all())
+
+
+def action_space(settings: Settings, pool: Pool | None = None) -> spaces.Discrete:
+    """One action for each opponent.
+
+    Args:
+        settings: of the environment.
+        pool: where it changes, the environment's own: samples are opponents who are online.
+    """
+    if pool is None:
+        return spaces.Discrete(settings.num_opponents)
+    return OnlineOpponents(pool)
+
+
+class OnlineOpponents(spaces.Discrete):
+    """One action for each opponent; without a mask, samples are of those who are online now.
+
+    Args:
+        pool: of one environment.
+    """
+
+    def __init__(self, pool: Pool) -> None:
+        super().__init__(pool.online.shape[1])
+        self._pool = pool
+
+    def sample(self, mask: Any = None, probability: Any = None) -> Any:
+        """As Gymnasium's, but for the mask that is taken where nothing is given."""
+        if mask is None and probability is None:
+            mask = self._pool.online[0].view(np.int8)
+        # Gymnasium before 1.2 knows masks only.
+        others = {} if probability is None else {"probability": probability}
+        return super().sample(mask, **others)
+
+
+class OnlineOpponentsOfAll(spaces.MultiDiscrete):
+    """One action for each opponent of each environment, as ``OnlineOpponents``.
+
+    Args:
+        pool: of the environments.
+    """
+
+    def __init__(self, pool: Pool) -> None:
+        count, opponents = pool.online.shape
+        super().__init__(np.full(count, opponents, dtype=np.int64))
+        self._pool = pool
+
+    def sample(self, mask: Any = None, probability: Any = None) -> Any:
+        """As Gymnasium's, but for the mask that is taken where nothing is given."""
+        if mask is None and probability is None:
+            mask = tuple(self._pool.online.view(np.int8))
+        # Gymnasium before 1.2 knows masks only.
+        others = {} if probability is None else {"probability": probability}
+        return super().sample(mask, **others)

@@ -1,0 +1,215 @@
+"""Pools that change: chains, strangers and masks, against what theory says of them."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from matchenv import MatchmakingEnv, MatchmakingVectorEnv, NormalPrior, Settings
+from matchenv.belief import BELIEFS, GameConstants
+from matchenv.evaluation.rollout import Batch
+
+Masks = NDArray[np.bool_]
+
+
+def played(games: int, count: int, seed: int = 0, **options: Any) -> tuple[Masks, Any]:
+    """Masks before the first game and after each, (games + 1, B, M), and all true skills."""
+    batch = Batch(Settings.checked(horizon=games, **options), range(seed, seed + count))
+    masks, skills = [batch.episodes.action_masks()], [batch.episodes.true_skill.copy()]
+    for _ in range(games):
+        batch.play(batch.episodes.action_masks().argmax(axis=1))
+        masks.append(batch.episodes.action_masks())
+        skills.append(batch.episodes.true_skill.copy())
+    return np.array(masks), np.array(skills)
+
+
+def assert_share(hits: NDArray[Any], expected: float) -> None:
+    """A share of independent tries, within 4.5 standard errors."""
+    error = np.sqrt(expected * (1.0 - expected) / hits.size)
+    assert abs(hits.mean() - expected) < 4.5 * error, (hits.mean(), expected, error)
+
+
+@pytest.mark.parametrize(("share", "stay"), [(0.5, 10.0), (0.3, 4.0), (0.8, 25.0)])
+def test_each_opponent_is_a_stationary_chain_of_two_states(share: float, stay: float) -> None:
+    """Forty opponents: that all are away, and the rule for that, has a chance below 1e-6."""
+    masks, _ = played(60, 100, num_opponents=40, availability=share, mean_stay=stay)
+    assert_share(masks[0], share)
+    assert_share(masks[-1], share)
+    before, after = masks[:-1], masks[1:]
+    # Stays are geometric; one of each kind, one after the other, last ``stay`` on average.
+    leave, come = 1.0 / (2.0 * share * stay), 1.0 / (2.0 * (1.0 - share) * stay)
+    assert 0.5 * (1.0 / leave + 1.0 / come) == pytest.approx(stay)
+    assert_share(~after[before], leave)
+    assert_share(after[~before], come)
+    # What comes next depends on the state alone, not on how long it has lasted.
+    twice = before[:-1] & after[:-1]
+    assert_share(~after[1:][twice], leave)
+
+
+def test_somebody_is_always_online_and_who_that_is_is_left_to_chance() -> None:
+    """The chain of the whole mask, from its transition matrix written out."""
+    share, stay = 0.2, 3.0
+    leave, come = 1.0 / (2.0 * share * stay), 1.0 / (2.0 * (1.0 - share) * stay)
+    masks, _ = played(50, 400, num_opponents=2, availability=share, mean_stay=stay)
+    assert masks.any(axis=2).all()
+    states = masks @ np.array([1, 2])
+    for state in (1, 2, 3):
+        expected = np.zeros(4)
+        for new in product((0, 1), repeat=2):
+            chance = 1.0
+            for j, online in enumerate(new):
+                on = 1.0 - leave if state >> j & 1 else come
+                chance *= on if online else 1.0 - on
+            expected[new[0] + 2 * new[1]] += chance
+        expected[1], expected[2] = expected[1] + 0.5 * expected[0], expected[2] + 0.5 * expected[0]
+        following = states[1:][states[:-1] == state]
+        for after in (1, 2, 3):
+            assert_share(following == after, expected[after])
+    both = masks[0].all(axis=1)
+    assert_share(both, share**2)
+    assert_share(masks[0, :, 0] & ~both, share * (1 - share) + 0.5 * (1 - share) ** 2)
+
+
+def test_one_opponent_is_always_there() -> None:
+    masks, _ = played(30, 5, num_opponents=1, availability=0.05, mean_stay=10.0)
+    assert masks.all()
+
+
+def test_strangers_come_at_the_rate_of_turnover_with_skills_of_the_prior() -> None:
+    masks, skills = played(40, 60, num_opponents=30, turnover=0.1)
+    assert masks.all()
+    new = skills[1:, :, 1:] != skills[:-1, :, 1:]
+    assert_share(new, 0.1)
+    assert (skills[:, :, 0] == skills[0, :, 0]).all()
+    # Means of variance 4, variances of 2.5 on average.
+    drawn = skills[1:, :, 1:][new]
+    assert abs(drawn.mean()) < 4.5 * np.sqrt(6.5 / drawn.size)
+    fourth = 3.0 * (6.5**2 + 1.0 / 12.0)
+    assert abs((drawn**2).mean() - 6.5) < 4.5 * np.sqrt((fourth - 6.5**2) / drawn.size)
+    assert np.unique(drawn).size == drawn.size
+
+
+@pytest.mark.parametrize("belief", sorted(BELIEFS))
+@pytest.mark.parametrize("prior", ["informative", "equal"])
+def test_strangers_have_a_fresh_prior_that_fits_their_skill(belief: str, prior: str) -> None:
+    options: Any = {"num_opponents": 12, "turnover": 0.2, "belief": belief, "prior": prior}
+    batch = Batch(Settings.checked(horizon=60, **options), range(40))
+    errors = []
+    for game in range(60):
+        skills = batch.episodes.true_skill.copy()
+        batch.play(np.full(40, game % 12))
+        state = batch.episodes.knowledge_state()
+        new = batch.episodes.true_skill[:, 1:] != skills[:, 1:]
+        mu, sigma = state.mu[:, 1:][new], state.sigma[:, 1:][new]
+        assert ((sigma**2 >= 2.0) & (sigma**2 <= 3.0)).all()
+        assert prior == "informative" or (mu == 0.0).all()
+        # Nothing ties a stranger to player 0.
+        np.testing.assert_allclose(
+            state.difference_variance[new],
+            (state.sigma[:, :1] ** 2 + state.sigma[:, 1:] ** 2)[new],
+            rtol=1e-12,
+        )
+        errors.append((batch.episodes.true_skill[:, 1:][new] - mu) / sigma)
+        np.testing.assert_array_equal(
+            batch.episodes.observation,
+            np.concatenate((state.to_observation((59 - game) / 60), np.ones((40, 12))), axis=1),
+        )
+    z = np.concatenate(errors)
+    spread = 1.0 if prior == "informative" else 6.5 / 2.5
+    assert abs((z**2).mean() / spread - 1.0) < (0.06 if prior == "informative" else 0.1)
+
+
+@pytest.mark.parametrize("belief", sorted(BELIEFS))
+def test_who_stays_is_believed_as_if_nobody_had_left(belief: str) -> None:
+    """Marginals of a normal: to forget one player changes nothing about the others."""
+    settings = Settings.checked(num_opponents=6, horizon=30, turnover=0.15, belief=belief)
+    batch = Batch(settings, range(8))
+    constants = GameConstants(settings.beta)
+    for game in range(30):
+        before, skills = batch.episodes.knowledge_state(), batch.episodes.true_skill.copy()
+        opponents = np.full(8, game % 6)
+        outcomes = batch.play(opponents).outcomes
+        expected = before.after_games(opponents, outcomes, constants)
+        stayed = np.array(batch.episodes.true_skill == skills)
+        after = batch.episodes.knowledge_state()
+        np.testing.assert_allclose(after.mu[stayed], expected.mu[stayed], rtol=1e-9)
+        np.testing.assert_allclose(after.sigma[stayed], expected.sigma[stayed], rtol=1e-9)
+        np.testing.assert_allclose(
+            after.difference_variance[stayed[:, 1:]],
+            expected.difference_variance[stayed[:, 1:]],
+            rtol=1e-9,
+        )
+
+
+def test_players_and_noise_are_those_of_an_unchanged_pool_episode_after_episode() -> None:
+    changing = MatchmakingEnv(num_opponents=7, horizon=6, availability=0.5)
+    unchanged = MatchmakingEnv(num_opponents=7, horizon=6)
+    changing.reset(seed=3)
+    unchanged.reset(seed=3)
+    for _ in range(4):
+        np.testing.assert_array_equal(changing.true_skill, unchanged.true_skill)
+        for _ in range(6):
+            action = int(changing.action_masks().argmax())
+            mine, same = changing.step(action), unchanged.step(action)
+            assert mine[1:4] == same[1:4]
+            del mine[4]["action_mask"]
+            assert mine[4] == same[4]
+            np.testing.assert_array_equal(mine[0][:-7], same[0])
+        changing.reset()
+        unchanged.reset()
+
+
+def test_no_choice_moves_the_pool() -> None:
+    """Every policy meets the same opponents online at the same games, and the same strangers."""
+    options: Any = {"num_opponents": 9, "horizon": 40, "availability": 0.6, "turnover": 0.05}
+    batches = [Batch(Settings.checked(belief=b, **options), range(6)) for b in ("full", "printed")]
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        for batch in batches:
+            chances = rng.random((6, 9)) * batch.episodes.action_masks()
+            batch.play(chances.argmax(axis=1))
+        one, other = (batch.episodes for batch in batches)
+        np.testing.assert_array_equal(one.action_masks(), other.action_masks())
+        np.testing.assert_array_equal(one.true_skill, other.true_skill)
+
+
+def test_a_prior_of_the_users_own_gives_the_strangers() -> None:
+    env = MatchmakingEnv(
+        num_opponents=20, horizon=30, turnover=0.5, prior=NormalPrior(25.0, 1e-3), rank=None
+    )
+    env.reset(seed=0)
+    for _ in range(30):
+        env.step(0)
+    assert abs(env.true_skill[1:] - 25.0).max() < 0.01
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"availability": 0.0}, r"availability must be in \(0, 1\], got 0"),
+        ({"availability": 1.5}, r"availability must be in \(0, 1\], got 1.5"),
+        ({"availability": float("nan")}, "availability must be finite"),
+        ({"availability": "half"}, "availability must hold real numbers"),
+        ({"turnover": -0.1}, r"turnover must be in \[0, 1\], got -0.1"),
+        ({"turnover": 1.1}, r"turnover must be in \[0, 1\], got 1.1"),
+        ({"mean_stay": 0.5}, "mean_stay must be at least 1, got 0.5"),
+        ({"mean_stay": float("inf")}, "mean_stay must be finite"),
+        ({"availability": 0.1, "mean_stay": 4.0}, "mean_stay must be at least 5 with availability"),
+        ({"availability": 0.9, "mean_stay": 4.0}, "mean_stay must be at least 5 with availability"),
+    ],
+)
+def test_bad_settings_are_named(options: Any, message: str) -> None:
+    for make in (MatchmakingEnv, MatchmakingVectorEnv):
+        with pytest.raises(ValueError, match=message):
+            make(**options)
+
+
+def test_the_shortest_stays_are_allowed() -> None:
+    """At half, a stay of one game: everybody changes state after every game."""
+    masks, _ = played(10, 3, num_opponents=30, availability=0.5, mean_stay=1.0)
+    assert (masks[1:] != masks[:-1]).all()
+    Settings.checked(availability=0.9, mean_stay=5.0)
