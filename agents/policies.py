@@ -70,12 +70,12 @@ def policy_named(
     name, _, options = text.partition(":")
     told = {**{key: getattr(settings, key) for key in TOLD}, "true_skill": true_skill}
     if name in POLICIES:
-        return _made(text, POLICIES[name], options, told)
+        return made_with(text, POLICIES[name], options, told)
     if name in SHIPPED or learned_path(name) is not None:
-        policy = _learned(text, name, options)
+        policy = learned_policy(text, name, options)
     elif own := OWN_CLASS.fullmatch(text):
-        made = _own_class(text, own["module"], own["name"])
-        policy = _made(text, made, own["options"] or "", told)
+        made = own_class(text, own["module"], own["name"])
+        policy = made_with(text, made, own["options"] or "", told)
         if not callable(getattr(policy, "predict", None)):
             raise ValueError(f"policy {text!r} must have a method predict, {policy!r} has none")
     else:
@@ -107,8 +107,12 @@ def expanded(texts: Iterable[str]) -> list[str]:
     return found
 
 
-def _made(text: str, made: Callable[..., Any], options: str, defaults: dict[str, Any]) -> Any:
-    """What a class or function makes of the options of a text and the defaults it takes."""
+def made_with(text: str, made: Callable[..., Any], options: str, defaults: dict[str, Any]) -> Any:
+    """What a class or function makes of the options of a text and the defaults it takes.
+
+    Raises:
+        ValueError: for an option that it does not take, and values that it refuses.
+    """
     try:
         parameters = inspect.signature(made).parameters
     except (TypeError, ValueError) as error:
@@ -120,7 +124,7 @@ def _made(text: str, made: Callable[..., Any], options: str, defaults: dict[str,
         if name != "true_skill" and each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
     ]
     arguments = {key: value for key, value in defaults.items() if key in parameters}
-    for key, value in _options(text, options).items():
+    for key, value in options_of(text, options).items():
         if key not in allowed and not any_name:
             raise ValueError(
                 f"options of policy {text!r} must be name=value with a name of "
@@ -138,7 +142,12 @@ def _made(text: str, made: Callable[..., Any], options: str, defaults: dict[str,
         raise ValueError(f"policy {text!r} cannot be made: {error}") from error
 
 
-def _options(text: str, options: str) -> dict[str, Any]:
+def options_of(text: str, options: str) -> dict[str, Any]:
+    """The options of a text by name: numbers, truth values and texts.
+
+    Raises:
+        ValueError: for one that is not name=value.
+    """
     arguments: dict[str, Any] = {}
     for option in filter(None, options.split(",")):
         key, separator, value = option.partition("=")
@@ -159,7 +168,12 @@ def _value(text: str) -> Any:
     return text
 
 
-def _own_class(text: str, module: str, name: str) -> Any:
+def own_class(text: str, module: str, name: str) -> Any:
+    """A class of the user's own.
+
+    Raises:
+        ValueError: if there is none of that name.
+    """
     # The command `matchenv` does not look in the working folder, `python -m matchenv` does. It
     # comes last, so that nothing there hides an installed package.
     here = str(Path.cwd())
@@ -182,8 +196,13 @@ def learned_path(name: str) -> Path | None:
     return None
 
 
-def _learned(text: str, name: str, options: str) -> Any:
-    given = _options(text, options)
+def learned_policy(text: str, name: str, options: str) -> Any:
+    """The learned policy of a name, read once in each process while its file stays the same.
+
+    Raises:
+        ValueError: for a bad option, or a file that cannot be read.
+    """
+    given = options_of(text, options)
     if not set(given) <= {"algorithm"}:
         raise ValueError(
             f"the only option of a learned policy is algorithm, for a zip file; got {text!r}"

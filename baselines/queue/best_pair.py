@@ -2,72 +2,23 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import ClassVar
 
 import numpy as np
 
-from matchenv.baselines.queue.pair_values import focal_values
-from matchenv.baselines.queue.policy import WAIT, Floats, QueuePolicy, Reservation
-from matchenv.queue import WaitingPlayers
+from matchenv.baselines.queue.pair_values import best_candidates, candidate_values
+from matchenv.baselines.queue.policy import Floats, Reservation
+from matchenv.baselines.queue.shown import Integers, ShownPlayers, ShownPolicy
 from matchenv.validation import as_non_negative_number
 
 
-class BestPair(QueuePolicy):
-    """The candidate of the highest value, once that is no less than the reservation.
-
-    Args:
-        reservation: as ``Reservation``.
-        fall: as there.
-    """
-
-    def __init__(self, reservation: float, fall: float) -> None:
-        self._asked = Reservation(reservation, fall)
-        self.reservation, self.fall = self._asked.reservation, self._asked.fall
-
-    @abstractmethod
-    def values(self, waiting: WaitingPlayers) -> Floats:
-        """The value of each of ``waiting.filled``, of which there is at least one."""
-
-    def choose(self, waiting: WaitingPlayers, rng: np.random.Generator) -> int:
-        """The best candidate or none; as ``QueuePolicy``. Of equals the nearest."""
-        if waiting.filled.size == 0:
-            return WAIT
-        values = self.values(waiting)
-        best = int(np.argmax(values))
-        asked = self._asked.after(waiting.waited[waiting.focal])
-        return best + 1 if values[best] >= asked else WAIT
-
-
-class ReservedDrawChance(BestPair):
-    """The candidate of the highest match quality, once that reaches a falling reservation.
-
-    Args:
-        reservation: match quality that is asked for in the first tick.
-        fall: by how much that falls with each tick of waiting, >= 0.
-
-    Raises:
-        ValueError: for a number that is not finite, or a negative fall.
-
-    Source: Herbrich, Minka, Graepel (2006), section 4.2; Ryzhov, Tariq, Powell (2011), eq. (9).
-    """
-
-    name: ClassVar[str] = "drawchance"
-
-    def __init__(self, reservation: float = 0.7, fall: float = 0.02) -> None:
-        super().__init__(reservation, fall)
-
-    def values(self, waiting: WaitingPlayers) -> Floats:
-        """Match quality of each candidate."""
-        return waiting.candidate_quality()
-
-
-class QueueKnowledgeGradient(BestPair):
+class QueueKnowledgeGradient(ShownPolicy):
     """KG: match quality now, and what the game would teach for the games to come.
 
     The value of a candidate is the match quality + multiplier x gain; the gain of a player is
     F_j less the best draw density now, in match quality. Who looks ahead does so as though the
-    same candidates were there.
+    same candidates were there. The best one is taken once its value is no less than the
+    reservation.
 
     Args:
         multiplier: for how many games to come a gain counts, >= 0.
@@ -91,19 +42,49 @@ class QueueKnowledgeGradient(BestPair):
         reservation: float = 0.7,
         fall: float = 0.02,
     ) -> None:
-        super().__init__(reservation, fall)
+        self._asked = Reservation(reservation, fall)
+        self.reservation, self.fall = self._asked.reservation, self._asked.fall
         self.multiplier = as_non_negative_number("multiplier", multiplier)
         self.both = bool(both)
 
-    def values(self, waiting: WaitingPlayers) -> Floats:
-        """Match quality + multiplier x gain of each candidate."""
-        shown = np.concatenate(([waiting.focal], waiting.filled))
-        mu, sigma = waiting.mu[shown], waiting.sigma[shown]
-        order = np.argsort(mu, kind="stable")
-        focal = int(np.flatnonzero(order == 0)[0])
-        in_order = focal_values(
-            mu[order], sigma[order], focal, self.multiplier, self.both, *waiting.settings.constants
+    def choose_many(self, shown: ShownPlayers, rng: np.random.Generator) -> Integers:
+        """The best candidate or none, of equals the nearest; as ``ShownPolicy``."""
+        return best_candidates(
+            shown.mu,
+            shown.sigma,
+            shown.filled,
+            self._asked.after(shown.waited),
+            self.multiplier,
+            self.both,
+            *shown.settings.constants,
         )
-        values = np.empty(shown.size)
-        values[order] = in_order
-        return values[1:]
+
+    def values(self, shown: ShownPlayers) -> Floats:
+        """The value of each candidate of the first queue."""
+        places = 1 + int(shown.filled[0])
+        return candidate_values(
+            shown.mu[0, :places],
+            shown.sigma[0, :places],
+            self.multiplier,
+            self.both,
+            *shown.settings.constants,
+        )
+
+
+class ReservedDrawChance(QueueKnowledgeGradient):
+    """The candidate of the highest match quality, once that reaches a falling reservation.
+
+    Args:
+        reservation: match quality that is asked for in the first tick.
+        fall: by how much that falls with each tick of waiting, >= 0.
+
+    Raises:
+        ValueError: for a number that is not finite, or a negative fall.
+
+    Source: Herbrich, Minka, Graepel (2006), section 4.2; Ryzhov, Tariq, Powell (2011), eq. (9).
+    """
+
+    name: ClassVar[str] = "drawchance"
+
+    def __init__(self, reservation: float = 0.7, fall: float = 0.02) -> None:
+        super().__init__(0.0, reservation=reservation, fall=fall)

@@ -6,10 +6,10 @@ import numpy as np
 import rustworkx
 from numpy.typing import NDArray
 
+from matchenv.queue.waiting import NOBODY
+
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-
-NOBODY = -1
 
 # rustworkx takes whole numbers: the heaviest pair gets this many, so that a matching of a million
 # pairs stays within 64 bits, and a pair's weight is off by less than 1e-12 of the heaviest.

@@ -107,44 +107,82 @@ def band_values(
 
 
 @compiled
-def focal_values(
+def candidate_values(
     mu: Floats,
     sigma: Floats,
-    focal: int,
     multiplier: float,
     both: bool,
     beta: float,
     draw_margin: float,
     tau: float,
 ) -> Floats:
-    """Match quality + multiplier x gain, for one player against each of the others.
+    """Match quality + multiplier x gain, of the first player with each of the others.
 
     Args:
-        mu: shape (n,), means in ascending order.
+        mu: shape (n,), means in any order, the player who is asked first.
         sigma: shape (n,), standard deviations.
-        focal: the place of the player who is asked for.
         multiplier: for how many games to come a gain counts, >= 0.
-        both: the gain is the mean of both players', else that of the focal one.
+        both: the gain is the mean of both players', else that of the first.
         beta: as ``information_gain``, and so are the rest.
         draw_margin: as there.
         tau: as there.
 
     Returns:
-        Shape (n,), minus infinity at ``focal``.
+        Shape (n - 1,).
     """
-    values = np.empty(mu.size)
-    pool = np.empty((2, 2 * REACH + 2))
-    for k in range(mu.size):
-        if k == focal:
-            values[k] = -np.inf
-            continue
-        variance = total_variance(sigma[focal], sigma[k], beta)
-        value = match_quality_of(mu[focal] - mu[k], variance, beta)
-        if multiplier > 0.0:
-            gain = information_gain(mu, sigma, focal, k, beta, draw_margin, tau, pool)
+    values = np.empty(mu.size - 1)
+    for k in range(1, mu.size):
+        variance = total_variance(sigma[0], sigma[k], beta)
+        values[k - 1] = match_quality_of(mu[0] - mu[k], variance, beta)
+    if multiplier > 0.0:
+        order = np.argsort(mu, kind="mergesort")
+        means, deviations = mu[order], sigma[order]
+        place = np.empty(mu.size, dtype=np.int64)
+        place[order] = np.arange(mu.size)
+        pool = np.empty((2, 2 * REACH + 2))
+        for k in range(1, mu.size):
+            i, j = place[0], place[k]
+            gain = information_gain(means, deviations, i, j, beta, draw_margin, tau, pool)
             if both:
-                gain += information_gain(mu, sigma, k, focal, beta, draw_margin, tau, pool)
+                gain += information_gain(means, deviations, j, i, beta, draw_margin, tau, pool)
                 gain *= 0.5
-            value += multiplier * gain
-        values[k] = value
+            values[k - 1] += multiplier * gain
     return values
+
+
+@compiled
+def best_candidates(
+    mu: Floats,
+    sigma: Floats,
+    filled: Integers,
+    asked: Floats,
+    multiplier: float,
+    both: bool,
+    beta: float,
+    draw_margin: float,
+    tau: float,
+) -> Integers:
+    """For each queue the candidate of the highest value from 1 on, 0 if that is not enough.
+
+    Args:
+        mu: shape (B, C), the focal player of each queue, then the candidates.
+        sigma: shape (B, C), standard deviations.
+        filled: shape (B,), how many candidates there are.
+        asked: shape (B,), the least value that is taken.
+        multiplier: as ``candidate_values``, and so are the rest.
+        both: as there.
+        beta: as there.
+        draw_margin: as there.
+        tau: as there.
+    """
+    chosen = np.zeros(len(mu), dtype=np.int64)
+    for row in range(len(mu)):
+        places = filled[row] + 1
+        if places > 1:
+            values = candidate_values(
+                mu[row, :places], sigma[row, :places], multiplier, both, beta, draw_margin, tau
+            )
+            best = np.argmax(values)
+            if values[best] >= asked[row]:
+                chosen[row] = best + 1
+    return chosen

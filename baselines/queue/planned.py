@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.baselines.queue.band_matching import band_matching
-from matchenv.baselines.queue.exact_matching import NOBODY, exact_matching
+from matchenv.baselines.queue.exact_matching import exact_matching
 from matchenv.baselines.queue.pair_values import band_values
 from matchenv.baselines.queue.policy import WAIT, Floats, QueuePolicy, Reservation
-from matchenv.queue import WaitingPlayers
+from matchenv.queue.waiting import NOBODY, WaitingPlayers
 from matchenv.validation import as_non_negative_number
 
 Integers = NDArray[np.int64]

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from matchenv.queue import WaitingPlayers
+from matchenv.queue.waiting import WaitingPlayers
 from matchenv.validation import as_non_negative_number, as_number
 
 Floats = NDArray[np.float64]

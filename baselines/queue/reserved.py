@@ -8,7 +8,7 @@ import numpy as np
 
 from matchenv.baselines.queue.policy import WAIT, QueuePolicy, Reservation
 from matchenv.belief.states import States
-from matchenv.queue import WaitingPlayers
+from matchenv.queue.waiting import WaitingPlayers
 from matchenv.validation import as_integer
 
 

@@ -6,12 +6,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from matchenv.baselines.queue.policy import WAIT, QueuePolicy
-from matchenv.queue import WaitingPlayers
+from matchenv.baselines.queue.policy import WAIT
+from matchenv.baselines.queue.shown import Integers, ShownPlayers, ShownPolicy
 from matchenv.validation import as_non_negative_number, as_probability
 
 
-class FirstComeFirstServed(QueuePolicy):
+class FirstComeFirstServed(ShownPolicy):
     """Whoever waits longest plays at once, against the nearest mean.
 
     Source: the first come, first served discipline of queueing theory, with the rule of
@@ -20,12 +20,12 @@ class FirstComeFirstServed(QueuePolicy):
 
     name: ClassVar[str] = "fcfs"
 
-    def choose(self, waiting: WaitingPlayers, rng: np.random.Generator) -> int:
-        """The nearest candidate; as ``QueuePolicy``."""
-        return 1 if waiting.filled.size > 0 else WAIT
+    def choose_many(self, shown: ShownPlayers, rng: np.random.Generator) -> Integers:
+        """The nearest candidate; as ``ShownPolicy``."""
+        return np.where(shown.filled > 0, 1, WAIT)
 
 
-class WideningWindow(QueuePolicy):
+class WideningWindow(ShownPolicy):
     """The nearest mean, once it is within a window that grows while the player waits.
 
     Args:
@@ -35,8 +35,7 @@ class WideningWindow(QueuePolicy):
     Raises:
         ValueError: for a number that is negative or not finite.
 
-    Source: the rule that game services document, such as Open Match's tutorials and Riot's
-        and FAForever's match-makers.
+    Source: the rule of open match-makers, such as FAForever/server and teiserver.
     """
 
     name: ClassVar[str] = "window"
@@ -45,17 +44,16 @@ class WideningWindow(QueuePolicy):
         self.width = as_non_negative_number("width", width)
         self.growth = as_non_negative_number("growth", growth)
 
-    def choose(self, waiting: WaitingPlayers, rng: np.random.Generator) -> int:
-        """The nearest candidate if it is near enough; as ``QueuePolicy``."""
-        candidates, focal = waiting.filled, waiting.focal
-        if candidates.size == 0:
-            return WAIT
-        window = self.width + self.growth * waiting.waited[focal]
-        near = abs(waiting.mu[candidates[0]] - waiting.mu[focal]) <= window
-        return 1 if near else WAIT
+    def choose_many(self, shown: ShownPlayers, rng: np.random.Generator) -> Integers:
+        """The nearest candidate if it is near enough; as ``ShownPolicy``."""
+        if shown.mu.shape[1] == 1:
+            return np.full(len(shown.mu), WAIT)
+        window = self.width + self.growth * shown.waited
+        near = np.abs(shown.mu[:, 1] - shown.mu[:, 0]) <= window
+        return np.where((shown.filled > 0) & near, 1, WAIT)
 
 
-class RandomCandidate(QueuePolicy):
+class RandomCandidate(ShownPolicy):
     """A candidate at random, all equally likely.
 
     Args:
@@ -71,8 +69,8 @@ class RandomCandidate(QueuePolicy):
     def __init__(self, wait: float = 0.0) -> None:
         self.wait = as_probability("wait", wait)
 
-    def choose(self, waiting: WaitingPlayers, rng: np.random.Generator) -> int:
-        """Any of the candidates; as ``QueuePolicy``."""
-        count = waiting.filled.size
-        waits = rng.random() < self.wait
-        return WAIT if waits or count == 0 else int(rng.integers(1, count + 1))
+    def choose_many(self, shown: ShownPlayers, rng: np.random.Generator) -> Integers:
+        """Any of the candidates; as ``ShownPolicy``."""
+        waits = rng.random(len(shown.mu)) < self.wait
+        candidate = rng.integers(1, np.maximum(shown.filled, 1) + 1)
+        return np.where(waits | (shown.filled == 0), WAIT, candidate)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from matchenv.baselines.queue.band_matching import band_matching
-from matchenv.baselines.queue.exact_matching import NOBODY, exact_matching
+from matchenv.baselines.queue.exact_matching import exact_matching
+from matchenv.queue.waiting import NOBODY
 
 Floats = NDArray[np.float64]
 BETA_SQUARED = 2.5

@@ -1,0 +1,229 @@
+"""Each policy of the queue against its rule written out by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from matchenv.agents.queue_policies import queue_policy_named
+from matchenv.baselines import DrawChance, KnowledgeGradient, PointEstimate, ThompsonSampling
+from matchenv.baselines.queue import (
+    QUEUE_POLICIES,
+    FirstComeFirstServed,
+    MatchingOracle,
+    MaximumWeightMatching,
+    QueueKnowledgeGradient,
+    QueuePolicy,
+    RandomCandidate,
+    Reserved,
+    ReservedDrawChance,
+    WideningWindow,
+)
+from matchenv.baselines.queue.shown import ShownPlayers
+from matchenv.knowledge import KnowledgeState
+from matchenv.queue.settings import QueueSettings
+from matchenv.queue.waiting import NOBODY, WaitingPlayers
+from matchenv.trueskill import match_quality, update, win_probability
+
+RNG = np.random.default_rng(0)
+SEEDS = range(25)
+
+
+def ask(policy: QueuePolicy, queue: WaitingPlayers) -> int:
+    return policy.choose(queue, np.random.default_rng(1))
+
+
+def quality(queue: WaitingPlayers, i: int, j: int) -> float:
+    return float(
+        match_quality(queue.mu[i], queue.sigma[i], queue.mu[j], queue.sigma[j], queue.settings.beta)
+    )
+
+
+def gain(queue: WaitingPlayers, i: int, j: int) -> float:
+    """How much the best match quality of i grows with a game against j, both outcomes weighed."""
+    beta = queue.settings.beta
+    others = [k for k in range(queue.mu.size) if k != i]
+    best = max(quality(queue, i, k) for k in others)
+    wins = win_probability(queue.mu[i], queue.sigma[i], queue.mu[j], queue.sigma[j], beta)
+    expected = 0.0
+    for outcome, probability in ((1, wins), (-1, 1.0 - wins)):
+        mu, sigma = queue.mu.copy(), queue.sigma.copy()
+        mu[i], sigma[i], mu[j], sigma[j] = update(mu[i], sigma[i], mu[j], sigma[j], outcome, beta)
+        after = replace(queue, mu=mu, sigma=sigma)
+        expected += probability * max(quality(after, i, k) for k in others)
+    return float(expected - best)
+
+
+def best_set_of_pairs(weights: Any, players: tuple[int, ...]) -> tuple[float, tuple[Any, ...]]:
+    if len(players) < 2:
+        return 0.0, ()
+    first, rest = players[0], players[1:]
+    best = best_set_of_pairs(weights, rest)
+    for place, partner in enumerate(rest):
+        value, pairs = best_set_of_pairs(weights, rest[:place] + rest[place + 1 :])
+        if weights(first, partner) > 0.0 and value + weights(first, partner) > best[0]:
+            best = (value + weights(first, partner), ((first, partner), *pairs))
+    return best
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_nearest_and_the_window(make_queue: Any, seed: int) -> None:
+    queue = make_queue(np.random.default_rng(seed), 7)
+    gaps = np.abs(queue.mu[1:] - queue.mu[0])
+    assert ask(FirstComeFirstServed(), queue) == 1
+    assert queue.candidates[0] == 1 + np.argmin(gaps)
+    window = 0.2 + 0.1 * queue.waited[0]
+    assert ask(WideningWindow(0.2, 0.1), queue) == (1 if gaps.min() <= window else 0)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_drawchance_takes_the_best_quality_above_a_falling_reservation(
+    make_queue: Any, seed: int
+) -> None:
+    queue = make_queue(np.random.default_rng(seed), 6)
+    qualities = [quality(queue, 0, k) for k in queue.candidates]
+    asked = 0.8 - 0.03 * queue.waited[0]
+    expected = 1 + int(np.argmax(qualities)) if max(qualities) >= asked else 0
+    assert ask(ReservedDrawChance(0.8, 0.03), queue) == expected
+    assert ask(QueueKnowledgeGradient(0.0, reservation=0.8, fall=0.03), queue) == expected
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("both", [False, True])
+def test_kg_weighs_what_a_game_teaches(make_queue: Any, seed: int, both: bool) -> None:
+    queue = make_queue(np.random.default_rng(seed), 6)
+    policy = QueueKnowledgeGradient(4.0, both=both, reservation=0.0, fall=0.0)
+    values = []
+    for k in queue.candidates:
+        learnt = gain(queue, 0, k)
+        if both:
+            learnt = 0.5 * (learnt + gain(queue, k, 0))
+        values.append(quality(queue, 0, k) + 4.0 * learnt)
+    np.testing.assert_allclose(policy.values(ShownPlayers.of(queue)), values, rtol=1e-10)
+    assert ask(policy, queue) == 1 + int(np.argmax(values))
+
+
+@pytest.mark.parametrize("count", [2, 3, 6, 8])
+@pytest.mark.parametrize("multiplier", [0.0, 3.0])
+def test_the_plan_is_the_best_of_all_and_is_kept_for_a_tick(
+    make_queue: Any, count: int, multiplier: float
+) -> None:
+    queue = make_queue(np.random.default_rng(count), count)
+
+    def weight(i: int, j: int) -> float:
+        waited = 0.5 * (queue.waited[i] + queue.waited[j])
+        learnt = 0.5 * (gain(queue, i, j) + gain(queue, j, i)) if multiplier else 0.0
+        return quality(queue, i, j) + multiplier * learnt - (0.4 - 0.02 * float(waited))
+
+    value, pairs = best_set_of_pairs(weight, tuple(range(count)))
+    assert value > 0.0
+    partners = {a: b for i, j in pairs for a, b in ((i, j), (j, i))}
+    policy = MaximumWeightMatching(0.4, 0.02, multiplier)
+    for focal in range(count):
+        asked = make_queue(np.random.default_rng(count), count, focal=focal)
+        choice = ask(policy, asked)
+        chosen = int(asked.candidates[choice - 1]) if choice else NOBODY
+        assert chosen == partners.get(focal, NOBODY)
+
+
+def test_the_plan_of_a_tick_is_not_that_of_the_next(make_queue: Any) -> None:
+    policy = MaximumWeightMatching(0.0, 0.0)
+    queue = make_queue(np.random.default_rng(1), 4)
+    assert ask(policy, queue) > 0
+    shy = MaximumWeightMatching(2.0, 1.0)
+    assert ask(shy, replace(queue, waited=np.zeros(4, dtype=np.int64))) == 0
+    assert ask(shy, queue) == 0
+    assert ask(shy, replace(queue, tick=4, waited=np.full(4, 9))) > 0
+
+
+def test_large_queues_are_paired_within_the_band(make_queue: Any) -> None:
+    queue = make_queue(np.random.default_rng(2), 260, settings=QueueSettings(capacity=64))
+    policy = MaximumWeightMatching(0.3, 0.0)
+    partner = policy.plan(queue).partner
+    assert sorted(partner) == sorted(queue.player.tolist())
+    assert all(partner[j] == i for i, j in partner.items() if j != NOBODY)
+    assert sum(j == NOBODY for j in partner.values()) < 30
+
+
+def test_the_oracle_goes_by_true_skills(make_queue: Any) -> None:
+    queue = make_queue(np.random.default_rng(3), 4)
+    true = np.array([0.0, 5.0, 0.1, 5.1])
+    queue = replace(queue, true_skill=true, mu=np.array([0.0, 0.0, 9.0, 9.0]))
+    choice = ask(MatchingOracle(0.5, 0.0), queue)
+    assert queue.candidates[choice - 1] == 2
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_policy_of_one_player_is_asked_about_focal_and_candidates(
+    make_queue: Any, seed: int
+) -> None:
+    queue = make_queue(np.random.default_rng(seed), 7)
+    order = np.concatenate(([0], queue.candidates))
+    state = KnowledgeState(queue.mu[order], queue.sigma[order])
+    for policy in (PointEstimate(), DrawChance(), KnowledgeGradient(multiplier=20)):
+        expected = 1 + int(policy.act(state, 20))
+        assert ask(Reserved(policy, 0.0), queue) == expected
+        assert ask(Reserved(policy, 1.0, 0.0), queue) == 0
+    thompson = Reserved(ThompsonSampling(), 0.0)
+    assert thompson.stochastic
+    assert 1 <= ask(thompson, queue) <= 6
+
+
+def test_policies_of_other_beliefs_and_strangers_are_asked_too(make_queue: Any) -> None:
+    queue = make_queue(np.random.default_rng(4), 7)
+    assert ask(Reserved(DrawChance(belief="full"), 0.0), queue) == ask(
+        ReservedDrawChance(0.0), queue
+    )
+
+    class Stranger:
+        def predict(self, observation: Any) -> Any:
+            assert observation.shape == (1, 2 * 7 + 1)
+            return np.array([2]), None
+
+    assert ask(Reserved(Stranger(), 0.0), queue) == 3
+
+
+def test_a_learned_policy_of_any_size_plays_with_a_reservation(make_queue: Any) -> None:
+    pytest.importorskip("torch")
+    queue = make_queue(np.random.default_rng(0), 5)
+    reserved = queue_policy_named("reservation:policy=equivariant,reservation=0", queue.settings)
+    assert 1 <= ask(reserved, queue) <= 4
+
+
+def test_random_is_fair_and_may_wait(make_queue: Any) -> None:
+    queue = make_queue(np.random.default_rng(5), 5)
+    rng = np.random.default_rng(6)
+    policy = RandomCandidate(wait=0.2)
+    counts = np.bincount([policy.choose(queue, rng) for _ in range(5000)], minlength=5)
+    # Four standard errors.
+    np.testing.assert_allclose(counts / 5000, 0.2, atol=4 * np.sqrt(0.16 / 5000))
+
+
+def test_who_is_alone_waits(make_queue: Any) -> None:
+    queue = make_queue(np.random.default_rng(7), 1)
+    for name, kind in QUEUE_POLICIES.items():
+        policy = kind(PointEstimate()) if name == "reservation" else kind()  # type: ignore[call-arg]
+        assert ask(policy, queue) == 0
+        assert repr(policy).startswith(kind.__name__)
+
+
+@pytest.mark.parametrize(
+    ("make", "named"),
+    [
+        (lambda: WideningWindow(width=-1.0), "width"),
+        (lambda: WideningWindow(growth=float("nan")), "growth"),
+        (lambda: ReservedDrawChance(fall=-0.1), "fall"),
+        (lambda: ReservedDrawChance(reservation=float("inf")), "reservation"),
+        (lambda: QueueKnowledgeGradient(multiplier=-1.0), "multiplier"),
+        (lambda: MaximumWeightMatching(multiplier=float("nan")), "multiplier"),
+        (lambda: RandomCandidate(wait=1.0), "wait"),
+        (lambda: Reserved("thompson"), "policy"),
+        (lambda: Reserved(PointEstimate(), games_left=0), "games_left"),
+    ],
+)
+def test_bad_options_are_named(make: Any, named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        make()
