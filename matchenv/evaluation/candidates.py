@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from matchenv.evaluation.rollout import PolicyMaker, TrueSkills
+from matchenv.queue.settings import QueueSettings
 from matchenv.settings import Settings
 
 # Makes the policy that a text names, for an environment.
@@ -60,7 +61,7 @@ def _copied(policy: Any, settings: Settings, true_skill: TrueSkills) -> Any:
     return adapted(copy.deepcopy(policy), settings)
 
 
-def adapted(policy: Any, settings: Settings) -> Any:
+def adapted(policy: Any, settings: Settings | QueueSettings) -> Any:
     """The policy for an environment: what its ``for_settings`` gives, or itself without one.
 
     Args:
