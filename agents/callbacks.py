@@ -18,6 +18,7 @@ from matchenv.agents.policy_file import PolicyDescription, save_policy
 from matchenv.agents.run_config import RunConfig
 from matchenv.agents.run_folder import RunFolder
 from matchenv.evaluation.seeds import evaluation_seed
+from matchenv.signals import GoodPlace
 
 
 class Progress(BaseCallback):
@@ -122,6 +123,7 @@ class Checkpoints(BaseCallback):
         every: timesteps from one checkpoint to the next.
         description: of the policy, for its file.
         evaluations: the list that ``Evaluation`` fills.
+        good_place: told that the training can be stopped, once a checkpoint is written.
     """
 
     def __init__(
@@ -130,9 +132,10 @@ class Checkpoints(BaseCallback):
         every: int,
         description: PolicyDescription,
         evaluations: list[dict[str, Any]],
+        good_place: GoodPlace,
     ) -> None:
         super().__init__()
-        self._folder, self._every = folder, every
+        self._folder, self._every, self._good_place = folder, every, good_place
         self._description, self._evaluations = description, evaluations
         self._last = 0
 
@@ -143,6 +146,9 @@ class Checkpoints(BaseCallback):
         return True
 
     def _on_rollout_start(self) -> None:
+        if self._good_place.asked:
+            self._save()
+            self._good_place.stop()
         if self.model.num_timesteps // self._every > self._last // self._every:
             self._save()
 

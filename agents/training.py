@@ -30,6 +30,7 @@ from matchenv.agents.run_folder import RunFolder, locked_run
 from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.evaluation.seeds import training_seed
 from matchenv.folder_lock import folder_lock
+from matchenv.signals import stops_at_a_good_place
 from matchenv.validation import as_integer
 
 # A training that plays this many times the games that were asked for says so before it begins.
@@ -133,17 +134,18 @@ def _train(folder: RunFolder, config: RunConfig, device: str, quiet: bool) -> No
             f"with these hyperparameters: it plays {games:,}, not {config.timesteps:,}",
             stacklevel=3,
         )
-    callbacks = CallbackList(
-        [
-            Evaluation(folder, config, description, evaluations),
-            Checkpoints(folder, config.checkpoint_every, description, evaluations),
-            Progress(games, evaluations, quiet),
-        ]
-    )
     if restored is not None:
         restored.restore_generators()
     left = config.timesteps - model.num_timesteps
-    model.learn(max(left, 0), callback=callbacks, reset_num_timesteps=False)
+    with stops_at_a_good_place() as good_place:
+        callbacks = CallbackList(
+            [
+                Evaluation(folder, config, description, evaluations),
+                Checkpoints(folder, config.checkpoint_every, description, evaluations, good_place),
+                Progress(games, evaluations, quiet),
+            ]
+        )
+        model.learn(max(left, 0), callback=callbacks, reset_num_timesteps=False)
     model.logger.close()
 
 

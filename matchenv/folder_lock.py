@@ -69,6 +69,11 @@ def folder_lock(folder: Path, *, make: bool = True, new: bool = False) -> Iterat
                 each.rmdir()
 
 
+def held_folders() -> tuple[Path, ...]:
+    """The folders that this process has locked."""
+    return tuple(file.parent for file in tuple(_held))
+
+
 def free_folders() -> None:
     """Tidy up the folders that this process holds, which ends without leaving their blocks."""
     for file in tuple(_held):

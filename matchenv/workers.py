@@ -9,19 +9,16 @@ import signal
 import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from types import FrameType
 from typing import Any, Protocol, TypeVar
 
+from matchenv.signals import signals_wait
 from matchenv.validation import as_integer
 
 JobType = TypeVar("JobType")
 Result = TypeVar("Result")
-
-STOPS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Mapper(Protocol):
@@ -97,7 +94,7 @@ class WorkerPool:
             Number of a job, and what it gave.
 
         Raises:
-            OSError: if a process ended before its work did.
+            WorkerEnded: if a process ended before its work did; says which work.
         """
         if self._workers == 1 or len(jobs) < 2:
             for number, job in enumerate(jobs):
@@ -130,7 +127,7 @@ class WorkerPool:
             for ready in wait(list(busy)):
                 assert isinstance(ready, Connection)
                 number, process = busy.pop(ready)
-                result = _received(ready, process)
+                result = _received(ready, process, _name_of(jobs, number))
                 give(process, ready)
                 yield number, result
 
@@ -174,43 +171,27 @@ def work_through(
     return [results[number] for number in range(len(jobs))]
 
 
-@contextmanager
-def signals_wait() -> Iterator[None]:
-    """Let signals that ask to stop wait for the end of a short block.
-
-    Processes that are started in the block never get these signals: Ctrl-C reaches all processes
-    of a terminal, and only the first one is to act and to speak.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield  # Python handles signals in the main thread alone
-        return
-    came: list[int] = []
-
-    def remember(number: int, _: FrameType | None) -> None:
-        came.append(number)
-
-    before = {number: signal.signal(number, remember) for number in STOPS}
-    masks = hasattr(signal, "pthread_sigmask")
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS) if masks else set()
-    try:
-        yield
-    finally:
-        if masks:
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        if came:
-            signal.raise_signal(came[0])
+class WorkerEnded(OSError):
+    """A worker process was killed, or ended itself, before its work was done."""
 
 
-def _received(connection: Connection, process: BaseProcess) -> Any:
+def _name_of(jobs: Sequence[tuple[Any, ...]], number: int) -> str:
+    """A job in words."""
+    name = getattr(jobs[number][0], "name", None) if jobs[number] else None
+    return str(name) if name else f"job {number + 1} of {len(jobs)}"
+
+
+def _received(connection: Connection, process: BaseProcess, work: str) -> Any:
     try:
         good, answer = connection.recv()
     except (EOFError, ConnectionError):
         process.join()
-        raise OSError(
-            f"a worker process ended with status {process.exitcode} before its work was done"
-        ) from None
+        status = process.exitcode or 0
+        how = f"ended with status {status}"
+        if status < 0:
+            how = f"was killed by {signal.Signals(-status).name}"
+            how += " (is there memory enough?)" if status == -signal.SIGKILL else ""
+        raise WorkerEnded(f"a worker process {how} at {work}") from None
     if not good:
         raise answer
     return answer

@@ -11,7 +11,7 @@ from matchenv.priors import PRIORS
 from matchenv.settings import RANKS, Settings
 
 DEFAULTS = Settings.checked()
-GOES_ON = "the same command goes on from here"
+GOES_ON = "what is finished is kept: the same command goes on from here"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,6 +18,7 @@ import tyro
 from matchenv.commands import BAD_INPUT, DONE, FAILED, say_error
 from matchenv.commands.options import Command
 from matchenv.commands.stopping import Stopping
+from matchenv.workers import WorkerEnded
 
 CommandType = TypeVar("CommandType", bound=Command)
 
@@ -47,7 +48,7 @@ def run(
     try:
         command = parsed(name, kind, words)
         if stopping is not None:
-            stopping.note = command.note
+            stopping.note = lambda: command.note
         for extra in command.extras:
             require(name, extra)
         command.run()
@@ -61,6 +62,8 @@ def run(
         bad_input = isinstance(error, ValueError | ImportError)
         known = bad_input or isinstance(error, OSError)
         message = str(error) if known else f"{type(error).__name__}: {error} (see --debug)"
+        if isinstance(error, WorkerEnded):
+            message += f"; {command.note}"
         return say_error(message, BAD_INPUT if bad_input else FAILED)
     return DONE
 

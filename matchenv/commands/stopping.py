@@ -1,5 +1,8 @@
 """Ctrl-C and SIGTERM: one line, status 130 or 143, and gone soon, whatever is going on.
 
+A second signal ends the process at once. SIGTERM waits for work that is on the way to a good
+place, such as a training to its next checkpoint; Ctrl-C does not.
+
 A signal raises ``Stopped`` in the main thread, so that ``with`` and ``finally`` tidy up. That can
 fail: compiled code does not look for signals until it returns, and an exception that is raised
 inside a callback of a library is lost. A second thread, woken by the signal itself, therefore
@@ -21,11 +24,15 @@ from types import FrameType
 from typing import NoReturn
 
 from matchenv.folder_lock import free_folders
-from matchenv.workers import STOPS
+from matchenv.signals import STOPS, is_on_the_way_to_a_good_place
 
 # Seconds until the exception is raised again, and until the process ends in any case.
 AGAIN, GRACE = 1.0, 2.5
 PAUSE = 0.05
+# Seconds until work must have come to its good place.
+PATIENCE = 30.0
+# Seconds in which several signals are one: some programs send theirs twice.
+SAME = 0.3
 
 # An exception in the middle of these can crash the process later; better to wait for their end.
 UNSAFE = ("numba", "llvmlite")
@@ -38,15 +45,15 @@ class Stopped(KeyboardInterrupt):
 
 
 class Stopping:
-    """What happens at the first signal; those that follow change nothing.
+    """What happens at a signal.
 
     Attributes:
-        note: what the user should know, such as how to go on; said in the one line.
+        note: gives what the user should know, such as how to go on; said in the one line.
         number: of the signal, None before there was one.
     """
 
     def __init__(self) -> None:
-        self.note = ""
+        self.note: Callable[[], str] = str
         self.number: int | None = None
         self._lock = threading.RLock()
         self._raised = False
@@ -92,18 +99,22 @@ class Stopping:
         number = 0
         while number not in STOPS:  # a library may listen for others
             number = os.read(reading, 1)[0]
+        patient = number == signal.SIGTERM and is_on_the_way_to_a_good_place()
         self._announce(number)
-        begun = time.monotonic()
+        later = _Later(reading)
+        while patient and is_on_the_way_to_a_good_place() and not later.came(PAUSE):
+            patient = later.seconds < PATIENCE
+        begun = later.seconds
         again = False
-        while time.monotonic() < begun + GRACE:
-            time.sleep(PAUSE)
-            if not again and time.monotonic() > begun + AGAIN:
+        while not later.came(PAUSE) and later.seconds < begun + GRACE:
+            if not again and later.seconds > begun + AGAIN:
                 self._raised, again = False, True
             if not self._raised:
+                later.own += 1
                 signal.pthread_kill(threading.main_thread().ident or 0, number)
-        free_folders()
         for process in multiprocessing.active_children():
             process.kill()
+        free_folders()
         os._exit(128 + number)
 
     def _announce(self, number: int) -> None:
@@ -111,7 +122,7 @@ class Stopping:
             if self.number is not None:
                 return
             self.number = number
-        line = "; ".join(filter(None, (WORDS[signal.Signals(number)], self.note)))
+        line = "; ".join(filter(None, (WORDS[signal.Signals(number)], self.note())))
         start = "\n" if _bar_is_shown() else ""
         with contextlib.suppress(OSError):  # nobody may be there to read it
             os.write(2, f"{start}{line}\n".encode())
@@ -125,6 +136,35 @@ class Stopping:
             atexit._run_exitfuncs()
         finally:
             os._exit(128 + number)
+
+
+class _Later:
+    """Signals that come after the first one.
+
+    Attributes:
+        own: how many this process has sent to itself and not seen yet.
+    """
+
+    def __init__(self, reading: int) -> None:
+        os.set_blocking(reading, False)
+        self._reading, self._first = reading, time.monotonic()
+        self.own = 0
+
+    @property
+    def seconds(self) -> float:
+        """Since the first one."""
+        return time.monotonic() - self._first
+
+    def came(self, seconds: float) -> bool:
+        """Whether one came from outside, after so many seconds."""
+        time.sleep(seconds)
+        try:
+            came = sum(number in STOPS for number in os.read(self._reading, 1024))
+        except BlockingIOError:
+            return False
+        own = min(came, self.own)
+        self.own -= own
+        return came > own and self.seconds > SAME
 
 
 def _is_unsafe(frame: FrameType | None) -> bool:

@@ -14,6 +14,7 @@ from matchenv.commands.options import (
     Seeded,
     Written,
 )
+from matchenv.folder_lock import held_folders
 from matchenv.priors import DEFAULT_PRIOR
 from matchenv.rewards import DEFAULT_REWARD
 
@@ -83,8 +84,8 @@ class Train(Learning, Written, Parallel, TrainingEnvironment, Seeded):
     @property
     def note(self) -> str:
         """What to say when it is stopped."""
-        folder = self.resume or self.out or "and the folder of the run"
-        return f"go on with --resume {folder}"
+        folder = self.resume or self.out or _folder_at_work()
+        return f"go on with --resume {folder or 'and the folder of the run'}"
 
     def check_given(self, given: set[str]) -> None:
         """Refuse what --resume would not heed."""
@@ -172,3 +173,14 @@ class Train(Learning, Written, Parallel, TrainingEnvironment, Seeded):
         )
         if not self.quiet:
             print(comparison.table())
+
+
+def _folder_at_work() -> Path | None:
+    """The folder of the run that this process works on, None before it has one."""
+    for held in held_folders():
+        from matchenv.agents.run_folder import RunFolder
+
+        for path in (held, held.parent):  # a comparison has a folder in that of the run
+            if RunFolder(path).config_file.exists():
+                return path
+    return None

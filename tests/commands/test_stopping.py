@@ -75,7 +75,7 @@ def work():
 
 if __name__ == "__main__":
     stopping = Stopping()
-    stopping.note = "go on"
+    stopping.note = lambda: "go on"
     sys.exit(stopping.run(work))
 """
 
@@ -122,6 +122,46 @@ def test_one_line_and_gone(tmp_path: Path, work: str, signals: list[signal.Signa
     assert said == f"{word}; go on\n"
     assert (tmp_path / "tidy").exists() == ("tidy" in WORKS[work])
     assert [*tmp_path.rglob(".lock")] == []
+
+
+@pytest.mark.parametrize(
+    "work", ["the exception is lost", "compiled code does not return", "its child waits"]
+)
+def test_a_second_signal_ends_it_at_once(tmp_path: Path, work: str) -> None:
+    process = at_work(tmp_path, WORKS[work])
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.5)
+    asked = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30.0)
+    # Less than what is left of the time of grace.
+    assert time.monotonic() - asked < 1.5
+    assert process.returncode == 130
+    assert said == "interrupted; go on\n"
+
+
+GOOD_PLACE = """
+from matchenv.signals import stops_at_a_good_place
+with stops_at_a_good_place() as place:
+    for number in range(100):
+        time.sleep(0.1)
+        if number > 35:
+            pathlib.Path("tidy").write_text("yes" if place.asked else "no")
+            place.stop()
+"""
+
+
+@pytest.mark.parametrize("signals", [[signal.SIGTERM], [signal.SIGTERM, signal.SIGINT]])
+def test_sigterm_waits_for_a_good_place(tmp_path: Path, signals: list[signal.Signals]) -> None:
+    """Longer than the time of grace, but not if there is a second signal."""
+    process = at_work(tmp_path, GOOD_PLACE)
+    for number in signals:
+        process.send_signal(number)
+        time.sleep(0.5)
+    _, said = process.communicate(timeout=30.0)
+    assert process.returncode == 143
+    assert said == "terminated; go on\n"
+    assert (tmp_path / "tidy").exists() == (len(signals) < 2)
 
 
 def test_work_that_ends_keeps_its_status() -> None:
