@@ -62,11 +62,17 @@ def evaluate(
 
 
 def kg_totals(env_kwargs: dict[str, Any], episodes: int, seed: int) -> Floats:
-    """KG's sums of true draw densities, on the instances and noise of ``evaluate``.
+    """KG's sums of true draw densities, as ``rival_totals`` gives them."""
+    return rival_totals(RIVAL, env_kwargs, episodes, seed)
+
+
+def rival_totals(rival: str, env_kwargs: dict[str, Any], episodes: int, seed: int) -> Floats:
+    """A baseline's sums of true draw densities, on the instances and noise of ``evaluate``.
 
     It reads the factorised belief, as in a comparison.
 
     Args:
+        rival: name of the baseline.
         env_kwargs: as ``evaluate``.
         episodes: as there.
         seed: as there.
@@ -75,7 +81,7 @@ def kg_totals(env_kwargs: dict[str, Any], episodes: int, seed: int) -> Floats:
         Shape (episodes,).
     """
     settings = replace(Settings.checked(**env_kwargs), belief=DEFAULT_BELIEF)
-    policy = policy_named(RIVAL, settings)
+    policy = policy_named(rival, settings)
     return _totals(policy, settings, episodes, seed, ("true_draw_density",))[0]
 
 

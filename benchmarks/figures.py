@@ -11,7 +11,21 @@ import matplotlib as mpl
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-METADATA: dict[str, dict[str, Any]] = {"png": {"Software": None}, "svg": {"Date": None}}
+METADATA: dict[str, dict[str, Any]] = {
+    "png": {"Software": None},
+    "svg": {"Date": None},
+    "pdf": {"CreationDate": None},
+}
+
+# Colours that differ in brightness too, so that a print in grey can be read.
+LINES: tuple[tuple[str, Any, str], ...] = (
+    ("#0b3c6f", "-", "o"),
+    ("#e69500", "--", "s"),
+    ("#3f9e6a", "-.", "^"),
+    ("#b0306a", ":", "D"),
+    ("#7a7a7a", (0, (5, 1)), "v"),
+    ("#111111", (0, (1, 1)), "x"),
+)
 
 
 @contextmanager
@@ -39,7 +53,12 @@ def new_figure(rows: int, columns: int, size: tuple[float, float]) -> tuple[Figu
 
 def files_of(name: str, figure: Figure, dots: int) -> Iterator[tuple[str, bytes]]:
     """A figure as PNG, with so many dots an inch, and as SVG: file names and bytes."""
-    for kind, metadata in METADATA.items():
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format=kind, dpi=dots, metadata=metadata)
-        yield f"{name}.{kind}", buffer.getvalue()
+    for kind in ("png", "svg"):
+        yield f"{name}.{kind}", figure_bytes(figure, kind, dots)
+
+
+def figure_bytes(figure: Figure, kind: str, dots: int) -> bytes:
+    """A figure as a file of one of the kinds in ``METADATA``."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=kind, dpi=dots, metadata=METADATA[kind])
+    return buffer.getvalue()

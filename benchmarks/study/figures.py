@@ -10,22 +10,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from matchenv.benchmarks.figures import files_of, new_figure, style
+from matchenv.benchmarks.figures import LINES, files_of, new_figure, style
 from matchenv.benchmarks.study.results import CellResult
 from matchenv.benchmarks.study.settings import PAPER_RANKS, paper_places, place_at_share
 from matchenv.evaluation.estimates import Curve
 
 Floats = NDArray[np.float64]
-
-# Colours that differ in brightness too, so that a print in grey can be read.
-LINES = (
-    ("#0b3c6f", "-", "o"),
-    ("#e69500", "--", "s"),
-    ("#3f9e6a", "-.", "^"),
-    ("#b0306a", ":", "D"),
-    ("#7a7a7a", (0, (5, 1)), "v"),
-    ("#111111", (0, (1, 1)), "x"),
-)
 
 # Curves are means over so many games in a row, where there are enough.
 GAMES_TOGETHER = 5

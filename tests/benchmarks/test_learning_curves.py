@@ -1,0 +1,152 @@
+"""Learning curves: which runs share one, what lies in the middle, and where rivals lie."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+from scipy.stats import trim_mean
+
+pytest.importorskip("yaml")
+from matchenv.agents.evaluation import evaluate, kg_totals
+from matchenv.agents.run_config import RunConfig, configured
+from matchenv.agents.run_folder import RunFolder
+from matchenv.baselines import DrawChance, KnowledgeGradient
+from matchenv.benchmarks.bound.running import run_bound
+from matchenv.benchmarks.learning_curves import curves_of, levels_of, read_runs
+from matchenv.benchmarks.learning_curves.curves import interquartile_mean
+from matchenv.commands import BAD_INPUT, DONE, run_command
+
+GAMES: dict[str, Any] = {"num_opponents": 3, "horizon": 12, "rank": "top"}
+EPISODES = 5
+
+
+def write_run(
+    path: Path,
+    seed: int,
+    numbers: list[float],
+    timesteps: list[int] | None = None,
+    env_kwargs: dict[str, Any] = GAMES,
+) -> RunConfig:
+    """A folder of a run whose evaluations are made up."""
+    config = configured("ppo", seed=seed, env_kwargs=env_kwargs, evaluation_episodes=EPISODES)
+    folder = RunFolder.create(path, config)
+    steps = timesteps or [100 * n for n in range(len(numbers))]
+    made_up = [
+        {"timesteps": step, "episodes": EPISODES, "mean_return": number, "draw_density": number,
+         "true_draw_density": number, "true_q_less_kg": number - 2.0}
+        for step, number in zip(steps, numbers, strict=True)
+    ]  # fmt: skip
+    folder.write_evaluations(seed, made_up)
+    return config
+
+
+@given(arrays(np.float64, array_shapes(min_dims=1, max_dims=2), elements=st.floats(-1e6, 1e6)))
+def test_the_interquartile_mean_is_the_trimmed_mean_of_scipy(values):
+    np.testing.assert_allclose(interquartile_mean(values), trim_mean(values, 0.25), atol=1e-6)
+
+
+def test_runs_that_differ_in_their_seed_alone_share_a_curve(tmp_path):
+    for seed in range(5):
+        write_run(tmp_path / f"seed{seed}", seed, [0.0, float(seed), 10.0 * seed])
+    runs = read_runs([tmp_path, tmp_path / "seed0"])
+    (curve,) = curves_of(runs, "true_draw_density")
+    assert [run.config.seed for run in curve.runs] == [0, 1, 2, 3, 4]
+    assert curve.timesteps.tolist() == [0.0, 100.0, 200.0]
+    assert curve.median.tolist() == [0.0, 2.0, 20.0]
+    assert curve.interquartile_mean.tolist() == [0.0, 2.0, 20.0]
+    assert [each.tolist() for each in curve.band] == [[0.0, 1.0, 10.0], [0.0, 3.0, 30.0]]
+
+
+def test_another_training_has_its_own_curve(tmp_path):
+    for name in ("a", "b"):
+        config = write_run(tmp_path / name, 0, [0.0, 1.0])
+    other = replace(config, hyperparameters={**config.hyperparameters, "gamma": 0.5})
+    (tmp_path / "b" / "config.yml").write_text(other.to_text())
+    labels = [curve.label for curve in curves_of(read_runs([tmp_path]), "mean_return")]
+    assert labels == [f"ppo ({tmp_path / name})" for name in "ab"]
+
+
+def test_runs_evaluated_at_other_times_are_read_in_between(tmp_path):
+    write_run(tmp_path / "a", 0, [0.0, 4.0], [0, 400])
+    write_run(tmp_path / "b", 1, [0.0, 1.0, 9.0], [0, 100, 900])
+    (curve,) = curves_of(read_runs([tmp_path]), "true_draw_density")
+    assert curve.timesteps.tolist() == [0.0, 100.0, 400.0]
+    assert curve.values.tolist() == [[0.0, 1.0, 4.0], [0.0, 1.0, 4.0]]
+
+
+@pytest.mark.parametrize("name", ["kg", "drawchance"])
+def test_a_run_that_plays_like_a_rival_lies_on_its_line(tmp_path, name):
+    config = write_run(tmp_path, 7, [0.0])
+    policy = {"kg": KnowledgeGradient(horizon=12), "drawchance": DrawChance()}[name]
+    result = evaluate(policy, GAMES, EPISODES, 7, kg_totals(GAMES, EPISODES, 7))
+    RunFolder(tmp_path).write_evaluations(7, [{"timesteps": 0, **result}])
+    runs = read_runs([tmp_path])
+    assert runs[0].config == config
+    for measure in ("true_q_less_kg", "true_draw_density"):
+        (curve,) = curves_of(runs, measure)
+        levels = {level.label.lower(): level.value for level in levels_of(runs, measure)}
+        assert levels[name] == pytest.approx(curve.median[0], abs=1e-12)
+
+
+@pytest.fixture(scope="module")
+def bound(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("bound")
+    sizes = {name: GAMES[name] for name in ("num_opponents", "horizon")}
+    run_bound(["kg"], ranks=["top"], priors=["informative"], episodes=3, env_kwargs=sizes,
+              workers=1, out=folder, quiet=True)  # fmt: skip
+    return folder
+
+
+def test_the_bound_is_a_line(tmp_path, bound):
+    write_run(tmp_path, 0, [1.0])
+    runs = read_runs([tmp_path])
+    cell = json.loads((bound / "bound.json").read_text())["cells"][0]
+    total, less = (levels_of(runs, m, bound)[-1] for m in ("true_draw_density", "true_q_less_kg"))
+    assert total.label == "bound"
+    assert total.value == cell["bound"]["mean"]
+    kg = next(each for each in cell["policies"] if each["policy"] == "kg")
+    assert less.value == pytest.approx(cell["bound"]["mean"] - kg["true_q"]["mean"])
+
+
+@pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
+def test_plot_writes_the_same_file_twice(tmp_path, capsys, kind, bound):
+    for seed in range(2):
+        write_run(tmp_path / f"seed{seed}", seed, [0.0, 5.0 + seed])
+    written = []
+    for name in ("a", "b"):
+        file = tmp_path / f"{name}.{kind}"
+        words = ["plot", str(tmp_path), "--out", str(file), "--bound", str(bound)]
+        assert run_command(words) == DONE
+        written.append(file.read_bytes())
+    assert written[0] == written[1]
+    said = capsys.readouterr().out
+    assert "ppo: seeds 0 1, true_q_less_kg +3.50 after 100 games" in said
+
+
+def test_bad_input_is_one_line_that_says_what_to_do(tmp_path, bound, capsys):
+    def said(*words: object) -> str:
+        assert run_command(["plot", *map(str, words)]) == BAD_INPUT
+        (line,) = capsys.readouterr().err.splitlines()
+        return line
+
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert "matchenv train" in said(empty)
+    assert "matchenv train" in said(tmp_path / "missing")
+    write_run(tmp_path / "a", 0, [1.0])
+    assert "must end in .png, .svg, .pdf" in said(tmp_path / "a", "--out", "a.gif")
+    assert "results of matchenv bound" in said(tmp_path / "a", "--bound", empty)
+    write_run(tmp_path / "b", 0, [1.0], env_kwargs={**GAMES, "horizon": 11})
+    assert "same games" in said(tmp_path / "a", tmp_path / "b")
+    assert "--horizon 11" in said(tmp_path / "b", "--bound", bound)
+    (tmp_path / "a" / "evaluations.json").write_text("{")
+    assert "evaluations.json is damaged" in said(tmp_path / "a")
+    assert not list(tmp_path.glob("**/learning_curves.*"))
