@@ -120,7 +120,7 @@ class Checkpoints(BaseCallback):
 
     Args:
         folder: of the run.
-        every: timesteps from one checkpoint to the next.
+        config: of the run.
         description: of the policy, for its file.
         evaluations: the list that ``Evaluation`` fills.
         good_place: told that the training can be stopped, once a checkpoint is written.
@@ -129,13 +129,13 @@ class Checkpoints(BaseCallback):
     def __init__(
         self,
         folder: RunFolder,
-        every: int,
+        config: RunConfig,
         description: PolicyDescription,
         evaluations: list[dict[str, Any]],
         good_place: GoodPlace,
     ) -> None:
         super().__init__()
-        self._folder, self._every, self._good_place = folder, every, good_place
+        self._folder, self._config, self._good_place = folder, config, good_place
         self._description, self._evaluations = description, evaluations
         self._last = 0
 
@@ -149,7 +149,8 @@ class Checkpoints(BaseCallback):
         if self._good_place.asked:
             self._save()
             self._good_place.stop()
-        if self.model.num_timesteps // self._every > self._last // self._every:
+        every = self._config.checkpoint_every
+        if self.model.num_timesteps // every > self._last // every:
             self._save()
 
     def _on_training_end(self) -> None:
@@ -157,5 +158,5 @@ class Checkpoints(BaseCallback):
 
     def _save(self) -> None:
         self._last = self.model.num_timesteps
-        save_checkpoint(self._folder.checkpoints, self.model, self._evaluations)
+        save_checkpoint(self._folder.checkpoints, self.model, self._config, self._evaluations)
         save_policy(self._folder.policy_file, self.model.policy, self._description)

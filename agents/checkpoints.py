@@ -1,132 +1,184 @@
 """Checkpoints: all that a training needs to go on exactly where it stopped.
 
-They hold pickled objects, which can run any code when they are read: never resume a run that
-comes from someone else. To share a policy, share its ``.safetensors`` file.
+They hold arrays and plain data with a checksum, and no pickled objects: reading one runs nothing
+that it says.
 """
 
 from __future__ import annotations
 
-import pickle
+import hashlib
 import random
 import warnings
-import zipfile
-from dataclasses import dataclass
+from collections import deque
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from sb3_contrib.common.recurrent.type_aliases import RNNStates
 from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 
-from matchenv.agents.algorithms import Algorithm
+from matchenv.agents.counted_ars import CountedARS
+from matchenv.agents.plain_tree import Arrays, flattened, restored
+from matchenv.agents.run_config import RunConfig
+from matchenv.agents.tensor_files import read_tensor_file, write_tensor_file
 from matchenv.agents.vec_env import MatchmakingVecEnv
-from matchenv.atomic_files import new_folder, remove_folder
 
-MODEL, STATE, REPLAY_BUFFER = "model.zip", "state.pkl", "replay_buffer.pkl"
+KIND, SUFFIX = "matchenv_checkpoint", ".safetensors"
 KEPT = 2
 
-# What reading a cut-off or otherwise damaged checkpoint raises.
-DAMAGE = (OSError, EOFError, KeyError, ValueError, RuntimeError, AttributeError, AssertionError,
-          pickle.UnpicklingError, zipfile.BadZipFile)  # fmt: skip
+# The numbers and arrays that change while stable-baselines3's algorithms learn. All else of an
+# algorithm follows from its hyperparameters; a test looks for what this list misses.
+COUNTERS = (
+    "num_timesteps", "_total_timesteps", "_episode_num", "_n_updates",
+    "_current_progress_remaining", "_last_obs", "_last_original_obs", "_last_episode_starts",
+    "_n_calls", "exploration_rate",
+)  # fmt: skip
+MEMORY = "_last_lstm_states"
+
+# Rows of a replay buffer; only those that were written are kept.
+ROWS = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
+
+# What a sound file of another version may raise on the way into an algorithm.
+MISFIT = (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, RuntimeError)
 
 
-@dataclass
-class Restored:
-    """A training as a checkpoint left it.
-
-    Attributes:
-        model: the algorithm with its networks, optimiser and environments.
-        evaluations: those made before.
-    """
-
-    model: BaseAlgorithm
-    evaluations: list[dict[str, Any]]
-    _generators: dict[str, Any]
-
-    def restore_generators(self) -> None:
-        """Set the global random generators of Python, NumPy and torch."""
-        random.setstate(self._generators["python"])
-        np.random.set_state(self._generators["numpy"])  # noqa: NPY002
-        torch.set_rng_state(self._generators["torch"])
-
-
-def save_checkpoint(folder: Path, model: BaseAlgorithm, evaluations: list[dict[str, Any]]) -> None:
+def save_checkpoint(
+    folder: Path, model: BaseAlgorithm, config: RunConfig, evaluations: list[dict[str, Any]]
+) -> None:
     """Write a checkpoint in one step, then remove all but the newest.
 
     Args:
         folder: of the checkpoints.
         model: the training, between two rollouts.
+        config: of the run.
         evaluations: those made so far.
     """
-    place = folder / f"step-{model.num_timesteps:012d}"
-    if not place.exists():
-        _write_checkpoint(place, model, evaluations)
+    place = folder / f"step-{model.num_timesteps:012d}{SUFFIX}"
+    if not (place.exists() and _is_sound(place)):
+        arrays: Arrays = {}
+        state = flattened({**_state(model), "evaluations": evaluations}, arrays)
+        write_tensor_file(place, KIND, {"run": _run_key(config), "state": state}, arrays)
     # A process that was killed here has left one more.
-    for old in _newest_first(folder)[KEPT:]:
-        remove_folder(old)
+    for old in newest_first(folder)[KEPT:]:
+        old.unlink()
 
 
-def _write_checkpoint(place: Path, model: BaseAlgorithm, evaluations: list[dict[str, Any]]) -> None:
+def restore_newest(
+    folder: Path, model: BaseAlgorithm, config: RunConfig
+) -> list[dict[str, Any]] | None:
+    """Set a training to the newest good checkpoint, and the global random generators too.
+
+    Args:
+        folder: of the checkpoints.
+        model: as the configuration makes it; it is changed.
+        config: of the run.
+
+    Returns:
+        The evaluations made before; None, and an unchanged model, if there is no checkpoint.
+
+    Raises:
+        ValueError: if there are checkpoints, but none that can be read.
+    """
+    places = newest_first(folder)
+    for place in places:
+        try:
+            content = read_tensor_file(place, KIND)
+            if not content.checked or content.header["run"] != _run_key(config):
+                raise ValueError("it is of another run")
+            state = restored(content.header["state"], content.arrays)
+            _restore(model, state)
+        except MISFIT as error:
+            warnings.warn(f"the checkpoint {place} is damaged and left out: {error}", stacklevel=2)
+        else:
+            evaluations: list[dict[str, Any]] = state["evaluations"]
+            return evaluations
+    if places:
+        raise ValueError(f"the checkpoints in {folder} are all damaged")
+    return None
+
+
+def newest_first(folder: Path) -> list[Path]:
+    """The files of all checkpoints, sound or not."""
+    return sorted(folder.glob("step-*"), reverse=True)
+
+
+def _is_sound(place: Path) -> bool:
+    try:
+        return read_tensor_file(place, KIND).checked
+    except ValueError:
+        return False
+
+
+def _run_key(config: RunConfig) -> str:
+    """A digest of what a run is, but for its length, which may be changed."""
+    others = {name: v for name, v in config.hyperparameters.items() if name != "n_timesteps"}
+    said = (
+        config.algorithm,
+        config.seed,
+        sorted(others.items()),
+        sorted(config.env_kwargs.items()),
+    )
+    return hashlib.sha256(repr(said).encode()).hexdigest()
+
+
+def _state(model: BaseAlgorithm) -> dict[str, Any]:
+    env = model.get_env()
+    assert isinstance(env, MatchmakingVecEnv)
     state = {
-        "env": model.get_env(),
-        "evaluations": evaluations,
+        "counters": {name: getattr(model, name) for name in COUNTERS if hasattr(model, name)},
+        "parameters": model.get_parameters(),
+        # Without the seconds, which no two runs share.
+        "episodes": [{**each, "t": 0.0} for each in model.ep_info_buffer or ()],
+        "env": env.state(),
+        "actions": model.action_space.np_random.bit_generator.state,
+        "memory": getattr(model, MEMORY, None),
         "generators": {
             "python": random.getstate(),
             # stable-baselines3 draws from NumPy's global generator.
             "numpy": np.random.get_state(),  # noqa: NPY002
             "torch": torch.get_rng_state(),
         },
-        # stable-baselines3's own file leaves these out.
-        "lstm_states": getattr(model, "_last_lstm_states", None),
     }
-    with new_folder(place) as beside:
-        model.save(beside / MODEL)
-        (beside / STATE).write_bytes(pickle.dumps(state))
-        if isinstance(model, OffPolicyAlgorithm):
-            model.save_replay_buffer(beside / REPLAY_BUFFER)
-
-
-def newest_checkpoint(folder: Path, algorithm: Algorithm, device: str = "cpu") -> Restored | None:
-    """The training as the newest good checkpoint left it, None if there is no checkpoint.
-
-    Args:
-        folder: of the checkpoints.
-        algorithm: whose checkpoints they are.
-        device: where torch computes.
-
-    Raises:
-        ValueError: if there are checkpoints, but none that can be read.
-    """
-    places = _newest_first(folder)
-    for place in places:
-        try:
-            return _restored(place, algorithm, device)
-        except DAMAGE as error:
-            warnings.warn(f"the checkpoint {place} is damaged and left out: {error}", stacklevel=2)
-    if places:
-        raise ValueError(f"the checkpoints in {folder} are all damaged")
-    return None
-
-
-def _newest_first(folder: Path) -> list[Path]:
-    return sorted(folder.glob("step-*"), reverse=True)
-
-
-def _restored(place: Path, algorithm: Algorithm, device: str) -> Restored:
-    state = pickle.loads((place / STATE).read_bytes())
-    env = state["env"]
-    if not isinstance(env, MatchmakingVecEnv):
-        raise ValueError(f"its environment is a {type(env).__name__}")
-    # Without a reset: the episodes go on where they were.
-    model = algorithm.load_class().load(place / MODEL, env=env, device=device, force_reset=False)
     if isinstance(model, OffPolicyAlgorithm):
-        model.load_replay_buffer(place / REPLAY_BUFFER)
-    if state["lstm_states"] is not None:
-        model._last_lstm_states = state["lstm_states"]  # type: ignore[attr-defined]
-    if algorithm.name == "ars":
-        # Its constructor makes fresh weights; its file restores those of the policy only.
-        model.weights = torch.nn.utils.parameters_to_vector(  # type: ignore[attr-defined]
-            model.policy.parameters()
-        ).detach()
-    return Restored(model, state["evaluations"], state["generators"])
+        buffer = model.replay_buffer
+        assert isinstance(buffer, ReplayBuffer)
+        written = buffer.buffer_size if buffer.full else buffer.pos
+        rows = {name: getattr(buffer, name)[:written] for name in ROWS}
+        state["replay_buffer"] = {"full": buffer.full, "pos": buffer.pos, "rows": rows}
+    return state
+
+
+def _restore(model: BaseAlgorithm, state: dict[str, Any]) -> None:
+    env = model.get_env()
+    assert isinstance(env, MatchmakingVecEnv)
+    env.restore(state["env"])
+    model.set_parameters(state["parameters"], exact_match=True, device=model.device)
+    for name in COUNTERS:
+        if hasattr(model, name):
+            setattr(model, name, state["counters"][name])
+    model.ep_info_buffer = deque(state["episodes"], model._stats_window_size)
+    model.ep_success_buffer = deque(maxlen=model._stats_window_size)
+    model.action_space.np_random.bit_generator.state = state["actions"]
+    if hasattr(model, MEMORY) and state["memory"] is not None:
+        memory = [tuple(each.to(model.device) for each in pair) for pair in state["memory"]]
+        setattr(model, MEMORY, RNNStates(*memory))
+    if isinstance(model, CountedARS):
+        # Its constructor makes fresh weights.
+        flat = torch.nn.utils.parameters_to_vector(model.policy.parameters()).detach()
+        model.weights = flat  # type: ignore[assignment]
+    if isinstance(model, OffPolicyAlgorithm):
+        _restore_buffer(model.replay_buffer, state["replay_buffer"])
+    random.setstate(state["generators"]["python"])
+    np.random.set_state(state["generators"]["numpy"])  # noqa: NPY002
+    torch.set_rng_state(state["generators"]["torch"])
+
+
+def _restore_buffer(buffer: ReplayBuffer | None, state: dict[str, Any]) -> None:
+    assert buffer is not None
+    buffer.full, buffer.pos = state["full"], state["pos"]
+    for name in ROWS:
+        rows = state["rows"][name]
+        getattr(buffer, name)[: len(rows)] = rows

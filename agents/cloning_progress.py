@@ -14,11 +14,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
 from torch import nn
 
-from matchenv.atomic_files import write_bytes
+from matchenv.agents.tensor_files import read_tensor_file, write_tensor_file
 from matchenv.folder_lock import folder_lock
 
 FILE, HEADER = "progress.safetensors", "matchenv_cloning"
@@ -62,11 +60,8 @@ class CloningProgress:
             }
         )
         header = {"settings": self.settings, "round": number, "rng": rng.bit_generator.state}
-        content = save(
-            {name: each.detach().cpu().contiguous().clone() for name, each in tensors.items()},
-            metadata={HEADER: json.dumps(header, sort_keys=True)},
-        )
-        write_bytes(self.folder / FILE, content)
+        arrays = {name: each.detach().cpu().numpy() for name, each in tensors.items()}
+        write_tensor_file(self.folder / FILE, HEADER, header, arrays)
 
     def restore(
         self, student: nn.Module, optimiser: torch.optim.Optimizer, rng: np.random.Generator
@@ -88,11 +83,12 @@ class CloningProgress:
         if not path.exists():
             return 0
         try:
-            with safe_open(path, framework="pt") as content:
-                header = json.loads((content.metadata() or {})[HEADER])
-                tensors = {name: content.get_tensor(name) for name in content.keys()}  # noqa: SIM118
+            content = read_tensor_file(path, HEADER)
+            if not content.checked:
+                raise ValueError("it has no checksum")
+            header = content.header
             found, number = header["settings"], int(header["round"])
-        except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError) as error:
             raise ValueError(f"{path} is damaged, delete it: {error}") from None
         differing = [key for key, value in self.settings.items() if found.get(key) != value]
         if differing:
@@ -101,13 +97,13 @@ class CloningProgress:
                 f"{', '.join(differing)}; give the same settings, delete it, or name another out"
             )
         moments: dict[int, dict[str, torch.Tensor]] = {}
-        for name, each in tensors.items():
+        for name, each in content.arrays.items():
             if name.startswith(MOMENTS):
                 place, _, what = name.removeprefix(MOMENTS).partition(".")
-                moments.setdefault(int(place), {})[what] = each
+                moments.setdefault(int(place), {})[what] = torch.from_numpy(each)
         weights = {
-            name.removeprefix(WEIGHTS): each
-            for name, each in tensors.items()
+            name.removeprefix(WEIGHTS): torch.from_numpy(each)
+            for name, each in content.arrays.items()
             if name.startswith(WEIGHTS)
         }
         try:

@@ -1,25 +1,25 @@
 """A learned policy as one file: weights as safetensors, all else as JSON in its header.
 
 Reading such a file runs no code, unlike stable-baselines3's zip files, which hold pickled
-objects. Weights and description are in one file, so that they always belong together.
+objects. Weights and description are in one file with one checksum, so that they always belong
+together.
 """
 
 from __future__ import annotations
 
-import json
+import warnings
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
 from stable_baselines3.common.policies import BasePolicy
 
 from matchenv.agents.algorithms import algorithm_by_name
 from matchenv.agents.config_file import built, check_types
-from matchenv.agents.policy_network import new_policy
-from matchenv.atomic_files import write_bytes
+from matchenv.agents.policy_network import check_size, new_policy
+from matchenv.agents.tensor_files import ForeignFileError, read_tensor_file, write_tensor_file
 from matchenv.settings import Settings
 
 SUFFIX = ".safetensors"
@@ -64,12 +64,8 @@ def save_policy(path: Path, network: BasePolicy, description: PolicyDescription)
         network: the policy network.
         description: how it was built.
     """
-    weights = {
-        name: tensor.detach().cpu().contiguous().clone()
-        for name, tensor in network.state_dict().items()
-    }
-    header = {HEADER: json.dumps(asdict(description), sort_keys=True)}
-    write_bytes(path, save(weights, metadata=header))
+    weights = {name: tensor.detach().cpu().numpy() for name, tensor in network.state_dict().items()}
+    write_tensor_file(path, HEADER, asdict(description), weights)
 
 
 def read_policy(path: Path) -> tuple[BasePolicy, PolicyDescription]:
@@ -87,25 +83,28 @@ def read_policy(path: Path) -> tuple[BasePolicy, PolicyDescription]:
     if not path.is_file():
         raise ValueError(f"a policy must be a file, {path} is none")
     try:
-        with safe_open(path, framework="pt", device="cpu") as content:
-            header = (content.metadata() or {}).get(HEADER)
-            weights = {name: content.get_tensor(name) for name in content.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
-        raise ValueError(f"the policy file {path} is damaged: {error}") from None
-    if header is None:
-        raise ValueError(f"{path} is no policy of this package: its header says nothing of one")
-    try:
-        description = built(PolicyDescription, json.loads(header), "its description")
-        network = new_policy(
-            algorithm_by_name(description.algorithm),
-            description.policy,
-            description.policy_kwargs,
-            description.settings(),
-        )
-        if not all(bool(torch.isfinite(tensor).all()) for tensor in weights.values()):
+        content = read_tensor_file(path, HEADER)
+        description = built(PolicyDescription, content.header, "its description")
+        if not all(np.isfinite(array).all() for array in content.arrays.values()):
             raise ValueError("its weights are not all finite")
-        network.load_state_dict(weights)
+        settings = description.settings()
+        algorithm = algorithm_by_name(description.algorithm)
+        # Before a network is built, which would take as much memory as the description says.
+        check_size(description.policy, description.policy_kwargs, settings, content.elements)
+        network = new_policy(algorithm, description.policy, description.policy_kwargs, settings)
+        network.load_state_dict(
+            {name: torch.from_numpy(array) for name, array in content.arrays.items()}
+        )
+    except ForeignFileError:
+        raise ValueError(
+            f"{path} is no policy of this package: its header says nothing of one"
+        ) from None
     except (ValueError, TypeError, RuntimeError) as error:
         raise ValueError(f"the policy file {path} is damaged: {error}") from error
+    if not content.checked:
+        warnings.warn(
+            f"{path} is of an earlier version: it has no checksum, so damage would not be seen",
+            stacklevel=2,
+        )
     network.set_training_mode(False)
     return network, description

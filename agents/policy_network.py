@@ -6,6 +6,7 @@ reading a file never runs code that the file names.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from stable_baselines3.common.policies import BasePolicy
@@ -118,6 +119,41 @@ def new_policy(
         raise ValueError(
             f"policy_kwargs must fit {policy} of {algorithm.name}, got {plain_kwargs!r}: {error}"
         ) from None
+
+
+def check_size(
+    policy: str, plain_kwargs: dict[str, Any], settings: Settings, elements: int
+) -> None:
+    """See that a file has as many weights as its description has a use for, before any is made.
+
+    Args:
+        policy: the policy's name.
+        plain_kwargs: as ``checked_policy_kwargs``.
+        settings: of the environment.
+        elements: weights in the file.
+
+    Raises:
+        ValueError: if the description asks for more; it says how many.
+    """
+    if policy == "EquivariantPolicy":  # its weights are the same for any number of opponents
+        return
+    opponents = settings.num_opponents
+    layers = plain_kwargs.get("net_arch")
+    # Every opponent has a number in the observation, and one in what a network of actions gives.
+    if policy == "LinearPolicy":
+        chains = [[opponents, opponents]]
+    elif isinstance(layers, dict):
+        chains = [[opponents, *widths] for widths in _checked_layers(layers).values()]
+    else:
+        chains = [[opponents, *([1] if layers is None else _checked_layers(layers)), opponents]]
+    needed = max(sum(a * b for a, b in pairwise(chain)) for chain in chains)
+    for name in SIZES:
+        size = as_integer(name, plain_kwargs.get(name, 1), 1, WIDEST_LAYER)
+        needed = max(needed, size * (opponents if name == "n_quantiles" else size))
+    if needed > elements:
+        raise ValueError(
+            f"its description asks for {needed:,} weights at least, and it holds {elements:,}"
+        )
 
 
 def _no_learning(progress_remaining: float) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from pathlib import Path
-from typing import Any
 
 import torch
 from stable_baselines3.common.base_class import BaseAlgorithm
@@ -18,7 +17,7 @@ from stable_baselines3.common.utils import LinearSchedule, set_random_seed
 
 from matchenv.agents.callbacks import Checkpoints, Evaluation, Progress
 from matchenv.agents.cells import checked_env_kwargs
-from matchenv.agents.checkpoints import newest_checkpoint
+from matchenv.agents.checkpoints import newest_first, restore_newest
 from matchenv.agents.counted_ars import CountedARS
 from matchenv.agents.device import as_device
 from matchenv.agents.hyperparameter_files import ABOUT_THE_RUN, SCHEDULED, linear_start
@@ -63,7 +62,7 @@ def start_training(
     """
     torch.set_num_threads(as_integer("threads", threads, 1))
     # A bad configuration is found here, before a folder is made.
-    _new_model(config, device).get_env().close()  # type: ignore[union-attr]
+    _new_model(config, device, config.start_from).get_env().close()  # type: ignore[union-attr]
     with locked_run(path, config) as place:
         folder = RunFolder.create(place, config)
         _train(folder, config, device, quiet)
@@ -80,8 +79,7 @@ def continue_training(
 ) -> RunFolder:
     """Go on with a run from its newest checkpoint, or from its start if there is none.
 
-    The result is the same as without the interruption. Checkpoints hold pickled objects: never
-    continue a run that comes from someone else.
+    The result is the same as without the interruption. Checkpoints hold no code.
 
     Args:
         path: the run's folder.
@@ -114,19 +112,17 @@ def continue_training(
 
 
 def _train(folder: RunFolder, config: RunConfig, device: str, quiet: bool) -> None:
-    restored = newest_checkpoint(
-        folder.checkpoints, config.known_algorithm(), str(as_device(device))
-    )
-    model = _new_model(config, device) if restored is None else restored.model
-    evaluations: list[dict[str, Any]] = [] if restored is None else restored.evaluations
+    goes_on = bool(newest_first(folder.checkpoints))
+    model = _new_model(config, device, None if goes_on else config.start_from)
+    # By default the library writes to the terminal, which would break the progress bar.
+    model.set_logger(configure(str(folder.tensorboard), ["tensorboard"]))
+    evaluations = restore_newest(folder.checkpoints, model, config) or []
     description = PolicyDescription(
         algorithm=config.algorithm,
         policy=config.hyperparameters["policy"],
         policy_kwargs=config.hyperparameters.get("policy_kwargs", {}),
         env_kwargs=config.env_kwargs,
     )
-    # By default the library writes to the terminal, which would break the progress bar.
-    model.set_logger(configure(str(folder.tensorboard), ["tensorboard"]))
     games = games_to_play(model, config.timesteps)
     if games > MUCH_MORE * max(config.timesteps, model.num_timesteps):
         warnings.warn(
@@ -134,14 +130,12 @@ def _train(folder: RunFolder, config: RunConfig, device: str, quiet: bool) -> No
             f"with these hyperparameters: it plays {games:,}, not {config.timesteps:,}",
             stacklevel=3,
         )
-    if restored is not None:
-        restored.restore_generators()
     left = config.timesteps - model.num_timesteps
     with stops_at_a_good_place() as good_place:
         callbacks = CallbackList(
             [
                 Evaluation(folder, config, description, evaluations),
-                Checkpoints(folder, config.checkpoint_every, description, evaluations, good_place),
+                Checkpoints(folder, config, description, evaluations, good_place),
                 Progress(games, evaluations, quiet),
             ]
         )
@@ -173,7 +167,7 @@ def games_to_play(model: BaseAlgorithm, timesteps: int) -> int:
     return model.num_timesteps + one * math.ceil(max(0, timesteps - model.num_timesteps) / one)
 
 
-def _new_model(config: RunConfig, device: str) -> BaseAlgorithm:
+def _new_model(config: RunConfig, device: str, start_from: str | None) -> BaseAlgorithm:
     settings = checked_env_kwargs(config.env_kwargs)
     values = config.hyperparameters
     algorithm = config.known_algorithm()
@@ -201,8 +195,8 @@ def _new_model(config: RunConfig, device: str) -> BaseAlgorithm:
         raise ValueError(
             f"hyperparameters must fit {algorithm.name}, got {arguments!r}: {error}"
         ) from error
-    if config.start_from is not None:
-        _take_weights(model, config.start_from)
+    if start_from is not None:
+        _take_weights(model, start_from)
     model.action_space.seed(config.seed)
     env.seed(training_seed(config.seed))
     return model

@@ -14,6 +14,7 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env.base_vec_env import VecEnv, VecEnvIndices
 
 from matchenv import MatchmakingVectorEnv
+from matchenv.episode_state import episode_state, restore_episodes
 from matchenv.rendering.modes import PICTURE_MODES
 
 # One row of these belongs to each environment; every other attribute is shared by all.
@@ -105,6 +106,26 @@ class MatchmakingVecEnv(VecEnv):
     def close(self) -> None:
         """Close the environment."""
         self.matchmaking.close()
+
+    def state(self) -> dict[str, Any]:
+        """All that the next games depend on, as plain data and arrays."""
+        return {
+            "episodes": episode_state(self.matchmaking),
+            "returns": self._returns.copy(),
+            "lengths": self._lengths.copy(),
+            "seeds": list(self._seeds),
+            "options": list(self._options),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on where another object of the same settings was when it gave its state.
+
+        Raises:
+            ValueError: for a state of other sizes.
+        """
+        restore_episodes(self.matchmaking, state["episodes"])
+        self._returns[:], self._lengths[:] = state["returns"], state["lengths"]
+        self._seeds, self._options = list(state["seeds"]), list(state["options"])
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
         """An attribute for each of the environments ``indices`` (all by default).

@@ -12,8 +12,7 @@ import re
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 try:
@@ -78,43 +77,10 @@ def write_text(path: Path, content: str) -> None:
     write_bytes(path, content.encode("utf-8"))
 
 
-@contextmanager
-def new_folder(path: Path) -> Iterator[Path]:
-    """A folder that appears under its name only when the block has ended well.
-
-    Args:
-        path: a folder that does not exist, in one that this process has locked.
-
-    Yields:
-        The folder to write in; no folders in it.
-    """
-    beside = _beside(path)
-    beside.mkdir(parents=True)
-    try:
-        yield beside
-        for file in beside.iterdir():
-            with file.open("rb") as written:
-                os.fsync(written.fileno())
-        sync_folder(beside)
-        os.rename(beside, path)
-    except BaseException:
-        shutil.rmtree(beside, ignore_errors=True)
-        raise
-    sync_folder(path.parent)
-
-
-def remove_folder(path: Path) -> None:
-    """Remove a folder with all that is in it, so that at no time part of it is under its name."""
-    beside = _beside(path)
-    os.rename(path, beside)
-    shutil.rmtree(beside)
-
-
 def remove_unfinished(folder: Path) -> None:
-    """Remove what killed processes left in ``folder`` of files and folders half written.
+    """Remove the files that killed processes left in ``folder`` half written.
 
-    Files that another process is writing stay. Folders are only written where the process has
-    locked the folder that they are in, so that none is of another one.
+    Files that another process is writing stay.
     """
     try:
         names = os.listdir(folder)
@@ -135,7 +101,7 @@ def remove_unfinished_below(folder: Path) -> None:
 
 
 def is_unfinished(path: Path) -> bool:
-    """Whether a file or folder is one that was to be moved to its place, and was not."""
+    """Whether a file is one that was to be moved to its place, and was not."""
     return BESIDE.fullmatch(path.name) is not None
 
 

@@ -27,6 +27,9 @@ RANKINGS = ("prior_mean", "true_skill")
 # The 2011 study: beta^2 = 2.5.
 PAPER_BETA = math.sqrt(2.5)
 
+# Beyond these nothing could be played, and arrays would not fit into any memory.
+MOST_OPPONENTS, LONGEST_HORIZON = 1_000_000, 1_000_000_000
+
 # Where no place was asked for.
 ANY_RANK = -1
 
@@ -64,8 +67,8 @@ class Settings(Options):
     Both environments, ``gym.make``, configurations and commands then have it.
 
     Attributes:
-        num_opponents: M, opponents of player 0.
-        horizon: N, games in an episode.
+        num_opponents: M, opponents of player 0, at most a million.
+        horizon: N, games in an episode, at most a thousand million.
         beta: standard deviation of one performance around skill.
         prior: ``"informative"`` or ``"equal"``, the two set-ups of the 2011 study, or a
             ``matchenv.Prior``.
@@ -92,8 +95,8 @@ class Settings(Options):
 
     sizes: ClassVar[tuple[str, ...]] = ("num_opponents", "horizon")
 
-    num_opponents: int = field(default=49, metadata=_by(as_integer, low=1))
-    horizon: int = field(default=500, metadata=_by(as_integer, low=1))
+    num_opponents: int = field(default=49, metadata=_by(as_integer, low=1, high=MOST_OPPONENTS))
+    horizon: int = field(default=500, metadata=_by(as_integer, low=1, high=LONGEST_HORIZON))
     beta: float = field(default=PAPER_BETA, metadata=_by(as_positive_number))
     prior: str | Prior = field(default=DEFAULT_PRIOR, metadata=_by(_as_prior))
     rank: int | str | None = field(default=None, metadata=_by(_as_it_is))

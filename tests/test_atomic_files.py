@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 
 from matchenv.atomic_files import (
-    new_folder,
-    remove_folder,
     remove_unfinished,
     write_bytes,
     write_text,
@@ -146,25 +144,6 @@ def test_two_processes_save_one_leaderboard(tmp_path: Path) -> None:
         each.join()
     assert [each.exitcode for each in savers] == [0, 0]
     assert list(tmp_path.iterdir()) == [path]
-
-
-def write_half(place: Path) -> None:
-    with new_folder(place) as beside:
-        (beside / "half").write_text("")
-        raise OSError("full")
-
-
-def test_a_folder_appears_whole_and_goes_whole(tmp_path: Path) -> None:
-    place = tmp_path / "step-1"
-    with pytest.raises(OSError, match="full"):
-        write_half(place)
-    assert list(tmp_path.iterdir()) == []
-    with new_folder(place) as beside:
-        (beside / "whole").write_text("")
-        assert not place.exists()
-    assert [path.name for path in place.iterdir()] == ["whole"]
-    remove_folder(place)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_bytes_come_back(tmp_path: Path) -> None:

@@ -336,9 +336,9 @@ def test_knowledge_state_and_observation_are_inverse() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"num_opponents": 0}, "num_opponents must be an integer of at least 1, got 0"),
+        ({"num_opponents": 0}, r"num_opponents must be an integer in \[1, 1000000\], got 0"),
         ({"num_opponents": 4.0}, "num_opponents must be an integer"),
-        ({"horizon": 0}, "horizon must be an integer of at least 1, got 0"),
+        ({"horizon": 0}, r"horizon must be an integer in \[1, 1000000000\], got 0"),
         ({"beta": 0.0}, "beta must be positive"),
         ({"beta": math.nan}, "beta must be finite"),
         (

@@ -2,20 +2,22 @@
 
 import json
 import pickle
+from dataclasses import asdict
 
 import numpy as np
 import pytest
 import torch
-from safetensors import safe_open
 from safetensors.torch import save_file
 from stable_baselines3 import PPO
 
 from matchenv import MatchmakingVectorEnv, agents
+from matchenv.agents import policy_file
 from matchenv.agents.algorithms import ALGORITHMS
 from matchenv.agents.cells import checked_env_kwargs
 from matchenv.agents.hyperparameter_files import read_hyperparameters
-from matchenv.agents.policy_file import PolicyDescription, read_policy, save_policy
+from matchenv.agents.policy_file import HEADER, PolicyDescription, read_policy, save_policy
 from matchenv.agents.policy_network import new_policy
+from matchenv.agents.tensor_files import read_tensor_file, write_tensor_file
 from matchenv.settings import Settings
 
 ENV = {"num_opponents": 3, "horizon": 20}
@@ -79,11 +81,9 @@ def test_any_cut_is_noticed(tmp_path):
 
 
 def changed(path, **changes):
-    with safe_open(path, "pt") as file:
-        header = file.metadata()
-        weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    said = {**json.loads(header["matchenv_policy"]), **changes}
-    save_file(weights, path, {"matchenv_policy": json.dumps(said)})
+    """Another description with a checksum that fits: not damage, but made with intent."""
+    content = read_tensor_file(path, HEADER)
+    write_tensor_file(path, HEADER, {**content.header, **changes}, content.arrays)
 
 
 @pytest.mark.parametrize(
@@ -99,6 +99,12 @@ def changed(path, **changes):
         {"policy_kwargs": None},
         {"env_kwargs": {"num_opponents": 4}},
         {"env_kwargs": {"no_such": 4}},
+        {"policy_kwargs": {"net_arch": [16_384] * 32}},
+        {"policy_kwargs": {"net_arch": {"pi": [16_384] * 2, "vf": []}}},
+        {"policy_kwargs": {"n_quantiles": 16_384}},
+        {"env_kwargs": {"num_opponents": 1_000_000}},
+        {"env_kwargs": {"num_opponents": 10**12}},
+        {"env_kwargs": {"num_opponents": [4]}},
         {"format": 2},
         {"more": 1},
     ],
@@ -109,6 +115,57 @@ def test_headers_that_do_not_fit_are_refused(tmp_path, changes):
     changed(path, **changes)
     with pytest.raises(ValueError, match=r"policy\.safetensors is damaged"):
         agents.load(path)
+
+
+def test_a_description_is_held_against_the_weights_before_a_network_is_built(tmp_path, monkeypatch):
+    path = tmp_path / "policy.safetensors"
+    written(path)
+    built = []
+    monkeypatch.setattr(policy_file, "new_policy", lambda *given: built.append(given))
+    changed(path, policy_kwargs={"net_arch": [16_384] * 32})
+    with pytest.raises(ValueError, match=r"asks for 8,321,\d{3},\d{3} weights at least"):
+        agents.load(path)
+    for algo, policy in (("ars", "LinearPolicy"), ("dqn", "MlpPolicy")):
+        changed(path, algorithm=algo, policy=policy, policy_kwargs={},
+                env_kwargs={"num_opponents": 1_000_000})  # fmt: skip
+        with pytest.raises(ValueError, match=r"weights at least, and it holds"):
+            agents.load(path)
+    assert not built
+
+
+def test_a_flipped_bit_is_seen_wherever_it_is(tmp_path):
+    path = tmp_path / "policy.safetensors"
+    network, description = written(path, "ppo", ENV, {"net_arch": [4]})
+    content = bytearray(path.read_bytes())
+    rng = np.random.default_rng(0)
+    end = int.from_bytes(content[:8], "little") + 8
+    places = [*rng.choice(end, 150, replace=False), *rng.integers(end, len(content), 50)]
+    seen = 0
+    for place in places:
+        bit = 1 << int(rng.integers(8))
+        content[place] ^= bit
+        path.write_bytes(content)
+        content[place] ^= bit
+        try:
+            found, said = read_policy(path)
+        except ValueError:
+            seen += 1
+            continue
+        # A blank in the JSON, say.
+        assert said == description
+        for name, tensor in network.state_dict().items():
+            assert torch.equal(tensor, found.state_dict()[name])
+    assert seen > 190
+
+
+def test_a_file_without_a_checksum_is_read_with_a_warning(tmp_path):
+    path = tmp_path / "policy.safetensors"
+    network, description = written(path)
+    save_file(network.state_dict(), path, {HEADER: json.dumps(asdict(description))})
+    with pytest.warns(UserWarning, match="no checksum"):
+        again, said = read_policy(path)
+    assert said == description
+    assert torch.equal(next(again.parameters()), next(network.parameters()))
 
 
 def test_weights_that_are_not_finite_are_refused(tmp_path):

@@ -17,10 +17,13 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.evaluation import evaluate_policy
 
 from matchenv import agents
+from matchenv.agents import checkpoints, training
 from matchenv.agents.algorithms import ALGORITHMS
 from matchenv.agents.callbacks import Progress
 from matchenv.agents.evaluation import evaluate
+from matchenv.agents.plain_tree import restored
 from matchenv.agents.run_folder import RunFolder, locked_run
+from matchenv.agents.tensor_files import read_tensor_file
 from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.baselines import DrawChance, RandomOpponent
 from matchenv.benchmarks.compare.trained import compare_run
@@ -163,11 +166,31 @@ def test_training_interrupted_before_its_first_checkpoint_starts_again(
     assert results(tmp_path / "whole") == results(tmp_path / "broken")
 
 
+# Clocks, what learn() sets anew, and where the log goes.
+NEW_EACH_TIME = {"start_time", "_num_timesteps_at_start", "_custom_logger"}
+
+
+@pytest.mark.parametrize("algo", ALGORITHMS)
+def test_a_checkpoint_misses_nothing_that_changes(tmp_path, small_config, monkeypatch, algo):
+    trained = []
+    monkeypatch.setattr(Progress, "_on_training_end", lambda self: trained.append(self.model))
+    config = small_config(algo, timesteps=512, evaluate_every=10_000)
+    folder = agents.start_training(tmp_path / "run", config, quiet=True)
+    model = training._new_model(config, "cpu", None)
+    assert checkpoints.restore_newest(folder.checkpoints, model, config) is not None
+    plain = (int, float, str, bool, type(None), np.ndarray, torch.Tensor)
+    for name, value in vars(trained[0]).items():
+        if isinstance(value, plain) and name not in NEW_EACH_TIME:
+            np.testing.assert_array_equal(vars(model)[name], value, err_msg=name)
+
+
 def test_optimiser_goes_on_where_it_was(tmp_path, small_config):
     config = small_config()
     folder = agents.start_training(tmp_path / "run", config, quiet=True)
-    model = PPO.load(max(folder.checkpoints.iterdir()) / "model.zip", device="cpu")
-    steps = {int(each["step"]) for each in model.policy.optimizer.state.values()}
+    content = read_tensor_file(max(folder.checkpoints.iterdir()), checkpoints.KIND)
+    state = restored(content.header["state"], content.arrays)
+    moments = state["parameters"]["policy.optimizer"]["state"]
+    steps = {int(each["step"]) for each in moments.values()}
     # 16 rollouts of 128 steps, each 10 epochs by default or as the file says, in 2 batches.
     assert steps == {16 * config.hyperparameters["n_epochs"] * 2}
 
@@ -210,15 +233,21 @@ def test_damaged_checkpoint_is_passed_over(tmp_path, small_config, monkeypatch):
         with pytest.raises(Interrupted):
             agents.start_training(tmp_path / "run", config, quiet=True)
     _, newest = sorted((tmp_path / "run" / "checkpoints").iterdir())
-    (tmp_path / "run" / "checkpoints" / ".step-9.0123456789abcdef.unfinished").mkdir()
-    model = newest / "model.zip"
-    model.write_bytes(model.read_bytes()[:1000])
-    with pytest.warns(UserWarning, match="damaged and left out"):
-        agents.continue_training(tmp_path / "run", quiet=True)
+    leftover = tmp_path / "run" / "checkpoints" / ".step-9.0123456789abcdef.unfinished"
+    leftover.write_bytes(b"")
+    good = newest.read_bytes()
+    newest.write_bytes(good[:1000])
+    with monkeypatch.context() as patch:
+        # Stopped again once the damaged one has been replaced.
+        interrupt_at(patch, 1200)
+        with pytest.warns(UserWarning, match="damaged and left out"), pytest.raises(Interrupted):
+            agents.continue_training(tmp_path / "run", quiet=True)
+    assert newest.read_bytes() == good
+    agents.continue_training(tmp_path / "run", quiet=True)
     assert results(tmp_path / "whole") == results(tmp_path / "run")
     for place in (tmp_path / "run" / "checkpoints").iterdir():
         assert not place.name.startswith(".")
-        (place / "state.pkl").write_bytes(b"")
+        place.write_bytes(b"")
     with (
         pytest.warns(UserWarning, match="damaged"),
         pytest.raises(ValueError, match="all damaged"),
@@ -292,7 +321,7 @@ def test_killed_command_resumes_to_the_same_result(tmp_path):
         time.sleep(0.005)
     os.kill(process.pid, signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
-    stopped_at = max(int(place.name[5:]) for place in killed.glob("checkpoints/step-*"))
+    stopped_at = max(int(place.stem[5:]) for place in killed.glob("checkpoints/step-*"))
     assert 0 < stopped_at < 20480
     agents.continue_training(killed, quiet=True)
     config = RunFolder.open(killed).read_config()

@@ -1,0 +1,108 @@
+"""Files of arrays and plain data that can be trusted: checked on the way in, nothing is run.
+
+A file is a safetensors file. Its header holds JSON, and in it a checksum of all else: of the
+JSON, and of each array's name, type, shape and numbers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from matchenv.atomic_files import write_bytes
+from matchenv.plain_data import parsed_json
+
+CHECKSUM = "sha256"
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+class ForeignFileError(ValueError):
+    """A safetensors file of something else."""
+
+
+@dataclass(frozen=True)
+class TensorFile:
+    """What a file holds.
+
+    Attributes:
+        header: the plain data.
+        arrays: by name.
+        checked: False for a file of an earlier version, which has no checksum.
+    """
+
+    header: dict[str, Any]
+    arrays: dict[str, NDArray[Any]]
+    checked: bool
+
+    @property
+    def elements(self) -> int:
+        """Numbers in all arrays together."""
+        return sum(array.size for array in self.arrays.values())
+
+
+def write_tensor_file(path: Path, kind: str, header: Mapping[str, Any], arrays: Arrays) -> None:
+    """Write a file in one step; equal content gives equal bytes.
+
+    Args:
+        path: the file.
+        kind: what it is; only as that it is read again.
+        header: plain data that JSON can say.
+        arrays: by name; what they hold is copied.
+
+    Raises:
+        OSError: if it cannot be written.
+    """
+    own = {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in arrays.items()}
+    # As it will be read: keys are texts then.
+    plain = json.loads(json.dumps(header, allow_nan=False))
+    said = json.dumps({**plain, CHECKSUM: checksum(kind, plain, own)}, sort_keys=True)
+    # A single entry: the library writes several in any order.
+    write_bytes(path, save(own, metadata={kind: said}))
+
+
+def read_tensor_file(path: Path, kind: str) -> TensorFile:
+    """Read a file that ``write_tensor_file`` wrote.
+
+    Args:
+        path: the file.
+        kind: what it must be.
+
+    Raises:
+        ForeignFileError: for a sound file of another kind.
+        ValueError: if it is damaged; not with the file's name.
+    """
+    try:
+        with safe_open(path, framework="numpy") as content:
+            said = (content.metadata() or {}).get(kind)
+            arrays = {name: content.get_tensor(name) for name in content.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError, TypeError, AttributeError) as error:
+        raise ValueError(str(error)) from None
+    if said is None:
+        raise ForeignFileError(f"its header says nothing of {kind}")
+    header = parsed_json(said, "its header")
+    if not isinstance(header, dict):
+        raise ValueError("its header must be a mapping")
+    found = header.pop(CHECKSUM, None)
+    if found is not None and found != checksum(kind, header, arrays):
+        raise ValueError("its checksum does not fit")
+    return TensorFile(header, arrays, found is not None)
+
+
+def checksum(kind: str, header: Mapping[str, Any], arrays: Arrays) -> str:
+    """The sha256 of plain data and arrays, as the file has it."""
+    digest = hashlib.sha256(json.dumps([kind, header], sort_keys=True).encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        digest.update(json.dumps([name, array.dtype.name, array.shape]).encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
