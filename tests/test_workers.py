@@ -81,7 +81,10 @@ def test_pool_works_on_after_a_failure() -> None:
 
 
 def test_process_that_ends_at_work_is_an_error() -> None:
-    with WorkerPool(2) as pool, pytest.raises(OSError, match="ended with status 3 at job [12] of 2"):
+    with (
+        WorkerPool(2) as pool,
+        pytest.raises(OSError, match=r"ended with status 3 at job [12] of 2"),
+    ):
         pool.map(os._exit, [3, 3])
 
 

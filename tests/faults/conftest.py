@@ -1,0 +1,39 @@
+"""What the faults did is counted over all tests and printed at the end, for docs/reliability.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+FAULTS = "faults"
+
+
+@pytest.fixture
+def faults(record_property: Callable[[str, object], None]) -> Callable[[str, str, int, int], None]:
+    """Takes down a kind of fault, what met it, how many there were and how many held."""
+
+    def count(kind: str, what: str, tried: int, held: int) -> None:
+        record_property(FAULTS, [kind, what, tried, held])
+
+    return count
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print a line for each kind of fault and each thing that met it."""
+    totals: dict[tuple[str, str], list[int]] = {}
+    for report in [each for kind in ("passed", "failed") for each in
+                   terminalreporter.stats.get(kind, [])]:  # fmt: skip
+        for name, value in getattr(report, "user_properties", []):
+            if name == FAULTS and report.when == "call":
+                kind, what, *numbers = value
+                for place, number in enumerate(numbers):
+                    totals.setdefault((kind, what), [0, 0])[place] += number
+    if totals:
+        terminalreporter.section("faults")
+        terminalreporter.write_line("| fault | of | tried | held |\n| --- | --- | ---: | ---: |")
+        for (kind, what), (tried, held) in sorted(totals.items()):
+            terminalreporter.write_line(f"| {kind} | {what} | {tried:,} | {held:,} |")
+        tried, held = (sum(each) for each in zip(*totals.values(), strict=True))
+        terminalreporter.write_line(f"| all | | {tried:,} | {held:,} |")

@@ -1,0 +1,223 @@
+"""Faults in a process: killed, or out of disk, at its n-th operation on files below a folder.
+
+The process is a fork of one that has imported everything and played once, so that a thousand of
+them take minutes. What it does is what a user's process does: ``matchenv.commands.run_command``.
+"""
+
+from __future__ import annotations
+
+import builtins
+import errno
+import io
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+SECONDS = 120
+KILL, FULL = "kill", "full disk"
+
+# Operations that need room on the disk.
+NEED_ROOM = ("open", "write", "mkdir", "replace", "rename", "fsync")
+OPERATIONS = (*NEED_ROOM, "unlink", "remove", "rmdir", "fchmod", "ftruncate")
+
+
+@dataclass
+class Fault:
+    """What happens, and when.
+
+    Attributes:
+        kind: ``KILL``: SIGKILL, after half of the bytes if it is a write. ``FULL``: no room, then
+            and from then on.
+        at: number of the operation, from 1; 0 for none.
+    """
+
+    kind: str = KILL
+    at: int = 0
+    count: int = 0
+
+    def comes(self, operation: str) -> bool:
+        """Whether it is now; counts the operation."""
+        if self.kind == FULL and operation not in NEED_ROOM:
+            return False
+        self.count += 1
+        lasts = self.kind == FULL
+        return self.at > 0 and (self.count == self.at or (lasts and self.count > self.at))
+
+    def strike(self) -> None:
+        """Let it happen."""
+        if self.kind == KILL:
+            os.kill(os.getpid(), signal.SIGKILL)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a process ended.
+
+    Attributes:
+        status: exit status; less than 0 for a signal.
+        said: what it wrote to the standard error.
+        operations: how many it counted; 0 if it was killed.
+        seconds: how long it took.
+    """
+
+    status: int
+    said: str
+    operations: int
+    seconds: float
+
+
+def install(folder: Path, fault: Fault) -> None:
+    """Let a fault happen in this process, for good."""
+    top = str(folder)
+
+    def below(place: Any, dir_fd: int | None = None) -> bool:
+        try:
+            if isinstance(place, int):
+                path = os.readlink(f"/proc/self/fd/{place}")
+            else:
+                start = "" if dir_fd is None else os.readlink(f"/proc/self/fd/{dir_fd}")
+                path = os.path.join(start or os.getcwd(), os.fsdecode(place))
+        except (OSError, TypeError):
+            return False
+        return path.startswith(top)
+
+    def wrapped(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(place: Any, *more: Any, **options: Any) -> Any:
+            if name == "open" and not more[0] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
+                return real(place, *more, **options)
+            if below(place, options.get("dir_fd")) and fault.comes(name):
+                if name == "write":
+                    real(place, more[0][: len(more[0]) // 2])
+                fault.strike()
+            return real(place, *more, **options)
+
+        return call
+
+    class File(io.FileIO):
+        def write(self, data: Any) -> int:
+            if fault.comes("write"):
+                view = memoryview(data).cast("B")
+                super().write(view[: len(view) // 2])
+                fault.strike()
+            return super().write(data)
+
+    real_open = io.open
+
+    def open_file(
+        file: Any, mode: str = "r", buffering: int = -1, *more: Any, **options: Any
+    ) -> Any:
+        if not set(mode) & set("wxa+") or isinstance(file, int) or not below(file):
+            return real_open(file, mode, buffering, *more, **options)
+        if fault.comes("open"):
+            fault.strike()
+        raw = File(file, mode.replace("b", "").replace("t", ""))
+        buffered: Any = io.BufferedRandom(raw) if "+" in mode else io.BufferedWriter(raw)
+        return buffered if "b" in mode else io.TextIOWrapper(buffered, *more, **options)
+
+    for name in OPERATIONS:
+        setattr(os, name, wrapped(name, getattr(os, name)))
+    io.open = builtins.open = open_file  # type: ignore[assignment]
+
+
+class Running:
+    """A process that was started by ``child``."""
+
+    def __init__(self, pid: int, begun: float, output: Any, counted: Any) -> None:
+        self.pid = pid
+        self._begun, self._output, self._counted = begun, output, counted
+        self._ended: Ended | None = None
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal, unless it has been waited for."""
+        if self._ended is None:
+            os.kill(self.pid, number)
+
+    def ended(self) -> Ended:
+        """Wait for its end."""
+        if self._ended is None:
+            _, status = os.waitpid(self.pid, 0)
+            seconds = time.monotonic() - self._begun
+            said, count = (os.pread(file.fileno(), 1 << 20, 0) for file in
+                           (self._output, self._counted))  # fmt: skip
+            self._ended = Ended(
+                os.waitstatus_to_exitcode(status), said.decode(errors="replace"),
+                int(count or 0), seconds,
+            )  # fmt: skip
+        return self._ended
+
+
+@contextmanager
+def child(work: Callable[[], int], report: Callable[[], int] = int) -> Iterator[Running]:
+    """A fork of this process that does some work.
+
+    Args:
+        work: gives the exit status.
+        report: gives a number to be told at the end.
+    """
+    with tempfile.TemporaryFile("w+b") as output, tempfile.TemporaryFile("w+b") as counted:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        begun = time.monotonic()
+        pid = os.fork()
+        if pid == 0:
+            status = 99
+            try:
+                signal.alarm(SECONDS)
+                os.dup2(os.open(os.devnull, os.O_RDWR), 0)
+                os.dup2(os.open(os.devnull, os.O_RDWR), 1)
+                os.dup2(output.fileno(), 2)
+                sys.stdout, sys.stderr = (os.fdopen(each, "w", closefd=False) for each in (1, 2))
+                status = work()
+                os.pwrite(counted.fileno(), str(report()).encode(), 0)
+            finally:
+                with suppress(OSError, ValueError):
+                    sys.stderr.flush()
+                os._exit(status)
+        running = Running(pid, begun, output, counted)
+        try:
+            yield running
+        finally:
+            running.ended()
+
+
+def with_fault(work: Callable[[], int], folder: Path, fault: Fault | None = None) -> Ended:
+    """Do some work in a process of its own, with a fault in what it does below a folder."""
+    chosen = fault or Fault()
+
+    def faulty() -> int:
+        install(folder, chosen)
+        return work()
+
+    with child(faulty, lambda: chosen.count) as running:
+        return running.ended()
+
+
+def killed_after(work: Callable[[], int], seconds: float, number: signal.Signals) -> Ended:
+    """Do some work in a process of its own that gets a signal after some seconds."""
+    with child(work) as running:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and not _has_ended(running.pid):
+            time.sleep(0.001)
+        running.send(number)
+        return running.ended()
+
+
+def _has_ended(pid: int) -> bool:
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def content_of(folder: Path, left_out: tuple[str, ...] = ()) -> dict[str, bytes]:
+    """All files below a folder with their bytes, those of temporary names too."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not set(path.relative_to(folder).parts) & set(left_out)
+    }

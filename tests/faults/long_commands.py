@@ -1,0 +1,95 @@
+"""The commands that work long, as small as they can be: each stands every fault.
+
+A command is added in a few lines here; all tests of this folder then play with it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from matchenv.commands import run_command
+
+OUT = "OUT"
+SIZES = ("--num-opponents", "3", "--horizon", "4")
+POLICIES = ("--policy", "pe", "random")
+
+
+@dataclass(frozen=True)
+class LongCommand:
+    """A command and how it goes on.
+
+    Attributes:
+        words: its name and options; ``OUT`` stands for where it writes.
+        out: name of the folder or file that it writes.
+        goes_on: its words when it has begun; None for the same.
+        begun: file in ``out`` that says that it has begun, where ``goes_on`` is given.
+        left_out: folders whose bytes hold clock times.
+        workers: takes ``--workers``.
+    """
+
+    words: tuple[str, ...]
+    out: str = "out"
+    goes_on: tuple[str, ...] | None = None
+    begun: str = ""
+    left_out: tuple[str, ...] = ()
+    workers: bool = True
+
+    @property
+    def name(self) -> str:
+        """Of the command."""
+        return self.words[0]
+
+    def next_words(self, folder: Path, workers: int = 1) -> list[str]:
+        """What a user types to begin or to go on, in a folder with or without results."""
+        words = self.words
+        if self.goes_on is not None and (folder / self.out / self.begun).exists():
+            words = self.goes_on
+        more = ["--workers", str(workers)] if self.workers else []
+        return [self.out if word == OUT else word for word in words] + ["--quiet", *more]
+
+    def work(self, folder: Path) -> Callable[[], int]:
+        """The command, typed in a folder, as a function that gives its exit status."""
+
+        def run() -> int:
+            os.chdir(folder)
+            return run_command(self.next_words(folder))
+
+        return run
+
+
+LONG_COMMANDS = (
+    LongCommand(
+        ("compare", *SIZES, *POLICIES, "--against", "pe", "--episodes", "2", "--rank", "top",
+         "--out", OUT)
+    ),
+    LongCommand(
+        ("study", *SIZES, *POLICIES, "--episodes", "2", "--prior-draws", "2", "--rank", "top",
+         "bottom", "--prior", "equal", "--out", OUT)
+    ),
+    LongCommand(
+        ("tune", *SIZES, "--multiplier", "2", "--episodes", "2", "--prior-draws", "2", "--rank",
+         "top", "--prior", "equal", "--out", OUT)
+    ),
+    LongCommand(
+        ("bound", *SIZES, "--policy", "drawchance", "--episodes", "2", "--rank", "top", "--prior",
+         "equal", "--out", OUT)
+    ),
+    LongCommand(
+        ("optimum", "--num-opponents", "2", "--horizon", "2", "3", "--episodes", "2", "--policy",
+         "drawchance", "--out", OUT)
+    ),
+    LongCommand(("search", "--quick", "--seed", "0", "1", "--out", OUT)),
+    LongCommand(("clone", "--quick", "--out", OUT), out="clone.safetensors", workers=False),
+    LongCommand(
+        ("train", *SIZES, "--rank", "top", "--timesteps", "48", "--num-envs", "2",
+         "--hyperparams", "n_steps=8", "batch_size=16", "n_epochs=1", "policy_kwargs={net_arch: [4]}",
+         "--evaluation-episodes", "2", "--evaluate-every", "32", "--checkpoint-every", "16", "--comparison-episodes", "2",
+         "--out", OUT),
+        goes_on=("train", "--resume", OUT, "--comparison-episodes", "2"),
+        begun="config.yml",
+        left_out=("tensorboard", "checkpoints"),
+    ),
+)  # fmt: skip
