@@ -29,7 +29,9 @@ from matchenv.agents.device import as_device
 from matchenv.agents.policies import policy_named
 from matchenv.agents.policy_file import SUFFIX, PolicyDescription, save_policy
 from matchenv.agents.policy_network import new_policy
+from matchenv.agents.policy_sources import files_of
 from matchenv.belief import DEFAULT_BELIEF
+from matchenv.evaluation.made_with import digest_of, made_with
 from matchenv.evaluation.rollout import Batch, belief_of
 from matchenv.evaluation.seeds import training_seed
 from matchenv.settings import Settings
@@ -185,7 +187,8 @@ def run_cloning(
         raise ValueError(f"out must end in {SUFFIX}, got {out}")
     torch.set_num_threads(as_integer("threads", threads, 1))
     student = config.new_student(seed, device)
-    settings = {**asdict(config), "seed": seed}
+    teacher = digest_of(files_of(config.teacher))
+    settings = {**asdict(config), "seed": seed, "content of the teacher": teacher, **made_with()}
     with cloning_progress(out, settings) as progress:
         for done in clone(config, seed, student, progress):
             save_policy(out, student, config.description())

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from matchenv.agents.policies import known_policies, learned_path, policy_named
+from matchenv.agents.policies import policy_named
+from matchenv.agents.policy_sources import files_of
 from matchenv.baselines import DrawChance, Oracle
 from matchenv.evaluation.candidates import Candidate
 from matchenv.evaluation.rollout import check_can_play
@@ -62,7 +62,7 @@ def with_references(
 
 def _candidate(given: Any) -> Candidate:
     if isinstance(given, str | Path):
-        return Candidate.named(str(given), policy_named, _files_of(str(given)))
+        return Candidate.named(str(given), policy_named, files_of(str(given)))
     label = getattr(given, "name", None)
     if not callable(getattr(given, "predict", None)) or not isinstance(label, str):
         raise ValueError(
@@ -72,13 +72,3 @@ def _candidate(given: Any) -> Candidate:
     if isinstance(given, Oracle):
         raise ValueError(f"the oracle must be given by its name {HIGH_END!r}, not as an object")
     return Candidate.of_object(given, label)
-
-
-def _files_of(text: str) -> list[Path]:
-    """The files that a policy is read from; none for one that comes with the package."""
-    name = text.partition(":")[0]
-    path = None if name in known_policies() else learned_path(name)
-    if path is not None:
-        return [path] if path.is_file() else sorted(path.glob("*.safetensors"))
-    source = getattr(sys.modules.get(name), "__file__", None)
-    return [] if source is None else [Path(source)]

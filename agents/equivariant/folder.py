@@ -23,7 +23,8 @@ from matchenv.agents.equivariant.policy import description_of, new_equivariant_p
 from matchenv.agents.equivariant.training import EquivariantConfig
 from matchenv.agents.policy_file import save_policy
 from matchenv.atomic_files import write_bytes, write_text
-from matchenv.evaluation.result_files import npz_bytes
+from matchenv.evaluation.made_with import made_with
+from matchenv.evaluation.result_files import json_bytes, npz_bytes
 from matchenv.validation import as_integer
 
 Floats = NDArray[np.float64]
@@ -59,17 +60,18 @@ class EquivariantFolder:
         Raises:
             ValueError: if it holds those of another.
         """
-        file = self.path / "config.yml"
+        file, made = self.path / "config.yml", self.path / "made_with.json"
         if not file.exists():
             self.path.mkdir(parents=True, exist_ok=True)
+            write_bytes(made, json_bytes(made_with()))
             write_text(file, yaml.safe_dump(asdict(self.config), sort_keys=False))
             return
-        theirs, ours = asdict(read_equivariant_config(file)), asdict(self.config)
-        for name, value in ours.items():
-            if theirs[name] != value:
+        theirs = {**_read(made), **asdict(read_equivariant_config(file))}
+        for name, value in {**made_with(), **asdict(self.config)}.items():
+            if theirs.get(name) != value:
                 raise ValueError(
-                    f"out must be a new folder or one with the same settings: {self.path} holds "
-                    f"trainings with {name} {theirs[name]!r}, not {value!r}"
+                    f"out must be a new folder or one with the same settings and versions: "
+                    f"{self.path} holds trainings with {name} {theirs.get(name)!r}, not {value!r}"
                 )
 
     def save_generation(self, seed: int, generation: Generation) -> None:
@@ -152,3 +154,11 @@ class EquivariantFolder:
 def seed_name(seed: int) -> str:
     """The name of the policy that was trained with a seed."""
     return f"seed{seed}"
+
+
+def _read(made: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(made.read_text("utf-8"))
+    except (OSError, ValueError):
+        content = None
+    return content if isinstance(content, dict) else {}

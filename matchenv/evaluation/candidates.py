@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from matchenv.evaluation.made_with import digest_of
 from matchenv.evaluation.rollout import PolicyMaker, TrueSkills
 from matchenv.queue.settings import QueueSettings
 from matchenv.settings import Settings
@@ -42,9 +42,10 @@ class Candidate:
             policy_named: makes it; a function at module level.
             files: what it is read from; their content tells it from another of that name.
         """
-        digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+        digest = digest_of(files)
         identity = f"{text} {digest}" if files else text
-        return cls(text.rstrip("/\\") or text, partial(_made, text, policy_named), identity)
+        make = partial(_made, text, policy_named, tuple(files), digest)
+        return cls(text.rstrip("/\\") or text, make, identity)
 
     @classmethod
     def of_object(cls, policy: Any, label: str) -> Candidate:
@@ -53,8 +54,21 @@ class Candidate:
         return cls(label, partial(_copied, policy), None)
 
 
-def _made(text: str, policy_named: PolicyByName, settings: Settings, true_skill: TrueSkills) -> Any:
-    return policy_named(text, settings, true_skill)
+def _made(
+    text: str,
+    policy_named: PolicyByName,
+    files: Sequence[Path],
+    digest: str,
+    settings: Settings,
+    true_skill: TrueSkills,
+) -> Any:
+    policy = policy_named(text, settings, true_skill)
+    if digest_of(files) != digest:
+        raise ValueError(
+            f"the files of policy {text!r} must stay as they are while it plays, and one of "
+            f"{', '.join(map(str, files))} was changed"
+        )
+    return policy
 
 
 def _copied(policy: Any, settings: Settings, true_skill: TrueSkills) -> Any:

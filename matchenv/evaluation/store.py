@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from matchenv.atomic_files import is_unfinished, remove_unfinished_below, write_bytes
+from matchenv.evaluation.made_with import made_with
 from matchenv.evaluation.result_files import json_bytes, npz_bytes
 from matchenv.folder_lock import LOCK, folder_lock
 from matchenv.workers import checked_workers, work_through
@@ -127,7 +128,8 @@ def open_store(
 
     Args:
         out: folder, made if it does not exist; None keeps nothing.
-        settings: everything that decides what the jobs give, as plain data.
+        settings: everything that decides what the jobs give, as plain data, beside versions and
+            code, which are added.
         replace: a folder with other settings loses them and its finished jobs; otherwise it is
             refused.
 
@@ -140,13 +142,13 @@ def open_store(
         yield None
         return
     folder = Path(out)
-    content = json_bytes({"format": FORMAT, **settings})
+    content = json_bytes({"format": FORMAT, **settings, "made_with": made_with()})
     with folder_lock(folder):
         differing = _differing(folder, json.loads(content))
         if differing and not replace:
             raise ValueError(
-                f"out holds results with other settings: {'; '.join(differing)}; give those "
-                f"again or another folder than {folder}"
+                f"out holds results that were made with other settings, versions or files: "
+                f"{'; '.join(differing)}; give those again or another folder than {folder}"
             )
         blocks = folder / BLOCKS
         if differing:
@@ -249,9 +251,13 @@ def _differing(folder: Path, wanted: dict[str, Any]) -> list[str]:
         return []
     except (UnicodeDecodeError, json.JSONDecodeError):
         raise ValueError(f"{file} is damaged; give another folder") from None
-    found = known if isinstance(known, dict) else {}
-    return [
-        f"{key} was {found.get(key)!r} and is {wanted.get(key)!r}"
-        for key in sorted(found.keys() | wanted.keys())
-        if found.get(key) != wanted.get(key)
-    ]
+    return list(_differences(known if isinstance(known, dict) else {}, wanted))
+
+
+def _differences(known: dict[str, Any], wanted: dict[str, Any], inside: str = "") -> Iterator[str]:
+    for key in sorted(known.keys() | wanted.keys()):
+        before, now = known.get(key), wanted.get(key)
+        if isinstance(before, dict) and isinstance(now, dict):
+            yield from _differences(before, now, f"{inside}{key}: ")
+        elif before != now:
+            yield f"{inside}{key} was {before!r} and is {now!r}"

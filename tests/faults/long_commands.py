@@ -85,9 +85,9 @@ LONG_COMMANDS = (
     LongCommand(("clone", "--quick", "--out", OUT), out="clone.safetensors", workers=False),
     LongCommand(
         ("train", *SIZES, "--rank", "top", "--timesteps", "48", "--num-envs", "2",
-         "--hyperparams", "n_steps=8", "batch_size=16", "n_epochs=1", "policy_kwargs={net_arch: [4]}",
-         "--evaluation-episodes", "2", "--evaluate-every", "32", "--checkpoint-every", "16", "--comparison-episodes", "2",
-         "--out", OUT),
+         "--hyperparams", "n_steps=8", "batch_size=16", "n_epochs=1",
+         "policy_kwargs={net_arch: [4]}", "--evaluation-episodes", "2", "--evaluate-every", "32",
+         "--checkpoint-every", "16", "--comparison-episodes", "2", "--out", OUT),
         goes_on=("train", "--resume", OUT, "--comparison-episodes", "2"),
         begun="config.yml",
         left_out=("tensorboard", "checkpoints"),

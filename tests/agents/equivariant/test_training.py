@@ -152,7 +152,7 @@ def test_the_command(tmp_path, capsys):
 def test_without_a_seed_there_is_the_start(tmp_path):
     assert quick(tmp_path) == 0
     files = {each.name for each in tmp_path.iterdir()}
-    assert files == {"config.yml", "policy-start.safetensors", "validation.npz"}
+    assert files == {"config.yml", "made_with.json", "policy-start.safetensors", "validation.npz"}
 
 
 class Killed(BaseException):

@@ -1,0 +1,146 @@
+"""Results are kept by the content of what made them: nothing old passes for new, nothing mixes."""
+
+from __future__ import annotations
+
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from matchenv.agents.policy_sources import files_of
+from matchenv.commands import run_command
+from matchenv.evaluation import made_with, store
+
+POLICY = """
+from {name}_rule import CHOICE
+
+class Fixed:
+    name, belief = "fixed", "factorised"
+
+    def predict(self, observation, state=None, episode_start=None, deterministic=True):
+        import numpy as np
+        return np.full(len(observation), CHOICE), state
+"""
+
+SMALL = ("--num-opponents", "3", "--horizon", "4", "--episodes", "2", "--rank", "top", "--workers",
+         "1", "--quiet", "--out", "out")  # fmt: skip
+COMMANDS = {
+    "compare": (*SMALL, "--against", "pe"),
+    "study": (*SMALL, "--prior", "equal"),
+    "bound": (*SMALL, "--prior", "equal"),
+}
+
+
+@pytest.fixture
+def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: Any) -> str:
+    """A policy of the user's own; its name is in no other test, since modules stay imported."""
+    monkeypatch.chdir(tmp_path)
+    name = f"own_{abs(hash(request.node.name))}"
+    (tmp_path / f"{name}.py").write_text(POLICY.format(name=name))
+    (tmp_path / f"{name}_rule.py").write_text("CHOICE = 0\n")
+    return name
+
+
+def stamps(folder: Path) -> dict[str, tuple[int, int]]:
+    """Every file with what tells whether it was written again."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {str(path): (path.stat().st_ino, path.stat().st_mtime_ns) for path in files}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("half", [False, True])
+@pytest.mark.parametrize("changed", ["", "_rule"])
+def test_a_policy_that_was_replaced_is_named(
+    command: str, half: bool, changed: str, policy: str, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """Its own module, or one that it imports; with all blocks there, or with half of them."""
+    words = [command, *COMMANDS[command], "--policy", f"{policy}:Fixed", "pe"]
+    assert run_command(words) == 0
+    blocks = sorted((tmp_path / "out" / "blocks").iterdir())
+    for block in blocks[::2] if half else []:
+        block.unlink()
+    before = stamps(tmp_path / "out")
+    with (tmp_path / f"{policy}{changed}.py").open("a") as file:
+        file.write("# another one\n")
+    capsys.readouterr()
+    assert run_command(words) == 2
+    said = capsys.readouterr().err
+    assert f"policies: {policy}:Fixed was " in said
+    assert "policies: pe" not in said
+    assert stamps(tmp_path / "out") == before
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_was_not_played_again_is_not_written_again(
+    command: str, policy: str, tmp_path: Path
+) -> None:
+    words = [command, *COMMANDS[command], "--policy", f"{policy}:Fixed", "pe"]
+    assert run_command(words) == 0
+    before = stamps(tmp_path / "out")
+    assert run_command(words) == 0
+    assert stamps(tmp_path / "out") == before
+
+
+def test_a_policy_that_is_replaced_while_it_plays_is_refused(
+    policy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any
+) -> None:
+    save = store.Store.save
+
+    def save_and_replace(*arguments: Any) -> None:
+        save(*arguments)
+        (tmp_path / f"{policy}_rule.py").write_text("CHOICE = 1\n")
+
+    monkeypatch.setattr(store.Store, "save", save_and_replace)
+    words = ["compare", *COMMANDS["compare"], "--rank", "bottom", "--policy"]
+    assert run_command([*words, f"{policy}:Fixed", "pe"]) == 2
+    assert f"files of policy '{policy}:Fixed' must stay as they are" in capsys.readouterr().err
+
+
+def test_other_versions_and_other_code_are_named(
+    policy: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["compare", *COMMANDS["compare"], "--policy", "pe"]
+    assert run_command(words) == 0
+    real = metadata.version
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            "matchenv.evaluation.result_files.version",
+            lambda name: "0.0.1" if name == "numpy" else real(name),
+        )
+        assert run_command(words) == 2
+    assert f"made_with: numpy was {real('numpy')!r} and is '0.0.1'" in capsys.readouterr().err
+    with monkeypatch.context() as patch:
+        patch.setattr(made_with, "code_digest", lambda: "another")
+        assert run_command(words) == 2
+    assert "made_with: code of matchenv was " in capsys.readouterr().err
+    assert run_command(words) == 0
+
+
+def test_the_sources_of_a_policy(tmp_path: Path, policy: str) -> None:
+    run_command(["compare", *COMMANDS["compare"], "--policy", f"{policy}:Fixed"])
+    assert [file.name for file in files_of(f"{policy}:Fixed")] == [
+        f"{policy}.py",
+        f"{policy}_rule.py",
+    ]
+    assert files_of("kg:multiplier=20") == []
+    assert [file.name for file in files_of("equivariant")] == ["equivariant.safetensors"]
+    weights = tmp_path / "mine.safetensors"
+    weights.write_bytes(b"")
+    assert files_of(str(weights)) == [weights]
+
+
+def test_code_and_files_count_by_their_content(tmp_path: Path) -> None:
+    names = ("a", "b")
+    contents = [(b"one", b"two"), (b"onet", b"wo"), (b"two", b"one"), (b"one", b"two")]
+    digests = []
+    for content in contents:
+        for name, each in zip(names, content, strict=True):
+            (tmp_path / name).write_bytes(each)
+        digests.append(made_with.digest_of([tmp_path / name for name in names]))
+    assert digests[0] == digests[3]
+    assert len(set(digests)) == 3
+    found = [str(file) for file in made_with._code()]
+    assert any(file.endswith("knowledge_gradient_rule.py") for file in found)
+    assert not any("commands" in file for file in found)
