@@ -6,6 +6,7 @@ stable-baselines3's models), one or a batch.
 
 from matchenv.baselines.catalogue import POLICIES
 from matchenv.baselines.draw_chance import DrawChance
+from matchenv.baselines.gittins import Gittins
 from matchenv.baselines.knowledge_gradient import KnowledgeGradient
 from matchenv.baselines.optimistic_draw_chance import OptimisticDrawChance
 from matchenv.baselines.oracle import Oracle
@@ -17,6 +18,7 @@ from matchenv.baselines.thompson_sampling import ThompsonSampling
 __all__ = [
     "POLICIES",
     "DrawChance",
+    "Gittins",
     "KnowledgeGradient",
     "OptimisticDrawChance",
     "Oracle",

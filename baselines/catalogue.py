@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from matchenv.baselines.draw_chance import DrawChance
+from matchenv.baselines.gittins import Gittins
 from matchenv.baselines.knowledge_gradient import KnowledgeGradient
 from matchenv.baselines.optimistic_draw_chance import OptimisticDrawChance
 from matchenv.baselines.oracle import Oracle
@@ -17,6 +18,7 @@ POLICIES: dict[str, type[Policy]] = {
         PointEstimate,
         DrawChance,
         KnowledgeGradient,
+        Gittins,
         OptimisticDrawChance,
         RandomOpponent,
         ThompsonSampling,

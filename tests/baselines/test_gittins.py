@@ -1,0 +1,216 @@
+"""The Gittins index: against trees without a grid, and its choice against all indices."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from scipy.stats import norm
+
+from matchenv import KnowledgeState
+from matchenv.agents import policy_named
+from matchenv.baselines import Gittins, gittins
+from matchenv.baselines.gittins import table as tables
+from matchenv.baselines.gittins.choice import all_indices, highest_indices
+from matchenv.baselines.gittins.grid import new_grid
+from matchenv.settings import Settings
+
+Floats = np.ndarray
+
+# In units of performances, 2 beta^2 = 1.
+BETA = float(np.sqrt(0.5))
+
+
+class Tree:
+    """Indices from the definition: every outcome of every game, prices by Brent's method.
+
+    The moments of a truncated normal come from scipy, not from the kernels of the package.
+    """
+
+    def __init__(self, margin: float, tau: float, discount: float) -> None:
+        self.margin, self.tau, self.discount = margin, tau, discount
+
+    def games(self, gap: float, variance: float) -> list[tuple[float, float, float]]:
+        uncertain = variance + 2.0 * self.tau**2
+        deviation = np.sqrt(uncertain + 1.0)
+        borders = [-np.inf, -self.margin, self.margin, np.inf]
+        found = []
+        for low, high in zip(borders, borders[1:], strict=False):
+            if low == high:
+                continue
+            a, b = (low - gap) / deviation, (high - gap) / deviation
+            chance = norm.cdf(b) - norm.cdf(a) if a < 0.0 else norm.sf(a) - norm.sf(b)
+            at_a, at_b = norm.pdf(a), norm.pdf(b)
+            mean = (at_a - at_b) / chance
+            ends = (a * at_a if np.isfinite(a) else 0.0) - (b * at_b if np.isfinite(b) else 0.0)
+            share = 1.0 + ends / chance - mean**2
+            after = uncertain - uncertain**2 / deviation**2 * (1.0 - share)
+            found.append((float(chance), gap + uncertain * mean / deviation, float(after)))
+        return found
+
+    def index(self, gap: float, variance: float, games: int) -> float:
+        @lru_cache(maxsize=None)
+        def after(gap: float, variance: float) -> list[tuple[float, float, float]]:
+            return self.games(gap, variance)
+
+        def worth(gap: float, variance: float, left: int, price: float) -> float:
+            now = float(norm.pdf(gap, scale=np.sqrt(variance + 1.0))) - price
+            if left == 1:
+                return now
+            return now + self.discount * sum(
+                chance * max(0.0, worth(moved, rest, left - 1, price))
+                for chance, moved, rest in after(gap, variance)
+            )
+
+        low = float(norm.pdf(gap, scale=np.sqrt(variance + 1.0)))
+        high = float(norm.pdf(0.0))
+        return float(brentq(lambda price: worth(gap, variance, games, price), low, high, xtol=1e-10))
+
+
+def small_table(games: int | None, margin: float, tau: float, discount: float) -> tuple:
+    grid = new_grid(81, 1e-2, 0.24)
+    return grid, tables.compute_bonus(grid, 64, games, margin, tau, discount)
+
+
+def indices(table: tuple, gap: Floats, variance: Floats, plane: int) -> Floats:
+    grid, bonus = table
+    mu = np.stack((np.zeros_like(gap), gap), axis=1)
+    sigma = np.stack((np.zeros_like(gap), np.sqrt(variance)), axis=1)
+    return all_indices(grid, bonus, np.full(gap.size, plane), mu, sigma, BETA)[:, 0]
+
+
+@pytest.mark.parametrize(
+    ("margin", "tau", "games"), [(0.0, 0.0, 7), (0.5, 0.0, 5), (0.0, 0.1, 6), (0.3, 0.2, 4)]
+)
+def test_indices_of_a_few_games_equal_those_of_a_tree(
+    margin: float, tau: float, games: int
+) -> None:
+    rng = np.random.default_rng(0)
+    variance = np.exp(rng.uniform(np.log(0.02), np.log(8.0), 12))
+    gap = rng.uniform(-3.0, 3.0, 12) * np.sqrt(variance + 1.0)
+    table = small_table(games, margin, tau, 1.0)
+    tree = Tree(margin, tau, 1.0)
+    for left in (1, 2, games):
+        expected = [tree.index(g, v, left) for g, v in zip(gap, variance, strict=True)]
+        # The stated error: 1e-4 in draw densities with beta^2 = 2.5, which are sqrt(5) smaller.
+        error = np.abs(indices(table, gap, variance, left - 1) - expected).max()
+        assert error < (1e-6 if left == 1 else 1e-4 * np.sqrt(5.0))
+
+
+def test_an_infinite_horizon_equals_a_tree_that_is_deep_enough() -> None:
+    discount = 0.4
+    gap, variance = np.array([0.0, 1.0, 2.5]), np.array([3.0, 0.5, 4.0])
+    tree = Tree(0.0, 0.0, discount)
+    expected = [tree.index(g, v, 9) for g, v in zip(gap, variance, strict=True)]
+    table = small_table(None, 0.0, 0.0, discount)
+    assert table[1].shape[0] == 1
+    # What is left after nine games is worth at most discount^9 / (1 - discount) games.
+    assert np.abs(indices(table, gap, variance, 0) - expected).max() < 3e-4
+
+
+@pytest.fixture(scope="module")
+def short_table() -> tables.IndexTable:
+    return tables.index_table(64)
+
+
+def states(rng: np.random.Generator, rows: int, opponents: int) -> tuple[Floats, Floats]:
+    scale = 10.0 ** rng.uniform(-2.0, 1.0, (rows, 1))
+    mu = rng.normal(size=(rows, opponents + 1)) * scale
+    sigma = np.exp(rng.uniform(np.log(0.01), np.log(12.0), (rows, opponents + 1)))
+    return np.where(rng.random(mu.shape) < 0.1, mu[:, 1:2], mu), sigma
+
+
+def test_the_search_finds_the_highest_index(short_table: tables.IndexTable) -> None:
+    rng = np.random.default_rng(1)
+    for opponents in (1, 2, 9, 49, 400):
+        mu, sigma = states(rng, 300, opponents)
+        planes = rng.integers(0, 64, 300)
+        grid, bonus = short_table.grid, short_table.bonus
+        chosen = highest_indices(grid, bonus, short_table.bounds, planes, mu, sigma, BETA)
+        every = all_indices(grid, bonus, planes, mu, sigma, BETA)
+        best = every.max(axis=1)
+        # Indices of opponents far out may underflow to 0; the search compares logarithms.
+        clear = best > 1e-200
+        np.testing.assert_array_equal(chosen[clear], every[clear].argmax(axis=1))
+        assert ((chosen >= 0) & (chosen < opponents)).all()
+
+
+def test_an_index_is_the_draw_density_with_one_game_left_and_grows_with_the_games() -> None:
+    state = KnowledgeState(*states(np.random.default_rng(2), 50, 9))
+    policy = Gittins(horizon=20, belief="factorised")
+    last = policy.scores(state, 1)
+    np.testing.assert_allclose(last, state.draw_density(policy.beta), rtol=1e-9)
+    for left in (2, 5, 20):
+        scores = policy.scores(state, left)
+        assert (scores >= last * (1.0 - 1e-6)).all()
+        last = scores
+
+
+def test_indices_scale_with_beta() -> None:
+    mu, sigma = states(np.random.default_rng(3), 20, 5)
+    small = Gittins(beta=0.5, horizon=10, belief="factorised")
+    large = Gittins(beta=1.5, horizon=10, belief="factorised")
+    np.testing.assert_allclose(
+        small.scores(KnowledgeState(mu, sigma), 10),
+        3.0 * large.scores(KnowledgeState(3.0 * mu, 3.0 * sigma), 10),
+        rtol=1e-6,
+    )
+
+
+def test_equal_opponents_go_to_the_lowest_and_mixed_horizons_to_their_own() -> None:
+    policy = Gittins(horizon=64, belief="factorised")
+    equal = KnowledgeState(np.zeros(6), np.ones(6))
+    assert policy.act(equal, 30) == 0
+    state = KnowledgeState(*states(np.random.default_rng(4), 40, 9))
+    left = np.arange(1, 41)
+    together = policy.act(state, left)
+    alone = [int(policy.act(state[k], int(left[k]))) for k in range(40)]
+    np.testing.assert_array_equal(together, alone)
+
+
+def test_a_table_is_kept_and_a_damaged_one_computed_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MATCHENV_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(tables, "GAPS", 9)
+    monkeypatch.setattr(tables, "PRICES", 8)
+    whole = tables.index_table.__wrapped__(64, 0.25)
+    (path,) = (tmp_path / "cache").glob("*.npz")
+    assert "computing a table" in capfd.readouterr().err
+    again = tables.index_table.__wrapped__(64, 0.25)
+    assert "computing" not in capfd.readouterr().err
+    np.testing.assert_array_equal(whole.bonus, again.bonus)
+    content = path.read_bytes()
+    for damaged in (content[: len(content) // 2], b"", content[:-3000] + b"x" + content[-2999:]):
+        path.write_bytes(damaged)
+        np.testing.assert_array_equal(
+            tables.index_table.__wrapped__(64, 0.25).bonus, whole.bonus
+        )
+        assert path.read_bytes() == content
+
+
+def test_no_folder_for_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("MATCHENV_CACHE", str(tmp_path / "file" / "below"))
+    monkeypatch.setattr(tables, "GAPS", 9)
+    monkeypatch.setattr(tables, "PRICES", 8)
+    assert tables.index_table.__wrapped__(64).bonus.shape[0] == 64
+
+
+def test_the_door_gives_it_the_full_belief_and_the_constants_of_the_environment() -> None:
+    policy = policy_named("gittins", Settings(beta=0.7, draw_margin=0.2, horizon=30))
+    assert repr(policy) == (
+        "Gittins(discount=None, beta=0.7, draw_margin=0.2, tau=0.0, horizon=30, belief='full')"
+    )
+    assert policy_named("gittins:belief=factorised", Settings()).belief == "factorised"
+    # The full belief knows no drift.
+    assert policy_named("gittins", Settings(tau=0.1)).belief == "factorised"
+
+
+@pytest.mark.parametrize("discount", [0.0, 1.0, -0.5, float("nan"), float("inf")])
+def test_bad_discounts(discount: float) -> None:
+    with pytest.raises(ValueError, match="discount"):
+        gittins.Gittins(discount=discount)
