@@ -54,7 +54,8 @@ def policy_named(
             * a class of the user's own: ``"module:Class"``, ``"module:Class:key=value"``. The
               module is looked for where Python looks, and in the working folder.
         settings: of the environment. A baseline or a class is given those of ``TOLD`` that its
-            constructor takes; an option of the text goes before. A policy with a method
+            constructor takes (a baseline the belief that it prefers); an option of the text
+            goes before. A policy with a method
             ``for_settings(settings)`` is replaced by what that returns. Which belief a policy
             reads is said by its attribute ``belief``.
         true_skill: gives the true skills at the time of a choice, for the oracle.
@@ -70,7 +71,8 @@ def policy_named(
     name, _, options = text.partition(":")
     told = {**{key: getattr(settings, key) for key in TOLD}, "true_skill": true_skill}
     if name in POLICIES:
-        return made_with(text, POLICIES[name], options, told)
+        preferred = POLICIES[name].preferred_belief(settings)
+        return made_with(text, POLICIES[name], options, {**told, "belief": preferred})
     if name in SHIPPED or learned_path(name) is not None:
         policy = learned_policy(text, name, options)
     elif own := OWN_CLASS.fullmatch(text):

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from matchenv.belief import DEFAULT_BELIEF, belief_named
 from matchenv.knowledge import KnowledgeState, share_of_games_left
+from matchenv.settings import Settings
 from matchenv.validation import as_float_array, as_integer
 
 Floats = NDArray[np.float64]
@@ -48,6 +49,11 @@ class Policy(ABC):
         self.horizon = as_integer("horizon", horizon, 1)
         self.belief = belief_named(belief).name
         self._rng = np.random.default_rng(seed)
+
+    @classmethod
+    def preferred_belief(cls, settings: Settings) -> str:
+        """The name of the belief to read in such games, unless told: the environment's own."""
+        return settings.belief
 
     def __repr__(self) -> str:
         names = [name for name in inspect.signature(type(self)).parameters if hasattr(self, name)]

@@ -13,7 +13,7 @@ from matchenv.baselines.gittins.table import IndexTable, index_table, rounded_ho
 from matchenv.baselines.policy import Floats, Integers, Policy
 from matchenv.belief import FullBelief, GameConstants, belief_named
 from matchenv.knowledge import KnowledgeState
-from matchenv.settings import PAPER_BETA
+from matchenv.settings import PAPER_BETA, Settings
 from matchenv.validation import as_non_negative_number, as_positive_number, as_probability
 
 
@@ -65,6 +65,11 @@ class Gittins(Policy):
         belief_named(self.belief).check_constants(
             GameConstants(self.beta, self.draw_margin, self.tau)
         )
+
+    @classmethod
+    def preferred_belief(cls, settings: Settings) -> str:
+        """The full one, which knows the variances of differences; it knows no drift."""
+        return settings.belief if settings.tau > 0.0 else FullBelief.name
 
     def table(self, games: int = 1) -> IndexTable:
         """The table that decisions with up to ``games`` games left are read from."""
