@@ -9,6 +9,8 @@ from typing import Any
 
 import matplotlib as mpl
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 METADATA: dict[str, dict[str, Any]] = {
@@ -16,6 +18,7 @@ METADATA: dict[str, dict[str, Any]] = {
     "svg": {"Date": None},
     "pdf": {"CreationDate": None},
 }
+CANVASES = {"png": FigureCanvasAgg, "svg": FigureCanvasSVG, "pdf": FigureCanvasPdf}
 
 # Colours that differ in brightness too, so that a print in grey can be read.
 LINES: tuple[tuple[str, Any, str], ...] = (
@@ -55,10 +58,13 @@ def files_of(name: str, figure: Figure, dots: int) -> Iterator[tuple[str, bytes]
     """A figure as PNG, with so many dots an inch, and as SVG: file names and bytes."""
     for kind in ("png", "svg"):
         yield f"{name}.{kind}", figure_bytes(figure, kind, dots)
+        figure.set_layout_engine("none")  # all has its place now
 
 
 def figure_bytes(figure: Figure, kind: str, dots: int) -> bytes:
     """A figure as a file of one of the kinds in ``METADATA``."""
     buffer = io.BytesIO()
-    figure.savefig(buffer, format=kind, dpi=dots, metadata=METADATA[kind])
+    figure.set_dpi(dots)
+    # Not ``savefig``, which draws everything twice.
+    getattr(CANVASES[kind](figure), f"print_{kind}")(buffer, metadata=METADATA[kind])
     return buffer.getvalue()

@@ -10,6 +10,7 @@ readers do not see, stand before a block and say what the tests need::
     <!-- smaller: 100_000 -> 2_048 -->  (replaced in the block before it is run)
     <!-- needs: ray.rllib -->           (skipped, saying so, where it cannot be imported)
     <!-- run -->                        (a shell block that is quick enough to be run)
+    <!-- slow -->                       (a block of Python that takes seconds: for the slow tests)
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ class Block:
     before: str = ""
     needs: tuple[str, ...] = ()
     run: bool = False
+    slow: bool = False
 
     def __str__(self) -> str:
         return f"{self.page}:{self.line}"
@@ -59,7 +61,8 @@ def blocks_of(path: Path) -> Iterator[Block]:
     """All fenced blocks of a page, in order."""
     text = path.read_text(encoding="utf-8")
     for found in BLOCK.finditer(text):
-        code, before, needs, run = found["code"], "", (), False
+        code, before, needs = found["code"], "", ()
+        marks = dict.fromkeys(("run", "slow"), False)
         for comment in COMMENT.finditer(found["comments"]):
             word, said = comment["word"], (comment["text"] or "").strip()
             if word == "before the block":
@@ -70,13 +73,13 @@ def blocks_of(path: Path) -> Iterator[Block]:
                 code = code.replace(large, small)
             elif word == "needs":
                 needs = tuple(name.strip() for name in said.split(","))
-            elif word == "run":
-                run = True
+            elif word in marks:
+                marks[word] = True
             else:
                 raise AssertionError(f"{path.name}: unknown comment before a block: {word}")
         line = text.count("\n", 0, found.start("language")) + 1
         name = str(path.relative_to(ROOT))
-        yield Block(name, line, found["language"], code, before, needs, run)
+        yield Block(name, line, found["language"], code, before, needs, **marks)
 
 
 BLOCKS = [block for page in PAGES if page.exists() for block in blocks_of(page)]
@@ -139,10 +142,23 @@ def test_no_command_stands_outside_of_the_blocks_that_are_checked(page: Path) ->
     assert [line for line in indented if not any(line[4:] in b.code for b in BLOCKS)] == []
 
 
-@pytest.mark.parametrize("block", of_language("python"), ids=str)
+@pytest.mark.parametrize(
+    "block",
+    [
+        pytest.param(block, id=str(block), marks=[pytest.mark.slow] if block.slow else [])
+        for block in of_language("python")
+    ],
+)
 def test_python_runs_as_pasted(block: Block, run_alone: Callable[[str], str]) -> None:
     skip_without(block)
     run_alone(block.before + block.code)
+
+
+@pytest.mark.parametrize("line", ["gymnasium.make('Matchmaking-v0')", "matchenv.Settings()"])
+def test_a_block_must_import_what_it_uses(line: str, run_alone: Callable[[str], str]) -> None:
+    with pytest.raises(AssertionError, match="NameNotFound|NameError"):
+        run_alone(f"import gymnasium\n{line}")
+    run_alone(f"import gymnasium\nimport matchenv\n{line}")
 
 
 # Commands of shell blocks that are not ours: nothing to check but that we meant them.

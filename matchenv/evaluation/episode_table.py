@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from matchenv.evaluation.candidates import Candidate
 from matchenv.evaluation.cells import Cell
-from matchenv.evaluation.result_files import csv_bytes, npz_bytes
+from matchenv.evaluation.result_files import columns_csv, npz_bytes
 from matchenv.evaluation.rollout import MEASURES, PolicyMaker, rollout
 from matchenv.evaluation.seeds import policy_key, sequence_of
 from matchenv.evaluation.store import CLOCK, Arrays, Store, finish
@@ -145,11 +145,7 @@ class EpisodeTable:
     def files(self) -> dict[str, bytes]:
         """The table as ``episodes.npz``, an array for each column, and ``episodes.csv``."""
         columns = self.tidy()
-        rows = zip(*(column.tolist() for column in columns.values()), strict=True)
-        return {
-            "episodes.npz": npz_bytes(columns),
-            "episodes.csv": csv_bytes(list(columns), rows),
-        }
+        return {"episodes.npz": npz_bytes(columns), "episodes.csv": columns_csv(columns)}
 
 
 def column_of(measure: str, window: str = ALL) -> str:
