@@ -156,7 +156,7 @@ def test_python_runs_as_pasted(block: Block, run_alone: Callable[[str], str]) ->
 
 @pytest.mark.parametrize("line", ["gymnasium.make('Matchmaking-v0')", "matchenv.Settings()"])
 def test_a_block_must_import_what_it_uses(line: str, run_alone: Callable[[str], str]) -> None:
-    with pytest.raises(AssertionError, match="NameNotFound|NameError"):
+    with pytest.raises(AssertionError, match=r"NameNotFound|NameError"):
         run_alone(f"import gymnasium\n{line}")
     run_alone(f"import gymnasium\nimport matchenv\n{line}")
 
