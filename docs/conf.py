@@ -32,8 +32,15 @@ myst_heading_anchors = 4
 # The picture of the README stands in its own HTML, whose links lead to GitHub.
 suppress_warnings = ["myst.header"]
 
-# Nothing on these pages needs torch: what imports it is documented without it.
-autodoc_mock_imports = ["safetensors", "sb3_contrib", "stable_baselines3", "torch"]
+# Nothing on these pages needs torch or figures: what imports them is documented without.
+autodoc_mock_imports = [
+    "matplotlib",
+    "plotly",
+    "safetensors",
+    "sb3_contrib",
+    "stable_baselines3",
+    "torch",
+]
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 autodoc_type_aliases = {name: name for name in ("ArrayLike", "Floats", "Generators", "Integers")}

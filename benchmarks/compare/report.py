@@ -144,7 +144,7 @@ class Comparison:
         ]
         for i, cell in enumerate(self.cells):
             standings = [self.standing(i, policy) for policy in self.policies]
-            lines += ["", cell.title, *text_table(_columns(self.against, timing), standings)]
+            lines += ["", cell.title, *text_table(columns(self.against, timing), standings)]
         return "\n".join(lines)
 
     def _standing(self, cell: int, policy: str) -> Standing:
@@ -167,8 +167,9 @@ class Comparison:
         )
 
 
-def _columns(against: str, timing: bool) -> list[Column]:
-    columns = [
+def columns(against: str, timing: bool) -> list[Column]:
+    """The columns of a table of standings; the last one, decisions per second, with ``timing``."""
+    every = [
         Column("policy", lambda s: s.policy),
         Column("believed q", lambda s: f"{s.draw_density.mean:.2f}"),
         Column("true q", lambda s: f"{s.true_draw_density.mean:.2f}", 8),
@@ -179,7 +180,7 @@ def _columns(against: str, timing: bool) -> list[Column]:
         Column("win ratio", lambda s: f"{s.win_ratio.mean:.3f}"),
         Column("decisions/s", lambda s: _rate_text(s.decisions_per_second)),
     ]
-    return columns if timing else columns[:-1]
+    return every if timing else every[:-1]
 
 
 def _rate_text(rate: float) -> str:

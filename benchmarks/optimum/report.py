@@ -112,22 +112,26 @@ class Findings:
     def table(self) -> str:
         """The table of this size of problem."""
         problem, settings, losses = self.problem, self.problem.settings, self.losses
-        optimum = losses[0].believed.mean
-        columns = (
-            Column("policy", lambda loss: loss.policy),
-            Column("believed q", lambda loss: f"{loss.believed.mean:.4f}"),
-            Column("below the optimum", lambda loss: loss.gap.interval_text(4), 27),
-            Column("%", lambda loss: f"{100.0 * loss.gap.mean / optimum:.2f}", 6),
-            Column("first choice best", lambda loss: f"{100.0 * loss.first_is_best:.1f} %"),
-            Column("true q", lambda loss: f"{loss.true_q.mean:.4f}", 8),
-            Column("true q - optimum", lambda loss: loss.true_difference.interval_text(4), 27),
-        )
         head = (
             f"opponents {settings.num_opponents}, games {settings.horizon}, "
             f"{settings.belief} belief, {self.believed.shape[1]} instances, "
             f"{problem.truths} truths each, rank {problem.cell.rank_name}, seed {problem.seed}"
         )
-        return "\n".join([head, *text_table(columns, losses)])
+        return "\n".join([head, *text_table(columns(losses), losses)])
+
+
+def columns(losses: Sequence[Loss]) -> tuple[Column, ...]:
+    """The columns of a table of what policies lose; the first loss is the optimum's own."""
+    optimum = losses[0].believed.mean
+    return (
+        Column("policy", lambda loss: loss.policy),
+        Column("believed q", lambda loss: f"{loss.believed.mean:.4f}"),
+        Column("below the optimum", lambda loss: loss.gap.interval_text(4), 27),
+        Column("%", lambda loss: f"{100.0 * loss.gap.mean / optimum:.2f}", 6),
+        Column("first choice best", lambda loss: f"{100.0 * loss.first_is_best:.1f} %"),
+        Column("true q", lambda loss: f"{loss.true_q.mean:.4f}", 8),
+        Column("true q - optimum", lambda loss: loss.true_difference.interval_text(4), 27),
+    )
 
 
 def result_files(all_findings: Sequence[Findings]) -> dict[str, bytes]:

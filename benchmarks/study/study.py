@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -56,7 +56,9 @@ class Study:
         yield "windows.csv", windows_csv(results)
         yield "paired.csv", paired_csv(results)
         yield "summary.md", self.summary().encode()
-        yield "verdict.md", verdict_text(claims_on(results)).encode()
+        claims = claims_on(results)
+        yield "verdict.md", verdict_text(claims).encode()
+        yield "verdict.json", json_bytes([asdict(claim) for claim in claims])
         made_with = {"python": platform.python_version(), **versions("gymnasium", "scipy")}
         yield "versions.json", json_bytes(made_with)
         yield from pictures(results)

@@ -38,6 +38,7 @@ COMMANDS = {
     "optimum": Entry("optimum:Optimum", "the exact optimum of small problems"),
     "replay": Entry("replay:Replay", "rate a log of matches and judge the ratings"),
     "plot": Entry("plot:Plot", "draw the learning curves of trainings"),
+    "report": Entry("report:Report", "gather results in one page"),
     "watch": Entry("watch:Watch", "watch policies side by side, in a window or as a film"),
     "throughput": Entry("throughput:Throughput", "measure speed against rivals"),
     "warm-up": Entry("warm_up:WarmUp", "compile beforehand what a first episode would wait for"),

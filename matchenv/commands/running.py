@@ -25,7 +25,7 @@ CommandType = TypeVar("CommandType", bound=Command)
 # What the extras of the package hold, by the names under which it is imported.
 EXTRAS = {
     "agents": ("torch", "stable_baselines3", "sb3_contrib", "safetensors", "yaml", "tensorboard"),
-    "benchmarks": ("matplotlib",),
+    "benchmarks": ("matplotlib", "plotly"),
     "render": ("pygame",),
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -30,6 +31,16 @@ class Estimate:
     standard_error: float
     low: float
     high: float
+
+    @classmethod
+    def from_plain(cls, numbers: Mapping[str, float]) -> Estimate:
+        """The estimate that ``asdict`` gave, as a result file holds it."""
+        return cls(*(float(numbers[each.name]) for each in fields(cls)))
+
+    @property
+    def verdict(self) -> str:
+        """Of a difference: ``ahead``, ``behind``, or ``undecided`` where the interval holds 0."""
+        return "ahead" if self.low > 0.0 else "behind" if self.high < 0.0 else "undecided"
 
     @property
     def half_width(self) -> float:

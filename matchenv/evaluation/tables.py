@@ -24,7 +24,7 @@ class Column:
 
 def text_table(columns: Sequence[Column], rows: Sequence[Any]) -> list[str]:
     """A heading and a line for each row; the first column is aligned to the left."""
-    lines = _cells(columns, rows)
+    lines = table_cells(columns, rows)
     widths = [
         max(column.width, *(len(line[place]) for line in lines))
         for place, column in enumerate(columns)
@@ -40,10 +40,11 @@ def text_table(columns: Sequence[Column], rows: Sequence[Any]) -> list[str]:
 
 def markdown_table(columns: Sequence[Column], rows: Sequence[Any]) -> list[str]:
     """The same as Markdown."""
-    heading, *lines = (f"| {' | '.join(line)} |" for line in _cells(columns, rows))
+    heading, *lines = (f"| {' | '.join(line)} |" for line in table_cells(columns, rows))
     return [heading, f"|{'---|' * len(columns)}", *lines]
 
 
-def _cells(columns: Sequence[Column], rows: Sequence[Any]) -> list[list[str]]:
+def table_cells(columns: Sequence[Column], rows: Sequence[Any]) -> list[list[str]]:
+    """The headings, then the cells of each row."""
     headings = [column.heading for column in columns]
     return [headings, *([column.cell(row) for column in columns] for row in rows)]

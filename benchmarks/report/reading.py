@@ -1,0 +1,40 @@
+"""Result files as plain data."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from matchenv.evaluation.cells import Cell, cells_of
+
+
+def json_of(file: Path) -> Any:
+    """The content of a JSON file.
+
+    Raises:
+        ValueError: for a damaged one; it says what to do.
+    """
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ValueError(f"{file} is damaged, run its command again: {error}") from None
+
+
+def rows_of(file: Path) -> list[dict[str, str]]:
+    """The rows of a CSV file, by the names of its columns."""
+    with file.open(encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+def number(value: float | str | None) -> float:
+    """A number of a result file, where NaN is an empty cell or null."""
+    return math.nan if value is None or value == "" else float(value)
+
+
+def cell_of(record: Mapping[str, Any], num_opponents: int) -> Cell:
+    """The cell that a record names by its rank and its prior."""
+    return cells_of((record["rank"],), (record["prior"],), num_opponents)[0]

@@ -1,0 +1,53 @@
+"""``matchenv report``: results of several commands in one page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tyro.conf import Positional
+
+from matchenv.commands.options import Command
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report(Command):
+    """Gather results in one page that needs no network: figures, tables, settings, versions.
+
+    Folders of train, compare, study, tune, bound, optimum and replay are known by their files.
+    A click in a legend hides a policy, a click on a heading sorts a table.
+
+    Example:
+        matchenv report results/compare runs/ppo-seed0 --out report.html
+
+    Attributes:
+        folders: folders of results, or folders that hold such folders.
+        out: file of the page.
+        latex: file of a summary for a paper's appendix (default: none is written).
+    """
+
+    folders: Positional[tuple[Path, ...]]
+    out: Path = Path("report.html")
+    latex: Path | None = None
+
+    @property
+    def extras(self) -> tuple[str, ...]:
+        """It reads trainings and draws."""
+        return ("agents", "benchmarks")
+
+    def run(self) -> None:
+        """Write the page, and say where it is."""
+        from matchenv.atomic_files import write_text
+        from matchenv.benchmarks.report import latex_summary, page_text, sections_of
+
+        if self.out.suffix.lower() not in (".html", ".htm"):
+            raise ValueError(f"out must end in .html, got {str(self.out)!r}")
+        sections = sections_of(self.folders)
+        files = {self.out: page_text(sections)}
+        if self.latex is not None:
+            files[self.latex] = latex_summary(sections)
+        for file, text in files.items():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_text(file, text)
+            if not self.quiet:
+                print(f"{file}: {len(sections)} results, {file.stat().st_size / 1e6:.1f} MB")
