@@ -72,7 +72,8 @@ def policy_named(
     told = {**{key: getattr(settings, key) for key in TOLD}, "true_skill": true_skill}
     if name in POLICIES:
         preferred = POLICIES[name].preferred_belief(settings)
-        return made_with(text, POLICIES[name], options, {**told, "belief": preferred})
+        made = made_with(text, POLICIES[name], options, {**told, "belief": preferred})
+        return adapted(made, settings)
     if name in SHIPPED or learned_path(name) is not None:
         policy = learned_policy(text, name, options)
     elif own := OWN_CLASS.fullmatch(text):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matchenv.baselines.nearest import nearest_opponents
-from matchenv.baselines.policy import Floats, Integers, Policy
+from matchenv.baselines.policy import Floats, Integers, Masks, Policy
 from matchenv.belief import DEFAULT_BELIEF
 from matchenv.knowledge import KnowledgeState
 from matchenv.validation import as_float_array
@@ -44,13 +44,23 @@ class Oracle(Policy):
     def _choose(
         self, state: KnowledgeState, games_left: Floats, rng: np.random.Generator
     ) -> Integers:
+        return nearest_opponents(self._skills(state.mu.shape))
+
+    def _choose_among(
+        self, state: KnowledgeState, games_left: Floats, rng: np.random.Generator, allowed: Masks
+    ) -> Integers:
+        skills = self._skills(state.mu.shape)
+        skills[:, 1:][~allowed] = np.inf
+        return nearest_opponents(skills)
+
+    def _skills(self, shape: tuple[int, ...]) -> Floats:
+        """The true skills of each state, a new array of shape (B, M + 1)."""
         value = self._true_skill() if callable(self._true_skill) else self._true_skill
         skills = as_float_array("true_skill", value)
-        shape = state.mu.shape
         try:
             skills = np.broadcast_to(skills.reshape(-1, skills.shape[-1]), shape)
         except (ValueError, IndexError):
             raise ValueError(
                 f"true_skill must have shape {shape[1:]} or {shape}, got {skills.shape}"
             ) from None
-        return nearest_opponents(np.ascontiguousarray(skills))
+        return np.array(skills)

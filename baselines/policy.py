@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchenv.belief import DEFAULT_BELIEF, belief_named
 from matchenv.knowledge import KnowledgeState, share_of_games_left
+from matchenv.observations import without_mask
 from matchenv.settings import Settings
-from matchenv.validation import as_float_array, as_integer
+from matchenv.validation import as_action_masks, as_float_array, as_integer
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Masks = NDArray[np.bool_]
 
 
 class Policy(ABC):
@@ -23,7 +26,8 @@ class Policy(ABC):
 
     A policy never touches an environment. ``act`` reads knowledge states in float64. ``predict``
     reads observations and has the signature of stable-baselines3's models, so that library's
-    ``evaluate_policy`` takes a baseline. Both take one state or a batch.
+    ``evaluate_policy`` takes a baseline. Both take one state or a batch, and masks of who may be
+    chosen: the choice is then what it would be if the others did not exist.
 
     Args:
         horizon: games in an episode, >= 1; ``predict`` turns the observation's share of games
@@ -37,11 +41,14 @@ class Policy(ABC):
         belief: the name of the belief whose observation the policy reads.
         stochastic: whether equal states may get different choices, so that it needs ``rng``.
         needs_truth: whether it asks for the true skills, which no fair policy sees.
+        num_opponents: M of the observations that it reads, where ``for_settings`` told it; else
+            the observations themselves must say it.
     """
 
     name: ClassVar[str]
     stochastic: ClassVar[bool] = False
     needs_truth: ClassVar[bool] = False
+    num_opponents: int | None = None
 
     def __init__(
         self, *, horizon: int = 500, seed: int | None = None, belief: str = DEFAULT_BELIEF
@@ -59,11 +66,18 @@ class Policy(ABC):
         names = [name for name in inspect.signature(type(self)).parameters if hasattr(self, name)]
         return f"{type(self).__name__}({', '.join(f'{n}={getattr(self, n)!r}' for n in names)})"
 
+    def for_settings(self, settings: Settings) -> Self:
+        """The same policy, told how many opponents the environment has."""
+        told = copy.copy(self)
+        told.num_opponents = settings.num_opponents
+        return told
+
     def act(
         self,
         knowledge_state: KnowledgeState,
         games_left: ArrayLike,
         rng: np.random.Generator | None = None,
+        action_masks: ArrayLike | None = None,
     ) -> Integers:
         """Choose opponents.
 
@@ -71,13 +85,14 @@ class Policy(ABC):
             knowledge_state: beliefs of shape (..., M + 1), of the kind that ``belief`` says.
             games_left: games left, the one to be chosen among them, broadcast to the batch.
             rng: generator for stochastic policies; None uses the policy's own.
+            action_masks: who may be chosen, shape (..., M), True or 1; None for everybody.
 
         Returns:
             Actions in [0, M), shape (...); action a is opponent a + 1. Ties go to the lowest.
 
         Raises:
-            ValueError: for games left that are negative, not finite or of another shape, and
-                for a state of the other belief.
+            ValueError: for games left that are negative, not finite or of another shape, for a
+                state of the other belief, and for masks of another shape or that allow nobody.
         """
         if knowledge_state.belief != self.belief:
             raise ValueError(
@@ -96,7 +111,15 @@ class Policy(ABC):
             ) from None
         generator = self._rng if rng is None else rng
         games = np.ascontiguousarray(left).ravel()
-        actions = self._choose(knowledge_state.flattened(), games, generator)
+        state = knowledge_state.flattened()
+        allowed = None
+        if action_masks is not None:
+            shape = (*knowledge_state.batch_shape, knowledge_state.num_opponents)
+            allowed = as_action_masks(action_masks, shape).reshape(-1, shape[-1])
+        if allowed is None or allowed.all():
+            actions = self._choose(state, games, generator)
+        else:
+            actions = self._choose_among(state, games, generator, allowed)
         return actions.reshape(knowledge_state.batch_shape)
 
     def predict(
@@ -105,6 +128,7 @@ class Policy(ABC):
         state: tuple[NDArray[Any], ...] | None = None,
         episode_start: NDArray[np.bool_] | None = None,
         deterministic: bool = True,
+        action_masks: ArrayLike | None = None,
     ) -> tuple[Integers, tuple[NDArray[Any], ...] | None]:
         """Choose opponents from observations, as stable-baselines3's models do.
 
@@ -113,6 +137,8 @@ class Policy(ABC):
             state: handed back as it is; no baseline has a memory.
             episode_start: not used.
             deterministic: not used; a stochastic policy always draws.
+            action_masks: who may be chosen, shape (M,) or (n, M), as sb3-contrib gives it; None
+                takes the mask that the observation ends with, or everybody where it has none.
 
         Returns:
             ``(actions, state)``, actions of shape () or (n,).
@@ -120,9 +146,30 @@ class Policy(ABC):
         Raises:
             ValueError: for observations that no environment gives.
         """
-        knowledge_state = KnowledgeState.from_observation(observation, self.belief)
-        games_left = np.rint(share_of_games_left(observation) * self.horizon)
-        return self.act(knowledge_state, games_left), state
+        given = () if action_masks is None else np.shape(action_masks)
+        numbers, shown = without_mask(
+            observation, self.belief, given[-1] if given else self.num_opponents
+        )
+        knowledge_state = KnowledgeState.from_observation(numbers, self.belief)
+        games_left = np.rint(share_of_games_left(numbers) * self.horizon)
+        masks = shown if action_masks is None else action_masks
+        return self.act(knowledge_state, games_left, action_masks=masks), state
+
+    def _choose_among(
+        self, state: KnowledgeState, games_left: Floats, rng: np.random.Generator, allowed: Masks
+    ) -> Integers:
+        """Actions, shape (B,), where ``allowed``, shape (B, M), says who may be chosen.
+
+        States with equally many opponents online are one batch of smaller pools.
+        """
+        actions = np.empty(len(allowed), dtype=np.int64)
+        counts = allowed.sum(axis=1)
+        for count in np.unique(counts).tolist():
+            rows = np.flatnonzero(counts == count)
+            opponents = np.nonzero(allowed[rows])[1].reshape(-1, count)
+            chosen = self._choose(state.among(rows, opponents), games_left[rows], rng)
+            actions[rows] = opponents[np.arange(rows.size), chosen]
+        return actions
 
     @abstractmethod
     def _choose(

@@ -158,6 +158,23 @@ class KnowledgeState:
             self.belief,
         )
 
+    def among(self, rows: NDArray[np.int64], opponents: NDArray[np.int64]) -> KnowledgeState:
+        """Some states of a batch of shape (B,), each with some of its opponents only.
+
+        Args:
+            rows: which states, shape (R,).
+            opponents: shape (R, C), 0 to M - 1, as many in each state.
+        """
+        at, count = rows[:, None], self.num_opponents
+        players = np.concatenate((np.zeros_like(at), opponents + 1), axis=1)
+        shown = np.arange(self.kind.extra_rows)[:, None] * count + opponents[:, None, :]
+        return KnowledgeState.trusted(
+            self.mu[at, players],
+            self.sigma[at, players],
+            self.extra[at, shown.reshape(rows.size, -1)],
+            self.belief,
+        )
+
     def after_games(
         self, opponents: ArrayLike, outcomes: ArrayLike, constants: GameConstants
     ) -> KnowledgeState:

@@ -59,7 +59,8 @@ def run_comparison(
         episodes: instances in each cell, >= 2.
         seed: decides all instances, noise and random choices, >= 0.
         env_kwargs: ``num_opponents``, ``horizon``, ``beta``, ``draw_margin``, ``tau``,
-            ``rank_by``, ``equal_variance`` of the environment.
+            ``rank_by``, ``equal_variance``, ``availability``, ``mean_stay``, ``turnover`` of the
+            environment.
         workers: processes, >= 1; None for one on each core. The numbers do not depend on it.
         out: folder for finished episodes and the result files; None to write none.
         replace_out: a folder with another comparison loses it; otherwise it is refused.

@@ -37,6 +37,9 @@ ENVIRONMENT_OPTIONS = (
     "tau",
     "rank_by",
     "equal_variance",
+    "availability",
+    "mean_stay",
+    "turnover",
 )
 
 # The measures of an episode that are reported.

@@ -56,6 +56,9 @@ class StudyOptions(TypedDict, total=False):
         belief: what policies read unless their name says another; ``"printed"`` has the
             misprints of the paper's equations.
         equal_variance: of equal priors, as the environment's argument.
+        availability: as the environment's argument, and so are the next two.
+        mean_stay: as there.
+        turnover: as there.
     """
 
     ranks: Sequence[str | int] | None
@@ -67,11 +70,15 @@ class StudyOptions(TypedDict, total=False):
     seed: int
     belief: str
     equal_variance: str
+    availability: float
+    mean_stay: float
+    turnover: float
 
 
 DEFAULTS: StudyOptions = {
     "ranks": None, "priors": PRIORS, "episodes": 10_000, "prior_draws": 1, "num_opponents": 49,
     "horizon": 500, "seed": 0, "belief": "factorised", "equal_variance": "paper",
+    "availability": 1.0, "mean_stay": 50.0, "turnover": 0.0,
 }  # fmt: skip
 
 
@@ -117,12 +124,7 @@ class StudySettings:
             ValueError: for a value that is not allowed, or a policy that cannot play.
         """
         given: StudyOptions = {**DEFAULTS, **options}
-        game = Settings.checked(
-            num_opponents=given["num_opponents"],
-            horizon=given["horizon"],
-            belief=given["belief"],
-            equal_variance=given["equal_variance"],
-        )
+        game = Settings.checked(**{name: each for name, each in given.items() if name in SHARED})
         ranks = given["ranks"]
         places = paper_places(game.num_players) if ranks is None else list(ranks)
         for prior in given["priors"]:
@@ -205,7 +207,9 @@ class StudySettings:
         )
 
 
-SHARED = ("num_opponents", "horizon", "belief", "equal_variance")
+# Options that are the environment's.
+SHARED = ("num_opponents", "horizon", "belief", "equal_variance", "availability", "mean_stay",
+          "turnover")  # fmt: skip
 
 
 def paper_places(num_players: int) -> list[str | int]:

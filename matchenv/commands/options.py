@@ -132,7 +132,22 @@ class Sizes:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Environment(Sizes):
+class Pool:
+    """How the pool changes.
+
+    Attributes:
+        availability: share of the opponents who are online.
+        mean_stay: games that an opponent stays online or offline.
+        turnover: probability after a game that an opponent is replaced by a stranger.
+    """
+
+    availability: float = DEFAULTS.availability
+    mean_stay: float = DEFAULTS.mean_stay
+    turnover: float = DEFAULTS.turnover
+
+
+@dataclass(frozen=True, kw_only=True)
+class Environment(Pool, Sizes):
     """Options of the environment beside rank, prior, reward and belief.
 
     Attributes:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from matchenv.benchmarks.study.settings import DEFAULTS as THE_PAPERS
 from matchenv.benchmarks.study.settings import PAPER_POLICIES
-from matchenv.commands.options import DEFAULTS, Kept, Parallel, Policies, Seeded, chosen
+from matchenv.commands.options import DEFAULTS, Kept, Parallel, Policies, Pool, Seeded, chosen
 from matchenv.priors import PRIORS
 
 
@@ -43,7 +43,7 @@ class StudyCells(Kept, Parallel, Seeded):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Study(StudyCells, Policies):
+class Study(StudyCells, Pool, Policies):
     """Repeat the simulation study of Ryzhov, Tariq and Powell (2011), section 4.
 
     Stopped at any moment, the same command goes on with it. See docs/study.md.
@@ -67,7 +67,9 @@ class Study(StudyCells, Policies):
         """Play what is missing and print the summary."""
         from matchenv.benchmarks.study import run_study
 
-        study = run_study(self.policies, belief=self.belief, **self.arguments())
+        study = run_study(
+            self.policies, belief=self.belief, **self.arguments(), **chosen(self, Pool)
+        )
         if not self.quiet:
             print(study.summary(), end="")
             print(f"\nFigures, tables and the verdict on the paper's claims: {self.out}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -97,6 +98,7 @@ class Decisions:
         self.count, self.seconds = 0, 0.0
         self._policy, self._rng = policy, rng
         self._acts = callable(getattr(policy, "act", None))
+        self._takes_masks = _takes_masks(policy.act if self._acts else policy.predict)
         self._memory: Any = None
         self._first = True
 
@@ -108,11 +110,14 @@ class Decisions:
             actions = [self._act(batch.episodes) for batch in batches]
         else:
             observations = np.concatenate([batch.episodes.observation for batch in batches])
+            masks = [self._masks(batch.episodes) for batch in batches]
+            among = {key: np.concatenate([m[key] for m in masks]) for key in masks[0]}
             chosen, self._memory = self._policy.predict(
                 observations,
                 self._memory,
                 np.full(len(observations), self._first),
                 deterministic=True,
+                **among,
             )
             actions = np.split(np.asarray(chosen), np.cumsum(sizes)[:-1])
         if not self._first:
@@ -123,8 +128,24 @@ class Decisions:
 
     def _act(self, episodes: Episodes) -> Integers:
         left = episodes.settings.horizon - episodes.games_played
-        chosen: Integers = self._policy.act(episodes.knowledge_state(copy=False), left, self._rng)
+        chosen: Integers = self._policy.act(
+            episodes.knowledge_state(copy=False), left, self._rng, **self._masks(episodes)
+        )
         return chosen
+
+    def _masks(self, episodes: Episodes) -> dict[str, NDArray[np.bool_]]:
+        """Who can be chosen, for a policy that can be told and where the pool changes."""
+        if episodes.pool is None or not self._takes_masks:
+            return {}
+        return {"action_masks": episodes.pool.online}
+
+
+def _takes_masks(method: Callable[..., Any]) -> bool:
+    """Whether a policy can be told who may be chosen; a stranger's reads it from observations."""
+    parameters = inspect.signature(method).parameters
+    return "action_masks" in parameters or any(
+        each.kind is each.VAR_KEYWORD for each in parameters.values()
+    )
 
 
 def games(decisions: Decisions, batches: Sequence[Batch]) -> Iterator[list[GamesPlayed]]:
