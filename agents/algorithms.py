@@ -23,6 +23,7 @@ class Algorithm:
         off_policy: whether it learns from a replay buffer.
         schedules: whether its rates may change over the training.
         features: whether its policy takes a features extractor.
+        masks: whether it can be told who may be chosen.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Algorithm:
     off_policy: bool = False
     schedules: bool = True
     features: bool = True
+    masks: bool = False
 
     def load_class(self) -> type[BaseAlgorithm]:
         """The class of the algorithm; imports torch."""
@@ -65,6 +67,11 @@ ACTOR_CRITIC = {
     "EquivariantPolicy": ("matchenv.agents.equivariant.policy", "EquivariantPolicy"),
 }
 
+MASKABLE_ACTOR_CRITIC = {
+    "MlpPolicy": ("sb3_contrib.common.maskable.policies", "MaskableActorCriticPolicy"),
+    "EquivariantPolicy": ("matchenv.agents.equivariant.policy", "MaskableEquivariantPolicy"),
+}
+
 ALGORITHMS: dict[str, Algorithm] = {
     algorithm.name: algorithm
     for algorithm in (
@@ -86,6 +93,9 @@ ALGORITHMS: dict[str, Algorithm] = {
             ("stable_baselines3", "DQN"),
             {"MlpPolicy": ("stable_baselines3.dqn.policies", "DQNPolicy")},
             off_policy=True,
+        ),
+        Algorithm(
+            "maskable_ppo", ("sb3_contrib", "MaskablePPO"), MASKABLE_ACTOR_CRITIC, masks=True
         ),
         Algorithm("ppo", ("stable_baselines3", "PPO"), ACTOR_CRITIC),
         Algorithm(
@@ -125,8 +135,6 @@ def algorithm_by_name(name: Any) -> Algorithm:
         return ALGORITHMS[key]
     if key in CONTINUOUS:
         why = "needs continuous actions, and an opponent is a discrete choice"
-    elif key == "maskable_ppo":
-        why = "needs action masks, which this environment does not give (ppo is the same here)"
     else:
         why = "is not known"
     raise ValueError(f"algo must be one of {known}; {name!r} {why}")

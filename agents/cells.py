@@ -8,7 +8,7 @@ from typing import Any
 from matchenv.settings import Settings
 
 # All cells must agree on these, so that their observations fit one batch.
-SHARED = ("num_opponents", "horizon", "beta", "belief")
+SHARED = ("num_opponents", "horizon", "beta", "belief", "availability", "mean_stay", "turnover")
 
 
 def check_cells(cells: list[dict[str, Any]], env_kwargs: dict[str, Any]) -> list[Settings]:

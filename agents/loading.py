@@ -8,8 +8,8 @@ from pathlib import Path
 from matchenv.agents.algorithms import algorithm_by_name
 from matchenv.agents.device import as_device
 from matchenv.agents.equivariant.any_size import AnySizePolicy
-from matchenv.agents.equivariant.policy import EquivariantPolicy
-from matchenv.agents.features import belief_of_shape
+from matchenv.agents.equivariant.policy import OpponentRows
+from matchenv.agents.features import belief_of_space
 from matchenv.agents.learned_policy import LearnedPolicy
 from matchenv.agents.policies import SHIPPED, learned_path
 from matchenv.agents.policy_file import SUFFIX, read_policy
@@ -62,7 +62,8 @@ def _read(name: str, path: Path, algorithm: str | None, device: str) -> LearnedP
     if path.suffix == ".zip":
         return _load_zip(name, path, algorithm, device)
     network, description = read_policy(path)
-    kind = AnySizePolicy if isinstance(network, EquivariantPolicy) else LearnedPolicy
+    any_size = isinstance(getattr(network, "features_extractor", None), OpponentRows)
+    kind = AnySizePolicy if any_size else LearnedPolicy
     settings = description.settings()
     return kind(name, network.to(device), settings.belief, settings)
 
@@ -90,9 +91,8 @@ def _load_zip(name: str, path: Path, algorithm: str | None, device: str) -> Lear
         model = chosen.load_class().load(path, device=device)
     except Exception as error:
         raise ValueError(f"the file {path} is no model of {chosen.name}: {error}") from error
-    shape = model.observation_space.shape
     try:
-        belief = belief_of_shape(shape, int(model.action_space.n))  # type: ignore[attr-defined]
+        belief = belief_of_space(model.observation_space, int(model.action_space.n))  # type: ignore[attr-defined]
     except ValueError as error:
         raise ValueError(f"the file {path} is no model for Matchmaking-v0: {error}") from None
     return LearnedPolicy(name, model.policy, belief.name)

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from matchenv.agents.algorithms import Algorithm, algorithm_by_name
+from matchenv.agents.algorithms import ALGORITHMS, Algorithm, algorithm_by_name
 from matchenv.agents.cells import checked_env_kwargs
 from matchenv.agents.config_file import built, check_types, parsed
 from matchenv.agents.hyperparameter_files import checked_hyperparameters, read_hyperparameters
@@ -79,7 +79,14 @@ class RunConfig:
             as_integer(name, getattr(self, name), least)
         if self.start_from is not None and algorithm.name == "ars":
             raise ValueError(f"start_from must be left out for ars, got {self.start_from!r}")
-        checked_env_kwargs(self.env_kwargs)
+        settings = checked_env_kwargs(self.env_kwargs)
+        if settings.availability < 1.0 and not algorithm.masks:
+            takers = ", ".join(name for name, each in ALGORITHMS.items() if each.masks)
+            raise ValueError(
+                f"algo must be {takers} where opponents go offline "
+                f"(availability={settings.availability!r}), got {algorithm.name!r}, which cannot "
+                "be told who may be chosen"
+            )
 
     @property
     def timesteps(self) -> int:

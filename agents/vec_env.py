@@ -20,6 +20,9 @@ from matchenv.rendering.modes import PICTURE_MODES
 # One row of these belongs to each environment; every other attribute is shared by all.
 ROW_ATTRIBUTES = ("true_skill", "games_left", "knowledge_state")
 
+# Methods that give something for each environment, in one call for all.
+ROW_METHODS = ("render", "action_masks")
+
 
 class MatchmakingVecEnv(VecEnv):
     """``Matchmaking-v0`` for stable-baselines3: all environments in one compiled call.
@@ -171,13 +174,13 @@ class MatchmakingVecEnv(VecEnv):
             ValueError: for a method that cannot be called for one environment on its own.
         """
         method = getattr(self.matchmaking, method_name)
-        if method_name != "render":
+        if method_name not in ROW_METHODS:
             raise ValueError(
-                f"method_name must be 'render', got {method_name!r}: the environments are "
-                "stepped and reset together"
+                f"method_name must be {' or '.join(map(repr, ROW_METHODS))}, got "
+                f"{method_name!r}: the environments are stepped and reset together"
             )
-        frames = method(*method_args, **method_kwargs)
-        return [None if frames is None else frames[row] for row in self._rows(indices)]
+        found = method(*method_args, **method_kwargs)
+        return [None if found is None else found[row] for row in self._rows(indices)]
 
     def env_is_wrapped(
         self, wrapper_class: type[gym.Wrapper[Any, Any, Any, Any]], indices: VecEnvIndices = None

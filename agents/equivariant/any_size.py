@@ -11,13 +11,15 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from stable_baselines3.common.policies import BasePolicy
 
 from matchenv.agents.equivariant.policy import OpponentRows, network_of
 from matchenv.agents.equivariant.state import state_of_observations
-from matchenv.agents.learned_policy import LearnedPolicy
+from matchenv.agents.learned_policy import LearnedPolicy, masks_of
+from matchenv.agents.masked_choice import chosen
 from matchenv.knowledge import KnowledgeState
+from matchenv.observations import without_mask
 from matchenv.settings import Settings
 
 # States at a time: more would leave the processor's cache, and a million would not fit memory.
@@ -86,15 +88,18 @@ class AnySizePolicy(LearnedPolicy):
         state: tuple[NDArray[Any], ...] | None = None,
         episode_start: NDArray[np.bool_] | None = None,
         deterministic: bool = True,
+        action_masks: ArrayLike | None = None,
     ) -> tuple[NDArray[np.int64], tuple[NDArray[Any], ...] | None]:
         """Choose opponents, as stable-baselines3's models do.
 
         Args:
-            observation: shape (3 M + 3,) or (n, 3 M + 3), with the full belief.
+            observation: shape (3 M + 3,) or (n, 3 M + 3), with the full belief; M more numbers
+                where the pool changes.
             state: returned as it is; the policy has no memory.
             episode_start: not used.
             deterministic: take the opponent with the highest score, the first of equals; else
                 draw one from torch's generator.
+            action_masks: as ``LearnedPolicy``.
 
         Returns:
             ``(actions, state)``, actions of shape () or (n,).
@@ -108,27 +113,39 @@ class AnySizePolicy(LearnedPolicy):
                 "observation must have shape (3 * num_opponents + 3,) or "
                 f"(n, 3 * num_opponents + 3), got {array.shape}"
             )
-        KnowledgeState.from_observation(array, self.belief)
-        rows = np.atleast_2d(array).astype(np.float32, copy=False)
+        given = () if action_masks is None else np.shape(action_masks)
+        known = given[-1] if given else self.num_opponents
+        numbers, shown = without_mask(array, self.belief, known)
+        KnowledgeState.from_observation(numbers, self.belief)
+        rows = np.atleast_2d(numbers).astype(np.float32, copy=False)
+        masks = masks_of(action_masks, shown, (*numbers.shape[:-1], numbers.shape[-1] // 3 - 1))
         actions = np.empty(rows.shape[0], dtype=np.int64)
         for first in range(0, rows.shape[0], BLOCK):
             block = slice(first, first + BLOCK)
-            logits = self.logits(rows[block])
-            if deterministic:
-                actions[block] = logits.argmax(dim=1).cpu().numpy()
-            else:
-                drawn = torch.multinomial(torch.softmax(logits, dim=1), 1)
-                actions[block] = drawn[:, 0].cpu().numpy()
+            logits = self.logits(rows[block], None if masks is None else masks[block])
+            actions[block] = chosen(logits, deterministic)
         return actions.reshape(array.shape[:-1]), state
 
-    def logits(self, observations: NDArray[Any]) -> torch.Tensor:
-        """The logit of each opponent, shape (n, M), from observations of shape (n, 3 M + 3)."""
+    def logits(
+        self, observations: NDArray[Any], masks: NDArray[np.bool_] | None = None
+    ) -> torch.Tensor:
+        """The logit of each opponent, shape (n, M), -inf where the mask does not allow it.
+
+        Games left are estimated from all opponents, all else from those who may be chosen.
+
+        Args:
+            observations: shape (n, 3 M + 3).
+            masks: shape (n, M); None for everybody.
+        """
         network = network_of(self.network)
         device = network.log_sharpness.device
         read = state_of_observations(observations, self.beta)
         with torch.inference_mode():
+            online = None if masks is None else torch.from_numpy(masks).to(device)
             scores = network.scores(
                 torch.from_numpy(read.opponents).to(device),
                 torch.from_numpy(read.state).to(device),
+                online,
             )
-            return scores * torch.exp(network.log_sharpness)
+            logits = scores * torch.exp(network.log_sharpness)
+            return logits if online is None else logits.masked_fill(~online, -torch.inf)

@@ -84,7 +84,7 @@ def best_of_the_others(densities: torch.Tensor) -> tuple[torch.Tensor, torch.Ten
     """The best density, the second best, and whose the best is.
 
     Args:
-        densities: shape (n, M).
+        densities: shape (n, M), 0 for opponents who are offline.
 
     Returns:
         Shapes (n, 1) each, the last an index. Without another opponent, the second is half
@@ -94,7 +94,15 @@ def best_of_the_others(densities: torch.Tensor) -> tuple[torch.Tensor, torch.Ten
     if densities.shape[1] == 1:
         return best, 0.5 * best, place
     second = densities.scatter(1, place, 0.0).amax(1, keepdim=True)
-    return best, second, place
+    return best, torch.where(second > 0.0, second, 0.5 * best), place
+
+
+def _mean(row: torch.Tensor, online: torch.Tensor | None) -> torch.Tensor:
+    return row.mean(1) if online is None else (row * online).sum(1) / online.sum(1)
+
+
+def _largest(row: torch.Tensor, online: torch.Tensor | None) -> torch.Tensor:
+    return (row if online is None else row.masked_fill(~online, -torch.inf)).amax(1)
 
 
 def expected_best(
@@ -156,17 +164,20 @@ class EquivariantNetwork(nn.Module):
             self.factors.bias[GAMES] = math.log(start.games)
             self.factors.weight[WORTH, GAMES_SLOPE] = 2.0
 
-    def scores(self, opponents: torch.Tensor, state: torch.Tensor) -> torch.Tensor:
-        """The score of each opponent.
+    def scores(
+        self, opponents: torch.Tensor, state: torch.Tensor, online: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """The score of each opponent, as if those who are offline did not exist.
 
         Args:
             opponents: shape (n, 3, M), as ``StateBatch``.
             state: shape (n, 4).
+            online: bool, shape (n, M), at least one in each row; None for everybody.
 
         Returns:
-            Shape (n, M), in units of draw density.
+            Shape (n, M), in units of draw density; of those offline it says nothing.
         """
-        context, rows, best, second, place = self.features(opponents, state)
+        context, rows, best, second, place = self.features(opponents, state, online)
         gaps, variances = opponents[:, GAP], opponents[:, VARIANCE]
         others = best.expand_as(gaps).scatter(1, place, second)
         worth, games = (self._factor(number, context, rows) for number in (WORTH, GAMES))
@@ -185,7 +196,7 @@ class EquivariantNetwork(nn.Module):
         return torch.exp(total.clamp(-LARGEST_LOG, LARGEST_LOG))
 
     def features(
-        self, opponents: torch.Tensor, state: torch.Tensor
+        self, opponents: torch.Tensor, state: torch.Tensor, online: torch.Tensor | None = None
     ) -> tuple[torch.Tensor, tuple[torch.Tensor, ...], torch.Tensor, torch.Tensor, torch.Tensor]:
         """What the network sees, numbers of order one.
 
@@ -200,12 +211,18 @@ class EquivariantNetwork(nn.Module):
         )
         squares = gaps * gaps
         densities = density(gaps, NOISE_VARIANCE + variances).clamp_min(LEAST_DENSITY)
+        if online is not None:
+            densities = densities * online
         best, second, place = best_of_the_others(densities)
         rest = torch.rsqrt(1.0 + variances)
         standardised = gaps.abs() * rest
-        near = torch.exp(-0.5 * standardised * standardised).sum(1)
-        side = (gaps * torch.rsqrt(1.0 + squares)).mean(1)
-        count = math.log(opponents.shape[2] / USUAL_OPPONENTS)
+        nearness = torch.exp(-0.5 * standardised * standardised)
+        near = (nearness if online is None else nearness * online).sum(1)
+        side = _mean(gaps * torch.rsqrt(1.0 + squares), online)
+        if online is None:
+            count = torch.full_like(near, math.log(opponents.shape[2] / USUAL_OPPONENTS))
+        else:
+            count = torch.log(online.sum(1) / USUAL_OPPONENTS)
         context = torch.stack(
             (
                 0.5 * torch.log(state[:, GAMES_LEFT].clamp_min(1e-3) / USUAL_GAMES),
@@ -214,7 +231,7 @@ class EquivariantNetwork(nn.Module):
                 state[:, MISSING_VARIANCE] / PRIOR_MEAN_VARIANCE,
                 0.7 * torch.log(near + 0.1),
                 2.0 * side.abs() - 1.0,
-                torch.full_like(near, 0.7 * count),
+                0.7 * count,
                 (5.0 * torch.log(best / second)[:, 0]).clamp_max(2.0),
                 2.0 * state[:, SHARE_LEFT] - 1.0,
             ),
@@ -229,19 +246,27 @@ class EquivariantNetwork(nn.Module):
         )
         return context, rows, best, second, place
 
-    def state_value(self, opponents: torch.Tensor, state: torch.Tensor) -> torch.Tensor:
+    def state_value(
+        self, opponents: torch.Tensor, state: torch.Tensor, online: torch.Tensor | None = None
+    ) -> torch.Tensor:
         """An estimate of the rewards to come, shape (n, 1): the same for any order of opponents."""
-        context, rows, _, _, _ = self.features(opponents, state)
-        pooled = [pool for row in rows for pool in (row.mean(1), row.amax(1))]
+        context, rows, _, _, _ = self.features(opponents, state, online)
+        pooled = [pool for row in rows for pool in (_mean(row, online), _largest(row, online))]
         values: torch.Tensor = self.value(torch.cat((context, torch.stack(pooled, dim=1)), dim=1))
         return values
 
 
-def split_numbers(flat: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Opponents and state out of one row of numbers for each observation.
+def split_numbers(
+    flat: torch.Tensor, num_opponents: int
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
+    """Opponents, state and who is online out of one row of numbers for each observation.
 
     Args:
-        flat: shape (n, 3 M + 4), the opponents' numbers first.
+        flat: shape (n, 3 M + 4), the opponents' numbers first; or (n, 4 M + 4) with a mask.
+        num_opponents: M.
     """
-    opponents = flat[:, :-STATE_NUMBERS].reshape(flat.shape[0], OPPONENT_NUMBERS, -1)
-    return opponents, flat[:, -STATE_NUMBERS:]
+    size = OPPONENT_NUMBERS * num_opponents
+    opponents = flat[:, :size].reshape(flat.shape[0], OPPONENT_NUMBERS, -1)
+    masks = flat[:, size + STATE_NUMBERS :]
+    online = masks > 0.5 if masks.shape[1] > 0 else None
+    return opponents, flat[:, size : size + STATE_NUMBERS], online

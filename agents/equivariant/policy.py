@@ -22,26 +22,35 @@ from matchenv.agents.equivariant.state import OPPONENT_NUMBERS, STATE_NUMBERS, s
 from matchenv.agents.policy_file import PolicyDescription
 from matchenv.belief import BELIEFS, FullBelief
 from matchenv.settings import PAPER_BETA, Settings
-from matchenv.spaces import action_space, observation_space
+from matchenv.spaces import action_space, observation_space, shows_mask
 
 
 class OpponentRows(BaseFeaturesExtractor):
     """One row of numbers for each opponent, and a few of the state, by the compiled kernel.
 
     Args:
-        observation_space: the box of an observation of the full belief.
+        observation_space: the box of an observation of the full belief, with or without a mask.
         beta: standard deviation of one performance around skill.
     """
 
     def __init__(self, observation_space: spaces.Box, beta: float = PAPER_BETA) -> None:
-        opponents = observation_space.shape[0] // 3 - 1
-        super().__init__(observation_space, OPPONENT_NUMBERS * opponents + STATE_NUMBERS)
+        opponents = int(np.isneginf(observation_space.low).sum()) - 1
+        self.masks = opponents if shows_mask(observation_space, opponents) else 0
+        super().__init__(
+            observation_space, OPPONENT_NUMBERS * opponents + STATE_NUMBERS + self.masks
+        )
         self.beta = float(beta)
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
-        """Shape (n, 3 M + 4) from observations of shape (n, 3 M + 3); it passes no gradient."""
-        read = state_of_observations(observations.detach().cpu().numpy(), self.beta)
-        flat = np.concatenate((read.opponents.reshape(len(read.state), -1), read.state), axis=1)
+        """Shape (n, 3 M + 4) from observations of shape (n, 3 M + 3); it passes no gradient.
+
+        A mask at the end stays where it is.
+        """
+        array = observations.detach().cpu().numpy()
+        size = array.shape[1] - self.masks
+        read = state_of_observations(array[:, :size], self.beta)
+        rows = read.opponents.reshape(len(array), -1)
+        flat = np.concatenate((rows, read.state, array[:, size:]), axis=1)
         return torch.from_numpy(flat).to(observations.device)
 
 
@@ -56,7 +65,7 @@ class ScoreExtractor(nn.Module):
     def __init__(self, num_opponents: int) -> None:
         super().__init__()
         self.network = EquivariantNetwork()
-        self.latent_dim_pi = num_opponents
+        self.num_opponents = self.latent_dim_pi = num_opponents
         self.latent_dim_vf = 1
 
     def forward(self, features: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -65,13 +74,12 @@ class ScoreExtractor(nn.Module):
 
     def forward_actor(self, features: torch.Tensor) -> torch.Tensor:
         """Logits, shape (n, M)."""
-        opponents, state = split_numbers(features)
-        return self.network.scores(opponents, state) * torch.exp(self.network.log_sharpness)
+        scores = self.network.scores(*split_numbers(features, self.num_opponents))
+        return scores * torch.exp(self.network.log_sharpness)
 
     def forward_critic(self, features: torch.Tensor) -> torch.Tensor:
         """Values, shape (n, 1)."""
-        opponents, state = split_numbers(features)
-        return self.network.state_value(opponents, state)
+        return self.network.state_value(*split_numbers(features, self.num_opponents))
 
 
 class _Equivariant:
@@ -86,8 +94,10 @@ class _Equivariant:
         beta: float = PAPER_BETA,
         **kwargs: Any,
     ) -> None:
-        expected = BELIEFS[FullBelief.name].observation_size(int(action_space.n))
-        if observation_space.shape != (expected,):
+        count = int(action_space.n)
+        expected = BELIEFS[FullBelief.name].observation_size(count)
+        masks = count if shows_mask(observation_space, count) else 0
+        if observation_space.shape != (expected + masks,):
             raise ValueError(
                 'the equivariant policy reads observations with belief="full", of shape '
                 f"({expected},) for {action_space.n} opponents, got {observation_space.shape}"

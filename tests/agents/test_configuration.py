@@ -24,7 +24,6 @@ def test_every_algorithm_has_a_file_that_it_takes(name):
     ("name", "why"),
     [
         ("sac", "continuous actions"),
-        ("maskable_ppo", "action masks"),
         ("poo", "not known"),
         (None, "not known"),
     ],
