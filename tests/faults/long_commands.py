@@ -81,7 +81,7 @@ LONG_COMMANDS = (
         ("optimum", "--num-opponents", "2", "--horizon", "2", "3", "--episodes", "2", "--policy",
          "drawchance", "--out", OUT)
     ),
-    LongCommand(("search", "--quick", "--seed", "0", "1", "--out", OUT)),
+    LongCommand(("search", "--quick", "--seed", "0", "--out", OUT)),
     LongCommand(("clone", "--quick", "--out", OUT), out="clone.safetensors", workers=False),
     LongCommand(
         ("train", *SIZES, "--rank", "top", "--timesteps", "48", "--num-envs", "2",
@@ -90,6 +90,6 @@ LONG_COMMANDS = (
          "--checkpoint-every", "16", "--comparison-episodes", "2", "--out", OUT),
         goes_on=("train", "--resume", OUT, "--comparison-episodes", "2"),
         begun="config.yml",
-        left_out=("tensorboard", "checkpoints"),
+        left_out=("tensorboard",),
     ),
 )  # fmt: skip
