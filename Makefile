@@ -5,6 +5,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
+# One more than cores: many tests wait for a process that they have started.
+TEST_WORKERS ?= $(shell expr $(WORKERS) + 1)
 OUT ?= runs/ppo
 SITE ?= build/site
 DOCS_VENV ?= build/docs_venv
@@ -49,7 +51,7 @@ train: $(STAMP)
 	fi
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not faults"
+	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal -m "not slow and not faults"
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow

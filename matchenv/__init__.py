@@ -11,7 +11,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
-import gymnasium
+from matchenv.starting import leave_at_signals_if_command
+
+leave_at_signals_if_command()  # before what takes time to load
+
+import gymnasium  # noqa: E402
 
 if TYPE_CHECKING:
     from matchenv.env import MatchmakingEnv

@@ -25,6 +25,7 @@ from typing import NoReturn
 
 from matchenv.folder_lock import free_folders
 from matchenv.signals import STOPS, is_on_the_way_to_a_good_place
+from matchenv.starting import WORDS
 
 # Seconds until the exception is raised again, and until the process ends in any case.
 AGAIN, GRACE = 1.0, 2.5
@@ -36,8 +37,6 @@ SAME = 0.3
 
 # An exception in the middle of these can crash the process later; better to wait for their end.
 UNSAFE = ("numba", "llvmlite")
-
-WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
 
 class Stopped(KeyboardInterrupt):

@@ -240,8 +240,8 @@ class TestProperties:
 class TestCommand:
     def test_files_say_what_was_found_and_repeat(self, tmp_path, capsys):
         arguments = ["--num-opponents", "1", "2", "--horizon", "2", "--episodes", "4",
-                     "--truths", "3", "--quiet", "--policy", "pe", "kg:multiplier=2",
-                     "--out"]  # fmt: skip
+                     "--truths", "3", "--workers", "1", "--quiet", "--policy", "pe",
+                     "kg:multiplier=2", "--out"]  # fmt: skip
         for name in ("a", "b"):
             assert run_command(["optimum", *arguments, str(tmp_path / name)]) == 0
         assert capsys.readouterr().out == ""

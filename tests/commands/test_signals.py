@@ -176,7 +176,7 @@ def test_command_ends_when_it_is_told_to(
     stop = Stop(
         random.choice((signal.SIGINT, signal.SIGTERM)),
         random.choice(WAYS),
-        random.uniform(0.0, 4.0),
+        random.uniform(0.0, 2.0),
     )
     print(stop)  # of a failure, to see it again
     check_stop(command, workers, stop, tmp_path, log)

@@ -189,3 +189,37 @@ def test_a_terminal_that_has_gone_changes_nothing(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=10.0)
     assert process.returncode == 130
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_command_that_still_loads_ends_with_one_line(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    process = while_loading(tmp_path, "-m", "matchenv", "compare")
+    process.send_signal(number)
+    _, said = process.communicate(timeout=10.0)
+    assert process.returncode == 128 + number
+    assert said == ("interrupted\n" if number == signal.SIGINT else "terminated\n")
+
+
+def test_a_users_own_program_gets_the_exception(tmp_path: Path) -> None:
+    process = while_loading(tmp_path, "-c", "import matchenv")
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=10.0)[1].endswith("\nKeyboardInterrupt\n")
+
+
+def while_loading(folder: Path, *words: str) -> subprocess.Popen[str]:
+    """A process of Python in the middle of the import of our first dependency."""
+    slow = "import time\nprint('loads', flush=True)\ntime.sleep(60.0)\n"
+    (folder / "gymnasium.py").write_text(slow)
+    process = subprocess.Popen(
+        [sys.executable, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder)},
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "loads\n"
+    return process
