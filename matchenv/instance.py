@@ -6,6 +6,7 @@ the study and the comparison meet the same players when they use the same number
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -147,23 +148,42 @@ class GivenInstance:
         """
         if options is None:
             return None
-        if not isinstance(options, dict):
-            raise ValueError(f"options must be a dict or None, got {options!r}")
-        known = ("mu", "sigma", "true_skill")
-        for key in options:
-            if key not in known:
-                raise ValueError(
-                    f"options may hold {', '.join(repr(name) for name in known)}, got {key!r}"
-                )
+        given = checked_options(options, ("mu", "sigma", "true_skill"))
         shapes: list[tuple[int, ...]] = [(settings.num_players,)]
         if num_envs is not None:
             shapes.append((num_envs, settings.num_players))
-        return cls(**{name: _given(name, value, shapes) for name, value in options.items()})
+        return cls(**{name: as_given(name, value, shapes) for name, value in given.items()})
 
 
-def _given(name: str, value: Any, shapes: list[tuple[int, ...]]) -> Floats | None:
-    if value is None:
-        return None
+def checked_options(options: Any, known: Sequence[str]) -> dict[str, Any]:
+    """The options of a reset that are given, without those that are None.
+
+    Raises:
+        ValueError: for anything but a dict or None, and for an unknown key.
+    """
+    if options is None:
+        return {}
+    if not isinstance(options, dict):
+        raise ValueError(f"options must be a dict or None, got {options!r}")
+    for key in options:
+        if key not in known:
+            raise ValueError(
+                f"options may hold {', '.join(repr(name) for name in known)}, got {key!r}"
+            )
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def as_given(name: str, value: Any, shapes: Sequence[tuple[int, ...]]) -> Floats:
+    """Means, deviations or skills of a reset's options, as an array.
+
+    Args:
+        name: the option, ``"sigma"`` for deviations.
+        value: what was given.
+        shapes: those that are allowed.
+
+    Raises:
+        ValueError: for another shape, or numbers that no observation can hold.
+    """
     label = f"options[{name!r}]"
     check = as_positive_array if name == "sigma" else as_float_array
     array = check(label, value)
