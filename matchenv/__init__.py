@@ -1,7 +1,8 @@
 """Match-making under uncertain skill: belief mathematics and Gymnasium environments.
 
-Importing this package registers ``Matchmaking-v0`` with Gymnasium. What needs compiled code is
-imported when it is first asked for, and so is every module: ``matchenv.leaderboard`` works.
+Importing this package registers ``Matchmaking-v0`` and ``MatchmakingQueue-v0`` with Gymnasium. What
+needs compiled code is imported when it is first asked for, and so is every module:
+``matchenv.leaderboard`` works.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from matchenv.env import MatchmakingEnv
     from matchenv.knowledge import KnowledgeState, share_of_games_left
     from matchenv.priors import EqualPrior, InformativePrior, NormalPrior, Prior
+    from matchenv.queue.env import MatchmakingQueueEnv
+    from matchenv.queue.vector_env import MatchmakingQueueVectorEnv
     from matchenv.rewards import Reward
     from matchenv.settings import Settings
     from matchenv.vector_env import MatchmakingVectorEnv
@@ -35,6 +38,8 @@ __all__ = [
     "InformativePrior",
     "KnowledgeState",
     "MatchmakingEnv",
+    "MatchmakingQueueEnv",
+    "MatchmakingQueueVectorEnv",
     "MatchmakingVectorEnv",
     "NormalPrior",
     "Prior",
@@ -49,6 +54,8 @@ _WHERE = {
     "InformativePrior": "matchenv.priors",
     "KnowledgeState": "matchenv.knowledge",
     "MatchmakingEnv": "matchenv.env",
+    "MatchmakingQueueEnv": "matchenv.queue.env",
+    "MatchmakingQueueVectorEnv": "matchenv.queue.vector_env",
     "MatchmakingVectorEnv": "matchenv.vector_env",
     "NormalPrior": "matchenv.priors",
     "Prior": "matchenv.priors",
@@ -63,6 +70,11 @@ gymnasium.register(
     id="Matchmaking-v0",
     entry_point="matchenv.env:MatchmakingEnv",
     vector_entry_point="matchenv.vector_env:MatchmakingVectorEnv",
+)
+gymnasium.register(
+    id="MatchmakingQueue-v0",
+    entry_point="matchenv.queue.env:MatchmakingQueueEnv",
+    vector_entry_point="matchenv.queue.vector_env:MatchmakingQueueVectorEnv",
 )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any, ClassVar, Unpack
 
 import gymnasium as gym
@@ -18,7 +17,7 @@ from matchenv.knowledge import KnowledgeState
 from matchenv.rendering import RENDER_FPS, RENDER_MODES, Frame, RenderedEpisodes
 from matchenv.settings import EnvironmentOptions, Settings, shows_options
 from matchenv.spaces import action_space, observation_space
-from matchenv.validation import as_integer
+from matchenv.validation import as_action, as_integer
 
 ROW = np.zeros(1, dtype=np.int64)
 NOBODY_WAITS = np.zeros(1, dtype=np.bool_)
@@ -241,7 +240,7 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
         if self._state != "running":
             raise ResetNeeded(f"Call reset() before step(): this environment was {self._state}.")
         played, episodes = self._played, self._episodes
-        played.opponents[0] = self._checked_action(action)
+        played.opponents[0] = as_action(action, self.settings.num_opponents)
         if episodes.pool is not None:
             episodes.check_online(played.opponents)
         episodes.draw_more_noise((self.np_random,))
@@ -310,16 +309,6 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
     def _mask_info(self) -> dict[str, Any]:
         pool = self._episodes.pool
         return {} if pool is None else {"action_mask": pool.online[0].astype(np.int8)}
-
-    def _checked_action(self, action: Any) -> int:
-        count = self.settings.num_opponents
-        try:
-            opponent = operator.index(action)
-        except TypeError:
-            opponent = -1
-        if not 0 <= opponent < count or isinstance(action, bool | np.bool_):
-            raise ValueError(f"action must be an integer in [0, {count - 1}], got {action!r}")
-        return opponent
 
 
 def _info(played: GamesPlayed) -> dict[str, Any]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from gymnasium import spaces
+from numpy.typing import NDArray
 
 from matchenv.pool import Pool
 from matchenv.settings import Settings
@@ -47,6 +48,14 @@ def action_space(settings: Settings, pool: Pool | None = None) -> spaces.Discret
     return OnlineOpponents(pool)
 
 
+class Choosable(Protocol):
+    """What knows which actions are allowed now, in each of B environments."""
+
+    @property
+    def online(self) -> NDArray[np.bool_]:
+        """Shape (B, n): True for those who can be chosen."""
+
+
 class OnlineOpponents(spaces.Discrete):
     """One action for each opponent; without a mask, samples are of those who are online now.
 
@@ -54,7 +63,7 @@ class OnlineOpponents(spaces.Discrete):
         pool: of one environment.
     """
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Choosable) -> None:
         super().__init__(pool.online.shape[1])
         self._pool = pool
 
@@ -74,7 +83,7 @@ class OnlineOpponentsOfAll(spaces.MultiDiscrete):
         pool: of the environments.
     """
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Choosable) -> None:
         count, opponents = pool.online.shape
         super().__init__(np.full(count, opponents, dtype=np.int64))
         self._pool = pool

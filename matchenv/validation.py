@@ -188,6 +188,21 @@ def as_choice(name: str, value: Any, known: Iterable[str]) -> str:
     return value
 
 
+def as_action(action: Any, count: int) -> int:
+    """One action: an integer in [0, count).
+
+    Raises:
+        ValueError: for anything else.
+    """
+    try:
+        chosen = operator.index(action)
+    except TypeError:
+        chosen = -1
+    if not 0 <= chosen < count or isinstance(action, bool | np.bool_):
+        raise ValueError(f"action must be an integer in [0, {count - 1}], got {action!r}")
+    return chosen
+
+
 def as_actions(actions: Any, count: int, num_opponents: int) -> NDArray[np.int64]:
     """Actions of ``count`` episodes: integers of shape (count,) in [0, num_opponents).
 

@@ -6,7 +6,6 @@ from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from gymnasium.error import ResetNeeded
-from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
@@ -20,6 +19,7 @@ from matchenv.rendering import RENDER_FPS, RENDER_MODES, Frame, RenderedEpisodes
 from matchenv.settings import EnvironmentOptions, Settings, shows_options
 from matchenv.spaces import OnlineOpponentsOfAll, action_space, observation_space
 from matchenv.validation import as_actions, as_integer
+from matchenv.vector_reset import as_autoreset_mode, reseeded, taken_reset_mask
 
 Infos = dict[str, Any]
 INFO_MASKS = tuple(f"_{name}" for name in (*REPORT_ROWS, "won", "outcome"))
@@ -70,7 +70,7 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
             if max_episode_steps is None
             else as_integer("max_episode_steps", max_episode_steps, 1)
         )
-        self.autoreset_mode = _checked_mode(autoreset_mode)
+        self.autoreset_mode = as_autoreset_mode(autoreset_mode)
         self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}  # type: ignore[misc]
         self.render_mode = render_mode
         self.single_observation_space = observation_space(self.settings)
@@ -112,9 +112,9 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
             ValueError: for bad seeds or options; nothing is changed then.
         """
         options = dict(options) if isinstance(options, dict) else options
-        mask = self._reset_mask(options)
+        mask = taken_reset_mask(options, self.num_envs)
         given = GivenInstance.from_options(options, self.settings, self.num_envs)
-        self._seed(seed, mask)
+        self.generators = reseeded(self.generators, seed, mask)
         self._episodes.begin(np.flatnonzero(mask), self.generators, given)
         self._over[mask] = False
         self._some_over = bool(self._over.any())
@@ -254,28 +254,6 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
         late: NDArray[np.bool_] = self._episodes.games_played >= self.max_episode_steps
         return late & ~waiting
 
-    def _seed(self, seed: int | list[int | None] | None, mask: NDArray[np.bool_]) -> None:
-        seeds = _checked_seeds(seed, self.num_envs)
-        self.generators = [
-            self.generators[i]
-            if self.generators and (value is None or not mask[i])
-            else seeding.np_random(value if mask[i] else None)[0]
-            for i, value in enumerate(seeds)
-        ]
-
-    def _reset_mask(self, options: dict[str, Any] | None) -> NDArray[np.bool_]:
-        if not isinstance(options, dict) or options.get("reset_mask") is None:
-            if isinstance(options, dict):
-                options.pop("reset_mask", None)
-            return np.ones(self.num_envs, dtype=np.bool_)
-        mask = np.asarray(options.pop("reset_mask"))
-        if mask.shape != (self.num_envs,) or mask.dtype != np.bool_ or not mask.any():
-            raise ValueError(
-                f"options['reset_mask'] must be bool of shape ({self.num_envs},) with at least "
-                f"one True, got {mask!r}"
-            )
-        return mask
-
     def _finish(self, over: NDArray[np.bool_], infos: Infos) -> Infos:
         rows = np.flatnonzero(over)
         final_observations = np.full(self.num_envs, None, dtype=object)
@@ -297,29 +275,6 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
             "final_info": final_info,
             "_final_info": over,
         }
-
-
-def _checked_seeds(seed: Any, num_envs: int) -> list[int | None]:
-    """A seed for each environment, None for those that go on with their generators."""
-    if seed is None:
-        return [None] * num_envs
-    if isinstance(seed, list | tuple) or (isinstance(seed, np.ndarray) and seed.ndim):
-        if len(seed) != num_envs:
-            raise ValueError(f"seed must hold num_envs={num_envs} seeds, got {len(seed)}")
-        return [
-            None if each is None else as_integer(f"seed[{i}]", each, 0)
-            for i, each in enumerate(seed)
-        ]
-    first = as_integer("seed", seed, 0)
-    return [first + i for i in range(num_envs)]
-
-
-def _checked_mode(mode: AutoresetMode | str) -> AutoresetMode:
-    try:
-        return AutoresetMode(mode)
-    except ValueError:
-        known = ", ".join(f"{each} ({each.value!r})" for each in AutoresetMode)
-        raise ValueError(f"autoreset_mode must be one of {known}, got {mode!r}") from None
 
 
 def _infos(played: GamesPlayed, has_played: NDArray[np.bool_]) -> Infos:

@@ -9,10 +9,12 @@ from numpy.typing import NDArray
 
 from matchenv.compilation import compiled
 from matchenv.play import MU, SIGMA, TRUE_SKILL
+from matchenv.queue.choices import advance_all, begin_all, close_all, step_all
 from matchenv.queue.given import GivenQueue
 from matchenv.queue.settings import QueueSettings
 from matchenv.queue.state import (
     ABANDONED,
+    FIRST_GAME,
     FOCAL,
     FREE,
     HEAD,
@@ -26,6 +28,7 @@ from matchenv.queue.state import (
     QUALITY,
     QUEUED,
     REWARD,
+    SECOND_PLAYER,
     TICK,
     TRUE_QUALITY,
     VISIT_COLUMNS,
@@ -34,13 +37,7 @@ from matchenv.queue.state import (
     Batch,
     Rules,
 )
-from matchenv.queue.ticks import (
-    advance_all,
-    begin_all,
-    close_all,
-    has_room_for_visits,
-    step_all,
-)
+from matchenv.queue.ticks import has_room_for_visits
 from matchenv.queue.waiting import NOBODY, WaitingPlayers
 
 Floats = NDArray[np.float64]
@@ -134,8 +131,33 @@ class Queues:
         infos["mean_wait"] = numbers[:, WAITED] / np.maximum(left, 1)
         infos["match_quality"] = sums[:, QUALITY].copy()
         infos["true_match_quality"] = sums[:, TRUE_QUALITY].copy()
-        infos["action_mask"] = self.batch.mask.copy()
+        infos["action_mask"] = self.batch.mask.astype(np.int8)
         return infos
+
+    @property
+    def online(self) -> NDArray[np.bool_]:
+        """Which actions are allowed, shape (B, capacity); a view."""
+        return self.batch.mask
+
+    def check_actions(self, actions: Integers, idle: NDArray[np.bool_]) -> None:
+        """Nothing, if every action is allowed.
+
+        Args:
+            actions: shape (B,), in [0, capacity).
+            idle: shape (B,), queues whose action does not count.
+
+        Raises:
+            ValueError: for a candidate that is not there; it names the first.
+        """
+        allowed = self.batch.mask[np.arange(self.count), actions] | idle
+        if not allowed.all():
+            row = int(np.flatnonzero(~allowed)[0])
+            there = int(self.batch.mask[row].sum()) - 1
+            where = f" at index {row}" if self.count > 1 else ""
+            raise ValueError(
+                f"action must be allowed by action_masks(), which is 0 to wait or one of {there} "
+                f"candidates, got {int(actions[row])}{where}"
+            )
 
     def waiting_players(self, row: int) -> WaitingPlayers:
         """What a policy is asked about in one queue."""
@@ -156,6 +178,12 @@ class Queues:
             settings=self.settings,
             true_skill=belief[:, TRUE_SKILL].copy(),
         )
+
+    def games(self, row: int) -> Floats:
+        """Means of the two players of each game under way, shape (G, 2), in order of beginning."""
+        numbers, ring = self.batch.numbers[row], self.batch.games[row]
+        places = (numbers[FIRST_GAME] + np.arange(numbers[PLAYING] // 2)) % len(ring)
+        return self.batch.belief[row, ring[places, : SECOND_PLAYER + 1], MU]
 
     def keep_visits(self) -> None:
         """From now on write down every visit to a queue that ends; see ``taken_visits``."""

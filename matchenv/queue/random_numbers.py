@@ -17,7 +17,7 @@ import numpy as np
 from matchenv.compilation import compiled
 
 # What a number is for: when the next player logs on and of which kind, the player's skill, how long
-# a visit to the queue may last and whether the player comes back after its game, and a game's noise.
+# a visit to the queue may last and whether its player comes back from the game, a game's noise.
 LOG_ON, SKILL, VISIT, GAME = range(4)
 
 ROUNDS = 10

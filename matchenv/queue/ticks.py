@@ -1,8 +1,8 @@
 """How a queue goes from choice to choice: games end, players log on, wait and give up. Compiled.
 
-A tick goes so: games that are over end, and each of the two queues again or logs off; players log
-on; everyone who waits is asked about once, the longest waiting first, as long as two wait; who still
-waits then has waited this tick, and gives up if that was the last of its patience.
+A tick goes so. Games that are over end, and each of their players queues again or logs off. Others
+log on. Everyone who waits is asked about once, the longest waiting first, as long as two wait. Who
+still waits then has waited this tick, and gives up if that was the last of the patience.
 """
 
 from __future__ import annotations
@@ -41,32 +41,26 @@ from matchenv.queue.state import (
     JOINED,
     LEAVES,
     LOGGED_ON,
-    MATCHED,
-    MATCHES,
     NEWCOMER,
     NEXT,
     NEXT_LOG_ON,
     NO_ROOM,
     NONE,
     NUMBER,
-    ORDER,
     OVER,
     PHASE,
     PLAYER,
     PLAYING,
-    QUALITY,
     REWARD,
     SECOND_PLAYER,
-    TAIL,
     TICK,
     TO_ASK,
-    TRUE_QUALITY,
     WAITED,
     WAITING,
     Batch,
     Rules,
 )
-from matchenv.trueskill.game import drifted, match_quality_of, total_variance, update_two
+from matchenv.trueskill.game import drifted, update_two
 
 Floats = NDArray[np.float64]
 
@@ -264,141 +258,3 @@ def advance(batch: Batch, rules: Rules, row: int) -> int:
     find_candidates(batch, row)
     observe(batch, rules, row)
     return numbers[row, PHASE]
-
-
-@compiled
-def begin_game(batch: Batch, rules: Rules, row: int, i: int, j: int) -> None:
-    """Two players leave the queue for a game with each other; arguments as ``join``."""
-    numbers, sums, belief = batch.numbers, batch.sums, batch.belief
-    variance = total_variance(belief[row, i, SIGMA], belief[row, j, SIGMA], rules.beta)
-    quality = match_quality_of(belief[row, i, MU] - belief[row, j, MU], variance, rules.beta)
-    number = numbers[row, MATCHES]
-    if rules.tau > 0.0:
-        z_1, z_2 = normals(batch.key[row, 0], batch.key[row, 1], number, 1, GAME)
-        belief[row, i, TRUE_SKILL] += rules.tau * z_1
-        belief[row, j, TRUE_SKILL] += rules.tau * z_2
-    difference = belief[row, i, TRUE_SKILL] - belief[row, j, TRUE_SKILL]
-    known = total_variance(0.0, 0.0, rules.beta)
-    true_quality = match_quality_of(difference, known, rules.beta)
-    for slot in (i, j):
-        keep_visit(batch, row, slot, True, quality, true_quality)
-        leave(batch, row, slot)
-        numbers[row, WAITED] += numbers[row, TICK] - batch.players[row, slot, JOINED]
-    last = numbers[row, FIRST_GAME] + numbers[row, PLAYING] // 2
-    if last >= batch.games.shape[1]:
-        last -= batch.games.shape[1]
-    batch.games[row, last, FIRST_PLAYER] = i
-    batch.games[row, last, SECOND_PLAYER] = j
-    batch.games[row, last, NUMBER] = number
-    batch.games[row, last, END] = numbers[row, TICK] + rules.game_length
-    numbers[row, PLAYING] += 2
-    numbers[row, MATCHED] += 2
-    numbers[row, MATCHES] += 1
-    sums[row, QUALITY], sums[row, TRUE_QUALITY] = quality, true_quality
-    sums[row, REWARD] += 2.0 * (true_quality if rules.by_truth else quality)
-
-
-@compiled
-def choose(batch: Batch, rules: Rules, row: int, action: int) -> None:
-    """The focal player waits or plays; ``advance`` comes after it.
-
-    Args:
-        batch: the queues, changed.
-        rules: of the environment.
-        row: which queue; its phase is ASK.
-        action: 0 to wait, k for the k-th candidate, allowed by the mask.
-    """
-    numbers, players = batch.numbers, batch.players
-    focal = numbers[row, FOCAL]
-    after = players[row, focal, NEXT]
-    numbers[row, TO_ASK] -= 1
-    if action > 0:
-        partner = batch.candidates[row, action - 1]
-        if players[row, partner, ORDER] > players[row, focal, ORDER]:
-            numbers[row, TO_ASK] -= 1
-            if partner == after:
-                after = players[row, partner, NEXT]
-        begin_game(batch, rules, row, focal, partner)
-    numbers[row, CURSOR] = after
-
-
-@compiled
-def step_all(
-    batch: Batch, rules: Rules, actions: NDArray[np.int64], idle: NDArray[np.bool_]
-) -> bool:
-    """Carry out one choice in every queue that is not idle, and go on to the next.
-
-    Args:
-        batch: the queues, changed.
-        rules: of the environment.
-        actions: shape (B,), allowed by the masks.
-        idle: shape (B,), queues to leave alone.
-
-    Returns:
-        Whether some queue needs more room before it can go on: see ``advance_all``.
-    """
-    stuck = False
-    for row in range(actions.size):
-        if idle[row]:
-            continue
-        batch.sums[row, QUALITY] = 0.0
-        batch.sums[row, TRUE_QUALITY] = 0.0
-        if batch.numbers[row, PHASE] == ASK:
-            choose(batch, rules, row, actions[row])
-            stuck |= advance(batch, rules, row) == NO_ROOM
-    return stuck
-
-
-@compiled
-def begin_all(
-    batch: Batch, rules: Rules, rows: NDArray[np.int64], mu: Floats, sigma: Floats, skill: Floats
-) -> None:
-    """Empty queues at tick 0, joined by those whom the user fixed; ``advance_all`` comes after it.
-
-    Args:
-        batch: the queues, changed; there must be room.
-        rules: of the environment.
-        rows: of these queues.
-        mu: means, shape (B, n), the longest waiting first.
-        sigma: their deviations.
-        skill: true skills.
-    """
-    for row in rows:
-        numbers, room = batch.numbers[row], batch.by_mean.shape[1]
-        numbers[:] = 0
-        batch.sums[row] = 0.0
-        for where in (HEAD, TAIL, CURSOR, FOCAL):
-            numbers[where] = NONE
-        for slot in range(room):
-            batch.free[row, slot] = room - 1 - slot
-        numbers[FREE] = room
-        numbers[PHASE] = BEGIN
-        for k in range(mu.shape[1]):
-            place_player(batch, rules, row, mu[row, k], sigma[row, k], skill[row, k], 0)
-        batch.sums[row, NEXT_LOG_ON] = time_to_next(batch, rules, row, numbers[LOGGED_ON])
-
-
-@compiled
-def close_all(batch: Batch, rules: Rules, rows: NDArray[np.int64]) -> None:
-    """Where the horizon was reached before anybody was asked about, nobody is to be chosen."""
-    for row in rows:
-        if batch.numbers[row, PHASE] == OVER:
-            batch.numbers[row, FOCAL] = NONE
-            find_candidates(batch, row)
-            observe(batch, rules, row)
-
-
-@compiled
-def advance_all(batch: Batch, rules: Rules, rows: NDArray[np.int64]) -> bool:
-    """Go on wherever a tick is to be begun; arguments and result as ``step_all``.
-
-    Args:
-        batch: the queues, changed.
-        rules: of the environment.
-        rows: of these queues.
-    """
-    stuck = False
-    for row in rows:
-        if batch.numbers[row, PHASE] == BEGIN:
-            stuck |= advance(batch, rules, row) == NO_ROOM
-    return stuck

@@ -92,8 +92,9 @@ def draw_chart(
     titles: Sequence[tuple[str, Colour]],
     dots: Curve | None = None,
     level: tuple[float, str] | None = None,
+    unit: str = "game",
 ) -> None:
-    """Draw curves over the games.
+    """Draw curves over the games, or over the ticks of a queue.
 
     Args:
         canvas: what to draw on.
@@ -105,6 +106,7 @@ def draw_chart(
         titles: what stands above, one after another, each in a colour.
         dots: values that are no curve, and their colour.
         level: a value worth a line of dashes, and its name.
+        unit: what is counted from left to right.
     """
     horizon, low, high = limits
     line = line_height(sizes.small)
@@ -136,7 +138,7 @@ def draw_chart(
         canvas.cover(x, top, DOT_STRENGTH * covered, dots[1])
     for curve, colour in curves:
         _draw_curve(canvas, (x, top, width, rows), along, upright, curve, colour, sizes.thick)
-    _draw_games(canvas, x, top + rows, width, along, theme, sizes)
+    _draw_games(canvas, x, top + rows, width, along, theme, sizes, unit)
 
 
 def _draw_curve(
@@ -171,10 +173,17 @@ def _draw_titles(
 
 
 def _draw_games(
-    canvas: Canvas, x: int, base: int, width: int, along: Axis, theme: Theme, sizes: Sizes
+    canvas: Canvas,
+    x: int,
+    base: int,
+    width: int,
+    along: Axis,
+    theme: Theme,
+    sizes: Sizes,
+    unit: str,
 ) -> None:
     canvas.box(x, base, width, 1, theme.muted)
-    last = f"{round(along.high):,} games" if along.high != 1.0 else "1 game"
+    last = f"{round(along.high):,} {unit}s" if along.high != 1.0 else f"1 {unit}"
     canvas.text(x + width, base + 3, last, sizes.small, theme.muted, anchor="right")
     canvas.box(x + width - 1, base, 1, 4, theme.muted)
     free_until = x + width - text_width(last, sizes.small) - 0.7 * sizes.small

@@ -54,8 +54,9 @@ def draw_scene(
     sizes = Sizes.of(width, height)
     lines = legend_lines(legend(scene, theme), width - 2 * sizes.gap, sizes.body)
     parts = Parts.of(width, height, sizes, len(lines))
-    _draw_title(canvas, parts.title, scene, theme, sizes)
-    _draw_legend(canvas, parts.legend, lines, theme, sizes)
+    played = f"game {scene.games_played:,} of {scene.horizon:,}"
+    draw_title(canvas, parts.title, scene.title, played, theme, sizes)
+    draw_legend(canvas, parts.legend, lines, theme, sizes)
     draw_skills(canvas, parts.skills, scene, theme, sizes)
     _draw_tiles(canvas, parts.tiles, scene, theme, sizes)
     draw_density(canvas, parts.density, scene, theme, sizes)
@@ -127,18 +128,21 @@ def _entry_width(name: str, size: int) -> float:
     return 1.4 * size + text_width(name, size) + 1.6 * size
 
 
-def _draw_title(canvas: Canvas, box: Box, scene: Scene, theme: Theme, sizes: Sizes) -> None:
-    played = f"game {scene.games_played:,} of {scene.horizon:,}"
-    wide = text_width(played, sizes.body)
+def draw_title(
+    canvas: Canvas, box: Box, title: str, progress: str, theme: Theme, sizes: Sizes
+) -> None:
+    """Write what is shown on the left, and how far it is on the right."""
+    wide = text_width(progress, sizes.body)
     drop = 0.7 * (line_height(sizes.title) - line_height(sizes.body))
-    canvas.text(box.right, box.y + drop, played, sizes.body, theme.muted, anchor="right")
-    title = shortened(scene.title, sizes.title, box.width - wide - sizes.gap, bold=True)
+    canvas.text(box.right, box.y + drop, progress, sizes.body, theme.muted, anchor="right")
+    title = shortened(title, sizes.title, box.width - wide - sizes.gap, bold=True)
     canvas.text(box.x, box.y, title, sizes.title, theme.ink, bold=True)
 
 
-def _draw_legend(
+def draw_legend(
     canvas: Canvas, box: Box, lines: Sequence[Sequence[Entry]], theme: Theme, sizes: Sizes
 ) -> None:
+    """Draw the lines that ``legend_lines`` gives."""
     size, line = sizes.body, line_height(sizes.body)
     side = 0.75 * size
     for number, entries in enumerate(lines):
@@ -168,7 +172,27 @@ def _draw_tiles(canvas: Canvas, box: Box, scene: Scene, theme: Theme, sizes: Siz
         ("games left", f"{scene.games_left:,}"),
     ]
     # The first tile changes its width from game to game; its place is kept for the widest.
-    widest = f"lost vs {scene.mu.size - 1:,}"
+    draw_tiles(canvas, box, tiles, f"lost vs {scene.mu.size - 1:,}", theme, sizes)
+
+
+def draw_tiles(
+    canvas: Canvas,
+    box: Box,
+    tiles: Sequence[tuple[str, str]],
+    widest: str,
+    theme: Theme,
+    sizes: Sizes,
+) -> None:
+    """Write numbers in large letters side by side.
+
+    Args:
+        canvas: what to draw on.
+        box: where.
+        tiles: a label and a number's text each.
+        widest: the widest text of the first.
+        theme: colours.
+        sizes: of letters.
+    """
     value_size, widths = _tile_widths([widest, *(each[1] for each in tiles[1:])], tiles, box, sizes)
     gap = (box.width - sum(widths)) / (len(tiles) - 1)
     x = float(box.x)

@@ -16,8 +16,11 @@ def flattened(*arrays: Floats) -> tuple[list[Floats], tuple[int, ...]]:
     Returns:
         ``(rows, shape)``: one contiguous row for each array, and the common shape.
     """
-    broadcast = np.broadcast_arrays(*arrays)
-    return [np.ascontiguousarray(array).ravel() for array in broadcast], broadcast[0].shape
+    shape = np.broadcast_shapes(*(array.shape for array in arrays))
+    # NumPy warns of writing to what ``broadcast_arrays`` gives for one number: so copies.
+    rows = [array if array.shape == shape else np.broadcast_to(array, shape).copy()
+            for array in arrays]  # fmt: skip
+    return [np.ascontiguousarray(row).ravel() for row in rows], shape
 
 
 def shaped(row: Floats, shape: tuple[int, ...]) -> Any:

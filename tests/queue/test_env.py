@@ -1,0 +1,369 @@
+"""The queue's scalar environment: its contract, its choices and what they cost."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+import warnings
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.error import ResetNeeded
+from gymnasium.utils.env_checker import check_env
+
+import matchenv
+from matchenv import MatchmakingEnv, MatchmakingQueueEnv
+from matchenv.queue import NOBODY, NormalPopulation, WaitingPlayers
+from matchenv.trueskill import match_quality, update
+
+BETA = math.sqrt(2.5)
+GIVEN = {"mu": np.array([0.0, 2.0, -1.0, 0.5]), "sigma": np.array([1.0, 0.5, 2.0, 0.8])}
+CLOSED = {"arrival_rate": 0.0, "patience": math.inf, "stay": 1.0}
+
+
+def play(env: MatchmakingQueueEnv, rng: np.random.Generator, most: int = 10**6) -> list[Any]:
+    """Steps with random allowed actions, until the end or so many."""
+    steps = []
+    for _ in range(most):
+        action = int(rng.choice(np.flatnonzero(env.action_masks())))
+        steps.append((action, *env.step(action)))
+        if steps[-1][4]:
+            break
+    return steps
+
+
+def test_gymnasiums_checker_finds_nothing() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", message=".*minimum value is -infinity.*")
+        warnings.filterwarnings("ignore", message=".*maximum value is infinity.*")
+        check_env(gym.make("MatchmakingQueue-v0", render_mode="ansi").unwrapped)
+
+
+def test_registered_names_make_it() -> None:
+    for name in ("MatchmakingQueue-v0", "matchenv:MatchmakingQueue-v0"):
+        env = gym.make(name, capacity=5)
+        assert isinstance(env.unwrapped, matchenv.MatchmakingQueueEnv)
+        assert env.observation_space.shape == (23,)
+        assert env.action_space.n == 5
+        assert env.spec.max_episode_steps is None
+
+
+def test_a_step_follows_the_formulas() -> None:
+    """Observation, mask, reward and totals of each step, recomputed from who waits."""
+    env = MatchmakingQueueEnv(capacity=6, horizon=60, waiting_cost=0.0, abandonment_cost=0.0)
+    observation, info = env.reset(seed=5)
+    rng = np.random.default_rng(0)
+    games = 0
+    while True:
+        waiting = env.waiting_players()
+        check_view(waiting, observation, info)
+        action = int(rng.choice(np.flatnonzero(info["action_mask"])))
+        quality = true_quality = 0.0
+        if action:
+            i, j = waiting.focal, waiting.candidates[action - 1]
+            mu, sigma, skill = waiting.mu, waiting.sigma, waiting.true_skill
+            quality = match_quality(mu[i], sigma[i], mu[j], sigma[j], BETA)
+            true_quality = math.exp(-((skill[i] - skill[j]) ** 2) / (4 * BETA**2))
+            games += 1
+        observation, reward, terminated, truncated, info = env.step(action)
+        assert info["match_quality"] == pytest.approx(quality, rel=1e-13)
+        assert info["true_match_quality"] == pytest.approx(true_quality, rel=1e-12)
+        assert reward == 2 * info["match_quality"]
+        assert not terminated
+        assert info["matched_players"] == 2 * games
+        assert info["queued"] == info["matched_players"] + info["abandoned"] + info["waiting"]
+        assert truncated == (info["tick"] == 60)
+        if truncated:
+            break
+    assert games > 50
+
+
+def check_view(waiting: WaitingPlayers, observation: Any, info: dict[str, Any]) -> None:
+    """The observation and the mask, from the view that policies get."""
+    capacity, length = 6, waiting.settings.game_length
+    count = waiting.mu.size
+    assert (np.diff(waiting.waited) <= 0).all()
+    assert len(set(waiting.player.tolist())) == count == info["waiting"]
+    others = [k for k in range(count) if k != waiting.focal]
+    gaps = np.abs(waiting.mu - waiting.mu[waiting.focal])
+    nearest = sorted(others, key=lambda k: (gaps[k], k))[: capacity - 1]
+    assert waiting.filled.tolist() == nearest
+    mask = np.arange(capacity) <= len(nearest)
+    np.testing.assert_array_equal(waiting.action_mask, mask)
+    np.testing.assert_array_equal(info["action_mask"], mask)
+    shown = [waiting.focal, *nearest]
+    expected = np.zeros(4 * capacity + 3)
+    for place, k in enumerate(shown):
+        waited = waiting.waited[k]
+        expected[place::capacity][:4] = (
+            waiting.mu[k], waiting.sigma[k], waited / (waited + length), 1.0
+        )  # fmt: skip
+    # Nobody logs on or comes back within a tick, so those behind the focal player are not asked.
+    left = count - waiting.focal
+    sizes = np.array([count, left, waiting.playing])
+    expected[-3:] = sizes / (sizes + capacity)
+    np.testing.assert_array_equal(observation, expected.astype(np.float32))
+    assert waiting.playing == info["playing"]
+
+
+def test_the_oldest_is_asked_first_and_each_once_a_tick() -> None:
+    env = MatchmakingQueueEnv(capacity=8, horizon=40, arrival_rate=2.0)
+    env.reset(seed=3)
+    rng = np.random.default_rng(1)
+    asked: dict[int, list[int]] = {}
+    while True:
+        waiting = env.waiting_players()
+        asked.setdefault(waiting.tick, []).append(int(waiting.player[waiting.focal]))
+        joined = waiting.tick - waiting.waited
+        before = [
+            p for p, t in zip(waiting.player, joined, strict=True) if t < joined[waiting.focal]
+        ]
+        assert set(before) <= set(asked[waiting.tick])
+        action = int(rng.integers(waiting.filled.size + 1))
+        if env.step(action)[3]:
+            break
+    assert all(len(set(who)) == len(who) for who in asked.values())
+    assert max(map(len, asked.values())) > 3
+
+
+def test_waiting_and_giving_up_cost_what_they_should() -> None:
+    """Two regulars wait; nobody comes, and each gives up when the patience is over."""
+    env = MatchmakingQueueEnv(
+        arrival_rate=0.0, patience=3.0, waiting_cost=0.1, abandonment_cost=5.0, horizon=100
+    )
+    waits = []
+    for seed in range(300):
+        env.reset(seed=seed, options={"mu": [0.0, 0.0], "sigma": [1.0, 1.0]})
+        total, truncated = 0.0, False
+        while not truncated:
+            _, reward, _, truncated, info = env.step(0)
+            total += reward
+        assert info["abandoned"] == 2
+        ticks = 2 * info["mean_wait"]
+        assert total == pytest.approx(-0.1 * ticks - 2 * 5.0)
+        waits.append(ticks)
+    # The sum of two geometric numbers of mean 3, each of variance 6.
+    assert np.mean(waits) == pytest.approx(6.0, abs=4 * math.sqrt(12 / 300))
+    assert min(waits) == 2
+
+
+def test_a_game_lasts_its_ticks_and_changes_both_beliefs() -> None:
+    env = MatchmakingQueueEnv(**CLOSED, game_length=4, horizon=30, draw_margin=0.5, tau=0.3)
+    env.reset(seed=1, options={**GIVEN, "noise": [0.7]})
+    start = env.waiting_players()
+    one, other = 0, int(start.candidates[0])
+    assert (start.focal, other) == (0, 3)
+    env.step(1)
+    while env.waiting_players().tick < 4:
+        assert set(env.waiting_players().player) == {1, 2}
+        env.step(0)
+    after = env.waiting_players()
+    assert after.tick == 4
+    assert set(after.player) == {0, 1, 2, 3}
+    index = {int(player): k for k, player in enumerate(after.player)}
+    skills = [after.true_skill[index[k]] for k in (one, other)]
+    difference = skills[0] - skills[1] + math.sqrt(2) * BETA * 0.7
+    outcome = 0 if abs(difference) <= 0.5 else math.copysign(1, difference)
+    mu, sigma = start.mu, np.hypot(start.sigma, 0.3)
+    expected = update(mu[0], sigma[0], mu[3], sigma[3], outcome, BETA, 0.5)
+    found = [f(index[k]) for k in (one, other) for f in (after.mu.item, after.sigma.item)]
+    assert found == pytest.approx(expected, rel=1e-14)
+    assert skills != [start.true_skill[0], start.true_skill[3]]
+    assert after.waited[index[0]] == 0
+
+
+def test_one_player_among_opponents_who_always_wait_is_matchmaking() -> None:
+    """The beliefs and qualities of ``Matchmaking-v0`` on the same players and noise."""
+    opponents, games = 7, 60
+    sibling = MatchmakingEnv(num_opponents=opponents, horizon=games, reward="match_quality")
+    sibling.reset(seed=9)
+    state = sibling.knowledge_state
+    # The numbers that the sibling draws: two rows for the instance, one of variances, the noise.
+    generator = gym.utils.seeding.np_random(9)[0]
+    generator.standard_normal(2 * (opponents + 1))
+    generator.random(opponents + 1)
+    noise = generator.standard_normal(games)
+    env = MatchmakingQueueEnv(
+        **CLOSED, game_length=1, capacity=opponents + 1, horizon=games, waiting_cost=0.0
+    )
+    given = {"mu": state.mu, "sigma": state.sigma, "true_skill": sibling.true_skill}
+    env.reset(seed=0, options={**given, "noise": noise})
+    rng = np.random.default_rng(4)
+    played = 0
+    while played < games:
+        waiting = env.waiting_players()
+        if waiting.player[waiting.focal] != 0:
+            env.step(0)
+            continue
+        by_player = np.argsort(waiting.player)
+        state = sibling.knowledge_state
+        np.testing.assert_allclose(waiting.mu[by_player], state.mu, rtol=1e-13, atol=1e-13)
+        np.testing.assert_allclose(waiting.sigma[by_player], state.sigma, rtol=1e-13)
+        action = int(rng.integers(opponents))
+        wanted = int(np.flatnonzero(waiting.player == action + 1)[0])
+        choice = 1 + int(np.flatnonzero(waiting.candidates == wanted)[0])
+        info, expected = env.step(choice)[4], sibling.step(action)[4]
+        assert info["match_quality"] == pytest.approx(expected["match_quality"], rel=1e-13)
+        scale = 2 * BETA * math.sqrt(math.pi)
+        assert info["true_match_quality"] == pytest.approx(
+            scale * expected["true_draw_density"], rel=1e-13
+        )
+        played += 1
+
+
+@pytest.mark.parametrize("bad", [-1, 16, 3.0, None, True, "1", np.array([1])])
+def test_actions_out_of_range_change_nothing(bad: Any) -> None:
+    refused(bad, "in \\[0, 15\\]")
+
+
+@pytest.mark.parametrize("bad", [4, 15])
+def test_actions_that_the_mask_forbids_change_nothing(bad: int) -> None:
+    refused(bad, f"allowed by action_masks.*3 candidates, got {bad}")
+
+
+def refused(bad: Any, said: str) -> None:
+    env, untouched = MatchmakingQueueEnv(**CLOSED), MatchmakingQueueEnv(**CLOSED)
+    for each in (env, untouched):
+        each.reset(seed=2, options=GIVEN)
+        each.step(0)
+    with pytest.raises(ValueError, match=f"action must be.*{said}"):
+        env.step(bad)
+    rng, other = np.random.default_rng(0), np.random.default_rng(0)
+    for one, two in zip(play(env, rng, 50), play(untouched, other, 50), strict=True):
+        np.testing.assert_array_equal(one[1], two[1])
+        assert one[2] == two[2]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"means": [0.0]}, "options may hold"), ("mu", "options must be"),
+        ({"mu": [0.0]}, "'sigma'"), ({"sigma": [1.0]}, "'mu'"), ({"true_skill": [1.0]}, "'mu'"),
+        ({"mu": [0.0, math.nan], "sigma": [1.0, 1.0]}, "mu.*finite"),
+        ({"mu": [0.0, 1.0], "sigma": [1.0, 0.0]}, "sigma.*positive"),
+        ({"mu": [0.0, 1.0], "sigma": [1.0]}, "sigma.*shape"),
+        ({"mu": 0.0, "sigma": 1.0}, "mu.*shape"), ({"mu": [[0.0]], "sigma": [[1.0]]}, "shape"),
+        ({"noise": [math.inf]}, "noise.*finite"), ({"noise": 1.0}, "noise.*shape"),
+    ],
+)  # fmt: skip
+def test_bad_options_of_a_reset_change_nothing(options: Any, said: str) -> None:
+    env = MatchmakingQueueEnv()
+    observation, _ = env.reset(seed=1)
+    with pytest.raises(ValueError, match=said):
+        env.reset(seed=2, options=options)
+    np.testing.assert_array_equal(env.reset(seed=1)[0], observation)
+    with pytest.raises(ValueError, match="seed"):
+        env.reset(seed=-1)
+
+
+def test_before_and_after() -> None:
+    env = MatchmakingQueueEnv(horizon=3)
+    with pytest.raises(ResetNeeded):
+        env.step(0)
+    env.reset(seed=0)
+    play(env, np.random.default_rng(0))
+    with pytest.raises(ResetNeeded):
+        env.step(0)
+
+
+def test_a_run_without_any_choice_ends_with_its_first_step() -> None:
+    env = MatchmakingQueueEnv(arrival_rate=0.0, waiting_cost=0.5, horizon=8, patience=math.inf)
+    for options, cost in ((None, 0.0), ({"mu": [0.0], "sigma": [1.0]}, 4.0)):
+        observation, info = env.reset(seed=0, options=options)
+        assert env.observation_space.contains(observation)
+        assert info["tick"] == 8
+        assert info["action_mask"].tolist() == [1] + [0] * 15
+        assert env.waiting_players().focal == NOBODY
+        _, reward, terminated, truncated, _ = env.step(0)
+        assert (reward, terminated, truncated) == (-cost, False, True)
+
+
+def test_same_seed_same_run_and_copies_go_on_alike() -> None:
+    env = MatchmakingQueueEnv(arrival_rate=3.0, horizon=40)
+    env.reset(seed=7)
+    first = play(env, np.random.default_rng(1))
+    env.reset()
+    env.reset(seed=7)
+    second = play(env, np.random.default_rng(1))
+    for one, two in zip(first, second, strict=True):
+        np.testing.assert_array_equal(one[1], two[1])
+        assert one[2] == two[2]
+    env.reset(seed=8)
+    play(env, np.random.default_rng(1), 30)
+    for other in (copy.deepcopy(env), pickle.loads(pickle.dumps(env))):
+        branches = [play(e, np.random.default_rng(2), 20) for e in (copy.deepcopy(env), other)]
+        for one, two in zip(*branches, strict=True):
+            np.testing.assert_array_equal(one[1], two[1])
+
+
+def test_no_choice_moves_who_logs_on_or_the_noise() -> None:
+    """The n-th player is the same, and logs on at the same tick, whatever is chosen."""
+
+    def met(wait: float) -> dict[int, tuple[float, int]]:
+        env = MatchmakingQueueEnv(stay=0.0, patience=math.inf, horizon=50, arrival_rate=2.0)
+        env.reset(seed=3)
+        rng, found = np.random.default_rng(0), {}
+        while True:
+            waiting = env.waiting_players()
+            for k, player in enumerate(waiting.player.tolist()):
+                found[player] = (waiting.true_skill[k], int(waiting.tick - waiting.waited[k]))
+            if env.step(0 if rng.random() < wait else 1)[3]:
+                return found
+
+    eager, patient = met(0.1), met(0.9)
+    both = set(eager) & set(patient)
+    assert len(both) > 60
+    assert all(eager[player] == patient[player] for player in both)
+
+
+def test_more_room_is_made_where_it_is_needed() -> None:
+    env = MatchmakingQueueEnv(arrival_rate=30.0, patience=math.inf, horizon=30, game_length=3)
+    env.reset(seed=0)
+    skills: dict[int, float] = {}
+    rng = np.random.default_rng(0)
+    while True:
+        waiting = env.waiting_players()
+        for player, skill in zip(waiting.player.tolist(), waiting.true_skill, strict=True):
+            assert skills.setdefault(player, skill) == skill
+        _, _, _, truncated, info = env.step(int(rng.random() < 0.02))
+        if truncated:
+            break
+    assert info["waiting"] > 500
+    assert info["queued"] == info["matched_players"] + info["abandoned"] + info["waiting"]
+
+
+def test_newcomers_and_regulars_are_as_the_population_says() -> None:
+    """Standardised errors of the beliefs are standard normal, for both kinds."""
+    env = MatchmakingQueueEnv(
+        arrival_rate=4000.0, horizon=1, newcomers=0.3, population=NormalPopulation(25, 8, 2)
+    )
+    env.reset(seed=0)
+    waiting = env.waiting_players()
+    new = waiting.sigma == 8.0
+    count = waiting.mu.size
+    assert count == pytest.approx(4000, abs=5 * math.sqrt(4000))
+    assert new.mean() == pytest.approx(0.3, abs=5 * math.sqrt(0.21 / count))
+    assert (waiting.mu[new] == 25.0).all()
+    assert (waiting.sigma[~new] == 2.0).all()
+    assert waiting.true_skill.mean() == pytest.approx(25, abs=5 * 8 / math.sqrt(count))
+    z = (waiting.true_skill - waiting.mu) / waiting.sigma
+    for kind in (new, ~new):
+        size = kind.sum()
+        assert z[kind].mean() == pytest.approx(0, abs=5 / math.sqrt(size))
+        assert z[kind].std() == pytest.approx(1, abs=5 / math.sqrt(2 * size))
+
+
+def test_a_text_of_who_waits() -> None:
+    env = MatchmakingQueueEnv(**CLOSED, render_mode="ansi")
+    env.reset(seed=0, options=GIVEN)
+    text = env.render()
+    assert "tick 0 of 500: 4 waiting, 0 playing" in text
+    assert "player 0: mu +0.000, sigma 1.000" in text
+    assert len(text.splitlines()) == 6
+    assert repr(MatchmakingQueueEnv(stay=0.5)).startswith(
+        "MatchmakingQueueEnv(arrival_rate=1.0, capacity=16, horizon=500, stay=0.5"
+    )
