@@ -65,20 +65,25 @@ html_theme_options = {
 # Comments of the tests stand in the sources; prompts and outputs are not copied.
 copybutton_exclude = ".linenos, .gp, .go"
 
-# What stands between these lines of docs/environment.md sends readers without the site to help().
+# The environment of each page that has its docstring. What stands between the lines below sends
+# readers without the site to help().
+ENVIRONMENTS = {
+    "environment": matchenv.MatchmakingEnv,
+    "queue": matchenv.MatchmakingQueueEnv,
+}
 DOCSTRING_HERE = re.compile(
     r"<!-- docstring of the environment, on the site -->.*<!-- end of the docstring -->", re.DOTALL
 )
 
 
 def include_docstring(app: Sphinx, page: str, source: list[str]) -> None:
-    """Put the environment's docstring, which is Markdown, into its page."""
+    """Put an environment's docstring, which is Markdown, into its page."""
     del app
-    if page == "environment":
-        text = inspect.getdoc(matchenv.MatchmakingEnv) or ""
+    if page in ENVIRONMENTS:
+        text = inspect.getdoc(ENVIRONMENTS[page]) or ""
         source[0], count = DOCSTRING_HERE.subn(lambda found: text, source[0])
         if count != 1:
-            raise ValueError("docs/environment.md must say once where the docstring stands")
+            raise ValueError(f"docs/{page}.md must say once where the docstring stands")
 
 
 def leave_out_markdown(
@@ -86,8 +91,9 @@ def leave_out_markdown(
 ) -> None:
     """The reference points to the environment's page, whose text is no reStructuredText."""
     del app, what, name, options
-    if made is matchenv.MatchmakingEnv:
-        lines[:] = [lines[0], "", "Its own page says all: :doc:`/environment`."]
+    for page, environment in ENVIRONMENTS.items():
+        if made is environment:
+            lines[:] = [lines[0], "", f"Its own page says all: :doc:`/{page}`."]
 
 
 def leave_out_fields(

@@ -42,5 +42,7 @@ def _files(report: Report) -> Iterator[tuple[str, bytes]]:
     yield from figures(report).items()
     rows = [(row.line, str(row.reason), row.detail) for row in report.reading.bad_rows]
     yield "bad_rows.csv", csv_bytes(("line", "reason", "detail"), rows)
+    if report.ratings:
+        yield "ratings.csv", csv_bytes(("player", "mu", "sigma", "games"), report.ratings)
     yield "table.txt", f"{reading_text(report.reading)}\n\n{report_text(report)}\n".encode()
     yield "report.json", json_bytes(as_json(report))

@@ -104,12 +104,15 @@ class Report:
         settings: as they were used, the draw probability filled in.
         constant_log_loss: of a forecast that knows the share of drawn pairs alone.
         systems: by name.
+        ratings: name, mean, deviation and number of games of each player after the last game, by
+            the first system that has deviations; empty if none has.
     """
 
     reading: Reading
     settings: ReplaySettings
     constant_log_loss: float
     systems: dict[str, SystemReport]
+    ratings: list[tuple[str, float, float, int]]
 
 
 def report_on(reading: Reading, settings: ReplaySettings) -> Report:
@@ -132,7 +135,21 @@ def report_on(reading: Reading, settings: ReplaySettings) -> Report:
     systems: dict[str, SystemReport] = {
         name: _measure(j, log, pairs, even, costs, top, settings) for name, j in judged.items()
     }
-    return Report(reading, settings, constant_log_loss(pairs.outcome), systems)
+    ratings = _ratings(log, list(judged.values()))
+    return Report(reading, settings, constant_log_loss(pairs.outcome), systems, ratings)
+
+
+def _ratings(log: MatchLog, judged: list[Judgement]) -> list[tuple[str, float, float, int]]:
+    beliefs = [each.final_belief for each in judged if each.final_belief is not None]
+    if not beliefs:
+        return []
+    games = np.bincount(log.player, minlength=log.num_players)
+    return [
+        (name, mu, sigma, count)
+        for name, (mu, sigma), count in zip(
+            log.players, beliefs[0].tolist(), games.tolist(), strict=True
+        )
+    ]
 
 
 def _gap(judgement: Judgement, pairs: Pairs) -> Floats:

@@ -38,6 +38,8 @@ class Judgement:
         start: the rating of a newcomer.
         entry_rating: (entries,), each entry's player's rating right after the game.
         unconverged: games whose approximation met its cap before its tolerance.
+        final_belief: (players, 2), mean and deviation after the last game, of a system that has
+            deviations.
     """
 
     strength: Floats
@@ -47,6 +49,7 @@ class Judgement:
     start: float
     entry_rating: Floats
     unconverged: int = 0
+    final_belief: Floats | None = None
 
 
 def draw_probability_of(log: MatchLog, settings: SystemSettings) -> float:
@@ -117,6 +120,7 @@ def _trueskill(
         start=settings.mu,
         entry_rating=replay.entry_mu,
         unconverged=len(replay.unconverged),
+        final_belief=np.column_stack((replay.mu, replay.sigma)),
     )
 
 

@@ -177,5 +177,5 @@ def _draw_games(
     for k in range(waiting.mu.size):
         share = float(waiting.waited[k]) / longest
         ink = theme.player if k == waiting.focal else theme.others
-        x = box.x + float(axis.at(waiting.mu[k])) - 1
-        canvas.box(x, middle + 2, 2, 2 + share * (bottom - middle - 4), ink)
+        place = box.x + float(axis.at(waiting.mu[k])) - 1
+        canvas.box(place, middle + 2, 2, 2 + share * (bottom - middle - 4), ink)

@@ -17,7 +17,12 @@ import pytest
 
 from matchenv.benchmarks.replay.command import run
 from matchenv.benchmarks.replay.settings import ReplaySettings
+from matchenv.benchmarks.replay.systems import draw_probability_of
 from matchenv.commands import run_command
+from matchenv.csv_log.reader import read_log
+from matchenv.csv_log.settings import ReadingSettings
+from matchenv.queue.population import population_of
+from matchenv.replay import replay_trueskill
 
 LOGS = Path(__file__).parent / "logs"
 CLUB = [
@@ -37,6 +42,7 @@ FILES = {
         for kind in ("png", "svg")
     ),
     "bad_rows.csv",
+    "ratings.csv",
     "table.txt",
     "report.json",
 }
@@ -206,6 +212,28 @@ def test_equal_settings_give_equal_bytes(club_results: list[tuple[Path, str]]) -
     assert {path.name for path in first.iterdir()} == FILES
     for name in FILES:
         assert (first / name).read_bytes() == (second / name).read_bytes(), name
+
+
+def test_ratings_can_be_the_population_of_the_queue(
+    club_results: list[tuple[Path, str]],
+) -> None:
+    """The file has everyone's belief after the last game, and ``population`` reads it."""
+    path = club_results[0][0] / "ratings.csv"
+    reading = read_log(Path(CLUB[0]), ReadingSettings(columns=tuple(CLUB[2:7])))
+    parameters = ReplaySettings().parameters
+    rated = replay_trueskill(
+        reading.log,
+        mu=parameters.mu,
+        sigma=parameters.sigma,
+        beta=parameters.beta,
+        tau=parameters.tau,
+        draw_probability=draw_probability_of(reading.log, parameters),
+    )
+    rows = population_of(path).rows
+    np.testing.assert_array_equal(rows[:, [0, 2]], np.column_stack((rated.mu, rated.sigma)))
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "player,mu,sigma,games"
+    assert sum(int(line.split(",")[-1]) for line in lines[1:]) == reading.log.player.size
 
 
 def test_table_on_the_screen_and_in_the_folder(club_results: list[tuple[Path, str]]) -> None:
