@@ -7,16 +7,17 @@ needs compiled code is imported when it is first asked for, and so is every modu
 
 from __future__ import annotations
 
+# ruff: noqa: E402
+from matchenv.starting import leave_at_signals_if_command
+
+leave_at_signals_if_command()  # before what takes time to load
+
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
-from matchenv.starting import leave_at_signals_if_command
-
-leave_at_signals_if_command()  # before what takes time to load
-
-import gymnasium  # noqa: E402
+import gymnasium
 
 if TYPE_CHECKING:
     from matchenv.env import MatchmakingEnv

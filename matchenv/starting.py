@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from pathlib import Path
 from types import FrameType
 
 from matchenv.signals import STOPS
@@ -29,7 +28,7 @@ def _is_command() -> bool:
     called = sys.argv[0] if sys.argv else ""
     if called == "-m":  # as long as Python looks for the module
         return "matchenv" in sys.orig_argv
-    return Path(called).name in ("matchenv", "matchenv.exe")
+    return os.path.basename(called) in ("matchenv", "matchenv.exe")
 
 
 def _leave(number: int, _: FrameType | None) -> None:

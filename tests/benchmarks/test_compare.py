@@ -259,7 +259,7 @@ class TestFolders:
         monkeypatch.syspath_prepend(tmp_path)
         compared(["of_my_own:Mine"], out=tmp_path / "out")
         source.write_text("from matchenv.baselines import RandomOpponent as Mine\n")
-        with pytest.raises(ValueError, match="policies was"):
+        with pytest.raises(ValueError, match="policies: "):
             compared(["of_my_own:Mine"], out=tmp_path / "out")
 
 

@@ -352,7 +352,7 @@ def test_a_folder_of_another_study_is_refused(tmp_path: Path) -> None:
     before = files_of(tmp_path)
     with pytest.raises(ValueError, match="seed was 0 and is 7") as error:
         run_study(["pe"], **STUDY, seed=7, out=tmp_path)
-    assert "policies was" in str(error.value)
+    assert "policies: " in str(error.value)
     assert "horizon" not in str(error.value)
     assert files_of(tmp_path) == before
 
