@@ -145,8 +145,10 @@ def _state(model: BaseAlgorithm) -> dict[str, Any]:
     if isinstance(model, OffPolicyAlgorithm):
         buffer = model.replay_buffer
         assert isinstance(buffer, ReplayBuffer)
-        written = buffer.buffer_size if buffer.full else buffer.pos
-        rows = {name: getattr(buffer, name)[:written] for name in ROWS}
+        # To save memory, the next row may hold the next observation.
+        whole = buffer.full or buffer.optimize_memory_usage
+        written = buffer.buffer_size if whole else buffer.pos
+        rows = {name: getattr(buffer, name)[:written] for name in ROWS if hasattr(buffer, name)}
         state["replay_buffer"] = {"full": buffer.full, "pos": buffer.pos, "rows": rows}
     return state
 
@@ -179,6 +181,5 @@ def _restore(model: BaseAlgorithm, state: dict[str, Any]) -> None:
 def _restore_buffer(buffer: ReplayBuffer | None, state: dict[str, Any]) -> None:
     assert buffer is not None
     buffer.full, buffer.pos = state["full"], state["pos"]
-    for name in ROWS:
-        rows = state["rows"][name]
+    for name, rows in state["rows"].items():
         getattr(buffer, name)[: len(rows)] = rows

@@ -14,6 +14,9 @@ from matchenv.validation import as_integer, as_number
 
 Config = TypeVar("Config")
 
+# Characters; a run's configuration has some 1,000, and reading so many takes a second.
+LONGEST_YAML = 50_000
+
 WORDS = {str: "a text", bool: "true or false", dict: "a mapping", list: "a list"}
 
 
@@ -45,26 +48,55 @@ def read_yaml(package_file: str, path: Path | None = None) -> Any:
     if path is None:
         source = files("matchenv.agents").joinpath("hyperparameters", package_file)
     try:
-        text = source.read_text("utf-8")
+        with source.open(encoding="utf-8") as file:
+            text = file.read(LONGEST_YAML + 1)
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"config must be a readable file, got {path}: {error}") from None
     return _plain(parsed(text, "config"))
+
+
+class _PlainLoader(yaml.SafeLoader):
+    """YAML without aliases, by which a short text could stand for more than any memory holds."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            raise ValueError("aliases (*name) are not allowed")
+        return super().compose_node(parent, index)
+
+
+class _PlainDumper(yaml.SafeDumper):
+    """YAML without aliases, as it is read."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
 
 
 def parsed(text: str, name: str) -> Any:
     """What a YAML text says.
 
     Args:
-        text: the YAML.
+        text: the YAML, at most ``LONGEST_YAML`` characters, without aliases.
         name: what it is, for the message.
 
     Raises:
-        ValueError: if it is no YAML.
+        ValueError: if it is no YAML, or too much of it.
     """
+    if len(text) > LONGEST_YAML:
+        raise ValueError(
+            f"{name} must be YAML of at most {LONGEST_YAML:,} characters, got {len(text):,}"
+        )
     try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
+        return yaml.load(text, _PlainLoader)
+    except RecursionError:
+        raise ValueError(f"{name} must be YAML that is not nested so deeply") from None
+    # A date such as 2001-99-99 raises ValueError, and numbers raise many things.
+    except (yaml.YAMLError, ValueError, TypeError, OverflowError, AttributeError) as error:
         raise ValueError(f"{name} must be YAML, got {text[:80]!r}: {error}") from None
+
+
+def yaml_text(data: Any) -> str:
+    """Plain data as YAML that ``parsed`` reads."""
+    return yaml.dump(data, Dumper=_PlainDumper, sort_keys=False)
 
 
 def parse_pairs(name: str, pairs: list[str]) -> dict[str, Any]:

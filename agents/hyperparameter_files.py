@@ -12,6 +12,7 @@ from typing import Any
 
 from matchenv.agents.algorithms import Algorithm
 from matchenv.agents.config_file import read_yaml, whole
+from matchenv.agents.hyperparameter_checks import MAY_BE_NONE, check_value
 from matchenv.validation import as_integer, as_non_negative_number
 
 ENVIRONMENT = "Matchmaking-v0"
@@ -79,9 +80,11 @@ def checked_hyperparameters(algorithm: Algorithm, values: dict[str, Any]) -> dic
         )
     if not isinstance(values.get("policy_kwargs", {}), dict):
         raise ValueError(f"policy_kwargs must be a mapping, got {values['policy_kwargs']!r}")
-    for name in SCHEDULED:
-        if values.get(name) is not None:
-            _check_rate(algorithm, name, values[name])
+    for name, value in values.items():
+        if name not in SCHEDULED:
+            check_value(name, value)
+        elif value is not None or name not in MAY_BE_NONE:
+            _check_rate(algorithm, name, value)
     return values
 
 

@@ -8,12 +8,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from matchenv.agents.algorithms import ALGORITHMS, Algorithm, algorithm_by_name
 from matchenv.agents.cells import checked_env_kwargs
-from matchenv.agents.config_file import built, check_types, parsed
+from matchenv.agents.config_file import built, check_types, parsed, yaml_text
 from matchenv.agents.hyperparameter_files import checked_hyperparameters, read_hyperparameters
+from matchenv.checksums import checksum
 from matchenv.evaluation.seeds import ENVIRONMENTS
 from matchenv.priors import PRIORS
 from matchenv.settings import RANKS
@@ -21,6 +20,8 @@ from matchenv.validation import as_integer
 
 PACKAGES = ("matchenv", "gymnasium", "numba", "numpy", "sb3-contrib", "scipy",
             "stable-baselines3", "torch")  # fmt: skip
+
+CHECKSUM = "# sha256 of the lines above: "
 
 # Evaluations and checkpoints in a training, unless the user says how often.
 EVALUATIONS = 10
@@ -120,8 +121,9 @@ class RunConfig:
         return algorithm_by_name(self.algorithm)
 
     def to_text(self) -> str:
-        """The configuration as YAML."""
-        return yaml.safe_dump(asdict(self), sort_keys=False)
+        """The configuration as YAML, with a checksum in its last line."""
+        text = yaml_text(asdict(self))
+        return f"{text}{CHECKSUM}{checksum(text)}\n"
 
     @classmethod
     def from_text(cls, text: str) -> RunConfig:
@@ -130,6 +132,11 @@ class RunConfig:
         Raises:
             ValueError: if it is damaged or holds a bad value.
         """
+        said, mark, found = text.partition(CHECKSUM)
+        if mark and found.strip() != checksum(said):
+            raise ValueError(
+                "its checksum does not fit; who changed it by hand removes the line of it"
+            )
         return built(cls, parsed(text, "it"), "it")
 
 

@@ -6,7 +6,6 @@ JSON, and of each array's name, type, shape and numbers.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from matchenv.atomic_files import write_bytes
+from matchenv.checksums import checksum
 from matchenv.plain_data import parsed_json
 
 CHECKSUM = "sha256"
@@ -65,7 +65,7 @@ def write_tensor_file(path: Path, kind: str, header: Mapping[str, Any], arrays: 
     own = {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in arrays.items()}
     # As it will be read: keys are texts then.
     plain = json.loads(json.dumps(header, allow_nan=False))
-    said = json.dumps({**plain, CHECKSUM: checksum(kind, plain, own)}, sort_keys=True)
+    said = json.dumps({**plain, CHECKSUM: checksum([kind, plain], own)}, sort_keys=True)
     # A single entry: the library writes several in any order.
     write_bytes(path, save(own, metadata={kind: said}))
 
@@ -93,16 +93,6 @@ def read_tensor_file(path: Path, kind: str) -> TensorFile:
     if not isinstance(header, dict):
         raise ValueError("its header must be a mapping")
     found = header.pop(CHECKSUM, None)
-    if found is not None and found != checksum(kind, header, arrays):
+    if found is not None and found != checksum([kind, header], arrays):
         raise ValueError("its checksum does not fit")
     return TensorFile(header, arrays, found is not None)
-
-
-def checksum(kind: str, header: Mapping[str, Any], arrays: Arrays) -> str:
-    """The sha256 of plain data and arrays, as the file has it."""
-    digest = hashlib.sha256(json.dumps([kind, header], sort_keys=True).encode())
-    for name in sorted(arrays):
-        array = arrays[name]
-        digest.update(json.dumps([name, array.dtype.name, array.shape]).encode())
-        digest.update(array.tobytes())
-    return digest.hexdigest()

@@ -191,7 +191,8 @@ def _new_model(config: RunConfig, device: str, start_from: str | None) -> BaseAl
             device=as_device(device),
             **arguments,
         )
-    except (TypeError, AssertionError) as error:
+    # A library's constructor may raise anything about values that do not fit together.
+    except Exception as error:
         raise ValueError(
             f"hyperparameters must fit {algorithm.name}, got {arguments!r}: {error}"
         ) from error

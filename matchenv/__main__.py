@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Sequence
 
 from matchenv.commands import run_command
+from matchenv.commands.output import one_line
 from matchenv.commands.stopping import Stopping
 
 
@@ -17,11 +18,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: of the command line, without the program's name; None takes the process's.
 
     Returns:
-        The exit status: 0, 1 if the work failed, 2 for bad input; 130 and 143 are given for
-        Ctrl-C and SIGTERM, after which this does not return.
+        The exit status: 0, 1 if the work failed, 2 for bad input, 141 if nobody reads the output
+        any more; 130 and 143 are given for Ctrl-C and SIGTERM, after which this does not return.
     """
     # One line for users, who know nothing of the place in the code.
-    warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
+    warnings.formatwarning = lambda message, *_, **__: f"warning: {one_line(str(message))}\n"
     stopping = Stopping()
     words = sys.argv[1:] if arguments is None else arguments
     return stopping.run(lambda: run_command(words, stopping))

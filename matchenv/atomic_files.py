@@ -12,6 +12,7 @@ import re
 import secrets
 import shutil
 import stat
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -43,33 +44,55 @@ def write_bytes(path: Path, content: bytes) -> None:
     Raises:
         OSError: if it cannot be written, a full disk included; nothing has changed then.
     """
-    place = Path(os.path.realpath(path))
-    mode = _mode_of(place)
-    if mode is not None and not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-        place.write_bytes(content)
-        return
-    if place.parent not in _looked:
-        remove_unfinished(place.parent)
-        _looked.add(place.parent)
-    descriptor, beside = _new_file(place)
+    write_together([(path, content)])
+
+
+def write_together(files: Iterable[tuple[Path, bytes]]) -> None:
+    """Write several files, all of them or, where one cannot be written, none.
+
+    What can fail, a full disk above all, comes before the first old file is replaced.
+
+    Args:
+        files: paths and contents; for each as ``write_bytes``.
+
+    Raises:
+        OSError: if one cannot be written; nothing has changed then.
+    """
+    written: list[tuple[int, Path, Path]] = []
     try:
-        try:
+        for path, content in files:
+            place = Path(os.path.realpath(path))
+            mode = _mode_of(place)
+            if mode is not None and not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+                place.write_bytes(content)
+                continue
+            if place.parent not in _looked:
+                remove_unfinished(place.parent)
+                _looked.add(place.parent)
+            descriptor, beside = _new_file(place)
+            written.append((descriptor, beside, place))
             _write_all(descriptor, content)
             if mode is not None and hasattr(os, "fchmod"):
                 os.fchmod(descriptor, stat.S_IMODE(mode))
             os.fsync(descriptor)
+        places = [place for _, _, place in written]
+        while written:
+            descriptor, beside, place = written[0]
             if fcntl is None:
                 os.close(descriptor)
-                descriptor = -1
+                written[0] = (-1, beside, place)
             os.replace(beside, place)
-        finally:
+            if fcntl is not None:
+                os.close(descriptor)
+            del written[0]
+    finally:
+        for descriptor, beside, _ in written:
             if descriptor >= 0:
                 os.close(descriptor)
-    except BaseException:
-        with suppress(OSError):
-            beside.unlink()
-        raise
-    sync_folder(place.parent)
+            with suppress(OSError):
+                beside.unlink()
+    for folder in {place.parent for place in places}:
+        sync_folder(folder)
 
 
 def write_text(path: Path, content: str) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from matchenv.atomic_files import write_text
+from matchenv.checksums import checksum
+from matchenv.plain_data import parsed_json
 from matchenv.trueskill.rating import Rating, expose, rate
 from matchenv.trueskill.teams import Weights, as_draw_margin, sides_of
 from matchenv.validation import (
@@ -19,6 +21,8 @@ from matchenv.validation import (
 )
 
 FORMAT = "matchenv leaderboard 1"
+PARTS = {"format", "settings", "players"}
+CHECKSUM = "sha256"
 
 
 class Standing(NamedTuple):
@@ -144,7 +148,7 @@ class Leaderboard:
 
         Numbers are written so that ``load`` gives back the same floats, bit for bit.
         """
-        content = {
+        content: dict[str, Any] = {
             "format": FORMAT,
             "settings": self._settings(),
             "players": [
@@ -152,6 +156,7 @@ class Leaderboard:
                 for name, (mu, sigma) in self._ratings.items()
             ],
         }
+        content[CHECKSUM] = checksum(content)
         write_text(Path(path), json.dumps(content, indent=1, allow_nan=False) + "\n")
 
     @classmethod
@@ -159,16 +164,23 @@ class Leaderboard:
         """Read what ``save`` wrote.
 
         Raises:
-            ValueError: if the file is no such leaderboard, or holds a bad number.
+            ValueError: if the file is no such leaderboard, is damaged, or holds a bad number.
         """
         try:
-            content = json.loads(Path(path).read_text(encoding="utf-8"))
+            content = parsed_json(Path(path).read_bytes())
             if content["format"] != FORMAT:
                 raise ValueError(f"its format is {content['format']!r}, not {FORMAT!r}")
+            found = content.pop(CHECKSUM, None)
+            if found is not None and found != checksum(content):
+                raise ValueError(
+                    f"its checksum does not fit; who changed it by hand removes the line {CHECKSUM}"
+                )
+            if set(content) != PARTS:
+                raise ValueError(f"it must have {', '.join(sorted(PARTS))}, got {sorted(content)}")
             board = cls(**content["settings"])
             for line in content["players"]:
                 board._read_line(line)
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ValueError(f"path must be a leaderboard's file, got {path}: {error}") from error
         return board
 

@@ -7,30 +7,31 @@ and ends with the same files. No file holds code.
 from __future__ import annotations
 
 import json
-import zipfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 
-from matchenv.agents.config_file import read_config
+from matchenv.agents.config_file import read_config, yaml_text
 from matchenv.agents.equivariant.evolution import Generation
 from matchenv.agents.equivariant.network import EquivariantNetwork
 from matchenv.agents.equivariant.policy import description_of, new_equivariant_policy
 from matchenv.agents.equivariant.training import EquivariantConfig
 from matchenv.agents.policy_file import save_policy
 from matchenv.atomic_files import write_bytes, write_text
+from matchenv.checksums import checksum
 from matchenv.evaluation.made_with import made_with
 from matchenv.evaluation.result_files import json_bytes, npz_bytes
+from matchenv.plain_data import parsed_json
 from matchenv.validation import as_integer
 
 Floats = NDArray[np.float64]
 
 PACKAGE_CONFIG = "equivariant.yml"
 ROWS = ("centre", "average", "direction")
+CHECKSUM = "sha256"
 
 
 def read_equivariant_config(path: Path | None = None) -> EquivariantConfig:
@@ -64,7 +65,7 @@ class EquivariantFolder:
         if not file.exists():
             self.path.mkdir(parents=True, exist_ok=True)
             write_bytes(made, json_bytes(made_with()))
-            write_text(file, yaml.safe_dump(asdict(self.config), sort_keys=False))
+            write_text(file, yaml_text(asdict(self.config)))
             return
         theirs = {**_read(made), **asdict(read_equivariant_config(file))}
         for name, value in {**made_with(), **asdict(self.config)}.items():
@@ -78,6 +79,7 @@ class EquivariantFolder:
         """Keep the state of a search."""
         content = asdict(generation)
         content.update({name: content[name].tolist() for name in ROWS})
+        content[CHECKSUM] = checksum(content)
         write_text(self._search_file(seed), json.dumps(content) + "\n")
 
     def last_generation(self, seed: int) -> Generation | None:
@@ -90,7 +92,9 @@ class EquivariantFolder:
         if not file.exists():
             return None
         try:
-            content = json.loads(file.read_text("utf-8"))
+            content = parsed_json(file.read_bytes())
+            if content.pop(CHECKSUM) != checksum(content):
+                raise ValueError("its checksum does not fit")
             rows = {name: np.array(content[name], dtype=np.float64) for name in ROWS}
             generation = Generation(**{**content, **rows})
             as_integer("number", generation.number, 1, self.config.generations)
@@ -99,7 +103,7 @@ class EquivariantFolder:
                 raise ValueError("its numbers are not all finite")
             # Only a generator of this kind takes the state.
             np.random.default_rng(seed).bit_generator.state = generation.generator
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise ValueError(f"the search in {file} is damaged: {error}; remove it") from None
         return generation
 
@@ -124,7 +128,8 @@ class EquivariantFolder:
 
     def save_totals(self, totals: dict[str, Floats]) -> None:
         """Keep the totals on the validation seeds, by name of the policy."""
-        write_bytes(self._totals_file, npz_bytes(totals))
+        checked = {**totals, CHECKSUM: np.array(checksum(None, totals))}
+        write_bytes(self._totals_file, npz_bytes(checked))
 
     def totals(self) -> dict[str, Floats]:
         """The totals kept so far.
@@ -136,11 +141,15 @@ class EquivariantFolder:
             return {}
         try:
             with np.load(self._totals_file, allow_pickle=False) as content:
-                return {name: content[name] for name in content.files}
-        except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+                totals = {name: content[name] for name in content.files}
+            if str(totals.pop(CHECKSUM)) != checksum(None, totals):
+                raise ValueError("their checksum does not fit")
+        # A damaged archive raises almost anything.
+        except Exception as error:
             raise ValueError(
                 f"the totals in {self._totals_file} are damaged: {error}; remove the file"
             ) from None
+        return totals
 
     @property
     def _totals_file(self) -> Path:

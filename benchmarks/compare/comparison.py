@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,7 @@ def run_comparison(
     replace_out: bool = False,
     timing: bool = False,
     quiet: bool = False,
+    report: Callable[[Comparison], object] | None = None,
 ) -> Comparison:
     """Play the same games with every policy, and compare.
 
@@ -66,6 +67,7 @@ def run_comparison(
         replace_out: a folder with another comparison loses it; otherwise it is refused.
         timing: write decisions per second into the files too, of the episodes played now.
         quiet: no progress bar.
+        report: told what was found, even where the files cannot be written.
 
     Returns:
         The comparison; ``table()`` gives it as text.
@@ -81,7 +83,11 @@ def run_comparison(
     with open_store(out, asked, replace=replace_out) as store:
         rows = play(plan, store, workers=workers, quiet=quiet)
         found = Comparison(rows, against.rstrip("/\\"), settings, seed, block_size(settings))
-        write_results(store, result_files(found, timing=timing).items())
+        try:
+            write_results(store, result_files(found, timing=timing).items())
+        finally:
+            if report is not None:
+                report(found)
     return found
 
 

@@ -8,9 +8,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
+
+from matchenv.commands.output import (
+    ReaderGoneError,
+    finish_output,
+    one_line,
+    prepare_output,
+    show,
+)
 
 if TYPE_CHECKING:
     from matchenv.commands.stopping import Stopping
@@ -46,8 +55,9 @@ COMMANDS = {
     "search": Entry("search:Search", "train the equivariant policy from several seeds"),
 }
 
-# Exit statuses; Ctrl-C and SIGTERM give 130 and 143.
-DONE, FAILED, BAD_INPUT = 0, 1, 2
+# Exit statuses; Ctrl-C and SIGTERM give 130 and 143. The last is that of a process that a closed
+# pipe ends, as shells show it.
+DONE, FAILED, BAD_INPUT, READER_GONE = 0, 1, 2, 141
 
 
 def run_command(arguments: Sequence[str], stopping: Stopping | None = None) -> int:
@@ -58,14 +68,28 @@ def run_command(arguments: Sequence[str], stopping: Stopping | None = None) -> i
         stopping: told what to say when the command is stopped.
 
     Returns:
-        The exit status: 0, 1 if the work failed, 2 for bad input.
+        The exit status: 0, 1 if the work failed, 2 for bad input, 141 if nobody reads the output
+        any more.
     """
+    prepare_output()
+    try:
+        try:
+            return _run(arguments, stopping)
+        finally:
+            finish_output()
+    except ReaderGoneError:
+        return READER_GONE
+    except OSError as error:
+        return say_error(f"the output cannot be written: {error}", FAILED)
+
+
+def _run(arguments: Sequence[str], stopping: Stopping | None) -> int:
     name, *options = arguments or ["--help"]
     if name in ("-h", "--help"):
-        print(help_text())
+        show(help_text())
         return DONE
     if name == "--version":
-        print(f"matchenv {_version()}")
+        show(f"matchenv {_version()}")
         return DONE
     if name not in COMMANDS:
         return say_error(f"a command must be one of {', '.join(COMMANDS)}, got {name!r}", BAD_INPUT)
@@ -94,8 +118,8 @@ def help_text() -> str:
 
 def say_error(message: str, status: int) -> int:
     """Say what is wrong in one line, and give the status back."""
-    # torch complains over several lines.
-    print(f"error: {' '.join(message.split())}", file=sys.stderr)
+    with suppress(OSError):  # nobody may be there to read it
+        print(f"error: {one_line(message)}", file=sys.stderr)
     return status
 
 

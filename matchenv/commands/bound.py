@@ -14,6 +14,7 @@ from matchenv.commands.options import (
     Sizes,
     chosen,
 )
+from matchenv.commands.output import show
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,4 +55,4 @@ class Bound(Resumable, Parallel, Sizes, Seeded, Cells, Policies):
             quiet=self.quiet,
         )
         if not self.quiet:
-            print(bounds.table())
+            show(bounds.table())

@@ -8,6 +8,7 @@ from typing import Any
 
 from matchenv.commands.learning import Learning
 from matchenv.commands.options import GOES_ON, Seeded
+from matchenv.commands.output import show
 
 QUICK: dict[str, Any] = {
     "rounds": 2,
@@ -53,7 +54,7 @@ class Clone(Learning, Seeded):
 
         def report(done: Round) -> None:
             if not self.quiet:
-                print(
+                show(
                     f"round {done.number} of {config.rounds}: same choice in "
                     f"{done.agreement:.1%}, loss {done.loss:.4f}",
                     flush=True,

@@ -14,6 +14,7 @@ from matchenv.commands.options import (
     Seeded,
     chosen,
 )
+from matchenv.commands.output import show
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +41,7 @@ class Compare(Resumable, Parallel, Environment, Seeded, Cells, Policies):
 
     def run(self) -> None:
         """Play and print the table."""
-        found = comparison.run_comparison(
+        comparison.run_comparison(
             self.policies,
             against=self.against,
             ranks=self.rank,
@@ -52,6 +53,5 @@ class Compare(Resumable, Parallel, Environment, Seeded, Cells, Policies):
             out=self.out,
             timing=self.timing,
             quiet=self.quiet,
+            report=None if self.quiet else lambda found: show(found.table()),
         )
-        if not self.quiet:
-            print(found.table())

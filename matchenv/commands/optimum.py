@@ -12,6 +12,7 @@ from matchenv.commands.options import (
     Resumable,
     Seeded,
 )
+from matchenv.commands.output import show
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,4 +62,4 @@ class Optimum(Resumable, Parallel, Seeded, Policies):
             quiet=self.quiet,
         )
         if not self.quiet:
-            print("\n\n".join(findings.table() for findings in found))
+            show("\n\n".join(findings.table() for findings in found))

@@ -9,6 +9,7 @@ from typing import Literal
 from tyro.conf import Positional
 
 from matchenv.commands.options import Command
+from matchenv.commands.output import show
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,8 +49,8 @@ class Plot(Command):
         if not self.quiet:
             for curve in curves:
                 last = curve.interquartile_mean[-1]
-                print(
+                show(
                     f"{curve.label}: seeds {' '.join(str(run.config.seed) for run in curve.runs)}, "
                     f"{self.measure} {last:+.2f} after {curve.timesteps[-1]:,.0f} games"
                 )
-            print(self.out)
+            show(str(self.out))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +10,7 @@ from tyro.conf import Positional
 
 from matchenv.benchmarks.replay.settings import ReplaySettings
 from matchenv.commands.options import Written
+from matchenv.commands.output import show
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,10 +39,7 @@ class Replay(Written):
         from matchenv.benchmarks.replay.command import run
         from matchenv.benchmarks.replay.table_text import reading_text, report_text
 
-        if isinstance(sys.stdout, io.TextIOWrapper):
-            # A name that the screen cannot show must not cost the result.
-            sys.stdout.reconfigure(errors="backslashreplace")
         report = run(self.log, self.settings, self.out)
-        print(reading_text(report.reading, listed=0 if self.quiet else 5), file=sys.stderr)
+        show(reading_text(report.reading, listed=0 if self.quiet else 5), file=sys.stderr)
         if not self.quiet:
-            print(report_text(report))
+            show(report_text(report))

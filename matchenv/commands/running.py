@@ -17,6 +17,7 @@ import tyro
 
 from matchenv.commands import BAD_INPUT, DONE, FAILED, say_error
 from matchenv.commands.options import Command
+from matchenv.commands.output import ReaderGoneError, show
 from matchenv.commands.stopping import Stopping
 from matchenv.workers import WorkerEnded
 
@@ -54,6 +55,8 @@ def run(
         command.run()
     except SystemExit as ended:  # from --help
         return int(ended.code or DONE)
+    except ReaderGoneError:
+        raise
     except Exception as error:
         if debug:
             traceback.print_exc()
@@ -88,7 +91,7 @@ def parsed(name: str, kind: type[CommandType], words: Sequence[str]) -> CommandT
     except SystemExit as ended:
         if ended.code:
             raise ValueError(f"{_one_line(said.getvalue())} (see matchenv {name} --help)") from None
-        print(_plain(asked.getvalue()))
+        show(_plain(asked.getvalue()))
         raise
     command.check_given({_option(word)[2:].replace("-", "_") for word in words if _is_option(word)})
     return command

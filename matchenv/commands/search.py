@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from matchenv.commands.options import Kept, Parallel
+from matchenv.commands.output import show
 
 QUICK: dict[str, Any] = {
     "generations": 2,
@@ -62,4 +63,4 @@ class Search(Kept, Parallel):
 
     def _say(self, line: str) -> None:
         if not self.quiet:
-            print(line, flush=True)
+            show(line, flush=True)

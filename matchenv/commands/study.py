@@ -8,6 +8,7 @@ from typing import Any, Literal
 from matchenv.benchmarks.study.settings import DEFAULTS as THE_PAPERS
 from matchenv.benchmarks.study.settings import PAPER_POLICIES
 from matchenv.commands.options import DEFAULTS, Kept, Parallel, Policies, Pool, Seeded, chosen
+from matchenv.commands.output import show
 from matchenv.priors import PRIORS
 
 
@@ -71,5 +72,5 @@ class Study(StudyCells, Pool, Policies):
             self.policies, belief=self.belief, **self.arguments(), **chosen(self, Pool)
         )
         if not self.quiet:
-            print(study.summary(), end="")
-            print(f"\nFigures, tables and the verdict on the paper's claims: {self.out}")
+            show(study.summary(), end="")
+            show(f"\nFigures, tables and the verdict on the paper's claims: {self.out}")

@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 
 from matchenv.commands.options import Written
+from matchenv.commands.output import show
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,4 +55,4 @@ class Throughput(Written):
 
     def _say(self, text: str) -> None:
         if not self.quiet:
-            print(text, flush=True)
+            show(text, flush=True)

@@ -14,6 +14,7 @@ from matchenv.commands.options import (
     Seeded,
     Written,
 )
+from matchenv.commands.output import show
 from matchenv.folder_lock import held_folders
 from matchenv.priors import DEFAULT_PRIOR
 from matchenv.rewards import DEFAULT_REWARD
@@ -172,7 +173,7 @@ class Train(Learning, Written, Parallel, TrainingEnvironment, Seeded):
             quiet=self.quiet,
         )
         if not self.quiet:
-            print(comparison.table())
+            show(comparison.table())
 
 
 def _folder_at_work() -> Path | None:

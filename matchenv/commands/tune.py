@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from matchenv.benchmarks.tune.tuning import DEFAULTS, MULTIPLIERS, run_tuning, tuning_text
+from matchenv.commands.output import show
 from matchenv.commands.study import StudyCells
 
 
@@ -29,4 +30,4 @@ class Tune(StudyCells):
         """Try all and print the table."""
         tuning = run_tuning(self.multiplier, **self.arguments())
         if not self.quiet:
-            print(tuning_text(tuning.tried), end="")
+            show(tuning_text(tuning.tried), end="")

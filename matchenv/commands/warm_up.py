@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from matchenv.commands.options import Command
+from matchenv.commands.output import show
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,4 +22,4 @@ class WarmUp(Command):
         """Compile, telling what comes."""
         from matchenv.baselines.warm_up import warm_up
 
-        warm_up((lambda text: None) if self.quiet else lambda text: print(text, flush=True))
+        warm_up((lambda text: None) if self.quiet else lambda text: show(text, flush=True))

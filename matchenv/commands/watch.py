@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from matchenv.commands.options import Command, Environment, Policies, Seeded, chosen
+from matchenv.commands.output import show
 
 FILM_OPTIONS = ("games", "every", "rate")
 
@@ -93,4 +94,4 @@ class Watch(Command, Environment, Seeded, Policies):
         if not self.quiet:
             size = self.out.stat().st_size / 1e6
             count = "1 picture" if pictures == 1 else f"{pictures} pictures"
-            print(f"{self.out}: {count}, {size:.2f} MB")
+            show(f"{self.out}: {count}, {size:.2f} MB")

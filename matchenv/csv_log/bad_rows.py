@@ -15,6 +15,7 @@ class Reason(StrEnum):
     """Why a row is bad."""
 
     BLANK_LINE = "blank line"
+    LONG_LINE = "line too long"
     BROKEN_ENCODING = "broken encoding"
     BROKEN_QUOTING = "broken quoting"
     COLUMN_COUNT = "wrong number of columns"
@@ -32,6 +33,9 @@ class Reason(StrEnum):
     GAME_SPLIT = "game comes back after another"
     TIME_BACKWARDS = "time runs backwards"
 
+
+# Each takes some 300 bytes of memory.
+MOST_BAD_ROWS = 5_000_000
 
 # What a user can do about a reason.
 ADVICE = {
@@ -65,7 +69,16 @@ class BadRows:
         self._rows: dict[tuple[int, Reason], BadRow] = {}
 
     def add(self, line: int, reason: Reason, detail: str = "") -> None:
-        """Note one bad row; a second note for the same line and reason changes nothing."""
+        """Note one bad row; a second note for the same line and reason changes nothing.
+
+        Raises:
+            BadLogError: beyond ``MOST_BAD_ROWS``.
+        """
+        if len(self._rows) >= MOST_BAD_ROWS:
+            raise BadLogError(
+                f"the log has more than {MOST_BAD_ROWS:,} bad rows, the last one {reason} in line "
+                f"{int(line)}; is it a match log?"
+            )
         self._rows.setdefault((int(line), reason), BadRow(int(line), reason, detail))
 
     def __len__(self) -> int:

@@ -16,6 +16,8 @@ from matchenv.csv_log.times import Time, parse_times
 _MISSING = frozenset({"", "na", "n/a", "null", "none"})
 # Scores are counts or times; a number beyond this is a mishap.
 _LARGEST_SCORE = 2.0**64
+# Digits, before the exponent and that it stands for.
+_LONGEST_NUMBER = 1000
 
 Number = int | Fraction
 Value = TypeVar("Value")
@@ -101,8 +103,12 @@ def _names(texts: list[str]) -> list[str | None]:
 def _number(text: str) -> Number | None:
     """The number as it is written, without rounding; None if it is none."""
     try:
-        # Python's own numbers may hold underscores; a score that does is a mishap.
-        if "_" in text or not abs(float(text)) <= _LARGEST_SCORE:
+        # Python's own numbers may hold underscores; a score that does is a mishap. And 1e-99999999
+        # is 0 as a float, but as a fraction more than any memory holds.
+        if "_" in text or not abs(float(text)) <= _LARGEST_SCORE or len(text) > _LONGEST_NUMBER:
+            return None
+        _, _, exponent = text.lower().partition("e")
+        if exponent and abs(int(exponent)) > _LONGEST_NUMBER:
             return None
         exact = Fraction(text)
     except ValueError:

@@ -62,7 +62,7 @@ def read_log(path: Path, settings: ReadingSettings | None = None) -> Reading:
     """
     settings = settings or ReadingSettings()
     bad_rows = BadRows()
-    data = read_bytes(path)
+    data = read_bytes(path, settings.max_megabytes)
     table = read_table(data, settings.encoding, bad_rows)
     columns = find_columns(table.header, settings.columns)
     entries = read_entries(table, columns, settings.time_format, bad_rows)

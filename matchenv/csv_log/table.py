@@ -9,13 +9,21 @@ from __future__ import annotations
 import codecs
 import csv
 import gzip
+import io
 import zlib
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 from matchenv.csv_log.bad_rows import BadLogError, BadRows, Reason
+from matchenv.csv_log.settings import ReadingSettings
 
 _GZIP_MAGIC = b"\x1f\x8b"
+
+# A line of a log has some hundred characters. What is far beyond it is no log, and would cost
+# memory a hundred times its size.
+LONGEST_LINE = 1_000_000
+MOST_COLUMNS = 10_000
 
 
 @dataclass(frozen=True)
@@ -38,22 +46,33 @@ class Table:
     num_rows: int
 
 
-def read_bytes(path: Path) -> bytes:
+def read_bytes(path: Path, max_megabytes: int = ReadingSettings.max_megabytes) -> bytes:
     """The bytes of a file, unpacked if they are gzip's, whatever the name ends in.
 
+    Args:
+        path: the file.
+        max_megabytes: the most that it may unpack to.
+
     Raises:
-        BadLogError: if the file cannot be read or unpacked.
+        BadLogError: if the file cannot be read or unpacked, or unpacks to more.
     """
     try:
         data = path.read_bytes()
-    except OSError as error:
-        raise BadLogError(f"{path}: {error.strerror or error}") from None
+    except (OSError, ValueError) as error:  # a name with a zero byte
+        raise BadLogError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
     if not data.startswith(_GZIP_MAGIC):
         return data
+    most = max_megabytes * 1_000_000
     try:
-        return gzip.decompress(data)
+        with gzip.open(io.BytesIO(data)) as file:
+            unpacked = file.read(most + 1)
     except (EOFError, OSError, zlib.error) as error:
         raise BadLogError(f"{path}: broken gzip file: {error}") from None
+    if len(unpacked) > most:
+        raise BadLogError(
+            f"{path}: unpacked it is more than {max_megabytes:,} MB; --max-megabytes allows more"
+        )
+    return unpacked
 
 
 def read_table(data: bytes, encoding: str, bad_rows: BadRows) -> Table:
@@ -80,6 +99,10 @@ def read_table(data: bytes, encoding: str, bad_rows: BadRows) -> Table:
     flat: list[str] = []  # a list for each row would keep the garbage collector busy
     spoilt: list[list[str]] = []
     for number, line in enumerate(lines[1:], start=2):
+        if len(line) > LONGEST_LINE:
+            bad_rows.add(number, Reason.LONG_LINE, f"{len(line):,} characters")
+            spoilt.append(line[:LONGEST_LINE].split(",", MOST_COLUMNS))
+            continue
         fields = line.split(",")
         if not (text_is_clean and len(fields) == len(header) and line and '"' not in line):
             fields, problem, detail = _split_odd(line, len(header))
@@ -96,7 +119,7 @@ def read_table(data: bytes, encoding: str, bad_rows: BadRows) -> Table:
 def _decode(data: bytes, encoding: str) -> str:
     try:
         codec = codecs.lookup(encoding).name
-    except LookupError:
+    except (LookupError, ValueError):  # a name with a zero byte
         raise BadLogError(f"encoding must be one that Python knows, got {encoding!r}") from None
     if codec == "utf-8":
         codec = "utf-8-sig"
@@ -107,17 +130,26 @@ def _decode(data: bytes, encoding: str) -> str:
             raise BadLogError(f"the log is not {encoding}: {error}") from None
         # Undecodable bytes become lone surrogates, by which their rows are found again.
         text = data.decode(codec, errors="surrogateescape")
-    except ValueError as error:
+    # Codecs that are none for text, such as rot13 and hex, raise errors of their own.
+    except (ValueError, LookupError, TypeError, AttributeError, OSError) as error:
         raise BadLogError(f"encoding must be one for text, got {encoding!r}: {error}") from None
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _header(line: str) -> list[str]:
+    if len(line) > LONGEST_LINE:
+        raise BadLogError(
+            f"line 1: the header must have at most {LONGEST_LINE:,} characters, got {len(line):,}"
+        )
     fields, problem, _ = _split_odd(line, None)
     if problem is not None:
         raise BadLogError(f"line 1: the header has a {problem}")
+    if len(fields) > MOST_COLUMNS:
+        raise BadLogError(
+            f"line 1: the header must have at most {MOST_COLUMNS:,} columns, got {len(fields):,}"
+        )
     names = [name.strip() for name in fields]
-    twice = sorted({name for name in names if names.count(name) > 1 and name})
+    twice = sorted(name for name, count in Counter(names).items() if count > 1 and name)
     if twice:
         raise BadLogError(f"line 1: the header names {', '.join(map(repr, twice))} twice")
     return names

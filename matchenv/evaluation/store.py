@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,10 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from matchenv.atomic_files import is_unfinished, remove_unfinished_below, write_bytes
+from matchenv.atomic_files import (
+    is_unfinished,
+    remove_unfinished_below,
+    write_bytes,
+    write_together,
+)
+from matchenv.checksums import checksum
 from matchenv.evaluation.made_with import made_with
 from matchenv.evaluation.result_files import json_bytes, npz_bytes
 from matchenv.folder_lock import LOCK, folder_lock
+from matchenv.plain_data import parsed_json
 from matchenv.workers import checked_workers, work_through
 
 # What a job gives, by name.
@@ -86,9 +94,9 @@ class Store:
                 arrays = {key: file[key] for key in file.files}
         # A damaged archive raises almost anything.
         except Exception as error:
-            raise ValueError(f"{path} is damaged, delete it: {error}") from None
-        if str(arrays.pop(KEY, "")) != self._key_of(name):
-            raise ValueError(f"{path} is of other settings or another job, delete it")
+            raise ValueError(f"{path} is damaged: {error}") from None
+        if str(arrays.pop(KEY, "")) != self._key_of(name, arrays):
+            raise ValueError(f"{path} is damaged, or of other settings or another job")
         return arrays
 
     def save(self, name: str, arrays: Arrays) -> None:
@@ -98,26 +106,28 @@ class Store:
             OSError: if it cannot be written, a full disk included.
         """
         kept = {key: array for key, array in arrays.items() if key != CLOCK}
-        write_bytes(self.path(name), npz_bytes({**kept, KEY: np.array(self._key_of(name))}))
+        key = np.array(self._key_of(name, kept))
+        write_bytes(self.path(name), npz_bytes({**kept, KEY: key}))
 
-    def write(self, name: str, content: bytes) -> None:
-        """Write a result, in a folder of its own if the name has one.
-
-        A file with that content is left alone.
-        """
-        path = self.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _write_new(path, content)
-
-    def _key_of(self, name: str) -> str:
-        return hashlib.sha256(f"{self.settings_key} {name}".encode()).hexdigest()
+    def _key_of(self, name: str, arrays: Arrays) -> str:
+        return checksum([self.settings_key, name], arrays)
 
 
 def write_results(store: Store | None, files: Iterable[tuple[str, bytes]]) -> None:
-    """Write results, by name; nothing without a store."""
-    if store is not None:
-        for name, content in files:
-            store.write(name, content)
+    """Write results, by name, in folders of their own if the names have some.
+
+    A file with that content is left alone. Without a store nothing is written.
+
+    Raises:
+        OSError: if one cannot be written; all are as they were then.
+    """
+    if store is None:
+        return
+    places = [(store.folder / name, content) for name, content in files]
+    new = [(place, content) for place, content in places if not _holds(place, content)]
+    for place, _ in new:
+        place.parent.mkdir(parents=True, exist_ok=True)
+    write_together(new)
 
 
 @contextmanager
@@ -155,7 +165,8 @@ def open_store(
             # First, so that at no time these settings have the others' blocks.
             shutil.rmtree(blocks, ignore_errors=True)
         # Before there is anything else, so that the folder is known for ours at any time.
-        _write_new(folder / SETTINGS, content)
+        if not _holds(folder / SETTINGS, content):
+            write_bytes(folder / SETTINGS, content)
         blocks.mkdir(exist_ok=True)
         remove_unfinished_below(folder)
         try:
@@ -188,14 +199,15 @@ def finish(
         The arrays of each job, in the order of the jobs; ``CLOCK`` only of those done now.
 
     Raises:
-        ValueError: for a finished job that is damaged or of other settings.
         OSError: if a job cannot be written; the finished ones stay.
+
+    A finished job whose file is damaged is done again, with a warning that names it.
     """
     processes = checked_workers(workers)
     known: dict[str, Arrays] = {}
     if store is not None:
         lasting = (job.name for job in jobs if job.lasting)
-        known = {name: store.load(name) for name in lasting if store.has(name)}
+        known = {name: arrays for name in lasting if (arrays := _known(store, name)) is not None}
     missing = [job for job in jobs if job.name not in known]
     counted = sum(job.count for job in jobs)
     with tqdm(
@@ -214,6 +226,17 @@ def finish(
     return [known[job.name] for job in jobs]
 
 
+def _known(store: Store, name: str) -> Arrays | None:
+    """What a finished job gave; None for one that is to be done, or done again."""
+    if not store.has(name):
+        return None
+    try:
+        return store.load(name)
+    except ValueError as error:
+        warnings.warn(f"{error}; it is done again", stacklevel=3)
+        return None
+
+
 def _work_and_save(work: Callable[[AnyJob], Arrays], store: Store | None, job: AnyJob) -> Arrays:
     arrays = work(job)
     if store is not None and job.lasting:
@@ -221,13 +244,11 @@ def _work_and_save(work: Callable[[AnyJob], Arrays], store: Store | None, job: A
     return arrays
 
 
-def _write_new(path: Path, content: bytes) -> None:
+def _holds(path: Path, content: bytes) -> bool:
     try:
-        known: bytes | None = path.read_bytes()
+        return path.read_bytes() == content
     except FileNotFoundError:
-        known = None
-    if known != content:
-        write_bytes(path, content)
+        return False
 
 
 def _is_ours(path: Path) -> bool:
@@ -241,7 +262,7 @@ def _differing(folder: Path, wanted: dict[str, Any]) -> list[str]:
     """What a folder's settings say that is not wanted, in words; nothing for a new folder."""
     file = folder / SETTINGS
     try:
-        known = json.loads(file.read_text(encoding="utf-8"))
+        known = parsed_json(file.read_bytes())
     except FileNotFoundError:
         if not all(map(_is_ours, folder.iterdir())):
             raise ValueError(
@@ -249,7 +270,7 @@ def _differing(folder: Path, wanted: dict[str, Any]) -> list[str]:
                 "with other files in it"
             ) from None
         return []
-    except (UnicodeDecodeError, json.JSONDecodeError):
+    except ValueError:
         raise ValueError(f"{file} is damaged; give another folder") from None
     return list(_differences(known if isinstance(known, dict) else {}, wanted))
 
