@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from matchenv.agents.learned_policy import LearnedPolicy
     from matchenv.agents.loading import load
     from matchenv.agents.policies import expanded, known_policies, policy_named
+    from matchenv.agents.queue_policies import queue_policy_named
     from matchenv.agents.run_config import RunConfig, configured
     from matchenv.agents.run_folder import RunFolder
     from matchenv.agents.training import continue_training, start_training
@@ -29,6 +30,7 @@ __all__ = [
     "known_policies",
     "load",
     "policy_named",
+    "queue_policy_named",
     "start_training",
 ]
 
@@ -43,6 +45,7 @@ _WHERE = {
     "known_policies": "matchenv.agents.policies",
     "load": "matchenv.agents.loading",
     "policy_named": "matchenv.agents.policies",
+    "queue_policy_named": "matchenv.agents.queue_policies",
     "start_training": "matchenv.agents.training",
 }
 

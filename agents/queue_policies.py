@@ -24,7 +24,7 @@ from matchenv.settings import Settings
 TOLD = ("capacity", "horizon", "beta", "draw_margin", "tau")
 
 
-def queue_policy_named(text: str, settings: QueueSettings) -> Any:
+def queue_policy_named(text: str, settings: QueueSettings, true_skill: None = None) -> Any:
     """The policy that a text names, made for ``MatchmakingQueue-v0``.
 
     Args:
@@ -40,6 +40,7 @@ def queue_policy_named(text: str, settings: QueueSettings) -> Any:
             * a class of the user's own: ``"module:Class"``, ``"module:Class:key=value"``.
         settings: of the environment. A policy with a method ``for_settings(settings)`` is
             replaced by what that returns.
+        true_skill: not used: who plays the queue is told the truth with each question.
 
     Returns:
         An object with ``choose(waiting, rng)``, or with the ``predict`` of sb3-contrib's
@@ -49,6 +50,7 @@ def queue_policy_named(text: str, settings: QueueSettings) -> Any:
         ValueError: for a name that is not known (the known ones are listed), a bad option, or a
             policy that cannot play with these settings.
     """
+    del true_skill
     name, _, options = text.partition(":")
     told = {key: getattr(settings, key) for key in TOLD}
     if name == Reserved.name:

@@ -5,7 +5,11 @@ Each has ``choose(waiting, rng)``, with ``waiting`` a ``matchenv.queue.WaitingPl
 
 from matchenv.baselines.queue.best_pair import QueueKnowledgeGradient, ReservedDrawChance
 from matchenv.baselines.queue.catalogue import QUEUE_POLICIES
-from matchenv.baselines.queue.planned import MatchingOracle, MaximumWeightMatching
+from matchenv.baselines.queue.planned import (
+    KnowledgeMatching,
+    MatchingOracle,
+    MaximumWeightMatching,
+)
 from matchenv.baselines.queue.policy import QueuePolicy
 from matchenv.baselines.queue.reserved import Reserved
 from matchenv.baselines.queue.simple import FirstComeFirstServed, RandomCandidate, WideningWindow
@@ -13,6 +17,7 @@ from matchenv.baselines.queue.simple import FirstComeFirstServed, RandomCandidat
 __all__ = [
     "QUEUE_POLICIES",
     "FirstComeFirstServed",
+    "KnowledgeMatching",
     "MatchingOracle",
     "MaximumWeightMatching",
     "QueueKnowledgeGradient",

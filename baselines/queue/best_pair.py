@@ -8,7 +8,8 @@ import numpy as np
 
 from matchenv.baselines.queue.pair_values import best_candidates, candidate_values
 from matchenv.baselines.queue.policy import Floats, Reservation
-from matchenv.baselines.queue.shown import Integers, ShownPlayers, ShownPolicy
+from matchenv.baselines.queue.shown import Integers, ShownPolicy
+from matchenv.queue.shown import ShownPlayers
 from matchenv.validation import as_non_negative_number
 
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from matchenv.baselines.queue.best_pair import QueueKnowledgeGradient, ReservedDrawChance
-from matchenv.baselines.queue.planned import MatchingOracle, MaximumWeightMatching
+from matchenv.baselines.queue.planned import (
+    KnowledgeMatching,
+    MatchingOracle,
+    MaximumWeightMatching,
+)
 from matchenv.baselines.queue.policy import QueuePolicy
 from matchenv.baselines.queue.reserved import Reserved
 from matchenv.baselines.queue.simple import FirstComeFirstServed, RandomCandidate, WideningWindow
@@ -15,6 +19,7 @@ QUEUE_POLICIES: dict[str, type[QueuePolicy]] = {
         WideningWindow,
         ReservedDrawChance,
         MaximumWeightMatching,
+        KnowledgeMatching,
         QueueKnowledgeGradient,
         Reserved,
         RandomCandidate,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import abstractmethod
 from typing import ClassVar
 
 import numpy as np
@@ -19,78 +19,103 @@ Integers = NDArray[np.int64]
 
 # Queues up to here are matched exactly, larger ones among players so many places apart.
 MOST_EXACT = 200
-BAND = 10
+BAND = 9
 
 
-@dataclass(frozen=True)
-class Tick:
-    """The plan of one tick.
+class PlannedPolicy(QueuePolicy):
+    """A rule that pairs all who wait once in a tick, at the first question.
 
-    Attributes:
-        tick: which.
-        partner: by the number of a player, the partner's, or ``NOBODY``.
+    ``choose`` keeps the plan of one tick of one queue; who plays several queues side by side asks
+    ``plan`` for each.
     """
 
-    tick: int
-    partner: dict[int, int]
+    def __init__(self) -> None:
+        self._tick, self._partner = -1, dict[int, int]()
+
+    def choose(self, waiting: WaitingPlayers, rng: np.random.Generator) -> int:
+        """What the tick's plan says; who is paired with no candidate waits."""
+        focal = int(waiting.player[waiting.focal])
+        if self._tick != waiting.tick or focal not in self._partner:
+            partners = self.plan(waiting)
+            names = np.where(partners == NOBODY, NOBODY, waiting.player[partners])
+            self._tick = waiting.tick
+            self._partner = dict(zip(waiting.player.tolist(), names.tolist(), strict=True))
+        chosen = np.flatnonzero(waiting.player[waiting.filled] == self._partner[focal])
+        return int(chosen[0]) + 1 if chosen.size > 0 else WAIT
+
+    @abstractmethod
+    def plan(self, waiting: WaitingPlayers) -> Integers:
+        """The index of each one's partner, shape (n,), ``NOBODY`` for those who wait."""
 
 
-class MaximumWeightMatching(QueuePolicy):
-    """Pairs over all who wait so that the values of the pairs, less the reservations, are most.
+class MaximumWeightMatching(PlannedPolicy):
+    """Pairs over all who wait so that match qualities, less the reservations, sum to the most.
 
-    The weight of a pair is its match quality + multiplier x the mean of both players' gains,
-    less the mean of what both ask for. The plan is made once in a tick, at the first question;
-    who is paired with a player that is no candidate waits.
+    The weight of a pair is its match quality less the mean of what both ask for.
 
     Args:
-        reservation: value that is asked for in the first tick.
+        reservation: match quality that is asked for in the first tick.
         fall: by how much that falls with each tick of waiting, >= 0.
-        multiplier: for how many games to come a gain counts, >= 0; 0 is match quality alone.
 
     Raises:
-        ValueError: for a number that is not finite, or a negative fall or multiplier.
+        ValueError: for a number that is not finite, or a negative fall.
 
-    Source: Edmonds (1965), with the weights of Herbrich, Minka, Graepel (2006), section 4.2;
-        with a multiplier, Ryzhov, Tariq, Powell (2011), eq. (13).
+    Source: Edmonds (1965), with the weights of Herbrich, Minka, Graepel (2006), section 4.2.
     """
 
     name: ClassVar[str] = "matching"
+    multiplier = 0.0
 
-    def __init__(
-        self, reservation: float = 0.7, fall: float = 0.02, multiplier: float = 0.0
-    ) -> None:
+    def __init__(self, reservation: float = 0.7, fall: float = 0.02) -> None:
+        super().__init__()
         self._asked = Reservation(reservation, fall)
         self.reservation, self.fall = self._asked.reservation, self._asked.fall
-        self.multiplier = as_non_negative_number("multiplier", multiplier)
-        self._plan = Tick(-1, {})
 
-    def choose(self, waiting: WaitingPlayers, rng: np.random.Generator) -> int:
-        """What the tick's plan says; as ``QueuePolicy``."""
-        focal = int(waiting.player[waiting.focal])
-        if self._plan.tick != waiting.tick or focal not in self._plan.partner:
-            self._plan = self.plan(waiting)
-        partner = self._plan.partner[focal]
-        found = np.flatnonzero(waiting.player[waiting.filled] == partner)
-        return int(found[0]) + 1 if found.size > 0 else WAIT
-
-    def plan(self, waiting: WaitingPlayers) -> Tick:
-        """The best pairing of all who wait."""
+    def plan(self, waiting: WaitingPlayers) -> Integers:
+        """The best pairing; as ``PlannedPolicy``."""
         mu, sigma = self.beliefs(waiting)
         order = np.argsort(mu, kind="stable")
-        partners = best_pairs(
+        in_order = best_pairs(
             mu[order],
             sigma[order],
             self._asked.after(waiting.waited[order]),
             self.multiplier,
             *waiting.settings.constants,
         )
-        players = waiting.player[order]
-        names = np.where(partners == NOBODY, NOBODY, players[partners])
-        return Tick(waiting.tick, dict(zip(players.tolist(), names.tolist(), strict=True)))
+        partners = np.empty(order.size, dtype=np.int64)
+        partners[order] = np.where(in_order == NOBODY, NOBODY, order[in_order])
+        return partners
 
     def beliefs(self, waiting: WaitingPlayers) -> tuple[Floats, Floats]:
         """Means and deviations that the weights are computed from."""
         return waiting.mu, waiting.sigma
+
+
+class KnowledgeMatching(MaximumWeightMatching):
+    """Maximum-weight matching with KG as a bonus on the weights.
+
+    The weight of a pair is its match quality + multiplier x the mean of both players' gains,
+    less the mean of what both ask for; the gain of a player is F_j less the best draw density
+    now, in match quality.
+
+    Args:
+        multiplier: for how many games to come a gain counts, >= 0.
+        reservation: value that is asked for in the first tick.
+        fall: by how much that falls with each tick of waiting, >= 0.
+
+    Raises:
+        ValueError: for a number that is not finite, or a negative multiplier or fall.
+
+    Source: Ryzhov, Tariq, Powell (2011), eq. (13), as weights.
+    """
+
+    name: ClassVar[str] = "kg_matching"
+
+    def __init__(
+        self, multiplier: float = 5.0, *, reservation: float = 0.7, fall: float = 0.02
+    ) -> None:
+        super().__init__(reservation, fall)
+        self.multiplier = as_non_negative_number("multiplier", multiplier)
 
 
 class MatchingOracle(MaximumWeightMatching):
@@ -102,14 +127,14 @@ class MatchingOracle(MaximumWeightMatching):
         reservation: true match quality that is asked for in the first tick.
         fall: by how much that falls with each tick of waiting, >= 0.
 
+    Raises:
+        ValueError: for a number that is not finite, or a negative fall.
+
     Source: eq. (14) of Ryzhov, Tariq, Powell (2011), as weights.
     """
 
     name: ClassVar[str] = "oracle"
     needs_truth: ClassVar[bool] = True
-
-    def __init__(self, reservation: float = 0.7, fall: float = 0.02) -> None:
-        super().__init__(reservation, fall)
 
     def beliefs(self, waiting: WaitingPlayers) -> tuple[Floats, Floats]:
         """The true skills, without doubt."""
@@ -124,10 +149,10 @@ def best_pairs(
     beta: float,
     draw_margin: float,
     tau: float,
+    *,
+    most_exact: int = MOST_EXACT,
 ) -> Integers:
     """The pairs of the greatest summed weight: values less the mean of what both ask for.
-
-    Up to ``MOST_EXACT`` players the matching is exact, beyond that among ``BAND`` neighbours.
 
     Args:
         mu: shape (n,), means in ascending order.
@@ -137,12 +162,13 @@ def best_pairs(
         beta: standard deviation of one performance around skill.
         draw_margin: performances no further apart than this are a draw.
         tau: standard deviation of a skill's drift before a game.
+        most_exact: so many players are matched exactly, more among ``BAND`` neighbours.
 
     Returns:
         The partner of each, shape (n,), ``NOBODY`` for those left alone.
     """
     count = mu.size
-    is_small = count <= MOST_EXACT
+    is_small = count <= most_exact
     width = max(1, count - 1) if is_small else BAND
     weights = band_values(mu, sigma, width, multiplier, beta, draw_margin, tau)
     for d in range(1, width + 1):

@@ -6,13 +6,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from matchenv.baselines.queue.policy import WAIT, QueuePolicy, Reservation
+from matchenv.baselines.queue.policy import WAIT, Floats, Reservation
+from matchenv.baselines.queue.shown import Integers, ShownPolicy
+from matchenv.belief import DEFAULT_BELIEF
 from matchenv.belief.states import States
-from matchenv.queue.waiting import WaitingPlayers
+from matchenv.queue.shown import ShownPlayers
+from matchenv.trueskill import match_quality
 from matchenv.validation import as_integer
 
 
-class Reserved(QueuePolicy):
+class Reserved(ShownPolicy):
     """The opponent whom a policy of ``Matchmaking-v0`` chooses, if the game is even enough.
 
     The policy sees the focal player and the candidates as one player and a pool. What it knows
@@ -48,19 +51,28 @@ class Reserved(QueuePolicy):
         """Whether the policy that it asks is."""
         return bool(getattr(self.policy, "stochastic", False))
 
-    def choose(self, waiting: WaitingPlayers, rng: np.random.Generator) -> int:
-        """The policy's opponent or none; as ``QueuePolicy``."""
-        if waiting.filled.size == 0:
-            return WAIT
-        shown = np.concatenate(([waiting.focal], waiting.filled))
-        belief = getattr(self.policy, "belief", "factorised")
-        mu, sigma = waiting.mu[None, shown], waiting.sigma[None, shown]
+    def choose_many(self, shown: ShownPlayers, rng: np.random.Generator) -> Integers:
+        """The policy's opponent or none; pools of one size are asked about at once."""
+        actions = np.full(len(shown.mu), WAIT, dtype=np.int64)
+        asked = self._asked.after(shown.waited)
+        for size in np.unique(shown.filled[shown.filled > 0]).tolist():
+            rows = np.flatnonzero(shown.filled == size)
+            mu, sigma = shown.mu[rows, : size + 1], shown.sigma[rows, : size + 1]
+            chosen = self._opponents(mu, sigma, rng)
+            pair = np.arange(rows.size), chosen + 1
+            quality = match_quality(
+                mu[:, 0], sigma[:, 0], mu[pair], sigma[pair], shown.settings.beta
+            )
+            actions[rows] = np.where(quality >= asked[rows], chosen + 1, WAIT)
+        return actions
+
+    def _opponents(self, mu: Floats, sigma: Floats, rng: np.random.Generator) -> Integers:
+        """Whom the policy chooses in pools of one size, shape (B, M + 1) to (B,), from 0 on."""
+        belief = getattr(self.policy, "belief", DEFAULT_BELIEF)
         state = States.of_prior(mu, sigma, belief).knowledge_state()
         if callable(getattr(self.policy, "act", None)):
-            chosen = int(self.policy.act(state, self.games_left, rng)[0])
-        else:
-            horizon = getattr(getattr(self.policy, "settings", None), "horizon", self.games_left)
-            share = min(1.0, self.games_left / horizon)
-            chosen = int(self.policy.predict(state.to_observation(share))[0][0])
-        asked = self._asked.after(waiting.waited[waiting.focal])
-        return chosen + 1 if waiting.candidate_quality()[chosen] >= asked else WAIT
+            chosen: Integers = self.policy.act(state, self.games_left, rng)
+            return chosen
+        horizon = getattr(getattr(self.policy, "settings", None), "horizon", self.games_left)
+        observation = state.to_observation(min(1.0, self.games_left / horizon))
+        return np.asarray(self.policy.predict(observation)[0]).astype(np.int64)

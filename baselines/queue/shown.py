@@ -1,52 +1,17 @@
-"""What the queue's observation shows, and policies that need no more: many queues at a time."""
+"""Policies that need no more than the observation shows: many queues at a time."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.baselines.queue.policy import QueuePolicy
-from matchenv.queue.settings import QueueSettings
+from matchenv.queue.shown import ShownPlayers
 from matchenv.queue.waiting import WaitingPlayers
 
-Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class ShownPlayers:
-    """The focal player and the candidates of B queues.
-
-    Attributes:
-        mu: means of the beliefs, shape (B, C): the focal player, then the candidates, the nearest
-            mean first.
-        sigma: their standard deviations, shape (B, C).
-        waited: ticks that the focal player has waited, shape (B,).
-        filled: how many candidates there are, shape (B,); what stands behind them means nothing.
-        settings: of the environment.
-    """
-
-    mu: Floats
-    sigma: Floats
-    waited: Floats
-    filled: Integers
-    settings: QueueSettings
-
-    @classmethod
-    def of(cls, waiting: WaitingPlayers) -> Self:
-        """One queue."""
-        shown = np.concatenate(([waiting.focal], waiting.filled))
-        return cls(
-            waiting.mu[None, shown],
-            waiting.sigma[None, shown],
-            waiting.waited[None, waiting.focal].astype(np.float64),
-            np.array([shown.size - 1]),
-            waiting.settings,
-        )
 
 
 class ShownPolicy(QueuePolicy):

@@ -7,7 +7,8 @@ from typing import ClassVar
 import numpy as np
 
 from matchenv.baselines.queue.policy import WAIT
-from matchenv.baselines.queue.shown import Integers, ShownPlayers, ShownPolicy
+from matchenv.baselines.queue.shown import Integers, ShownPolicy
+from matchenv.queue.shown import ShownPlayers
 from matchenv.validation import as_non_negative_number, as_probability
 
 

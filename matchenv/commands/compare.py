@@ -15,20 +15,22 @@ from matchenv.commands.options import (
     chosen,
 )
 from matchenv.commands.output import show
+from matchenv.commands.queue_options import EitherEnvironment
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compare(Resumable, Parallel, Environment, Seeded, Cells, Policies):
+class Compare(EitherEnvironment, Resumable, Parallel, Environment, Seeded, Cells, Policies):
     """Play the same games with every policy, and compare the true draw densities.
 
-    See docs/benchmarks.md.
+    With --env MatchmakingQueue-v0 it plays the same players and noise with policies of the queue,
+    and compares rewards, qualities and waiting times. See docs/benchmarks.md and docs/queue.md.
 
     Example:
         matchenv compare --policy pe 'kg:multiplier={10,20}' --rank top
 
     Attributes:
         against: whom differences are taken to.
-        episodes: instances in each cell.
+        episodes: instances in each cell, runs under each load.
         timing: write decisions per second into the files too.
     """
 
@@ -41,6 +43,9 @@ class Compare(Resumable, Parallel, Environment, Seeded, Cells, Policies):
 
     def run(self) -> None:
         """Play and print the table."""
+        if self.in_queue:
+            self._in_the_queue()
+            return
         comparison.run_comparison(
             self.policies,
             against=self.against,
@@ -49,6 +54,25 @@ class Compare(Resumable, Parallel, Environment, Seeded, Cells, Policies):
             episodes=self.episodes,
             seed=self.seed,
             env_kwargs=chosen(self, Environment),
+            workers=self.workers,
+            out=self.out,
+            timing=self.timing,
+            quiet=self.quiet,
+            report=None if self.quiet else lambda found: show(found.table()),
+        )
+
+    def _in_the_queue(self) -> None:
+        from matchenv.benchmarks.queue.comparison import DEFAULT_POLICIES, run_queue_comparison
+
+        # Nobody asked for policies: those of the queue, which are others.
+        asked = self.policy != comparison.DEFAULT_POLICIES
+        run_queue_comparison(
+            self.policies if asked else DEFAULT_POLICIES,
+            against=self.against,
+            loads=self.load,
+            episodes=self.episodes,
+            seed=self.seed,
+            env_kwargs=self.queue_options(),
             workers=self.workers,
             out=self.out,
             timing=self.timing,

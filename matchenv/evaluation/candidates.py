@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from matchenv.evaluation.made_with import digest_of
-from matchenv.evaluation.rollout import PolicyMaker, TrueSkills
+from matchenv.evaluation.rollout import TrueSkills
 from matchenv.queue.settings import QueueSettings
 from matchenv.settings import Settings
 
-# Makes the policy that a text names, for an environment.
-PolicyByName = Callable[[str, Settings, TrueSkills], Any]
+# Makes the policy that a text names, from the text, the settings of the environment and what gives
+# the true skills; the queue gives None for that, since it tells the truth with each question.
+PolicyByName = Callable[..., Any]
 
 
 @dataclass(frozen=True)
@@ -24,13 +25,14 @@ class Candidate:
 
     Attributes:
         label: its name in tables and files.
-        make: makes it, fresh for the episodes that it is to play; can be pickled.
+        make: makes it from settings and true skills, fresh for the episodes that it is to play;
+            can be pickled.
         identity: what tells its results from those of another policy of that label; None
             where nothing can, so that no results of it are kept for another time.
     """
 
     label: str
-    make: PolicyMaker
+    make: Callable[..., Any]
     identity: str | None
 
     @classmethod
@@ -59,8 +61,8 @@ def _made(
     policy_named: PolicyByName,
     files: Sequence[Path],
     digest: str,
-    settings: Settings,
-    true_skill: TrueSkills,
+    settings: Settings | QueueSettings,
+    true_skill: TrueSkills | None,
 ) -> Any:
     policy = policy_named(text, settings, true_skill)
     if digest_of(files) != digest:
@@ -71,7 +73,9 @@ def _made(
     return policy
 
 
-def _copied(policy: Any, settings: Settings, true_skill: TrueSkills) -> Any:
+def _copied(
+    policy: Any, settings: Settings | QueueSettings, true_skill: TrueSkills | None
+) -> Any:
     return adapted(copy.deepcopy(policy), settings)
 
 

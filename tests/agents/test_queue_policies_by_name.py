@@ -11,7 +11,7 @@ from matchenv.agents.queue_policies import queue_policy_named
 from matchenv.baselines import KnowledgeGradient, ThompsonSampling
 from matchenv.baselines.queue import (
     QUEUE_POLICIES,
-    MaximumWeightMatching,
+    KnowledgeMatching,
     QueueKnowledgeGradient,
     Reserved,
     WideningWindow,
@@ -33,8 +33,8 @@ def test_options_reach_the_policy() -> None:
     kg = queue_policy_named("kg:multiplier=3,both=true,reservation=0.4,fall=0", SETTINGS)
     assert isinstance(kg, QueueKnowledgeGradient)
     assert (kg.multiplier, kg.both, kg.reservation, kg.fall) == (3.0, True, 0.4, 0.0)
-    matching = queue_policy_named("matching:multiplier=2", SETTINGS)
-    assert isinstance(matching, MaximumWeightMatching)
+    matching = queue_policy_named("kg_matching:multiplier=2", SETTINGS)
+    assert isinstance(matching, KnowledgeMatching)
     assert matching.multiplier == 2.0
 
 

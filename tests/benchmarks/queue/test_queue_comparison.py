@@ -1,0 +1,214 @@
+"""Comparison, tuning and front of the queue: numbers, files, resumption, bad input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+pytest.importorskip("matplotlib")
+
+from matchenv.benchmarks.queue import run_queue_comparison, run_queue_tuning
+from matchenv.benchmarks.queue.front import family_of, points_of
+from matchenv.benchmarks.queue.report import known_estimate
+from matchenv.commands import run_command
+
+SMALL: dict[str, Any] = {
+    "episodes": 4,
+    "env_kwargs": {"horizon": 40, "capacity": 6},
+    "workers": 1,
+    "quiet": True,
+}
+POLICIES = ("fcfs", "window:width=0.5", "random", "kg:multiplier=2")
+
+
+@pytest.fixture(scope="module")
+def comparison() -> Any:
+    return run_queue_comparison(POLICIES, against="window:width=0.5", loads=["thin", "2"], **SMALL)
+
+
+def test_standings_are_those_of_the_runs(comparison: Any) -> None:
+    assert len(comparison.standings) == 2 * len(POLICIES)
+    standing = comparison.standing(1, "fcfs")
+    assert (standing.load, standing.policy) == ("2", "fcfs")
+    ours = comparison.rows.columns["true_reward"][1, 0]
+    theirs = comparison.rows.columns["true_reward"][1, 1]
+    interval = stats.ttest_rel(ours, theirs).confidence_interval(0.95)
+    assert standing.difference.mean == pytest.approx((ours - theirs).mean())
+    assert (standing.difference.low, standing.difference.high) == pytest.approx(tuple(interval))
+    assert standing.true_reward.mean == pytest.approx(ours.mean())
+    sums = comparison.rows.sums[1, 0]
+    assert standing.wait.mean == pytest.approx((sums[:, 0, 2] / sums[:, 0, 0]).mean())
+
+
+def test_groups_make_up_all(comparison: Any) -> None:
+    sums = comparison.rows.sums
+    np.testing.assert_allclose(sums[..., 1, :] + sums[..., 2, :], sums[..., 0, :])
+    np.testing.assert_allclose(sums[..., 3:, :].sum(axis=-2), sums[..., 0, :])
+    every = [each for each in comparison.groups if each.group == "all"]
+    for group, standing in zip(every, comparison.standings, strict=True):
+        assert (group.policy, group.load) == (standing.policy, standing.load)
+        assert group.wait == standing.wait
+        assert group.long_wait == standing.long_wait
+
+
+def test_unknown_values_are_left_out() -> None:
+    found = known_estimate(np.array([1.0, np.nan, 3.0]))
+    assert found.mean == 2.0
+    assert np.isnan(known_estimate(np.array([1.0, np.nan])).mean)
+
+
+def test_the_front_is_of_those_that_nobody_of_the_family_beats(comparison: Any) -> None:
+    labels = ("kg:multiplier=2,both=true", "kg:both=true", "kg:multiplier=3", "fcfs")
+    assert [family_of(label) for label in labels] == [
+        "kg both=true", "kg both=true", "kg", "fcfs"
+    ]  # fmt: skip
+    assert family_of("reservation:policy=thompson,reservation=0.5") == "reservation policy=thompson"
+    tuning = run_queue_tuning(
+        [f"window:width={width}" for width in (0.0, 0.2, 0.5, 1.0, 9.0)], loads=["2"], **SMALL
+    )
+    points = points_of(tuning.rows, 0)
+    for point in points:
+        better = [p for p in points if p.wait < point.wait and p.quality > point.quality]
+        assert point.best or better
+        assert not (point.best and better)
+    assert min(points, key=lambda point: point.wait).best
+    assert max(points, key=lambda point: point.quality).best
+
+
+def test_tuning_finds_the_best_of_each_family_on_seeds_of_its_own(comparison: Any) -> None:
+    tuning = run_queue_tuning(
+        ["window:width=0.5", "fcfs", "window:width=3", "window:width=1"],
+        loads=["thin", "2"],
+        measure="reward",
+        **SMALL,
+    )
+    assert not set(tuning.rows.seeds.tolist()) & set(comparison.rows.seeds.tolist())
+    for load, name in enumerate(("thin", "2")):
+        means = tuning.rows.columns["reward"][load].mean(axis=1)
+        windows = {tuning.rows.policies[k]: means[k] for k in (0, 2, 3)}
+        assert tuning.best(name) == {
+            "window": max(windows, key=windows.__getitem__),
+            "fcfs": "fcfs",
+        }
+    for setting in tuning.settings:
+        assert setting.behind.mean >= 0.0
+        assert (setting.behind.mean == 0.0) == setting.best or setting.behind.mean < 1e-12
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".lock"
+            and path.is_file()}  # fmt: skip
+
+
+def test_a_stopped_comparison_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("whole", "resumed"):
+        run_queue_comparison(POLICIES, loads=["thin"], out=tmp_path / name, **SMALL)
+    blocks = sorted((tmp_path / "resumed" / "blocks").glob("*.npz"))
+    for path in (*blocks[1:], tmp_path / "resumed" / "front.png"):
+        path.unlink()
+    first = blocks[0].stat().st_mtime_ns
+    run_queue_comparison(POLICIES, loads=["thin"], out=tmp_path / "resumed", **SMALL)
+    assert blocks[0].stat().st_mtime_ns == first
+    assert bytes_of(tmp_path / "resumed") == bytes_of(tmp_path / "whole")
+    assert {"runs.csv", "runs.npz", "comparison.txt", "comparison.csv", "comparison.json",
+            "groups.csv", "front.csv", "front.png", "front.svg"} <= bytes_of(
+        tmp_path / "whole"
+    ).keys()  # fmt: skip
+    found = json.loads((tmp_path / "whole" / "comparison.json").read_text())
+    assert found["against"] == "kg"
+    assert "decisions_per_second" not in found["standings"][0]
+    with pytest.raises(ValueError, match="seed was 0 and is 1"):
+        run_queue_comparison(POLICIES, loads=["thin"], out=tmp_path / "whole", seed=1, **SMALL)
+
+
+def test_numbers_do_not_depend_on_who_plays_beside(comparison: Any) -> None:
+    alone = run_queue_comparison(["random"], against="random", loads=["2"], **SMALL)
+    mine = comparison.rows.policies.index("random")
+    np.testing.assert_array_equal(
+        alone.rows.columns["reward"][0, 0], comparison.rows.columns["reward"][1, mine]
+    )
+
+
+def test_policies_of_the_users_own_play() -> None:
+    class Own:
+        name = "own"
+
+        def choose(self, waiting: Any, rng: Any) -> int:
+            return min(1, waiting.filled.size)
+
+    found = run_queue_comparison([Own(), "fcfs"], against="fcfs", loads=["2"], **SMALL)
+    assert found.standing(0, "own").difference.mean == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"policies": []}, "policies"),
+        ({"policies": ["fcfs", "fcfs"]}, "fcfs"),
+        ({"policies": ["nobody"]}, "nobody"),
+        ({"policies": [object()]}, "choose or predict"),
+        ({"loads": []}, "loads"),
+        ({"loads": ["thin", "thin"]}, "loads"),
+        ({"loads": ["high"]}, "load must be"),
+        ({"episodes": 1}, "episodes"),
+        ({"seed": -1}, "seed"),
+        ({"env_kwargs": {"arrival_rate": 2}}, "arrival_rate"),
+        ({"env_kwargs": {"reward": "match_quality"}}, "reward"),
+        ({"env_kwargs": {"patience": 0}}, "patience"),
+        ({"workers": 0}, "workers"),
+    ],
+)
+def test_bad_input_is_named(changes: dict[str, Any], named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        run_queue_comparison(**{"policies": ["fcfs"], **SMALL, **changes})
+
+
+def test_a_policy_that_cannot_play_is_named() -> None:
+    class Broken:
+        name = "broken"
+
+        def predict(self, observation: Any, **_: Any) -> Any:
+            raise RuntimeError("wrong size")
+
+    with pytest.raises(ValueError, match=r"'broken' cannot play.*wrong size"):
+        run_queue_comparison([Broken()], **SMALL)
+    with pytest.raises(ValueError, match="measure"):
+        run_queue_tuning(["fcfs"], measure="wait", **SMALL)
+
+
+def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    queue = ["--env", "MatchmakingQueue-v0", "--episodes", "2", "--workers", "1"]
+    queue += ["--horizon", "20", "--load", "2", "--env-kwargs", "capacity=4", "patience=3"]
+    assert run_command(["compare", *queue, "--policy", "fcfs", "--against", "fcfs"]) == 0
+    printed = capsys.readouterr().out
+    assert "2 runs of 20 ticks, seed 0" in printed
+    assert "true q by group" in printed
+    tune = ["tune", *queue, "--out", str(tmp_path / "tune")]
+    assert run_command([*tune, "--policy", "window:width={1,2}", "--measure", "reward"]) == 0
+    assert "| 2 | window:width=" in capsys.readouterr().out
+    assert (tmp_path / "tune" / "front.png").exists()
+    assert set(json.loads((tmp_path / "tune" / "best.json").read_text())) == {"2"}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["compare", "--load", "thin"], "--load must come with --env MatchmakingQueue-v0"),
+        (["compare", "--env", "MatchmakingQueue-v0", "--rank", "top"], "--rank must come with"),
+        (["compare", "--env", "MatchmakingQueue-v0", "--env-kwargs", "beta=1"], "beta"),
+        (["compare", "--env", "MatchmakingQueue-v0", "--env-kwargs", "beta"], "key=value"),
+        (["tune", "--out", "x", "--policy", "fcfs"], "--policy must come with"),
+        (["tune", "--out", "x", "--measure", "reward"], "--measure must come with"),
+        (["tune", "--out", "x", "--env", "MatchmakingQueue-v0", "--multiplier", "2"], "multiplier"),
+    ],
+)
+def test_options_of_the_other_environment_are_refused(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command(words) == 2
+    assert said in capsys.readouterr().err

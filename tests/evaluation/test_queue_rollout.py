@@ -1,0 +1,178 @@
+"""The queue's loop against single queues played by hand, and its sums against the visits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium.utils.seeding import np_random
+from scipy.stats import norm
+
+from matchenv.agents.queue_policies import queue_policy_named
+from matchenv.evaluation.queue_measures import (
+    DECILES,
+    ERROR_GAMES,
+    GROUPS,
+    SUMS,
+    Tally,
+    skill_quantiles,
+    wait_percentile,
+)
+from matchenv.evaluation.queue_rollout import queue_rollout
+from matchenv.evaluation.queue_table import MEANS, Load, mean_of
+from matchenv.queue.population import NormalPopulation, RatedPopulation
+from matchenv.queue.queues import Queues
+from matchenv.queue.settings import QueueSettings
+from matchenv.queue.state import OVER, PHASE
+
+SETTINGS = QueueSettings(
+    arrival_rate=0.7, horizon=60, capacity=6, patience=9.0, stay=0.9, draw_margin=0.2
+)
+SEEDS = [3, 2**40, 17, 5]
+
+
+class Second:
+    """A policy of the user's own: the second candidate, or the first, or nobody."""
+
+    def choose(self, waiting: Any, rng: np.random.Generator) -> int:
+        return min(2, waiting.filled.size)
+
+
+class Lowest:
+    """A policy that reads observations and masks, as MaskablePPO does."""
+
+    def predict(
+        self, observation: Any, state: Any = None, episode_start: Any = None,
+        deterministic: bool = False, action_masks: Any = None,
+    ) -> Any:  # fmt: skip
+        assert deterministic
+        assert observation.dtype == np.float32
+        assert action_masks[:, 0].all()
+        return action_masks.sum(axis=1) - 1, state
+
+
+def by_hand(policy: Any, settings: QueueSettings, seed: int) -> tuple[float, dict[str, Any]]:
+    """One queue alone: its reward and the visits to it."""
+    queues = Queues(settings, 1)
+    queues.keep_visits()
+    queues.begin(np.arange(1), [np_random(seed)[0]])
+    total, rng = 0.0, np.random.default_rng(0)
+    while queues.batch.numbers[0, PHASE] != OVER:
+        if hasattr(policy, "choose"):
+            action = policy.choose(queues.waiting_players(0), rng)
+        else:
+            action = int(queues.batch.mask[0].sum()) - 1
+        total += queues.step(np.array([action]), np.zeros(1, dtype=np.bool_))[0][0]
+    return total, queues.taken_visits()
+
+
+@pytest.mark.parametrize(
+    "name", ["fcfs", "window:width=0.5", "kg:both=true", "matching", "oracle", "own", "observing"]
+)
+@pytest.mark.parametrize("reward", ["match_quality", "true_match_quality"])
+def test_each_run_is_that_of_a_queue_alone(name: str, reward: str) -> None:
+    settings = replace(SETTINGS, reward=reward)
+
+    def make(asked: QueueSettings) -> Any:
+        own = {"own": Second, "observing": Lowest}
+        return own[name]() if name in own else queue_policy_named(name, asked)
+
+    found = queue_rollout(make, settings, SEEDS)
+    for row, seed in enumerate(SEEDS):
+        total, visits = by_hand(make(settings), settings, seed)
+        paid = found.reward if reward == "match_quality" else found.true_reward
+        assert paid[row] == pytest.approx(total, rel=1e-12)
+        other = found.true_reward if reward == "match_quality" else found.reward
+        more = visits["true_match_quality"].sum() - visits["match_quality"].sum()
+        sign = 1.0 if reward == "match_quality" else -1.0
+        assert other[row] - total == pytest.approx(sign * more, abs=1e-9)
+        assert found.abandoned[row] == (visits["served"] == 0.0).sum()
+        np.testing.assert_allclose(found.tally.sums[row, 0], sums_of(visits), rtol=1e-12)
+
+
+def sums_of(visits: dict[str, Any]) -> list[float]:
+    return [float(visits["served"].size), *(float(visits[name].sum()) for name in SUMS[1:])]
+
+
+def chosen(visits: dict[str, Any], rows: Any) -> dict[str, Any]:
+    return {name: column[rows] for name, column in visits.items()}
+
+
+def test_visits_are_summed_by_group() -> None:
+    settings = replace(SETTINGS, horizon=400)
+    visits = by_hand(Second(), settings, 8)[1]
+    tally = Tally(settings, 1)
+    half = visits["served"].size // 2
+    tally.add(chosen(visits, slice(0, half)))
+    tally.add(chosen(visits, slice(half, None)))
+    limits = norm.ppf(np.arange(1, DECILES) / DECILES, scale=np.sqrt(6.5))
+    decile = (visits["true_skill"][:, None] > limits).sum(axis=1)
+    newcomer = visits["newcomer"] == 1.0
+    groups = [np.full(newcomer.size, True), newcomer, ~newcomer]
+    groups += [decile == k for k in range(DECILES)]
+    assert len(groups) == len(GROUPS)
+    for place, rows in enumerate(groups):
+        mine = chosen(visits, rows)
+        np.testing.assert_allclose(tally.sums[0, place], sums_of(mine), rtol=1e-12)
+        assert tally.waits[place].sum() == mine["waited"].size
+        if mine["waited"].size:
+            expected = np.percentile(mine["waited"], 95, method="inverted_cdf")
+            assert wait_percentile(tally.waits[place], 0.95) == expected
+    for k, games in enumerate(ERROR_GAMES):
+        rows = newcomer & (visits["games_played"] == games)
+        error = ((visits["mu"] - visits["true_skill"])[rows] ** 2).sum()
+        np.testing.assert_allclose(tally.errors[0, k], [rows.sum(), error], rtol=1e-12)
+
+
+def test_means_of_groups_and_of_nobody() -> None:
+    sums = np.array([[4.0, 3.0, 10.0, 1.5, 1.2], np.zeros(5)])
+    found = {name: mean_of(name, sums) for name in MEANS}
+    assert {name: values[0] for name, values in found.items()} == pytest.approx(
+        {"left": 0.25, "wait": 2.5, "match_quality": 0.5, "true_match_quality": 0.4}
+    )
+    assert all(np.isnan(values[1]) for values in found.values())
+    assert np.isnan(wait_percentile(np.zeros(5), 0.5))
+
+
+def test_quantiles_of_populations() -> None:
+    shares = np.array([0.01, 0.3, 0.5, 0.999])
+    normal = NormalPopulation(mean=3.0, deviation=2.0)
+    np.testing.assert_allclose(
+        skill_quantiles(normal, shares), norm.ppf(shares, 3.0, 2.0), rtol=1e-10
+    )
+    mu, sigma = np.array([-4.0, 0.0, 9.0]), np.array([0.5, 1.0, 2.0])
+    found = skill_quantiles(RatedPopulation(mu, sigma), shares)
+    below = norm.cdf(found[:, None], mu, sigma).mean(axis=1)
+    np.testing.assert_allclose(below, shares, rtol=1e-10)
+
+
+def test_players_and_noise_do_not_depend_on_choices() -> None:
+    policies = Second(), queue_policy_named("fcfs", SETTINGS)
+    skills = [
+        dict(zip(visits["player"].tolist(), visits["true_skill"].tolist(), strict=True))
+        for visits in (by_hand(policy, SETTINGS, 4)[1] for policy in policies)
+    ]
+    common = skills[0].keys() & skills[1].keys()
+    assert len(common) > 20
+    assert all(skills[0][player] == skills[1][player] for player in common)
+
+
+def test_a_choice_that_the_mask_forbids_is_refused() -> None:
+    class Wrong:
+        def choose(self, waiting: Any, rng: Any) -> int:
+            return 6
+
+    with pytest.raises(ValueError, match="mask allows, got 6"):
+        queue_rollout(lambda settings: Wrong(), SETTINGS, [0])
+    with pytest.raises(ValueError, match="choose or predict"):
+        queue_rollout(lambda settings: object(), SETTINGS, [0])
+
+
+def test_loads() -> None:
+    assert Load.named("thin").arrival_rate == 0.2
+    assert Load.named("2.50") == Load("2.5", 2.5)
+    for bad in ("thinn", "-1", "nan", "0"):
+        with pytest.raises(ValueError, match="load"):
+            Load.named(bad)
