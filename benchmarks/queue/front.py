@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from matplotlib.figure import Figure
 
 from matchenv.benchmarks.figures import files_of, new_figure, style
+from matchenv.benchmarks.queue.report import known_estimate
 from matchenv.evaluation.queue_table import QueueTable
 from matchenv.evaluation.result_files import records_csv
 
@@ -16,6 +17,7 @@ SIZE = (4.4, 4.6)
 COLOURS = ("#7a7a7a", "#e69500", "#3f9e6a", "#0b3c6f", "#b0306a", "#6a4c93", "#1b9aaa", "#8c564b",
            "#bcbd22", "#111111")  # fmt: skip
 MARKS = "osD^vP*Xhd"
+QUALITY = "true_match_quality"
 
 
 @dataclass(frozen=True)
@@ -57,25 +59,34 @@ def _is_knob(option: str) -> bool:
 def points_of(rows: QueueTable, load: int) -> list[Point]:
     """The points of one load, in the order of the policies."""
     found = {
-        policy: [
-            float(rows.values(measure, load, policy).mean())
-            for measure in ("wait", "true_match_quality", "left")
-        ]
+        policy: (mean_over(rows, "wait", load, policy), mean_over(rows, QUALITY, load, policy))
         for policy in rows.policies
     }
 
     def beaten(policy: str) -> bool:
-        wait, quality, _ = found[policy]
+        wait, quality = found[policy]
         return any(
-            other[0] <= wait and other[1] >= quality and (other[0], other[1]) != (wait, quality)
+            other[0] <= wait and other[1] >= quality and other != (wait, quality)
             for name, other in found.items()
             if family_of(name) == family_of(policy)
         )
 
     return [
-        Point(family_of(policy), policy, *found[policy], best=not beaten(policy))
+        Point(
+            family=family_of(policy),
+            policy=policy,
+            wait=found[policy][0],
+            quality=found[policy][1],
+            left=mean_over(rows, "left", load, policy),
+            best=not beaten(policy),
+        )
         for policy in rows.policies
     ]
+
+
+def mean_over(rows: QueueTable, measure: str, load: int, policy: str) -> float:
+    """The mean over those runs in which there was something to measure."""
+    return known_estimate(rows.values(measure, load, policy)).mean
 
 
 def front_figure(rows: QueueTable) -> Figure:

@@ -7,8 +7,10 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from matchenv.agents.queue_policies import queue_policy_named
+from matchenv.agents.policies import options_of
 from matchenv.agents.policy_sources import files_of
+from matchenv.agents.queue_policies import queue_policy_named
+from matchenv.baselines.queue import QUEUE_POLICIES, Reserved
 from matchenv.evaluation.candidates import Candidate
 from matchenv.evaluation.queue_rollout import queue_rollout
 from matchenv.evaluation.queue_table import LOADS, Load, QueuePlan, RunBlock, maker_of
@@ -128,7 +130,7 @@ def described(plan: QueuePlan) -> dict[str, Any]:
 def _candidate(given: Any) -> Candidate:
     if isinstance(given, str | Path):
         text = str(given)
-        return Candidate.named(text, queue_policy_named, files_of(text))
+        return Candidate.named(text, queue_policy_named, _files_of(text))
     label = getattr(given, "name", None)
     plays = any(callable(getattr(given, method, None)) for method in ("choose", "predict"))
     if not plays or not isinstance(label, str):
@@ -137,3 +139,11 @@ def _candidate(given: Any) -> Candidate:
             f"got {given!r}"
         )
     return Candidate.of_object(given, label)
+
+
+def _files_of(text: str) -> list[Path]:
+    """The files that a policy of the queue is read from, or the one that it asks."""
+    name, _, options = text.partition(":")
+    if name == Reserved.name:
+        return files_of(str(options_of(text, options).get("policy", "")))
+    return [] if name in QUEUE_POLICIES else files_of(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -172,7 +172,7 @@ class QueueComparison:
         columns = [
             Column("policy", lambda policy: policy),
             *(
-                Column(title, lambda policy, group=group: cell(found[policy, group]))
+                Column(title, partial(_cell_of, cell, found, group))
                 for group, title in zip(GROUPS, GROUP_TITLES, strict=True)
             ),
         ]
@@ -235,12 +235,25 @@ def _columns(against: str, timing: bool) -> list[Column]:
         Column("95 %", lambda s: f"{s.long_wait:.0f}"),
         Column("left", lambda s: f"{100.0 * s.left.mean:.2f} %"),
         *(
-            Column(f"error {games}", lambda s, name=name: f"{getattr(s, name).mean:.2f}")
+            Column(f"error {games}", partial(_error_of, name))
             for games, name in zip(ERROR_GAMES, ERRORS, strict=True)
         ),
         Column("decisions/s", lambda s: _rate_text(s.decisions_per_second)),
     ]
     return columns if timing else columns[:-1]
+
+
+def _cell_of(
+    cell: Callable[[GroupStanding], str],
+    found: dict[tuple[str, str], GroupStanding],
+    group: str,
+    policy: str,
+) -> str:
+    return cell(found[policy, group])
+
+
+def _error_of(name: str, standing: QueueStanding) -> str:
+    return f"{getattr(standing, name).mean:.2f}"
 
 
 def _rate_text(rate: float) -> str:

@@ -84,7 +84,7 @@ def lost(seed: int) -> float:
     order = np.argsort(queue.mu)
     mu, sigma, waited = queue.mu[order], queue.sigma[order], queue.waited[order]
     policy = MaximumWeightMatching()
-    asked = policy.reservation - policy.fall * waited
+    asked = np.asarray(policy.reservation - policy.fall * waited, dtype=np.float64)
     values = []
     for most_exact in (COMPARED, MOST_EXACT):
         partners = best_pairs(

@@ -73,9 +73,7 @@ def _made(
     return policy
 
 
-def _copied(
-    policy: Any, settings: Settings | QueueSettings, true_skill: TrueSkills | None
-) -> Any:
+def _copied(policy: Any, settings: Settings | QueueSettings, true_skill: TrueSkills | None) -> Any:
     return adapted(copy.deepcopy(policy), settings)
 
 
