@@ -37,11 +37,11 @@ class QueueKnowledgeGradient(ShownPolicy):
 
     def __init__(
         self,
-        multiplier: float = 5.0,
+        multiplier: float = 0.3,
         *,
         both: bool = False,
-        reservation: float = 0.7,
-        fall: float = 0.02,
+        reservation: float = 0.45,
+        fall: float = 0.05,
     ) -> None:
         self._asked = Reservation(reservation, fall)
         self.reservation, self.fall = self._asked.reservation, self._asked.fall
@@ -87,5 +87,5 @@ class ReservedDrawChance(QueueKnowledgeGradient):
 
     name: ClassVar[str] = "drawchance"
 
-    def __init__(self, reservation: float = 0.7, fall: float = 0.02) -> None:
+    def __init__(self, reservation: float = 0.45, fall: float = 0.05) -> None:
         super().__init__(0.0, reservation=reservation, fall=fall)

@@ -66,7 +66,7 @@ class MaximumWeightMatching(PlannedPolicy):
     name: ClassVar[str] = "matching"
     multiplier = 0.0
 
-    def __init__(self, reservation: float = 0.7, fall: float = 0.02) -> None:
+    def __init__(self, reservation: float = 0.45, fall: float = 0.05) -> None:
         super().__init__()
         self._asked = Reservation(reservation, fall)
         self.reservation, self.fall = self._asked.reservation, self._asked.fall
@@ -112,7 +112,7 @@ class KnowledgeMatching(MaximumWeightMatching):
     name: ClassVar[str] = "kg_matching"
 
     def __init__(
-        self, multiplier: float = 5.0, *, reservation: float = 0.7, fall: float = 0.02
+        self, multiplier: float = 0.3, *, reservation: float = 0.45, fall: float = 0.05
     ) -> None:
         super().__init__(reservation, fall)
         self.multiplier = as_non_negative_number("multiplier", multiplier)

@@ -35,7 +35,7 @@ class Reserved(ShownPolicy):
     name: ClassVar[str] = "reservation"
 
     def __init__(
-        self, policy: Any, reservation: float = 0.6, fall: float = 0.02, games_left: int = 20
+        self, policy: Any, reservation: float = 0.5, fall: float = 0.1, games_left: int = 20
     ) -> None:
         if not callable(getattr(policy, "predict", None)):
             raise ValueError(f"policy must have a method predict, got {policy!r}")

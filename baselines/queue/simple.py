@@ -41,7 +41,7 @@ class WideningWindow(ShownPolicy):
 
     name: ClassVar[str] = "window"
 
-    def __init__(self, width: float = 1.0, growth: float = 0.2) -> None:
+    def __init__(self, width: float = 2.5, growth: float = 0.2) -> None:
         self.width = as_non_negative_number("width", width)
         self.growth = as_non_negative_number("growth", growth)
 

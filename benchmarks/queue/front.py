@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from matchenv.benchmarks.figures import files_of, new_figure, style
 from matchenv.benchmarks.queue.report import known_estimate
@@ -13,7 +15,7 @@ from matchenv.evaluation.queue_table import QueueTable
 from matchenv.evaluation.result_files import records_csv
 
 DOTS = 150
-SIZE = (4.4, 4.6)
+SIZE = (4.4, 5.0)
 COLOURS = ("#7a7a7a", "#e69500", "#3f9e6a", "#0b3c6f", "#b0306a", "#6a4c93", "#1b9aaa", "#8c564b",
            "#bcbd22", "#111111")  # fmt: skip
 MARKS = "osD^vP*Xhd"
@@ -57,11 +59,13 @@ def _is_knob(option: str) -> bool:
 
 
 def points_of(rows: QueueTable, load: int) -> list[Point]:
-    """The points of one load, in the order of the policies."""
-    found = {
+    """The points of one load that were measured, in the order of the policies."""
+    measured = {
         policy: (mean_over(rows, "wait", load, policy), mean_over(rows, QUALITY, load, policy))
         for policy in rows.policies
     }
+    # Nobody was served in runs that are too short.
+    found = {policy: point for policy, point in measured.items() if all(map(math.isfinite, point))}
 
     def beaten(policy: str) -> bool:
         wait, quality = found[policy]
@@ -80,7 +84,7 @@ def points_of(rows: QueueTable, load: int) -> list[Point]:
             left=mean_over(rows, "left", load, policy),
             best=not beaten(policy),
         )
-        for policy in rows.policies
+        for policy in found
     ]
 
 
@@ -108,13 +112,16 @@ def front_figure(rows: QueueTable) -> Figure:
                 [p.wait for p in front], [p.quality for p in front], label=family, color=colour,
                 marker=MARKS[number % len(MARKS)], markersize=4.5, linewidth=1.4,
             )  # fmt: skip
-        axis.set_xscale("symlog", linthresh=0.1)
-        axis.set_xlim(left=0.0)
+        axis.set_xscale("log")
+        axis.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.xaxis.set_major_formatter("{x:g}")
+        axis.xaxis.set_minor_formatter(NullFormatter())
         axis.set_xlabel("mean wait (ticks)")
         axis.set_title(f"{load.name} load: {load.arrival_rate:g} log on in a tick")
         axis.grid(color="0.9", linewidth=0.6)
     axes[0, 0].set_ylabel("mean true match quality of a game")
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
+    lines = axes[0, 0].get_legend_handles_labels()
+    figure.legend(*lines, loc="outside lower center", ncols=min(5, 2 * len(rows.loads)))
     return figure
 
 

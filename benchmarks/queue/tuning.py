@@ -24,6 +24,7 @@ MEASURES = ("true_reward", "reward")
 
 # What is tried where nothing is asked for, in the braces that command lines know.
 RESERVATIONS = "reservation={0.3,0.45,0.6,0.7,0.8}"
+FEWER = "reservation={0.3,0.45,0.6}"
 DEFAULT_POLICIES = (
     "fcfs",
     "window:width={0.3,0.6,1,1.5,2.5},growth={0.2,1}",
@@ -32,6 +33,9 @@ DEFAULT_POLICIES = (
     f"kg:multiplier={{1,4,12}},{RESERVATIONS},fall=0.1",
     f"kg:both=true,multiplier={{1,4,12}},{RESERVATIONS},fall=0.1",
     f"kg_matching:multiplier={{1,4,12}},{RESERVATIONS},fall=0.1",
+    f"kg:multiplier=0.3,{FEWER},fall=0.05",
+    f"kg:both=true,multiplier=0.3,{FEWER},fall=0.05",
+    f"kg_matching:multiplier=0.3,{FEWER},fall=0.05",
     "reservation:policy=thompson,reservation={0.3,0.5,0.6,0.7},fall=0.1",
     "random",
     "oracle:reservation={0.5,0.7,0.85,0.95},fall={0.05,0.2}",
