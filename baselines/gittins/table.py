@@ -28,7 +28,7 @@ from matchenv.baselines.policy import Floats
 METHOD = 1
 
 # Nodes: see docs/gittins.md for what they are good for.
-GAPS = 81
+GAPS = 97
 PRICES = 64
 STEP_OF_LOG_VARIANCE = 0.24
 

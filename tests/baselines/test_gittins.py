@@ -73,7 +73,7 @@ class Tree:
 
 
 def small_table(games: int | None, margin: float, tau: float, discount: float) -> tuple:
-    grid = new_grid(81, 1e-2, 0.24)
+    grid = new_grid(97, 1e-2, 0.24)
     return grid, tables.compute_bonus(grid, 64, games, margin, tau, discount)
 
 
@@ -109,7 +109,7 @@ def test_the_stated_error_over_a_whole_episode() -> None:
     variance = np.exp(rng.uniform(np.log(2e-3), np.log(8.0), 20_000))
     gap = rng.uniform(0.0, 4.0, 20_000) * np.sqrt(variance + 1.0)
     found = []
-    for gaps, prices, step in ((81, 64, 0.24), (161, 128, 0.12)):
+    for gaps, prices, step in ((97, 64, 0.24), (161, 128, 0.12)):
         grid = new_grid(gaps, 1e-3, step)
         found.append((grid, tables.compute_bonus(grid, prices, 500, 0.0, 0.0, 1.0)))
     for left in (2, 5, 20, 100, 250, 500):
