@@ -14,6 +14,12 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from stable_baselines3.common.policies import BasePolicy
 
+from matchenv.agents.equivariant.inference import (
+    Weights,
+    all_scores,
+    highest_scores,
+    weights_of,
+)
 from matchenv.agents.equivariant.policy import OpponentRows, network_of
 from matchenv.agents.equivariant.state import state_of_observations
 from matchenv.agents.learned_policy import LearnedPolicy, masks_of
@@ -54,6 +60,7 @@ class AnySizePolicy(LearnedPolicy):
         extractor = network.features_extractor
         assert isinstance(extractor, OpponentRows)
         self.beta = extractor.beta
+        self._weights = weights_of(network_of(network))
 
     def for_settings(self, settings: Settings) -> Self:
         """The same policy with the beta of an environment, for any size and horizon.
@@ -122,13 +129,17 @@ class AnySizePolicy(LearnedPolicy):
         actions = np.empty(rows.shape[0], dtype=np.int64)
         for first in range(0, rows.shape[0], BLOCK):
             block = slice(first, first + BLOCK)
-            logits = self.logits(rows[block], None if masks is None else masks[block])
-            actions[block] = chosen(logits, deterministic)
+            allowed = None if masks is None else masks[block]
+            if deterministic:
+                actions[block] = highest_scores(*self._numbers(rows[block], allowed))
+            else:
+                logits = torch.from_numpy(self.logits(rows[block], allowed))
+                actions[block] = chosen(logits, deterministic)
         return actions.reshape(array.shape[:-1]), state
 
     def logits(
         self, observations: NDArray[Any], masks: NDArray[np.bool_] | None = None
-    ) -> torch.Tensor:
+    ) -> NDArray[np.float64]:
         """The logit of each opponent, shape (n, M), -inf where the mask does not allow it.
 
         Games left are estimated from all opponents, all else from those who may be chosen.
@@ -137,15 +148,13 @@ class AnySizePolicy(LearnedPolicy):
             observations: shape (n, 3 M + 3).
             masks: shape (n, M); None for everybody.
         """
-        network = network_of(self.network)
-        device = network.log_sharpness.device
+        logits: NDArray[np.float64] = all_scores(*self._numbers(observations, masks))
+        return logits * self._weights.sharpness
+
+    def _numbers(
+        self, observations: NDArray[Any], masks: NDArray[np.bool_] | None
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_], Weights]:
         read = state_of_observations(observations, self.beta)
-        with torch.inference_mode():
-            online = None if masks is None else torch.from_numpy(masks).to(device)
-            scores = network.scores(
-                torch.from_numpy(read.opponents).to(device),
-                torch.from_numpy(read.state).to(device),
-                online,
-            )
-            logits = scores * torch.exp(network.log_sharpness)
-            return logits if online is None else logits.masked_fill(~online, -torch.inf)
+        rows, _, count = read.opponents.shape
+        allowed = np.ones((rows, count), dtype=np.bool_) if masks is None else masks
+        return read.opponents, read.state, np.ascontiguousarray(allowed), self._weights

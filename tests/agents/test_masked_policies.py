@@ -200,7 +200,7 @@ def test_the_shipped_policy_reads_the_mask_by_itself():
             actions, _ = policy.predict(observation)
             given, _ = policy.predict(observation[:, :-opponents], action_masks=masks)
             np.testing.assert_array_equal(actions, given)
-            logits = policy.logits(observation[:, :-opponents], masks).numpy()
+            logits = policy.logits(observation[:, :-opponents], masks)
             np.testing.assert_array_equal(actions, logits.argmax(axis=1))
             observation, *_ = env.step(actions)
 
