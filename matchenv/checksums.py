@@ -19,6 +19,6 @@ def checksum(said: Any, arrays: Mapping[str, NDArray[Any]] | None = None) -> str
     """
     digest = hashlib.sha256(json.dumps(said, sort_keys=True).encode())
     for name, array in sorted((arrays or {}).items()):
-        digest.update(json.dumps([name, array.dtype.str, array.shape]).encode())
+        digest.update(json.dumps([name, array.dtype.name, array.shape]).encode())
         digest.update(array.tobytes())
     return digest.hexdigest()
