@@ -86,7 +86,8 @@ class Stage:
             players = (
                 each[0].copy() for each in (episodes.mu, episodes.sigma, episodes.true_skill)
             )
-            found.append(performer.record.scene(*players))
+            online = None if episodes.pool is None else episodes.action_masks()[0]
+            found.append(performer.record.scene(*players, online))
         return found
 
     def next_instance(self) -> Stage:

@@ -96,7 +96,7 @@ class RenderedEpisodes:
 
     def scene(self, row: int) -> Scene:
         """What a picture of one episode shows now."""
-        return self._records[row].scene(*self._players(row))
+        return self._records[row].scene(*self._players(row), self._online(row))
 
     def picture(self, row: int) -> Pixels:
         """One episode's picture, uint8, shape (height, width, 3)."""
@@ -120,6 +120,7 @@ class RenderedEpisodes:
             int(self.episodes.games_played[row]),
             self.episodes.settings,
             record.last_game,
+            self._online(row),
         )
 
     def frame(self, row: int) -> Frame:
@@ -143,6 +144,9 @@ class RenderedEpisodes:
         if self._window is not None:
             self._window.close()
             self._window = None
+
+    def _online(self, row: int) -> NDArray[np.bool_] | None:
+        return None if self.episodes.pool is None else self.episodes.action_masks()[row]
 
     def _players(self, row: int) -> tuple[NDArray[np.float64], ...]:
         episodes = self.episodes
