@@ -17,6 +17,7 @@ from matchenv.rendering.text import describe_state
 if TYPE_CHECKING:
     from matchenv.rendering.window import Window
 
+Floats = NDArray[np.float64]
 Pixels = NDArray[np.uint8]
 Frame = Pixels | str
 
@@ -148,6 +149,6 @@ class RenderedEpisodes:
     def _online(self, row: int) -> NDArray[np.bool_] | None:
         return None if self.episodes.pool is None else self.episodes.action_masks()[row]
 
-    def _players(self, row: int) -> tuple[NDArray[np.float64], ...]:
+    def _players(self, row: int) -> tuple[Floats, Floats, Floats]:
         episodes = self.episodes
         return episodes.mu[row].copy(), episodes.sigma[row].copy(), episodes.true_skill[row].copy()
