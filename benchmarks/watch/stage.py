@@ -83,11 +83,10 @@ class Stage:
         found = []
         for performer in self._performers:
             episodes = performer.batch.episodes
-            mu, sigma, skill = (
+            players = (
                 each[0].copy() for each in (episodes.mu, episodes.sigma, episodes.true_skill)
             )
-            online = None if episodes.pool is None else episodes.action_masks()[0]
-            found.append(performer.record.scene(mu, sigma, skill, online))
+            found.append(performer.record.scene(*players))
         return found
 
     def next_instance(self) -> Stage:

@@ -8,7 +8,6 @@ from pathlib import Path
 from tyro.conf import Positional
 
 from matchenv.commands.options import Command
-from matchenv.commands.output import show
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,4 +50,4 @@ class Report(Command):
             file.parent.mkdir(parents=True, exist_ok=True)
             write_text(file, text)
             if not self.quiet:
-                show(f"{file}: {len(sections)} results, {file.stat().st_size / 1e6:.1f} MB")
+                print(f"{file}: {len(sections)} results, {file.stat().st_size / 1e6:.1f} MB")

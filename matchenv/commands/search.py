@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
-
 from matchenv.commands.options import Kept, Parallel
 from matchenv.commands.output import show
 
@@ -35,8 +33,6 @@ class Search(Kept, Parallel):
         quick: seconds, to see that it works.
     """
 
-    SHOWN_BY = "compare --policy {}/policy.safetensors"
-
     out: Path = Path("runs/equivariant-training")
     seed: tuple[int, ...] = (0, 1, 2)
     config: Path | None = None
@@ -63,9 +59,8 @@ class Search(Kept, Parallel):
         folder = EquivariantFolder(self.out, config)
         with folder_lock(self.out), WorkerPool(workers) as pool:
             folder.open()
-            train_seeds(folder, seeds, pool, self._say, self.quiet)
+            train_seeds(folder, seeds, pool, self._say)
 
     def _say(self, line: str) -> None:
         if not self.quiet:
-            with tqdm.external_write_mode():
-                show(line, flush=True)
+            show(line, flush=True)

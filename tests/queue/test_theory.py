@@ -1,0 +1,286 @@
+"""The queue against what is known of queues: Little's law, queueing theory, conservation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from matchenv import MatchmakingQueueVectorEnv
+from matchenv.queue.random_numbers import exponential, geometric, normals, philox, uniforms
+from matchenv.queue.state import LOGGED_ON
+
+Choose = Callable[[np.ndarray, np.random.Generator], np.ndarray]
+
+
+def wait(masks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    del rng
+    return np.zeros(len(masks), dtype=np.int64)
+
+
+def first(masks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    del rng
+    return masks[:, 1].astype(np.int64)
+
+
+def at_random(masks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return (rng.random(len(masks)) * masks.sum(axis=1)).astype(np.int64)
+
+
+def now_and_then(masks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return at_random(masks, rng) * (rng.random(len(masks)) < 0.2)
+
+
+def runs(choose: Choose, count: int, seed: int = 0, **options: Any) -> dict[str, np.ndarray]:
+    """Totals at the end of runs, and the reward of each."""
+    env = MatchmakingQueueVectorEnv(count, **options)
+    rng = np.random.default_rng(seed)
+    infos = env.reset(seed=seed)[1]
+    over, final, total = np.zeros(count, dtype=bool), {}, np.zeros(count)
+    while not over.all():
+        actions = np.where(over, 0, choose(env.action_masks(), rng))
+        # Runs end at different steps; NEXT_STEP resets them, and what comes after is left away.
+        _, rewards, _, truncated, infos = env.step(actions)
+        ended = truncated & ~over
+        total += np.where(over, 0.0, rewards)
+        for name, value in infos.items():
+            if name.startswith("_"):
+                continue
+            kept = final.setdefault(name, np.zeros_like(value))
+            kept[ended] = value[ended]
+        over |= ended
+    return {**final, "reward": total}
+
+
+def assert_mean(values: np.ndarray, expected: float, sigmas: float = 4.5) -> None:
+    """The mean of independent values is as expected, within its standard error."""
+    error = values.std(ddof=1) / math.sqrt(values.size)
+    assert values.mean() == pytest.approx(expected, abs=sigmas * error)
+
+
+@pytest.mark.parametrize(
+    ("choose", "patience"),
+    [(first, 8.0), (at_random, math.inf), (now_and_then, 8.0), (wait, 8.0)],
+)
+def test_littles_law(choose: Choose, patience: float) -> None:
+    """Mean queue = rate of joining x mean wait, both log-ons and returns counted.
+
+    The reward is minus the ticks that were waited through, so the mean queue comes from another
+    sum than the mean wait does: one counts ticks by players, the other players by ticks.
+    """
+    horizon = 300
+    free = {"waiting_cost": 1.0, "abandonment_cost": 0.0, "horizon": horizon}
+    ended = runs(choose, 30, patience=patience, **free)
+    again = runs(choose, 30, patience=patience, **{**free, "waiting_cost": 0.0})
+    mean_queue = (again["reward"] - ended["reward"]) / horizon
+    left = ended["matched_players"] + ended["abandoned"]
+    rate = ended["queued"] / horizon
+    # Exact but for those who still wait at the end, whose waits are not over.
+    difference = mean_queue - left / horizon * ended["mean_wait"]
+    most = ended["waiting"]
+    assert (difference >= -1e-9).all()
+    assert (difference <= most + 1e-9).all()
+    if choose is not wait:
+        law = mean_queue - rate * ended["mean_wait"]
+        assert_mean(law, 0.0, 4.5 + (most.mean() / horizon) / (law.std(ddof=1) / math.sqrt(30)))
+
+
+def test_without_games_the_queue_is_m_g_infinity() -> None:
+    """Its length is Poisson with mean arrival rate x mean patience, and patience is geometric."""
+    rate, patience, horizon, look = 1.5, 4.0, 10**4, 60
+    env = MatchmakingQueueVectorEnv(
+        900, arrival_rate=rate, patience=patience, horizon=horizon, autoreset_mode="Disabled"
+    )
+    env.reset(seed=1)
+    env.keep_visits()
+    lengths, ticks = np.full(900, -1), np.zeros(900)
+    # One look at each queue, in a choice of this tick: whoever is there at its beginning waits.
+    while (ticks <= look).any():
+        infos = env.step(np.zeros(900, dtype=int))[4]
+        ticks = infos["tick"]
+        lengths[ticks == look] = infos["waiting"][ticks == look]
+    lengths = lengths[lengths >= 0]
+    visits = env.taken_visits()
+    waited = visits["waited"][visits["tick"] < 40]
+    assert (visits["served"] == 0).all()
+    # A tick in which fewer than two wait has no choice: so two or more, given that there are.
+    mean = rate * patience
+    tail = 1 - stats.poisson.cdf(1, mean)
+    expected = [stats.poisson.pmf(k, mean) / tail for k in range(2, 15)]
+    found = np.bincount(np.clip(lengths, 0, 15), minlength=16)[2:15]
+    expected.append(stats.poisson.sf(14, mean) / tail)
+    found = np.append(found, (lengths > 14).sum())
+    assert stats.chisquare(found, lengths.size * np.array(expected)).pvalue > 1e-3
+    assert lengths.size == pytest.approx(900 * tail, abs=5 * math.sqrt(900 * tail * (1 - tail)))
+    # Of those who had time to wait to their end: the short ones are not cut off.
+    joined = (visits["tick"] - visits["waited"]) + 1
+    whole = visits["waited"][joined < 20]
+    counts = np.bincount(np.minimum(whole, 20).astype(int), minlength=21)[1:]
+    share = stats.geom.pmf(np.arange(1, 20), 1 / patience)
+    share = np.append(share, 1 - share.sum())
+    assert stats.chisquare(counts, whole.size * share).pvalue > 1e-3
+    assert waited.size > 10_000
+
+
+@pytest.mark.parametrize("rate", [0.2, 1.0])
+def test_one_candidate_and_no_impatience(rate: float) -> None:
+    """Who comes second plays the one who waits: a known chain of two states.
+
+    Nobody gives up and everybody takes the one candidate that ``capacity=2`` shows. After each tick
+    one player waits if the number that came so far is odd, else none: of Poisson arrivals the
+    number is odd at tick t with probability (1 - exp(-2 rate (t + 1))) / 2. So in the long run half
+    of the ticks have one waiting, and by Little's law the mean wait is 1 / (2 rate). Games last
+    their ticks, so their players are as in M/D/infinity with pairs: rate x game_length.
+    """
+    horizon, length = 400, 7
+    options = {"capacity": 2, "patience": math.inf, "stay": 0.0, "arrival_rate": rate,
+               "game_length": length, "horizon": horizon, "abandonment_cost": 0.0}  # fmt: skip
+    ended = runs(first, 150, **options, waiting_cost=1.0)
+    again = runs(first, 150, **options, waiting_cost=0.0)
+    waited = again["reward"] - ended["reward"]
+    ticks = np.arange(1, horizon + 1)
+    assert_mean(waited, float((1 - np.exp(-2 * rate * ticks)).sum() / 2))
+    assert set(ended["waiting"].tolist()) == {0, 1}
+    # A ratio of two means has a bias of the order of 1 / arrivals.
+    error = ended["mean_wait"].std(ddof=1) / math.sqrt(150) + 2 / (rate * rate * horizon)
+    assert ended["mean_wait"].mean() == pytest.approx(1 / (2 * rate), abs=4.5 * error)
+    playing = ended["playing"]
+    pair = 0.5  # that one of a pair is still waiting moves the mean by no more than this
+    assert playing.mean() == pytest.approx(
+        rate * length, abs=pair + 4.5 * playing.std(ddof=1) / math.sqrt(150)
+    )
+
+
+def test_returns_are_geometric() -> None:
+    """With probability ``stay`` to queue again, a player plays 1 / (1 - stay) games on average."""
+    env = MatchmakingQueueVectorEnv(
+        20, stay=0.6, game_length=1, patience=math.inf, horizon=400, arrival_rate=2.0
+    )
+    env.keep_visits()
+    env.reset(seed=0)
+    for _ in range(900):
+        env.step(env.action_masks()[:, 1].astype(int))
+    visits = env.taken_visits()
+    early = visits["player"] < 300
+    games = np.zeros((20, 300))
+    np.maximum.at(
+        games,
+        (visits["environment"][early].astype(int), visits["player"][early].astype(int)),
+        visits["games_played"][early] + 1,
+    )
+    counts = np.bincount(np.minimum(games.ravel(), 8).astype(int), minlength=9)[1:]
+    share = stats.geom.pmf(np.arange(1, 8), 0.4)
+    assert stats.chisquare(counts, games.size * np.append(share, 1 - share.sum())).pvalue > 1e-3
+
+
+def conserved(env: MatchmakingQueueVectorEnv, infos: dict[str, np.ndarray]) -> None:
+    """Who joined was matched, gave up or waits; who logged on waits, plays or has left."""
+    left = infos["matched_players"] + infos["abandoned"]
+    np.testing.assert_array_equal(infos["queued"], left + infos["waiting"])
+    logged_on = env._queues.batch.numbers[:, LOGGED_ON]
+    inside = infos["waiting"] + infos["playing"]
+    # Everybody who logged on joined once, and once more after each game that they came back from.
+    assert (logged_on >= inside).all()
+    assert (infos["queued"] >= logged_on).all()
+    assert (infos["matched_players"] % 2 == 0).all()
+    assert (infos["playing"] <= infos["matched_players"]).all()
+
+
+PARAMETERS = st.fixed_dictionaries(
+    {
+        "arrival_rate": st.floats(0.05, 6.0),
+        "newcomers": st.floats(0.0, 1.0),
+        "patience": st.one_of(st.floats(1.0, 30.0), st.just(math.inf)),
+        "game_length": st.integers(1, 15),
+        "stay": st.floats(0.0, 0.95),
+        "capacity": st.integers(2, 20),
+        "tau": st.sampled_from([0.0, 0.2]),
+        "draw_margin": st.sampled_from([0.0, 0.5]),
+    }
+)
+
+
+def conserve(options: dict[str, Any], seed: int, ticks: int, count: int) -> None:
+    env = MatchmakingQueueVectorEnv(count, horizon=ticks // count, **options)
+    rng = np.random.default_rng(seed)
+    infos = env.reset(seed=seed)[1]
+    over = np.zeros(count, dtype=bool)
+    while not over.all():
+        conserved(env, infos)
+        # Everybody who can plays with probability 1/2, so that no queue grows for ever.
+        masks = env.action_masks()
+        actions = masks[:, 1] * (rng.random(count) < 0.5) * (1 + at_random(masks[:, 1:], rng))
+        _, _, _, truncated, infos = env.step(actions.astype(np.int64))
+        assert np.isfinite(env._queues.batch.observation).all()
+        over |= truncated
+    assert env._queues.batch.room <= 4096
+
+
+@settings(max_examples=5, deadline=None, derandomize=True)
+@given(options=PARAMETERS, seed=st.integers(0, 2**32))
+def test_players_are_conserved(options: dict[str, Any], seed: int) -> None:
+    conserve(options, seed, 3000, 20)
+
+
+@pytest.mark.slow
+@settings(max_examples=3, deadline=None, derandomize=True)
+@given(options=PARAMETERS, seed=st.integers(0, 2**32))
+def test_players_are_conserved_over_a_million_ticks(options: dict[str, Any], seed: int) -> None:
+    conserve(options, seed, 10**6, 200)
+
+
+def test_random_words_are_numpys_philox() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        key = rng.integers(0, 2**64, 2, dtype=np.uint64)
+        index, part, purpose = (int(rng.integers(0, most)) for most in (2**62, 2**40, 4))
+        counter = index + (part << 64) + (purpose << 128)
+        # NumPy counts on before it draws.
+        reference = np.random.Philox(
+            key=int(key[0]) + (int(key[1]) << 64), counter=(counter - 1) % 2**256
+        )
+        words = philox(key[0], key[1], index, part, purpose)
+        assert [int(word) for word in words] == reference.random_raw(4).tolist()
+
+
+def test_numbers_have_their_distributions() -> None:
+    key = np.array([3, 4], dtype=np.uint64)
+    count = 20_000
+    flat = np.array([uniforms(key[0], key[1], k, 0, 1) for k in range(count)]).ravel()
+    assert stats.kstest(flat, "uniform").pvalue > 1e-3
+    bells = np.array([normals(key[0], key[1], k, 0, 2) for k in range(count)])
+    assert stats.kstest(bells.ravel(), "norm").pvalue > 1e-3
+    assert abs(np.corrcoef(bells.T)[0, 1]) < 4 / math.sqrt(count)
+    assert stats.kstest([exponential(u) for u in flat], "expon").pvalue > 1e-3
+    whole = np.array([geometric(u, 3.0) for u in flat])
+    share = stats.geom.pmf(np.arange(1, 15), 1 / 3)
+    counts = np.bincount(np.minimum(whole, 15).astype(int), minlength=16)[1:]
+    assert stats.chisquare(counts, flat.size * np.append(share, 1 - share.sum())).pvalue > 1e-3
+    assert geometric(0.3, 1.0) == 1.0
+    assert geometric(0.3, math.inf) == math.inf
+
+
+@pytest.mark.slow
+def test_memory_stays_flat_over_ten_million_decisions() -> None:
+    import tracemalloc
+
+    env = MatchmakingQueueVectorEnv(1000, capacity=8, horizon=100)
+    rng = np.random.default_rng(0)
+    env.reset(seed=0)
+    for _ in range(500):
+        env.step(at_random(env.action_masks(), rng))
+    room = env._queues.batch.room
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    for _ in range(10_000):
+        env.step(at_random(env.action_masks(), rng))
+    grown = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert grown < 2**20
+    assert env._queues.batch.room <= 2 * room
