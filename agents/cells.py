@@ -22,7 +22,13 @@ def check_cells(cells: list[dict[str, Any]], env_kwargs: dict[str, Any]) -> list
         ValueError: for no cell, an argument of no environment or a bad value, or cells that
             differ in what makes the size of an observation.
     """
-    checked_env_kwargs(env_kwargs)
+    settings = checked_env_kwargs(env_kwargs)
+    if settings.pool_changes:
+        raise ValueError(
+            "availability must be 1 and turnover 0 where weights are cloned or searched for, got "
+            f"{settings.availability!r} and {settings.turnover!r}; matchenv train --algo "
+            "maskable_ppo trains where the pool changes"
+        )
     if not cells:
         raise ValueError(f"cells must be a list of environments' arguments, got {cells!r}")
     for cell in cells:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import warnings
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -133,7 +134,9 @@ class RunConfig:
             ValueError: if it is damaged or holds a bad value.
         """
         said, mark, found = text.partition(CHECKSUM)
-        if mark and found.strip() != checksum(said):
+        if not mark:
+            warnings.warn("a configuration has no checksum: damage would not show", stacklevel=3)
+        elif found.strip() != checksum(said):
             raise ValueError(
                 "its checksum does not fit; who changed it by hand removes the line of it"
             )

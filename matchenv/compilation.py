@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from numba import njit
 
+from matchenv.compiled_files import guard
+
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
@@ -95,6 +97,7 @@ def _let_one_process_compile(dispatcher: Any) -> None:
     dispatcher are wrapped.
     """
     cache = dispatcher._cache
+    guard(cache, _warn_of_trouble)
     load, compile_it = cache.load_overload, dispatcher.compile
 
     def load_or_wait(signature: Any, context: Any) -> Any:
@@ -128,6 +131,16 @@ def _say_that_it_compiles() -> None:
     if "compiling" not in _said:
         _said.add("compiling")
         print(NOTICE, file=sys.stderr, flush=True)
+
+
+def _warn_of_trouble(error: Exception) -> None:
+    if "trouble" not in _said:
+        _said.add("trouble")
+        warnings.warn(
+            f"matchenv cannot use what was compiled before, or cannot keep it, and compiles anew: "
+            f"{error}",
+            stacklevel=2,
+        )
 
 
 def _warn_of_no_cache() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tqdm import tqdm
 
 from matchenv.agents.equivariant.evolution import Generation
 from matchenv.agents.equivariant.folder import EquivariantFolder, seed_name
@@ -34,6 +35,7 @@ def train_seeds(
     seeds: list[int],
     pool: Mapper,
     say: Callable[[str], None] = lambda line: None,
+    quiet: bool = True,
 ) -> None:
     """Train one network for each seed, go on with those begun, and keep the best of the folder.
 
@@ -46,6 +48,7 @@ def train_seeds(
         seeds: of the trainings.
         pool: plays pairs and validations side by side.
         say: called with lines about the progress.
+        quiet: no progress bar.
     """
     totals = folder.totals()
     if START not in totals:
@@ -56,7 +59,7 @@ def train_seeds(
     for seed in dict.fromkeys(seeds):
         name = seed_name(seed)
         if name not in totals:
-            network = _trained(folder, seed, pool, say)
+            network = _trained(folder, seed, pool, say, quiet)
             folder.save_network(name, network)
             totals[name] = _validated(folder, pool, parameters_of(network))
             folder.save_totals(totals)
@@ -68,16 +71,24 @@ def train_seeds(
 
 
 def _trained(
-    folder: EquivariantFolder, seed: int, pool: Mapper, say: Callable[[str], None]
+    folder: EquivariantFolder,
+    seed: int,
+    pool: Mapper,
+    say: Callable[[str], None],
+    quiet: bool,
 ) -> EquivariantNetwork:
-    def keep(generation: Generation) -> None:
-        folder.save_generation(seed, generation)
-        say(
-            f"seed {seed}, generation {generation.number} of {folder.config.generations}: "
-            f"pairs differ by {generation.spread:.2f} standard deviations"
-        )
+    generations = folder.config.generations
+    with tqdm(total=generations, desc=f"seed {seed}", unit="generation", disable=quiet) as bar:
 
-    return train(folder.config, seed, pool, keep, folder.last_generation(seed))
+        def keep(generation: Generation) -> None:
+            folder.save_generation(seed, generation)
+            bar.update(generation.number - bar.n)
+            say(
+                f"seed {seed}, generation {generation.number} of {generations}: "
+                f"pairs differ by {generation.spread:.2f} standard deviations"
+            )
+
+        return train(folder.config, seed, pool, keep, folder.last_generation(seed))
 
 
 def _validated(folder: EquivariantFolder, pool: Mapper, parameters: Floats) -> Floats:

@@ -13,13 +13,16 @@ from matchenv.csv_log.reader import read_log
 from matchenv.evaluation.result_files import csv_bytes, json_bytes
 
 
-def run(log_path: Path, settings: ReplaySettings, out: Path | None) -> Report:
+def run(
+    log_path: Path, settings: ReplaySettings, out: Path | None, *, quiet: bool = True
+) -> Report:
     """Read a log, rate it with each system, and write down what was found.
 
     Args:
         log_path: the log.
         settings: all that decides the result.
         out: folder for the files, made if need be; None to write none.
+        quiet: no progress bar.
 
     Raises:
         BadLogError: for a log that cannot be read or, if strict, has a bad row; nothing is
@@ -27,7 +30,7 @@ def run(log_path: Path, settings: ReplaySettings, out: Path | None) -> Report:
         ValueError: for parameters that a system refuses; nothing is written then.
         OSError: if a file cannot be written; the old one of its name is untouched.
     """
-    report = report_on(read_log(log_path, settings.reading), settings)
+    report = report_on(read_log(log_path, settings.reading), settings, quiet=quiet)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         for name, content in _files(report):

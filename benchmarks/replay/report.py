@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tqdm import tqdm
 
 from matchenv.benchmarks.replay.measures.calibration import (
     Calibration,
@@ -115,8 +116,13 @@ class Report:
     ratings: list[tuple[str, float, float, int]]
 
 
-def report_on(reading: Reading, settings: ReplaySettings) -> Report:
+def report_on(reading: Reading, settings: ReplaySettings, *, quiet: bool = True) -> Report:
     """Rate a log with each system and measure how well it foresaw the games.
+
+    Args:
+        reading: the log.
+        settings: all that decides the result.
+        quiet: no progress bar.
 
     Raises:
         ValueError: for parameters that a system refuses.
@@ -126,7 +132,9 @@ def report_on(reading: Reading, settings: ReplaySettings) -> Report:
     draw_probability = draw_probability_of(log, settings.parameters)
     parameters = replace(settings.parameters, draw_probability=draw_probability)
     settings = replace(settings, parameters=parameters)
-    judged = {name: judge(name, log, pairs, parameters) for name in settings.systems}
+    # A bar of two steps would be a flicker on a small log.
+    names = tqdm(settings.systems, unit="system", disable=quiet, delay=1.0)
+    judged = {name: judge(name, log, pairs, parameters) for name in names}
     first = judged[settings.systems[0]]
     # The highest rating first, the first named among equals.
     top = np.argsort(-first.final_rating, kind="stable")[: settings.top_players].tolist()

@@ -83,10 +83,11 @@ class Stage:
         found = []
         for performer in self._performers:
             episodes = performer.batch.episodes
-            players = (
+            mu, sigma, skill = (
                 each[0].copy() for each in (episodes.mu, episodes.sigma, episodes.true_skill)
             )
-            found.append(performer.record.scene(*players))
+            online = None if episodes.pool is None else episodes.action_masks()[0]
+            found.append(performer.record.scene(mu, sigma, skill, online))
         return found
 
     def next_instance(self) -> Stage:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tqdm import tqdm
+
 from matchenv.commands.learning import Learning
 from matchenv.commands.options import GOES_ON, Seeded
 from matchenv.commands.output import show
@@ -33,6 +35,8 @@ class Clone(Learning, Seeded):
     """
 
     teacher: str | None = None
+    SHOWN_BY = "compare --policy {}"
+
     out: Path = Path("runs/clone.safetensors")
     quick: bool = False
 
@@ -40,6 +44,11 @@ class Clone(Learning, Seeded):
     def note(self) -> str:
         """What to say when it is stopped."""
         return GOES_ON
+
+    @property
+    def results(self) -> Path | None:
+        """The file of the weights."""
+        return self.out
 
     def run(self) -> None:
         """Teach round by round; the weights are written after each."""
@@ -52,19 +61,23 @@ class Clone(Learning, Seeded):
         if self.teacher is not None:
             config = replace(config, teacher=self.teacher)
 
-        def report(done: Round) -> None:
-            if not self.quiet:
-                show(
-                    f"round {done.number} of {config.rounds}: same choice in "
-                    f"{done.agreement:.1%}, loss {done.loss:.4f}",
-                    flush=True,
-                )
+        with tqdm(total=config.rounds, unit="round", disable=self.quiet) as bar:
 
-        run_cloning(
-            config,
-            self.out,
-            seed=self.seed,
-            device=self.device,
-            threads=self.threads,
-            report=report,
-        )
+            def report(done: Round) -> None:
+                bar.update(done.number - bar.n)
+                if not self.quiet:
+                    with tqdm.external_write_mode():
+                        show(
+                            f"round {done.number} of {config.rounds}: same choice in "
+                            f"{done.agreement:.1%}, loss {done.loss:.4f}",
+                            flush=True,
+                        )
+
+            run_cloning(
+                config,
+                self.out,
+                seed=self.seed,
+                device=self.device,
+                threads=self.threads,
+                report=report,
+            )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
+from matchenv.commands.output import show
 from matchenv.priors import PRIORS
 from matchenv.settings import RANKS, Settings
 
@@ -22,6 +25,8 @@ class Command(ABC):
         quiet: no progress bar and no table.
         debug: show where an error comes from.
     """
+
+    SHOWN_BY: ClassVar[str] = "report {} --out report.html"
 
     quiet: bool = False
     debug: bool = False
@@ -46,6 +51,18 @@ class Command(ABC):
             ValueError: naming them.
         """
         del given
+
+    @property
+    def results(self) -> Path | None:
+        """Where its results are after it has run, if another command shows them."""
+        return None
+
+    def say_where(self, results: Path | None) -> None:
+        """Say where the results are and which command shows them; nothing when quiet."""
+        if results is not None and not self.quiet:
+            command = self.SHOWN_BY.format(shlex.quote(str(results)))
+            # On the error stream, so that what is piped is the table alone.
+            show(f"{results} has the results, shown by: matchenv {command}", file=sys.stderr)
 
     @abstractmethod
     def run(self) -> None:
@@ -89,6 +106,11 @@ class Written(Command):
 
     out: Path | None = None
 
+    @property
+    def results(self) -> Path | None:
+        """The folder."""
+        return self.out
+
 
 @dataclass(frozen=True, kw_only=True)
 class Resumable(Written):
@@ -109,6 +131,11 @@ class Kept(Command):
     """
 
     out: Path
+
+    @property
+    def results(self) -> Path | None:
+        """The folder."""
+        return self.out
 
     @property
     def note(self) -> str:

@@ -39,7 +39,7 @@ class Replay(Written):
         from matchenv.benchmarks.replay.command import run
         from matchenv.benchmarks.replay.table_text import reading_text, report_text
 
-        report = run(self.log, self.settings, self.out)
+        report = run(self.log, self.settings, self.out, quiet=self.quiet)
         show(reading_text(report.reading, listed=0 if self.quiet else 5), file=sys.stderr)
         if not self.quiet:
             show(report_text(report))

@@ -8,6 +8,7 @@ from pathlib import Path
 from tyro.conf import Positional
 
 from matchenv.commands.options import Command
+from matchenv.commands.output import show
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,4 +51,4 @@ class Report(Command):
             file.parent.mkdir(parents=True, exist_ok=True)
             write_text(file, text)
             if not self.quiet:
-                print(f"{file}: {len(sections)} results, {file.stat().st_size / 1e6:.1f} MB")
+                show(f"{file}: {len(sections)} results, {file.stat().st_size / 1e6:.1f} MB")

@@ -53,6 +53,7 @@ def run(
         for extra in command.extras:
             require(name, extra)
         command.run()
+        command.say_where(command.results)
     except SystemExit as ended:  # from --help
         return int(ended.code or DONE)
     except ReaderGoneError:

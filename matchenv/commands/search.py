@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tqdm import tqdm
+
 from matchenv.commands.options import Kept, Parallel
 from matchenv.commands.output import show
 
@@ -33,6 +35,8 @@ class Search(Kept, Parallel):
         quick: seconds, to see that it works.
     """
 
+    SHOWN_BY = "compare --policy {}/policy.safetensors"
+
     out: Path = Path("runs/equivariant-training")
     seed: tuple[int, ...] = (0, 1, 2)
     config: Path | None = None
@@ -59,8 +63,9 @@ class Search(Kept, Parallel):
         folder = EquivariantFolder(self.out, config)
         with folder_lock(self.out), WorkerPool(workers) as pool:
             folder.open()
-            train_seeds(folder, seeds, pool, self._say)
+            train_seeds(folder, seeds, pool, self._say, self.quiet)
 
     def _say(self, line: str) -> None:
         if not self.quiet:
-            show(line, flush=True)
+            with tqdm.external_write_mode():
+                show(line, flush=True)

@@ -73,4 +73,3 @@ class Study(StudyCells, Pool, Policies):
         )
         if not self.quiet:
             show(study.summary(), end="")
-            show(f"\nFigures, tables and the verdict on the paper's claims: {self.out}")

@@ -27,6 +27,11 @@ class Throughput(Written):
     turns: int = 7
 
     @property
+    def results(self) -> None:
+        """What it wrote is for programs."""
+        return None
+
+    @property
     def extras(self) -> tuple[str, ...]:
         """The rivals come with them."""
         return ("agents", "benchmarks")

@@ -97,11 +97,17 @@ class Train(Learning, Written, Parallel, TrainingEnvironment, Seeded):
                 f"{', '.join('--' + name.replace('_', '-') for name in ignored)}"
             )
 
+    @property
+    def results(self) -> None:
+        """It says so itself, since its folder may be one that it has chosen."""
+        return None
+
     def run(self) -> None:
         """Train, then compare."""
         folder = self._trained()
         if self.comparison_episodes > 0:
             self._compare(folder)
+        self.say_where(folder.path)
 
     def _trained(self) -> RunFolder:
         if self.resume is not None:

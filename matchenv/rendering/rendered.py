@@ -17,6 +17,7 @@ from matchenv.rendering.text import describe_state
 if TYPE_CHECKING:
     from matchenv.rendering.window import Window
 
+Floats = NDArray[np.float64]
 Pixels = NDArray[np.uint8]
 Frame = Pixels | str
 
@@ -96,7 +97,7 @@ class RenderedEpisodes:
 
     def scene(self, row: int) -> Scene:
         """What a picture of one episode shows now."""
-        return self._records[row].scene(*self._players(row))
+        return self._records[row].scene(*self._players(row), self._online(row))
 
     def picture(self, row: int) -> Pixels:
         """One episode's picture, uint8, shape (height, width, 3)."""
@@ -120,6 +121,7 @@ class RenderedEpisodes:
             int(self.episodes.games_played[row]),
             self.episodes.settings,
             record.last_game,
+            self._online(row),
         )
 
     def frame(self, row: int) -> Frame:
@@ -144,6 +146,9 @@ class RenderedEpisodes:
             self._window.close()
             self._window = None
 
-    def _players(self, row: int) -> tuple[NDArray[np.float64], ...]:
+    def _online(self, row: int) -> NDArray[np.bool_] | None:
+        return None if self.episodes.pool is None else self.episodes.action_masks()[row]
+
+    def _players(self, row: int) -> tuple[Floats, Floats, Floats]:
         episodes = self.episodes
         return episodes.mu[row].copy(), episodes.sigma[row].copy(), episodes.true_skill[row].copy()

@@ -34,6 +34,7 @@ class Scene:
         true_draw_density: the same under the true skills, None to keep them hidden.
         true_skill: shape (M + 1,), None to keep them hidden.
         title: what stands above.
+        online: which opponents are online, shape (M,); None for all.
     """
 
     mu: Floats
@@ -48,6 +49,7 @@ class Scene:
     true_draw_density: Floats | None = None
     true_skill: Floats | None = None
     title: str = "Matchmaking-v0"
+    online: NDArray[np.bool_] | None = None
 
     @property
     def games_played(self) -> int:
@@ -137,8 +139,21 @@ class EpisodeRecord:
         """Action and outcome of the last game; None before the first."""
         return (self._opponents[-1], self._outcomes[-1]) if self._opponents else None
 
-    def scene(self, mu: Floats, sigma: Floats, true_skill: Floats) -> Scene:
-        """The moment with these beliefs and truths, each of shape (M + 1,)."""
+    def scene(
+        self,
+        mu: Floats,
+        sigma: Floats,
+        true_skill: Floats,
+        online: NDArray[np.bool_] | None = None,
+    ) -> Scene:
+        """The moment with these beliefs and truths, each of shape (M + 1,).
+
+        Args:
+            mu: means of the beliefs.
+            sigma: their standard deviations.
+            true_skill: true skills.
+            online: which opponents are online, shape (M,); None for all.
+        """
         shown = self.show_true_skill
         return Scene(
             mu=mu,
@@ -155,6 +170,7 @@ class EpisodeRecord:
             true_draw_density=np.array(self._true_draw_density) if shown else None,
             true_skill=true_skill if shown else None,
             title=self.title,
+            online=online,
         )
 
 

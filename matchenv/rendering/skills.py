@@ -28,6 +28,14 @@ OUTLINE = np.linspace(-3.5, 3.5, 57)
 FILL = 0.3
 OUTLINE_STRENGTH = 0.6
 
+# Opponents who are offline are hollow and pale.
+OFFLINE_STRENGTH = 0.25
+
+Players = np.ndarray[tuple[int], np.dtype[np.int64]]
+
+# Means, deviations and heights of everybody's bell.
+Bells = tuple[Floats, Floats, Floats]
+
 
 def draw_skills(canvas: Canvas, box: Box, scene: Scene, theme: Theme, sizes: Sizes) -> None:
     """Draw the axis with everybody's bell, and the marks where true skills may be shown."""
@@ -38,7 +46,11 @@ def draw_skills(canvas: Canvas, box: Box, scene: Scene, theme: Theme, sizes: Siz
     # A bell narrower than a pixel would fall between the columns.
     sigma = np.maximum(scene.sigma, 0.5 * (axis.high - axis.low) / box.width)
     peaks = peak_heights(sigma, scene.first_sigma, 0.97 * rows)
-    _draw_others(canvas, box, rows, axis, scene.mu, sigma, peaks, _others(scene), theme)
+    online, offline = _others(scene)
+    bells = scene.mu, sigma, peaks
+    pale = mixed(theme.others, theme.background, OFFLINE_STRENGTH)
+    _draw_outlines(canvas, box, rows, axis, bells, offline, pale)
+    _draw_others(canvas, box, rows, axis, bells, online, theme)
     strong = [(0, theme.player)]
     if scene.opponent is not None:
         strong.insert(0, (scene.opponent, theme.opponent))
@@ -66,24 +78,22 @@ def player_text(scene: Scene, player: int) -> str:
     return f"{name}   μ {mu}  σ {sigma}"
 
 
-def _others(scene: Scene) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _others(scene: Scene) -> tuple[Players, Players]:
+    """Opponents online and offline, but for the one of the last game."""
     everybody = np.arange(1, scene.mu.size)
-    return everybody[everybody != scene.opponent]
+    others = everybody[everybody != scene.opponent]
+    if scene.online is None:
+        return others, others[:0]
+    online = scene.online[others - 1]
+    return others[online], others[~online]
 
 
 def _draw_others(
-    canvas: Canvas,
-    box: Box,
-    rows: int,
-    axis: Axis,
-    mu: Floats,
-    sigma: Floats,
-    peaks: Floats,
-    who: np.ndarray[tuple[int], np.dtype[np.int64]],
-    theme: Theme,
+    canvas: Canvas, box: Box, rows: int, axis: Axis, bells: Bells, who: Players, theme: Theme
 ) -> None:
     if who.size == 0:
         return
+    mu, sigma, peaks = bells
     places = PLACES if who.size <= MANY_BELLS else 1
     at = axis.value(column_places(box.width, places))
     heights = bell_heights(at, mu[who], sigma[who], peaks[who])
@@ -91,9 +101,16 @@ def _draw_others(
     used = min(rows, int(np.ceil(heights.max())) + 1)
     covered = crowd_coverage(heights, used, places)
     canvas.cover(box.x, box.y + rows - used, covered, theme.others)
-    if who.size > OUTLINED:
-        return
     colour = mixed(theme.others, theme.background, OUTLINE_STRENGTH)
+    _draw_outlines(canvas, box, rows, axis, bells, who, colour)
+
+
+def _draw_outlines(
+    canvas: Canvas, box: Box, rows: int, axis: Axis, bells: Bells, who: Players, colour: Colour
+) -> None:
+    if not 0 < who.size <= OUTLINED:
+        return
+    mu, sigma, peaks = bells
     bell = np.exp(-0.5 * OUTLINE**2)
     x = box.x + axis.at(mu[who, np.newaxis] + sigma[who, np.newaxis] * OUTLINE)
     y = box.y + rows - peaks[who, np.newaxis] * bell
@@ -138,11 +155,13 @@ def _draw_marks(
     sizes: Sizes,
 ) -> None:
     x = box.x + axis.at(true_skill)
-    others = _others(scene)
+    online, offline = _others(scene)
+    others = np.concatenate((online, offline))
     strength = 0.9 if others.size <= OUTLINED else max(0.25, 30.0 / others.size)
+    strengths = np.repeat((strength, OFFLINE_STRENGTH * strength), (online.size, offline.size))
     within = (x[others] >= box.x) & (x[others] < box.right)
     places = (x[others][within] - box.x).astype(np.int64)
-    rug = np.minimum(1.0, strength * np.bincount(places, minlength=box.width))
+    rug = np.minimum(1.0, np.bincount(places, strengths[within], minlength=box.width))
     canvas.cover(box.x, base + 3, np.tile(rug, (sizes.mark - 1, 1)), theme.others)
     strong = [(0, theme.player)]
     if scene.opponent is not None:

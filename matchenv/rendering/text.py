@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from matchenv.knowledge import KnowledgeState
 from matchenv.settings import Settings
@@ -17,6 +18,7 @@ def describe_state(
     games_played: int,
     settings: Settings,
     last_game: tuple[int, int] | None,
+    online: NDArray[np.bool_] | None = None,
 ) -> str:
     """The beliefs, the most even opponents and the last game, a line each.
 
@@ -25,12 +27,16 @@ def describe_state(
         games_played: games played in the episode so far.
         settings: the environment's settings.
         last_game: the action and outcome of the last game, if there was one.
+        online: which opponents are online, shape (M,); only these are listed. None for all.
     """
     mu, sigma = state.mu, state.sigma
     density = state.draw_density(settings.beta)
     quality = quality_per_density(settings.beta) * density
     win = state.outcome_probability(1, settings.constants)
-    shown = np.argsort(-density, kind="stable")[:SHOWN_OPPONENTS]
+    ranked = np.argsort(-density, kind="stable")
+    if online is not None:
+        ranked = ranked[online[ranked]]
+    shown = ranked[:SHOWN_OPPONENTS]
     lines = [
         f"game {games_played} of {settings.horizon}, "
         f"player 0: mu {mu[0]:+.3f}, sigma {sigma[0]:.3f}",
@@ -44,7 +50,10 @@ def describe_state(
         f"{quality[j]:>8.4f} {win[j]:>7.1%}"
         for j in shown
     ]
-    hidden = settings.num_opponents - len(shown)
+    hidden = len(ranked) - len(shown)
     if hidden > 0:
         lines.append(f"and {hidden} more, each a less even game")
+    offline = settings.num_opponents - len(ranked)
+    if offline > 0:
+        lines.append(f"offline: {offline}")
     return "\n".join(lines)

@@ -1,5 +1,7 @@
 """Hyperparameters and configurations: what is read, what goes first, what is refused."""
 
+import re
+
 import pytest
 import yaml
 
@@ -8,6 +10,7 @@ from matchenv.agents.algorithms import ALGORITHMS, algorithm_by_name
 from matchenv.agents.config_file import parse_pairs
 from matchenv.agents.hyperparameter_files import read_hyperparameters
 from matchenv.agents.run_config import RunConfig, configured
+from matchenv.commands import run_command
 from matchenv.evaluation.seeds import EVALUATION, TRAINING, evaluation_seed, training_seed
 from matchenv.rewards import REWARDS
 
@@ -153,3 +156,54 @@ def test_comparison_plays_what_was_trained_on():
 def test_objects_that_a_file_cannot_hold_are_refused(given):
     with pytest.raises(ValueError, match="env_kwargs must be names and numbers"):
         configured("ppo", env_kwargs=given)
+
+
+@pytest.mark.parametrize(
+    ("algo", "pair", "message"),
+    [
+        ("ppo", "gamma=abc", "gamma must hold real numbers, got 'abc'"),
+        ("ppo", "gamma=1.5", r"gamma must be in \[0, 1\], got 1.5"),
+        ("ppo", "gamma=.nan", "gamma must be finite"),
+        ("ppo", "n_epochs=0", "n_epochs must be an integer in"),
+        ("ppo", "n_steps=1e30", "n_steps must be an integer in"),
+        ("ppo", "normalize_advantage=1", "normalize_advantage must be true or false"),
+        ("ppo", "use_sde=true", "use_sde must be false"),
+        ("ppo", "learning_rate=null", "learning_rate must hold real numbers"),
+        ("ppo", "max_grad_norm=0", "max_grad_norm must be above 0"),
+        ("ars", "n_delta=0", "n_delta must be an integer in"),
+        ("dqn", "buffer_size=-1", "buffer_size must be an integer in"),
+        ("dqn", "train_freq=[4, step]", "train_freq must be an integer in"),
+        ("ppo", "gamma=&a [*a]", "aliases .* are not allowed"),
+        ("ppo", "gamma=2001-99-99", "must be YAML"),
+        ("ppo", "gamma=" + "[" * 5000, "nested so deeply"),
+        ("ppo", "gamma=" + "x" * 60_000, "at most 50,000 characters"),
+    ],
+)
+def test_bad_hyperparameters_leave_nothing_behind(tmp_path, capsys, algo, pair, message):
+    out = tmp_path / "run"
+    assert run_command(["train", "--algo", algo, "--out", str(out), "--hyperparams", pair]) == 2
+    said = capsys.readouterr().err
+    assert re.search(message, said)
+    assert said.count("\n") == 1
+    assert not out.exists()
+
+
+def test_a_yaml_bomb_is_refused_at_once(tmp_path):
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 9)}]" for k in range(1, 12)]
+    file = tmp_path / "bomb.yml"
+    file.write_text("\n".join(lines))
+    with pytest.raises(ValueError, match="aliases"):
+        configured("ppo", config_file=file)
+    file.write_text("Matchmaking-v0: {n_envs: 1}\n" + "# \n" * 50_000)
+    with pytest.raises(ValueError, match="at most 50,000 characters"):
+        configured("ppo", config_file=file)
+
+
+def test_a_configuration_that_was_damaged_is_refused():
+    text = configured("ppo", seed=12).to_text()
+    assert "seed: 12" in text
+    with pytest.raises(ValueError, match="checksum does not fit"):
+        RunConfig.from_text(text.replace("seed: 12", "seed: 13"))
+    with pytest.warns(UserWarning, match="no checksum"):
+        RunConfig.from_text(text.partition("# sha256")[0])

@@ -12,6 +12,7 @@ from stable_baselines3.common.env_checker import check_env
 import matchenv  # noqa: F401  (registers the environment)
 from matchenv import MatchmakingEnv, MatchmakingVectorEnv, Settings, agents
 from matchenv.agents.algorithms import ALGORITHMS
+from matchenv.agents.cells import check_cells
 from matchenv.agents.equivariant.network import EquivariantNetwork
 from matchenv.agents.equivariant.state import state_of_observations
 from matchenv.agents.learned_policy import LearnedPolicy
@@ -156,6 +157,12 @@ def test_algorithms_that_know_no_masks_are_refused_where_opponents_go_offline(sm
     with pytest.raises(ValueError, match=r"algo must be maskable_ppo .*got 'ppo'"):
         small_config("ppo", env_kwargs=CHANGING)
     small_config("ppo", env_kwargs={"num_opponents": 3, "horizon": 20, "turnover": 0.1})
+
+
+def test_cloning_and_search_are_refused_where_the_pool_changes():
+    for cell in ({}, {"availability": 0.5}):
+        with pytest.raises(ValueError, match=r"availability"):
+            check_cells([cell], {} if cell else CHANGING)
 
 
 def test_the_equivariant_network_does_not_see_who_is_offline():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import itertools
 import math
+import time
 from pathlib import Path
 
 import numpy as np
@@ -366,3 +367,44 @@ class TestTimes:
             if any(list(c) == sorted(c) for c in itertools.combinations(values, size))
         )
         assert len(chain) == longest
+
+
+def test_a_small_file_cannot_unpack_to_any_size(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv.gz"
+    path.write_bytes(gzip.compress(bytes(2_000_001)))
+    with pytest.raises(BadLogError, match=r"more than 2 MB; --max-megabytes allows more"):
+        read_log(path, ReadingSettings(max_megabytes=2))
+    with pytest.raises(BadLogError, match="the header must have at most 1,000,000 characters"):
+        read_log(path, ReadingSettings(max_megabytes=3))
+    with pytest.raises(ValueError, match="max_megabytes must be an integer"):
+        ReadingSettings(max_megabytes=0)
+
+
+def test_a_header_is_read_in_a_time_that_grows_with_its_length(tmp_path: Path) -> None:
+    names = ",".join(f"column{k}" for k in range(9_997))
+    start = time.process_time()
+    reading = read(tmp_path, f"game,player,score,{names}\n1,a,1{',' * 9_997}\n1,b,0{',' * 9_997}\n")
+    assert reading.log.num_games == 1
+    assert time.process_time() - start < 2.0
+    with pytest.raises(BadLogError, match="at most 10,000 columns, got 10,001"):
+        read(tmp_path, f"game,player,score,{names},more\n")
+
+
+def test_a_line_beyond_all_measure_costs_its_game_alone(tmp_path: Path) -> None:
+    long = "x" * 1_000_001
+    reading = read(tmp_path, f"game,player,score\n1,a,1\n1,b,0\n2,{long},1\n2,b,0\n")
+    assert reading.log.num_games == 1
+    assert str(reading.bad_rows[0]).startswith("line 4: line too long")
+
+
+@pytest.mark.parametrize("number", ["1e-999999999", "0e999999999", "0." + "1" * 5000])
+def test_numbers_that_no_memory_holds_are_none(tmp_path: Path, number: str) -> None:
+    reading = read(tmp_path, f"game,player,score\n1,a,1\n1,b,0\n2,a,{number}\n2,b,0\n")
+    assert reading.log.num_games == 1
+    assert "score is not a number" in str(reading.bad_rows[0])
+
+
+@pytest.mark.parametrize("encoding", ["rot13", "hex", "base64", "zlib", "undefined", "\x00"])
+def test_encodings_of_something_else_than_text_are_refused(tmp_path: Path, encoding: str) -> None:
+    with pytest.raises(BadLogError, match=r"encoding|the log is not"):
+        read(tmp_path, "game,player,score\n1,a..b,1\n", encoding=encoding)

@@ -1,0 +1,155 @@
+"""Every option of every command, made from the parsers, with values that nobody should give."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import is_dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pytest
+
+from matchenv.commands import COMMANDS, run_command
+
+VALUES = (
+    "", " ", "abc", "-1", "0", "1.5", "nan", "inf", "1e400", "9" * 30, "9" * 5000, "None", "true",
+    "a\x1b[31m\x07b", "\x00", "..", "/dev/full", "/dev/null/x", "n" * 300, "{", "{a,b}", "[[[[",
+    "[" * 3000, "&a [*a]", "kg:multiplier=", "kg:multiplier=nan", "kg:x=1", "pe:", ":", "os:system",
+    "os:system:command=true", "rot13", "x=y", "rank=top", "=", "--", "--no-such", "\udcff", "🂡",
+    "policy_kwargs={net_arch: [16384]}", "gamma=abc", "n_epochs=0", "gamma=&a [*a]",
+)  # fmt: skip
+
+SMALL = ["--num-opponents", "3", "--horizon", "4"]
+PLAY = ["--policy", "pe", "--workers", "1", "--episodes", "2", "--rank", "top", "--quiet"]
+
+# What makes each command small, so that a value that it takes costs little.
+SIZES: dict[str, list[str]] = {
+    "train": [*SMALL, "--timesteps", "16", "--num-envs", "2", "--evaluation-episodes", "2",
+              "--comparison-episodes", "0", "--hyperparams", "n_steps=8", "--quiet"],
+    "compare": [*SMALL, *PLAY, "--against", "pe"],
+    "study": [*SMALL, *PLAY],
+    "tune": [*SMALL, *PLAY[2:], "--multiplier", "1"],
+    "bound": [*SMALL, *PLAY],
+    "optimum": ["--num-opponents", "2", "--horizon", "2", *PLAY],
+    "replay": ["log.csv", "--quiet"],
+    "watch": [*SMALL, "--policy", "pe", "--quiet"],
+    "clone": ["--quick", "--quiet"],
+    "search": ["--quick", "--quiet", "--workers", "1", "--seed", "0"],
+}  # fmt: skip
+OUT = {"watch": "out.gif", "clone": "out.safetensors"}
+LOG = "game,player,score\n1,a,1\n1,b,0\n2,a,0\n2,b,1\n"
+
+# Seconds after which a command has taken a value, and works.
+ENOUGH = 1.0
+
+
+class EnoughError(BaseException):
+    """The command works; that is all we want to know."""
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    def stop(*_: Any) -> None:
+        raise EnoughError
+
+    before = signal.signal(signal.SIGALRM, stop)
+    # Again and again: a library may have caught the first one.
+    signal.setitimer(signal.ITIMER_REAL, seconds, 0.5)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def options_of(kind: type[Any]) -> Iterator[str]:
+    for name, hint in get_type_hints(kind).items():
+        if is_dataclass(hint):
+            yield from options_of(hint)  # type: ignore[arg-type]
+        elif hint is not bool and name != "log":
+            yield f"--{name.replace('_', '-')}"
+
+
+def cases() -> list[tuple[str, str, str]]:
+    found = []
+    for name, entry in COMMANDS.items():
+        module, _, kind = entry.place.partition(":")
+        options = options_of(getattr(import_module(f"matchenv.commands.{module}"), kind))
+        found += [(name, option, value) for option in options for value in VALUES]
+    return found
+
+
+CASES = cases()
+# What needs torch or measures time takes long, and is among the slow ones.
+LIGHT = ("compare", "study", "tune", "bound", "optimum", "replay")
+QUICK = random.Random(0).sample(
+    [
+        case
+        for case in CASES
+        if case[0] in ("compare", "study", "tune", "bound", "optimum", "replay")
+    ],
+    60,
+)
+
+
+def load_all() -> None:
+    """Import what an alarm must not interrupt: half imported extensions crash."""
+    for module in ("torch.utils.tensorboard", "sb3_contrib", "matplotlib.pyplot",
+                   "matplotlib.backends.backend_pdf", "pygame.freetype"):  # fmt: skip
+        pytest.importorskip(module)
+
+
+def tried(name: str, option: str, value: str, folder: Path, capfd: Any) -> None:
+    os.chdir(folder)
+    (folder / "log.csv").write_text(LOG)
+    out = folder / OUT.get(name, "out")
+    words = [name, *SIZES.get(name, []), "--out", str(out), option, value]
+    try:
+        with at_most(ENOUGH):
+            status = run_command(words)
+    except EnoughError:
+        capfd.readouterr()  # what libraries say of it
+        return
+    said = capfd.readouterr().err
+    shown = f"matchenv {' '.join(words)!a}: {status}, {said[-500:]}"
+    assert status in (0, 1, 2), shown
+    assert "Traceback" not in said, shown
+    if status:
+        lines = [line for line in said.splitlines() if line.startswith("error: ")]
+        assert len(lines) == 1, shown
+        assert said.endswith(f"{lines[0]}\n"), shown
+        assert lines[0].isprintable(), shown
+        assert len(lines[0]) < 2100, shown
+        # What we did not think of says so.
+        assert "(see --debug)" not in said, shown
+    if status == 2 and option != "--out":
+        assert not out.exists(), f"{shown}; a folder is left behind"
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs an alarm clock")
+@pytest.mark.filterwarnings("ignore")
+def test_a_sample_of_hostile_words(tmp_path: Path, capfd: Any, monkeypatch: Any) -> None:
+    pytest.importorskip("matplotlib.backends.backend_pdf")
+    monkeypatch.chdir(tmp_path)
+    for number, (name, option, value) in enumerate(QUICK):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        tried(name, option, value, folder, capfd)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs an alarm clock")
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", COMMANDS)
+def test_all_hostile_words(name: str, tmp_path: Path, capfd: Any, monkeypatch: Any) -> None:
+    load_all()
+    monkeypatch.chdir(tmp_path)
+    for number, (_, option, value) in enumerate(case for case in CASES if case[0] == name):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        tried(name, option, value, folder, capfd)

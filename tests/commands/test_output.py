@@ -1,0 +1,95 @@
+"""What is said where nobody reads it, the disk is full, or a name holds more than letters."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from matchenv.commands import run_command
+from matchenv.commands.output import LONGEST_MESSAGE, one_line
+from matchenv.plain_data import parsed_json, shown
+
+REPLAY = ["replay", "log.csv"]
+LOG = "game,player,score\n1,a\x1b[31m\x07,1\n1,b,0\n2,a\x1b[31m\x07,0\n2,b,1\n"
+
+
+def matchenv(words: list[str], folder: Path, output: Any) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "matchenv", *words],
+        cwd=folder,
+        stdout=output,
+        stderr=subprocess.PIPE,
+    )
+
+
+def test_a_closed_pipe_ends_it_quietly(tmp_path: Path) -> None:
+    process = matchenv(["--help"], tmp_path, subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    assert process.stderr.read() == b""
+    assert process.wait(60) == 141
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has /dev/full")
+def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
+    with open("/dev/full", "wb") as full:
+        process = matchenv(["--help"], tmp_path, full)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert said == b"error: the output cannot be written: [Errno 28] No space left on device\n"
+
+
+def test_names_cannot_talk_to_the_terminal(tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("log.csv").write_text(LOG)
+    assert run_command(REPLAY) == 0
+    said = capsys.readouterr()
+    assert "a\\x1b[31m\\x07 (2 games)" in said.out
+    assert run_command([*REPLAY, "--columns", "player=\x1b]0;x\x07"]) == 2
+    said = capsys.readouterr()
+    assert said.err.count("\n") == 1
+    assert said.err.strip().isprintable()
+
+
+@pytest.mark.parametrize(
+    "text", ["a\x1b[2J", "\x07", "\x7f", "\x9b1m", "a\u202eb", "\u2028", "\ud800"]
+)
+def test_control_characters_are_escaped(text: str) -> None:
+    assert shown(text).isprintable()
+    assert shown(text).encode("ascii").decode("unicode_escape") == text
+
+
+@pytest.mark.parametrize("text", ["Zoë", "李娜", "a b", "\U0001f469\u200d\U0001f52c", ""])
+def test_letters_of_all_languages_stay(text: str) -> None:
+    assert shown(text) == text
+
+
+def test_long_messages_are_cut() -> None:
+    line = one_line("a\n b\t" + "c" * 10_000)
+    assert line.startswith("a b ccc")
+    assert len(line) < LONGEST_MESSAGE + 10
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("[" * 100_000, "nested so deeply"), ("{", "it must be JSON"), (b"\xff", "it must be JSON"),
+     ("[NaN]", "finite"), ("9" * 5000, "it must be JSON")],
+)  # fmt: skip
+def test_json_that_is_none_is_refused(text: str | bytes, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        parsed_json(text)
+
+
+def test_debug_shows_where_an_error_comes_from(capsys: Any) -> None:
+    words = ["compare", "--rank", "nowhere"]
+    assert run_command(words) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert run_command([*words, "--debug"]) == 2
+    said = capsys.readouterr().err
+    assert "Traceback" in said
+    assert said.splitlines()[-1].startswith("error: rank must be")

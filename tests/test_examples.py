@@ -1,0 +1,57 @@
+"""The notebooks under examples/ run, and what they printed is kept without traces of a machine."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from matchenv.compilation import NOTICE
+
+nbformat = pytest.importorskip("nbformat")
+pytest.importorskip("ipykernel")
+
+NOTEBOOKS = sorted((Path(__file__).resolve().parent.parent / "examples").glob("*.ipynb"))
+LARGEST = 300_000
+# Folders of a machine, in a text that a notebook printed.
+PLACES = re.compile(r"(?<![\w.])/(?:home|root|tmp|work|usr|Users|private|var)/|[A-Z]:\\")
+
+
+def names(paths: list[Path]) -> list[str]:
+    return [path.stem for path in paths]
+
+
+def test_there_is_one_for_each_reader() -> None:
+    assert names(NOTEBOOKS) == [
+        "rate_a_log_and_choose_a_matcher", "the_paper_in_ten_minutes", "train_and_compare"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=names(NOTEBOOKS))
+def test_its_outputs_are_kept_and_small(path: Path) -> None:
+    assert path.stat().st_size < LARGEST
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
+    outputs = [output for cell in cells for output in cell.outputs]
+    assert len(outputs) > 3
+    for output in outputs:
+        assert output.output_type != "error"
+        assert output.get("name") != "stderr"
+        assert not PLACES.search(str(output.get("text", "")))
+        assert not PLACES.search(str(output.get("data", {}).get("text/plain", "")))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=names(NOTEBOOKS))
+def test_it_runs(path: Path, tmp_path: Path) -> None:
+    client = pytest.importorskip("nbclient").NotebookClient
+    notebook = nbformat.read(path, as_version=4)
+    place = {"metadata": {"path": str(tmp_path)}}
+    client(notebook, timeout=600, kernel_name="python3", resources=place).execute()
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            # The first run of an installation says that it compiles.
+            assert output.get("name") != "stderr" or output["text"].strip() == NOTICE
