@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from undisturbed import MEMORY
 
 FAULTS = "faults"
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A folder in memory, if there is one: on a disk most of the time would go into its syncs."""
+    folder = Path(tempfile.mkdtemp(prefix="matchenv-faults-", dir=MEMORY))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture

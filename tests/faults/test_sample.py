@@ -15,6 +15,7 @@ from fault_injection import FULL, KILL, Fault, content_of, with_fault
 from long_commands import LONG_COMMANDS
 from undisturbed import differing, undisturbed
 
+from matchenv.evaluation.made_with import made_with
 from matchenv.evaluation.store import Arrays, finish, open_store, write_results
 from matchenv.leaderboard import Leaderboard
 
@@ -61,7 +62,8 @@ def store_in(folder: Path) -> Callable[[], int]:
 
 
 def operations_of(work: Callable[[Path], Callable[[], int]], folder: Path, kind: str) -> int:
-    """How many there are, and that nobody disturbed them."""
+    """How many there are where nobody disturbs them."""
+    made_with()  # found once in a process, so that its forks have it
     folder.mkdir()
     counted = with_fault(work(folder), folder, Fault(kind))
     assert (counted.status, counted.said) == (0, "")

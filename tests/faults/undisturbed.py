@@ -14,6 +14,9 @@ from typing import Any
 from fault_injection import FULL, Fault, content_of, with_fault
 from long_commands import LongCommand
 
+# Where there are files without a disk; None for where temporary files usually are.
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+
 
 @dataclass(frozen=True)
 class Undisturbed:
@@ -44,14 +47,14 @@ def undisturbed(command: LongCommand) -> Undisturbed:
     torch.set_num_threads(1)
     _remember_pictures()
     here = os.getcwd()
-    with tempfile.TemporaryDirectory() as warm:
+    with tempfile.TemporaryDirectory(dir=MEMORY) as warm:
         assert command.work(Path(warm))() == 0
         first = content_of(Path(warm), command.left_out)
         os.chdir(here)
     assert all(each.daemon for each in threading.enumerate()[1:])
     ended = []
     for kind in (Fault(), Fault(FULL)):
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
             ended.append(with_fault(command.work(Path(folder)), Path(folder), kind))
             assert (ended[-1].status, ended[-1].said) == (0, "")
             assert content_of(Path(folder), command.left_out) == first
