@@ -31,7 +31,8 @@ def files_of(text: str) -> list[Path]:
         # Without the packages for learning nobody can play it, but much else works.
         from matchenv.agents.run_folder import RunFolder
 
-        return [RunFolder(path).policy_file]
+        file = RunFolder(path).policy_file
+        return [file] if file.is_file() else []  # whoever plays it says that it is missing
     source = getattr(sys.modules.get(name), "__file__", None)
     return [] if source is None else _with_imports(Path(source), name)
 

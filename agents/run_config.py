@@ -13,7 +13,9 @@ from matchenv.agents.algorithms import ALGORITHMS, Algorithm, algorithm_by_name
 from matchenv.agents.cells import checked_env_kwargs
 from matchenv.agents.config_file import built, check_types, parsed, yaml_text
 from matchenv.agents.hyperparameter_files import checked_hyperparameters, read_hyperparameters
+from matchenv.agents.policy_sources import files_of
 from matchenv.checksums import checksum
+from matchenv.evaluation.made_with import digest_of
 from matchenv.evaluation.seeds import ENVIRONMENTS
 from matchenv.priors import PRIORS
 from matchenv.settings import RANKS
@@ -54,6 +56,8 @@ class RunConfig:
         checkpoint_every: timesteps from one checkpoint to the next.
         start_from: learned policy whose weights the training starts from, as
             ``matchenv.agents.load`` takes it; None starts from fresh ones.
+        start_from_content: a digest of those weights, which must stay the same for the run; None
+            in runs that did not write it down.
         versions: of Python and the packages when the run began.
     """
 
@@ -65,6 +69,7 @@ class RunConfig:
     evaluation_episodes: int
     checkpoint_every: int
     start_from: str | None = None
+    start_from_content: str | None = None
     versions: dict[str, str] = field(repr=False)
 
     def __post_init__(self) -> None:
@@ -198,5 +203,6 @@ def configured(
             max(1, total // CHECKPOINTS) if checkpoint_every is None else checkpoint_every
         ),
         start_from=start_from,
+        start_from_content=None if start_from is None else digest_of(files_of(start_from)),
         versions=present_versions(),
     )

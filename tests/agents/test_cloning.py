@@ -10,6 +10,7 @@ from matchenv import MatchmakingVectorEnv, agents
 from matchenv.agents.cloning import CloningConfig, clone, play_lessons, run_cloning
 from matchenv.agents.cloning_progress import cloning_progress
 from matchenv.agents.config_file import read_config
+from matchenv.agents.policies import SHIPPED
 from matchenv.baselines import DrawChance, KnowledgeGradient
 from matchenv.commands import run_command
 
@@ -200,6 +201,9 @@ def test_a_training_starts_from_a_clone(tmp_path):
     found = agents.load(tmp_path / "run").network.state_dict()
     for name, tensor in wanted.items():
         assert torch.equal(found[name], tensor), name
+    file.write_bytes(SHIPPED["equivariant"].read_bytes())
+    with pytest.raises(ValueError, match="weights that the run began with"):
+        agents.start_training(tmp_path / "again", config, quiet=True)
 
 
 def test_what_a_training_cannot_start_from(tmp_path):
@@ -218,6 +222,8 @@ def test_what_a_training_cannot_start_from(tmp_path):
 
 def test_runs_from_before_read_as_without_a_start():
     config = agents.configured("ppo")
-    text = config.to_text().replace("start_from: null\n", "")
+    text = config.to_text()
+    for name in ("start_from", "start_from_content"):
+        text = text.replace(f"{name}: null\n", "")
     assert "start_from" not in text
     assert agents.RunConfig.from_text(text) == config

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from matchenv import MatchmakingVectorEnv, agents
 from matchenv.agents.equivariant.evolution import Evolution, Generation, evolve
@@ -147,6 +148,15 @@ def test_the_command(tmp_path, capsys):
     assert agents.load(tmp_path / "one" / "policy.safetensors").belief == "full"
     assert agents.load(tmp_path / "one" / "policy-start.safetensors").belief == "full"
     assert "seed 3, generation 2 of 2" in capsys.readouterr().out
+
+
+def test_equal_searches_start_from_the_same_bytes(tmp_path):
+    starts = []
+    for number in range(2):
+        torch.manual_seed(number)  # as two processes would find it
+        assert quick(tmp_path / str(number)) == 0
+        starts.append((tmp_path / str(number) / "policy-start.safetensors").read_bytes())
+    assert starts[0] == starts[1]
 
 
 def test_without_a_seed_there_is_the_start(tmp_path):
