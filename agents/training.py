@@ -24,9 +24,11 @@ from matchenv.agents.hyperparameter_files import ABOUT_THE_RUN, SCHEDULED, linea
 from matchenv.agents.loading import load
 from matchenv.agents.policy_file import PolicyDescription
 from matchenv.agents.policy_network import resolved_policy_kwargs
+from matchenv.agents.policy_sources import files_of
 from matchenv.agents.run_config import RunConfig, present_versions
 from matchenv.agents.run_folder import RunFolder, locked_run
 from matchenv.agents.vec_env import MatchmakingVecEnv
+from matchenv.evaluation.made_with import digest_of
 from matchenv.evaluation.seeds import training_seed
 from matchenv.folder_lock import folder_lock
 from matchenv.signals import stops_at_a_good_place
@@ -197,6 +199,11 @@ def _new_model(config: RunConfig, device: str, start_from: str | None) -> BaseAl
             f"hyperparameters must fit {algorithm.name}, got {arguments!r}: {error}"
         ) from error
     if start_from is not None:
+        if config.start_from_content not in (None, digest_of(files_of(start_from))):
+            raise ValueError(
+                f"start_from must hold the weights that the run began with, and {start_from} "
+                "holds others now"
+            )
         _take_weights(model, start_from)
     model.action_space.seed(config.seed)
     env.seed(training_seed(config.seed))
