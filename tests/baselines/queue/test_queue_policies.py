@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -114,6 +115,7 @@ def test_the_plan_is_the_best_of_all_and_is_kept_for_a_tick(
 ) -> None:
     queue = make_queue(np.random.default_rng(count), count)
 
+    @cache
     def weight(i: int, j: int) -> float:
         waited = 0.5 * (queue.waited[i] + queue.waited[j])
         learnt = 0.5 * (gain(queue, i, j) + gain(queue, j, i)) if multiplier else 0.0
