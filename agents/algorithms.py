@@ -64,11 +64,14 @@ NOT_HYPERPARAMETERS = {
 
 ACTOR_CRITIC = {
     "MlpPolicy": ("stable_baselines3.common.policies", "ActorCriticPolicy"),
+    "SharedPolicy": ("matchenv.agents.shared.actor_critic", "SharedPolicy"),
     "EquivariantPolicy": ("matchenv.agents.equivariant.policy", "EquivariantPolicy"),
 }
+VALUES = "matchenv.agents.shared.action_values"
 
 MASKABLE_ACTOR_CRITIC = {
     "MlpPolicy": ("sb3_contrib.common.maskable.policies", "MaskableActorCriticPolicy"),
+    "SharedPolicy": ("matchenv.agents.shared.actor_critic", "MaskableSharedPolicy"),
     "EquivariantPolicy": ("matchenv.agents.equivariant.policy", "MaskableEquivariantPolicy"),
 }
 
@@ -82,6 +85,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             {
                 "MlpPolicy": ("sb3_contrib.ars.policies", "ARSPolicy"),
                 "LinearPolicy": ("sb3_contrib.ars.policies", "ARSLinearPolicy"),
+                "SharedPolicy": (VALUES, "SharedARSPolicy"),
             },
             # It counts progress within one call of learn(), so a schedule would start again
             # after a resumption.
@@ -91,7 +95,10 @@ ALGORITHMS: dict[str, Algorithm] = {
         Algorithm(
             "dqn",
             ("stable_baselines3", "DQN"),
-            {"MlpPolicy": ("stable_baselines3.dqn.policies", "DQNPolicy")},
+            {
+                "MlpPolicy": ("stable_baselines3.dqn.policies", "DQNPolicy"),
+                "SharedPolicy": (VALUES, "SharedDQNPolicy"),
+            },
             off_policy=True,
         ),
         Algorithm(
@@ -111,7 +118,10 @@ ALGORITHMS: dict[str, Algorithm] = {
         Algorithm(
             "qrdqn",
             ("sb3_contrib", "QRDQN"),
-            {"MlpPolicy": ("sb3_contrib.qrdqn.policies", "QRDQNPolicy")},
+            {
+                "MlpPolicy": ("sb3_contrib.qrdqn.policies", "QRDQNPolicy"),
+                "SharedPolicy": (VALUES, "SharedQRDQNPolicy"),
+            },
             off_policy=True,
         ),
         Algorithm("trpo", ("sb3_contrib", "TRPO"), ACTOR_CRITIC),

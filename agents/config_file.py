@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import MISSING, fields, is_dataclass
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
@@ -46,13 +47,23 @@ def read_yaml(package_file: str, path: Path | None = None) -> Any:
     """
     source: Any = path
     if path is None:
-        source = files("matchenv.agents").joinpath("hyperparameters", package_file)
+        source = _package_files().joinpath(package_file)
     try:
         with source.open(encoding="utf-8") as file:
             text = file.read(LONGEST_YAML + 1)
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"config must be a readable file, got {path}: {error}") from None
     return _plain(parsed(text, "config"))
+
+
+def package_names() -> tuple[str, ...]:
+    """Names of the package's own files in ``agents/hyperparameters``, without their ending."""
+    found = (Path(each.name) for each in _package_files().iterdir())
+    return tuple(sorted(path.stem for path in found if path.suffix == ".yml"))
+
+
+def _package_files() -> Traversable:
+    return files("matchenv.agents").joinpath("hyperparameters")
 
 
 class _PlainLoader(yaml.SafeLoader):

@@ -2,7 +2,8 @@
 
 The files have the names of rl-baselines3-zoo: under the name of the environment a mapping
 with ``n_timesteps``, ``n_envs``, ``policy``, ``policy_kwargs`` and the arguments of the
-algorithm. A rate such as ``lin_1e-3`` falls linearly from 1e-3 to 0 over the training.
+algorithm; ``env_kwargs`` says which environment they are meant for. A rate such as ``lin_1e-3``
+falls linearly from 1e-3 to 0 over the training.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from matchenv.agents.algorithms import Algorithm
-from matchenv.agents.config_file import read_yaml, whole
+from matchenv.agents.config_file import package_names, read_yaml, whole
 from matchenv.agents.hyperparameter_checks import MAY_BE_NONE, check_value
 from matchenv.validation import as_integer, as_non_negative_number
 
@@ -22,6 +23,9 @@ LINEAR = "lin_"
 # Counts are often written 1e6, which YAML reads as text or a float. No rate is this large.
 LARGE = 100.0
 
+# The entry of a file that is about the environment.
+ENV_KWARGS = "env_kwargs"
+
 # What a file says besides the arguments of the algorithm.
 ABOUT_THE_RUN = ("n_timesteps", "n_envs", "policy", "policy_kwargs")
 
@@ -31,12 +35,15 @@ def read_hyperparameters(algorithm: Algorithm, path: Path | None = None) -> dict
 
     Args:
         algorithm: which algorithm they are for.
-        path: a YAML file of the user's own; None reads the package's file.
+        path: a YAML file of the user's own, or the name of one of the package's, such as
+            ``ppo_flat``; None reads the package's file of the algorithm.
 
     Raises:
         ValueError: if the file is missing, no YAML or has no section for this environment.
     """
     name = f"{algorithm.name}.yml"
+    if path is not None and str(path) in package_names() and not path.exists():
+        name, path = f"{path}.yml", None
     content = read_yaml(name, path)
     section = content.get(ENVIRONMENT) if isinstance(content, dict) else None
     if not isinstance(section, dict):

@@ -53,6 +53,8 @@ def resolved_policy_kwargs(
     kwargs = checked_policy_kwargs(algorithm, plain)
     if kwargs.get("features_extractor_class") is RelativeSkills:
         kwargs["features_extractor_kwargs"] = {"belief": settings.belief, "beta": settings.beta}
+    if policy == "SharedPolicy":
+        kwargs["belief"], kwargs["beta"] = settings.belief, settings.beta
     if policy == "EquivariantPolicy":
         # It builds its own network, and needs beta, its unit of skill.
         kwargs = {name: kwargs[name] for name in ("optimizer_kwargs",) if name in kwargs}
@@ -137,7 +139,8 @@ def check_size(
     """
     if policy == "EquivariantPolicy":  # its weights are the same for any number of opponents
         return
-    opponents = settings.num_opponents
+    # The shared network has the same weights for all of them, too.
+    opponents = 1 if policy == "SharedPolicy" else settings.num_opponents
     layers = plain_kwargs.get("net_arch")
     # Every opponent has a number in the observation, and one in what a network of actions gives.
     if policy == "LinearPolicy":

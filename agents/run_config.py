@@ -12,7 +12,11 @@ from typing import Any
 from matchenv.agents.algorithms import ALGORITHMS, Algorithm, algorithm_by_name
 from matchenv.agents.cells import checked_env_kwargs
 from matchenv.agents.config_file import built, check_types, parsed, yaml_text
-from matchenv.agents.hyperparameter_files import checked_hyperparameters, read_hyperparameters
+from matchenv.agents.hyperparameter_files import (
+    ENV_KWARGS,
+    checked_hyperparameters,
+    read_hyperparameters,
+)
 from matchenv.agents.policy_sources import files_of
 from matchenv.checksums import checksum
 from matchenv.evaluation.made_with import digest_of
@@ -171,7 +175,7 @@ def configured(
         seed: of weights, exploration and games.
         config_file: YAML file of hyperparameters; None takes the package's own.
         hyperparameters: single hyperparameters; ``policy_kwargs`` are merged with the file's.
-        env_kwargs: keyword arguments of the environment.
+        env_kwargs: keyword arguments of the environment; they go before the file's.
         evaluate_every: timesteps from one evaluation to the next; None: a tenth of all.
         evaluation_episodes: episodes of each.
         checkpoint_every: timesteps between checkpoints; None: a twentieth of all.
@@ -183,6 +187,9 @@ def configured(
     """
     algorithm = algorithm_by_name(algo)
     values = read_hyperparameters(algorithm, config_file)
+    meant_for = values.pop(ENV_KWARGS, {})
+    if not isinstance(meant_for, dict):
+        raise ValueError(f"{ENV_KWARGS} must be a mapping, got {meant_for!r}")
     given = dict(hyperparameters or {})
     if isinstance(given.get("policy_kwargs"), dict):
         given["policy_kwargs"] = {**(values.get("policy_kwargs") or {}), **given["policy_kwargs"]}
@@ -196,7 +203,7 @@ def configured(
         algorithm=algorithm.name,
         seed=seed,
         hyperparameters=values,
-        env_kwargs=dict(env_kwargs or {}),
+        env_kwargs={**meant_for, **(env_kwargs or {})},
         evaluate_every=max(1, total // EVALUATIONS) if evaluate_every is None else evaluate_every,
         evaluation_episodes=evaluation_episodes,
         checkpoint_every=(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import CallbackList
-from stable_baselines3.common.logger import configure
+from stable_baselines3.common.logger import KVWriter, configure
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.type_aliases import TrainFreq
@@ -27,6 +28,7 @@ from matchenv.agents.policy_network import resolved_policy_kwargs
 from matchenv.agents.policy_sources import files_of
 from matchenv.agents.run_config import RunConfig, present_versions
 from matchenv.agents.run_folder import RunFolder, locked_run
+from matchenv.agents.tracking import check_tracker, tracked
 from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.evaluation.made_with import digest_of
 from matchenv.evaluation.seeds import training_seed
@@ -45,6 +47,8 @@ def start_training(
     device: str = "cpu",
     threads: int = 1,
     quiet: bool = False,
+    track: str | None = None,
+    writers: Sequence[KVWriter] = (),
 ) -> RunFolder:
     """Train a policy in a new run folder.
 
@@ -54,20 +58,25 @@ def start_training(
         device: where torch computes; for networks this small the processor is fastest.
         threads: of torch on the processor; the weights depend on it in their last digits.
         quiet: no progress bar.
+        track: ``"wandb"`` or ``"mlflow"``, to send there what is recorded; None for nowhere.
+        writers: more places for what stable-baselines3 records, evaluations among it.
 
     Returns:
         The folder, with the trained policy in it.
 
     Raises:
+        ImportError: if the tracker is not installed.
         ValueError: for a folder that holds a run or that another process works in, or bad
             hyperparameters.
     """
     torch.set_num_threads(as_integer("threads", threads, 1))
+    check_tracker(track)
     # A bad configuration is found here, before a folder is made.
     _new_model(config, device, config.start_from).get_env().close()  # type: ignore[union-attr]
     with locked_run(path, config) as place:
         folder = RunFolder.create(place, config)
-        _train(folder, config, device, quiet)
+        with tracked(track, place, config) as more:
+            _train(folder, config, device, quiet, (*writers, *more))
     return folder
 
 
@@ -78,6 +87,7 @@ def continue_training(
     device: str = "cpu",
     threads: int = 1,
     quiet: bool = False,
+    track: str | None = None,
 ) -> RunFolder:
     """Go on with a run from its newest checkpoint, or from its start if there is none.
 
@@ -89,15 +99,18 @@ def continue_training(
         device: where torch computes.
         threads: of torch on the processor; the same as before for the same result.
         quiet: no progress bar.
+        track: as ``start_training``.
 
     Returns:
         The folder, with the trained policy in it.
 
     Raises:
+        ImportError: if the tracker is not installed.
         ValueError: for a folder that is missing, holds no run or a damaged one, or that another
             process works in.
     """
     torch.set_num_threads(as_integer("threads", threads, 1))
+    check_tracker(track)
     with folder_lock(path, make=False):
         folder = RunFolder.open(path)
         if timesteps is not None:
@@ -109,15 +122,20 @@ def continue_training(
                 "results may differ from those of a run in one go",
                 stacklevel=2,
             )
-        _train(folder, config, device, quiet)
+        with tracked(track, path, config) as more:
+            _train(folder, config, device, quiet, more)
     return folder
 
 
-def _train(folder: RunFolder, config: RunConfig, device: str, quiet: bool) -> None:
+def _train(
+    folder: RunFolder, config: RunConfig, device: str, quiet: bool, writers: Sequence[KVWriter]
+) -> None:
     goes_on = bool(newest_first(folder.checkpoints))
     model = _new_model(config, device, None if goes_on else config.start_from)
     # By default the library writes to the terminal, which would break the progress bar.
-    model.set_logger(configure(str(folder.tensorboard), ["tensorboard"]))
+    logger = configure(str(folder.tensorboard), ["tensorboard"])
+    logger.output_formats += writers
+    model.set_logger(logger)
     evaluations = restore_newest(folder.checkpoints, model, config) or []
     description = PolicyDescription(
         algorithm=config.algorithm,

@@ -10,6 +10,7 @@ from typing import Any
 
 from matchenv.agents.algorithms import algorithm_by_name
 from matchenv.agents.hyperparameter_files import (
+    ENV_KWARGS,
     ENVIRONMENT,
     checked_hyperparameters,
     read_hyperparameters,
@@ -30,7 +31,13 @@ def zoo_hyperparameters(algo: str) -> dict[str, dict[str, Any]]:
         The hyperparameters under the name of the environment.
     """
     algorithm = algorithm_by_name(algo)
-    values = checked_hyperparameters(algorithm, read_hyperparameters(algorithm))
+    section = read_hyperparameters(algorithm)
+    # The zoo takes these on its command line alone; our networks read any belief.
+    section.pop(ENV_KWARGS, None)
+    values = checked_hyperparameters(algorithm, section)
+    if values["policy"] not in algorithm.load_class().policy_aliases:
+        # The zoo knows the library's own names alone, and takes classes.
+        values["policy"] = algorithm.load_policy_class(values["policy"])
     values["policy_kwargs"] = checked_policy_kwargs(algorithm, values.get("policy_kwargs", {}))
     if algorithm.name == "ars":
         # The zoo evaluates its candidates in processes that know nothing of --gym-packages.

@@ -7,17 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matchenv.commands.learning import Learning
-from matchenv.commands.options import (
-    DEFAULTS,
-    Environment,
-    Parallel,
-    Seeded,
-    Written,
-)
+from matchenv.commands.options import GOES_ON, Environment, Parallel, Seeded, Written
 from matchenv.commands.output import show
 from matchenv.folder_lock import held_folders
-from matchenv.priors import DEFAULT_PRIOR
-from matchenv.rewards import DEFAULT_REWARD
 
 if TYPE_CHECKING:
     from matchenv.agents.run_config import RunConfig
@@ -26,24 +18,25 @@ if TYPE_CHECKING:
 # What may be given together with --resume; all else is as the run was started with.
 WITH_RESUME = {
     "resume", "timesteps", "device", "threads", "comparison_episodes", "workers", "quiet", "debug",
+    "track",
 }  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingEnvironment(Environment):
-    """All options of the environment.
+    """All options of the environment; what is not given is as in the file of hyperparameters.
 
     Attributes:
-        rank: place of player 0: top, middle, bottom, a number from 0 (the best), or any.
-        prior: what policies know at the start: informative, equal.
-        reward: what is summed: draw_density, match_quality, true_draw_density.
-        belief: what policies are told: factorised, full.
+        rank: place of player 0: top, middle, bottom, a number from 0 (the best), or any (default).
+        prior: what policies know at the start: informative (default), equal.
+        reward: what is summed: draw_density (default), match_quality, true_draw_density.
+        belief: what policies are told: factorised, full (default: as in the file).
     """
 
-    rank: int | str = "any"
-    prior: str = DEFAULT_PRIOR
-    reward: str = DEFAULT_REWARD
-    belief: str = DEFAULTS.belief
+    rank: int | str | None = None
+    prior: str | None = None
+    reward: str | None = None
+    belief: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,13 +46,16 @@ class Train(Learning, Written, Parallel, TrainingEnvironment, Seeded):
     Example:
         matchenv train --algo ppo --out runs/first --hyperparams gamma=0.99
         matchenv train --resume runs/first
+        matchenv train --seeds 0 1 2 3 4 --out runs/five
 
     Attributes:
         algo: the algorithm: ppo, a2c, dqn and more; an unknown one lists them.
+        seeds: one training for each, side by side, with the spread at the end; instead of --seed.
         timesteps: games to train for in all (default: as in the file).
         resume: folder of a run to go on with, as it was configured.
         out: folder of the run (default: a new one in runs/).
-        config: YAML file of hyperparameters (default: the package's own).
+        config: YAML file of hyperparameters, or the name of one of the package's, such as ppo_flat
+            (default: the algorithm's).
         num_envs: environments side by side (default: as in the file).
         hyperparams: single ones as KEY=VALUE, which go before the file's.
         env_kwargs: options of the environment as KEY=VALUE, which the options above are too.
@@ -68,9 +64,11 @@ class Train(Learning, Written, Parallel, TrainingEnvironment, Seeded):
         evaluation_episodes: episodes of each evaluation.
         checkpoint_every: timesteps from one checkpoint to the next (default: 20 in all).
         comparison_episodes: episodes of the final comparison; 0: none.
+        track: where to send what is recorded, if it is installed: wandb, mlflow (default: nowhere).
     """
 
     algo: str = "ppo"
+    seeds: tuple[int, ...] = ()
     timesteps: int | None = None
     resume: Path | None = None
     num_envs: int | None = None
@@ -81,15 +79,20 @@ class Train(Learning, Written, Parallel, TrainingEnvironment, Seeded):
     evaluation_episodes: int = 64
     checkpoint_every: int | None = None
     comparison_episodes: int = 200
+    track: str | None = None
 
     @property
     def note(self) -> str:
         """What to say when it is stopped."""
+        if self.seeds:
+            return GOES_ON
         folder = self.resume or self.out or _folder_at_work()
         return f"go on with --resume {folder or 'and the folder of the run'}"
 
     def check_given(self, given: set[str]) -> None:
-        """Refuse what --resume would not heed."""
+        """Refuse what --resume or --seeds would not heed."""
+        if {"seed", "seeds"} <= given:
+            raise ValueError("seed must be left out where seeds are given")
         ignored = sorted(given - WITH_RESUME)
         if self.resume is not None and ignored:
             raise ValueError(
@@ -104,6 +107,9 @@ class Train(Learning, Written, Parallel, TrainingEnvironment, Seeded):
 
     def run(self) -> None:
         """Train, then compare."""
+        if self.seeds:
+            self._run_seeds()
+            return
         folder = self._trained()
         if self.comparison_episodes > 0:
             self._compare(folder)
@@ -119,6 +125,7 @@ class Train(Learning, Written, Parallel, TrainingEnvironment, Seeded):
                 device=self.device,
                 threads=self.threads,
                 quiet=self.quiet,
+                track=self.track,
             )
         # What is wrong with the options shows before torch is imported, which takes seconds.
         config = self._configured()
@@ -130,7 +137,37 @@ class Train(Learning, Written, Parallel, TrainingEnvironment, Seeded):
             device=self.device,
             threads=self.threads,
             quiet=self.quiet,
+            track=self.track,
         )
+
+    def _run_seeds(self) -> None:
+        from matchenv.agents.policies import RUNS
+        from matchenv.agents.several_seeds import train_seeds
+        from matchenv.benchmarks.compare.seeds import compare_seeds
+
+        config = self._configured()
+        out = self.out or RUNS / f"{config.algorithm}-seeds"
+        folders = train_seeds(
+            out,
+            config,
+            self.seeds,
+            device=self.device,
+            threads=self.threads,
+            workers=self.workers,
+            quiet=self.quiet,
+            track=self.track,
+        )
+        if self.comparison_episodes == 0:
+            return
+        found = compare_seeds(
+            [folder.path for folder in folders],
+            out,
+            episodes=self.comparison_episodes,
+            workers=self.workers,
+            quiet=self.quiet,
+        )
+        if not self.quiet:
+            show(f"{found.comparison.table()}\n\n{found.summary()}")
 
     def _configured(self) -> RunConfig:
         from matchenv.agents.config_file import parse_pairs

@@ -28,7 +28,7 @@ def totals(policy, episodes, seed, **env_kwargs):
 
 
 def test_evaluation_equals_evaluate_policy(small_config):
-    config = small_config()
+    config = small_config(env_kwargs={"num_opponents": 3, "horizon": 20, "reward": "draw_density"})
     env = MatchmakingVecEnv(8, **config.env_kwargs)
     env.seed(7)
     returns, _ = evaluate_policy(DrawChance(horizon=20), env, 8, return_episode_rewards=True)

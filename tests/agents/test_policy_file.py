@@ -3,6 +3,7 @@
 import json
 import pickle
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,9 +28,9 @@ def observations(**env_kwargs):
     return MatchmakingVectorEnv(16, **env_kwargs).reset(seed=0)[0]
 
 
-def written(path, algo="ppo", env_kwargs=ENV, network_kwargs=None):
+def written(path, algo="ppo", env_kwargs=ENV, network_kwargs=None, config=None):
     torch.manual_seed(0)
-    values = read_hyperparameters(ALGORITHMS[algo])
+    values = read_hyperparameters(ALGORITHMS[algo], config)
     kwargs = {**values.get("policy_kwargs", {}), **(network_kwargs or {})}
     description = PolicyDescription(algo, values["policy"], kwargs, env_kwargs)
     settings = checked_env_kwargs(env_kwargs)
@@ -111,7 +112,8 @@ def changed(path, **changes):
 )
 def test_headers_that_do_not_fit_are_refused(tmp_path, changes):
     path = tmp_path / "policy.safetensors"
-    written(path)
+    # The weights of a plain network fit one number of opponents alone.
+    written(path, config=Path("ppo_flat"))
     changed(path, **changes)
     with pytest.raises(ValueError, match=r"policy\.safetensors is damaged"):
         agents.load(path)

@@ -58,8 +58,11 @@ def test_ppo_learns_to_choose_the_nearer_of_two_on_a_fixed_instance():
 
 
 def test_training_learns_and_the_policy_can_be_evaluated(tmp_path, small_config):
+    # Rewards under the belief are the less noisy ones.
     config = small_config(timesteps=24_576, num_envs=32, evaluation_episodes=64,
-                          hyperparameters={"n_steps": 32, "batch_size": 256})  # fmt: skip
+                          hyperparameters={"n_steps": 32, "batch_size": 256},
+                          env_kwargs={"num_opponents": 3, "horizon": 20,
+                                      "reward": "draw_density"})  # fmt: skip
     agents.start_training(tmp_path / "run", config, quiet=True)
     policy = agents.load(tmp_path / "run")
     seed = evaluation_seed(config.seed)

@@ -14,6 +14,7 @@ from matchenv import MatchmakingVectorEnv
 from matchenv.agents.algorithms import ALGORITHMS, algorithm_by_name
 from matchenv.agents.features import RelativeSkills
 from matchenv.agents.hyperparameter_files import SCHEDULED
+from matchenv.agents.shared.rows import OpponentNumbers
 from matchenv.settings import Settings
 from matchenv.spaces import observation_space
 
@@ -39,7 +40,8 @@ def test_the_zoo_can_train_with_the_packages_hyperparameters(algo):
     model = getattr(import_module(where[0]), where[1])(env=env, device="cpu", **values)
     model.learn(32)
     if algo != "ars":
-        assert any(isinstance(each, RelativeSkills) for each in model.policy.modules())
+        features = RelativeSkills | OpponentNumbers
+        assert any(isinstance(each, features) for each in model.policy.modules())
 
 
 def test_the_zoos_own_texts_can_name_the_features():

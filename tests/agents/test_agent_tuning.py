@@ -1,0 +1,139 @@
+"""Tuning of hyperparameters: it finds, ends early, goes on, and refuses what is bad."""
+
+import csv
+from pathlib import Path
+
+import optuna
+import pytest
+import yaml
+
+from matchenv.agents import agent_tuning
+from matchenv.agents.agent_tuning import BEST, GOAL, STUDY, TRIALS, AgentTuning, tune_agent
+from matchenv.agents.algorithms import ALGORITHMS, algorithm_by_name
+from matchenv.agents.run_config import configured
+from matchenv.agents.search_space import checked_space, read_space
+from matchenv.commands import run_command
+
+TINY = {
+    "algo": "ppo",
+    "timesteps": 64,
+    "num_envs": 4,
+    "hyperparameters": {"n_steps": 16, "batch_size": 32},
+    "env_kwargs": {"num_opponents": 3, "horizon": 10},
+    "evaluation_episodes": 2,
+}
+SPACE = {"gamma": [0.5, 0.9], "learning_rate": {"low": 1e-4, "high": 1e-2, "log": True}}
+
+
+def tuning(**changes):
+    return AgentTuning(**{**TINY, "space": SPACE, **changes})
+
+
+@pytest.fixture
+def scored(monkeypatch):
+    """Trainings that only report: better with a larger gamma, the same at every step."""
+    played = []
+
+    def start(path: Path, config, *, writers, **_):
+        played.append(config)
+        path.mkdir(parents=True)
+        gamma, rate = (config.hyperparameters[name] for name in ("gamma", "learning_rate"))
+        for step in range(3):
+            writers[0].write({f"evaluation/{GOAL}": gamma + rate}, {}, step)
+
+    monkeypatch.setattr(agent_tuning, "start_training", start)
+    return played
+
+
+def rows(out):
+    with (out / TRIALS).open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_it_finds_the_best_and_a_training_takes_it(tmp_path, scored):
+    found = tune_agent(tmp_path, tuning(), 12, quiet=True)
+    assert len(scored) == 12
+    assert found.best["gamma"] == 0.9
+    assert found.complete + found.pruned == 12
+    assert found.pruned > 0  # the median rule has ended what is worse
+    best = max(float(row[GOAL]) for row in rows(tmp_path) if row["state"] == "complete")
+    assert found.value == pytest.approx(best)
+    config = configured("ppo", config_file=tmp_path / BEST)
+    assert config.hyperparameters["gamma"] == 0.9
+    assert config.hyperparameters["learning_rate"] == pytest.approx(found.best["learning_rate"])
+    assert config.env_kwargs["num_opponents"] == 3
+    assert 1e-4 <= found.best["learning_rate"] <= 1e-2
+
+
+def test_a_search_that_was_stopped_ends_as_one_in_one_go(tmp_path, scored, monkeypatch):
+    tune_agent(tmp_path / "whole", tuning(), 8, quiet=True)
+    start, count = agent_tuning.start_training, len(scored)
+
+    def stop_in_the_fourth(*arguments, **options):
+        if len(scored) == count + 3:
+            raise KeyboardInterrupt
+        start(*arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(agent_tuning, "start_training", stop_in_the_fourth)
+        with pytest.raises(KeyboardInterrupt):
+            tune_agent(tmp_path / "stopped", tuning(), 8, quiet=True)
+    tune_agent(tmp_path / "stopped", tuning(), 8, quiet=True)
+    assert rows(tmp_path / "stopped") == rows(tmp_path / "whole")
+    # What is there already is not played again.
+    played = len(scored)
+    tune_agent(tmp_path / "stopped", tuning(), 8, quiet=True)
+    assert len(scored) == played
+
+
+def test_another_search_is_not_mixed_in(tmp_path, scored):
+    tune_agent(tmp_path, tuning(), 1, quiet=True)
+    with pytest.raises(ValueError, match="another timesteps"):
+        tune_agent(tmp_path, tuning(timesteps=128), 2, quiet=True)
+
+
+def test_the_command_trains_for_real(tmp_path, capsys):
+    space = ["gamma=[0.5, 0.9]", "learning_rate={low: 1e-4, high: 1e-2, log: true}"]
+    words = ["tune-agent", "--out", str(tmp_path), "--trials", "2", "--timesteps", "64",
+             "--num-envs", "4", "--space", *space, "--evaluation-episodes", "2",
+             "--hyperparams", "n_steps=16", "batch_size=32",
+             "--env-kwargs", "num_opponents=3", "horizon=10"]  # fmt: skip
+    assert run_command(words) == 0
+    said = capsys.readouterr().out
+    assert "2 trials to their end, 0 ended early" in said
+    assert str(tmp_path / BEST) in said
+    study = optuna.load_study(study_name="tune-agent", storage=f"sqlite:///{tmp_path / STUDY}")
+    assert len(study.trials[0].intermediate_values) > 1
+    section = yaml.safe_load((tmp_path / BEST).read_text())["Matchmaking-v0"]
+    assert section["env_kwargs"]["horizon"] == 10
+
+
+@pytest.mark.parametrize("algo", ALGORITHMS)
+def test_every_algorithm_has_a_space(algo):
+    assert checked_space(algorithm_by_name(algo), read_space(algorithm_by_name(algo)))
+
+
+@pytest.mark.parametrize(
+    ("space", "message"),
+    [
+        ({}, "space must name a hyperparameter"),
+        ({"gama": [0.9]}, "got 'gama'"),
+        ({"n_timesteps": [1, 2]}, "got 'n_timesteps'"),
+        ({"gamma": []}, "bad entry for gamma"),
+        ({"gamma": 0.9}, "bad entry for gamma"),
+        ({"gamma": {"low": 0.9, "high": 0.5}}, "high must be above low"),
+        ({"gamma": {"low": 0.0, "high": 0.5, "log": True}}, "low must be > 0"),
+        ({"gamma": {"low": 0.0}}, "high is missing"),
+    ],
+)
+def test_bad_spaces_are_refused(tmp_path, space, message):
+    with pytest.raises(ValueError, match=message):
+        tune_agent(tmp_path / "out", tuning(space=space), 1, quiet=True)
+    assert not (tmp_path / "out").exists()
+
+
+def test_two_spaces_are_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    words = ["tune-agent", "--space", "gamma=[0.9]", "--space-file", "mine.yml"]
+    assert run_command(words) == 2
+    assert "leave out one of the two" in capsys.readouterr().err
