@@ -35,7 +35,7 @@ class Reason(StrEnum):
 
 
 # Each takes some 300 bytes of memory.
-MOST_BAD_ROWS = 5_000_000
+MOST_BAD_ROWS = 1_000_000
 
 # What a user can do about a reason.
 ADVICE = {

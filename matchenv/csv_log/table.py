@@ -13,6 +13,7 @@ import io
 import zlib
 from collections import Counter
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from matchenv.csv_log.bad_rows import BadLogError, BadRows, Reason
@@ -98,7 +99,7 @@ def read_table(data: bytes, encoding: str, bad_rows: BadRows) -> Table:
     numbers: list[int] = []
     flat: list[str] = []  # a list for each row would keep the garbage collector busy
     spoilt: list[list[str]] = []
-    for number, line in enumerate(lines[1:], start=2):
+    for number, line in enumerate(islice(lines, 1, None), start=2):
         if len(line) > LONGEST_LINE:
             bad_rows.add(number, Reason.LONG_LINE, f"{len(line):,} characters")
             spoilt.append(line[:LONGEST_LINE].split(",", MOST_COLUMNS))
