@@ -19,7 +19,7 @@ from matchenv.evaluation.store import finish, open_store, write_results
 from matchenv.validation import as_integer, as_non_negative_number
 from matchenv.workers import checked_workers
 
-DEFAULT_POLICIES = ("drawchance", "kg", "kg:multiplier=20", "optimistic:belief=full")
+DEFAULT_POLICIES = ("drawchance", "kg", "gittins", "optimistic:belief=full")
 DEFAULT_RANKS = ("top", "middle", "bottom")
 DEFAULT_PRIORS = ("informative", "equal")
 DEFAULT_EPISODES = 200

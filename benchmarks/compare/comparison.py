@@ -17,7 +17,7 @@ from matchenv.settings import Settings
 from matchenv.validation import as_integer
 from matchenv.workers import checked_workers
 
-DEFAULT_POLICIES = ("pe", "drawchance", "kg", "random", "oracle")
+DEFAULT_POLICIES = ("pe", "drawchance", "kg", "gittins", "random", "oracle")
 DEFAULT_RANKS = ("top", "middle", "bottom")
 DEFAULT_PRIORS = ("informative",)
 DEFAULT_EPISODES = 200
