@@ -67,7 +67,7 @@ def test_damaged_files_are_compiled_anew_with_one_warning(tmp_path: Path) -> Non
     assert error.count("cannot use") == 1, error
 
 
-@pytest.mark.parametrize("trouble", ["ENOSPC", "EROFS"])
+@pytest.mark.parametrize("trouble", ["ENOSPC", pytest.param("EROFS", marks=pytest.mark.slow)])
 def test_a_full_or_read_only_disk_costs_the_cache_alone(tmp_path: Path, trouble: str) -> None:
     broken = (
         "import errno, os\n"

@@ -173,7 +173,12 @@ def test_training_interrupted_before_its_first_checkpoint_starts_again(
 NEW_EACH_TIME = {"start_time", "_num_timesteps_at_start", "_custom_logger"}
 
 
-@pytest.mark.parametrize("algo", ALGORITHMS)
+@pytest.mark.parametrize(
+    "algo",
+    # The two with the most state; the others are among the slow tests.
+    [each if each in ("dqn", "ppo_lstm") else pytest.param(each, marks=pytest.mark.slow)
+     for each in ALGORITHMS],
+)  # fmt: skip
 def test_a_checkpoint_misses_nothing_that_changes(tmp_path, small_config, monkeypatch, algo):
     trained = []
     monkeypatch.setattr(Progress, "_on_training_end", lambda self: trained.append(self.model))

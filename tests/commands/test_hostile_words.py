@@ -93,7 +93,7 @@ QUICK = random.Random(0).sample(
         for case in CASES
         if case[0] in ("compare", "study", "tune", "bound", "optimum", "replay")
     ],
-    60,
+    40,
 )
 
 
