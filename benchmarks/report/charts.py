@@ -120,6 +120,7 @@ def add_line(
     visible: bool = True,
     dash: str | None = None,
     label: str | None = None,
+    markers: bool = False,
 ) -> None:
     """A curve, with a band around it that goes where the curve goes.
 
@@ -133,6 +134,7 @@ def add_line(
         visible: whether it is there at first.
         dash: kind of line; None for the palette's.
         label: its name in the legend, where that is another.
+        markers: with its points.
     """
     colour = palette.colour(name)
     along = np.asarray(x, dtype=float)
@@ -145,7 +147,8 @@ def add_line(
             mode="lines", hoverinfo="skip", showlegend=False, legendgroup=name, visible=visible,
         )  # fmt: skip
     figure.add_scatter(
-        name=label or name, x=along, y=np.asarray(y, dtype=float), mode="lines",
+        name=label or name, x=along, y=np.asarray(y, dtype=float),
+        mode="lines+markers" if markers else "lines",
         line={"color": colour, "dash": dash or palette.dash(name), "width": 2}, legendgroup=name,
         hovertemplate="%{y:.4f}", visible=visible,
     )  # fmt: skip

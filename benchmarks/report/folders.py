@@ -6,14 +6,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from matchenv.benchmarks.learning_curves.runs import runs_in
-from matchenv.benchmarks.report import compare, limits, replay, study, training
+from matchenv.benchmarks.report import compare, limits, queue, replay, study, training
 from matchenv.benchmarks.report.charts import Palette
 from matchenv.benchmarks.report.section import Section
 
 Reader = Callable[[Path, Palette], Section]
 
-# The file that a command writes and no other does, and who reads its folder.
+# A file that a command writes, and who reads its folder: the first that is there decides.
 READERS: dict[str, Reader] = {
+    queue.COMPARISON: queue.queue_section,
     study.STUDY: study.study_section,
     study.TUNING: study.tune_section,
     limits.BOUND: limits.bound_section,

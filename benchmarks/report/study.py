@@ -18,6 +18,7 @@ from matchenv.benchmarks.report.charts import (
     new_figure,
     spread_points,
 )
+from matchenv.benchmarks.report.queue import queue_tuning_section
 from matchenv.benchmarks.report.reading import json_of, number, rows_of
 from matchenv.benchmarks.report.section import Chart, Section, Table, pivot, short_text
 from matchenv.benchmarks.study.claims import DRAW, OURS
@@ -68,11 +69,14 @@ def study_section(folder: Path, palette: Palette) -> Section:
 
 def tune_section(folder: Path, _: Palette) -> Section:
     """What ``matchenv tune`` found; colours are of cells, not of policies."""
+    found = rows_of(folder / TUNING)
+    if "load" in found[0]:
+        return queue_tuning_section(folder, found)
     palette = Palette(())
     settings = json_of(folder / "settings.json")
     by_cell = {
         cell: [_tried(row) for row in rows]
-        for cell, rows in groupby(rows_of(folder / TUNING), key=lambda row: row["cell"])
+        for cell, rows in groupby(found, key=lambda row: row["cell"])
     }
     figure = new_figure("", "true q of an episode, behind the best of the cell")
     for cell, tried in by_cell.items():

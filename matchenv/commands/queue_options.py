@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 from matchenv.commands.options import Command
@@ -45,11 +44,6 @@ class EitherEnvironment(Command):
     def extras(self) -> tuple[str, ...]:
         """In the queue it draws figures."""
         return ("benchmarks",) if self.in_queue else ()
-
-    @property
-    def results(self) -> Path | None:
-        """The folder, where the report knows its files: not yet those of the queue."""
-        return None if self.in_queue else super().results
 
     def check_given(self, given: set[str]) -> None:
         """Refuse options that mean nothing in this environment."""

@@ -33,9 +33,10 @@ class Estimate:
     high: float
 
     @classmethod
-    def from_plain(cls, numbers: Mapping[str, float]) -> Estimate:
-        """The estimate that ``asdict`` gave, as a result file holds it."""
-        return cls(*(float(numbers[each.name]) for each in fields(cls)))
+    def from_plain(cls, numbers: Mapping[str, float | None]) -> Estimate:
+        """The estimate that ``asdict`` gave, as a result file holds it: null for NaN."""
+        found = (numbers[each.name] for each in fields(cls))
+        return cls(*(math.nan if number is None else float(number) for number in found))
 
     @property
     def verdict(self) -> str:

@@ -50,6 +50,11 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
              "true_draw_density": 1.0 + step, "true_q_less_kg": 0.5 + step}
             for step in (0, 100)
         ])  # fmt: skip
+    queue = ["--env", "MatchmakingQueue-v0", "--episodes", "2", "--horizon", "12", "--quiet",
+             "--workers", "1", "--load", "thin", "middle"]  # fmt: skip
+    for command, policy in (("compare", ["fcfs"]), ("tune", ["window"])):
+        words = [command, "--policy", *policy, *queue, "--out", str(folder / f"queue_{command}")]
+        assert run_command(words) == DONE
     run_comparison(["pe"], **cells, episodes=2, env_kwargs=SIZES,
                    out=folder / "runs" / "seed0" / "comparison", **ONE)  # fmt: skip
     return folder
@@ -84,10 +89,11 @@ class Tables(HTMLParser):
 
 def test_every_kind_of_results_is_known(results: Path) -> None:
     kinds = [section.kind for section in sections_of([results])]
-    assert kinds == ["train", "compare", "study", "tune", "bound", "optimum", "replay"]
+    one_player = ["train", "compare", "study", "tune", "bound", "optimum", "replay"]
+    assert kinds == [*one_player, "compare", "tune"]
     for section in sections_of([results]):
         assert section.settings
-        assert section.charts
+        assert section.charts or section.folder == "queue_tune"
         assert section.tables
 
 
@@ -130,7 +136,7 @@ def test_the_summary_is_balanced_latex(page: Path) -> None:
     text = page.with_suffix(".tex").read_text()
     bare = re.sub(r"\\[\\{}%&$#_]", "", text)
     assert bare.count("{") == bare.count("}")
-    assert re.findall(r"\\begin\{(\w+)\}", text).count("tabular") == 7
+    assert re.findall(r"\\begin\{(\w+)\}", text).count("tabular") == 9
     for name in ("center", "tabular"):
         assert text.count(rf"\begin{{{name}}}") == text.count(rf"\end{{{name}}}")
     for table in re.findall(r"\\begin\{tabular\}\{@\{\}(\w+)@\{\}\}(.*?)\\end", text, re.DOTALL):
