@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
+from matchenv.priors import Prior, prior_text
+from matchenv.rewards import Reward, reward_text
 from matchenv.settings import Settings
+
+# Options that may be objects of the user's own, and how they are written.
+OWN = {"prior": prior_text, "reward": reward_text}
 
 # All cells must agree on these, so that their observations fit one batch.
 SHARED = ("num_opponents", "horizon", "beta", "belief", "availability", "mean_stay", "turnover")
@@ -48,8 +53,8 @@ def checked_env_kwargs(env_kwargs: dict[str, Any], name: str = "env_kwargs") -> 
         name: what they are, for the message.
 
     Raises:
-        ValueError: for an unknown name (the known ones are listed), a bad value, or an object,
-            such as a prior of the user's own, that a file cannot hold.
+        ValueError: for an unknown name (the known ones are listed), a bad value, or an object
+            that a file cannot hold, which ``as_texts`` has not replaced.
     """
     known = [each.name for each in fields(Settings)]
     for given in env_kwargs:
@@ -63,3 +68,18 @@ def checked_env_kwargs(env_kwargs: dict[str, Any], name: str = "env_kwargs") -> 
                 f"got {given}={value!r}"
             )
     return settings
+
+
+def as_texts(env_kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of an environment with objects as the texts that make them again.
+
+    Args:
+        env_kwargs: the arguments.
+
+    Raises:
+        ValueError: for a prior or reward that no text can make; it says why.
+    """
+    return {
+        name: OWN[name](value) if name in OWN and isinstance(value, Prior | Reward) else value
+        for name, value in env_kwargs.items()
+    }

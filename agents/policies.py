@@ -5,12 +5,9 @@ torch is imported once a learned policy is asked for.
 
 from __future__ import annotations
 
-import inspect
 import re
-import sys
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +16,7 @@ from numpy.typing import ArrayLike
 from matchenv.agents.extra import with_extra
 from matchenv.baselines.catalogue import POLICIES
 from matchenv.evaluation.candidates import adapted
+from matchenv.own_classes import made_with, names_class, options_of, own_object
 from matchenv.settings import Settings
 
 # Learned policies that come with the package; these names go before folders.
@@ -31,7 +29,6 @@ RUNS = Path("runs")
 TOLD = ("num_opponents", "horizon", "beta", "draw_margin", "tau", "belief")
 
 BRACES = re.compile(r"\{([^{}]*)\}")
-OWN_CLASS = re.compile(r"(?P<module>\w+(\.\w+)*):(?P<name>[A-Za-z_]\w*)(:(?P<options>.*))?")
 
 
 def known_policies() -> tuple[str, ...]:
@@ -72,13 +69,12 @@ def policy_named(
     told = {**{key: getattr(settings, key) for key in TOLD}, "true_skill": true_skill}
     if name in POLICIES:
         preferred = POLICIES[name].preferred_belief(settings)
-        made = made_with(text, POLICIES[name], options, {**told, "belief": preferred})
+        made = made_with("policy", text, POLICIES[name], options, {**told, "belief": preferred})
         return adapted(made, settings)
     if name in SHIPPED or learned_path(name) is not None:
         policy = learned_policy(text, name, options)
-    elif own := OWN_CLASS.fullmatch(text):
-        made = own_class(text, own["module"], own["name"])
-        policy = made_with(text, made, own["options"] or "", told)
+    elif names_class(text):
+        policy = own_object("policy", text, told, known_policies())
         if not callable(getattr(policy, "predict", None)):
             raise ValueError(f"policy {text!r} must have a method predict, {policy!r} has none")
     else:
@@ -110,87 +106,6 @@ def expanded(texts: Iterable[str]) -> list[str]:
     return found
 
 
-def made_with(text: str, made: Callable[..., Any], options: str, defaults: dict[str, Any]) -> Any:
-    """What a class or function makes of the options of a text and the defaults it takes.
-
-    Raises:
-        ValueError: for an option that it does not take, and values that it refuses.
-    """
-    try:
-        parameters = inspect.signature(made).parameters
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"policy {text!r} cannot be made: {error}") from None
-    any_name = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
-    allowed = [
-        name
-        for name, each in parameters.items()
-        if name != "true_skill" and each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
-    ]
-    arguments = {key: value for key, value in defaults.items() if key in parameters}
-    for key, value in options_of(text, options).items():
-        if key not in allowed and not any_name:
-            raise ValueError(
-                f"options of policy {text!r} must be name=value with a name of "
-                f"{', '.join(sorted(allowed)) or 'none at all'}, got {key!r}"
-            )
-        is_switch = key in parameters and isinstance(parameters[key].default, bool)
-        if is_switch and not isinstance(value, bool):
-            raise ValueError(f"{key} of policy {text!r} must be true or false, got {value!r}")
-        arguments[key] = value
-    if arguments.get("true_skill", parameters) is None:
-        raise ValueError(f"policy {text!r} must know the true skills, which nobody knows here")
-    try:
-        return made(**arguments)
-    except TypeError as error:
-        raise ValueError(f"policy {text!r} cannot be made: {error}") from error
-
-
-def options_of(text: str, options: str) -> dict[str, Any]:
-    """The options of a text by name: numbers, truth values and texts.
-
-    Raises:
-        ValueError: for one that is not name=value.
-    """
-    arguments: dict[str, Any] = {}
-    for option in filter(None, options.split(",")):
-        key, separator, value = option.partition("=")
-        if not separator or not key:
-            raise ValueError(f"options of policy {text!r} must be name=value, got {option!r}")
-        arguments[key] = _value(value)
-    return arguments
-
-
-def _value(text: str) -> Any:
-    if text in ("true", "True", "false", "False"):
-        return text in ("true", "True")
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
-
-
-def own_class(text: str, module: str, name: str) -> Any:
-    """A class of the user's own.
-
-    Raises:
-        ValueError: if there is none of that name.
-    """
-    # The command `matchenv` does not look in the working folder, `python -m matchenv` does. It
-    # comes last, so that nothing there hides an installed package.
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.append(here)
-    try:
-        return getattr(import_module(module), name)
-    except (ImportError, AttributeError) as error:
-        raise ValueError(
-            f"policy {text!r} is read as module:Class, and there is none: {error} (the known "
-            f"names are {', '.join(known_policies())})"
-        ) from error
-
-
 def learned_path(name: str) -> Path | None:
     """The file or folder that the name of a learned policy stands for, None if there is none."""
     for path in (SHIPPED.get(name, Path(name)), RUNS / name):
@@ -205,7 +120,7 @@ def learned_policy(text: str, name: str, options: str) -> Any:
     Raises:
         ValueError: for a bad option, or a file that cannot be read.
     """
-    given = options_of(text, options)
+    given = options_of("policy", text, options)
     if not set(given) <= {"algorithm"}:
         raise ValueError(
             f"the only option of a learned policy is algorithm, for a zip file; got {text!r}"

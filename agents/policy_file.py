@@ -17,9 +17,11 @@ import torch
 from stable_baselines3.common.policies import BasePolicy
 
 from matchenv.agents.algorithms import algorithm_by_name
+from matchenv.agents.cells import OWN
 from matchenv.agents.config_file import built, check_types
 from matchenv.agents.policy_network import check_size, new_policy
 from matchenv.agents.tensor_files import ForeignFileError, read_tensor_file, write_tensor_file
+from matchenv.own_classes import names_class
 from matchenv.settings import Settings
 
 SUFFIX = ".safetensors"
@@ -51,8 +53,16 @@ class PolicyDescription:
             raise ValueError(f"its format must be {FORMAT}, got {self.format!r}")
 
     def settings(self) -> Settings:
-        """The checked settings of the environment that it was trained in."""
-        arguments = {key: each for key, each in self.env_kwargs.items() if key != "render_mode"}
+        """The checked settings of the environment that it was trained in.
+
+        Priors and rewards of somebody's own are left out: a policy plays without them, and a
+        file must not say what is imported.
+        """
+        arguments = {
+            key: each
+            for key, each in self.env_kwargs.items()
+            if key != "render_mode" and not (key in OWN and names_class(each))
+        }
         return Settings.checked(**arguments)
 
 

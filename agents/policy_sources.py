@@ -33,8 +33,20 @@ def files_of(text: str) -> list[Path]:
 
         file = RunFolder(path).policy_file
         return [file] if file.is_file() else []  # whoever plays it says that it is missing
+    return module_files(text)
+
+
+def module_files(text: str) -> list[Path]:
+    """The files that a class of the user's own is read from; none for one of the package.
+
+    Args:
+        text: ``module:Class:key=value``, of a class that has been made once.
+    """
+    name = text.partition(":")[0]
     source = getattr(sys.modules.get(name), "__file__", None)
-    return [] if source is None else _with_imports(Path(source), name)
+    if source is None or name.partition(".")[0] == "matchenv":
+        return []
+    return _with_imports(Path(source), name)
 
 
 def _with_imports(source: Path, module: str) -> list[Path]:

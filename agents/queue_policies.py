@@ -6,17 +6,15 @@ import inspect
 from typing import Any
 
 from matchenv.agents.policies import (
-    OWN_CLASS,
     known_policies,
     learned_path,
     learned_policy,
-    made_with,
-    own_class,
     policy_named,
 )
 from matchenv.baselines.catalogue import POLICIES
 from matchenv.baselines.queue import QUEUE_POLICIES, Reserved
 from matchenv.evaluation.candidates import adapted
+from matchenv.own_classes import made_with, names_class, own_object
 from matchenv.queue.settings import QueueSettings
 from matchenv.settings import Settings
 
@@ -56,12 +54,11 @@ def queue_policy_named(text: str, settings: QueueSettings, true_skill: None = No
     if name == Reserved.name:
         return _reserved(text, options, settings)
     if name in QUEUE_POLICIES:
-        return made_with(text, QUEUE_POLICIES[name], options, told)
+        return made_with("policy", text, QUEUE_POLICIES[name], options, told)
     if learned_path(name) is not None:
         policy = learned_policy(text, name, options)
-    elif own := OWN_CLASS.fullmatch(text):
-        made = own_class(text, own["module"], own["name"])
-        policy = made_with(text, made, own["options"] or "", told)
+    elif names_class(text):
+        policy = own_object("policy", text, told, known_policies())
         if not any(callable(getattr(policy, each, None)) for each in ("choose", "predict")):
             raise ValueError(
                 f"policy {text!r} must have a method choose or predict, {policy!r} has none"
@@ -97,4 +94,4 @@ def _reserved(text: str, options: str, settings: QueueSettings) -> Reserved:
         tau=settings.tau,
     )
     policy = policy_named(inner, one_player)
-    return made_with(text, Reserved, ",".join(asked["own"]), {"policy": policy})
+    return made_with("policy", text, Reserved, ",".join(asked["own"]), {"policy": policy})

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from matchenv.agents.algorithms import ALGORITHMS, Algorithm, algorithm_by_name
-from matchenv.agents.cells import checked_env_kwargs
+from matchenv.agents.cells import as_texts, checked_env_kwargs
 from matchenv.agents.config_file import built, check_types, parsed, yaml_text
 from matchenv.agents.hyperparameter_files import (
     ENV_KWARGS,
@@ -22,7 +22,7 @@ from matchenv.checksums import checksum
 from matchenv.evaluation.made_with import digest_of
 from matchenv.evaluation.seeds import ENVIRONMENTS
 from matchenv.priors import PRIORS
-from matchenv.settings import RANKS
+from matchenv.settings import RANKS, Settings
 from matchenv.validation import as_integer
 
 PACKAGES = ("matchenv", "gymnasium", "numba", "numpy", "sb3-contrib", "scipy",
@@ -54,7 +54,8 @@ class RunConfig:
         algorithm: name of the algorithm.
         seed: of weights, exploration and games, >= 0.
         hyperparameters: as in the YAML file, ``n_timesteps`` and ``n_envs`` among them.
-        env_kwargs: keyword arguments of the environment.
+        env_kwargs: keyword arguments of the environment; a prior or a reward that is given as
+            an object is kept as ``module:Class:key=value``.
         evaluate_every: timesteps from one evaluation to the next.
         evaluation_episodes: episodes of each evaluation, >= 2.
         checkpoint_every: timesteps from one checkpoint to the next.
@@ -90,6 +91,7 @@ class RunConfig:
             as_integer(name, getattr(self, name), least)
         if self.start_from is not None and algorithm.name == "ars":
             raise ValueError(f"start_from must be left out for ars, got {self.start_from!r}")
+        object.__setattr__(self, "env_kwargs", as_texts(self.env_kwargs))
         settings = checked_env_kwargs(self.env_kwargs)
         if settings.availability < 1.0 and not algorithm.masks:
             takers = ", ".join(name for name, each in ALGORITHMS.items() if each.masks)
@@ -112,7 +114,8 @@ class RunConfig:
     def comparison(self) -> dict[str, Any]:
         """Arguments of the comparison that judges this run: ranks, priors and the environment.
 
-        A run that trained on every rank is judged at the top, in the middle and at the bottom.
+        A run that trained on every rank is judged at the top, in the middle and at the bottom;
+        where the prior means do not tell these places apart, on every rank too.
         Reward and belief are left out: a comparison reports all rewards, and each policy reads
         its own belief.
         """
@@ -120,8 +123,10 @@ class RunConfig:
         for name in ("reward", "belief"):
             others.pop(name, None)
         rank = others.pop("rank", None)
+        settings = Settings.checked(**self.env_kwargs)
+        has_places = settings.rank_by == "true_skill" or settings.prior_type.means_differ
         return {
-            "ranks": list(RANKS) if rank is None else [rank],
+            "ranks": list(RANKS) if rank is None and has_places else [rank],
             "priors": [others.pop("prior", PRIORS[0])],
             "env_kwargs": others,
         }

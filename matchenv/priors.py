@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from matchenv.own_classes import names_class, own_object, text_of
 from matchenv.validation import as_choice, as_number, as_positive_number
 
 Floats = NDArray[np.float64]
@@ -187,10 +189,11 @@ DEFAULT_PRIOR = PRIORS[0]
 
 
 def prior_of(given: Any, equal_variance: str = EQUAL_VARIANCES[0]) -> Prior:
-    """The prior that a name stands for, or the prior itself.
+    """The prior that a text stands for, or the prior itself.
 
     Args:
-        given: one of ``PRIORS``, or a ``Prior``.
+        given: one of ``PRIORS``, ``module:Class:key=value`` for a subclass of ``Prior``, or a
+            ``Prior``.
         equal_variance: of ``"equal"``.
 
     Raises:
@@ -198,7 +201,39 @@ def prior_of(given: Any, equal_variance: str = EQUAL_VARIANCES[0]) -> Prior:
     """
     if isinstance(given, Prior):
         return given
+    if names_class(given):
+        made: Prior = own_object("prior", given, {}, PRIORS, Prior)
+        return made
     if not isinstance(given, str) or given not in PRIORS:
         names = ", ".join(repr(name) for name in PRIORS)
-        raise ValueError(f"prior must be one of {names} or a matchenv.Prior, got {given!r}")
+        raise ValueError(
+            f"prior must be one of {names}, module:Class:key=value or a matchenv.Prior, "
+            f"got {given!r}"
+        )
     return {"informative": InformativePrior(), "equal": EqualPrior(equal_variance)}[given]
+
+
+def prior_text(given: str | Prior) -> str:
+    """A prior as text, from which ``prior_of`` makes it again.
+
+    Raises:
+        ValueError: for an object that cannot be said in ``module:Class:key=value``.
+    """
+    return given if isinstance(given, str) else text_of("prior", given)
+
+
+def check_named(name: str, given: Iterable[Any], why: str) -> None:
+    """See that priors are among those with names, where others would make no sense.
+
+    Args:
+        name: of the argument.
+        given: its values.
+        why: what these have that others lack, for the message.
+
+    Raises:
+        ValueError: for another.
+    """
+    for prior in given:
+        if not isinstance(prior, str) or prior not in PRIORS:
+            names = ", ".join(repr(each) for each in PRIORS)
+            raise ValueError(f"{name} must be one of {names}, {why}, got {prior!r}")

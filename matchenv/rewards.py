@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.games_played import GamesPlayed
+from matchenv.own_classes import names_class, own_object, text_of
 from matchenv.play import DRAW_DENSITY, MATCH_QUALITY, REPORT_ROWS, TRUE_DRAW_DENSITY
 
 Floats = NDArray[np.float64]
@@ -84,14 +85,36 @@ DEFAULT_REWARD = REPORT_ROWS[DRAW_DENSITY]
 
 
 def reward_of(given: Any) -> Reward:
-    """The reward that a name stands for, or the reward itself.
+    """The reward that a text stands for, or the reward itself.
+
+    Args:
+        given: one of ``REWARDS``, ``module:Class:key=value`` for a subclass of ``Reward``, or a
+            ``Reward``.
 
     Raises:
         ValueError: for anything else.
     """
     if isinstance(given, Reward):
         return given
+    if names_class(given):
+        made: Reward = own_object("reward", given, {}, REWARDS, Reward)
+        return made
     if not isinstance(given, str) or given not in REWARDS:
         names = ", ".join(repr(name) for name in REWARDS)
-        raise ValueError(f"reward must be one of {names} or a matchenv.Reward, got {given!r}")
+        raise ValueError(
+            f"reward must be one of {names}, module:Class:key=value or a matchenv.Reward, "
+            f"got {given!r}"
+        )
     return REWARDS[given]
+
+
+def reward_text(given: str | Reward) -> str:
+    """A reward as text, from which ``reward_of`` makes it again.
+
+    Raises:
+        ValueError: for an object that cannot be said in ``module:Class:key=value``.
+    """
+    if isinstance(given, str):
+        return given
+    named = (name for name, each in REWARDS.items() if each is given)
+    return next(named, None) or text_of("reward", given)

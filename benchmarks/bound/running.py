@@ -16,6 +16,7 @@ from matchenv.benchmarks.compare.report import Comparison
 from matchenv.evaluation.episode_table import play
 from matchenv.evaluation.seeds import spans_of
 from matchenv.evaluation.store import finish, open_store, write_results
+from matchenv.priors import check_named
 from matchenv.validation import as_integer, as_non_negative_number
 from matchenv.workers import checked_workers
 
@@ -48,7 +49,7 @@ def run_bound(
     Args:
         policies: as ``matchenv.benchmarks.compare.run_comparison`` takes them.
         ranks: as there.
-        priors: as there.
+        priors: ``"informative"``, ``"equal"``.
         episodes: instances in each cell, >= 2; those of a comparison with the same seed.
         seed: decides instances and outcomes, >= 0.
         env_kwargs: ``num_opponents``, ``horizon``, ``beta``; the bound knows no draws and no
@@ -66,6 +67,7 @@ def run_bound(
     """
     as_integer("depth", depth, 1)
     as_non_negative_number("penalty", penalty)
+    check_named("priors", priors, "for which the bound was derived")
     checked_workers(workers)
     plan, settings = plan_of(
         policies, LOW_END, ranks, priors, episodes, seed, env_kwargs, ENVIRONMENT_OPTIONS

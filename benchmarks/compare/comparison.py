@@ -7,12 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from matchenv.agents.policy_sources import module_files
 from matchenv.benchmarks.candidates import candidates_of, with_references
 from matchenv.benchmarks.compare.report import ENVIRONMENT_OPTIONS, Comparison, result_files
 from matchenv.evaluation.cells import Cell, cells_of
 from matchenv.evaluation.episode_table import ALL, Block, Plan, play
+from matchenv.evaluation.made_with import digest_of
 from matchenv.evaluation.seeds import POLICIES, episode_seeds, spans_of
 from matchenv.evaluation.store import open_store, write_results
+from matchenv.own_classes import names_class
+from matchenv.priors import Prior
 from matchenv.settings import Settings
 from matchenv.validation import as_integer
 from matchenv.workers import checked_workers
@@ -33,7 +37,7 @@ def run_comparison(
     *,
     against: str = "kg",
     ranks: Sequence[str | int | None] = DEFAULT_RANKS,
-    priors: Sequence[str] = DEFAULT_PRIORS,
+    priors: Sequence[str | Prior] = DEFAULT_PRIORS,
     episodes: int = DEFAULT_EPISODES,
     seed: int = 0,
     env_kwargs: Mapping[str, Any] | None = None,
@@ -56,7 +60,9 @@ def run_comparison(
         against: the policy that differences are taken to; it plays even if not in the list,
             as do DrawChance and the oracle.
         ranks: places of player 0: names or numbers, None (or ``"any"``) for a random one.
-        priors: ``"informative"``, ``"equal"``; each rank is played with each prior.
+        priors: ``"informative"``, ``"equal"``, ``"module:Class:key=value"``, or objects that
+            can be written so, which stand in the files as such texts; each rank is played with
+            each prior.
         episodes: instances in each cell, >= 2.
         seed: decides all instances, noise and random choices, >= 0.
         env_kwargs: ``num_opponents``, ``horizon``, ``beta``, ``draw_margin``, ``tau``,
@@ -95,7 +101,7 @@ def plan_of(
     policies: Sequence[Any],
     against: str,
     ranks: Sequence[str | int | None],
-    priors: Sequence[str],
+    priors: Sequence[str | Prior],
     episodes: int,
     seed: int,
     env_kwargs: Mapping[str, Any] | None,
@@ -123,7 +129,7 @@ def plan_of(
         if name not in known:
             raise ValueError(f"env_kwargs may hold {', '.join(known)}, got {name!r}")
     settings = Settings.checked(**options)
-    cells = cells_of(ranks, priors, settings.num_opponents)
+    cells = cells_of(ranks, priors, settings.num_opponents, settings.rank_by)
     candidates = with_references(candidates_of(policies, settings), against, settings)
     size = block_size(settings)
     blocks = tuple(
@@ -148,11 +154,22 @@ def block_size(settings: Settings) -> int:
     return max(1, min(LARGEST_BLOCK, LARGEST_BLOCK_PLAYERS // settings.num_players))
 
 
+def described_cells(cells: Sequence[Cell]) -> dict[str, Any]:
+    """What tells the cells from others: their names, and what priors of a user's own are read from.
+
+    Args:
+        cells: of a plan or a study.
+    """
+    own = {cell.prior: digest_of(module_files(cell.prior)) for cell in cells
+           if names_class(cell.prior)}  # fmt: skip
+    return {"cells": [cell.name for cell in cells], **({"priors": own} if own else {})}
+
+
 def described(plan: Plan, settings: Settings, episodes: int) -> dict[str, Any]:
     """Everything that decides what the jobs of a plan give, as plain data."""
     return {
         "policies": {candidate.label: candidate.identity for candidate in plan.candidates},
-        "cells": [cell.name for cell in plan.cells],
+        **described_cells(plan.cells),
         "episodes": episodes,
         "seed": plan.seed,
         **{name: getattr(settings, name) for name in ENVIRONMENT_OPTIONS},

@@ -19,9 +19,9 @@ from matchenv.evaluation.seeds import (
     spans_of,
     stream_of,
 )
-from matchenv.priors import PRIORS, DrawnPrior, prior_of
+from matchenv.priors import PRIORS, DrawnPrior, check_named, prior_of
 from matchenv.settings import Settings
-from matchenv.validation import as_choice, as_integer
+from matchenv.validation import as_integer
 
 PAPER_POLICIES = ("pe", "drawchance", "kg")
 # Ranks that the paper's figures show, 1 for the best of its 50 players.
@@ -127,8 +127,7 @@ class StudySettings:
         game = Settings.checked(**{name: each for name, each in given.items() if name in SHARED})
         ranks = given["ranks"]
         places = paper_places(game.num_players) if ranks is None else list(ranks)
-        for prior in given["priors"]:
-            as_choice("priors", prior, PRIORS)
+        check_named("priors", given["priors"], "which the paper studies")
         cells = cells_of(places, given["priors"], game.num_opponents)
         if any(cell.rank is None for cell in cells):
             raise ValueError(f"ranks must be places of player 0, got {ranks!r}")

@@ -216,7 +216,8 @@ class Cells:
 
     Attributes:
         rank: places of player 0: top, middle, bottom, a number from 0 (the best), or any.
-        prior: what policies know at the start: informative, equal.
+        prior: what policies know at the start: informative, equal, or a class as in
+            matchenv:NormalPrior:mean=25,deviation=8.3.
     """
 
     rank: tuple[str, ...] = RANKS

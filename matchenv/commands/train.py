@@ -28,8 +28,10 @@ class TrainingEnvironment(Environment):
 
     Attributes:
         rank: place of player 0: top, middle, bottom, a number from 0 (the best), or any (default).
-        prior: what policies know at the start: informative (default), equal.
-        reward: what is summed: draw_density (default), match_quality, true_draw_density.
+        prior: what policies know at the start: informative (default), equal, or
+            module:Class:key=value.
+        reward: what is summed: draw_density (default), match_quality, true_draw_density, or
+            module:Class:key=value.
         belief: what policies are told: factorised, full (default: as in the file).
     """
 

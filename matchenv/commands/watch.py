@@ -24,7 +24,7 @@ class Watch(Command, Environment, Seeded, Policies):
 
     Attributes:
         rank: place of player 0: top, middle, bottom, a number from 0 (the best), or any.
-        prior: what policies know at the start: informative, equal.
+        prior: what policies know at the start: informative, equal, or module:Class:key=value.
         episode: which instance, counted from 0; those of compare with the same seed.
         out: file for a film, .gif or .mp4, or for its last picture, .png (default: a window is
             opened).
@@ -69,7 +69,7 @@ class Watch(Command, Environment, Seeded, Policies):
 
         if self.out is not None:
             checked_film(self.out)
-        (cell,) = cells_of((self.rank,), (self.prior,), self.num_opponents)
+        (cell,) = cells_of((self.rank,), (self.prior,), self.num_opponents, self.rank_by)
         settings = Settings.checked(**chosen(self, Environment), rank=cell.rank, prior=cell.prior)
         stage = Stage(
             self.policies,

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from urllib.parse import quote
 
+from matchenv.own_classes import names_class
+from matchenv.priors import Prior, prior_text
 from matchenv.settings import Settings, place_of_rank
 
 ANY = "any"
@@ -17,7 +20,7 @@ class Cell:
     Attributes:
         rank: of player 0, as the environment takes it: a name, a number from 0 (the best), or
             None for a random one.
-        prior: name of the prior.
+        prior: name of the prior, or ``module:Class:key=value`` for one of the user's own.
         num_opponents: M.
     """
 
@@ -38,14 +41,15 @@ class Cell:
     @property
     def name(self) -> str:
         """The cell in names of files, such as ``informative_top`` or ``equal_25th``."""
-        return f"{self.prior}_{self._where}"
+        return f"{quote(self.prior, safe='=+,')}_{self._where}"
 
     @property
     def title(self) -> str:
         """The cell as a heading, such as ``top rank, informative prior``."""
+        prior = f"prior {self.prior}" if names_class(self.prior) else f"{self.prior} prior"
         if isinstance(self.rank, int):
-            return f"{self._where} of {self.num_opponents + 1}, {self.prior} prior"
-        return f"{self._where} rank, {self.prior} prior"
+            return f"{self._where} of {self.num_opponents + 1}, {prior}"
+        return f"{self._where} rank, {prior}"
 
     @property
     def _where(self) -> str:
@@ -53,14 +57,18 @@ class Cell:
 
 
 def cells_of(
-    ranks: Sequence[str | int | None], priors: Sequence[str], num_opponents: int
+    ranks: Sequence[str | int | None],
+    priors: Sequence[str | Prior],
+    num_opponents: int,
+    rank_by: str = Settings.rank_by,
 ) -> tuple[Cell, ...]:
     """Every rank with every prior, prior by prior.
 
     Args:
         ranks: names, numbers (also as text), None or ``"any"``.
-        priors: names of priors.
+        priors: names of priors, or priors that ``prior_text`` can write.
         num_opponents: M.
+        rank_by: what the place is by, as the environment takes it.
 
     Raises:
         ValueError: for none, one named twice, or one that the environment does not know.
@@ -70,10 +78,12 @@ def cells_of(
             f"ranks and priors must be lists of at least one each, got {ranks!r}, {priors!r}"
         )
     cells: list[Cell] = []
-    for prior in priors:
+    for prior in map(prior_text, priors):
         for rank in ranks:
             cell = Cell(_rank(rank), prior, num_opponents)
-            Settings.checked(num_opponents=num_opponents, rank=cell.rank, prior=prior)
+            Settings.checked(
+                num_opponents=num_opponents, rank=cell.rank, prior=prior, rank_by=rank_by
+            )
             if any((cell.place, prior) == (other.place, other.prior) for other in cells):
                 raise ValueError(
                     f"ranks and priors must name each cell once, got {cell.title!r} twice"
