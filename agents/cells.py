@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
@@ -10,7 +11,7 @@ from matchenv.rewards import Reward, reward_text
 from matchenv.settings import Settings
 
 # Options that may be objects of the user's own, and how they are written.
-OWN = {"prior": prior_text, "reward": reward_text}
+OWN: dict[str, Callable[[Any], str]] = {"prior": prior_text, "reward": reward_text}
 
 # All cells must agree on these, so that their observations fit one batch.
 SHARED = ("num_opponents", "horizon", "beta", "belief", "availability", "mean_stay", "turnover")

@@ -207,7 +207,7 @@ def prior_of(given: Any, equal_variance: str = EQUAL_VARIANCES[0]) -> Prior:
     if not isinstance(given, str) or given not in PRIORS:
         names = ", ".join(repr(name) for name in PRIORS)
         raise ValueError(
-            f"prior must be one of {names}, module:Class:key=value or a matchenv.Prior, "
+            f"prior must be one of {names} or a matchenv.Prior, also as module:Class:key=value, "
             f"got {given!r}"
         )
     return {"informative": InformativePrior(), "equal": EqualPrior(equal_variance)}[given]

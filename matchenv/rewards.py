@@ -102,7 +102,7 @@ def reward_of(given: Any) -> Reward:
     if not isinstance(given, str) or given not in REWARDS:
         names = ", ".join(repr(name) for name in REWARDS)
         raise ValueError(
-            f"reward must be one of {names}, module:Class:key=value or a matchenv.Reward, "
+            f"reward must be one of {names} or a matchenv.Reward, also as module:Class:key=value, "
             f"got {given!r}"
         )
     return REWARDS[given]

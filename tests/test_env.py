@@ -343,7 +343,7 @@ def test_knowledge_state_and_observation_are_inverse() -> None:
         ({"beta": math.nan}, "beta must be finite"),
         (
             {"prior": "flat"},
-            "prior must be one of 'informative', 'equal' or a matchenv.Prior, got 'flat'",
+            "prior must be one of 'informative', 'equal' or a matchenv.Prior, .*got 'flat'",
         ),
         ({"reward": "fun"}, "reward must be one of 'draw_density'.*got 'fun'"),
         ({"rank": "best"}, "rank must be None, 'top', 'middle', 'bottom' or an integer in"),

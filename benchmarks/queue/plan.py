@@ -7,7 +7,6 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from matchenv.agents.policies import options_of
 from matchenv.agents.policy_sources import files_of
 from matchenv.agents.queue_policies import queue_policy_named
 from matchenv.baselines.queue import QUEUE_POLICIES, Reserved
@@ -15,6 +14,7 @@ from matchenv.evaluation.candidates import Candidate
 from matchenv.evaluation.queue_rollout import queue_rollout
 from matchenv.evaluation.queue_table import LOADS, Load, QueuePlan, RunBlock, maker_of
 from matchenv.evaluation.seeds import INSTANCES, POLICIES, QUEUE, episode_seeds, spans_of
+from matchenv.own_classes import options_of
 from matchenv.queue.settings import QueueSettings
 from matchenv.validation import as_integer
 
@@ -145,5 +145,5 @@ def _files_of(text: str) -> list[Path]:
     """The files that a policy of the queue is read from, or the one that it asks."""
     name, _, options = text.partition(":")
     if name == Reserved.name:
-        return files_of(str(options_of(text, options).get("policy", "")))
+        return files_of(str(options_of("policy", text, options).get("policy", "")))
     return [] if name in QUEUE_POLICIES else files_of(text)

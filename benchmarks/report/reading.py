@@ -6,10 +6,13 @@ import csv
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from matchenv.evaluation.cells import Cell, cells_of
+from matchenv.own_classes import names_class
+from matchenv.priors import DEFAULT_PRIOR
 
 
 def json_of(file: Path) -> Any:
@@ -36,5 +39,7 @@ def number(value: float | str | None) -> float:
 
 
 def cell_of(record: Mapping[str, Any], num_opponents: int) -> Cell:
-    """The cell that a record names by its rank and its prior."""
-    return cells_of((record["rank"],), (record["prior"],), num_opponents)[0]
+    """The cell that a record names by its rank and its prior; imports nothing that it names."""
+    prior = record["prior"]
+    named = DEFAULT_PRIOR if names_class(prior) else prior
+    return replace(cells_of((record["rank"],), (named,), num_opponents)[0], prior=prior)

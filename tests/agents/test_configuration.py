@@ -2,16 +2,19 @@
 
 import re
 
+import numpy as np
 import pytest
 import yaml
 
 from matchenv import NormalPrior
 from matchenv.agents.algorithms import ALGORITHMS, algorithm_by_name
+from matchenv.agents.cells import checked_env_kwargs
 from matchenv.agents.config_file import parse_pairs
 from matchenv.agents.hyperparameter_files import read_hyperparameters
 from matchenv.agents.run_config import RunConfig, configured
 from matchenv.commands import run_command
 from matchenv.evaluation.seeds import EVALUATION, TRAINING, evaluation_seed, training_seed
+from matchenv.priors import DrawnPrior
 from matchenv.rewards import REWARDS
 
 
@@ -152,10 +155,24 @@ def test_comparison_plays_what_was_trained_on():
     assert config.comparison() == {"ranks": [0], "priors": ["equal"], "env_kwargs": {}}
 
 
-@pytest.mark.parametrize("given", [{"prior": NormalPrior()}, {"reward": REWARDS["match_quality"]}])
-def test_objects_that_a_file_cannot_hold_are_refused(given):
+def test_objects_are_kept_as_texts_that_make_them_again():
+    given = {"prior": NormalPrior(25.0, 8.3), "reward": REWARDS["match_quality"]}
+    config = configured("ppo", env_kwargs=given)
+    text = "matchenv.priors:NormalPrior:mean=25.0,deviation=8.3"
+    assert config.env_kwargs == {"prior": text, "reward": "match_quality"}
+    assert RunConfig.from_text(config.to_text()) == config
+    # Its prior means do not tell the top from the bottom.
+    assert config.comparison() == {"ranks": [None], "priors": [text], "env_kwargs": {}}
+    by_skill = configured("ppo", env_kwargs={**given, "rank_by": "true_skill"})
+    assert by_skill.comparison()["ranks"] == ["top", "middle", "bottom"]
+
+
+def test_objects_that_a_file_cannot_hold_are_refused():
+    drawn = DrawnPrior.of(NormalPrior(), np.random.default_rng(1), 50)
+    with pytest.raises(ValueError, match="prior must be a name, module:Class:key=value, or a"):
+        configured("ppo", env_kwargs={"prior": drawn})
     with pytest.raises(ValueError, match="env_kwargs must be names and numbers"):
-        configured("ppo", env_kwargs=given)
+        checked_env_kwargs({"prior": NormalPrior()})
 
 
 @pytest.mark.parametrize(

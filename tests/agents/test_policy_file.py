@@ -2,7 +2,7 @@
 
 import json
 import pickle
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -194,6 +194,16 @@ class Trap:
 
     def __reduce__(self):
         return (open, (str(self.path), "w"))
+
+
+def test_a_prior_of_somebodys_own_is_not_imported(tmp_path, monkeypatch):
+    path = tmp_path / "policy.safetensors"
+    network, description = written(path)
+    (tmp_path / "foreign.py").write_text("raise SystemExit('imported')")
+    monkeypatch.chdir(tmp_path)
+    own = {"prior": "foreign:Leagues", "reward": "foreign:Wins"}
+    save_policy(path, network, replace(description, env_kwargs={**ENV, **own}))
+    assert read_policy(path)[1].env_kwargs["prior"] == "foreign:Leagues"
 
 
 def test_reading_runs_nothing(tmp_path):

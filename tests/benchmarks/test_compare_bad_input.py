@@ -60,6 +60,8 @@ class Fixed:
             ["--prior", "flat"],
             "prior must be one of 'informative', 'equal' or a",
         ),
+        (["--prior", "matchenv:NormalPrior"], "rank_by must be 'true_skill' with a rank"),
+        (["--prior", "matchenv:Settings"], "prior 'matchenv:Settings' must name a subclass of"),
         (["--workers", "0"], "workers must be an integer of at least 1, got 0"),
         (["--num-opponents", "0"], "num_opponents must be an integer in [1, 1000000], got 0"),
         (["--horizon", "0"], "horizon must be an integer in [1, 1000000000], got 0"),

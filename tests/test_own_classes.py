@@ -1,0 +1,144 @@
+"""Texts that name classes of the user's own, and the objects that such texts can make."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from matchenv import NormalPrior, Prior, Reward, Settings
+from matchenv.games_played import GamesPlayed
+from matchenv.own_classes import names_class
+from matchenv.priors import DrawnPrior, InformativePrior, prior_of, prior_text
+from matchenv.rewards import REWARDS, reward_of, reward_text
+
+NORMAL = "matchenv:NormalPrior:mean=25,deviation=8.3"
+
+OWN = """
+from dataclasses import dataclass
+import numpy as np
+from matchenv import Prior, Reward
+
+
+@dataclass(frozen=True)
+class Leagues(Prior):
+    gap: float = 4.0
+    wide: bool = False
+    label: str = "leagues"
+
+    def draw(self, normals, uniforms):
+        return self.gap * (uniforms > 0.5), np.ones_like(normals)
+
+
+@dataclass(frozen=True)
+class Wins(Reward):
+    scale: float = 2.0
+
+    def of(self, games):
+        return self.scale * (games.outcomes > 0)
+
+
+def called():
+    raise AssertionError("only subclasses may be called")
+"""
+
+
+@pytest.fixture
+def own_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A module in the working folder, which Python does not know of."""
+    (tmp_path / "own_leagues.py").write_text(OWN)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    yield tmp_path
+    sys.modules.pop("own_leagues", None)
+
+
+def test_texts_make_what_they_say(own_module: Path) -> None:
+    assert prior_of(NORMAL) == NormalPrior(25.0, 8.3)
+    made = prior_of("own_leagues:Leagues:gap=3,wide=true,label=x")
+    assert (made.gap, made.wide, made.label) == (3, True, "x")
+    assert reward_of("own_leagues:Wins").scale == 2.0
+    settings = Settings(prior="own_leagues:Leagues", reward="own_leagues:Wins:scale=3")
+    assert settings.reward_type.scale == 3
+    assert settings.description()["prior"] == "own_leagues:Leagues"
+
+
+@given(mean=st.floats(-1e6, 1e6), deviation=st.floats(1e-6, 1e6))
+def test_an_object_and_its_text_are_one(mean: float, deviation: float) -> None:
+    prior = NormalPrior(mean, deviation)
+    text = prior_text(prior)
+    assert names_class(text)
+    assert prior_of(text) == prior
+
+
+def test_objects_are_said_as_texts(own_module: Path) -> None:
+    said = prior_text(prior_of("own_leagues:Leagues:gap=3,wide=true"))
+    assert said == "own_leagues:Leagues:gap=3,wide=true"
+    assert prior_text("informative") == "informative"
+    assert prior_text(InformativePrior()) == "matchenv.priors:InformativePrior"
+    assert reward_text(REWARDS["match_quality"]) == "match_quality"
+
+
+@dataclass(frozen=True)
+class WithArray(Prior):
+    means: Any = None
+
+    def draw(self, normals: Any, uniforms: Any) -> Any:
+        return normals, np.ones_like(normals)
+
+
+@dataclass(frozen=True)
+class Secret(WithArray):
+    hidden: float = field(default=1.0, init=False)
+
+
+class Plain(Reward):
+    def of(self, games: GamesPlayed) -> Any:
+        return games.match_quality
+
+
+def test_what_no_text_can_say_is_refused_and_says_why() -> None:
+    class Inner(Plain):
+        pass
+
+    changed = Secret()
+    object.__setattr__(changed, "hidden", 2.0)
+    drawn = DrawnPrior.of(InformativePrior(), np.random.default_rng(1), 3)
+    for prior, why in [
+        (WithArray(np.zeros(3)), "its means cannot be written as key=value"),
+        (WithArray("a,b"), "its means cannot be written"),
+        (WithArray("7"), "its means cannot be written"),  # it would come back as a number
+        (changed, "its hidden cannot be written"),
+        (drawn, "cannot be written"),
+    ]:
+        with pytest.raises(ValueError, match=why):
+            prior_text(prior)
+    with pytest.raises(ValueError, match="Plain is no dataclass"):
+        reward_text(Plain())
+    with pytest.raises(ValueError, match="is not at the top level of its module"):
+        reward_text(Inner())
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("own_leagues:Cups", "is read as module:Class, and there is none.*known names are inform"),
+        ("no_such_module:Leagues", "is read as module:Class, and there is none"),
+        ("own_leagues:called", "must name a subclass of Prior"),
+        ("own_leagues:Wins", "must name a subclass of Prior"),
+        ("subprocess:Popen:args=true", "must name a subclass of Prior"),
+        ("own_leagues:Leagues:width=3", "name=value with a name of gap, label, wide, got 'width'"),
+        ("own_leagues:Leagues:wide=3", "wide of prior .* must be true or false"),
+        ("matchenv:NormalPrior:deviation=-1", "deviation must be positive"),
+        ("matchenv:Prior", "cannot be made"),
+    ],
+)
+def test_bad_texts_are_named(own_module: Path, text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Settings(prior=text)
