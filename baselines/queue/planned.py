@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from typing import ClassVar
 
@@ -30,17 +31,21 @@ class PlannedPolicy(QueuePolicy):
     """
 
     def __init__(self) -> None:
-        self._tick, self._partner = -1, dict[int, int]()
+        self._tick = -1
+        # By the number of a player: the mean when the plan was made, and the partner's number.
+        self._planned = dict[int, tuple[float, int]]()
 
     def choose(self, waiting: WaitingPlayers, rng: np.random.Generator) -> int:
         """What the tick's plan says; who is paired with no candidate waits."""
-        focal = int(waiting.player[waiting.focal])
-        if self._tick != waiting.tick or focal not in self._partner:
+        focal, mean = int(waiting.player[waiting.focal]), float(waiting.mu[waiting.focal])
+        known, _ = self._planned.get(focal, (math.nan, NOBODY))
+        if self._tick != waiting.tick or known != mean:
             partners = self.plan(waiting)
             names = np.where(partners == NOBODY, NOBODY, waiting.player[partners])
+            planned = zip(waiting.mu.tolist(), names.tolist(), strict=True)
             self._tick = waiting.tick
-            self._partner = dict(zip(waiting.player.tolist(), names.tolist(), strict=True))
-        chosen = np.flatnonzero(waiting.player[waiting.filled] == self._partner[focal])
+            self._planned = dict(zip(waiting.player.tolist(), planned, strict=True))
+        chosen = np.flatnonzero(waiting.player[waiting.filled] == self._planned[focal][1])
         return int(chosen[0]) + 1 if chosen.size > 0 else WAIT
 
     @abstractmethod

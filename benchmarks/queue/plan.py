@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
@@ -114,7 +115,9 @@ def queue_candidates(policies: Sequence[Any], settings: QueueSettings) -> tuple[
 def described(plan: QueuePlan) -> dict[str, Any]:
     """Everything that decides what the jobs of a plan give, as plain data."""
     options = {each.name: getattr(plan.settings, each.name) for each in fields(QueueSettings)}
-    options["population"] = plan.settings.population.rows.tolist()
+    rows = plan.settings.population.rows
+    digest = hashlib.sha256(rows.tobytes()).hexdigest()
+    options["population"] = f"{len(rows)} of {digest[:16]}"
     del options[RATE], options["reward"]
     return {
         "policies": {candidate.label: candidate.identity for candidate in plan.candidates},

@@ -140,6 +140,9 @@ def test_the_plan_of_a_tick_is_not_that_of_the_next(make_queue: Any) -> None:
     assert ask(shy, replace(queue, waited=np.zeros(4, dtype=np.int64))) == 0
     assert ask(shy, queue) == 0
     assert ask(shy, replace(queue, tick=4, waited=np.full(4, 9))) > 0
+    # Another queue at the same tick is another plan.
+    others = make_queue(np.random.default_rng(2), 4, tick=4, player=queue.player)
+    assert ask(shy, replace(others, waited=np.zeros(4, dtype=np.int64))) == 0
 
 
 def test_large_queues_are_paired_within_the_band(make_queue: Any) -> None:

@@ -134,6 +134,20 @@ def test_numbers_do_not_depend_on_who_plays_beside(comparison: Any) -> None:
     )
 
 
+def test_players_of_the_users_own_come(tmp_path: Path) -> None:
+    even, uneven = tmp_path / "even.csv", tmp_path / "uneven.csv"
+    even.write_text("mu,sigma\n3.0,0.1\n3.1,0.1\n")
+    uneven.write_text("mu,sigma\n3.0,0.1\n9.0,0.1\n")
+    asked = {"policies": ["fcfs"], "against": "fcfs", "loads": ["2"], **SMALL}
+    found = [
+        run_queue_comparison(**{**asked, "env_kwargs": {"population": path, "newcomers": 0.0}})
+        for path in (even, uneven)
+    ]
+    qualities = [each.standing(0, "fcfs").true_match_quality.mean for each in found]
+    assert qualities[0] > 0.99 > qualities[1]
+    assert found[0].asked["environment"] != found[1].asked["environment"]
+
+
 def test_policies_of_the_users_own_play() -> None:
     class Own:
         name = "own"
