@@ -80,7 +80,7 @@ class Train(Learning, Written, Parallel, TrainingEnvironment, Seeded):
     evaluate_every: int | None = None
     evaluation_episodes: int = 64
     checkpoint_every: int | None = None
-    comparison_episodes: int = 200
+    comparison_episodes: int = 1000
     track: str | None = None
 
     @property
@@ -170,6 +170,7 @@ class Train(Learning, Written, Parallel, TrainingEnvironment, Seeded):
         )
         if not self.quiet:
             show(f"{found.comparison.table()}\n\n{found.summary()}")
+        self.say_where(out)
 
     def _configured(self) -> RunConfig:
         from matchenv.agents.config_file import parse_pairs

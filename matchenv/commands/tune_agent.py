@@ -52,6 +52,11 @@ class TuneAgent(Kept, Seeded):
         """It needs torch and Optuna."""
         return ("agents",)
 
+    @property
+    def results(self) -> None:
+        """It says itself how to train with what it found."""
+        return None
+
     def check_given(self, given: set[str]) -> None:
         """Refuse two search spaces."""
         if {"space", "space_file"} <= given:
