@@ -20,7 +20,8 @@ from matchenv.own_classes import made_with, names_class, options_of, own_object
 from matchenv.settings import Settings
 
 # Learned policies that come with the package; these names go before folders.
-SHIPPED = {"equivariant": Path(__file__).parent / "weights" / "equivariant.safetensors"}
+WEIGHTS = Path(__file__).parent / "weights"
+SHIPPED = {name: WEIGHTS / f"{name}.safetensors" for name in ("equivariant", "ppo-shared")}
 
 # Where training runs go that were given no folder, and where their names are looked up.
 RUNS = Path("runs")
