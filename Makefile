@@ -17,7 +17,7 @@ ONE_NAME := build/one_name
 .PHONY: help train test test-slow test-faults check format docs lock clean clean-cache
 
 help:
-	@echo "make train      train a short PPO run and compare it with the baselines ($(OUT))"
+	@echo "make train      train PPO on the shared network and compare it with the baselines ($(OUT))"
 	@echo "make test       run the tests"
 	@echo "make test-slow  run the tests that take minutes"
 	@echo "make test-faults  kill, fill the disk, damage files (docs/reliability.md)"
