@@ -12,7 +12,7 @@ from openskill.models import PlackettLuce
 from matchenv.benchmarks.throughput.timing import Contest, Side, contest
 from matchenv.match_log import MatchLog, ranks_from_scores
 from matchenv.replay import replay_trueskill
-from matchenv.trueskill import rate
+from matchenv.trueskill import match_quality, rate, team_match_quality, update, win_probability
 
 SECTION = "ratings"
 PLAYERS = 200
@@ -22,6 +22,13 @@ DRAW_PROBABILITY = 0.1
 DRAWS = 0.1
 
 OUR_CALLS = 2_000
+# Short and long way of one call: plain floats against the same numbers in arrays, and teams without
+# weights against weights of 1, whose numbers every call has to check and lay out one by one.
+PAIR = (25.0, 25.0 / 3.0, 20.0, 3.0)
+TEAM_GAME = ([[(25.0, 8.0), (26.0, 7.0)], [(27.0, 7.0), (22.0, 3.0)]], [0, 1])
+WHOLE = [[1.0, 1.0], [1.0, 1.0]]
+TIMES_AS_FAST = 5.0
+
 # Games of so many sides that the compiled replay rates in one turn.
 OUR_GAMES = {2: 200_000, 8: 20_000}
 
@@ -47,6 +54,8 @@ RIVALS = (
 def measure(turns: int) -> Iterator[Contest]:
     """Games a second through the compiled replay and through ``rate``, against both rivals.
 
+    And calls a second with plain floats, against the same calls the long way.
+
     Args:
         turns: turns of each side.
     """
@@ -68,6 +77,37 @@ def measure(turns: int) -> Iterator[Contest]:
                 turns=turns, target=1.0,
             )  # fmt: skip
 
+    for name, short, long in one_calls():
+        yield contest(
+            SECTION, f"one call of {name}, floats", "calls/s", _calls("plain floats", short),
+            _calls("the long way", long), turns=turns, target=TIMES_AS_FAST,
+        )  # fmt: skip
+
+
+def one_calls() -> Iterator[tuple[str, Callable[[], Any], Callable[[], Any]]]:
+    """What is called, with plain floats, and with the same numbers so that no short way is open."""
+    beta = GAME["beta"]
+    arrays: list[Any] = [np.array(number) for number in (*PAIR, beta)]
+    pair, won = arrays[:4], np.array(1)
+    teams, ranks = TEAM_GAME
+    yield "win_probability", lambda: win_probability(*PAIR, beta), lambda: win_probability(*arrays)
+    yield "match_quality", lambda: match_quality(*PAIR, beta), lambda: match_quality(*arrays)
+    yield (
+        "update",
+        lambda: update(*PAIR, 1, beta),
+        lambda: update(*pair, won, arrays[-1]),
+    )
+    yield (
+        "team_match_quality, 2 against 2",
+        lambda: team_match_quality(teams, beta),
+        lambda: team_match_quality(teams, beta, WHOLE),
+    )
+    yield (
+        "rate, 2 against 2",
+        lambda: rate(teams, ranks, **GAME),
+        lambda: rate(teams, ranks, **GAME, weights=WHOLE),
+    )
+
 
 def random_log(sides: int, games: int) -> MatchLog:
     """Games of one player a side among ``PLAYERS``."""
@@ -88,6 +128,14 @@ def random_log(sides: int, games: int) -> MatchLog:
 
 def _rate(teams: Sequence[Any], ranks: Sequence[float]) -> object:
     return rate(teams, ranks, **GAME, draw_probability=DRAW_PROBABILITY)
+
+
+def _calls(label: str, call: Callable[[], Any]) -> Side:
+    def work() -> None:
+        for _ in range(OUR_CALLS):
+            call()
+
+    return label, work, OUR_CALLS
 
 
 def _replay(log: MatchLog) -> Side:

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.trueskill.game import draw_probability_of, win_probability_of
-from matchenv.trueskill.sides import margin_between, quality_of_sides
-from matchenv.trueskill.teams import FlatTeams, Team, Weights, as_draw_margin, flatten_teams
+from matchenv.trueskill.limits import are_plain, is_positive
+from matchenv.trueskill.sides import margin_between
+from matchenv.trueskill.team_kernels import performances_of, quality_of_row, quality_of_teams
+from matchenv.trueskill.teams import (
+    FlatTeams,
+    Team,
+    Weights,
+    as_draw_margin,
+    flatten_read_teams,
+    flatten_teams,
+    read_teams,
+)
 from matchenv.validation import as_positive_number
 
 Floats = NDArray[np.float64]
 
-LEAST_VARIANCE = 1e-300
-
 
 def performances(sides: FlatTeams, beta: float) -> tuple[Floats, Floats]:
     """Mean and variance of each side's performance, both of shape (sides,)."""
-    first = sides.side_start[:-1]
-    share = sides.weight * sides.weight
-    variance = share * (sides.sigma * sides.sigma + beta * beta)
-    return np.add.reduceat(sides.weight * sides.mu, first), np.add.reduceat(variance, first)
+    mean, variance, _ = performances_of(*sides, beta)
+    return mean, variance
 
 
 def team_match_quality(teams: Iterable[Team], beta: float, weights: Weights | None = None) -> float:
@@ -46,14 +53,15 @@ def team_match_quality(teams: Iterable[Team], beta: float, weights: Weights | No
     Source: a ratio of determinants; for two players it is eq. (7) of Herbrich, Minka, Graepel
     (2006).
     """
-    spread = as_positive_number("beta", beta)
-    sides = flatten_teams(teams, weights)
-    mean, variance = performances(sides, spread)
-    noise = np.add.reduceat((sides.weight * spread) ** 2, sides.side_start[:-1])
-    # A weight next to nothing must not make a variance 0.
-    return quality_of_sides(
-        mean, np.maximum(variance, LEAST_VARIANCE), np.maximum(noise, LEAST_VARIANCE)
-    )
+    good = are_plain(beta) and is_positive(beta)
+    spread = beta if good else as_positive_number("beta", beta)
+    given = read_teams(teams)
+    row = given.row() if weights is None else None
+    if row is not None:
+        quality = quality_of_row(row, len(given.sizes), spread)
+        if not math.isnan(quality):
+            return quality
+    return quality_of_teams(*flatten_read_teams(given, weights), spread)
 
 
 def team_win_probability(

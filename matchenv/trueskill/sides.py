@@ -25,7 +25,7 @@ from matchenv.trueskill.factor_graph import (
     pass_messages,
 )
 from matchenv.trueskill.game import drifted, update_two
-from matchenv.validation import LARGEST_SKILL
+from matchenv.trueskill.limits import is_positive, is_skill
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -255,9 +255,7 @@ def all_beliefs(mu: Floats, sigma: Floats) -> bool:
     """Whether every mean is finite and every standard deviation positive and finite."""
     good = True
     for m in range(mu.size):
-        # Comparisons are False for NaN.
-        good &= abs(mu[m]) <= LARGEST_SKILL
-        good &= 1.0 / LARGEST_SKILL <= sigma[m] <= LARGEST_SKILL
+        good &= is_skill(mu[m]) and is_positive(sigma[m])
     return good
 
 

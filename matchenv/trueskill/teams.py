@@ -57,13 +57,49 @@ def flatten_teams(teams: Iterable[Team], weights: Weights | None = None) -> Flat
         ValueError: for fewer than two sides, an empty side, NaN, infinity, sigma <= 0, or
             weights outside [0, 1], of another form than the teams, or all 0 on a side.
     """
+    return flatten_read_teams(read_teams(teams), weights)
+
+
+class GivenTeams(NamedTuple):
+    """Teams as they were given, with their numbers in a row that nobody has checked.
+
+    Attributes:
+        sides: what was given for each side.
+        flat: mean and deviation of one member behind the other.
+        sizes: members of each side.
+    """
+
+    sides: list[Any]
+    flat: list[Any]
+    sizes: list[int]
+
+    def row(self, ranks: Sequence[Any] = ()) -> Floats | None:
+        """The numbers, the sizes and the ranks as one row; None if it is none of floats."""
+        try:
+            row = np.array([*self.flat, *self.sizes, *ranks])
+        except (TypeError, ValueError, OverflowError):
+            return None
+        return row if row.dtype == np.float64 and row.ndim == 1 else None
+
+
+def read_teams(teams: Iterable[Team]) -> GivenTeams:
+    """Teams gone through once: they may be a generator.
+
+    Raises:
+        ValueError: if they have not the form of teams.
+    """
     sides = sides_of("teams", teams)
     try:
         flat = [number for side in sides for mu, sigma in side for number in (mu, sigma)]
-        sizes = [len(side) for side in sides]
+        return GivenTeams(sides, flat, list(map(len, sides)))
     except (TypeError, ValueError):
         _explain(sides)
         raise
+
+
+def flatten_read_teams(given: GivenTeams, weights: Weights | None) -> FlatTeams:
+    """As ``flatten_teams``, of teams that were read before."""
+    sides, flat, sizes = given
     numbers = np.array(flat)
     if numbers.dtype != np.float64 or numbers.ndim != 1:
         _explain(sides)

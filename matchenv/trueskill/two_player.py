@@ -7,26 +7,30 @@ of 1e-6 or 1e6 and a draw between unequals give finite, correct numbers.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from matchenv.compilation import compiled
 from matchenv.trueskill.broadcasting import flattened, shaped
-from matchenv.trueskill.game import (
-    draw_density_of,
-    draw_probability_of,
-    log_draw_probability_of,
-    log_win_probability_of,
-    match_quality_of,
-    total_variance,
-    update_two,
-    win_probability_of,
+from matchenv.trueskill.limits import are_plain
+from matchenv.trueskill.pair_kernels import (
+    DENSITY,
+    DRAW,
+    LOG_DRAW,
+    LOG_WIN,
+    QUALITY,
+    WIN,
+    evenness_of_pair,
+    evennesses,
+    probabilities,
+    probability_of_pair,
+    true_density_of_pair,
+    update_of_pair,
+    updates,
 )
 from matchenv.validation import as_float_array, as_non_negative_array, as_positive_array
-
-Floats = NDArray[np.float64]
 
 
 def win_probability(
@@ -59,7 +63,7 @@ def win_probability(
     Source: Ryzhov, Tariq, Powell (2011), eq. (10), with the square root that is missing
     there; the margin is that of Herbrich, Minka, Graepel (2006), section 2.
     """
-    return _game_probability(_WIN, mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin)
+    return _game_probability(WIN, mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin)
 
 
 def log_win_probability(
@@ -74,7 +78,7 @@ def log_win_probability(
 
     Arguments, shapes and errors as there.
     """
-    return _game_probability(_LOG_WIN, mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin)
+    return _game_probability(LOG_WIN, mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin)
 
 
 def draw_probability(
@@ -91,7 +95,7 @@ def draw_probability(
 
     Source: Herbrich, Minka, Graepel (2006), section 2; eq. (3) of the 2011 paper.
     """
-    return _game_probability(_DRAW, mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin)
+    return _game_probability(DRAW, mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin)
 
 
 def log_draw_probability(
@@ -103,7 +107,7 @@ def log_draw_probability(
     draw_margin: ArrayLike = 0.0,
 ) -> Any:
     """Natural logarithm of ``draw_probability``; minus infinity without a margin."""
-    return _game_probability(_LOG_DRAW, mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin)
+    return _game_probability(LOG_DRAW, mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin)
 
 
 def draw_density(
@@ -126,7 +130,7 @@ def draw_density(
 
     Source: Ryzhov, Tariq, Powell (2011), eq. (5).
     """
-    return _even_game(_DENSITY, mu_i, sigma_i, mu_j, sigma_j, beta)
+    return _even_game(DENSITY, mu_i, sigma_i, mu_j, sigma_j, beta)
 
 
 def match_quality(
@@ -138,7 +142,7 @@ def match_quality(
 
     Source: Ryzhov, Tariq, Powell (2011), eq. (6); Herbrich, Minka, Graepel (2006), eq. (7).
     """
-    return _even_game(_QUALITY, mu_i, sigma_i, mu_j, sigma_j, beta)
+    return _even_game(QUALITY, mu_i, sigma_i, mu_j, sigma_j, beta)
 
 
 def true_draw_density(skill_i: ArrayLike, skill_j: ArrayLike, beta: ArrayLike) -> Any:
@@ -157,6 +161,10 @@ def true_draw_density(skill_i: ArrayLike, skill_j: ArrayLike, beta: ArrayLike) -
 
     Source: Ryzhov, Tariq, Powell (2011), eq. (14).
     """
+    if are_plain(skill_i, skill_j, beta):
+        density = true_density_of_pair(skill_i, skill_j, beta)
+        if not math.isnan(density):
+            return np.float64(density)
     arguments, shape = flattened(
         as_float_array("skill_i", skill_i),
         as_float_array("skill_j", skill_j),
@@ -164,7 +172,7 @@ def true_draw_density(skill_i: ArrayLike, skill_j: ArrayLike, beta: ArrayLike) -
     )
     skills_i, skills_j, betas = arguments
     known = np.zeros_like(betas)
-    return shaped(_even_loop(_DENSITY, skills_i, known, skills_j, known, betas), shape)
+    return shaped(evennesses(DENSITY, skills_i, known, skills_j, known, betas), shape)
 
 
 def update(
@@ -202,6 +210,11 @@ def update(
     Source: Ryzhov, Tariq, Powell (2011), eq. (1) and (2), with the square roots that are
     missing there; draws from Herbrich, Minka, Graepel (2006), section 3.
     """
+    plain = are_plain(mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin)
+    if plain and type(outcome) is int and -1 <= outcome <= 1:
+        after = update_of_pair(mu_i, sigma_i, mu_j, sigma_j, outcome, beta, draw_margin)
+        if after[1] > 0.0 and after[3] > 0.0:
+            return tuple(map(np.float64, after))
     outcomes = as_float_array("outcome", outcome)
     known = (outcomes == 0.0) | (np.abs(outcomes) == 1.0)
     if not known.all():
@@ -221,7 +234,7 @@ def update(
             "outcome must be +1 or -1 where draw_margin is 0, got 0: a draw has probability 0 "
             "without a margin; give draw_margin > 0 (see draw_margin_from_probability)"
         )
-    new_mu_i, new_sigma_i, new_mu_j, new_sigma_j = _update_loop(*arguments)
+    new_mu_i, new_sigma_i, new_mu_j, new_sigma_j = updates(*arguments)
     if not (np.all(new_sigma_i > 0.0) and np.all(new_sigma_j > 0.0)):
         raise ValueError(
             "sigma_i, sigma_j, beta and draw_margin must not mix scales so far apart that float64 "
@@ -235,10 +248,6 @@ def update(
     )
 
 
-_DENSITY, _QUALITY = range(2)
-_WIN, _LOG_WIN, _DRAW, _LOG_DRAW = range(4)
-
-
 def _even_game(
     which: int,
     mu_i: ArrayLike,
@@ -248,6 +257,10 @@ def _even_game(
     beta: ArrayLike,
 ) -> Any:
     """How even games are, by the measure asked for."""
+    if are_plain(mu_i, sigma_i, mu_j, sigma_j, beta):
+        evenness = evenness_of_pair(which, mu_i, sigma_i, mu_j, sigma_j, beta)
+        if not math.isnan(evenness):
+            return np.float64(evenness)
     arguments, shape = flattened(
         as_float_array("mu_i", mu_i),
         as_positive_array("sigma_i", sigma_i),
@@ -255,7 +268,7 @@ def _even_game(
         as_positive_array("sigma_j", sigma_j),
         as_positive_array("beta", beta),
     )
-    return shaped(_even_loop(which, *arguments), shape)
+    return shaped(evennesses(which, *arguments), shape)
 
 
 def _game_probability(
@@ -267,6 +280,10 @@ def _game_probability(
     beta: ArrayLike,
     draw_margin: ArrayLike,
 ) -> Any:
+    if are_plain(mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin):
+        probability = probability_of_pair(which, mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin)
+        if not math.isnan(probability):
+            return np.float64(probability)
     arguments, shape = flattened(
         as_float_array("mu_i", mu_i),
         as_positive_array("sigma_i", sigma_i),
@@ -275,64 +292,4 @@ def _game_probability(
         as_positive_array("beta", beta),
         as_non_negative_array("draw_margin", draw_margin),
     )
-    return shaped(_probability_loop(which, *arguments), shape)
-
-
-@compiled
-def _probability_loop(
-    which: int,
-    mu_i: Floats,
-    sigma_i: Floats,
-    mu_j: Floats,
-    sigma_j: Floats,
-    beta: Floats,
-    draw_margin: Floats,
-) -> Floats:
-    out = np.empty(mu_i.size)
-    for k in range(mu_i.size):
-        gap = mu_i[k] - mu_j[k]
-        variance = total_variance(sigma_i[k], sigma_j[k], beta[k])
-        if which == _WIN:
-            out[k] = win_probability_of(gap, variance, draw_margin[k])
-        elif which == _LOG_WIN:
-            out[k] = log_win_probability_of(gap, variance, draw_margin[k])
-        elif which == _DRAW:
-            out[k] = draw_probability_of(gap, variance, draw_margin[k])
-        else:
-            out[k] = log_draw_probability_of(gap, variance, draw_margin[k])
-    return out
-
-
-@compiled
-def _even_loop(
-    which: int, mu_i: Floats, sigma_i: Floats, mu_j: Floats, sigma_j: Floats, beta: Floats
-) -> Floats:
-    out = np.empty(mu_i.size)
-    for k in range(mu_i.size):
-        gap = mu_i[k] - mu_j[k]
-        variance = total_variance(sigma_i[k], sigma_j[k], beta[k])
-        if which == _DENSITY:
-            out[k] = draw_density_of(gap, variance)
-        else:
-            out[k] = match_quality_of(gap, variance, beta[k])
-    return out
-
-
-@compiled
-def _update_loop(
-    mu_i: Floats,
-    sigma_i: Floats,
-    mu_j: Floats,
-    sigma_j: Floats,
-    outcome: Floats,
-    beta: Floats,
-    draw_margin: Floats,
-) -> tuple[Floats, Floats, Floats, Floats]:
-    size = mu_i.size
-    new_mu_i, new_sigma_i = np.empty(size), np.empty(size)
-    new_mu_j, new_sigma_j = np.empty(size), np.empty(size)
-    for k in range(size):
-        new_mu_i[k], new_sigma_i[k], new_mu_j[k], new_sigma_j[k] = update_two(
-            mu_i[k], sigma_i[k], mu_j[k], sigma_j[k], int(outcome[k]), beta[k], draw_margin[k]
-        )
-    return new_mu_i, new_sigma_i, new_mu_j, new_sigma_j
+    return shaped(probabilities(which, *arguments), shape)
