@@ -9,7 +9,7 @@ from typing import Any
 from matchenv.agents.policies import policy_named
 from matchenv.agents.policy_sources import files_of
 from matchenv.baselines import DrawChance, Oracle
-from matchenv.evaluation.candidates import Candidate
+from matchenv.evaluation.candidates import Candidate, checked_candidates
 from matchenv.evaluation.rollout import check_can_play
 from matchenv.settings import Settings
 
@@ -28,17 +28,9 @@ def candidates_of(policies: Sequence[Any], settings: Settings) -> tuple[Candidat
         ValueError: for none, an unknown name, a folder that holds no good run, a policy named
             twice, or one that cannot play an environment of this size.
     """
-    if isinstance(policies, str) or not policies:
-        raise ValueError(f"policies must be a list of at least one, got {policies!r}")
-    found: dict[str, Candidate] = {}
-    for given in policies:
-        candidate = _candidate(given)
-        if candidate.label in found:
-            raise ValueError(f"policies must name each policy once, got {candidate.label!r} twice")
-        check_can_play(candidate.label, candidate.make, settings)
-        # Only now is the module of a class of the user's own sure to be there.
-        found[candidate.label] = _candidate(given)
-    return tuple(found.values())
+    return checked_candidates(
+        policies, _candidate, lambda each: check_can_play(each.label, each.make, settings)
+    )
 
 
 def with_references(

@@ -26,6 +26,7 @@ from matchenv.validation import (
     as_non_negative_number,
     as_number,
     as_positive_number,
+    as_probability,
 )
 
 Floats = NDArray[np.float64]
@@ -106,6 +107,34 @@ def elo_win_probability(
     )
     gap = np.ascontiguousarray(first - second)
     return _expected_scores(gap.ravel(), rate_of_gap, logistic).reshape(gap.shape)[()]
+
+
+def elo_log_probabilities(gap: ArrayLike, draw_probability: float) -> Floats:
+    """Log probabilities of a win, a draw and a loss in the logistic form with draws.
+
+    A margin on the rating scale makes the draws.
+
+    Args:
+        gap: rating of i less that of j, shape (...,).
+        draw_probability: of two even players, in [0, 1).
+
+    Returns:
+        Shape (..., 3), natural logarithms for i.
+
+    Raises:
+        ValueError: for NaN, infinity, or a draw probability outside [0, 1).
+
+    Source: Rao, Kupper (1967).
+    """
+    ahead = as_float_array("gap", gap)
+    even = as_probability("draw_probability", draw_probability)
+    theta = (1.0 + even) / (1.0 - even)
+    margin = LOGISTIC_SCALE * math.log10(theta)
+    with np.errstate(divide="ignore"):
+        win = np.log(elo_win_probability(ahead - margin, 0.0, form="logistic"))
+        loss = np.log(elo_win_probability(-ahead - margin, 0.0, form="logistic"))
+        draw = np.log(theta**2 - 1.0) + win + loss
+    return np.stack([win, draw, loss], axis=-1)
 
 
 def rate_elo(

@@ -272,7 +272,7 @@ def _remedy(size: int) -> str:
         for name, kind in BELIEFS.items()
         if (count := kind.num_opponents_of(size)) is not None
     ]
-    return f"; this is the size for {' or '.join(found)}" if found else ""
+    return f"; it is one of {' or '.join(found)}" if found else ""
 
 
 def _fill(state: KnowledgeState, mu: Floats, sigma: Floats, extra: Floats, belief: str) -> None:

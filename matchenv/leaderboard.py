@@ -25,7 +25,7 @@ PARTS = {"format", "settings", "players"}
 CHECKSUM = "sha256"
 
 
-class Standing(NamedTuple):
+class RankedPlayer(NamedTuple):
     """One line of a leaderboard.
 
     Attributes:
@@ -135,10 +135,10 @@ class Leaderboard:
         """Number of games of a player."""
         return self._games.get(name, 0)
 
-    def standings(self) -> list[Standing]:
+    def standings(self) -> list[RankedPlayer]:
         """All players, the highest mu - 3 sigma first; equal ones by name."""
         lines = [
-            Standing(name, mu, sigma, float(expose(mu, sigma)), self._games[name])
+            RankedPlayer(name, mu, sigma, float(expose(mu, sigma)), self._games[name])
             for name, (mu, sigma) in self._ratings.items()
         ]
         return sorted(lines, key=lambda line: (-line.exposed, line.name))

@@ -8,7 +8,12 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from matchenv.elo import elo_win_probability, k_factor_from_alpha, rate_elo
+from matchenv.elo import (
+    elo_log_probabilities,
+    elo_win_probability,
+    k_factor_from_alpha,
+    rate_elo,
+)
 
 
 def by_duels(teams: list, ranks: list, k_factor: float, chance) -> list[list[float]]:
@@ -101,3 +106,26 @@ def test_gaps_of_any_size_are_finite() -> None:
 def test_bad_input_is_refused(teams, ranks, keywords, message) -> None:
     with pytest.raises(ValueError, match=message):
         rate_elo(teams, ranks, **keywords)
+
+
+@pytest.mark.parametrize("draw", [0.0, 1e-9, 0.3, 0.999])
+def test_draws_are_those_of_rao_and_kupper(draw: float) -> None:
+    """Their eq. with theta: win p / (p + theta q), draw (theta^2 - 1) p q / ..., by strengths."""
+    gap = np.array([-900.0, -30.0, 0.0, 250.0])
+    strength = 10.0 ** (gap / 400.0)
+    theta = (1.0 + draw) / (1.0 - draw)
+    both = (strength + theta) * (theta * strength + 1.0)
+    expected = np.stack(
+        [strength / (strength + theta), (theta**2 - 1.0) * strength / both,
+         1.0 / (theta * strength + 1.0)], axis=-1,
+    )  # fmt: skip
+    found = np.exp(elo_log_probabilities(gap, draw))
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    np.testing.assert_allclose(found.sum(axis=-1), 1.0, rtol=1e-12)
+    assert found[2, 1] == pytest.approx(draw, rel=1e-6)
+
+
+@pytest.mark.parametrize("draw", [-0.1, 1.0, np.nan])
+def test_bad_draw_probabilities_are_named(draw: float) -> None:
+    with pytest.raises(ValueError, match="draw_probability must be"):
+        elo_log_probabilities(0.0, draw)

@@ -11,7 +11,7 @@ from typing import Any
 from matchenv.agents.policy_sources import files_of
 from matchenv.agents.queue_policies import queue_policy_named
 from matchenv.baselines.queue import QUEUE_POLICIES, Reserved
-from matchenv.evaluation.candidates import Candidate
+from matchenv.evaluation.candidates import Candidate, checked_candidates
 from matchenv.evaluation.queue_rollout import queue_rollout
 from matchenv.evaluation.queue_table import LOADS, Load, QueuePlan, RunBlock, maker_of
 from matchenv.evaluation.seeds import INSTANCES, POLICIES, QUEUE, episode_seeds, spans_of
@@ -95,21 +95,15 @@ def queue_candidates(policies: Sequence[Any], settings: QueueSettings) -> tuple[
     Raises:
         ValueError: for none, an unknown name, a policy named twice, or one that cannot play.
     """
-    if isinstance(policies, str) or not policies:
-        raise ValueError(f"policies must be a list of at least one, got {policies!r}")
-    found: dict[str, Candidate] = {}
-    for given in policies:
-        candidate = _candidate(given)
-        if candidate.label in found:
-            raise ValueError(f"policies must name each policy once, got {candidate.label!r} twice")
+
+    def check(candidate: Candidate) -> None:
         try:
             queue_rollout(maker_of(candidate), replace(settings, horizon=2), [0])
         # Whatever a stranger's model raises, the user must learn whose it is.
         except Exception as error:
             raise ValueError(f"policy {candidate.label!r} cannot play: {error}") from error
-        # Only now is the module of a class of the user's own sure to be there.
-        found[candidate.label] = _candidate(given)
-    return tuple(found.values())
+
+    return checked_candidates(policies, _candidate, check)
 
 
 def described(plan: QueuePlan) -> dict[str, Any]:

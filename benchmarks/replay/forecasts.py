@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.benchmarks.replay.measures.pairs import Pairs
 from matchenv.compilation import compiled
-from matchenv.elo import LOGISTIC_SCALE, elo_win_probability
+from matchenv.elo import elo_log_probabilities
 from matchenv.trueskill.draw_margin import draw_margin_from_probability
 from matchenv.trueskill.game import log_draw_probability_of, log_win_probability_of
 
@@ -55,8 +53,8 @@ def logistic_log_probabilities(
 ) -> Floats:
     """Log probabilities where the win probability is logistic in the ratings' difference.
 
-    A margin on the rating scale makes the draws (Rao, Kupper 1967). The performance of a side
-    of several players spreads wider than that of one, by the root of their number.
+    The performance of a side of several players spreads wider than that of one, by the root of
+    their number.
 
     Args:
         pairs: the pairs of sides.
@@ -69,13 +67,7 @@ def logistic_log_probabilities(
     """
     gap = rating[pairs.first] - rating[pairs.second]
     gap = gap * np.sqrt(2.0 / (players[pairs.first] + players[pairs.second]))
-    theta = (1.0 + draw_probability) / (1.0 - draw_probability)
-    margin = LOGISTIC_SCALE * math.log10(theta)
-    with np.errstate(divide="ignore"):
-        win = np.log(elo_win_probability(gap - margin, 0.0, form="logistic"))
-        loss = np.log(elo_win_probability(-gap - margin, 0.0, form="logistic"))
-        draw = np.log(theta**2 - 1.0) + win + loss
-    return np.column_stack([win, draw, loss])
+    return elo_log_probabilities(gap, draw_probability)
 
 
 @compiled

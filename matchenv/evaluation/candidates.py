@@ -77,6 +77,34 @@ def _copied(policy: Any, settings: Settings | QueueSettings, true_skill: TrueSki
     return adapted(copy.deepcopy(policy), settings)
 
 
+def checked_candidates(
+    policies: Sequence[Any],
+    candidate_of: Callable[[Any], Candidate],
+    check: Callable[[Candidate], None],
+) -> tuple[Candidate, ...]:
+    """The policies that were asked for, each of which can play.
+
+    Args:
+        policies: what the user gave.
+        candidate_of: makes one of them a candidate.
+        check: raises ``ValueError`` for one that cannot play.
+
+    Raises:
+        ValueError: for none, one named twice, or one that cannot play.
+    """
+    if isinstance(policies, str) or not policies:
+        raise ValueError(f"policies must be a list of at least one, got {policies!r}")
+    found: dict[str, Candidate] = {}
+    for given in policies:
+        candidate = candidate_of(given)
+        if candidate.label in found:
+            raise ValueError(f"policies must name each policy once, got {candidate.label!r} twice")
+        check(candidate)
+        # Only now is the module of a class of the user's own sure to be there.
+        found[candidate.label] = candidate_of(given)
+    return tuple(found.values())
+
+
 def adapted(policy: Any, settings: Settings | QueueSettings) -> Any:
     """The policy for an environment: what its ``for_settings`` gives, or itself without one.
 

@@ -13,7 +13,7 @@ except ImportError:
     # Without the extra, only what works without it can be tested.
     here = Path(__file__).parent
     collect_ignore = [
-        str(path) for path in here.rglob("test_*.py") if path.name != "test_policies.py"
+        str(path) for path in here.rglob("test_*.py") if path != here / "test_policies.py"
     ]
 
 ENV = {"num_opponents": 3, "horizon": 20}

@@ -204,3 +204,10 @@ def test_the_oracle_does_not_mind_the_belief() -> None:
 def test_bad_input_is_named(make: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_an_observation_of_another_belief_names_the_belief() -> None:
+    observation, _ = MatchmakingEnv(num_opponents=5, belief="full").reset(seed=0)
+    with pytest.raises(ValueError, match=r"of 5 opponents with belief='full'"):
+        KnowledgeGradient().predict(observation)
+    KnowledgeGradient(belief="full").predict(observation)
