@@ -34,6 +34,9 @@ CHECKSUM = "# sha256 of the lines above: "
 EVALUATIONS = 10
 CHECKPOINTS = 20
 
+# More would fill the memory.
+MOST_EVALUATION_EPISODES = 1_000_000
+
 
 def present_versions() -> dict[str, str]:
     """Versions of Python and of the packages that a result depends on."""
@@ -57,7 +60,7 @@ class RunConfig:
         env_kwargs: keyword arguments of the environment; a prior or a reward that is given as
             an object is kept as ``module:Class:key=value``.
         evaluate_every: timesteps from one evaluation to the next.
-        evaluation_episodes: episodes of each evaluation, >= 2.
+        evaluation_episodes: episodes of each evaluation, 2 to ``MOST_EVALUATION_EPISODES``.
         checkpoint_every: timesteps from one checkpoint to the next.
         start_from: learned policy whose weights the training starts from, as
             ``matchenv.agents.load`` takes it; None starts from fresh ones.
@@ -85,10 +88,9 @@ class RunConfig:
         object.__setattr__(self, "hyperparameters", checked)
         as_integer("seed", self.seed, 0)
         as_integer("n_envs", self.hyperparameters["n_envs"], 1, ENVIRONMENTS)
-        for name, least in (
-            ("evaluate_every", 1), ("evaluation_episodes", 2), ("checkpoint_every", 1)
-        ):  # fmt: skip
-            as_integer(name, getattr(self, name), least)
+        for name in ("evaluate_every", "checkpoint_every"):
+            as_integer(name, getattr(self, name), 1)
+        as_integer("evaluation_episodes", self.evaluation_episodes, 2, MOST_EVALUATION_EPISODES)
         if self.start_from is not None and algorithm.name == "ars":
             raise ValueError(f"start_from must be left out for ars, got {self.start_from!r}")
         object.__setattr__(self, "env_kwargs", as_texts(self.env_kwargs))

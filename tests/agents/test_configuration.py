@@ -93,6 +93,7 @@ def test_pairs_are_read_as_yaml_with_plain_numbers():
         ({"num_envs": 2**21}, "n_envs"),
         ({"seed": -1}, "seed"),
         ({"evaluation_episodes": 0}, "evaluation_episodes"),
+        ({"evaluation_episodes": 10**30}, "evaluation_episodes"),
         ({"checkpoint_every": 0}, "checkpoint_every"),
         ({"hyperparameters": {"gama": 0.9}}, "gama.*|among .*gamma"),
         ({"hyperparameters": {"policy": "CnnPolicy"}}, "MlpPolicy"),
