@@ -88,14 +88,14 @@ def one_calls() -> Iterator[tuple[str, Callable[[], Any], Callable[[], Any]]]:
     """What is called, with plain floats, and with the same numbers so that no short way is open."""
     beta = GAME["beta"]
     arrays: list[Any] = [np.array(number) for number in (*PAIR, beta)]
-    pair, won = arrays[:4], np.array(1)
+    i, j, won = arrays[:2], arrays[2:4], np.array(1)
     teams, ranks = TEAM_GAME
     yield "win_probability", lambda: win_probability(*PAIR, beta), lambda: win_probability(*arrays)
     yield "match_quality", lambda: match_quality(*PAIR, beta), lambda: match_quality(*arrays)
     yield (
         "update",
         lambda: update(*PAIR, 1, beta),
-        lambda: update(*pair, won, arrays[-1]),
+        lambda: update(i[0], i[1], j[0], j[1], won, arrays[-1]),
     )
     yield (
         "team_match_quality, 2 against 2",
