@@ -265,7 +265,7 @@ class TestRuns:
             (["--penalty", "-1"], "penalty must"),
             (["--penalty", "nan"], "penalty must"),
             (["--rank", "first"], "rank must"),
-            (["--prior", "none"], "prior must"),
+            (["--prior", "none"], "priors must"),
             (["--policy", "nobody"], "policy must"),
             (["--beta", "0"], "beta must"),
             (["--workers", "0"], "workers must"),
