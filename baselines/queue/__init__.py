@@ -9,9 +9,11 @@ from matchenv.baselines.queue.planned import (
     KnowledgeMatching,
     MatchingOracle,
     MaximumWeightMatching,
+    PlannedPolicy,
 )
 from matchenv.baselines.queue.policy import QueuePolicy
 from matchenv.baselines.queue.reserved import Reserved
+from matchenv.baselines.queue.shown import ShownPolicy
 from matchenv.baselines.queue.simple import FirstComeFirstServed, RandomCandidate, WideningWindow
 
 __all__ = [
@@ -20,10 +22,12 @@ __all__ = [
     "KnowledgeMatching",
     "MatchingOracle",
     "MaximumWeightMatching",
+    "PlannedPolicy",
     "QueueKnowledgeGradient",
     "QueuePolicy",
     "RandomCandidate",
     "Reserved",
     "ReservedDrawChance",
+    "ShownPolicy",
     "WideningWindow",
 ]
