@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from matchenv.agents.queue_policies import queue_policy_named
     from matchenv.agents.run_config import RunConfig, configured
     from matchenv.agents.run_folder import RunFolder
+    from matchenv.agents.several_seeds import train_seeds
     from matchenv.agents.training import continue_training, start_training
     from matchenv.agents.vec_env import MatchmakingVecEnv
 
@@ -32,6 +33,7 @@ __all__ = [
     "policy_named",
     "queue_policy_named",
     "start_training",
+    "train_seeds",
 ]
 
 _WHERE = {
@@ -47,6 +49,7 @@ _WHERE = {
     "policy_named": "matchenv.agents.policies",
     "queue_policy_named": "matchenv.agents.queue_policies",
     "start_training": "matchenv.agents.training",
+    "train_seeds": "matchenv.agents.several_seeds",
 }
 
 
