@@ -9,13 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from matchenv.benchmarks.replay.measures.calibration import (
-    Calibration,
-    constant_log_loss,
-    draw_calibration,
-    log_loss,
-    win_calibration,
-)
 from matchenv.benchmarks.replay.measures.convergence import games_to_settle
 from matchenv.benchmarks.replay.measures.even_games import (
     DrawCurve,
@@ -24,11 +17,6 @@ from matchenv.benchmarks.replay.measures.even_games import (
     most_even,
     win_ratio_deviation,
     win_shares,
-)
-from matchenv.benchmarks.replay.measures.pairs import (
-    Pairs,
-    pairs_of_sides,
-    possible_and_found_draws,
 )
 from matchenv.benchmarks.replay.measures.prediction_error import (
     PredictionError,
@@ -41,6 +29,18 @@ from matchenv.benchmarks.replay.systems import Judgement, draw_probability_of, j
 from matchenv.csv_log.bad_rows import reason_counts
 from matchenv.csv_log.reader import Reading
 from matchenv.match_log import MatchLog
+from matchenv.replay.calibration import (
+    Calibration,
+    constant_log_loss,
+    draw_calibration,
+    log_loss,
+    win_calibration,
+)
+from matchenv.replay.pairs import (
+    Pairs,
+    pairs_of_sides,
+    possible_and_found_draws,
+)
 
 Floats = NDArray[np.float64]
 # A point for each game would be more than anyone can look at.

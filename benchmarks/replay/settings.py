@@ -25,6 +25,10 @@ class SystemSettings:
         tau: standard deviation of the skill's drift between games.
         draw_probability: probability that two even sides draw; if not given, it is counted in
             the log.
+        time_drift: standard deviation of the skill's drift over a day without a game.
+        advantage: what the first side of a game is stronger by, in skill points.
+        team_exponent: a side is as strong as the sum of its members over their number to this
+            power: 0 for the sum, 1 for the mean.
         elo_start: Elo's rating of a newcomer.
         elo_beta: standard deviation of one performance in Elo's points.
         elo_alpha: Elo's weight of new evidence; K = alpha beta sqrt(pi).
@@ -37,6 +41,9 @@ class SystemSettings:
     beta: float = 25.0 / 6.0
     tau: float = 25.0 / 300.0
     draw_probability: float | None = None
+    time_drift: float = 0.0
+    advantage: float = 0.0
+    team_exponent: float = 0.0
     elo_start: float = 1200.0
     elo_beta: float = 200.0
     elo_alpha: float = 0.07

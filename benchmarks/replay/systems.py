@@ -9,16 +9,16 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.benchmarks.replay.forecasts import (
-    gaussian_log_probabilities,
-    logistic_log_probabilities,
-)
-from matchenv.benchmarks.replay.measures.pairs import Pairs, possible_and_found_draws
 from matchenv.benchmarks.replay.settings import SystemName, SystemSettings
 from matchenv.compilation import compiled
 from matchenv.elo import k_factor_from_alpha
 from matchenv.match_log import MatchLog
 from matchenv.replay import LOGISTIC_BETA, replay_elo, replay_trueskill
+from matchenv.replay.forecasts import (
+    gaussian_log_probabilities,
+    logistic_log_probabilities,
+)
+from matchenv.replay.pairs import Pairs, possible_and_found_draws
 from matchenv.trueskill.rating import expose
 from matchenv.trueskill.sides import quality_of_sides
 
@@ -108,6 +108,9 @@ def _trueskill(
         tau=settings.tau,
         draw_probability=draw_probability,
         keep_history=True,
+        time_drift=settings.time_drift,
+        advantage=settings.advantage,
+        team_exponent=settings.team_exponent,
     )
     mean, variance = replay.team_mean, replay.team_variance
     return Judgement(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from matchenv.compilation import compiled
 from matchenv.match_log import MatchLog, largest_game
 from matchenv.trueskill.factor_graph import TABLE_ROWS
-from matchenv.trueskill.game import match_quality_of
+from matchenv.trueskill.game import drifted, match_quality_of
 from matchenv.trueskill.rating import MAX_ITERATIONS, TOLERANCE
 from matchenv.trueskill.sides import (
     margin_between,
@@ -25,6 +26,10 @@ from matchenv.validation import as_integer, as_non_negative_number, as_number, a
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Indices = NDArray[np.int32]
+
+
+SECONDS_PER_DAY = 86_400.0
+NO_TIMES = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +74,9 @@ def replay_trueskill(
     tolerance: float = TOLERANCE,
     max_iterations: int = MAX_ITERATIONS,
     keep_history: bool = False,
+    time_drift: float = 0.0,
+    advantage: float = 0.0,
+    team_exponent: float = 0.0,
 ) -> TrueSkillReplay:
     """Rate a log of matches with TrueSkill, in order of play.
 
@@ -85,9 +93,15 @@ def replay_trueskill(
         tolerance: as in ``rate``.
         max_iterations: as in ``rate``; games that meet it are listed as ``unconverged``.
         keep_history: whether to keep each belief after each game.
+        time_drift: standard deviation of a skill's drift over a day without a game, >= 0;
+            time_drift^2 times the days since the player's last game is added before a game.
+        advantage: what the first side of a game is stronger by, in skill points.
+        team_exponent: a side of n players is as strong as the sum of their performances over n
+            to this power, >= 0: 0 for the sum, 1 for the mean.
 
     Raises:
-        ValueError: for bad input, or a log with draws where the draw margin is 0.
+        ValueError: for bad input, a log with draws where the draw margin is 0, or a drift over
+            time for a log without times.
 
     Source: Herbrich, Minka, Graepel (2006).
     """
@@ -98,6 +112,11 @@ def replay_trueskill(
     margin = as_draw_margin(draw_probability, draw_margin, spread)
     bound = as_positive_number("tolerance", tolerance)
     cap = as_integer("max_iterations", max_iterations, 1)
+    away = as_non_negative_number("time_drift", time_drift)
+    ahead = as_number("advantage", advantage)
+    exponent = as_non_negative_number("team_exponent", team_exponent)
+    if away > 0.0 and log.time is None:
+        raise ValueError(f"time_drift must be 0 for a log without times, got {time_drift!r}")
     if margin.margin == 0.0:
         _refuse_draws(log)
     results = _trueskill_loop(
@@ -114,6 +133,10 @@ def replay_trueskill(
         bound,
         cap,
         keep_history,
+        NO_TIMES if away == 0.0 or log.time is None else log.time,
+        away,
+        ahead,
+        exponent,
     )
     team_mean, team_variance, quality, end_mu, end_sigma, change, entry_mu, entry_sigma = results
     return TrueSkillReplay(
@@ -165,6 +188,33 @@ def _play_pair(
     return match_quality_of(mu_i - mu_j, team_variance[0] + team_variance[1], beta)
 
 
+@compiled
+def _drift_over_time(
+    players: Indices,
+    game: int,
+    time: Integers,
+    last_game: Integers,
+    time_drift: float,
+    sigma: Floats,
+) -> None:
+    """Widen the beliefs about players by the time since their last games; now is one."""
+    for k in players:
+        if last_game[k] >= 0:
+            days = (time[game] - time[last_game[k]]) / SECONDS_PER_DAY
+            sigma[k] = drifted(sigma[k], time_drift * math.sqrt(max(days, 0.0)))
+        last_game[k] = game
+
+
+@compiled
+def _add(
+    player: Indices, first: int, last: int, advantage: float, team_exponent: float, mu: Floats
+) -> None:
+    """Raise the members of a side so that their side is ``advantage`` stronger."""
+    share = advantage / (last - first) ** (1.0 - team_exponent)
+    for entry in range(first, last):
+        mu[player[entry]] += share
+
+
 @compiled(nogil=True)  # a long log leaves Ctrl-C alive
 def _trueskill_loop(
     player: Indices,
@@ -180,6 +230,10 @@ def _trueskill_loop(
     tolerance: float,
     max_iterations: int,
     keep_history: bool,
+    time: Integers,
+    time_drift: float,
+    advantage: float,
+    team_exponent: float,
 ) -> tuple[Floats, ...]:
     num_teams, num_games = rank.size, game_start.size - 1
     team_mean, team_variance = np.empty(num_teams), np.empty(num_teams)
@@ -194,10 +248,15 @@ def _trueskill_loop(
     game_rank, noise = np.empty(most_teams), np.empty(most_teams)
     table = np.empty((TABLE_ROWS, most_teams))
     pair_margin = margin_between(draw_margin, margin_grows, 2)
+    last_game = np.full(mu.size if time.size else 0, -1)
 
     for game in range(num_games):
         first_team, last_team = game_start[game], game_start[game + 1]
         first, last = team_start[first_team], team_start[last_team]
+        if time.size:
+            _drift_over_time(player[first:last], game, time, last_game, time_drift, sigma)
+        if advantage != 0.0:
+            _add(player, first, team_start[first_team + 1], advantage, team_exponent, mu)
         if last - first == 2:
             quality[game] = _play_pair(
                 player[first],
@@ -221,6 +280,10 @@ def _trueskill_loop(
                 start[side + 1] = team_start[team + 1] - first
                 game_rank[side] = rank[team]
                 noise[side] = (start[side + 1] - start[side]) * beta * beta
+                if team_exponent != 0.0:
+                    size = start[side + 1] - start[side]
+                    weight[start[side] : start[side + 1]] = size**-team_exponent
+                    noise[side] *= size ** (-2.0 * team_exponent)
                 team_mean[team], team_variance[team] = side_performance(
                     game_mu, game_sigma, weight, beta, tau, start[side], start[side + 1]
                 )
@@ -247,6 +310,8 @@ def _trueskill_loop(
             for entry in range(first, last):
                 mu[player[entry]] = game_mu[entry - first]
                 sigma[player[entry]] = game_sigma[entry - first]
+        if advantage != 0.0:
+            _add(player, first, team_start[first_team + 1], -advantage, team_exponent, mu)
         if keep_history:
             for entry in range(first, last):
                 entry_mu[entry] = mu[player[entry]]

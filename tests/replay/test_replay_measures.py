@@ -11,13 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from matchenv.benchmarks.replay.measures.calibration import (
-    calibration,
-    constant_log_loss,
-    draw_calibration,
-    log_loss,
-    win_calibration,
-)
 from matchenv.benchmarks.replay.measures.convergence import games_to_settle
 from matchenv.benchmarks.replay.measures.even_games import (
     draw_curve,
@@ -25,9 +18,16 @@ from matchenv.benchmarks.replay.measures.even_games import (
     win_ratio_deviation,
     win_shares,
 )
-from matchenv.benchmarks.replay.measures.pairs import pairs_of_sides, possible_and_found_draws
 from matchenv.benchmarks.replay.measures.prediction_error import prediction_error
 from matchenv.benchmarks.replay.settings import DrawRule
+from matchenv.replay.calibration import (
+    calibration,
+    constant_log_loss,
+    draw_calibration,
+    log_loss,
+    win_calibration,
+)
+from matchenv.replay.pairs import pairs_of_sides, possible_and_found_draws
 
 # Game 0: three sides, the last two level. Game 1: two sides, the second wins. Game 2: a draw.
 GAME_START = np.array([0, 3, 5, 7])

@@ -9,11 +9,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from matchenv.benchmarks.replay.forecasts import (
-    gaussian_log_probabilities,
-    logistic_log_probabilities,
-)
-from matchenv.benchmarks.replay.measures.pairs import pairs_of_sides
 from matchenv.benchmarks.replay.settings import SystemSettings
 from matchenv.benchmarks.replay.systems import (
     SYSTEMS,
@@ -22,6 +17,11 @@ from matchenv.benchmarks.replay.systems import (
     quality_per_comparison,
 )
 from matchenv.match_log import MatchLog
+from matchenv.replay.forecasts import (
+    gaussian_log_probabilities,
+    logistic_log_probabilities,
+)
+from matchenv.replay.pairs import pairs_of_sides
 
 NORMAL = NormalDist()
 LOG = MatchLog.from_games(

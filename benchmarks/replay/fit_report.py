@@ -1,0 +1,94 @@
+"""A fit as text and as a file."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+from matchenv.atomic_files import write_bytes
+from matchenv.csv_log.reader import Reading
+from matchenv.evaluation.result_files import json_bytes, versions
+from matchenv.evaluation.tables import Column, text_table
+from matchenv.folder_lock import folder_lock
+from matchenv.replay.fitting.fit import JOURNAL, TRAIN_SHARE, Fit, fit
+
+RESULT = "fit.json"
+
+
+def fit_text(found: Fit) -> str:
+    """Tables of the parameters and of the losses, and the notes."""
+    parameters = [
+        Column("parameter", lambda name: name),
+        Column("fitted", lambda name: f"{found.parameters[name]:.4g}"),
+        Column("95 % interval", lambda name: _interval(found.intervals.get(name))),
+    ]
+    rows = [
+        ("fitted", found.log_loss, found.log_loss_interval, found.prediction_error),
+        ("default", found.log_loss_default, None, found.prediction_error_default),
+        ("constant", found.log_loss_constant, found.log_loss_constant_interval, None),
+        ("constant by side", found.log_loss_by_side, None, None),
+    ]
+    losses = [
+        Column("on the games held out", lambda row: row[0]),
+        Column("log loss", lambda row: f"{row[1]:.4f}"),
+        Column("95 % interval", lambda row: _interval(row[2])),
+        Column("prediction error", lambda row: "" if row[3] is None else f"{100 * row[3]:.2f} %"),
+    ]
+    draws = found.calibration_draws
+    calibration = f"calibration error: wins {100 * found.calibration_wins:.1f} points"
+    if draws is not None:
+        calibration += f", draws {100 * draws:.1f} points"
+    gain, low, high = found.gain
+    lines = [
+        f"fitted to {found.train_games} of {found.games} games, {found.evaluations} replays"
+        + ("" if found.converged else "; the search was cut off before it settled"),
+        "",
+        *text_table(parameters, list(found.parameters)),
+        "",
+        *text_table(losses, rows),
+        "",
+        f"less than the constant forecast by {gain:.4f} [{low:.4f}, {high:.4f}]",
+        calibration,
+        *(f"note: {note}" for note in found.notes),
+    ]
+    return "\n".join(lines)
+
+
+def run_fit(
+    reading: Reading,
+    *,
+    train_share: float = TRAIN_SHARE,
+    seed: int = 0,
+    out: Path | None = None,
+    quiet: bool = True,
+) -> Fit:
+    """Fit a log that was read, and write ``fit.json``.
+
+    Args:
+        reading: the log.
+        train_share: as ``fit``.
+        seed: as there.
+        out: folder for the result, in which a stopped fit goes on; None to write nothing.
+        quiet: no progress bar.
+
+    Raises:
+        ValueError: as ``fit``, and where another process works in the folder.
+        OSError: if a file cannot be written.
+    """
+    if out is None:
+        return fit(reading.log, train_share=train_share, seed=seed, quiet=quiet)
+    with folder_lock(out):
+        journal = out / JOURNAL
+        found = fit(reading.log, train_share=train_share, seed=seed, journal=journal, quiet=quiet)
+        content = {
+            **asdict(found),
+            "settings": {"train_share": train_share, "seed": seed},
+            "log": {"file": reading.file_name, "sha256": reading.sha256},
+            "versions": versions("scipy"),
+        }
+        write_bytes(out / RESULT, json_bytes(content))
+    return found
+
+
+def _interval(ends: tuple[float, float] | None) -> str:
+    return "" if ends is None else f"[{ends[0]:.4g}, {ends[1]:.4g}]"

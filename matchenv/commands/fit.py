@@ -1,0 +1,56 @@
+"""``matchenv fit``: the parameters of TrueSkill that a log asks for."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tyro.conf import Positional
+
+from matchenv.commands.options import Resumable, Seeded
+from matchenv.commands.output import show
+from matchenv.csv_log.settings import ReadingSettings
+from matchenv.replay.fitting.fit import TRAIN_SHARE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fit(Resumable, Seeded):
+    """Fit the parameters of TrueSkill to a log of matches, and judge them on games held out.
+
+    See docs/fit.md.
+
+    Example:
+        matchenv fit games.csv --out runs/fit
+
+    Attributes:
+        log: the log, a .csv or .csv.gz file.
+        train_share: share of the games, the first ones, that the fit may see.
+    """
+
+    log: Positional[Path]
+    reading: ReadingSettings = field(default_factory=ReadingSettings)
+    train_share: float = TRAIN_SHARE
+
+    def run(self) -> None:
+        """Fit and print the tables; what was left out of the log is said even when quiet."""
+        from matchenv.benchmarks.replay.fit_report import fit_text, run_fit
+        from matchenv.benchmarks.replay.table_text import reading_text
+        from matchenv.csv_log.reader import read_log
+
+        reading = read_log(self.log, self.reading)
+        show(reading_text(reading, listed=0 if self.quiet else 5), file=sys.stderr)
+        found = run_fit(
+            reading,
+            train_share=self.train_share,
+            seed=self.seed,
+            out=self.out,
+            quiet=self.quiet,
+        )
+        if not self.quiet:
+            show(fit_text(found))
+
+    def say_where(self, results: Path | None) -> None:
+        """Say where the parameters are."""
+        if results is not None and not self.quiet:
+            show(f"{results / 'fit.json'} has the parameters", file=sys.stderr)
