@@ -151,6 +151,7 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
     | `availability`   | `1.0`            | share of opponents who are online; see Pool      |
     | `mean_stay`      | `50.0`           | games that an opponent stays online or offline   |
     | `turnover`       | `0.0`            | probability that an opponent leaves for good     |
+    | `noise`          | `"game"`         | or `"opponent"`: noise by whom one plays |
     | `render_mode`    | `None`           | `"rgb_array"`, `"human"` or `"ansi"`; see Rendering |
     | `render_true_skill` | `True`        | whether pictures show true skills and true q     |
 

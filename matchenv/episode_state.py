@@ -50,7 +50,13 @@ def restore_episodes(env: MatchmakingVectorEnv, state: Mapping[str, Any]) -> Non
 
 def _arrays(env: MatchmakingVectorEnv) -> dict[str, NDArray[Any]]:
     """Every array that an environment changes, by the name of its owner and its own."""
-    owners = {"env": env, "episodes": env._episodes, "pool": env._episodes.pool}
+    episodes = env._episodes
+    owners = {
+        "env": env,
+        "episodes": episodes,
+        "pool": episodes.pool,
+        "opponent_noise": episodes.opponent_noise,
+    }
     return {
         f"{owner}.{name}": value
         for owner, each in owners.items()

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from matchenv.games_played import GamesPlayed
 from matchenv.instance import GivenInstance, instances_of
 from matchenv.knowledge import KnowledgeState
+from matchenv.opponent_noise import OpponentNoise
 from matchenv.play import MU, SIGMA, TRUE_SKILL, begin_games, drift_skills, play_games, store_noise
 from matchenv.pool import Pool
 from matchenv.settings import ANY_RANK, Settings
@@ -40,6 +41,7 @@ class Episodes:
         observation: shape (B, K), float32, as the belief lays it out, and the mask of a pool that
             changes; kept up to date.
         pool: who is online; None where the pool stays as it is.
+        opponent_noise: noise by opponent; None where it is by the number of the game.
     """
 
     def __init__(self, settings: Settings, count: int) -> None:
@@ -54,6 +56,9 @@ class Episodes:
         self._place = settings.place
         self._by_skill = settings.rank_by == "true_skill"
         self.pool = Pool(settings, count) if settings.pool_changes else None
+        self.opponent_noise = None
+        if settings.noise == "opponent":
+            self.opponent_noise = OpponentNoise(count, settings.num_opponents)
         size = self.belief.observation_size(settings.num_opponents)
         # What the belief writes; all of the observation where the pool stays as it is.
         self._shown = np.zeros((count, size), dtype=np.float32)
@@ -100,6 +105,8 @@ class Episodes:
         if given is not None:
             self._apply(rows, given)
         self.belief.begin(rows, self.players, self.memory, self._shown)
+        if self.opponent_noise is not None:
+            self.opponent_noise.begin(rows, uniforms)
         if self.pool is not None:
             self.pool.begin(rows, uniforms)
             self._show_pool(self.pool)
@@ -127,6 +134,8 @@ class Episodes:
         """
         settings = self.settings
         opponents = played.opponents
+        if self.opponent_noise is not None:
+            self.opponent_noise.place(self.games_played, opponents, waiting, self._noise)
         if settings.tau > 0.0:
             drift_skills(
                 self.players, self._noise, self.games_played, opponents, waiting, settings.tau

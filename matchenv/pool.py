@@ -4,9 +4,6 @@ The random numbers are a function of a key for each episode, of the game's numbe
 they are for. The key is made of the numbers that the instance was drawn from. So nothing is
 taken from the episode's own generator: players and noise are those of an unchanged pool. And no
 choice of a policy moves them: every policy meets the same opponents online at the same games.
-
-Source of the generator: Steele, Lea, Flood, "Fast splittable pseudorandom number generators"
-(OOPSLA 2014), SplitMix64, read at any place.
 """
 
 from __future__ import annotations
@@ -16,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from matchenv.compilation import compiled
+from matchenv.counter_numbers import key_of, uniform_number
 from matchenv.settings import Settings
 
 Floats = NDArray[np.float64]
@@ -23,23 +21,9 @@ Integers = NDArray[np.int64]
 Keys = NDArray[np.uint64]
 Masks = NDArray[np.bool_]
 
-GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-FIRST_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
-SECOND_FACTOR = np.uint64(0x94D049BB133111EB)
-FIRST_SHIFT, SECOND_SHIFT, THIRD_SHIFT = np.uint64(30), np.uint64(27), np.uint64(31)
-LOW_BITS = np.uint64(12)
-
 # What random numbers are for; each has one for every player and game.
 ONLINE, LEAVES, NEEDED, MEANS, VARIANCES, SKILLS = range(6)
 PURPOSES = 6
-
-
-@compiled
-def mixed(value: np.uint64) -> np.uint64:
-    """All bits of a number, each depending on all: the finaliser of SplitMix64."""
-    value = (value ^ (value >> FIRST_SHIFT)) * FIRST_FACTOR
-    value = (value ^ (value >> SECOND_SHIFT)) * SECOND_FACTOR
-    return value ^ (value >> THIRD_SHIFT)
 
 
 @compiled
@@ -53,9 +37,7 @@ def uniform_at(key: np.uint64, players: int, game: int, purpose: int, player: in
         purpose: what it is for.
         player: 0 to M.
     """
-    place = np.uint64((game * PURPOSES + purpose) * players + player + 1)
-    bits = mixed(key + GOLDEN * place) >> LOW_BITS
-    return (np.float64(bits) + 0.5) * 2.0**-52
+    return uniform_number(key, (game * PURPOSES + purpose) * players + player)
 
 
 @compiled
@@ -88,9 +70,7 @@ def begin_pool(
     players = uniforms.shape[1]
     for k in range(rows.size):
         row = rows[k]
-        key = np.uint64(0)
-        for i in range(players):
-            key = mixed((key + GOLDEN) ^ np.uint64(uniforms[k, i] * 2.0**53))
+        key = key_of(uniforms[k])
         keys[row] = key
         for j in range(online.shape[1]):
             online[row, j] = uniform_at(key, players, 0, ONLINE, j + 1) < availability

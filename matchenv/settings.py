@@ -23,6 +23,7 @@ from matchenv.validation import (
 
 RANKS = ("top", "middle", "bottom")
 RANKINGS = ("prior_mean", "true_skill")
+NOISES = ("game", "opponent")
 
 # The 2011 study: beta^2 = 2.5.
 PAPER_BETA = math.sqrt(2.5)
@@ -88,6 +89,8 @@ class Settings(Options):
             offline ones 2 (1 - availability) mean_stay, and neither less than 1.
         turnover: probability after each game that an opponent leaves for good and a stranger
             takes the place.
+        noise: ``"game"``: the n-th game of an episode has the same noise whoever is chosen;
+            ``"opponent"``: the k-th game against an opponent has, whenever it is played.
 
     Raises:
         ValueError: for a value that is not allowed; it names the argument and what is.
@@ -109,6 +112,7 @@ class Settings(Options):
     availability: float = field(default=1.0, metadata=_by(as_positive_share))
     mean_stay: float = field(default=50.0, metadata=_by(as_number_of_at_least, low=1.0))
     turnover: float = field(default=0.0, metadata=_by(as_share))
+    noise: str = field(default="game", metadata=_by(as_choice, known=NOISES))
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -201,6 +205,7 @@ class EnvironmentOptions(TypedDict, total=False):
     availability: float
     mean_stay: float
     turnover: float
+    noise: str
 
 
 shows_options = shows_options_of(Settings)

@@ -25,6 +25,8 @@ DEFAULT_POLICIES = ("pe", "drawchance", "kg", "gittins", "random", "oracle")
 DEFAULT_RANKS = ("top", "middle", "bottom")
 DEFAULT_PRIORS = ("informative",)
 DEFAULT_EPISODES = 200
+# Luck by opponent tells policies apart with fewer episodes; see docs/benchmarks.md.
+DEFAULT_NOISE = "opponent"
 
 # Episodes that are played side by side. A stochastic policy has one stream for a block, so its
 # size is part of the result; it must not follow the number of workers.
@@ -66,8 +68,8 @@ def run_comparison(
         episodes: instances in each cell, >= 2.
         seed: decides all instances, noise and random choices, >= 0.
         env_kwargs: ``num_opponents``, ``horizon``, ``beta``, ``draw_margin``, ``tau``,
-            ``rank_by``, ``equal_variance``, ``availability``, ``mean_stay``, ``turnover`` of the
-            environment.
+            ``rank_by``, ``equal_variance``, ``availability``, ``mean_stay``, ``turnover`` and
+            ``noise`` of the environment; ``noise`` is ``"opponent"`` unless it is given.
         workers: processes, >= 1; None for one on each core. The numbers do not depend on it.
         out: folder for finished episodes and the result files; None to write none.
         replace_out: a folder with another comparison loses it; otherwise it is refused.
@@ -84,7 +86,8 @@ def run_comparison(
         OSError: for a folder that cannot be written.
     """
     checked_workers(workers)
-    plan, settings = plan_of(policies, against, ranks, priors, episodes, seed, env_kwargs)
+    options = {"noise": DEFAULT_NOISE, **(env_kwargs or {})}
+    plan, settings = plan_of(policies, against, ranks, priors, episodes, seed, options)
     asked = {"command": "compare", **described(plan, settings, episodes)}
     with open_store(out, asked, replace=replace_out) as store:
         rows = play(plan, store, workers=workers, quiet=quiet)
@@ -105,7 +108,7 @@ def plan_of(
     episodes: int,
     seed: int,
     env_kwargs: Mapping[str, Any] | None,
-    known: Sequence[str] = ENVIRONMENT_OPTIONS,
+    known: Sequence[str] = (*ENVIRONMENT_OPTIONS, "noise"),
 ) -> tuple[Plan, Settings]:
     """What a comparison plays, and the settings that its cells share.
 
@@ -172,5 +175,6 @@ def described(plan: Plan, settings: Settings, episodes: int) -> dict[str, Any]:
         **described_cells(plan.cells),
         "episodes": episodes,
         "seed": plan.seed,
+        "noise": settings.noise,
         **{name: getattr(settings, name) for name in ENVIRONMENT_OPTIONS},
     }

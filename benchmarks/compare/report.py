@@ -220,6 +220,7 @@ def head(comparison: Comparison) -> dict[str, Any]:
         "seed": comparison.seed,
         "episodes": comparison.episodes,
         "block_size": comparison.block_size,
+        "noise": comparison.settings.noise,
         "against": comparison.against,
         "confidence": CONFIDENCE,
         "environment": {name: getattr(settings, name) for name in ENVIRONMENT_OPTIONS},

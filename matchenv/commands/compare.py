@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from matchenv.benchmarks.compare import comparison
 from matchenv.commands.options import (
@@ -31,6 +32,8 @@ class Compare(EitherEnvironment, Resumable, Parallel, Environment, Seeded, Cells
     Attributes:
         against: whom differences are taken to.
         episodes: instances in each cell, runs under each load.
+        noise: what the luck of a game is by: whom one plays and how often one has, or the number
+            of the game.
         timing: write decisions per second into the files too.
     """
 
@@ -39,6 +42,7 @@ class Compare(EitherEnvironment, Resumable, Parallel, Environment, Seeded, Cells
     rank: tuple[str, ...] = comparison.DEFAULT_RANKS
     prior: tuple[str, ...] = comparison.DEFAULT_PRIORS
     episodes: int = comparison.DEFAULT_EPISODES
+    noise: Literal["opponent", "game"] = "opponent"
     timing: bool = False
 
     def run(self) -> None:
@@ -53,7 +57,7 @@ class Compare(EitherEnvironment, Resumable, Parallel, Environment, Seeded, Cells
             priors=self.prior,
             episodes=self.episodes,
             seed=self.seed,
-            env_kwargs=chosen(self, Environment),
+            env_kwargs={**chosen(self, Environment), "noise": self.noise},
             workers=self.workers,
             out=self.out,
             timing=self.timing,

@@ -12,7 +12,7 @@ ONE_PLAYER, QUEUE = "Matchmaking-v0", "MatchmakingQueue-v0"
 # Options that mean something in one of the two environments only.
 ONLY_ONE_PLAYER = (
     "rank", "prior", "num_opponents", "rank_by", "equal_variance", "multiplier", "prior_draws",
-    "availability", "mean_stay", "turnover",
+    "availability", "mean_stay", "turnover", "noise",
 )  # fmt: skip
 ONLY_QUEUE = ("load", "env_kwargs", "measure")
 

@@ -45,7 +45,9 @@ class TestEpisodes:
             [name], ranks=["middle"], priors=["equal"], episodes=3, env_kwargs=options
         )
         for e, seed in enumerate(episode_seeds(3, 0, 3)):
-            env = gym.make("Matchmaking-v0", rank="middle", prior="equal", **options)
+            env = gym.make(
+                "Matchmaking-v0", rank="middle", prior="equal", noise="opponent", **options
+            )
             base = env.unwrapped
             assert isinstance(base, MatchmakingEnv)
             env.reset(seed=seed)
@@ -84,6 +86,15 @@ class TestEpisodes:
                         comparison.values(measure, cell, policy),
                         comparison.values(measure, cell, "pe"),
                     )
+
+    def test_noise_is_by_opponent_and_by_game_where_that_is_asked_for(self):
+        given, asked, by_game = (
+            compared(["kg"], env_kwargs={**SMALL, **more})
+            for more in ({}, {"noise": "opponent"}, {"noise": "game"})
+        )
+        totals = [each.values("win_ratio", 0, "kg") for each in (given, asked, by_game)]
+        np.testing.assert_array_equal(totals[0], totals[1])
+        assert not np.array_equal(totals[0], totals[2])
 
     def test_identical_policies_differ_by_exactly_nothing(self):
         comparison = compared(["kg", "kg:discount=0.99", "kg:multiplier=3"], episodes=20)
@@ -185,7 +196,9 @@ class TestOwnPolicies:
     def test_policy_keeps_its_memory_through_an_episode(self, belief):
         comparison = compared([Rota(belief)], ranks=["bottom"], against="rota")
         for e, seed in enumerate(episode_seeds(3, 0, 12)):
-            env = gym.make("Matchmaking-v0", rank="bottom", belief=belief, **SMALL)
+            env = gym.make(
+                "Matchmaking-v0", rank="bottom", belief=belief, noise="opponent", **SMALL
+            )
             env.reset(seed=seed)
             infos = [env.step(n % 7)[4] for n in range(12)]
             for measure in ("draw_density", "true_draw_density"):
