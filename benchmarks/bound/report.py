@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -15,10 +16,13 @@ from matchenv.evaluation.estimates import (
     columns_of,
     estimate,
     paired_difference,
+    ratio_of_means,
     share_closed,
 )
 from matchenv.evaluation.result_files import json_bytes, npz_bytes, records_csv, versions
 from matchenv.evaluation.tables import Column, text_table
+
+Floats = NDArray[np.float64]
 
 TRUE_Q = "true_draw_density"
 
@@ -38,7 +42,7 @@ class Bounds:
     """
 
     comparison: Comparison
-    values: NDArray[np.float64]
+    values: Floats
     depth: int
     penalty: float
 
@@ -57,7 +61,8 @@ class Bounds:
                 "",
                 f"{cell.title}: oracle {found.oracle.mean:.2f}, bound {found.bound.mean:.2f} "
                 f"+- {found.bound.standard_error:.2f}, oracle - bound "
-                f"{found.saved.interval_text(2)}",
+                f"{found.saved.interval_text(2)}; of the distance from the best policy to the "
+                f"oracle, {found.out_of_reach.times(100.0).interval_text(0)} % is out of reach",
                 *text_table(COLUMNS, found.policies),
             ]
         return "\n".join(lines)
@@ -92,6 +97,7 @@ class CellBound:
         oracle: total of true q of the policy that knows all skills.
         bound: the bound.
         saved: the oracle less the bound, on the same instances.
+        out_of_reach: the same as a share of the oracle less the best policy.
         policies: the others.
     """
 
@@ -100,6 +106,7 @@ class CellBound:
     oracle: Estimate
     bound: Estimate
     saved: Estimate
+    out_of_reach: Estimate
     policies: tuple[PolicyUnderBound, ...]
 
 
@@ -125,10 +132,34 @@ def cell_bounds(bounds: Bounds) -> list[CellBound]:
         saved = paired_difference(oracle, bound)
         found.append(
             CellBound(
-                cell.rank_name, cell.prior, estimate(oracle), estimate(bound), saved, policies
+                cell.rank_name,
+                cell.prior,
+                estimate(oracle),
+                estimate(bound),
+                saved,
+                out_of_reach(bound, totals),
+                policies,
             )
         )
     return found
+
+
+def out_of_reach(bound: Floats, totals: Mapping[str, Floats]) -> Estimate:
+    """What share of the distance from the best policy to the oracle no policy can cover.
+
+    Which policy is the best is found on every other instance, and judged on the others, in turn:
+    on the same instances the best one would seem better than it is.
+
+    Args:
+        bound: what the informed player collects, shape (E,).
+        totals: true q of each policy, the oracle among them, on the same instances.
+    """
+    oracle = totals[HIGH_END]
+    best = np.empty(bound.shape)
+    for half in (0, 1):
+        rivals = (total for policy, total in totals.items() if policy != HIGH_END)
+        best[half::2] = max(rivals, key=lambda total: total[1 - half :: 2].mean())[half::2]
+    return ratio_of_means(oracle - bound, oracle - best)
 
 
 COLUMNS = (

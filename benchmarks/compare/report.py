@@ -23,6 +23,7 @@ from matchenv.evaluation.estimates import (
 )
 from matchenv.evaluation.result_files import json_bytes, records_csv, versions
 from matchenv.evaluation.tables import Column, text_table
+from matchenv.evaluation.verdicts import detectable_effect, verdicts
 from matchenv.settings import Settings
 
 Floats = NDArray[np.float64]
@@ -66,6 +67,9 @@ class Standing:
         win_ratio: share of the games that player 0 won, a draw counting half.
         difference: in true q, to the policy compared against, on the same episodes.
         belief_difference: the same in q under the belief.
+        detectable: the least true difference that so many episodes find in 80 % of all tries.
+        verdict: ahead of the policy compared against, behind or undecided, by Holm's rule over all
+            cells and policies but the oracle; nothing for that policy and for the oracle.
         share_closed: of the distance from DrawChance to the oracle in true q.
         decisions_per_second: one process's rate; NaN where nothing was timed: episodes of one
             game, or played before this run.
@@ -80,6 +84,8 @@ class Standing:
     win_ratio: Estimate
     difference: Estimate
     belief_difference: Estimate
+    detectable: float
+    verdict: str
     share_closed: float
     decisions_per_second: float
 
@@ -122,6 +128,23 @@ class Comparison:
         return self.rows.values(measure, cell, policy)[0]
 
     @cached_property
+    def _verdicts(self) -> dict[tuple[int, str], str]:
+        """Who is ahead of the policy compared against, by number of the cell and label."""
+        asked = {
+            (i, policy): self._difference("true_draw_density", i, policy)
+            for i in range(len(self.cells))
+            for policy in self.policies
+            if policy not in (self.against, HIGH_END)
+        }
+        found = verdicts(list(asked.values()), self.episodes)
+        return dict(zip(asked, found, strict=True))
+
+    def _difference(self, measure: str, cell: int, policy: str) -> Estimate:
+        return paired_difference(
+            self.values(measure, cell, policy), self.values(measure, cell, self.against)
+        )
+
+    @cached_property
     def standings(self) -> tuple[Standing, ...]:
         """One for each policy in each cell, cell by cell."""
         return tuple(
@@ -143,7 +166,9 @@ class Comparison:
             f"{self.episodes} episodes of {settings.horizon} games against one of "
             f"{settings.num_opponents}, seed {self.seed}",
             f"q: sums over an episode; [..]: {100.0 * CONFIDENCE:.0f} % interval of the paired "
-            f"difference; gap closed: of the distance from {LOW_END} to {HIGH_END}",
+            f"difference; detects: the least difference found in 80 % of all tries; verdict: after "
+            "Holm's correction over all cells and policies",
+            f"gap closed: of the distance from {LOW_END} to {HIGH_END}",
         ]
         for i, cell in enumerate(self.cells):
             standings = [self.standing(i, policy) for policy in self.policies]
@@ -155,14 +180,15 @@ class Comparison:
             return self.values(measure, cell, name)
 
         true_q = "true_draw_density"
+        difference = self._difference(true_q, cell, policy)
         return Standing(
             cell=self.cells[cell],
             policy=policy,
             **{measure: estimate(of(measure)) for measure in MEASURES},
-            difference=paired_difference(of(true_q), of(true_q, self.against)),
-            belief_difference=paired_difference(
-                of("draw_density"), of("draw_density", self.against)
-            ),
+            difference=difference,
+            belief_difference=self._difference("draw_density", cell, policy),
+            detectable=detectable_effect(difference, self.episodes),
+            verdict=self._verdicts.get((cell, policy), ""),
             share_closed=share_closed(of(true_q), of(true_q, LOW_END), of(true_q, HIGH_END)),
             decisions_per_second=float(
                 self.rows.decisions_per_second[cell, self.policies.index(policy)]
@@ -177,6 +203,8 @@ def columns(against: str, timing: bool) -> list[Column]:
         Column("believed q", lambda s: f"{s.draw_density.mean:.2f}"),
         Column("true q", lambda s: f"{s.true_draw_density.mean:.2f}", 8),
         Column(f"true q - {against}", lambda s: s.difference.interval_text(2), 25),
+        Column("detects", lambda s: _detectable_text(s, against)),
+        Column("verdict", lambda s: s.verdict, 9),
         Column("gap closed", lambda s: f"{100.0 * s.share_closed:.1f} %"),
         Column("error of mu_0", lambda s: f"{s.final_squared_error.mean:.3f}"),
         Column("skill diff.", lambda s: f"{s.skill_difference.mean:+.3f}"),
@@ -184,6 +212,11 @@ def columns(against: str, timing: bool) -> list[Column]:
         Column("decisions/s", lambda s: _rate_text(s.decisions_per_second)),
     ]
     return every if timing else every[:-1]
+
+
+def _detectable_text(standing: Standing, against: str) -> str:
+    known = standing.policy != against and math.isfinite(standing.detectable)
+    return f"{standing.detectable:.2f}" if known else ""
 
 
 def _rate_text(rate: float) -> str:

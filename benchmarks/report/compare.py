@@ -41,7 +41,6 @@ def compare_section(folder: Path, palette: Palette, name: str | None = None) -> 
     table = (
         Column("cell", lambda s: s.cell.title),
         *columns(against, timing=False),
-        Column("verdict", lambda s: "" if s.policy == against else s.difference.verdict),
     )
     differences = {
         (each.cell.title, each.policy): short_text(each.difference, 1)
@@ -73,9 +72,12 @@ def _standing(record: Mapping[str, Any], num_opponents: int) -> Standing:
         if isinstance(record.get(each.name), dict)
         else number(record.get(each.name))
         for each in fields(Standing)
-        if each.name not in ("cell", "policy")
+        if each.name not in ("cell", "policy", "verdict")
     }
-    return Standing(cell=cell_of(record["cell"], num_opponents), policy=record["policy"], **values)
+    cell = cell_of(record["cell"], num_opponents)
+    return Standing(
+        cell=cell, policy=record["policy"], verdict=str(record.get("verdict", "")), **values
+    )
 
 
 def _chart(by_policy: Mapping[str, list[Standing]], against: str, palette: Palette) -> Chart:

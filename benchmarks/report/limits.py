@@ -116,11 +116,11 @@ def _cell_bound(record: Mapping[str, Any]) -> CellBound:
             number(each["share_of_oracle"]),
         )
 
-    oracle, bound, saved = (
-        Estimate.from_plain(record[name]) for name in ("oracle", "bound", "saved")
+    oracle, bound, saved, out = (
+        Estimate.from_plain(record[name]) for name in ("oracle", "bound", "saved", "out_of_reach")
     )
     policies = tuple(policy(each) for each in record["policies"])
-    return CellBound(record["rank"], record["prior"], oracle, bound, saved, policies)
+    return CellBound(record["rank"], record["prior"], oracle, bound, saved, out, policies)
 
 
 def _loss(record: Mapping[str, Any]) -> Loss:

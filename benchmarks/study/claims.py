@@ -11,7 +11,8 @@ import numpy as np
 from matchenv.benchmarks.study.results import CellResult
 from matchenv.benchmarks.study.settings import PAPER_POLICIES, paper_places
 from matchenv.evaluation.cells import ordinal
-from matchenv.evaluation.estimates import Estimate
+from matchenv.evaluation.estimates import AHEAD, BEHIND, Estimate
+from matchenv.evaluation.verdicts import verdicts
 
 SUPPORTED, REFUSED, MIXED, OPEN = "supported", "refused", "mixed", "undecided"
 
@@ -34,11 +35,6 @@ class Finding:
 
     label: str
     value: Estimate
-
-    @property
-    def speaks(self) -> int:
-        """+1 for the claim, -1 against it, 0 where the interval holds 0."""
-        return int(self.value.low > 0.0) - int(self.value.high < 0.0)
 
     @property
     def text(self) -> str:
@@ -86,7 +82,7 @@ class Statement:
 EXPLORES = Statement(
     "KG explores in the first hundred games: lower draw density", DRAW, "first", -1.0
 )
-AHEAD = Statement("over all games KG is ahead in draw density", DRAW, "all", 1.0)
+LEADS = Statement("over all games KG is ahead in draw density", DRAW, "all", 1.0)
 EVEN = (
     Statement("after the first hundred games KG's win ratio is closer to 0.5", WINS, "after", 1.0,
               goal=0.5),
@@ -99,10 +95,10 @@ ON_EXTREMES = (
               "first", -1.0),
     Statement("after the first hundred games KG is ahead in draw density", DRAW, "after", 1.0),
     Statement("and stays ahead to the end (last hundred games)", DRAW, "last", 1.0),
-    AHEAD,
+    LEADS,
     *EVEN,
 )  # fmt: skip
-ON_MIDDLE = {"informative": (EXPLORES,), "equal": (EXPLORES, *EVEN, AHEAD)}
+ON_MIDDLE = {"informative": (EXPLORES,), "equal": (EXPLORES, *EVEN, LEADS)}
 
 
 @dataclass(frozen=True)
@@ -112,7 +108,8 @@ class Claim:
     Attributes:
         text: the claim.
         findings: the numbers.
-        verdict: by the signs of the numbers.
+        verdict: by the numbers whose intervals leave out 0, with Holm's correction for all of
+            the claim; ``undecided`` where there is none.
     """
 
     text: str
@@ -142,31 +139,49 @@ def claims_on(results: Sequence[CellResult]) -> list[Claim]:
         ):
             if cells:
                 claims += [
-                    _by_signs(f"{where}: {each.text}", each.findings(cells)) for each in statements
+                    _by_signs(f"{where}: {each.text}", each.findings(cells), cells[0].units)
+                    for each in statements
                 ]
         if inner and prior == "informative":
             claims.append(_no_winner(f"{prior} prior, {places} of {last + 1}", inner))
+    claims += _clearest_in_the_middle(found, last)
     claims += _on_noise(found, middle)
     return claims
 
 
+def _clearest_in_the_middle(found: dict[tuple[str, int], CellResult], last: int) -> list[Claim]:
+    """The claim on Figure 4, that KG's nearness to 0.5 is clearest exactly in the middle."""
+    centre = found.get(("equal", (last + 1) // 2 - 1))
+    if centre is None:
+        return []
+    text = f"equal prior, {centre.cell.title}: KG's win ratio is closer to 0.5, clearest here"
+    return [_by_signs(text, EVEN[0].findings([centre]), centre.units)]
+
+
 def _no_winner(where: str, results: Sequence[CellResult]) -> Claim:
-    """No policy is ahead of both others in draw density in all the cells."""
+    """No policy is ahead of both others in draw density in all the cells.
+
+    Refused if one is. Supported if each is behind another somewhere: then none can be. Undecided
+    if for some policy neither can be told.
+    """
+    pairs = (("kg", "pe"), ("kg", "drawchance"), ("drawchance", "pe"))
     findings = tuple(
         Finding(f"{r.cell.title}, {a} less {b}, all games", r.paired(a, b, DRAW, "all"))
         for r in results
-        for a, b in (("kg", "pe"), ("kg", "drawchance"), ("drawchance", "pe"))
+        for a, b in pairs
     )
-    winners = [
-        all(_ahead(r, name, rival) for r in results for rival in PAPER_POLICIES if rival != name)
-        for name in PAPER_POLICIES
-    ]
-    verdict = REFUSED if any(winners) else SUPPORTED
-    return Claim(f"{where}: the policies perform similarly, no clear winner", findings, verdict)
-
-
-def _ahead(result: CellResult, ours: str, theirs: str) -> bool:
-    return result.paired(ours, theirs, DRAW, "all").low > 0.0
+    said = verdicts([finding.value for finding in findings], results[0].units)
+    opposite = {AHEAD: BEHIND, BEHIND: AHEAD}
+    of_policy: dict[str, list[str]] = {name: [] for name in PAPER_POLICIES}
+    for verdict, (first, second) in zip(said, pairs * len(results), strict=True):
+        of_policy[first].append(verdict)
+        of_policy[second].append(opposite.get(verdict, verdict))
+    found = OPEN
+    if any(set(each) == {AHEAD} for each in of_policy.values()):
+        found = REFUSED
+    elif all(BEHIND in each for each in of_policy.values()):
+        found = SUPPORTED
+    return Claim(f"{where}: the policies perform similarly, no clear winner", findings, found)
 
 
 def _on_noise(found: dict[tuple[str, int], CellResult], middle: Sequence[int]) -> list[Claim]:
@@ -191,7 +206,10 @@ def _on_noise(found: dict[tuple[str, int], CellResult], middle: Sequence[int]) -
             findings.append(Finding(label, value))
     if not findings:
         return []
-    return [_by_signs("results are less noisy with equal priors than with the first", findings)]
+    units = next(iter(found.values())).units
+    return [
+        _by_signs("results are less noisy with equal priors than with the first", findings, units)
+    ]
 
 
 def _noise(result: CellResult, measure: str) -> float:
@@ -199,10 +217,11 @@ def _noise(result: CellResult, measure: str) -> float:
     return float(np.median(errors))
 
 
-def _by_signs(text: str, findings: list[Finding]) -> Claim:
-    signs = {finding.speaks for finding in findings}
-    if 1 in signs:
-        verdict = SUPPORTED if signs == {1} else MIXED
+def _by_signs(text: str, findings: list[Finding], count: int) -> Claim:
+    """A claim judged by its findings, each of which is a mean of so many values."""
+    said = set(verdicts([finding.value for finding in findings], count))
+    if AHEAD in said:
+        verdict = SUPPORTED if said == {AHEAD} else MIXED
     else:
-        verdict = REFUSED if -1 in signs else OPEN
+        verdict = REFUSED if BEHIND in said else OPEN
     return Claim(text, tuple(findings), verdict)

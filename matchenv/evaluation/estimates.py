@@ -15,6 +15,8 @@ Floats = NDArray[np.float64]
 
 CONFIDENCE = 0.95
 
+AHEAD, BEHIND, UNDECIDED = "ahead", "behind", "undecided"
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -41,7 +43,7 @@ class Estimate:
     @property
     def verdict(self) -> str:
         """Of a difference: ``ahead``, ``behind``, or ``undecided`` where the interval holds 0."""
-        return "ahead" if self.low > 0.0 else "behind" if self.high < 0.0 else "undecided"
+        return AHEAD if self.low > 0.0 else BEHIND if self.high < 0.0 else UNDECIDED
 
     @property
     def half_width(self) -> float:
@@ -162,6 +164,25 @@ def share_closed(ours: Floats, low: Floats, high: Floats) -> float:
     """
     distance = float((high - low).mean())
     return float((ours - low).mean()) / distance if distance != 0.0 else math.nan
+
+
+def ratio_of_means(above: Floats, below: Floats) -> Estimate:
+    """The ratio of two means over the same episodes, by the delta method.
+
+    Args:
+        above: shape (E,), E >= 2.
+        below: shape (E,).
+
+    Returns:
+        The ratio with Student's interval; all NaN where the mean below is 0.
+    """
+    mean = float(below.mean())
+    if mean == 0.0:
+        return Estimate(math.nan, math.nan, math.nan, math.nan)
+    ratio = float(above.mean()) / mean
+    spread = estimate((above - ratio * below) / mean)
+    half = spread.half_width
+    return Estimate(ratio, spread.standard_error, ratio - half, ratio + half)
 
 
 def curve_of_sums(sums: Floats, episodes: int) -> Curve:

@@ -19,7 +19,7 @@ from matchenv.benchmarks.bound.relaxation import (
     expectations_after,
     game_against,
 )
-from matchenv.benchmarks.bound.report import cell_bounds
+from matchenv.benchmarks.bound.report import cell_bounds, out_of_reach
 from matchenv.benchmarks.bound.running import run_bound
 from matchenv.commands import run_command
 from matchenv.evaluation import store
@@ -281,3 +281,16 @@ class TestRuns:
     def test_draws_and_drift_are_refused(self):
         with pytest.raises(ValueError, match="num_opponents, horizon, beta, got 'draw_margin'"):
             run_bound(env_kwargs={"draw_margin": 0.5})
+
+
+def test_the_best_policy_is_chosen_and_judged_on_different_instances():
+    """Policies that are equal but for noise: none is credited with its own luck."""
+    rng = np.random.default_rng(0)
+    count = 20_000
+    totals = {f"noise{k}": rng.normal(10.0, 3.0, count) for k in range(20)}
+    totals["oracle"] = rng.normal(20.0, 1.0, count)
+    found = out_of_reach(rng.normal(16.0, 1.0, count), totals)
+    assert abs(found.mean - 0.4) < 4.5 * found.standard_error
+    totals["better"] = totals["noise0"] + 5.0
+    found = out_of_reach(totals["oracle"] - 4.0, totals)
+    assert found.mean == pytest.approx(4.0 / (totals["oracle"] - totals["better"]).mean())

@@ -71,7 +71,7 @@ def verdicts(results: list[CellResult]) -> dict[str, str]:
 
 def test_claims_are_supported_by_a_study_as_the_paper_tells_it() -> None:
     found = verdicts(invented("paper"))
-    assert len(found) == 2 * 8 + 2 + 4 + 1
+    assert len(found) == 2 * 8 + 2 + 4 + 1 + 1
     sure = [text for text in found if "noisy" not in text and "no clear winner" not in text]
     assert {found[text] for text in sure} == {SUPPORTED}
     # KG wins in the middle too here, which the paper did not find.
@@ -91,7 +91,7 @@ def test_equal_policies_decide_nothing() -> None:
             # One interval in twenty misses 0 by chance.
             assert verdict in (OPEN, MIXED, REFUSED)
     assert sum(verdict == OPEN for verdict in found.values()) >= len(found) // 2
-    assert SUPPORTED in [found[text] for text in found if "no clear winner" in text]
+    assert OPEN in [found[text] for text in found if "no clear winner" in text]
 
 
 def test_claims_need_the_papers_policies() -> None:
