@@ -125,7 +125,7 @@ def run_alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[st
 
     yield run
     runner.stdin.close()
-    assert runner.wait(timeout=10) == 0
+    assert runner.wait(timeout=60) == 0
 
 
 def test_pages_have_blocks_of_known_languages() -> None:

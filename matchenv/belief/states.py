@@ -45,7 +45,7 @@ class States:
         return States(self.belief, self.players[rows], self.memory[rows])
 
     def repeated(self, times: int) -> States:
-        """Each state so many times, one behind the other."""
+        """Each state repeated ``times`` times in a row."""
         return States(
             self.belief,
             np.repeat(self.players, times, axis=0),

@@ -151,11 +151,11 @@ class _Later:
 
     @property
     def seconds(self) -> float:
-        """Since the first one."""
+        """Seconds since the first signal."""
         return time.monotonic() - self._first
 
     def came(self, seconds: float) -> bool:
-        """Whether one came from outside, after so many seconds."""
+        """Whether a signal from outside came within this many seconds."""
         time.sleep(seconds)
         try:
             came = sum(number in STOPS for number in os.read(self._reading, 1024))

@@ -70,7 +70,7 @@ def episode_seeds(
 
 
 def spans_of(episodes: int, size: int) -> list[tuple[int, int]]:
-    """First number and count of blocks of so many episodes; the last may have fewer."""
+    """First episode and number of episodes of each block; the last block may be smaller."""
     return [(first, min(size, episodes - first)) for first in range(0, episodes, size)]
 
 
