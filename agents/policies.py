@@ -21,7 +21,9 @@ from matchenv.settings import Settings
 
 # Learned policies that come with the package; these names go before folders.
 WEIGHTS = Path(__file__).parent / "weights"
-SHIPPED = {name: WEIGHTS / f"{name}.safetensors" for name in ("equivariant", "ppo-shared")}
+SHIPPED = {
+    name: WEIGHTS / f"{name}.safetensors" for name in ("equivariant", "ppo-shared", "a2c-shared")
+}
 
 # Where training runs go that were given no folder, and where their names are looked up.
 RUNS = Path("runs")
