@@ -7,12 +7,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from matchenv.baselines.contenders import SLACK
 from matchenv.baselines.policy import Floats, Integers, Policy
 from matchenv.belief import DEFAULT_BELIEF
 from matchenv.compilation import compiled
 from matchenv.knowledge import KnowledgeState
 from matchenv.settings import PAPER_BETA
 from matchenv.trueskill.game import density_at_zero, total_variance
+from matchenv.trueskill.normal import INVERSE_SQRT_2PI
 from matchenv.validation import as_positive_number
 
 
@@ -20,18 +22,25 @@ from matchenv.validation import as_positive_number
 def most_even_opponent(mu: Floats, sigma: Floats, beta: float) -> int:
     """The action with the highest draw density; of equals the lowest.
 
-    Where every density underflows to 0, their logarithms decide.
+    Where every density underflows to 0, their logarithms decide. A density is at most
+    1 / sqrt(2 pi (V + g^2)), since exp(x) >= 1 + x: few opponents need the exponential.
 
     Args:
         mu: shape (M + 1,), means of the beliefs, player 0 first.
         sigma: shape (M + 1,), their standard deviations.
         beta: standard deviation of one performance around skill.
     """
-    best, most = 0, -1.0
+    best, most, least = 0, -1.0, np.inf
     for k in range(1, mu.size):
-        density = density_at_zero(mu[0] - mu[k], total_variance(sigma[0], sigma[k], beta))
+        gap, variance = mu[0] - mu[k], total_variance(sigma[0], sigma[k], beta)
+        if variance + gap * gap >= least:
+            continue
+        density = density_at_zero(gap, variance)
         if density > most:
             best, most = k - 1, density
+            if most > 0.0:
+                ratio = INVERSE_SQRT_2PI / most
+                least = ratio * ratio * (1.0 + SLACK)
     if most > 0.0:
         return best
     most = -np.inf

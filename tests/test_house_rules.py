@@ -11,8 +11,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = {"matchenv": 0, "baselines": 1, "agents": 2, "benchmarks": 3}
-# The commands lie in matchenv/commands, and stand above all rooms.
-LEVELS = {**ROOMS, "commands": 4}
+# These lie in folders of matchenv/. The service uses policies of all kinds, and is measured in the
+# benchmarks; the commands stand above all rooms.
+LEVELS = {**ROOMS, "service": 2.5, "commands": 4}
 
 
 def imported_modules(path: Path) -> set[str]:
@@ -37,8 +38,9 @@ def room_of(module: str) -> str | None:
 def room_of_file(path: Path) -> str:
     """The room that a file lies in."""
     parts = path.relative_to(ROOT).parts
-    above_all = parts[:2] in (("matchenv", "commands"), ("matchenv", "__main__.py"))
-    return "commands" if above_all else parts[0]
+    if parts[:2] == ("matchenv", "__main__.py"):
+        return "commands"
+    return parts[1] if parts[0] == "matchenv" and parts[1] in LEVELS else parts[0]
 
 
 @pytest.mark.parametrize("room", ROOMS)

@@ -156,6 +156,7 @@ def best_pairs(
     tau: float,
     *,
     most_exact: int = MOST_EXACT,
+    barred: Integers | None = None,
 ) -> Integers:
     """The pairs of the greatest summed weight: values less the mean of what both ask for.
 
@@ -168,6 +169,7 @@ def best_pairs(
         draw_margin: performances no further apart than this are a draw.
         tau: standard deviation of a skill's drift before a game.
         most_exact: so many players are matched exactly, more among ``BAND`` neighbours.
+        barred: shape (P, 2), players who must not meet; None for nobody.
 
     Returns:
         The partner of each, shape (n,), ``NOBODY`` for those left alone.
@@ -178,6 +180,10 @@ def best_pairs(
     weights = band_values(mu, sigma, width, multiplier, beta, draw_margin, tau)
     for d in range(1, width + 1):
         weights[: count - d, d - 1] -= 0.5 * (asked[: count - d] + asked[d:])
+    if barred is not None:
+        first, apart = barred.min(axis=1), np.abs(barred[:, 1] - barred[:, 0])
+        near = apart <= width
+        weights[first[near], apart[near] - 1] = -np.inf
     if count <= BAND + 1 or not is_small:
         return band_matching(weights)
     square = np.zeros((count, count))

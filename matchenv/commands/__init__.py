@@ -51,6 +51,7 @@ COMMANDS = {
     "plot": Entry("plot:Plot", "draw the learning curves of trainings"),
     "report": Entry("report:Report", "gather results in one page"),
     "watch": Entry("watch:Watch", "watch policies side by side, in a window or as a film"),
+    "serve": Entry("serve:Serve", "keep ratings and match players over HTTP"),
     "throughput": Entry("throughput:Throughput", "measure speed against rivals"),
     "warm-up": Entry("warm_up:WarmUp", "compile beforehand what a first episode would wait for"),
     "clone": Entry("clone:Clone", "teach a network to choose as a policy does"),

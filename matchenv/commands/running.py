@@ -28,6 +28,7 @@ EXTRAS = {
     "agents": ("torch", "stable_baselines3", "sb3_contrib", "safetensors", "yaml", "tensorboard"),
     "benchmarks": ("matplotlib", "plotly"),
     "render": ("pygame",),
+    "serve": ("fastapi", "uvicorn"),
 }
 
 

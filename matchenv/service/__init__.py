@@ -1,0 +1,22 @@
+"""A pool of named players for a game service: ratings, proposals, matches and teams.
+
+``Pool`` is the library; ``matchenv.service.http`` puts it behind HTTP (``matchenv serve``).
+It stands above the core, the baselines and the agents, whose policies are its rules.
+"""
+
+from matchenv.service.given import Game, NewPlayer, PlayerExistsError, UnknownPlayerError
+from matchenv.service.players import Player
+from matchenv.service.pool import Meeting, Pool, Split
+from matchenv.service.settings import PoolSettings
+
+__all__ = [
+    "Game",
+    "Meeting",
+    "NewPlayer",
+    "Player",
+    "PlayerExistsError",
+    "Pool",
+    "PoolSettings",
+    "Split",
+    "UnknownPlayerError",
+]

@@ -1,0 +1,77 @@
+"""The constants of a pool."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from matchenv.trueskill.teams import as_draw_margin
+from matchenv.validation import (
+    as_integer,
+    as_non_negative_number,
+    as_number,
+    as_positive_number,
+)
+
+MOST_RECENT = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolSettings:
+    """What a pool's beliefs start from, and how games and time change them.
+
+    The defaults are those of ``matchenv.leaderboard.Leaderboard``.
+
+    Attributes:
+        mu: mean of the belief about a newcomer, in skill points.
+        sigma: its standard deviation, > 0.
+        beta: standard deviation of one performance around skill, > 0.
+        tau: standard deviation of the skill's drift before each game of a player, >= 0.
+        draw_probability: of two even sides, in [0, 1); 0 refuses draws.
+        drift_per_day: standard deviation of the skill's drift in one day without a game, >= 0;
+            after d days the variance has grown by d drift_per_day^2.
+        recent: so many of a player's last opponents are not chosen for the player again.
+        games_left: what rules that count the games to come are told, >= 1.
+    """
+
+    mu: float = 25.0
+    sigma: float = 25.0 / 3.0
+    beta: float = 25.0 / 6.0
+    tau: float = 25.0 / 300.0
+    draw_probability: float = 0.1
+    drift_per_day: float = 0.0
+    recent: int = 0
+    games_left: int = 500
+
+    @classmethod
+    def checked(cls, **given: Any) -> Self:
+        """Settings of checked numbers.
+
+        Args:
+            given: any of the attributes, by name.
+
+        Raises:
+            ValueError: for an unknown name or a number that is not allowed.
+        """
+        known = asdict(cls())
+        for name in given:
+            if name not in known:
+                raise ValueError(f"settings must be among {', '.join(known)}, got {name!r}")
+        told = {**known, **given}
+        checked = cls(
+            mu=as_number("mu", told["mu"]),
+            sigma=as_positive_number("sigma", told["sigma"]),
+            beta=as_positive_number("beta", told["beta"]),
+            tau=as_non_negative_number("tau", told["tau"]),
+            draw_probability=as_number("draw_probability", told["draw_probability"]),
+            drift_per_day=as_non_negative_number("drift_per_day", told["drift_per_day"]),
+            recent=as_integer("recent", told["recent"], 0, MOST_RECENT),
+            games_left=as_integer("games_left", told["games_left"], 1),
+        )
+        as_draw_margin(checked.draw_probability, None, checked.beta)
+        return checked
+
+    @property
+    def exposed_deviations(self) -> float:
+        """k of mu - k sigma, what standings are sorted by: a newcomer's is 0."""
+        return self.mu / self.sigma
