@@ -110,9 +110,7 @@ def create_app(pool: Pool) -> FastAPI:
 
 def _add_errors(app: FastAPI, metrics: Metrics) -> None:
     @app.middleware("http")
-    async def count(
-        request: Request, answer: Callable[[Request], Awaitable[Response]]
-    ) -> Response:
+    async def count(request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:
         start, status = time.perf_counter(), 500
         try:
             response = await answer(request)

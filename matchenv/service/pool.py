@@ -281,9 +281,7 @@ class Pool:
         with self._lock:
             self._commit(Change(unblocked=[self._pair(one, other)]))
 
-    def propose(
-        self, player: str, k: int = 1, among: Iterable[str] | None = None
-    ) -> list[Meeting]:
+    def propose(self, player: str, k: int = 1, among: Iterable[str] | None = None) -> list[Meeting]:
         """The best opponents for a player by the pool's rule, the best first.
 
         The second is whom the rule chooses where the first does not exist, and so on. Nobody is

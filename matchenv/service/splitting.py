@@ -156,12 +156,8 @@ def exchange(
                     side_of[i] = b
                     side_of[j] = a
                     side_of[k] = a
-                    new_quality, new_spread = value_of(
-                        side_of, size, mean, variance, sides, beta
-                    )
-                    if new_quality > quality or (
-                        new_quality == quality and new_spread > spread
-                    ):
+                    new_quality, new_spread = value_of(side_of, size, mean, variance, sides, beta)
+                    if new_quality > quality or (new_quality == quality and new_spread > spread):
                         quality, spread, moved = new_quality, new_spread, True
                     else:
                         side_of[i] = a

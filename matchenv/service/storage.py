@@ -215,7 +215,9 @@ class Storage:
 
     def _explained(self, error: Exception) -> ValueError:
         if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
-            return ValueError(f"path must not be open elsewhere, another process serves {self.path}")
+            return ValueError(
+                f"path must not be open elsewhere, another process serves {self.path}"
+            )
         return ValueError(f"path must be a pool's file, got {self.path}: {error}")
 
 

@@ -22,9 +22,9 @@ from matchenv.service import Game, Pool
 pytest.importorskip("fastapi")
 pytest.importorskip("httpx")
 
-from fastapi.testclient import TestClient  # noqa: E402
+from fastapi.testclient import TestClient
 
-from matchenv.service.http import create_app  # noqa: E402
+from matchenv.service.http import create_app
 
 
 @pytest.fixture

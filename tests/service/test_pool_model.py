@@ -1,0 +1,224 @@
+"""Random operations on a pool in a file against a plain model of it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from matchenv.leaderboard import Standing
+from matchenv.service import Game, Pool, UnknownPlayerError
+from matchenv.service.settings import PoolSettings
+from matchenv.trueskill import draw_density, rate
+from matchenv.trueskill.game import drifted
+
+NAMES = [f"p{i}" for i in range(9)]
+RECENT, DRIFT, DAY = 2, 0.4, 86_400.0
+names = st.sampled_from(NAMES)
+
+
+class Model:
+    """A pool as dicts of plain things."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, dict[str, Any]] = {}
+        self.blocked: set[frozenset[str]] = set()
+        self.games = 0
+        self.now = 0.0
+
+    def sigma(self, name: str) -> float:
+        row = self.rows[name]
+        return float(drifted(row["sigma"], DRIFT * (max(0.0, self.now - row["seen"]) / DAY) ** 0.5))
+
+    def rate(self, teams: list[list[str]], ranks: list[int]) -> None:
+        kept = PoolSettings()
+        rated = rate(
+            [[(self.rows[name]["mu"], self.sigma(name)) for name in side] for side in teams],
+            ranks, beta=kept.beta, tau=kept.tau, draw_probability=kept.draw_probability,
+        )  # fmt: skip
+        for side, ratings in zip(teams, rated, strict=True):
+            others = [name for other in teams if other is not side for name in other]
+            for name, (mu, sigma) in zip(side, ratings, strict=True):
+                row = self.rows[name]
+                row.update(mu=mu, sigma=sigma, seen=self.now, played=row["played"] + 1)
+                row["recent"] = (others + [n for n in row["recent"] if n not in others])[:RECENT]
+        self.games += 1
+
+    def allowed(self, name: str) -> set[str]:
+        row = self.rows[name]
+        return {
+            other
+            for other, theirs in self.rows.items()
+            if other != name
+            and theirs["region"] == row["region"]
+            and frozenset((name, other)) not in self.blocked
+            and other not in row["recent"]
+        }
+
+
+class PoolAgainstModel(RuleBasedStateMachine):
+    """The same operations on both."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.folder = tempfile.TemporaryDirectory()
+        self.file = Path(self.folder.name) / "pool.db"
+        self.model = Model()
+        self.pool = Pool.open(self.file, clock=self.clock, recent=RECENT, drift_per_day=DRIFT)
+        # Syncing to the disk is the work of another test.
+        self.pool._storage._database.execute("PRAGMA synchronous=OFF")  # type: ignore[union-attr]
+
+    def clock(self) -> float:
+        return self.model.now
+
+    def teardown(self) -> None:
+        if hasattr(self, "pool"):
+            self.pool.close()
+            self.folder.cleanup()
+
+    @rule(name=names, mu=st.floats(0, 50), sigma=st.floats(0.1, 9), region=st.sampled_from(
+        [None, "eu"]))  # fmt: skip
+    def add(self, name: str, mu: float, sigma: float, region: str | None) -> None:
+        if name in self.model.rows:
+            with pytest.raises(ValueError, match="new"):
+                self.pool.add(name, mu, sigma, region)
+            return
+        self.pool.add(name, mu, sigma, region)
+        self.model.rows[name] = {
+            "mu": mu, "sigma": sigma, "region": region, "seen": self.model.now, "played": 0,
+            "recent": [],
+        }  # fmt: skip
+
+    @rule(name=names)
+    def remove(self, name: str) -> None:
+        if name not in self.model.rows:
+            with pytest.raises(UnknownPlayerError):
+                self.pool.remove(name)
+            return
+        self.pool.remove(name)
+        del self.model.rows[name]
+        self.model.blocked = {pair for pair in self.model.blocked if name not in pair}
+        for row in self.model.rows.values():
+            row["recent"] = [other for other in row["recent"] if other != name]
+
+    @precondition(lambda self: len(self.model.rows) > 1)
+    @rule(data=st.data(), games=st.integers(1, 3))
+    def play(self, data: Any, games: int) -> None:
+        played = []
+        for _ in range(games):
+            order = data.draw(st.permutations(sorted(self.model.rows)))
+            size = data.draw(st.integers(2, len(order)))
+            cut = data.draw(st.integers(1, size - 1))
+            ranks = data.draw(st.lists(st.integers(0, 1), min_size=2, max_size=2))
+            played.append(Game([list(order[:cut]), list(order[cut:size])], ranks))
+        if data.draw(st.booleans()):
+            broken = [*played, Game([[played[0].teams[0][0]], ["nobody"]], [0, 1])]
+            with pytest.raises(UnknownPlayerError):
+                self.pool.rate(broken)
+        self.pool.rate(played)
+        for game in played:
+            self.model.rate(*game[:2])  # type: ignore[arg-type]
+
+    @rule(one=names, other=names, on=st.booleans())
+    def block(self, one: str, other: str, on: bool) -> None:
+        call = self.pool.block if on else self.pool.unblock
+        if one == other or not {one, other} <= set(self.model.rows):
+            with pytest.raises(ValueError, match="must be"):
+                call(one, other)
+            return
+        call(one, other)
+        pair = {frozenset((one, other))}
+        self.model.blocked = self.model.blocked | pair if on else self.model.blocked - pair
+
+    @rule(days=st.floats(0, 30))
+    def wait(self, days: float) -> None:
+        self.model.now += days * DAY
+
+    @rule(close=st.booleans())
+    def open_again(self, close: bool) -> None:
+        if close:
+            self.pool.close()
+        else:  # as after a kill: no snapshot
+            self.pool._storage.close()  # type: ignore[union-attr]
+        self.pool = Pool.open(self.file, clock=self.clock)
+        self.pool._storage._database.execute("PRAGMA synchronous=OFF")  # type: ignore[union-attr]
+
+    @rule(name=names, k=st.integers(1, 4))
+    def propose(self, name: str, k: int) -> None:
+        if name not in self.model.rows:
+            with pytest.raises(UnknownPlayerError):
+                self.pool.propose(name, k)
+            return
+        beta, row = PoolSettings().beta, self.model.rows[name]
+        allowed = self.model.allowed(name)
+        found = [each.opponent for each in self.pool.propose(name, k)]
+        assert len(found) == len(set(found)) == min(k, len(allowed))
+        for opponent in found:
+            density = {
+                other: draw_density(
+                    row["mu"], self.model.sigma(name), self.model.rows[other]["mu"],
+                    self.model.sigma(other), beta,
+                )
+                for other in allowed
+            }  # fmt: skip
+            assert density[opponent] == max(density.values())
+            allowed.remove(opponent)
+
+    @rule()
+    def match(self) -> None:
+        pairs = self.pool.match(list(self.model.rows))
+        met = [name for pair in pairs for name in pair[:2]]
+        assert len(met) == len(set(met))
+        for one, other, _ in pairs:
+            assert other in self.model.allowed(one)
+            assert one in self.model.allowed(other)
+
+    @invariant()
+    def agrees(self) -> None:
+        if not hasattr(self, "pool"):
+            return
+        rows = self.model.rows
+        assert len(self.pool) == len(rows)
+        assert self.pool.games == self.model.games
+        expected = []
+        for name, row in rows.items():
+            found = self.pool.player(name)
+            assert found.recent == tuple(row["recent"])
+            assert found.region == row["region"]
+            sigma = self.model.sigma(name)
+            exposed = row["mu"] - 25.0 / (25.0 / 3.0) * sigma
+            expected.append(Standing(name, row["mu"], sigma, exposed, row["played"]))
+        expected.sort(key=lambda line: (-line.exposed, line.name))
+        assert self.pool.standings() == expected
+
+
+def run(examples: int, steps: int) -> None:
+    checks = settings(
+        max_examples=examples,
+        stateful_step_count=steps,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    run_state_machine_as_test(PoolAgainstModel, settings=checks)  # type: ignore[no-untyped-call]
+
+
+def test_hundreds_of_operations() -> None:
+    run(8, 40)
+
+
+@pytest.mark.slow
+def test_a_million_operations() -> None:
+    run(int(os.environ.get("POOL_EXAMPLES", "10000")), 100)
