@@ -310,7 +310,14 @@ def test_included_parts_are_there() -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["matchenv", "matchenv.agents", "matchenv.baselines", "matchenv.trueskill"]
+    "module",
+    [
+        "matchenv",
+        "matchenv.agents",
+        "matchenv.baselines",
+        "matchenv.service",
+        "matchenv.trueskill",
+    ],
 )
 def test_every_public_name_is_in_the_reference(module: str) -> None:
     reference = "".join(page.read_text() for page in (ROOT / "docs" / "api").glob("*.rst"))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.compilation import compiled
+from matchenv.service.given import NewPlayer
 from matchenv.trueskill.game import drifted
 
 Floats = NDArray[np.float64]
@@ -41,6 +42,13 @@ class Player(NamedTuple):
     seen: float
     games_played: int
     recent: tuple[str, ...]
+
+
+def newcomer(given: NewPlayer, now: float) -> Player:
+    """A player who was checked, without games."""
+    assert given.mu is not None
+    assert given.sigma is not None
+    return Player(given.name, given.region, given.mu, given.sigma, now, 0, ())
 
 
 @compiled

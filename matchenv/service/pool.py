@@ -3,68 +3,36 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from matchenv.leaderboard import Standing
+from matchenv.leaderboard import RankedPlayer
+from matchenv.service.answers import Meeting, Split, standings_of
 from matchenv.service.given import (
     Game,
     NewPlayer,
     PlayerExistsError,
-    UnknownPlayerError,
     as_games,
     as_newcomers,
-    as_text,
     as_texts,
 )
+from matchenv.service.kept import Kept
 from matchenv.service.pairing import Asked, as_asked, pairs_of
 from matchenv.service.played import after_games
-from matchenv.service.players import NOBODY, Player, Players, sigma_after, sigmas_after
+from matchenv.service.players import Players, newcomer
 from matchenv.service.rules import as_rule
 from matchenv.service.settings import PoolSettings
-from matchenv.service.splitting import Units, fairest_split
+from matchenv.service.splitting import fairest_teams
 from matchenv.service.storage import Change, Content, Storage
-from matchenv.trueskill import Rating, match_quality, team_match_quality
-from matchenv.validation import as_integer, as_number
-
-# Players in the journal after which a snapshot takes its place; reading so many is quick.
-JOURNAL = 20_000
+from matchenv.trueskill import match_quality
+from matchenv.validation import as_integer
 
 
-class Meeting(NamedTuple):
-    """Two players who should meet.
-
-    Attributes:
-        player: who was asked for, or the first of a pair.
-        opponent: the other one.
-        match_quality: of their game, in (0, 1].
-    """
-
-    player: str
-    opponent: str
-    match_quality: float
-
-
-class Split(NamedTuple):
-    """Teams.
-
-    Attributes:
-        teams: the sides, lists of names.
-        match_quality: of their game, in (0, 1].
-    """
-
-    teams: list[list[str]]
-    match_quality: float
-
-
-class Pool:
+class Pool(Kept):
     """Players by name, their ratings, and decisions about who meets whom.
 
     All methods may be called from several threads. A call that raises has changed nothing.
@@ -125,68 +93,6 @@ class Pool:
             raise
         return pool
 
-    def _start(
-        self,
-        settings: PoolSettings,
-        content: Content,
-        storage: Storage | None,
-        rule: Any,
-        clock: Callable[[], float],
-    ) -> None:
-        self.settings = settings
-        self._lock = threading.RLock()
-        self._rule = as_rule(rule, settings)
-        self._clock = clock
-        self._content = content
-        self._players = content.players
-        self._storage = storage
-        self._closed = False
-
-    def __repr__(self) -> str:
-        return f"<Pool of {len(self)} players, {self.settings}>"
-
-    def __len__(self) -> int:
-        return len(self._players.slots)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._players.slots
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def __getitem__(self, name: str) -> Rating:
-        """The belief about a player now.
-
-        Raises:
-            UnknownPlayerError: if there is none of that name.
-        """
-        player = self.player(name)
-        return Rating(player.mu, player.sigma)
-
-    @property
-    def games(self) -> int:
-        """Games since the pool was made."""
-        return self._content.games
-
-    def close(self) -> None:
-        """Write a snapshot and let go of the file; later calls that change something raise."""
-        with self._lock:
-            if self._storage is not None and not self._closed:
-                try:
-                    if self._storage.pending:
-                        self._storage.write_snapshot(self._content)
-                finally:
-                    self._storage.close()
-            self._closed = True
-
     def add(
         self,
         name: str,
@@ -220,14 +126,7 @@ class Pool:
             for each in newcomers:
                 if each.name in self._players.slots:
                     raise PlayerExistsError(f"name must be new, {each.name!r} is in the pool")
-            self._commit(
-                Change(
-                    [
-                        Player(each.name, each.region, *belief_of(each), now, 0, ())
-                        for each in newcomers
-                    ]
-                )
-            )
+            self._commit(Change([newcomer(each, now) for each in newcomers]))
 
     def remove(self, name: str) -> None:
         """Remove a player, and with the player all blocks.
@@ -238,18 +137,6 @@ class Pool:
         with self._lock:
             self._slot(name)
             self._commit(Change(removed=[name]))
-
-    def player(self, name: str) -> Player:
-        """All about a player, with the deviation as it is now.
-
-        Raises:
-            UnknownPlayerError: if there is none of that name.
-        """
-        with self._lock:
-            found = self._players.get(self._slot(name))
-            drift = self.settings.drift_per_day
-            sigma = sigma_after(found.sigma, found.seen, self._now(), drift)
-            return found._replace(sigma=float(sigma))
 
     def rate(self, games: Game | Iterable[Game]) -> None:
         """Take in one game or many, in their order; all or none.
@@ -381,21 +268,7 @@ class Pool:
         groups = parties + [[name] for name in names if name not in set(grouped)]
         with self._lock:
             rated = {name: self[name] for name in names}
-        beta = self.settings.beta
-        members = [[rated[name] for name in group] for group in groups]
-        units = Units(
-            np.array([len(group) for group in groups]),
-            np.array([sum(one.mu for one in group) for group in members]),
-            np.array([sum(one.sigma**2 + beta**2 for one in group) for group in members]),
-        )
-        side_of = fairest_split(units, count, beta)
-        if side_of is None:
-            raise ValueError(f"together must fit in {count} teams of {len(names)} players")
-        teams: list[list[str]] = [[] for _ in range(count)]
-        for group, side in zip(groups, side_of.tolist(), strict=True):
-            teams[side] += group
-        quality = team_match_quality([[rated[name] for name in team] for team in teams], beta)
-        return Split(teams, quality)
+        return fairest_teams(groups, rated, count, self.settings.beta)
 
     def expose(self, player: str) -> float:
         """mu - k sigma with k = mu_0 / sigma_0 of a newcomer, who has 0.
@@ -406,7 +279,7 @@ class Pool:
         mu, sigma = self[player]
         return mu - self.settings.exposed_deviations * sigma
 
-    def standings(self, limit: int | None = None) -> list[Standing]:
+    def standings(self, limit: int | None = None) -> list[RankedPlayer]:
         """The players, the highest ``expose`` first; equal ones by name.
 
         Args:
@@ -417,68 +290,4 @@ class Pool:
         """
         most = None if limit is None else as_integer("limit", limit, 1)
         with self._lock:
-            players, slots = self._players, self._players.present()
-            grown = sigmas_after(
-                players.sigma[slots], players.seen[slots], self._now(), self.settings.drift_per_day
-            )
-            mu = players.mu[slots]
-            exposed = mu - self.settings.exposed_deviations * grown
-            order = np.argsort(-exposed, kind="stable")
-            if most is not None and most < order.size:
-                # Those who are equal to the last one compete by name.
-                order = order[exposed[order] >= exposed[order[most - 1]]]
-            names = list(map(players.names.__getitem__, slots[order].tolist()))
-            numbers = (mu[order], grown[order], exposed[order], players.played[slots[order]])
-        columns = (names, *(each.tolist() for each in numbers))
-        lines = list(map(Standing._make, zip(*columns, strict=True)))
-        for start, end in _equal_runs(numbers[2]):
-            lines[start:end] = sorted(lines[start:end], key=lambda line: line.name)
-        return lines[:most]
-
-    def _now(self) -> float:
-        return as_number("clock()", self._clock())
-
-    def _slot(self, name: Any) -> int:
-        slot = self._players.slots.get(as_text("name", name))
-        if slot is None:
-            raise UnknownPlayerError(f"name must be of a player in the pool, got {name!r}")
-        return slot
-
-    def _pair(self, one: str, other: str) -> tuple[str, str]:
-        self._slot(one)
-        self._slot(other)
-        if one == other:
-            raise ValueError(f"other must be another player, got {other!r} twice")
-        return one, other
-
-    def _barred(self, slot: int, name: str) -> set[int]:
-        """Slots of those who must not meet a player again."""
-        barred = {self._players.slots[other] for other in self._content.blocked.get(name, ())}
-        if self.settings.recent:
-            barred |= set(self._players.recent[slot].tolist()) - {NOBODY}
-        return barred
-
-    def _commit(self, change: Change) -> None:
-        """Write a change to the file first, then to memory."""
-        if self._closed:
-            raise ValueError("the pool must be open, it was closed")
-        if self._storage is not None:
-            self._storage.append(change)
-        self._content.apply(change)
-        if self._storage is not None and self._storage.pending >= JOURNAL:
-            self._storage.write_snapshot(self._content)
-
-
-def belief_of(player: NewPlayer) -> tuple[float, float]:
-    """Mean and deviation of a player who was checked."""
-    assert player.mu is not None
-    assert player.sigma is not None
-    return player.mu, player.sigma
-
-
-def _equal_runs(values: NDArray[np.float64]) -> list[tuple[int, int]]:
-    """Where sorted values are equal: the first place and the one after the last."""
-    ends = np.flatnonzero(np.diff(values, append=np.nan) != 0.0) + 1
-    starts = np.concatenate(([0], ends[:-1])) if ends.size else ends
-    long = ends - starts > 1
-    return list(zip(starts[long].tolist(), ends[long].tolist(), strict=True))
+            return standings_of(self._players, self.settings, self._now(), most)

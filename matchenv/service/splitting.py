@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.compilation import compiled
+from matchenv.service.answers import Split
+from matchenv.trueskill import Rating, team_match_quality
 from matchenv.trueskill.sides import quality_of_sides
 
 Floats = NDArray[np.float64]
@@ -65,7 +68,7 @@ def value_of(
         means[side] += mean[unit]
         variances[side] += variance[unit]
         noises[side] += size[unit] * beta * beta
-    return quality_of_sides(means, variances, noises), -np.var(means)
+    return quality_of_sides(means, variances, noises), -float(np.var(means))
 
 
 @compiled
@@ -191,6 +194,36 @@ def fairest_split(units: Units, sides: int, beta: float) -> Integers | None:
     side_of = np.empty_like(found)
     side_of[order] = found
     return side_of
+
+
+def fairest_teams(
+    groups: Sequence[Sequence[str]], rated: Mapping[str, Rating], sides: int, beta: float
+) -> Split:
+    """``fairest_split`` of named players.
+
+    Args:
+        groups: parties, and players alone.
+        rated: the belief about each player.
+        sides: number of sides.
+        beta: standard deviation of one performance around skill.
+
+    Raises:
+        ValueError: if the parties do not fit.
+    """
+    members = [[rated[name] for name in group] for group in groups]
+    units = Units(
+        np.array([len(group) for group in groups]),
+        np.array([sum(one.mu for one in group) for group in members]),
+        np.array([sum(one.sigma**2 + beta**2 for one in group) for group in members]),
+    )
+    side_of = fairest_split(units, sides, beta)
+    if side_of is None:
+        raise ValueError(f"together must fit in {sides} teams of {len(rated)} players")
+    teams: list[list[str]] = [[] for _ in range(sides)]
+    for group, side in zip(groups, side_of.tolist(), strict=True):
+        teams[side] += group
+    quality = team_match_quality([[rated[name] for name in team] for team in teams], beta)
+    return Split(teams, quality)
 
 
 def _split_by_exchanges(units: Units, room: Integers, beta: float) -> Integers:

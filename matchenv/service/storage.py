@@ -262,6 +262,11 @@ def _content_of(parts: dict[str, bytes], recent: int) -> Content:
 
 def _change_of(text: str) -> Change:
     found = json.loads(text)
-    players = [Player(*each[:-1], tuple(each[-1])) for each in found.pop("players")]
-    pairs = {name: [tuple(pair) for pair in found.pop(name)] for name in ("blocked", "unblocked")}
-    return Change(players=players, **pairs, **found)
+    players = [Player._make((*each[:-1], tuple(each[-1]))) for each in found["players"]]
+    return Change(
+        players,
+        found["removed"],
+        [(one, other) for one, other in found["blocked"]],
+        [(one, other) for one, other in found["unblocked"]],
+        found["games"],
+    )

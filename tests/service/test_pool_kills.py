@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKI
 # Counts each game once it is acknowledged; snapshots come often, so that kills meet them too.
 CHILD = """
 import sys
-import matchenv.service.pool as module
+import matchenv.service.kept as module
 from matchenv.service import Game, Pool
 module.JOURNAL = 7
 pool = Pool.open(sys.argv[1], recent=1)

@@ -19,7 +19,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from matchenv.leaderboard import Standing
+from matchenv.leaderboard import RankedPlayer
 from matchenv.service import Game, Pool, UnknownPlayerError
 from matchenv.service.settings import PoolSettings
 from matchenv.trueskill import draw_density, rate
@@ -200,7 +200,7 @@ class PoolAgainstModel(RuleBasedStateMachine):
             assert found.region == row["region"]
             sigma = self.model.sigma(name)
             exposed = row["mu"] - 25.0 / (25.0 / 3.0) * sigma
-            expected.append(Standing(name, row["mu"], sigma, exposed, row["played"]))
+            expected.append(RankedPlayer(name, row["mu"], sigma, exposed, row["played"]))
         expected.sort(key=lambda line: (-line.exposed, line.name))
         assert self.pool.standings() == expected
 
