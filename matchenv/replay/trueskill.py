@@ -118,7 +118,7 @@ def replay_trueskill(
     if away > 0.0 and log.time is None:
         raise ValueError(f"time_drift must be 0 for a log without times, got {time_drift!r}")
     if margin.margin == 0.0:
-        _refuse_draws(log)
+        refuse_draws(log)
     results = _trueskill_loop(
         log.player,
         log.team_start,
@@ -152,7 +152,8 @@ def replay_trueskill(
     )
 
 
-def _refuse_draws(log: MatchLog) -> None:
+def refuse_draws(log: MatchLog) -> None:
+    """Raise for a log with draws, where draws have probability 0."""
     # Ranks count the better teams, so a game without draws has the ranks 0, 1, ..., k - 1.
     size = log.game_size
     undrawn = np.add.reduceat(log.rank, log.game_start[:-1]) == size * (size - 1) // 2

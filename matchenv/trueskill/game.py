@@ -52,7 +52,7 @@ def quality_per_density(beta: float) -> float:
 
 
 @compiled
-def _log_density_at_zero(gap: float, variance: float) -> float:
+def log_density_at_zero(gap: float, variance: float) -> float:
     """Logarithm of ``density_at_zero``."""
     return -LOG_SQRT_2PI - 0.5 * (math.log(variance) + gap * gap / variance)
 
@@ -63,7 +63,7 @@ def draw_density_of(gap: float, variance: float) -> float:
     density = density_at_zero(gap, variance)
     if density > SMALLEST_DENSITY:
         return density
-    return math.exp(_log_density_at_zero(gap, variance))
+    return math.exp(log_density_at_zero(gap, variance))
 
 
 @compiled
@@ -72,7 +72,7 @@ def match_quality_of(gap: float, variance: float, beta: float) -> float:
     density = density_at_zero(gap, variance)
     if density > SMALLEST_DENSITY:
         return density * quality_per_density(beta)
-    return math.exp(_log_density_at_zero(gap, variance) + math.log(quality_per_density(beta)))
+    return math.exp(log_density_at_zero(gap, variance) + math.log(quality_per_density(beta)))
 
 
 @compiled
@@ -111,6 +111,16 @@ def log_draw_probability_of(gap: float, variance: float, draw_margin: float) -> 
         return -math.inf
     c = math.sqrt(variance)
     return log_draw_probability_at(gap / c, draw_margin / c)
+
+
+@compiled
+def log_outcome_probability_of(
+    gap: float, variance: float, outcome: int, draw_margin: float
+) -> float:
+    """Logarithm of ``outcome_probability_of``."""
+    if outcome == 0:
+        return log_draw_probability_of(gap, variance, draw_margin)
+    return log_win_probability_of(outcome * gap, variance, draw_margin)
 
 
 @compiled

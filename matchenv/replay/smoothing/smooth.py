@@ -1,0 +1,174 @@
+"""TrueSkill Through Time over a log of matches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from matchenv.match_log import MatchLog
+from matchenv.replay.smoothing.sweeps import Games, drift_variances, sweep
+from matchenv.replay.trueskill import SECONDS_PER_DAY, refuse_draws
+from matchenv.trueskill.rating import MAX_ITERATIONS, TOLERANCE
+from matchenv.trueskill.teams import as_draw_margin
+from matchenv.validation import (
+    as_float_array,
+    as_integer,
+    as_non_negative_number,
+    as_number,
+    as_positive_array,
+    as_positive_number,
+)
+
+Floats = NDArray[np.float64]
+
+SETTLED = 1e-5
+MAX_SWEEPS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothedLog:
+    """What the whole log says about every player at every game of theirs.
+
+    Attributes:
+        mu: (entries,) mean of the posterior about the entry's player at that game, from all games
+            before, at and after it.
+        sigma: (entries,) its standard deviation.
+        log_probability: (games,) logarithm of the probability of each game's result, given all
+            other games; their sum is what the TrueSkillThroughTime package calls evidence.
+        log_evidence: logarithm of the probability of all results together under the model's
+            parameters, as expectation propagation has it.
+        iterations: number of times that the log was walked forwards and backwards.
+        settled: whether no posterior moved by more than the tolerance in the last iteration.
+    """
+
+    mu: Floats
+    sigma: Floats
+    log_probability: Floats
+    log_evidence: float
+    iterations: int
+    settled: bool
+
+
+def smooth(
+    log: MatchLog,
+    *,
+    mu: ArrayLike = 25.0,
+    sigma: ArrayLike = 25.0 / 3.0,
+    beta: float = 25.0 / 6.0,
+    tau: float = 25.0 / 300.0,
+    draw_probability: float | None = None,
+    draw_margin: float | None = None,
+    time_drift: float = 0.0,
+    advantage: float = 0.0,
+    team_exponent: float = 0.0,
+    tolerance: float = SETTLED,
+    max_iterations: int = MAX_SWEEPS,
+) -> SmoothedLog:
+    """Posteriors of every player at every time from a whole log: TrueSkill Through Time.
+
+    The model is that of ``replay_trueskill``; but a game also tells about the times before it. The
+    log is walked forwards and backwards until no posterior moves any more.
+
+    Args:
+        log: the matches, in order of play.
+        mu: mean of the belief about a player before the first game, a number or (players,).
+        sigma: its standard deviation, > 0, a number or (players,).
+        beta: standard deviation of one performance around skill, > 0.
+        tau: standard deviation of the skill's drift before each game of a player, >= 0.
+        draw_probability: as in ``rate``.
+        draw_margin: as in ``rate``.
+        time_drift: standard deviation of a skill's drift over a day, >= 0; time_drift^2 times the
+            days between two games of a player is added to the variance between them.
+        advantage: what the first side of a game is stronger by, in skill points.
+        team_exponent: a side of n players is as strong as the sum of their performances over n
+            to this power, >= 0: 0 for the sum, 1 for the mean.
+        tolerance: stop when in one iteration no posterior's mean or deviation moved by more than
+            this share of its deviation.
+        max_iterations: stop here at the latest.
+
+    Raises:
+        ValueError: for bad input, a log of fewer than two games, times that go backwards, a log
+            with draws where the draw margin is 0, or a drift over time for a log without times.
+
+    Source: Dangauthier, Herbrich, Minka, Graepel (2008), TrueSkill Through Time.
+    """
+    _check_log(log)
+    spread = as_positive_number("beta", beta)
+    drift = as_non_negative_number("tau", tau)
+    away = as_non_negative_number("time_drift", time_drift)
+    margin = as_draw_margin(draw_probability, draw_margin, spread)
+    if margin.margin == 0.0:
+        refuse_draws(log)
+    if away > 0.0 and log.time is None:
+        raise ValueError(f"time_drift must be 0 for a log without times, got {time_drift!r}")
+    days = np.empty(0) if away == 0.0 or log.time is None else log.time / SECONDS_PER_DAY
+    games = Games(
+        player=log.player,
+        team_start=log.team_start,
+        game_start=log.game_start,
+        rank=log.rank,
+        drift=drift_variances(
+            log.player, log.team_start, log.game_start, log.num_players, days, drift, away
+        ),
+        mean=_for_each_player(log, "mu", as_float_array("mu", mu)),
+        sigma=_for_each_player(log, "sigma", as_positive_array("sigma", sigma)),
+        beta=spread,
+        draw_margin=margin.margin,
+        margin_grows=margin.grows,
+        advantage=as_number("advantage", advantage),
+        team_exponent=as_non_negative_number("team_exponent", team_exponent),
+        tolerance=TOLERANCE,
+        max_iterations=MAX_ITERATIONS,
+    )
+    bound = as_positive_number("tolerance", tolerance)
+    return _settle(games, bound, as_integer("max_iterations", max_iterations, 1))
+
+
+def _settle(games: Games, tolerance: float, max_iterations: int) -> SmoothedLog:
+    entries = len(games.player)
+    messages, near = np.zeros((entries, 2)), np.empty((len(games.mean), 3))
+    mean, deviation = np.zeros(entries), np.full(entries, np.inf)
+    log_probability = np.empty(len(games.game_start) - 1)
+    iterations, change = 0, np.inf
+    while iterations < max_iterations and not change <= tolerance:
+        change = 0.0
+        for forwards in (True, False):
+            moved, _ = sweep(
+                games, forwards, False, messages, mean, deviation, log_probability, near
+            )
+            change = max(change, moved)
+        iterations += 1
+    _, log_evidence = sweep(games, True, True, messages, mean, deviation, log_probability, near)
+    mean += games.mean[games.player]
+    return SmoothedLog(
+        mu=mean,
+        sigma=deviation,
+        log_probability=log_probability,
+        log_evidence=log_evidence,
+        iterations=iterations,
+        settled=bool(change <= tolerance),
+    )
+
+
+def _check_log(log: MatchLog) -> None:
+    if log.num_games < 2:
+        raise ValueError(f"log must hold at least 2 games, got {log.num_games}")
+    if log.time is None:
+        return
+    back = log.time[1:] < log.time[:-1]
+    if back.any():
+        game = int(np.argmax(back)) + 1
+        raise ValueError(
+            f"log must have times that do not go backwards, got {log.time[game]} after "
+            f"{log.time[game - 1]} at game {game}"
+        )
+
+
+def _for_each_player(log: MatchLog, name: str, value: Floats) -> Floats:
+    if value.ndim > 0 and value.shape != (log.num_players,):
+        raise ValueError(
+            f"{name} must be a number or have shape ({log.num_players},), got {value.shape}"
+        )
+    return np.array(np.broadcast_to(value, log.num_players))
