@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,7 +33,7 @@ def measure(turns: int) -> Iterator[Contest | Measurement]:
         for rule, (proposals, target) in RULES.items():
             with Pool.open(file, rule=rule) as pool:
                 values = [slowest(pool, rng, proposals) for _ in range(turns + 1)][1:]
-            name = f"99th percentile of a proposal by {rule}, {PLAYERS:,} players"
+            name = f"99th percentile of a proposal by {rule}, {PLAYERS:,} players, processor time"
             yield Measurement(SECTION, name, "milliseconds", values, target)
         loads = [seconds(lambda: Pool.open(file).close()) for _ in range(turns + 1)]
         name = f"loading {PLAYERS:,} players"
@@ -63,9 +64,15 @@ def name_of(number: int) -> str:
 
 
 def slowest(pool: Pool, rng: np.random.Generator, proposals: int) -> float:
-    """The 99th percentile of the times of proposals, in milliseconds."""
-    names = [name_of(number) for number in rng.integers(PLAYERS, size=proposals).tolist()]
-    times = [seconds(lambda name=name: pool.propose(name)) for name in names]  # type: ignore[misc]
+    """The 99th percentile of the times of proposals, in milliseconds of the thread's own time.
+
+    On a machine that others use, a clock's percentile is that of waiting for a core.
+    """
+    times = []
+    for number in rng.integers(PLAYERS, size=proposals).tolist():
+        start = time.thread_time()
+        pool.propose(name_of(number))
+        times.append(time.thread_time() - start)
     return float(1e3 * np.quantile(times, 0.99))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -131,4 +132,6 @@ class Kept:
             self._storage.append(change)
         self._content.apply(change)
         if self._storage is not None and self._storage.pending >= JOURNAL:
-            self._storage.write_snapshot(self._content)
+            # The change is safe in the journal; where there is no room now, a later call tries.
+            with suppress(OSError):
+                self._storage.write_snapshot(self._content)

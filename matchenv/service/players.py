@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from matchenv.compilation import compiled
 from matchenv.service.given import NewPlayer
-from matchenv.trueskill.game import drifted
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -62,7 +61,8 @@ def sigma_after(sigma: float, seen: float, now: float, drift_per_day: float) -> 
         drift_per_day: standard deviation of the skill's drift in one day.
     """
     days = max(0.0, now - seen) / SECONDS_A_DAY
-    return drifted(sigma, drift_per_day * np.sqrt(days))
+    # ``drifted`` with the drift's variance: a large pool feels every square root.
+    return np.sqrt(sigma * sigma + drift_per_day * drift_per_day * days)
 
 
 @compiled

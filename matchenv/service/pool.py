@@ -29,6 +29,7 @@ from matchenv.service.settings import PoolSettings
 from matchenv.service.splitting import fairest_teams
 from matchenv.service.storage import Change, Content, Storage
 from matchenv.trueskill import match_quality
+from matchenv.trueskill.teams import sides_of
 from matchenv.validation import as_integer
 
 
@@ -260,7 +261,8 @@ class Pool(Kept):
         """
         names = as_texts("players", players, 2)
         count = as_integer("sides", sides, 2, len(names))
-        parties = [as_texts(f"together[{i}]", each, 1) for i, each in enumerate(together)]
+        listed = sides_of("together", together)
+        parties = [as_texts(f"together[{i}]", each, 1) for i, each in enumerate(listed)]
         grouped = as_texts("together", [name for party in parties for name in party])
         for name in grouped:
             if name not in names:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 from pathlib import Path
@@ -23,7 +24,6 @@ from matchenv.leaderboard import RankedPlayer
 from matchenv.service import Game, Pool, UnknownPlayerError
 from matchenv.service.settings import PoolSettings
 from matchenv.trueskill import draw_density, rate
-from matchenv.trueskill.game import drifted
 
 NAMES = [f"p{i}" for i in range(9)]
 RECENT, DRIFT, DAY = 2, 0.4, 86_400.0
@@ -41,7 +41,8 @@ class Model:
 
     def sigma(self, name: str) -> float:
         row = self.rows[name]
-        return float(drifted(row["sigma"], DRIFT * (max(0.0, self.now - row["seen"]) / DAY) ** 0.5))
+        days = max(0.0, self.now - row["seen"]) / DAY
+        return math.sqrt(row["sigma"] * row["sigma"] + DRIFT * DRIFT * days)
 
     def rate(self, teams: list[list[str]], ranks: list[int]) -> None:
         kept = PoolSettings()

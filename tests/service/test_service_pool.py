@@ -228,6 +228,7 @@ def bad_calls(pool: Pool) -> dict[str, tuple[Any, str]]:
         "split sides": (lambda: pool.split(["a", "b"], 3), "sides"),
         "split party": (lambda: pool.split(["a", "b"], 2, [["eve"]]), "together"),
         "split all together": (lambda: pool.split(["a", "b"], 2, [["a", "b"]]), "together"),
+        "split number": (lambda: pool.split(["a", "b"], 2, 7), "together"),  # type: ignore[arg-type]
         "limit": (lambda: pool.standings(0), "limit"),
     }
 
