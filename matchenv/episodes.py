@@ -14,6 +14,7 @@ from matchenv.opponent_noise import OpponentNoise
 from matchenv.play import MU, SIGMA, TRUE_SKILL, begin_games, drift_skills, play_games, store_noise
 from matchenv.pool import Pool
 from matchenv.settings import ANY_RANK, Settings
+from matchenv.threads import RowThreads
 
 Floats = NDArray[np.float64]
 
@@ -42,11 +43,13 @@ class Episodes:
             changes; kept up to date.
         pool: who is online; None where the pool stays as it is.
         opponent_noise: noise by opponent; None where it is by the number of the game.
+        threads: those that share the games of a round; the same numbers for any number of them.
     """
 
-    def __init__(self, settings: Settings, count: int) -> None:
+    def __init__(self, settings: Settings, count: int, num_threads: int = 1) -> None:
         players = settings.num_players
         self.settings = settings
+        self.threads = RowThreads(num_threads)
         self.players = np.zeros((count, players, 3))
         self.games_played = np.zeros(count, dtype=np.int64)
         self.belief = settings.belief_type
@@ -89,11 +92,16 @@ class Episodes:
                 all the same, so that the noise of the games does not depend on it.
         """
         normals, uniforms = self._normals[: rows.size], self._uniforms[: rows.size]
-        for place, row in enumerate(rows.tolist()):
-            generator = generators[row]
-            generator.standard_normal(out=normals[place])
-            generator.random(out=uniforms[place])
-        self._draw_noise(rows, generators)
+
+        def draw(part: slice) -> None:
+            for place, row in enumerate(rows[part].tolist(), part.start):
+                generator = generators[row]
+                generator.standard_normal(out=normals[place])
+                generator.random(out=uniforms[place])
+            self._draw_noise(rows[part], generators)
+
+        if rows.size > 0:
+            self.threads.each(draw, rows.size)
         instances = instances_of(
             self._prior,
             normals,
@@ -111,18 +119,46 @@ class Episodes:
             self.pool.begin(rows, uniforms)
             self._show_pool(self.pool)
 
-    def play(self, opponents: NDArray[np.int64], waiting: NDArray[np.bool_]) -> GamesPlayed:
+    def play(
+        self,
+        opponents: NDArray[np.int64],
+        waiting: NDArray[np.bool_],
+        shown: NDArray[np.float32] | None = None,
+    ) -> GamesPlayed:
         """Play one game in every episode that is not ``waiting`` for a reset.
 
         Args:
             opponents: shape (B,), int64 in [0, M).
             waiting: shape (B,), episodes to leave alone.
+            shown: shape (B, K), becomes a copy of the observation, if it is wanted.
 
         Returns:
             What the games gave, in fresh arrays.
         """
         played = GamesPlayed.unwritten(opponents)
-        self.play_into(played, waiting)
+        if self.threads.threads == 1:
+            self.play_into(played, waiting)
+            if shown is not None:
+                shown[...] = self.observation
+            return played
+
+        def work(rows: slice) -> None:
+            part = played.part(rows)
+            self._play_rows(
+                part, waiting[rows], self.players[rows], self.games_played[rows],
+                self.memory[rows], self._shown[rows], rows.start,
+            )  # fmt: skip
+            played.report[:, rows] = part.report
+            if shown is not None:
+                shown[rows] = self.observation[rows]
+
+        if self.opponent_noise is not None:
+            self.opponent_noise.place(self.games_played, opponents, waiting, self._noise)
+        self.threads.each(work, opponents.size)
+        if self.pool is not None:
+            self._change_pool(self.pool, waiting)
+            if shown is not None:
+                shown[...] = self.observation
         return played
 
     def play_into(self, played: GamesPlayed, waiting: NDArray[np.bool_]) -> None:
@@ -132,40 +168,56 @@ class Episodes:
             played: names the opponents; all else in it is written.
             waiting: shape (B,), episodes to leave alone.
         """
+        if self.opponent_noise is not None:
+            self.opponent_noise.place(self.games_played, played.opponents, waiting, self._noise)
+        self._play_rows(
+            played, waiting, self.players, self.games_played, self.memory, self._shown, 0
+        )
+        if self.pool is not None:
+            self._change_pool(self.pool, waiting)
+
+    def _play_rows(
+        self,
+        played: GamesPlayed,
+        waiting: NDArray[np.bool_],
+        players: Floats,
+        games_played: NDArray[np.int64],
+        memory: Floats,
+        shown: NDArray[np.float32],
+        first: int,
+    ) -> None:
+        """Games and beliefs of the rows from ``first`` on; no argument holds any others."""
         settings = self.settings
         opponents = played.opponents
-        if self.opponent_noise is not None:
-            self.opponent_noise.place(self.games_played, opponents, waiting, self._noise)
         if settings.tau > 0.0:
             drift_skills(
-                self.players, self._noise, self.games_played, opponents, waiting, settings.tau
+                players, self._noise, games_played, opponents, waiting, settings.tau, first
             )
         play_games(
-            self.players,
+            players,
             self._noise,
-            self.games_played,
+            games_played,
             opponents,
             waiting,
             settings.horizon,
             settings.beta,
             settings.draw_margin,
-            self._shown,
+            shown,
             played.terminated,
             played.report,
             played.outcomes,
+            first,
         )
         self.belief.learn(
-            self.players,
-            self.memory,
+            players,
+            memory,
             opponents,
             played.outcomes,
             waiting,
             self._constants,
             played.report,
-            self._shown,
+            shown,
         )
-        if self.pool is not None:
-            self._change_pool(self.pool, waiting)
 
     def check_online(
         self, opponents: NDArray[np.int64], waiting: NDArray[np.bool_] | None = None
@@ -207,7 +259,9 @@ class Episodes:
             & (self.games_played > 0)
             & (self.games_played < self.settings.horizon)
         )
-        self._draw_noise(np.flatnonzero(used_up), generators)
+        rows = np.flatnonzero(used_up)
+        if rows.size > 0:
+            self.threads.each(lambda part: self._draw_noise(rows[part], generators), rows.size)
 
     @property
     def mu(self) -> Floats:
@@ -262,7 +316,7 @@ class Episodes:
         if len(self.players) == 1 and rows.size == 1:
             generators[0].standard_normal(out=self._noise)
             return
-        fresh = self._fresh_noise
+        fresh = self._fresh_noise if self.threads.threads == 1 else self._fresh_noise.copy()
         for first in range(0, rows.size, len(fresh)):
             some = rows[first : first + len(fresh)]
             for place, row in enumerate(some.tolist()):

@@ -47,6 +47,16 @@ class GamesPlayed(NamedTuple):
             opponents,
         )
 
+    def part(self, rows: slice) -> GamesPlayed:
+        """Views of some rows, but for the report: a new array, as those rows lie apart in it."""
+        count = rows.stop - rows.start
+        return GamesPlayed(
+            self.terminated[rows],
+            np.empty((len(REPORT_ROWS), count)),
+            self.outcomes[rows],
+            self.opponents[rows],
+        )
+
     @property
     def draw_density(self) -> Floats:
         """q under the belief before the game: eq. (5) of the 2011 paper."""

@@ -45,7 +45,7 @@ def game_outcome(
     return 1 if difference > 0.0 else -1
 
 
-@compiled
+@compiled(nogil=True)
 def store_noise(rows: NDArray[np.int64], fresh: Floats, noise: Floats) -> None:
     """Put fresh noise where ``play_games`` looks for it.
 
@@ -91,7 +91,7 @@ def begin_games(
             players[row, i, TRUE_SKILL] = true_skill[k, i]
 
 
-@compiled
+@compiled(nogil=True)
 def drift_skills(
     players: Floats,
     noise: Floats,
@@ -99,6 +99,7 @@ def drift_skills(
     opponents: NDArray[np.int64],
     waiting: NDArray[np.bool_],
     tau: float,
+    first: int,
 ) -> None:
     """Move the true skills of those who are about to play.
 
@@ -109,13 +110,14 @@ def drift_skills(
         opponents: shape (B,).
         waiting: shape (B,).
         tau: standard deviation of a skill's drift before each of the player's games.
+        first: as ``play_games``.
     """
     block = noise.shape[0]
     for b in range(players.shape[0]):
         if not waiting[b]:
             entry = games_played[b] % block
-            players[b, 0, TRUE_SKILL] += tau * noise[entry, 1, b]
-            players[b, opponents[b] + 1, TRUE_SKILL] += tau * noise[entry, 2, b]
+            players[b, 0, TRUE_SKILL] += tau * noise[entry, 1, first + b]
+            players[b, opponents[b] + 1, TRUE_SKILL] += tau * noise[entry, 2, first + b]
 
 
 @compiled
@@ -137,7 +139,7 @@ def report_belief(
     report[MATCH_QUALITY, row] = quality * density
 
 
-@compiled
+@compiled(nogil=True)
 def play_games(
     players: Floats,
     noise: Floats,
@@ -151,6 +153,7 @@ def play_games(
     terminated: NDArray[np.bool_],
     report: Floats,
     outcomes: NDArray[np.int8],
+    first: int,
 ) -> None:
     """Play one game in every episode that is not waiting for a reset; beliefs learn later.
 
@@ -171,6 +174,7 @@ def play_games(
         report: shape (5, B), written in its last three rows, 0 where waiting; rows as
             ``REPORT_ROWS``.
         outcomes: shape (B,), written, 0 where waiting.
+        first: where the noise of these episodes begins; all other arrays have no more than them.
     """
     variance = total_variance(0.0, 0.0, beta)
     last = observation.shape[1] - 1
@@ -186,7 +190,9 @@ def play_games(
         report[TRUE_DRAW_DENSITY, b] = density_at_zero(skill_0 - skill_j, variance)
         report[SQUARED_ERROR, b] = (players[b, 0, MU] - skill_0) ** 2
         report[SKILL_DIFFERENCE, b] = skill_0 - skill_j
-        outcomes[b] = game_outcome(skill_0, skill_j, noise[n % block, 0, b], beta, draw_margin)
+        outcomes[b] = game_outcome(
+            skill_0, skill_j, noise[n % block, 0, first + b], beta, draw_margin
+        )
         games_played[b] = n + 1
         terminated[b] = n + 1 == horizon
         observation[b, last] = (horizon - n - 1) / horizon

@@ -18,6 +18,7 @@ from matchenv.play import REPORT_ROWS
 from matchenv.rendering import RENDER_FPS, RENDER_MODES, Frame, RenderedEpisodes
 from matchenv.settings import EnvironmentOptions, Settings, shows_options
 from matchenv.spaces import OnlineOpponentsOfAll, action_space, observation_space
+from matchenv.threads import as_num_threads
 from matchenv.validation import as_actions, as_integer
 from matchenv.vector_reset import as_autoreset_mode, reseeded, taken_reset_mask
 
@@ -37,9 +38,12 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
         autoreset_mode: ``AutoresetMode.NEXT_STEP`` (default), ``SAME_STEP`` or ``DISABLED``,
             as Gymnasium defines them; also their values as text.
         max_episode_steps: games after which an episode is truncated, >= 1; None for never.
+        num_threads: threads that share a step, >= 1, or ``"auto"``: as many as there are cores,
+            where ``num_envs`` times opponents pays them. The same numbers for any of them.
         options: as ``MatchmakingEnv``, all of them.
 
     Attributes:
+        num_threads: threads that share a step, as asked for or as ``"auto"`` chose.
         generators: one random generator for each environment, empty before the first reset.
 
     Raises:
@@ -61,6 +65,7 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
         render_true_skill: bool = True,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         max_episode_steps: int | None = None,
+        num_threads: int | str = 1,
         **options: Unpack[EnvironmentOptions],
     ) -> None:
         self.num_envs = as_integer("num_envs", num_envs, 1)
@@ -77,7 +82,8 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
         self.single_action_space = action_space(self.settings)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self._episodes = Episodes(self.settings, self.num_envs)
+        self.num_threads = as_num_threads(num_threads, num_envs, self.settings.num_opponents)
+        self._episodes = Episodes(self.settings, self.num_envs, self.num_threads)
         if self._episodes.pool is not None:
             self.action_space = OnlineOpponentsOfAll(self._episodes.pool)
         self._rendered = RenderedEpisodes(render_mode, render_true_skill, self._episodes)
@@ -160,7 +166,9 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
             )
         self._episodes.check_online(opponents, waiting)
         self._episodes.draw_more_noise(self.generators)
-        played = self._episodes.play(opponents, waiting)
+        # Threads copy their own rows; rows that begin anew are copied again.
+        shown = np.empty_like(self._episodes.observation) if self.num_threads > 1 else None
+        played = self._episodes.play(opponents, waiting, shown)
         rewards = self._reward.checked(played, waiting)
         truncated = self._truncated(waiting)
         over = played.terminated | truncated if self.max_episode_steps else played.terminated
@@ -170,18 +178,22 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
         if self.autoreset_mode == AutoresetMode.SAME_STEP:
             if some_over:
                 infos = self._finish(over.copy(), {**infos, **self._mask_infos(~waiting)})
+                if shown is not None:
+                    shown[over] = self._episodes.observation[over]
         else:
             if some_wait:
                 begun = np.flatnonzero(waiting)
                 self._episodes.begin(begun, self.generators)
                 self._rendered.begin(begun)
+                if shown is not None:
+                    shown[begun] = self._episodes.observation[begun]
             if some_over or some_wait:
                 self._over = over.copy()
             self._some_over = some_over
         self._rendered.show()
         if self._episodes.pool is not None:
             infos.update(self._mask_infos(np.ones(self.num_envs, dtype=np.bool_)))
-        observation = self._episodes.observation.copy()
+        observation = self._episodes.observation.copy() if shown is None else shown
         return observation, rewards, played.terminated, truncated, infos
 
     def render(self) -> tuple[Frame, ...] | None:
@@ -212,8 +224,9 @@ class MatchmakingVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDA
         return self._rendered.grid()
 
     def close_extras(self, **kwargs: Any) -> None:
-        """Close the window, if one is open."""
+        """Close the window, if one is open, and end the threads."""
         self._rendered.close()
+        self._episodes.threads.end()
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Who can be chosen now, shape (num_envs, M): True for opponents who are online."""

@@ -296,7 +296,7 @@ def outcome_probabilities(
     return flat.reshape(np.shape(gap))
 
 
-@compiled
+@compiled(nogil=True)
 def _densities(gap: Floats, variance: Floats) -> Floats:
     values = np.empty(gap.size)
     for k in range(gap.size):

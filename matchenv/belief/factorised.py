@@ -43,7 +43,7 @@ class FactorisedBelief(IndependentBelief):
         )  # fmt: skip
 
 
-@compiled
+@compiled(nogil=True)
 def learn_factorised(
     players: Floats,
     opponents: Integers,

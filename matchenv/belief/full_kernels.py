@@ -147,7 +147,7 @@ def begin_full(
         observe_full(row, players, memory, observation)
 
 
-@compiled
+@compiled(nogil=True)
 def learn_full(
     players: Floats,
     memory: Floats,

@@ -160,7 +160,7 @@ def observe(rows: Integers, players: Floats, observation: NDArray[np.float32]) -
             observation[row, count + i] = players[row, i, SIGMA]
 
 
-@compiled
+@compiled(nogil=True)
 def update_pairs(
     mu_0: Floats,
     sigma_0: Floats,

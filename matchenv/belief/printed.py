@@ -104,7 +104,7 @@ def _win_probabilities(gap: Floats, variance: Floats) -> Floats:
     return values
 
 
-@compiled
+@compiled(nogil=True)
 def _updated(
     mu_0: Floats,
     sigma_0: Floats,

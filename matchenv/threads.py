@@ -1,0 +1,105 @@
+"""Threads that share the rows of a batch: the same numbers for any number of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from matchenv.validation import as_integer
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+AUTO = "auto"
+
+# Rows times opponents that pay a thread: with fewer, waking it takes longer than its work.
+WORTH_A_THREAD = 100_000
+
+# Parts begin at multiples of this, so that no two threads write into one line of the cache.
+ROWS_TOGETHER = 64
+
+
+def as_num_threads(value: Any, count: int, num_opponents: int) -> int:
+    """The number of threads for a batch.
+
+    Args:
+        value: a whole number of at least 1, or ``"auto"``: one for each core that may be used,
+            but no more than the work pays.
+        count: rows of the batch.
+        num_opponents: M.
+
+    Raises:
+        ValueError: for anything else.
+    """
+    if isinstance(value, str) and value == AUTO:
+        from matchenv.workers import checked_workers  # slow to load
+
+        return max(1, min(checked_workers(None), count * num_opponents // WORTH_A_THREAD))
+    try:
+        return as_integer("num_threads", value, 1)
+    except ValueError:
+        raise ValueError(
+            f"num_threads must be {AUTO!r} or an integer of at least 1, got {value!r}"
+        ) from None
+
+
+class RowThreads:
+    """Threads for the rows of a batch; they start with the first work and end with the object.
+
+    A process that was forked, and a copy of the object, start threads of their own.
+
+    Args:
+        threads: at most so many, >= 1; the one that asks is among them.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self._executor: ThreadPoolExecutor | None = None
+        self._process = 0
+
+    def __reduce__(self) -> tuple[type[RowThreads], tuple[int]]:
+        """Copies have threads of their own."""
+        return type(self), (self.threads,)
+
+    def parts(self, count: int) -> list[slice]:
+        """Slices of about one size that cover ``range(count)``, no more than there are threads."""
+        size = -(-count // self.threads)
+        size = max(1, -(-size // ROWS_TOGETHER)) * ROWS_TOGETHER
+        return [slice(first, min(first + size, count)) for first in range(0, count, size)]
+
+    def each(self, work: Callable[[slice], object], count: int) -> None:
+        """Work on every part of ``range(count)`` at the same time, and wait until all is done.
+
+        Args:
+            work: is called with each part; it touches no rows but those.
+            count: rows, >= 1.
+        """
+        if self.threads == 1:
+            work(slice(0, count))
+            return
+        first, *others = self.parts(count)
+        executor = self._started() if others else None
+        futures = [executor.submit(work, part) for part in others] if executor else []
+        try:
+            work(first)
+        finally:
+            # Nobody may change what a thread still works on, whatever went wrong.
+            errors = [future.exception() for future in futures]
+        for error in errors:
+            if error is not None:
+                raise error
+
+    def end(self) -> None:
+        """End the threads; the next work starts new ones."""
+        if self._executor is not None and self._process == os.getpid():
+            self._executor.shutdown()
+        self._executor = None
+
+    def _started(self) -> ThreadPoolExecutor:
+        if self._executor is None or self._process != os.getpid():
+            from concurrent.futures import ThreadPoolExecutor  # slow to load
+
+            self._executor = ThreadPoolExecutor(self.threads - 1, "matchenv-rows")
+            self._process = os.getpid()
+        return self._executor
