@@ -88,7 +88,7 @@ class Leaderboard:
         Args:
             teams: the sides, each a list of its members' names.
             ranks: one number for each side; lower is better, equal is a draw.
-            weights: for each side the share of the game each member played, in [0, 1].
+            weights: as in ``rate``: for each side what each member's performance counts.
 
         Raises:
             ValueError: for bad input, such as a player twice; nothing is changed then.

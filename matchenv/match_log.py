@@ -7,7 +7,7 @@ g has teams ``game_start[g]`` to ``game_start[g + 1] - 1``, and so on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -16,6 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from matchenv.compilation import compiled
 from matchenv.exact_order import places_in_order
+from matchenv.trueskill.teams import LARGEST_WEIGHT
+from matchenv.validation import as_non_negative_array
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -37,11 +39,13 @@ class MatchLog:
         score: (teams,) float64, the nearest to what the log had; a log of ranks alone has
             ``-rank``.
         time: (games,) int64, seconds since any fixed moment, or None.
+        weight: (entries,) float64, what each performance counts, such as the share of the game
+            that was played; None if everybody counts 1. TrueSkill alone reads it.
 
     Raises:
         ValueError: for arrays that do not fit together, a game of fewer than two teams, a
-            team without players, a player twice in one game, or ranks that are not as
-            described.
+            team without players, a player twice in one game, ranks that are not as
+            described, or weights that ``matchenv.trueskill.rate`` would refuse.
     """
 
     players: Sequence[str]
@@ -51,6 +55,7 @@ class MatchLog:
     rank: Indices
     score: Floats
     time: Integers | None = None
+    weight: Floats | None = None
 
     def __post_init__(self) -> None:
         names = list(self.players)
@@ -72,6 +77,8 @@ class MatchLog:
             _check_shape("time", self.time, self.num_games)
         if not np.isfinite(score).all():
             raise ValueError(f"score must be finite, got {score[~np.isfinite(score)][0]!r}")
+        if self.weight is not None:
+            object.__setattr__(self, "weight", _read_only(self._checked_weight(self.weight)))
         self._check_players()
         self._check_ranks()
 
@@ -141,12 +148,71 @@ class MatchLog:
                 f"{self.rank[team]} in place of {expected[team]} at team {team}"
             )
 
+    def _checked_weight(self, weight: ArrayLike) -> Floats:
+        array = np.array(as_non_negative_array("weight", weight))
+        _check_shape("weight", array, len(self.player))
+        if (array > LARGEST_WEIGHT).any():
+            raise ValueError(f"weight must be at most {LARGEST_WEIGHT:g}, got {array.max()!r}")
+        most = np.maximum.reduceat(array, self.team_start[:-1]) if len(array) else array
+        if (most * most == 0.0).any():
+            team = int(np.argmin(most))
+            raise ValueError(f"weight must be above 0 for a member of each team, not so in {team}")
+        return array
+
+    @classmethod
+    def from_table(
+        cls,
+        frame: Any,
+        *,
+        game: str = "game",
+        player: str = "player",
+        team: str | None = None,
+        score: str | None = None,
+        rank: str | None = None,
+        time: str | None = None,
+        weight: str | None = None,
+    ) -> MatchLog:
+        """A log from a table with a row for each player in each game.
+
+        Games are in the order in which the table first names them, sides in that within the game.
+
+        Args:
+            frame: a data frame of pandas or polars, or a dict of columns.
+            game: the column that says which game.
+            player: the column of names, read as text.
+            team: the column of sides; without it, or where a game has none, all play alone.
+            score: the column of scores; a side's is the sum of its members', the higher wins.
+            rank: the column of ranks, in place of scores; the lower wins.
+            time: the column of times: numbers (seconds) or moments, UTC where no zone is said.
+            weight: the column of weights.
+
+        Raises:
+            ValueError: as the class, for a column that is not there, something missing, sides of
+                two ranks, or times that run backwards.
+        """
+        from matchenv.match_tables import Roles, read_table
+
+        roles = Roles(game, player, team, score, rank, time, weight)
+        return cls.from_games(**read_table(frame, roles))
+
+    def to_table(self, make: Callable[[dict[str, Any]], Any] = dict) -> Any:
+        """The log with a row for each entry: game, team, player, rank; time and weight if any.
+
+        Args:
+            make: makes the table of a dict of columns: ``pandas.DataFrame``,
+                ``polars.DataFrame``, or ``dict`` for the columns themselves.
+        """
+        from matchenv.match_tables import write_table
+
+        return write_table(self, make)
+
     @classmethod
     def from_games(
         cls,
         games: Iterable[Sequence[Sequence[str]]],
         scores: Iterable[Sequence[float]],
         time: ArrayLike | None = None,
+        weights: Iterable[Sequence[Sequence[float]]] | None = None,
     ) -> MatchLog:
         """A log from games of named players.
 
@@ -154,10 +220,14 @@ class MatchLog:
             games: for each game its teams, for each team the names of its players.
             scores: for each game the score of each team; the higher wins, equal is a draw.
             time: (games,) seconds, or None.
+            weights: for each game, for each team the weights of its players, or None.
 
         Raises:
             ValueError: as the class, and where games and scores differ in number.
         """
+        weight = None
+        if weights is not None:
+            weight = [float(w) for teams in weights for row in teams for w in row]
         number: dict[str, int] = {}
         player: list[int] = []
         team_start, game_start = [0], [0]
@@ -187,6 +257,7 @@ class MatchLog:
             rank=rank,
             score=nearest,
             time=None if time is None else np.asarray(time),
+            weight=None if weight is None else np.asarray(weight, dtype=np.float64),
         )
 
 

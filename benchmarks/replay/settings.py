@@ -8,7 +8,7 @@ from typing import Literal, get_args
 from matchenv.csv_log.settings import ReadingSettings
 from matchenv.validation import as_choice, as_integer, as_number, as_probability
 
-SystemName = Literal["trueskill", "elo", "elo-logistic"]
+SystemName = Literal["trueskill", "elo", "elo-logistic", "weng-lin-bt", "weng-lin-pl", "glicko2"]
 EloTeams = Literal["sum", "mean"]
 DrawnPairs = Literal["left-out", "half", "wrong"]
 PredictedDraws = Literal["wrong", "half", "right"]
@@ -19,8 +19,8 @@ class SystemSettings:
     """Parameters of the rating systems; the defaults are those of the TrueSkill paper.
 
     Attributes:
-        mu: TrueSkill's prior mean, in skill points.
-        sigma: TrueSkill's prior standard deviation.
+        mu: prior mean of TrueSkill and of Weng and Lin's systems, in skill points.
+        sigma: their prior standard deviation.
         beta: standard deviation of one performance around skill.
         tau: standard deviation of the skill's drift between games.
         draw_probability: probability that two even sides draw; if not given, it is counted in
@@ -34,6 +34,10 @@ class SystemSettings:
         elo_alpha: Elo's weight of new evidence; K = alpha beta sqrt(pi).
         elo_teams: whether a side is as strong as the sum of its members' ratings, as in TrueSkill
             and in the paper's figures, or as one player of their mean rating.
+        glicko_rating: Glicko-2's rating of a newcomer.
+        glicko_deviation: its standard deviation.
+        glicko_volatility: Glicko-2's volatility of a newcomer.
+        glicko_tau: how much volatilities change.
     """
 
     mu: float = 25.0
@@ -48,6 +52,10 @@ class SystemSettings:
     elo_beta: float = 200.0
     elo_alpha: float = 0.07
     elo_teams: EloTeams = "sum"
+    glicko_rating: float = 1500.0
+    glicko_deviation: float = 350.0
+    glicko_volatility: float = 0.06
+    glicko_tau: float = 0.5
 
     def __post_init__(self) -> None:
         if self.draw_probability is not None:

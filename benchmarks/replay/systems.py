@@ -11,9 +11,16 @@ from numpy.typing import NDArray
 
 from matchenv.benchmarks.replay.settings import SystemName, SystemSettings
 from matchenv.compilation import compiled
-from matchenv.elo import k_factor_from_alpha
+from matchenv.elo import elo_log_probabilities, k_factor_from_alpha
 from matchenv.match_log import MatchLog
-from matchenv.replay import LOGISTIC_BETA, replay_elo, replay_trueskill
+from matchenv.rating_models.glicko2 import SCALE, damping
+from matchenv.replay import (
+    LOGISTIC_BETA,
+    replay_elo,
+    replay_glicko2,
+    replay_trueskill,
+    replay_weng_lin,
+)
 from matchenv.replay.forecasts import (
     gaussian_log_probabilities,
     logistic_log_probabilities,
@@ -164,11 +171,77 @@ def _elo(
     )
 
 
+def _weng_lin(
+    log: MatchLog,
+    pairs: Pairs,
+    settings: SystemSettings,
+    draw_probability: float,
+    model: str = "bradley-terry",
+) -> Judgement:
+    replay = replay_weng_lin(
+        log,
+        model=model,
+        mu=settings.mu,
+        sigma=settings.sigma,
+        beta=settings.beta,
+        tau=settings.tau,
+        keep_history=True,
+    )
+    # Of two sides, both models say the same before the game.
+    mean, variance = replay.team_mean, replay.team_variance
+    spread = variance[pairs.first] + variance[pairs.second] + 2.0 * settings.beta**2
+    gap = SCALE * (mean[pairs.first] - mean[pairs.second]) / np.sqrt(spread)
+    return Judgement(
+        strength=mean,
+        quality=quality_per_comparison(replay.quality, log),
+        log_probability=elo_log_probabilities(gap, draw_probability),
+        final_rating=expose(replay.mu, replay.sigma),
+        start=settings.mu,
+        entry_rating=replay.entry_mu,
+        final_belief=np.column_stack((replay.mu, replay.sigma)),
+    )
+
+
+def _glicko2(
+    log: MatchLog, pairs: Pairs, settings: SystemSettings, draw_probability: float
+) -> Judgement:
+    replay = replay_glicko2(
+        log,
+        rating=settings.glicko_rating,
+        deviation=settings.glicko_deviation,
+        volatility=settings.glicko_volatility,
+        tau=settings.glicko_tau,
+        keep_history=True,
+    )
+    rating, deviation = replay.team_rating, replay.team_deviation
+    both = np.hypot(deviation[pairs.first], deviation[pairs.second]) / SCALE
+    gap = (rating[pairs.first] - rating[pairs.second]) * _dampings(both)
+    return Judgement(
+        strength=rating,
+        quality=quality_per_comparison(replay.quality, log),
+        log_probability=elo_log_probabilities(gap, draw_probability),
+        final_rating=replay.rating,
+        start=settings.glicko_rating,
+        entry_rating=replay.entry_rating,
+    )
+
+
 SYSTEMS: dict[SystemName, Callable[[MatchLog, Pairs, SystemSettings, float], Judgement]] = {
     "trueskill": _trueskill,
     "elo": _elo,
     "elo-logistic": partial(_elo, form="logistic"),
+    "weng-lin-bt": _weng_lin,
+    "weng-lin-pl": partial(_weng_lin, model="plackett-luce"),
+    "glicko2": _glicko2,
 }
+
+
+@compiled
+def _dampings(phi: Floats) -> Floats:
+    out = np.empty(phi.size)
+    for k in range(phi.size):
+        out[k] = damping(phi[k])
+    return out
 
 
 @compiled

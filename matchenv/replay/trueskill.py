@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Indices = NDArray[np.int32]
 
-
+NO_WEIGHTS = np.empty(0)
 SECONDS_PER_DAY = 86_400.0
 NO_TIMES = np.empty(0, dtype=np.int64)
 
@@ -38,8 +38,9 @@ class TrueSkillReplay:
 
     Attributes:
         team_mean: (teams,) mean of each team's performance before its game: the sum of its
-            members' mu.
-        team_variance: (teams,) its variance, the sum of sigma^2 + tau^2 + beta^2.
+            members' mu, each times its weight if the log has weights.
+        team_variance: (teams,) its variance, the sum of sigma^2 + tau^2 + beta^2, each times the
+            square of its weight.
         quality: (games,) match quality of each game before it, in (0, 1].
         mu: (players,) means of the beliefs after the last game.
         sigma: (players,) their standard deviations.
@@ -137,6 +138,7 @@ def replay_trueskill(
         away,
         ahead,
         exponent,
+        NO_WEIGHTS if log.weight is None else log.weight,
     )
     team_mean, team_variance, quality, end_mu, end_sigma, change, entry_mu, entry_sigma = results
     return TrueSkillReplay(
@@ -208,10 +210,18 @@ def _drift_over_time(
 
 @compiled
 def _add(
-    player: Indices, first: int, last: int, advantage: float, team_exponent: float, mu: Floats
+    player: Indices,
+    first: int,
+    last: int,
+    advantage: float,
+    team_exponent: float,
+    entry_weight: Floats,
+    mu: Floats,
 ) -> None:
     """Raise the members of a side so that their side is ``advantage`` stronger."""
     share = advantage / (last - first) ** (1.0 - team_exponent)
+    if entry_weight.size > 0:
+        share *= (last - first) / entry_weight[first:last].sum()
     for entry in range(first, last):
         mu[player[entry]] += share
 
@@ -235,6 +245,7 @@ def _trueskill_loop(
     time_drift: float,
     advantage: float,
     team_exponent: float,
+    entry_weight: Floats,
 ) -> tuple[Floats, ...]:
     num_teams, num_games = rank.size, game_start.size - 1
     team_mean, team_variance = np.empty(num_teams), np.empty(num_teams)
@@ -257,8 +268,9 @@ def _trueskill_loop(
         if time.size:
             _drift_over_time(player[first:last], game, time, last_game, time_drift, sigma)
         if advantage != 0.0:
-            _add(player, first, team_start[first_team + 1], advantage, team_exponent, mu)
-        if last - first == 2:
+            end = team_start[first_team + 1]
+            _add(player, first, end, advantage, team_exponent, entry_weight, mu)
+        if last - first == 2 and entry_weight.size == 0:
             quality[game] = _play_pair(
                 player[first],
                 player[first + 1],
@@ -275,16 +287,22 @@ def _trueskill_loop(
             for entry in range(first, last):
                 game_mu[entry - first] = mu[player[entry]]
                 game_sigma[entry - first] = sigma[player[entry]]
+                if entry_weight.size > 0:
+                    weight[entry - first] = entry_weight[entry]
             start[0] = 0
             for team in range(first_team, last_team):
                 side = team - first_team
                 start[side + 1] = team_start[team + 1] - first
                 game_rank[side] = rank[team]
-                noise[side] = (start[side + 1] - start[side]) * beta * beta
                 if team_exponent != 0.0:
                     size = start[side + 1] - start[side]
-                    weight[start[side] : start[side + 1]] = size**-team_exponent
-                    noise[side] *= size ** (-2.0 * team_exponent)
+                    for member in range(start[side], start[side + 1]):
+                        share = entry_weight[first + member] if entry_weight.size > 0 else 1.0
+                        weight[member] = share * size**-team_exponent
+                squares = 0.0
+                for member in range(start[side], start[side + 1]):
+                    squares += weight[member] * weight[member]
+                noise[side] = squares * beta * beta
                 team_mean[team], team_variance[team] = side_performance(
                     game_mu, game_sigma, weight, beta, tau, start[side], start[side + 1]
                 )
@@ -312,7 +330,8 @@ def _trueskill_loop(
                 mu[player[entry]] = game_mu[entry - first]
                 sigma[player[entry]] = game_sigma[entry - first]
         if advantage != 0.0:
-            _add(player, first, team_start[first_team + 1], -advantage, team_exponent, mu)
+            end = team_start[first_team + 1]
+            _add(player, first, end, -advantage, team_exponent, entry_weight, mu)
         if keep_history:
             for entry in range(first, last):
                 entry_mu[entry] = mu[player[entry]]

@@ -41,8 +41,8 @@ def team_match_quality(teams: Iterable[Team], beta: float, weights: Weights | No
     Args:
         teams: two or more sides, each a list of (mu, sigma) pairs or an array (members, 2).
         beta: standard deviation of one performance around skill, > 0.
-        weights: for each side the share of the game that each member will play, in [0, 1],
-            at least one of a side above 0; None for all 1.
+        weights: for each side what each member's performance will count, in [0, 1e9], at least
+            one of a side above 0; None for all 1.
 
     Returns:
         The quality, in (0, 1] (0 where it underflows).
@@ -85,8 +85,8 @@ def team_win_probability(
         draw_probability: of two even sides of known skill, in [0, 1), from which the margin
             follows as in ``rate``.
         draw_margin: the margin itself, in skill points, >= 0. Without either, no draws.
-        weights: for each of the two sides the share of the game that each member will
-            play, in [0, 1], at least one of a side above 0; None for all 1.
+        weights: for each of the two sides what each member's performance will count, in
+            [0, 1e9], at least one of a side above 0; None for all 1.
 
     Returns:
         A probability.

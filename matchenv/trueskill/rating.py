@@ -56,7 +56,12 @@ _new_rating: Callable[[tuple[float, float]], Rating] = functools.partial(tuple._
 
 
 class ConvergenceWarning(UserWarning):
-    """Expectation propagation met its cap on iterations before its tolerance."""
+    """Expectation propagation met its cap on iterations, or float64's digits, before its tolerance.
+
+    The digits end where a game was next to impossible (such as a win by more than the draw margin
+    of a side whose weights are all below 1e-9), so that it moves a belief by millions of its
+    standard deviations.
+    """
 
 
 class _Settings(NamedTuple):
@@ -116,12 +121,14 @@ def rate(
             n1 + n2 players; members who played in part count whole.
         draw_margin: the margin between any two neighbours, in skill points, in place of
             ``draw_probability``. Without either there are no draws.
-        weights: for each side the share of the game each member played, in [0, 1]; at
-            least one member of a side above 0. A member of weight 0 only drifts.
+        weights: for each side what each member's performance counts, such as the share of
+            the game that was played, in [0, 1e9]; at least one member of a side above 0.
+            A member of weight 0 only drifts.
         tolerance: convergence means that in one iteration no message moved its side's mean
             by more than this share of the performance's standard deviation, nor its
             variance by more than this share.
-        max_iterations: the cap; runs that meet it emit ``ConvergenceWarning``.
+        max_iterations: the cap; runs that meet it emit ``ConvergenceWarning``, as do games
+            that move a belief so far that rounding moves it by more than ``tolerance``.
 
     Returns:
         The same sides, each a list of ``Rating(mu, sigma)``.
@@ -215,7 +222,8 @@ def _rate_many(
     if not change <= settings.tolerance:
         warnings.warn(
             f"no convergence to tolerance {settings.tolerance:g} within "
-            f"{settings.max_iterations} iterations: the last one moved a belief by {change:g}",
+            f"{settings.max_iterations} iterations: a belief may still be off by {change:g} of "
+            "its standard deviation",
             ConvergenceWarning,
             stacklevel=3,
         )
@@ -253,21 +261,24 @@ def _impossible_draw() -> ValueError:
     )
 
 
-def expose(mu: Any, sigma: Any) -> Any:
-    """The conservative skill that leaderboards sort by: mu - 3 sigma.
+def expose(mu: Any, sigma: Any, k: float = 3.0) -> Any:
+    """The conservative skill that leaderboards sort by: mu - k sigma.
 
-    It is the 0.135 % quantile of the belief (the paper says 1 %, which is mu - 2.33 sigma).
+    With k = 3 it is the 0.135 % quantile of the belief (the paper says 1 %, which is
+    mu - 2.33 sigma).
 
     Args:
         mu: means, in skill points.
         sigma: standard deviations, > 0.
+        k: how many of them are taken off, >= 0.
 
     Returns:
         float64 of the broadcast shape.
 
     Raises:
-        ValueError: for NaN, infinity or sigma <= 0.
+        ValueError: for NaN, infinity, sigma <= 0 or k < 0.
 
     Source: Herbrich, Minka, Graepel (2006), section 4.2.
     """
-    return (as_float_array("mu", mu) - 3.0 * as_positive_array("sigma", sigma))[()]
+    times = as_non_negative_number("k", k)
+    return (as_float_array("mu", mu) - times * as_positive_array("sigma", sigma))[()]

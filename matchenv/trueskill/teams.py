@@ -27,6 +27,9 @@ Pair = tuple[float, float]
 Team = Sequence[Pair]
 Weights = Sequence[Sequence[float]]
 
+# Seconds played fit in; squares of weights times squares of skills stay inside float64.
+LARGEST_WEIGHT = 1e9
+
 
 class FlatTeams(NamedTuple):
     """The teams of one game as flat arrays.
@@ -34,7 +37,7 @@ class FlatTeams(NamedTuple):
     Attributes:
         mu: (players,) means of the beliefs, team by team.
         sigma: (players,) their standard deviations.
-        weight: (players,) shares of the game played, in [0, 1].
+        weight: (players,) what each performance counts, such as the share of the game played.
         side_start: (sides + 1,) where each side's players begin.
     """
 
@@ -50,12 +53,12 @@ def flatten_teams(teams: Iterable[Team], weights: Weights | None = None) -> Flat
     Args:
         teams: two or more sides; a side is a list of (mu, sigma) pairs or an array of
             shape (members, 2).
-        weights: for each side the share of the game that each member played, in [0, 1],
-            at least one of a side above 0; None for all 1.
+        weights: for each side what each member's performance counts, such as the share of the
+            game that was played, in [0, 1e9], at least one of a side above 0; None for all 1.
 
     Raises:
         ValueError: for fewer than two sides, an empty side, NaN, infinity, sigma <= 0, or
-            weights outside [0, 1], of another form than the teams, or all 0 on a side.
+            weights outside [0, 1e9], of another form than the teams, or all 0 on a side.
     """
     return flatten_read_teams(read_teams(teams), weights)
 
@@ -139,8 +142,8 @@ def flatten_weights(weights: Weights, sizes: Sequence[int]) -> Floats:
             f"got shapes {shapes}"
         )
     for i, row in enumerate(rows):
-        if ((row < 0.0) | (row > 1.0)).any():
-            raise ValueError(f"weights[{i}] must be in [0, 1], got {row.tolist()}")
+        if ((row < 0.0) | (row > LARGEST_WEIGHT)).any():
+            raise ValueError(f"weights[{i}] must be in [0, {LARGEST_WEIGHT:g}], got {row.tolist()}")
         if row.max() * row.max() == 0.0:
             raise ValueError(f"weights[{i}] must have a number above 0, got {row.tolist()}")
     return np.concatenate(rows)

@@ -179,6 +179,7 @@ def first_games(log: MatchLog, games: int) -> MatchLog:
         rank=log.rank[:teams],
         score=log.score[:teams],
         time=None if log.time is None else log.time[:games],
+        weight=None if log.weight is None else log.weight[:entries],
     )
 
 

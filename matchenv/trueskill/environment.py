@@ -1,0 +1,189 @@
+"""TrueSkill with its constants held in one object, as users of the trueskill package expect."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from matchenv.trueskill.first_place import first_place_probability
+from matchenv.trueskill.quality import team_match_quality, team_win_probability
+from matchenv.trueskill.rating import Rating, expose, rate
+from matchenv.trueskill.teams import Team, Weights, sides_of
+from matchenv.validation import (
+    as_non_negative_number,
+    as_number,
+    as_positive_number,
+    as_probability,
+)
+
+Group = Team | Mapping[Hashable, tuple[float, float]]
+Rated = list[Rating] | dict[Hashable, Rating]
+
+
+@dataclass(frozen=True)
+class TrueSkill:
+    """The constants of a game, and everything that needs them.
+
+    A group is one side of a game: a list of ratings (any (mu, sigma) pairs), or a dict of
+    ratings by name. What comes out has the form of what went in.
+
+    Args:
+        mu: mean of the belief about a newcomer.
+        sigma: its standard deviation, > 0.
+        beta: standard deviation of one performance around skill, > 0.
+        tau: standard deviation of the skill's drift before each game, >= 0.
+        draw_probability: of two even sides of known skill, in [0, 1).
+        k: how many sigmas ``expose`` takes off, >= 0; None for mu / sigma, with which newcomers
+            begin at 0.
+
+    Raises:
+        ValueError: for bad input.
+
+    Source: Herbrich, Minka, Graepel (2006).
+    """
+
+    mu: float = 25.0
+    sigma: float = 25.0 / 3.0
+    beta: float = 25.0 / 6.0
+    tau: float = 25.0 / 300.0
+    draw_probability: float = 0.1
+    k: float | None = None
+
+    def __post_init__(self) -> None:
+        as_number("mu", self.mu)
+        as_positive_number("sigma", self.sigma)
+        as_positive_number("beta", self.beta)
+        as_non_negative_number("tau", self.tau)
+        as_probability("draw_probability", self.draw_probability)
+        if self.k is not None:
+            as_non_negative_number("k", self.k)
+
+    def create_rating(self, mu: float | None = None, sigma: float | None = None) -> Rating:
+        """A rating; what is not given is a newcomer's."""
+        return Rating(
+            as_number("mu", self.mu if mu is None else mu),
+            as_positive_number("sigma", self.sigma if sigma is None else sigma),
+        )
+
+    def rate(
+        self,
+        groups: Iterable[Group],
+        ranks: Sequence[float] | None = None,
+        weights: Any = None,
+    ) -> list[Rated]:
+        """Ratings of all players after a game of two or more sides.
+
+        Args:
+            groups: the sides, lists or dicts of ratings.
+            ranks: one number for each side, lower is better, equal is a draw; None if the sides
+                stand in the order in which they finished: 0, 1, 2 and so on.
+            weights: None for all 1; or for each side a list of its members' weights, or a dict
+                of them by name, whoever is absent having 1; or one dict with keys (side, name or
+                place) for single members. See ``matchenv.trueskill.rate``.
+
+        Returns:
+            The sides as lists or dicts of ``Rating``.
+
+        Raises:
+            ValueError: for bad input.
+        """
+        sides = sides_of("groups", groups)
+        keys, teams = _keys_of(sides), _teams_of(sides)
+        rated = rate(
+            teams,
+            range(len(teams)) if ranks is None else ranks,
+            beta=self.beta,
+            tau=self.tau,
+            draw_probability=self.draw_probability,
+            weights=_weights_of(weights, keys),
+        )
+        return [
+            dict(zip(names, new, strict=True)) if isinstance(side, Mapping) else new
+            for side, names, new in zip(sides, keys, rated, strict=True)
+        ]
+
+    def rate_1vs1(
+        self, winner: tuple[float, float], loser: tuple[float, float], drawn: bool = False
+    ) -> tuple[Rating, Rating]:
+        """Ratings of two players after a game between them: winner first, unless it was a draw."""
+        ((first,), (second,)) = cast(
+            list[list[Rating]], self.rate([[winner], [loser]], [0, 0] if drawn else [0, 1])
+        )
+        return first, second
+
+    def quality(self, groups: Iterable[Group], weights: Any = None) -> float:
+        """Match quality of a game to come; see ``team_match_quality``."""
+        teams, shares = self._game(groups, weights)
+        return team_match_quality(teams, self.beta, shares)
+
+    def quality_1vs1(self, rating_i: tuple[float, float], rating_j: tuple[float, float]) -> float:
+        """Match quality of a game of two players."""
+        return self.quality([[rating_i], [rating_j]])
+
+    def win_probability(self, group_i: Group, group_j: Group, weights: Any = None) -> float:
+        """Probability that the first side beats the second one; see ``team_win_probability``."""
+        (team_i, team_j), shares = self._game([group_i, group_j], weights)
+        return team_win_probability(
+            team_i, team_j, self.beta, draw_probability=self.draw_probability, weights=shares
+        )
+
+    def first_place_probability(self, groups: Iterable[Group], weights: Any = None) -> list[float]:
+        """Probability for each side that it comes first alone; see the function of that name."""
+        teams, shares = self._game(groups, weights)
+        return first_place_probability(
+            teams, self.beta, draw_probability=self.draw_probability, weights=shares
+        )
+
+    def expose(self, rating: tuple[float, float]) -> float:
+        """The conservative skill that leaderboards sort by: mu - k sigma."""
+        mu, sigma = rating
+        return float(expose(mu, sigma, self.mu / self.sigma if self.k is None else self.k))
+
+    def _game(self, groups: Iterable[Group], weights: Any) -> tuple[list[Team], Weights | None]:
+        sides = sides_of("groups", groups)
+        return _teams_of(sides), _weights_of(weights, _keys_of(sides))
+
+
+def _teams_of(sides: list[Any]) -> list[Team]:
+    return [list(side.values()) if isinstance(side, Mapping) else side for side in sides]
+
+
+def _keys_of(sides: list[Any]) -> list[list[Hashable]]:
+    """The names of each side's members, or their places where they have none."""
+    keys: list[list[Hashable]] = []
+    for i, side in enumerate(sides):
+        try:
+            keys.append(list(side) if isinstance(side, Mapping) else list(range(len(side))))
+        except TypeError:
+            raise ValueError(
+                f"groups[{i}] must be a list or a dict of (mu, sigma) pairs, got {side!r}"
+            ) from None
+    return keys
+
+
+def _weights_of(weights: Any, keys: list[list[Hashable]]) -> Weights | None:
+    """Weights of any of the forms that ``TrueSkill.rate`` knows, as lists."""
+    if weights is None:
+        return None
+    if isinstance(weights, Mapping):
+        known = {(i, key) for i, names in enumerate(keys) for key in names}
+        for key in weights:
+            if key not in known:
+                raise ValueError(
+                    f"weights must have keys (side, name or place) of the groups, got {key!r}"
+                )
+        return [[weights.get((i, key), 1.0) for key in names] for i, names in enumerate(keys)]
+    rows = sides_of("weights", weights)
+    if len(rows) != len(keys):
+        raise ValueError(f"weights must have one entry for each side, got {weights!r}")
+    return [_row_of(i, row, names) for i, (row, names) in enumerate(zip(rows, keys, strict=True))]
+
+
+def _row_of(i: int, row: Any, names: list[Hashable]) -> Any:
+    if not isinstance(row, Mapping):
+        return row
+    for name in row:
+        if name not in names:
+            raise ValueError(f"weights[{i}] must name members of groups[{i}], got {name!r}")
+    return [row.get(name, 1.0) for name in names]
