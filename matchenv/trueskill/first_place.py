@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from matchenv.compilation import compiled
 from matchenv.trueskill.normal import INVERSE_SQRT_2PI, normal_probability
-from matchenv.trueskill.quality import LEAST_VARIANCE, performances
+from matchenv.trueskill.quality import performances
 from matchenv.trueskill.sides import margin_between
+from matchenv.trueskill.team_kernels import LEAST_VARIANCE
 from matchenv.trueskill.teams import Team, Weights, as_draw_margin, flatten_teams
 from matchenv.validation import as_positive_number
 

@@ -34,7 +34,7 @@ def performances_of(
     Args:
         mu: (players,) means of the beliefs.
         sigma: (players,) their standard deviations.
-        weight: (players,) shares of the game played, in [0, 1].
+        weight: (players,) what each performance counts.
         side_start: (sides + 1,) where each side's players begin.
         beta: standard deviation of one performance.
     """
