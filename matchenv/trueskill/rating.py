@@ -128,7 +128,7 @@ def rate(
             by more than this share of the performance's standard deviation, nor its
             variance by more than this share.
         max_iterations: the cap; runs that meet it emit ``ConvergenceWarning``, as do games
-            that move a belief so far that rounding moves it by more than ``tolerance``.
+            that move a belief so far that rounding alone is a millionth of its deviation.
 
     Returns:
         The same sides, each a list of ``Rating(mu, sigma)``.

@@ -35,7 +35,7 @@ SMALLEST_QUOTIENT = 1e-290
 # As a ratio of variances: a side that is narrower than another by less keeps enough digits.
 FAR_NARROWER = 1e-8
 # Rounding that moves a belief by more than this share of its deviation is said.
-ROUNDING_TO_TELL = 1e-8
+ROUNDING_TO_TELL = 1e-6
 # Relative error of a move: a few dozen roundings; members in another order showed up to 80 epsilon.
 ERROR_OF_MOVE = 128.0 * float(np.finfo(np.float64).eps)
 

@@ -196,6 +196,6 @@ def test_weights_next_to_nothing_are_rated_alike_in_any_order_or_warned_about() 
         for order in ((1, 0, 2), (2, 1, 0)):
             other, also = permuted((teams, weights, ranks), small, order)
             shift = np.abs(base - other).max(axis=1) / deviations
-            assert warns or also or shift.max() < 1e-7
+            assert warns or also or shift.max() < 1e-6
         warned += warns
     assert 0 < warned < 150
