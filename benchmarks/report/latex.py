@@ -44,10 +44,11 @@ def _section(section: Section) -> Iterator[str]:
     about = [f"{name} {value}" for name, value in {**seeds, **section.versions}.items()]
     if about:
         yield escaped(f"({', '.join(about)}.)")
-    yield from _table(section.summary)
+    yield from latex_table(section.summary)
 
 
-def _table(table: Table) -> Iterator[str]:
+def latex_table(table: Table) -> Iterator[str]:
+    """The lines of a table with its title, as LaTeX without packages."""
     heading, *rows = (
         " & ".join(map(escaped, line)) + r" \\" for line in table_cells(table.columns, table.rows)
     )

@@ -44,6 +44,7 @@ COMMANDS = {
     "study": Entry("study:Study", "repeat the simulation study of the 2011 paper"),
     "tune": Entry("tune:Tune", "find KG's multiplier for each cell of the study"),
     "tune-agent": Entry("tune_agent:TuneAgent", "find hyperparameters of a training with Optuna"),
+    "bench": Entry("bench:Bench", "score a policy on matchenv-bench-v1"),
     "bound": Entry("bound:Bound", "bound what any policy can reach"),
     "optimum": Entry("optimum:Optimum", "the exact optimum of small problems"),
     "replay": Entry("replay:Replay", "rate a log of matches and judge the ratings"),

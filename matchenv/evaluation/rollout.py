@@ -18,6 +18,7 @@ from matchenv.belief import DEFAULT_BELIEF
 from matchenv.compilation import compiled
 from matchenv.episodes import Episodes
 from matchenv.games_played import GamesPlayed
+from matchenv.instance import GivenInstance
 from matchenv.play import REPORT_ROWS
 from matchenv.settings import Settings
 from matchenv.validation import as_actions
@@ -38,6 +39,10 @@ MEASURES = (*REPORT_ROWS, "win_ratio")
 REWARD = "reward"
 
 
+# Deviation of a belief that was told player 0's skill: next to none.
+TOLD_SIGMA = 1e-3
+
+
 def belief_of(policy: Any) -> str:
     """The belief that a policy reads; a stranger's that says nothing reads the default."""
     return str(getattr(policy, "belief", DEFAULT_BELIEF))
@@ -49,16 +54,26 @@ class Batch:
     Args:
         settings: of all of them.
         seeds: one for each episode.
+        told_skill: the belief starts with player 0's true skill, all but certain; players and
+            noise are the same.
 
     Attributes:
         episodes: their state.
     """
 
-    def __init__(self, settings: Settings, seeds: Sequence[int]) -> None:
+    def __init__(
+        self, settings: Settings, seeds: Sequence[int], *, told_skill: bool = False
+    ) -> None:
         self.episodes = Episodes(settings, len(seeds))
         self._generators = [np_random(seed)[0] for seed in seeds]
         self._waiting = np.zeros(len(seeds), dtype=np.bool_)
-        self.episodes.begin(np.arange(len(seeds)), self._generators)
+        rows = np.arange(len(seeds))
+        self.episodes.begin(rows, self._generators)
+        if told_skill:
+            mu, sigma, skill = self.episodes.players.transpose(2, 0, 1).copy()
+            mu[:, 0], sigma[:, 0] = skill[:, 0], TOLD_SIGMA
+            self._generators = [np_random(seed)[0] for seed in seeds]
+            self.episodes.begin(rows, self._generators, GivenInstance(mu, sigma, skill))
 
     def __len__(self) -> int:
         return len(self._generators)
@@ -199,7 +214,9 @@ def rollout(
     """Play a policy through a batch of episodes.
 
     Every policy meets the same instances and the same performance noise: they come from the
-    seeds of the episodes, and a game's noise does not depend on the opponent chosen.
+    seeds of the episodes, as ``Settings.noise`` says.
+
+    A policy whose ``told_skill`` is true starts from a belief that knows player 0's skill.
 
     Args:
         make: makes the policy.
@@ -211,7 +228,8 @@ def rollout(
         curves: keep sums over the episodes at each game.
     """
     policy = make(settings, lambda: batch.episodes.true_skill)
-    batch = Batch(replace(settings, belief=belief_of(policy)), seeds)
+    told = bool(getattr(policy, "told_skill", False))
+    batch = Batch(replace(settings, belief=belief_of(policy)), seeds, told_skill=told)
     decisions = Decisions(policy, rng)
     horizon = settings.horizon
     chosen = [slice(0, horizon)] if windows is None else windows.values()

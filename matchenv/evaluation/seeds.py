@@ -19,6 +19,9 @@ INSTANCES, POLICIES, OUTCOMES, TRUTHS = range(4)
 # First number of a spawn key of the queue. Second: REPORT or TUNING. Third: INSTANCES or POLICIES.
 QUEUE = 4
 
+# First number of a spawn key of the benchmark. Second: INSTANCES or POLICIES. Third: the family.
+BENCH = 5
+
 # First number of a spawn key in a study: what it is for. Second: number of the prior. Third:
 REPORT, TUNING = range(2)
 STUDY_PRIOR, STUDY_EPISODES, STUDY_POLICIES = range(3)

@@ -1,0 +1,92 @@
+"""What ``matchenv-bench-v1`` plays. Nothing here may change: another protocol has another name."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from matchenv.checksums import checksum
+from matchenv.settings import Settings
+
+NAME = "matchenv-bench-v1"
+
+# Public: decides all instances and all luck.
+SEED = 20110613
+# Of each family. One block, so that a stochastic policy has one stream in a family.
+EPISODES = 100
+
+RANKS = ("top", "middle")
+PRIORS = ("informative", "equal")
+OPPONENTS = (9, 49, 199)
+GAMES = (50, 500)
+
+# Beside the main families, each at both ranks with 49 opponents and 500 games.
+VARIANTS: dict[str, dict[str, Any]] = {
+    "matching": {"prior": "equal", "equal_variance": "matching"},
+    "draws": {"draw_margin": 0.5},
+    "drift": {"tau": 0.1},
+    "pool": {"availability": 0.5, "mean_stay": 20.0, "turnover": 0.002},
+}
+MAIN = "main"
+
+
+@dataclass(frozen=True)
+class Family:
+    """Episodes of one kind.
+
+    Attributes:
+        number: its place, from 0, which decides its seeds.
+        name: such as ``top_informative_49_500`` or ``middle_drift``.
+        group: ``main`` or the name of the variant.
+        settings: of the environment.
+    """
+
+    number: int
+    name: str
+    group: str
+    settings: Settings
+
+
+def _families() -> tuple[Family, ...]:
+    kinds: list[tuple[str, str, dict[str, Any]]] = [
+        (
+            f"{rank}_{prior}_{opponents}_{games}",
+            MAIN,
+            {"rank": rank, "prior": prior, "num_opponents": opponents, "horizon": games},
+        )
+        for rank, prior, opponents, games in product(RANKS, PRIORS, OPPONENTS, GAMES)
+    ]
+    kinds += [
+        (f"{rank}_{variant}", variant, {"rank": rank, **options})
+        for variant, options in VARIANTS.items()
+        for rank in RANKS
+    ]
+    beta = math.sqrt(2.5)
+    return tuple(
+        Family(number, name, group, Settings.checked(beta=beta, noise="opponent", **options))
+        for number, (name, group, options) in enumerate(kinds)
+    )
+
+
+FAMILIES = _families()
+
+
+def families_named(names: tuple[str, ...]) -> tuple[Family, ...]:
+    """The families of these names, in the protocol's order; all for no name.
+
+    Raises:
+        ValueError: for an unknown name.
+    """
+    known = {family.name: family for family in FAMILIES}
+    for name in names:
+        if name not in known:
+            raise ValueError(f"only must name families, {', '.join(known)}; got {name!r}")
+    return tuple(family for family in FAMILIES if not names or family.name in names)
+
+
+def protocol_digest() -> str:
+    """A digest of all that the protocol fixes."""
+    families = {family.name: family.settings.description() for family in FAMILIES}
+    return checksum({"name": NAME, "seed": SEED, "episodes": EPISODES, "families": families})

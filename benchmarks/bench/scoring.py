@@ -1,0 +1,94 @@
+"""From totals of true q to one score: interquartile mean and stratified bootstrap.
+
+Source: Agarwal et al., "Deep reinforcement learning at the edge of the statistical precipice"
+(2021).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import trim_mean
+
+from matchenv.evaluation.estimates import CONFIDENCE, ratio_of_means
+
+Floats = NDArray[np.float64]
+
+RESAMPLES = 2000
+TAIL = 0.5 * (1.0 - CONFIDENCE)
+
+
+@dataclass(frozen=True)
+class Score:
+    """A number with its bootstrap interval.
+
+    Attributes:
+        value: the number.
+        low: lower end.
+        high: upper end.
+    """
+
+    value: float
+    low: float
+    high: float
+
+    def text(self, digits: int = 3) -> str:
+        """Such as ``0.123 [0.101, 0.145]``."""
+        value, low, high = (round(each, digits) + 0.0 for each in (self.value, self.low, self.high))
+        return f"{value:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
+
+
+def family_scores(totals: Floats, low: Floats, high: Floats) -> Floats:
+    """The score of each run in each family: 0 for DrawChance, 1 for the oracle.
+
+    Args:
+        totals: true q of every episode, shape (runs, F, E).
+        low: DrawChance's on the same episodes, shape (F, E).
+        high: the oracle's, the same shape.
+
+    Returns:
+        Shape (runs, F).
+    """
+    least, most = low.mean(axis=-1), high.mean(axis=-1)
+    found: Floats = (totals.mean(axis=-1) - least) / (most - least)
+    return found
+
+
+def interquartile_mean(scores: Floats) -> float:
+    """The mean of the middle half of all scores."""
+    return float(trim_mean(np.ravel(scores), 0.25))
+
+
+def overall(totals: Floats, low: Floats, high: Floats, rng: np.random.Generator) -> Score:
+    """The interquartile mean over runs and families.
+
+    The bootstrap draws episodes anew within each family, the same for all policies, and, where
+    there are several, runs within each family.
+
+    Args:
+        totals: as ``family_scores``, and so are the next two.
+        low: as there.
+        high: as there.
+        rng: draws.
+    """
+    runs, families, episodes = totals.shape
+    # Less DrawChance, which is what both parts of a score are made of.
+    above, span = totals - low, high - low
+    drawn = np.empty(RESAMPLES)
+    rows = np.arange(families)[:, None]
+    for k in range(RESAMPLES):
+        chosen = rng.integers(episodes, size=(families, episodes))
+        parts = above[:, rows, chosen].mean(axis=-1) / span[rows, chosen].mean(axis=-1)
+        if runs > 1:
+            parts = parts[rng.integers(runs, size=(runs, families)), np.arange(families)]
+        drawn[k] = interquartile_mean(parts)
+    ends = np.quantile(drawn, (TAIL, 1.0 - TAIL))
+    return Score(interquartile_mean(family_scores(totals, low, high)), *map(float, ends))
+
+
+def of_family(totals: Floats, low: Floats, high: Floats) -> Score:
+    """The score of one family, totals of shape (runs, E), with its interval by the delta method."""
+    found = ratio_of_means(totals.mean(axis=0) - low, high - low)
+    return Score(found.mean, found.low, found.high)

@@ -1,0 +1,170 @@
+"""The benchmark: its scores against plain arithmetic, and files that cannot be made up."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.random import default_rng
+
+from matchenv.benchmarks.bench import protocol, running
+from matchenv.benchmarks.bench.leaderboard import entries, leaderboard_table
+from matchenv.benchmarks.bench.playing import TOLD, play_families
+from matchenv.benchmarks.bench.report import DIGEST
+from matchenv.benchmarks.bench.scoring import family_scores, interquartile_mean, overall
+from matchenv.checksums import checksum
+from matchenv.commands import run_command
+from matchenv.evaluation.rollout import Batch
+from matchenv.settings import Settings
+
+FIRST = "top_informative_9_50"
+PAGE = Path(__file__).parents[2] / "docs" / "bench.md"
+
+
+@pytest.fixture(autouse=True)
+def few_episodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("playing", "report", "protocol"):
+        monkeypatch.setattr(f"matchenv.benchmarks.bench.{module}.EPISODES", 30)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    running.run_bench(["kg"], only=[FIRST], workers=1, out=tmp_path, quiet=True)
+    return tmp_path / "bench.json"
+
+
+def test_the_protocol_has_all_families_once() -> None:
+    names = [family.name for family in protocol.FAMILIES]
+    assert len(set(names)) == len(names) == 32
+    assert [family.number for family in protocol.FAMILIES] == list(range(32))
+    settings = [family.settings for family in protocol.FAMILIES]
+    for rank in ("top", "middle"):
+        here = [each for each in settings if each.rank == rank]
+        for size in ((m, n) for m in (9, 49, 199) for n in (50, 500)):
+            found = {each.prior for each in here if (each.num_opponents, each.horizon) == size}
+            assert found == {"informative", "equal"}
+        assert any(each.tau > 0.0 for each in here)
+        assert any(each.draw_margin > 0.0 for each in here)
+        assert any(each.pool_changes for each in here)
+        assert any(each.equal_variance == "matching" for each in here)
+
+
+def test_marks_score_0_and_1_and_the_interval_covers() -> None:
+    rng = default_rng(0)
+    low = rng.normal(70.0, 5.0, (6, 200))
+    high = low + rng.normal(8.0, 3.0, low.shape)
+    totals = np.stack([low, high])
+    np.testing.assert_allclose(family_scores(totals, low, high), [[0.0] * 6, [1.0] * 6])
+    assert interquartile_mean(np.array([-9.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 90.0])) == 3.5
+    half = low + 0.5 * (high - low) + rng.normal(0.0, 4.0, low.shape)
+    found = overall(half[None], low, high, default_rng(1))
+    assert found.low < 0.5 < found.high
+    # About the error of a mean of 1,200 episodes with a spread of 4 in units of 8.
+    assert found.high - found.low == pytest.approx(2 * 1.96 * 0.5 / np.sqrt(1200), rel=0.5)
+    assert overall(low[None], low, high, default_rng(1)).high == 0.0
+
+
+def test_told_skill_changes_the_belief_alone() -> None:
+    settings = Settings.checked(num_opponents=5, horizon=9, noise="opponent", belief="full")
+    plain, told = (Batch(settings, range(6), told_skill=told) for told in (False, True))
+    np.testing.assert_array_equal(plain.episodes.true_skill, told.episodes.true_skill)
+    np.testing.assert_array_equal(told.episodes.mu[:, 0], told.episodes.true_skill[:, 0])
+    np.testing.assert_array_equal(plain.episodes.mu[:, 1:], told.episodes.mu[:, 1:])
+    for n in range(9):
+        results = [each.play(np.full(6, n % 5)).outcomes for each in (plain, told)]
+        np.testing.assert_array_equal(*results)
+    assert np.abs(told.episodes.mu[:, 0] - told.episodes.true_skill[:, 0]).max() < 1e-3
+
+
+def test_who_refuses_a_family_scores_0_there() -> None:
+    family = next(each for each in protocol.FAMILIES if each.name == "top_informative_9_50")
+    drifting = protocol.Family(0, "drift", "drift", Settings.checked(
+        num_opponents=3, horizon=3, tau=0.1, rank="top", noise="opponent"
+    ))  # fmt: skip
+    played = play_families(["kg:belief=full"], [drifting], workers=1)
+    assert played.refused == {"kg:belief=full": ("drift",)}
+    totals = played.totals
+    np.testing.assert_array_equal(totals["kg:belief=full"], totals["drawchance"])
+    assert set(totals) == {"kg:belief=full", "drawchance", "oracle", TOLD}
+    assert family.number == 0
+
+
+def test_a_result_is_checked_by_playing_it_anew(file: Path, capsys: Any) -> None:
+    assert running.check_result(file, workers=1) == [FIRST]
+    assert run_command(["bench", "--check", str(file), "--workers", "1"]) == 0
+    assert FIRST in capsys.readouterr().out
+    assert "no entry" in (file.parent / "bench.md").read_text()
+    assert r"\begin{tabular}" in (file.parent / "bench.tex").read_text()
+
+
+def change_totals(said: dict[str, Any]) -> None:
+    said["totals"]["kg"][0][0] += 1.0
+
+
+def change_score(said: dict[str, Any]) -> None:
+    said["score"]["value"] += 0.5
+
+
+def change_protocol(said: dict[str, Any]) -> None:
+    said["protocol"] = "another"
+
+
+def drop_totals(said: dict[str, Any]) -> None:
+    del said["totals"]["oracle"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (change_totals, "has another score|other totals"),
+        (change_score, "another score"),
+        (change_protocol, "must be of matchenv-bench-v1"),
+        (drop_totals, "must hold the totals"),
+    ],
+)
+def test_what_was_made_up_is_found(file: Path, change: Any, message: str) -> None:
+    """Also where the digest was made anew."""
+    said = json.loads(file.read_text())
+    change(said)
+    file.write_text(json.dumps(said))
+    with pytest.raises(ValueError, match=r"was changed|must be of"):
+        running.check_result(file, workers=1)
+    del said[DIGEST]
+    file.write_text(json.dumps({**said, DIGEST: checksum(said)}))
+    with pytest.raises(ValueError, match=message):
+        running.check_result(file, workers=1)
+
+
+def test_totals_made_up_with_all_that_follows_from_them_are_found(file: Path) -> None:
+    said = json.loads(file.read_text())
+    better = running.Result.from_plain(said)
+    better.totals["kg"] += 1.0
+    file.write_text(json.dumps(better.plain()))
+    with pytest.raises(ValueError, match="must hold what the policies reach; 'kg' has other"):
+        running.check_result(file, workers=1)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "policies must be given"),
+        (["kg", "--only", "nowhere"], "only must name families"),
+        (["nobody"], "policy must"),
+        (["--check", "x.json", "--sample", "0"], "sample must"),
+    ],
+)
+def test_bad_input_is_one_line(words: list[str], message: str, capsys: Any) -> None:
+    assert run_command(["bench", *words]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_the_page_has_the_leaderboard_as_it_is_in_its_file() -> None:
+    table = "\n".join(leaderboard_table())
+    assert table in PAGE.read_text()
+    values = [entry["score"]["value"] for entry in entries()]
+    assert values == sorted(values, reverse=True)
+    # An entry of an older protocol would be compared with what it never played.
+    assert {entry["protocol"] for entry in entries()} == {"matchenv-bench-v1"}
