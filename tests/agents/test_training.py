@@ -26,6 +26,7 @@ from matchenv.agents.run_folder import RunFolder, locked_run
 from matchenv.agents.tensor_files import read_tensor_file
 from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.baselines import DrawChance, RandomOpponent
+from matchenv.benchmarks.compare.comparison import DEFAULT_POLICIES
 from matchenv.benchmarks.compare.trained import compare_run
 from matchenv.commands import run_command
 from matchenv.evaluation.seeds import evaluation_seed
@@ -107,7 +108,7 @@ def test_a_run_is_compared_in_its_own_games(tmp_path, small_config):
     for episodes in (2, 3):  # the second replaces the first
         found = compare_run(folder.path, episodes=episodes, workers=1, quiet=True)
         assert found.rows.seeds.size == episodes
-    assert found.rows.policies == (str(folder.path), "pe", "drawchance", "kg", "random", "oracle")
+    assert found.rows.policies == (str(folder.path), *DEFAULT_POLICIES)
     assert {(cell.rank, cell.prior) for cell in found.rows.cells} == {
         ("top", "equal"), ("middle", "equal"), ("bottom", "equal"),
     }  # fmt: skip
@@ -299,9 +300,10 @@ def test_bad_run_folders_are_named(tmp_path, small_config):
     [{"batch_size": "many"}, {"policy_kwargs": {"net_arch": "wide"}}, {"n_steps": 1}],
 )
 def test_hyperparameters_that_do_not_fit_leave_no_folder(tmp_path, small_config, hyperparameters):
-    config = small_config(num_envs=1, hyperparameters=hyperparameters)
-    with pytest.raises(ValueError, match=r"hyperparameters|net_arch"):
-        agents.start_training(tmp_path / "run", config)
+    with pytest.raises(ValueError, match=r"hyperparameters|net_arch|batch_size"):
+        agents.start_training(
+            tmp_path / "run", small_config(num_envs=1, hyperparameters=hyperparameters)
+        )
     assert not (tmp_path / "run").exists()
 
 
