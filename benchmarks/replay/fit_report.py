@@ -10,7 +10,8 @@ from matchenv.csv_log.reader import Reading
 from matchenv.evaluation.result_files import json_bytes, versions
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.folder_lock import folder_lock
-from matchenv.replay.fitting.fit import JOURNAL, TRAIN_SHARE, Fit, fit
+from matchenv.replay.fitting.fit import TRAIN_SHARE, Fit, fit
+from matchenv.replay.fitting.journal import JOURNAL
 
 RESULT = "fit.json"
 

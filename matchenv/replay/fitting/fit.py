@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from matchenv.checksums import checksum
 from matchenv.match_log import MatchLog
 from matchenv.replay.calibration import draw_calibration, win_calibration
 from matchenv.replay.fitting.intervals import LEVELS, derivatives, mean_interval, spread_of
+from matchenv.replay.fitting.journal import remembered
 from matchenv.replay.fitting.likelihood import by_game, constant_losses, forecast, pair_losses
 from matchenv.replay.fitting.parameters import (
     MU,
@@ -39,7 +37,6 @@ PRECISION = 0.005
 # Two parameters whose estimates move together more than this are not told apart.
 TOGETHER = 0.95
 BINS = 20
-JOURNAL = "evaluations.jsonl"
 
 
 @dataclass(frozen=True)
@@ -129,7 +126,7 @@ def fit(
     train_pairs = pairs_of_sides(train.game_start, train.rank)
     scale = np.array([each.step for each in parameters])
 
-    with _remembered(journal, train, parameters) as memory:
+    with remembered(journal, train, parameters) as memory:
         bar = tqdm(desc="fit", unit="replay", disable=quiet, total=None)
 
         def total(place: Floats) -> float:
@@ -289,64 +286,3 @@ def _error(log_probability: Floats, pairs: Pairs) -> float:
         return float("nan")
     ahead = np.sign(log_probability[:, 0] - log_probability[:, 2])
     return float((ahead[decided] != pairs.outcome[decided]).mean())
-
-
-@contextmanager
-def _remembered(
-    journal: Path | None, log: MatchLog, parameters: Iterable[Parameter]
-) -> Iterator[dict[str, float]]:
-    """Losses by place, those of the journal first; new ones are added to it."""
-    if journal is None:
-        yield {}
-        return
-    arrays: dict[str, NDArray[Any]] = {
-        "player": log.player,
-        "rank": log.rank,
-        "team": log.team_start,
-    }
-    arrays["game"] = log.game_start
-    if log.time is not None:
-        arrays["time"] = log.time
-    key = checksum([repr(each) for each in parameters], arrays)
-    lines = _lines(journal)
-    known = {}
-    if lines and lines[0] == {"log": key}:
-        known = {json.dumps(line["at"]): line["loss"] for line in lines[1:]}
-    with journal.open("w", encoding="utf-8") as file:
-        _write(file.write, {"log": key})
-        for at, loss in known.items():
-            _write(file.write, {"at": json.loads(at), "loss": loss})
-        file.flush()
-        yield _Journal(known, file)
-
-
-class _Journal(dict[str, float]):
-    """A dictionary that writes down what is added."""
-
-    def __init__(self, known: dict[str, float], file: Any) -> None:
-        super().__init__(known)
-        self._file = file
-
-    def __setitem__(self, key: str, loss: float) -> None:
-        super().__setitem__(key, loss)
-        _write(self._file.write, {"at": json.loads(key), "loss": loss})
-        self._file.flush()
-
-
-def _write(write: Callable[[str], object], line: dict[str, Any]) -> None:
-    write(json.dumps(line) + "\n")
-
-
-def _lines(journal: Path) -> list[Any]:
-    """The whole lines of a journal; the last one may have been cut off."""
-    found = []
-    try:
-        text = journal.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        return []
-    for line in text.split("\n")[:-1]:
-        try:
-            found.append(json.loads(line))
-        except ValueError:
-            return found
-    return found
