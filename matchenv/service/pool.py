@@ -119,7 +119,7 @@ class Pool(Kept):
         """Add players, all or none; arguments and errors as ``add``.
 
         Args:
-            players: ``NewPlayer``s, or names.
+            players: each a ``NewPlayer`` or a name.
         """
         newcomers = as_newcomers(players, self.settings.mu, self.settings.sigma)
         with self._lock:
