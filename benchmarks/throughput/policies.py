@@ -37,10 +37,13 @@ def measure(turns: int) -> Iterator[Contest | Measurement]:
         (tuple(POLICIES), NUM_OPPONENTS, BATCH, f", batches of {BATCH}"),
         (("pe", "drawchance"), MANY_OPPONENTS, 1, ""),
     ):
-        env, _ = mid_episode(opponents, count)
+        envs: dict[str, MatchmakingVectorEnv] = {}
         for name in names:
             subject = f"{name}, {opponents:,} opponents{batches}"
-            values = decision_times(name, env, turns)
+            belief = POLICIES[name].preferred_belief(Settings.checked())
+            if belief not in envs:
+                envs[belief], _ = mid_episode(opponents, count, belief)
+            values = decision_times(name, envs[belief], turns)
             yield Measurement(SECTION, subject, "microseconds a decision", values)
     if find_spec("torch") is not None:
         yield from learned_beside_kg(turns)
