@@ -65,7 +65,7 @@ check: $(STAMP)
 	$(BIN)/ruff format --check .
 	rm -rf $(ONE_NAME) && mkdir -p $(ONE_NAME)/matchenv
 	ln -s $(addprefix $(CURDIR)/,$(wildcard matchenv/*) baselines agents benchmarks) $(ONE_NAME)/matchenv
-	cd $(ONE_NAME) && $(abspath $(BIN))/mypy --cache-dir $(CURDIR)/.mypy_cache --config-file $(CURDIR)/pyproject.toml
+	cd $(ONE_NAME) && $(abspath $(BIN))/mypy --num-workers $(WORKERS) --cache-dir $(CURDIR)/.mypy_cache --config-file $(CURDIR)/pyproject.toml
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
