@@ -115,7 +115,6 @@ def foresee_outcomes(
     """
     before = drifted(sigma_0, tau)
     shared = tau == 0.0 and draw_margin == 0.0
-    win, loss, draw = line.chances[0], line.chances[1], line.chances[2]
     for place in range(first, end):
         if line.bounds[place] < least:
             line.bounds[place] = DONE
@@ -123,28 +122,54 @@ def foresee_outcomes(
         gap, sigma_j = mu_0 - line.mu[place], line.sigma[place]
         variance = total_variance(before, drifted(sigma_j, tau), beta)
         c = math.sqrt(variance)
-        t = gap / c
-        if shared and abs(t) < TAIL_START:
-            density, ratio = normal_density(t), mills_ratio(abs(t))
-            for outcome in range(2):
-                x = t if outcome == 0 else -t
-                v, _, complement = win_moments_from(x, density, ratio)
-                line.shifts[outcome, place] = v if outcome == 0 else -v
-                line.complements[outcome, place] = complement
-            tail = density * ratio * (1.0 + SLACK)
-            win[place] = tail if t < 0.0 else 1.0 - tail + 2.0 * SLACK * tail
-            loss[place] = 1.0 - tail + 2.0 * SLACK * tail if t < 0.0 else tail
-            line.bounds[place] = density / c * (1.0 + SLACK)
-            continue
-        win[place] = win_probability_of(gap, variance, draw_margin)
-        loss[place] = win_probability_of(-gap, variance, draw_margin)
-        draw[place] = draw_probability_of(gap, variance, draw_margin)
-        for row, outcome in enumerate(OUTCOMES):
-            if outcome != 0 or draw_margin > 0.0:
-                line.shifts[row, place], line.complements[row, place] = difference_moments(
-                    gap, variance, outcome, draw_margin
+        lead_0, lead_j = (gap - draw_margin) / c, (-gap - draw_margin) / c
+        near = max(abs(lead_0), abs(lead_j)) < TAIL_START
+        density = 0.0
+        if near:
+            density, ratio = normal_density(lead_0), mills_ratio(abs(lead_0))
+            foresee_win(line, 0, place, lead_0, density, ratio)
+            other = density
+            if draw_margin > 0.0:
+                other, ratio = normal_density(lead_j), mills_ratio(abs(lead_j))
+            foresee_win(line, 1, place, lead_j, other, ratio)
+        else:
+            for row in range(2):
+                line.chances[row, place] = win_probability_of(
+                    OUTCOMES[row] * gap, variance, draw_margin
                 )
-        line.bounds[place] = density_at_zero(gap, total_variance(sigma_0, sigma_j, beta))
+                line.shifts[row, place], line.complements[row, place] = difference_moments(
+                    gap, variance, OUTCOMES[row], draw_margin
+                )
+        if draw_margin > 0.0:
+            line.chances[2, place] = draw_probability_of(gap, variance, draw_margin)
+            line.shifts[2, place], line.complements[2, place] = difference_moments(
+                gap, variance, 0, draw_margin
+            )
+        if shared and near:
+            line.bounds[place] = density / c * (1.0 + SLACK)
+        else:
+            line.bounds[place] = density_at_zero(gap, total_variance(sigma_0, sigma_j, beta))
+
+
+@compiled
+def foresee_win(
+    line: SkillLine, row: int, place: int, lead: float, density: float, ratio: float
+) -> None:
+    """Write chance and moments of a win, or of a loss, between players who are not far apart.
+
+    Args:
+        line: ``chances``, ``shifts`` and ``complements`` are written.
+        row: 0 for a win of player 0, 1 for a loss.
+        place: of the opponent.
+        lead: of the side that wins, less the margin, in deviations of the difference.
+        density: of a standard normal at ``lead``.
+        ratio: the Mills ratio at abs(lead).
+    """
+    v, _, complement = win_moments_from(lead, density, ratio)
+    line.shifts[row, place] = v if row == 0 else -v
+    line.complements[row, place] = complement
+    tail = density * ratio * (1.0 + SLACK)
+    line.chances[row, place] = tail if lead < 0.0 else 1.0 - tail + 2.0 * SLACK * tail
 
 
 @compiled

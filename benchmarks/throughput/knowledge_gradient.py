@@ -18,14 +18,13 @@ SECTION = "knowledge gradient"
 NUM_OPPONENTS = 49
 EPISODES = 4
 GAMES = 500
-TARGET_RATIO = 5.0
 
 MANY_OPPONENTS = (1_000, 3_000, 10_000, 30_000, 100_000)
 TARGET_MILLISECONDS = 100.0
 TARGET_EXPONENT = 1.2
 
-# (draw_margin, tau): the paper's game, and one with draws and drift.
-GAME_KINDS = ((0.0, 0.0), (0.5, 0.1))
+# (draw_margin, tau): the paper's game, and one with draws and drift; and the ratio to reach.
+GAME_KINDS = {(0.0, 0.0): 5.0, (0.5, 0.1): 4.0}
 
 Floats = NDArray[np.float64]
 
@@ -94,7 +93,7 @@ def choice_contest(
         ("bounds and search", fast, len(mu)),
         ("plain rule, compiled", plain, len(mu)),
         turns=turns,
-        target=TARGET_RATIO if draw_margin == 0.0 else None,
+        target=GAME_KINDS[draw_margin, tau],
     )
 
 

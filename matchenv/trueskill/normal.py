@@ -56,10 +56,12 @@ def _mills_table() -> NDArray[np.float64]:
 
 MILLS_TABLE = _mills_table()
 
-# 24 nodes integrate cosh(t u) exp(-u^2 / 2) over [0, 1] with t u <= 1 to the last bit.
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
-UNIT_NODES = 0.5 * (_NODES + 1.0)
-UNIT_WEIGHTS = 0.5 * _WEIGHTS
+# Terms of the series of a narrow draw, and where the recursion of its integrals starts: both leave
+# less than 1e-17.
+DRAW_TERMS = 10
+DRAW_START = 14
+INVERSE_ODD = 1.0 / np.arange(1.0, 2.0 * DRAW_START + 4.0, 2.0)
+INVERSE_FACTORIALS = np.array([1.0 / math.factorial(n) for n in range(2 * DRAW_TERMS)])
 
 
 @compiled
@@ -188,22 +190,31 @@ def win_moments_from(x: float, density: float, ratio: float) -> tuple[float, flo
 def _near_draw(t: float, e: float) -> tuple[float, float, float]:
     """Mass over density at t, mean offset and variance for t e <= 1 and e < 1.
 
-    The interval is narrow, so the difference of two distribution functions would cancel;
-    the integrand is smooth, so Gauss-Legendre is exact. Odd and even parts are taken
-    apart (sinh and cosh), which keeps the mean's digits as t goes to 0.
+    The interval is narrow, so the difference of two distribution functions would cancel. With
+    u = e s, the integrals of cosh(t u) exp(-u^2 / 2) and the like are series in (t e)^2 whose
+    coefficients are those of s^2k exp(-e^2 s^2 / 2) over [0, 1]. The latter follow, divided by
+    exp(-e^2 / 2), from one another downwards by parts: J_k = (1 + e^2 J_{k+1}) / (2 k + 1). Every
+    term is positive, so nothing cancels.
     """
-    mass = 0.0
-    offset = 0.0
-    square = 0.0
-    for k in range(UNIT_NODES.size):
-        u = e * UNIT_NODES[k]
-        weight = UNIT_WEIGHTS[k] * math.exp(-0.5 * u * u)
-        even = weight * math.cosh(t * u)
-        mass += even
-        square += even * u * u
-        offset += weight * u * math.sinh(t * u)
-    offset /= mass
-    return 2.0 * e * mass, -offset, square / mass - offset * offset
+    square_e = e * e
+    product = t * e
+    square = product * product
+    coefficient = INVERSE_ODD[DRAW_START]
+    for k in range(DRAW_START - 1, DRAW_TERMS - 1, -1):
+        coefficient = INVERSE_ODD[k] * (1.0 + square_e * coefficient)
+    mass, linear, quadratic = 0.0, 0.0, 0.0
+    for k in range(DRAW_TERMS - 1, -1, -1):
+        even = INVERSE_FACTORIALS[2 * k]
+        linear = linear * square + INVERSE_FACTORIALS[2 * k + 1] * coefficient
+        quadratic = quadratic * square + even * coefficient
+        coefficient = INVERSE_ODD[k] * (1.0 + square_e * coefficient)
+        mass = mass * square + even * coefficient
+    offset = e * product * linear / mass
+    return (
+        2.0 * e * mass * math.exp(-0.5 * square_e),
+        -offset,
+        square_e * quadratic / mass - offset * offset,
+    )
 
 
 @compiled
