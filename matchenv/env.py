@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Unpack
+from typing import Any, Unpack
 
-import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
-from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
 from matchenv.episodes import Episodes
 from matchenv.games_played import GamesPlayed
 from matchenv.instance import GivenInstance
 from matchenv.knowledge import KnowledgeState
-from matchenv.rendering import RENDER_FPS, RENDER_MODES, Frame, RenderedEpisodes
+from matchenv.rendering import RenderedEpisodes
+from matchenv.scalar_base import NOBODY_WAITS, OVER, ROW, RUNNING, ScalarEnv
 from matchenv.settings import EnvironmentOptions, Settings, shows_options
 from matchenv.spaces import action_space, observation_space
-from matchenv.validation import as_action, as_integer
-
-ROW = np.zeros(1, dtype=np.int64)
-NOBODY_WAITS = np.zeros(1, dtype=np.bool_)
+from matchenv.validation import as_action
 
 # Made once: NumPy takes as long for these two as for a game.
 WON_AND_OUTCOME = {outcome: (np.bool_(outcome > 0), np.int8(outcome)) for outcome in (-1, 0, 1)}
 
 
-class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
+class MatchmakingEnv(ScalarEnv):
     """Choose opponents for one player whose skill, like theirs, is known only as a belief.
 
     ## Description
@@ -174,10 +170,8 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
     * v0: initial version
     """
 
-    metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
-        "render_modes": list(RENDER_MODES),
-        "render_fps": RENDER_FPS,
-    }
+    settings: Settings
+    _rendered: RenderedEpisodes
 
     @shows_options
     def __init__(
@@ -195,33 +189,6 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
         self._rendered = RenderedEpisodes(render_mode, render_true_skill, self._episodes)
         self._played = GamesPlayed.unwritten(np.zeros(1, dtype=np.int64))
         self._reward = self.settings.reward_type
-        self._state = "never reset"
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[NDArray[np.float32], dict[str, Any]]:
-        """Start an episode.
-
-        Args:
-            seed: reseeds the environment's own generator; None goes on with it.
-            options: ``"mu"``, ``"sigma"``, ``"true_skill"``, each of shape (M + 1,), to fix
-                all or part of the instance.
-
-        Returns:
-            The observation and a dict, which holds the ``action_mask`` of a pool that changes.
-
-        Raises:
-            ValueError: for a seed that is negative or no integer, or options of an unknown
-                name, wrong shape or bad numbers; nothing is changed then.
-        """
-        given = GivenInstance.from_options(options, self.settings)
-        super().reset(seed=None if seed is None else as_integer("seed", seed, 0))
-        self._episodes.begin(ROW, (self.np_random,), given)
-        self._state = "running"
-        if self.render_mode is not None:
-            self._rendered.begin(ROW)
-            self._rendered.show()
-        return self._episodes.observation[0].copy(), self._mask_info()
 
     def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         """Play a game against opponent ``action + 1``.
@@ -238,8 +205,8 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
                 offline; nothing is changed then.
             gymnasium.error.ResetNeeded: before the first reset or after the end.
         """
-        if self._state != "running":
-            raise ResetNeeded(f"Call reset() before step(): this environment was {self._state}.")
+        if self._state != RUNNING:
+            raise self._reset_needed()
         played, episodes = self._played, self._episodes
         played.opponents[0] = as_action(action, self.settings.num_opponents)
         if episodes.pool is not None:
@@ -249,7 +216,7 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
         reward = self._reward.checked(played, NOBODY_WAITS).item(0)
         terminated = played.terminated.item(0)
         if terminated:
-            self._state = "played to its end"
+            self._state = OVER
         if self.render_mode is not None:
             self._rendered.add(played.opponents, played, NOBODY_WAITS)
             self._rendered.show()
@@ -257,27 +224,6 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
         if episodes.pool is not None:
             info.update(self._mask_info())
         return episodes.observation[0].copy(), reward, terminated, False, info
-
-    def render(self) -> Frame | None:
-        """The state as a picture or as text, as ``render_mode`` says.
-
-        Returns:
-            With ``"rgb_array"`` uint8 of shape (height, width, 3), with ``"ansi"`` a text; None
-            with ``"human"``, which shows every state by itself, and without a render mode.
-        """
-        if self.render_mode is None:
-            gym.logger.warn(
-                "render() was called without a render mode; "
-                'use gym.make("Matchmaking-v0", render_mode="rgb_array").'
-            )
-            return None
-        if self._state == "never reset":
-            raise ResetNeeded("Call reset() before render().")
-        return None if self.render_mode == "human" else self._rendered.frame(0)
-
-    def close(self) -> None:
-        """Close the window, if one is open."""
-        self._rendered.close()
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Who can be chosen now, shape (M,): True for opponents who are online.
@@ -301,11 +247,14 @@ class MatchmakingEnv(gym.Env[NDArray[np.float32], np.int64]):
         """Games left in the episode."""
         return self.settings.horizon - int(self._episodes.games_played[0])
 
-    def __repr__(self) -> str:
-        return self.settings.text_for(self)
+    def _given(self, options: dict[str, Any] | None) -> GivenInstance | None:
+        return GivenInstance.from_options(options, self.settings)
 
-    def __str__(self) -> str:
-        return repr(self)
+    def _begin(self, given: GivenInstance | None) -> None:
+        self._episodes.begin(ROW, (self.np_random,), given)
+
+    def _first_seen(self) -> tuple[NDArray[np.float32], dict[str, Any]]:
+        return self._episodes.observation[0].copy(), self._mask_info()
 
     def _mask_info(self) -> dict[str, Any]:
         pool = self._episodes.pool

@@ -44,8 +44,7 @@ def restore_episodes(env: MatchmakingVectorEnv, state: Mapping[str, Any]) -> Non
     for name, place in places.items():
         place[...] = state[name]
     env.generators = generators
-    env._some_over = bool(env._over.any())
-    env._all_started = bool(env._started.all())
+    env.know_who_waits()
 
 
 def _arrays(env: MatchmakingVectorEnv) -> dict[str, NDArray[Any]]:

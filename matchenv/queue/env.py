@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Unpack
+from typing import Any, Unpack
 
-import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
-from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
 from matchenv.queue.given import GivenQueue
@@ -19,12 +17,9 @@ from matchenv.queue.settings import (
     shows_queue_options,
 )
 from matchenv.queue.waiting import WaitingPlayers
-from matchenv.rendering.modes import RENDER_FPS, RENDER_MODES
+from matchenv.scalar_base import NOBODY_WAITS, OVER, ROW, RUNNING, ScalarEnv
 from matchenv.spaces import OnlineOpponents
-from matchenv.validation import as_action, as_integer
-
-ROW = np.zeros(1, dtype=np.int64)
-NOT_IDLE = np.zeros(1, dtype=np.bool_)
+from matchenv.validation import as_action
 
 
 def queue_observation_space(settings: QueueSettings) -> spaces.Box:
@@ -36,7 +31,7 @@ def queue_observation_space(settings: QueueSettings) -> spaces.Box:
     return spaces.Box(low, high, dtype=np.float32)
 
 
-class MatchmakingQueueEnv(gym.Env[NDArray[np.float32], np.int64]):
+class MatchmakingQueueEnv(ScalarEnv):
     """Match those who wait for a game, as players log on, play, come back and give up.
 
     ## Description
@@ -176,10 +171,8 @@ class MatchmakingQueueEnv(gym.Env[NDArray[np.float32], np.int64]):
     * v0: initial version
     """  # fmt: skip
 
-    metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
-        "render_modes": list(RENDER_MODES),
-        "render_fps": RENDER_FPS,
-    }
+    settings: QueueSettings
+    _rendered: RenderedQueues
 
     @shows_queue_options
     def __init__(
@@ -192,32 +185,6 @@ class MatchmakingQueueEnv(gym.Env[NDArray[np.float32], np.int64]):
         self.action_space = OnlineOpponents(self._queues)
         self._rendered = RenderedQueues(render_mode, self._queues)
         self._action = np.zeros(1, dtype=np.int64)
-        self._state = "never reset"
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[NDArray[np.float32], dict[str, Any]]:
-        """Start a run and go to the first choice.
-
-        Args:
-            seed: reseeds the environment's own generator; None goes on with it.
-            options: ``"mu"``, ``"sigma"`` and ``"true_skill"``, each of shape (n,), let n players
-                wait at tick 0; ``"noise"``, shape (N,), fixes the noise of the first N games.
-
-        Returns:
-            The observation, and the information that the class describes.
-
-        Raises:
-            ValueError: for a bad seed, or options of an unknown name, wrong shape or bad numbers;
-                nothing is changed then.
-        """
-        given = GivenQueue.from_options(options)
-        super().reset(seed=None if seed is None else as_integer("seed", seed, 0))
-        self._queues.begin(ROW, (self.np_random,), given)
-        self._state = "running"
-        self._rendered.begin(ROW)
-        self._rendered.show()
-        return self._queues.batch.observation[0].copy(), self._info()
 
     def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         """Let the focal player wait or play, and go to the next choice.
@@ -234,39 +201,18 @@ class MatchmakingQueueEnv(gym.Env[NDArray[np.float32], np.int64]):
                 ``action_masks``; nothing is changed then.
             gymnasium.error.ResetNeeded: before the first reset or after the end.
         """
-        if self._state != "running":
-            raise ResetNeeded(f"Call reset() before step(): this environment was {self._state}.")
+        if self._state != RUNNING:
+            raise self._reset_needed()
         self._action[0] = as_action(action, self.settings.capacity)
-        self._queues.check_actions(self._action, NOT_IDLE)
-        rewards, truncated = self._queues.step(self._action, NOT_IDLE)
+        self._queues.check_actions(self._action, NOBODY_WAITS)
+        rewards, truncated = self._queues.step(self._action, NOBODY_WAITS)
         over = truncated.item(0)
         if over:
-            self._state = "played to its end"
-        self._rendered.add(NOT_IDLE)
+            self._state = OVER
+        self._rendered.add(NOBODY_WAITS)
         self._rendered.show()
         observation = self._queues.batch.observation[0].copy()
         return observation, rewards.item(0), False, over, self._info()
-
-    def render(self) -> Any:
-        """The state as a picture or as text, as ``render_mode`` says.
-
-        Returns:
-            With ``"rgb_array"`` uint8 of shape (height, width, 3), with ``"ansi"`` a text; None
-            with ``"human"``, which shows every state by itself, and without a render mode.
-        """
-        if self.render_mode is None:
-            gym.logger.warn(
-                "render() was called without a render mode; "
-                'use gym.make("MatchmakingQueue-v0", render_mode="rgb_array").'
-            )
-            return None
-        if self._state == "never reset":
-            raise ResetNeeded("Call reset() before render().")
-        return None if self.render_mode == "human" else self._rendered.frame(0)
-
-    def close(self) -> None:
-        """Close the window, if one is open."""
-        self._rendered.close()
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Which actions are allowed now, shape (capacity,).
@@ -279,11 +225,14 @@ class MatchmakingQueueEnv(gym.Env[NDArray[np.float32], np.int64]):
         """What a policy is asked about: everyone who waits, and the focal player; copies."""
         return self._queues.waiting_players(0)
 
-    def __repr__(self) -> str:
-        return self.settings.text_for(self)
+    def _given(self, options: dict[str, Any] | None) -> GivenQueue:
+        return GivenQueue.from_options(options)
 
-    def __str__(self) -> str:
-        return repr(self)
+    def _begin(self, given: GivenQueue) -> None:
+        self._queues.begin(ROW, (self.np_random,), given)
+
+    def _first_seen(self) -> tuple[NDArray[np.float32], dict[str, Any]]:
+        return self._queues.batch.observation[0].copy(), self._info()
 
     def _info(self) -> dict[str, Any]:
         # NumPy's scalars, so that libraries learn the types of the vector environment's arrays.

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Unpack
+from typing import Any, Unpack
 
 import numpy as np
-from gymnasium.error import ResetNeeded
-from gymnasium.vector import AutoresetMode, VectorEnv
-from gymnasium.vector.utils import batch_space
+from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from matchenv.queue.env import queue_observation_space
@@ -20,16 +18,14 @@ from matchenv.queue.settings import (
     shows_queue_options,
 )
 from matchenv.queue.waiting import WaitingPlayers
-from matchenv.rendering.modes import RENDER_FPS, RENDER_MODES
 from matchenv.spaces import OnlineOpponents, OnlineOpponentsOfAll
-from matchenv.validation import as_actions, as_integer
-from matchenv.vector_reset import as_autoreset_mode, reseeded, taken_reset_mask
+from matchenv.validation import as_integer
+from matchenv.vector_base import Infos, Masks, NativeVectorEnv
 
-Infos = dict[str, Any]
 INFO_MASKS = tuple(f"_{name}" for name in INFO_NAMES)
 
 
-class MatchmakingQueueVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[Any]]):
+class MatchmakingQueueVectorEnv(NativeVectorEnv):
     """``num_envs`` copies of ``MatchmakingQueueEnv``, stepped together.
 
     The description, spaces, rewards and arguments are those of ``MatchmakingQueueEnv``. Copy i of a
@@ -51,11 +47,8 @@ class MatchmakingQueueVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64]
         ValueError: for a bad argument; it names the argument and what is allowed.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
-        "render_modes": list(RENDER_MODES),
-        "render_fps": RENDER_FPS,
-        "autoreset_mode": AutoresetMode.NEXT_STEP,
-    }
+    settings: QueueSettings
+    _rendered: RenderedQueues
 
     @shows_queue_options
     def __init__(
@@ -67,127 +60,13 @@ class MatchmakingQueueVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64]
         max_episode_steps: int | None = None,
         **options: Unpack[QueueEnvironmentOptions],
     ) -> None:
-        self.num_envs = as_integer("num_envs", num_envs, 1)
+        super().__init__(num_envs, render_mode, autoreset_mode, max_episode_steps)
         self.settings = QueueSettings(**options)
-        self.max_episode_steps = (
-            None
-            if max_episode_steps is None
-            else as_integer("max_episode_steps", max_episode_steps, 1)
-        )
-        self.autoreset_mode = as_autoreset_mode(autoreset_mode)
-        self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}  # type: ignore[misc]
-        self.render_mode = render_mode
         self._queues = Queues(self.settings, self.num_envs)
-        self.single_observation_space = queue_observation_space(self.settings)
-        self.single_action_space = OnlineOpponents(self._queues)
-        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self._set_spaces(queue_observation_space(self.settings), OnlineOpponents(self._queues))
         self.action_space = OnlineOpponentsOfAll(self._queues)
         self._rendered = RenderedQueues(render_mode, self._queues)
-        self.generators: list[np.random.Generator] = []
-        self._over = np.zeros(self.num_envs, dtype=np.bool_)
-        self._started = np.zeros(self.num_envs, dtype=np.bool_)
         self._steps = np.zeros(self.num_envs, dtype=np.int64)
-
-    def reset(
-        self,
-        *,
-        seed: int | list[int | None] | None = None,
-        options: dict[str, Any] | None = None,
-    ) -> tuple[NDArray[np.float32], Infos]:
-        """Start a run in every environment, or in those of ``options["reset_mask"]``.
-
-        Args:
-            seed: an integer s seeds environment i with s + i; a list seeds each (None goes on with
-                that one's generator); None goes on with all.
-            options: as ``MatchmakingQueueEnv.reset``, each of shape (n,) or (num_envs, n);
-                ``"reset_mask"``, shape (num_envs,), bool, names the environments to reset.
-
-        Returns:
-            Observations of shape (num_envs, 4 capacity + 3), and the information that
-            ``MatchmakingQueueEnv`` describes.
-
-        Raises:
-            ValueError: for bad seeds or options; nothing is changed then.
-        """
-        options = dict(options) if isinstance(options, dict) else options
-        mask = taken_reset_mask(options, self.num_envs)
-        given = GivenQueue.from_options(options, self.num_envs)
-        self.generators = reseeded(self.generators, seed, mask)
-        self._begin(np.flatnonzero(mask), given)
-        self._over &= ~mask
-        self._started |= mask
-        self._rendered.show()
-        return self._queues.batch.observation.copy(), self._infos(mask)
-
-    def step(
-        self, actions: NDArray[np.int64]
-    ) -> tuple[
-        NDArray[np.float32], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], Infos
-    ]:
-        """Let every focal player wait or play, and go to the next choices.
-
-        Args:
-            actions: shape (num_envs,), integers in [0, capacity), allowed by ``action_masks``. With
-                NEXT_STEP the action of an environment that has just ended is ignored: it is reset.
-
-        Returns:
-            Observations, rewards, False everywhere, where the horizon is reached, and the
-            information that ``MatchmakingQueueEnv`` describes, an array of num_envs rows each with
-            a mask ``_name``. With SAME_STEP also ``final_obs`` and ``final_info`` of episodes that
-            ended.
-
-        Raises:
-            ValueError: for actions of a wrong shape or type, out of range or not allowed; nothing
-                is changed then.
-            gymnasium.error.ResetNeeded: before the first reset, or with DISABLED where an episode
-                is over.
-        """
-        if not self._started.all():
-            raise ResetNeeded("Call reset() before step(): this environment was never reset.")
-        chosen = as_actions(actions, self.num_envs, self.settings.capacity)
-        idle = self._over
-        if self.autoreset_mode == AutoresetMode.DISABLED and idle.any():
-            raise ResetNeeded(
-                f"Call reset(options={{'reset_mask': ...}}) before step(): "
-                f"environments {np.flatnonzero(idle).tolist()} were played to their end."
-            )
-        self._queues.check_actions(chosen, idle)
-        rewards, truncated = self._queues.step(chosen, idle)
-        self._steps += ~idle
-        if self.max_episode_steps is not None:
-            truncated |= (self._steps >= self.max_episode_steps) & ~idle
-        self._rendered.add(idle)
-        everywhere = np.ones(self.num_envs, dtype=np.bool_)
-        final: Infos = {}
-        if self.autoreset_mode == AutoresetMode.SAME_STEP:
-            if truncated.any():
-                final = self._finish(truncated.copy())
-        else:
-            if idle.any():
-                self._begin(np.flatnonzero(idle))
-            self._over = truncated.copy()
-        self._rendered.show()
-        terminated = np.zeros(self.num_envs, dtype=np.bool_)
-        infos = {**self._infos(everywhere), **final}
-        return self._queues.batch.observation.copy(), rewards, terminated, truncated, infos
-
-    def render(self) -> tuple[Any, ...] | None:
-        """One picture or text for each environment, as ``render_mode`` says.
-
-        Returns:
-            With ``"rgb_array"`` arrays, uint8 of shape (height, width, 3), with ``"ansi"`` texts;
-            None with ``"human"``, which shows a grid of the first environments by itself, and
-            without a render mode.
-        """
-        if self.render_mode in (None, "human"):
-            return None
-        if not self._started.all():
-            raise ResetNeeded("Call reset() before render().")
-        return tuple(self._rendered.frame(row) for row in range(self.num_envs))
-
-    def close_extras(self, **kwargs: Any) -> None:
-        """Close the window, if one is open."""
-        self._rendered.close()
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Which actions are allowed now, shape (num_envs, capacity)."""
@@ -219,33 +98,40 @@ class MatchmakingQueueVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64]
         """
         return self._queues.taken_visits()
 
-    def __repr__(self) -> str:
-        return self.settings.text_for(self, num_envs=self.num_envs)
+    @property
+    def _num_actions(self) -> int:
+        return self.settings.capacity
 
-    def _begin(self, rows: NDArray[np.int64], given: GivenQueue | None = None) -> None:
+    @property
+    def _seen(self) -> NDArray[np.float32]:
+        return self._queues.batch.observation
+
+    def _given(self, options: dict[str, Any] | None) -> GivenQueue:
+        return GivenQueue.from_options(options, self.num_envs)
+
+    def _begin_rows(self, rows: NDArray[np.int64], given: GivenQueue | None) -> None:
         self._queues.begin(rows, self.generators, given)
         self._steps[rows] = 0
-        self._rendered.begin(rows)
 
-    def _infos(self, mask: NDArray[np.bool_]) -> Infos:
+    def _play(
+        self, chosen: NDArray[np.int64], waiting: Masks
+    ) -> tuple[NDArray[np.float64], Masks, Masks, Infos]:
+        self._queues.check_actions(chosen, waiting)
+        rewards, truncated = self._queues.step(chosen, waiting)
+        self._steps += ~waiting
+        self._rendered.add(waiting)
+        return rewards, np.zeros(self.num_envs, dtype=np.bool_), truncated, {}
+
+    def _steps_taken(self) -> NDArray[np.int64]:
+        return self._steps
+
+    def _infos_now(self, mask: Masks | None) -> Infos:
         infos: Infos = dict(self._queues.infos())
-        if not mask.all():
+        if mask is None:
+            mask = np.ones(self.num_envs, dtype=np.bool_)
+        elif not mask.all():
             for value in infos.values():
                 value[~mask] = 0
         for name in INFO_MASKS:
             infos[name] = mask
         return infos
-
-    def _finish(self, over: NDArray[np.bool_]) -> Infos:
-        rows = np.flatnonzero(over)
-        final_observations = np.full(self.num_envs, None, dtype=object)
-        for row in rows:
-            final_observations[row] = self._queues.batch.observation[row].copy()
-        final_info = self._infos(over)
-        self._begin(rows)
-        return {
-            "final_obs": final_observations,
-            "_final_obs": over,
-            "final_info": final_info,
-            "_final_info": over,
-        }

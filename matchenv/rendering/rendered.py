@@ -1,8 +1,8 @@
-"""What the environments keep and call to show their episodes, in every render mode."""
+"""What ``Matchmaking-v0`` keeps and calls to show its episodes, in every render mode."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,29 +10,15 @@ from numpy.typing import NDArray
 from matchenv.episodes import Episodes
 from matchenv.games_played import GamesPlayed
 from matchenv.play import DRAW_DENSITY, TRUE_DRAW_DENSITY
-from matchenv.rendering.modes import RENDER_FPS, checked_render_mode
+from matchenv.rendering.batch import Pixels, RenderedBatch
 from matchenv.rendering.scene import EpisodeRecord, Scene
 from matchenv.rendering.text import describe_state
 
-if TYPE_CHECKING:
-    from matchenv.rendering.window import Window
-
 Floats = NDArray[np.float64]
-Pixels = NDArray[np.uint8]
-Frame = Pixels | str
-
-# One picture alone, and one among several.
-SINGLE_SIZE = (800, 600)
-SHARED_SIZE = (480, 360)
-
-# Environments in a grid: more would be too small to read.
-MOST_IN_GRID = 6
 
 
-class RenderedEpisodes:
+class RenderedEpisodes(RenderedBatch):
     """The pictures and texts of a batch of episodes.
-
-    Without a render mode nothing is kept and every call does nothing.
 
     Args:
         render_mode: None or one of ``RENDER_MODES``.
@@ -44,26 +30,22 @@ class RenderedEpisodes:
         MissingRenderPackage: for pictures where pygame is not installed.
     """
 
+    title: ClassVar[str] = "Matchmaking-v0"
+
     def __init__(
         self, render_mode: str | None, render_true_skill: bool, episodes: Episodes
     ) -> None:
-        self.render_mode = checked_render_mode(render_mode)
+        super().__init__(render_mode, episodes.games_played.size)
         if not isinstance(render_true_skill, bool | np.bool_):
             raise ValueError(f"render_true_skill must be True or False, got {render_true_skill!r}")
         self.episodes = episodes
         settings = episodes.settings
-        count = 0 if self.render_mode is None else episodes.games_played.size
         self._records = [
             EpisodeRecord(
-                settings.horizon,
-                settings.beta,
-                "Matchmaking-v0" if count == 1 else f"environment {row}",
-                bool(render_true_skill),
+                settings.horizon, settings.beta, self.title_of(row), bool(render_true_skill)
             )
-            for row in range(count)
+            for row in range(self.count)
         ]
-        self._size = SINGLE_SIZE if count == 1 else SHARED_SIZE
-        self._window: Window | None = None
 
     def begin(self, rows: NDArray[np.int64]) -> None:
         """The episodes of ``rows`` have begun anew."""
@@ -103,15 +85,7 @@ class RenderedEpisodes:
         """One episode's picture, uint8, shape (height, width, 3)."""
         from matchenv.rendering.picture import draw_scene
 
-        return draw_scene(self.scene(row), *self._size)
-
-    def grid(self) -> Pixels:
-        """The pictures of the first episodes in rows, uint8, shape (height, width, 3)."""
-        from matchenv.rendering.picture import tiled
-        from matchenv.rendering.theme import LIGHT
-
-        count = min(MOST_IN_GRID, len(self._records))
-        return tiled([self.picture(row) for row in range(count)], LIGHT.grid, gap=2)
+        return draw_scene(self.scene(row), *self.size)
 
     def text(self, row: int) -> str:
         """One episode in words."""
@@ -123,28 +97,6 @@ class RenderedEpisodes:
             record.last_game,
             self._online(row),
         )
-
-    def frame(self, row: int) -> Frame:
-        """One episode as the render mode shows it: a text with ``"ansi"``, else a picture."""
-        return self.text(row) if self.render_mode == "ansi" else self.picture(row)
-
-    def show(self) -> None:
-        """In human mode, show the present pictures in the window, for a frame's time."""
-        if self.render_mode != "human":
-            return
-        if self._window is None:
-            from matchenv.rendering.window import Window
-
-            self._window = Window("Matchmaking-v0")
-        self._window.show(self.grid())
-        self._window.events()
-        self._window.wait(RENDER_FPS)
-
-    def close(self) -> None:
-        """Close the window, if one is open."""
-        if self._window is not None:
-            self._window.close()
-            self._window = None
 
     def _online(self, row: int) -> NDArray[np.bool_] | None:
         return None if self.episodes.pool is None else self.episodes.action_masks()[row]
