@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from matchenv.evaluation.estimates import (
     CONFIDENCE,
+    UNKNOWN,
     Estimate,
     columns_of,
     estimate,
@@ -26,7 +27,6 @@ from matchenv.queue.settings import QueueSettings
 
 Floats = NDArray[np.float64]
 
-UNKNOWN = Estimate(math.nan, math.nan, math.nan, math.nan)
 LONG = 0.95
 
 

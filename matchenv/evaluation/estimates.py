@@ -63,6 +63,10 @@ class Estimate:
         return f"{mean:+.{digits}f} [{low:+.{digits}f}, {high:+.{digits}f}]"
 
 
+# Of what was not measured.
+UNKNOWN = Estimate(math.nan, math.nan, math.nan, math.nan)
+
+
 def columns_of(record: Any) -> dict[str, Any]:
     """The fields of a dataclass as columns of a table: four for each estimate.
 
@@ -178,7 +182,7 @@ def ratio_of_means(above: Floats, below: Floats) -> Estimate:
     """
     mean = float(below.mean())
     if mean == 0.0:
-        return Estimate(math.nan, math.nan, math.nan, math.nan)
+        return UNKNOWN
     ratio = float(above.mean()) / mean
     spread = estimate((above - ratio * below) / mean)
     half = spread.half_width

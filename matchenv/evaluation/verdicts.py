@@ -65,6 +65,17 @@ def verdicts(differences: Sequence[Estimate], count: int) -> list[str]:
     ]
 
 
+def known_verdicts(differences: Sequence[Estimate], count: int) -> list[str]:
+    """``verdicts`` of those that are known, and an empty text for each that is not.
+
+    Args:
+        differences: one for each question; all NaN where nothing was measured.
+        count: as ``verdicts``.
+    """
+    said = iter(verdicts([each for each in differences if each.mean == each.mean], count))
+    return [next(said) if each.mean == each.mean else "" for each in differences]
+
+
 def detectable_effect(difference: Estimate, count: int) -> float:
     """The least true difference that so many values would find in 80 % of all tries.
 

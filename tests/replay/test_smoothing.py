@@ -18,6 +18,7 @@ from scipy.stats import multivariate_normal
 
 from matchenv.match_log import MatchLog
 from matchenv.replay import SmoothedLog, smooth
+from matchenv.trueskill import update
 
 SECONDS_PER_DAY = 86_400
 CYCLE = [[["a"], ["b"]], [["b"], ["c"]], [["c"], ["a"]]]
@@ -194,6 +195,20 @@ def test_evidence_of_rankings_sums_to_nearly_one() -> None:
         assert_allclose(found.log_evidence, found.log_probability.sum(), rtol=1e-9)
         total += 2.0 * math.exp(found.log_evidence)
     assert_allclose(total, 1.0, atol=0.01)
+
+
+def test_the_rest_of_the_log_and_the_game_make_the_posterior() -> None:
+    games, scores, _ = random_log(3, 40)
+    log = MatchLog.from_games(games, scores)
+    got = smooth(log, draw_margin=2.0, keep_rest=True)
+    mu, sigma = got.rest_mu.reshape(-1, 2), got.rest_sigma.reshape(-1, 2)
+    outcome = np.sign(np.diff(log.rank.reshape(-1, 2).astype(int))[:, 0])
+    for game in range(log.num_games):
+        i, j = zip(mu[game], sigma[game], strict=True)
+        found = update(*i, *j, outcome[game], 25.0 / 6.0, 2.0)
+        assert_allclose(found[::2], got.mu.reshape(-1, 2)[game], atol=1e-9)
+        assert_allclose(found[1::2], got.sigma.reshape(-1, 2)[game], atol=1e-9)
+    assert smooth(log, draw_margin=2.0).rest_mu.size == 0
 
 
 def test_it_says_when_it_has_not_settled() -> None:

@@ -35,15 +35,7 @@ def remembered(
     if journal is None:
         yield {}
         return
-    arrays: dict[str, NDArray[Any]] = {
-        "player": log.player,
-        "rank": log.rank,
-        "team": log.team_start,
-    }
-    arrays["game"] = log.game_start
-    if log.time is not None:
-        arrays["time"] = log.time
-    key = checksum([repr(each) for each in parameters], arrays)
+    key = log_key(log, [repr(each) for each in parameters])
     lines = _lines(journal)
     known = {}
     if lines and lines[0] == {"log": key}:
@@ -54,6 +46,24 @@ def remembered(
             _write(file.write, {"at": json.loads(at), "loss": loss})
         file.flush()
         yield _Journal(known, file)
+
+
+def log_key(log: MatchLog, said: Any = None) -> str:
+    """A checksum of a log's games, and of what else is said.
+
+    Args:
+        log: the games; who the players are does not count.
+        said: what JSON can say.
+    """
+    arrays: dict[str, NDArray[Any]] = {
+        "player": log.player,
+        "rank": log.rank,
+        "team": log.team_start,
+        "game": log.game_start,
+    }
+    if log.time is not None:
+        arrays["time"] = log.time
+    return checksum(said, arrays)
 
 
 class _Journal(dict[str, float]):

@@ -41,6 +41,9 @@ class SmoothedLog:
             parameters, as expectation propagation has it.
         iterations: number of times that the log was walked forwards and backwards.
         settled: whether no posterior moved by more than the tolerance in the last iteration.
+        rest_mu: (entries,) mean of the belief about the entry's player at that game, from all
+            other games; empty if not asked for.
+        rest_sigma: (entries,) its standard deviation, or empty.
     """
 
     mu: Floats
@@ -49,6 +52,8 @@ class SmoothedLog:
     log_evidence: float
     iterations: int
     settled: bool
+    rest_mu: Floats
+    rest_sigma: Floats
 
 
 def smooth(
@@ -65,6 +70,7 @@ def smooth(
     team_exponent: float = 0.0,
     tolerance: float = SETTLED,
     max_iterations: int = MAX_SWEEPS,
+    keep_rest: bool = False,
 ) -> SmoothedLog:
     """Posteriors of every player at every time from a whole log: TrueSkill Through Time.
 
@@ -87,6 +93,7 @@ def smooth(
         tolerance: stop when in one iteration no posterior's mean or deviation moved by more than
             this share of its deviation.
         max_iterations: stop here at the latest.
+        keep_rest: whether to keep ``rest_mu`` and ``rest_sigma``.
 
     Raises:
         ValueError: for bad input, a log of fewer than two games, times that go backwards, a log
@@ -123,24 +130,27 @@ def smooth(
         max_iterations=MAX_ITERATIONS,
     )
     bound = as_positive_number("tolerance", tolerance)
-    return _settle(games, bound, as_integer("max_iterations", max_iterations, 1))
+    return _settle(games, bound, as_integer("max_iterations", max_iterations, 1), keep_rest)
 
 
-def _settle(games: Games, tolerance: float, max_iterations: int) -> SmoothedLog:
+def _settle(games: Games, tolerance: float, max_iterations: int, keep_rest: bool) -> SmoothedLog:
     entries = len(games.player)
     messages, near = np.zeros((entries, 2)), np.empty((len(games.mean), 3))
     mean, deviation = np.zeros(entries), np.full(entries, np.inf)
     log_probability = np.empty(len(games.game_start) - 1)
+    rest = np.empty((entries if keep_rest else 0, 2))
     iterations, change = 0, np.inf
     while iterations < max_iterations and not change <= tolerance:
         change = 0.0
         for forwards in (True, False):
             moved, _ = sweep(
-                games, forwards, False, messages, mean, deviation, log_probability, near
+                games, forwards, False, messages, mean, deviation, log_probability, rest, near
             )
             change = max(change, moved)
         iterations += 1
-    _, log_evidence = sweep(games, True, True, messages, mean, deviation, log_probability, near)
+    _, log_evidence = sweep(
+        games, True, True, messages, mean, deviation, log_probability, rest, near
+    )
     mean += games.mean[games.player]
     return SmoothedLog(
         mu=mean,
@@ -149,12 +159,19 @@ def _settle(games: Games, tolerance: float, max_iterations: int) -> SmoothedLog:
         log_evidence=log_evidence,
         iterations=iterations,
         settled=bool(change <= tolerance),
+        rest_mu=rest[:, 0].copy(),
+        rest_sigma=rest[:, 1].copy(),
     )
 
 
 def _check_log(log: MatchLog) -> None:
     if log.num_games < 2:
         raise ValueError(f"log must hold at least 2 games, got {log.num_games}")
+    check_times(log)
+
+
+def check_times(log: MatchLog) -> None:
+    """Raise for a log whose times go backwards."""
     if log.time is None:
         return
     back = log.time[1:] < log.time[:-1]

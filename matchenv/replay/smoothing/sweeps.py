@@ -171,6 +171,7 @@ def sweep(
     mu: Floats,
     sigma: Floats,
     log_probability: Floats,
+    rest: Floats,
     near: Floats,
 ) -> tuple[float, float]:
     """Walk once over all games, in order of play or against it, and pass every message.
@@ -185,6 +186,8 @@ def sweep(
         sigma: (entries,) their standard deviations, read and written.
         log_probability: (games,) written if measured: log probability of each result given all
             other games.
+        rest: (entries, 2) written if measured: mean and standard deviation of the belief before
+            each entry's game from all other games, earlier and later; or (0, 2).
         near: (players, 3) scratch: precision and shift of what a player's last visited
             entry passes on, and the variance of the drift before it.
 
@@ -217,6 +220,8 @@ def sweep(
             cavity_shift[m] = near_shift[m] + messages[entry, 1]
             game_mu[m] = games.mean[k] + cavity_shift[m] / cavity_precision[m]
             game_sigma[m] = 1.0 / math.sqrt(cavity_precision[m])
+            if measured and rest.shape[0] > 0:
+                rest[entry, 0], rest[entry, 1] = game_mu[m], game_sigma[m]
         found = _play(
             games, game, game_mu[: last - first], game_sigma[: last - first], measured,
             start, rank, weight, order, new_sigma, table,
