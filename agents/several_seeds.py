@@ -13,7 +13,7 @@ from matchenv.agents.run_config import RunConfig
 from matchenv.agents.run_folder import RunFolder
 from matchenv.folder_lock import folder_lock
 from matchenv.validation import as_integer
-from matchenv.workers import checked_workers, work_through
+from matchenv.workers import WorkerPool, checked_workers, work_through
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,10 @@ def train_seeds(
         _check_same(job)
     with (
         folder_lock(path),
+        WorkerPool(count) as pool,
         tqdm(total=len(jobs), unit="seed", disable=quiet) as bar,
     ):
-        work_through(jobs, _train_one, count, lambda _: bar.update() and None)
+        work_through(jobs, _train_one, pool, lambda *_: bar.update())
     return [RunFolder(job.path) for job in jobs]
 
 

@@ -8,11 +8,13 @@ import pickle
 import signal
 import threading
 import traceback
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import Any, Protocol, TypeVar
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeVar
 
 from matchenv.signals import signals_wait
 from matchenv.validation import as_integer
@@ -42,38 +44,21 @@ def checked_workers(workers: int | None) -> int:
     return os.cpu_count() or 1
 
 
-class WorkerPool:
-    """Processes for the time of a ``with`` block; at its end they are gone, however it ends.
+class Pool(ABC):
+    """What does independent jobs side by side for the time of a ``with`` block."""
 
-    A process gets its next job when it has done the one before, through a pipe of its own. No
-    threads, locks or shared memory are needed, so that nothing can hang or stay behind when the
-    work is interrupted. Signals that ask to stop reach the first process alone.
-
-    Args:
-        workers: processes, >= 1; one stands for this process.
-    """
-
-    def __init__(self, workers: int) -> None:
-        self._workers = workers
-        self._processes: list[tuple[BaseProcess, Connection]] = []
-
-    def __enter__(self) -> WorkerPool:
+    def __enter__(self) -> Self:
         """The pool; processes are started when there is work for them."""
         return self
 
-    def __exit__(self, *_: object) -> None:
-        """End the processes, whatever they do."""
-        self._end()
-
-    def _end(self) -> None:
-        with signals_wait():
-            for process, connection in self._processes:
-                process.kill()
-                connection.close()
-            for process, _connection in self._processes:
-                process.join()
-                process.close()
-            self._processes.clear()
+    @abstractmethod
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End all work, whatever is going on."""
 
     def map(self, work: Callable[..., Result], /, *arguments: Iterable[Any]) -> Iterator[Result]:
         """As ``Mapper.map``; the function stands at the top of a module."""
@@ -81,6 +66,7 @@ class WorkerPool:
         found = dict(self.results(work, jobs))
         return (found[number] for number in range(len(jobs)))
 
+    @abstractmethod
     def results(
         self, work: Callable[..., Result], jobs: Sequence[tuple[Any, ...]]
     ) -> Iterator[tuple[int, Result]]:
@@ -96,6 +82,41 @@ class WorkerPool:
         Raises:
             WorkerEnded: if a process ended before its work did; says which work.
         """
+
+
+class WorkerPool(Pool):
+    """Processes of this machine; at the end of the block they are gone, however it ends.
+
+    A process gets its next job when it has done the one before, through a pipe of its own. No
+    threads, locks or shared memory are needed, so that nothing can hang or stay behind when the
+    work is interrupted. Signals that ask to stop reach the first process alone.
+
+    Args:
+        workers: processes, >= 1; one stands for this process.
+    """
+
+    def __init__(self, workers: int) -> None:
+        self._workers = workers
+        self._processes: list[tuple[BaseProcess, Connection]] = []
+
+    def __exit__(self, *_: object) -> None:
+        """End the processes, whatever they do."""
+        self._end()
+
+    def _end(self) -> None:
+        with signals_wait():
+            for process, connection in self._processes:
+                process.kill()
+                connection.close()
+            for process, _connection in self._processes:
+                process.join()
+                process.close()
+            self._processes.clear()
+
+    def results(
+        self, work: Callable[..., Result], jobs: Sequence[tuple[Any, ...]]
+    ) -> Iterator[tuple[int, Result]]:
+        """As ``Pool.results``; one worker, or one job, is done in this process."""
         if self._workers == 1 or len(jobs) < 2:
             for number, job in enumerate(jobs):
                 yield number, work(*job)
@@ -127,7 +148,7 @@ class WorkerPool:
             for ready in wait(list(busy)):
                 assert isinstance(ready, Connection)
                 number, process = busy.pop(ready)
-                result = _received(ready, process, _name_of(jobs, number))
+                result = _received(ready, process, name_of(jobs, number))
                 give(process, ready)
                 yield number, result
 
@@ -149,25 +170,24 @@ class WorkerPool:
 def work_through(
     jobs: Sequence[JobType],
     work: Callable[[JobType], Result],
-    workers: int,
-    done: Callable[[JobType], None],
+    pool: Pool,
+    done: Callable[[JobType, Result], object],
 ) -> list[Result]:
     """Do every job.
 
     Args:
         jobs: independent of each other; picklable if there is more than one worker.
         work: a function at the top of a module.
-        workers: processes; with one, everything happens in this process.
-        done: called here after each job.
+        pool: does them.
+        done: called here after each job with what it gave.
 
     Returns:
         One result for each job, in the jobs' order.
     """
     results: dict[int, Result] = {}
-    with WorkerPool(workers) as pool:
-        for number, result in pool.results(work, [(job,) for job in jobs]):
-            results[number] = result
-            done(jobs[number])
+    for number, result in pool.results(work, [(job,) for job in jobs]):
+        results[number] = result
+        done(jobs[number], result)
     return [results[number] for number in range(len(jobs))]
 
 
@@ -175,7 +195,7 @@ class WorkerEnded(OSError):
     """A worker process was killed, or ended itself, before its work was done."""
 
 
-def _name_of(jobs: Sequence[tuple[Any, ...]], number: int) -> str:
+def name_of(jobs: Sequence[tuple[Any, ...]], number: int) -> str:
     """A job in words."""
     name = getattr(jobs[number][0], "name", None) if jobs[number] else None
     return str(name) if name else f"job {number + 1} of {len(jobs)}"
@@ -183,7 +203,7 @@ def _name_of(jobs: Sequence[tuple[Any, ...]], number: int) -> str:
 
 def _received(connection: Connection, process: BaseProcess, work: str) -> Any:
     try:
-        good, answer = connection.recv()
+        answer = connection.recv_bytes()
     except (EOFError, ConnectionError):
         process.join()
         status = process.exitcode or 0
@@ -192,9 +212,7 @@ def _received(connection: Connection, process: BaseProcess, work: str) -> Any:
             how = f"was killed by {signal.Signals(-status).name}"
             how += " (is there memory enough?)" if status == -signal.SIGKILL else ""
         raise WorkerEnded(f"a worker process {how} at {work}") from None
-    if not good:
-        raise answer
-    return answer
+    return result_of(answer)
 
 
 def _serve(connection: Connection) -> None:
@@ -205,23 +223,31 @@ def _serve(connection: Connection) -> None:
             work, job = connection.recv()
         except EOFError:
             return
-        try:
-            answer = pickle.dumps((True, work(*job)))
-        except Exception as error:
-            answer = _as_answer(error)
-        connection.send_bytes(answer)
+        connection.send_bytes(answer_of(work, job))
 
 
-def _as_answer(error: Exception) -> bytes:
-    """An exception for the process that asked, with the lines that it came from."""
-    lines = "".join(traceback.format_exception(error))
-    error.add_note(lines)
+def answer_of(work: Callable[..., Any], job: tuple[Any, ...]) -> bytes:
+    """What a call gave or raised, for the process that asked."""
     try:
-        answer = pickle.dumps((False, error))
-        pickle.loads(answer)
-    except Exception:
-        answer = pickle.dumps((False, RuntimeError(lines)))
-    return answer
+        return pickle.dumps((True, work(*job)))
+    except Exception as error:
+        # With the lines that it came from.
+        lines = "".join(traceback.format_exception(error))
+        error.add_note(lines)
+        try:
+            answer = pickle.dumps((False, error))
+            pickle.loads(answer)
+        except Exception:
+            answer = pickle.dumps((False, RuntimeError(lines)))
+        return answer
+
+
+def result_of(answer: bytes) -> Any:
+    """What a call gave, from ``answer_of``; raises what the call raised."""
+    good, found = pickle.loads(answer)
+    if not good:
+        raise found
+    return found
 
 
 def _end_with_the_parent() -> None:

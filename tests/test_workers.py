@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BEATING = """
 import sys, time
 from pathlib import Path
-from matchenv.workers import work_through
+from matchenv.workers import WorkerPool, work_through
 
 def beat(file):
     for number in range(2400):
@@ -30,7 +30,8 @@ def beat(file):
         time.sleep(0.05)
 
 if __name__ == "__main__":
-    work_through(sys.argv[1:], beat, 2, print)
+    with WorkerPool(2) as pool:
+        work_through(sys.argv[1:], beat, pool, print)
 """
 
 
@@ -41,10 +42,12 @@ def slow_first(number: int) -> int:
 
 
 def test_results_are_in_the_order_of_the_jobs() -> None:
-    done: list[int] = []
+    done: list[tuple[int, int]] = []
     for workers in (1, 2):
-        assert work_through([3, -1, 2], abs, workers, done.append) == [3, 1, 2]
-    assert sorted(done) == [-1, -1, 2, 2, 3, 3]
+        with WorkerPool(workers) as pool:
+            found = work_through([3, -1, 2], abs, pool, lambda *both: done.append(both))
+        assert found == [3, 1, 2]
+    assert sorted(done) == [(-1, 1), (-1, 1), (2, 2), (2, 2), (3, 3), (3, 3)]
 
 
 def test_results_come_when_they_are_there() -> None:
@@ -70,7 +73,7 @@ def test_failed_work_says_where_it_failed(workers: int) -> None:
     ):
         pool.map(int, ["1", "x", "2", "3"])
     if workers > 1:
-        assert "in _serve" in failed.value.__notes__[0]
+        assert "in answer_of" in failed.value.__notes__[0]
 
 
 def test_pool_works_on_after_a_failure() -> None:

@@ -13,6 +13,7 @@ from matchenv.benchmarks.bench.protocol import EPISODES, SEED, Family
 from matchenv.benchmarks.candidates import HIGH_END, LOW_END, candidates_of
 from matchenv.evaluation.candidates import Candidate, adapted
 from matchenv.evaluation.cells import Cell
+from matchenv.evaluation.engines import Workers
 from matchenv.evaluation.episode_table import ALL, Block, Plan, RolloutJob, jobs_of, work
 from matchenv.evaluation.rollout import TrueSkills
 from matchenv.evaluation.seeds import BENCH, INSTANCES, POLICIES, episode_seeds
@@ -66,7 +67,7 @@ def play_families(
     families: Sequence[Family],
     store: Store | None = None,
     *,
-    workers: int | None = None,
+    workers: Workers = None,
     quiet: bool = True,
 ) -> Played:
     """Play every episode of some families, with the marks.
@@ -75,7 +76,7 @@ def play_families(
         policies: texts of policies, at least one.
         families: where.
         store: where finished jobs lie; None keeps nothing.
-        workers: processes; None for one on each core.
+        workers: processes (None: one for each core), or an engine.
         quiet: no progress bar.
 
     Raises:

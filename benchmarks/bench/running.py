@@ -14,10 +14,10 @@ from matchenv.benchmarks.bench.protocol import NAME, families_named, protocol_di
 from matchenv.benchmarks.bench.report import DIGEST, Result, result_files
 from matchenv.benchmarks.candidates import HIGH_END, LOW_END
 from matchenv.checksums import checksum
+from matchenv.evaluation.engines import Workers, as_engine
 from matchenv.evaluation.store import open_store, write_results
 from matchenv.plain_data import parsed_json
 from matchenv.validation import as_integer
-from matchenv.workers import checked_workers
 
 # Totals of the same games agree up to the last digits of other processors.
 TOLERANCE = 1e-9
@@ -29,7 +29,7 @@ def run_bench(
     *,
     method: str | None = None,
     only: Sequence[str] = (),
-    workers: int | None = None,
+    workers: Workers = None,
     out: str | Path | None = None,
     quiet: bool = False,
 ) -> Result:
@@ -39,7 +39,7 @@ def run_bench(
         policies: texts of policies: the runs of one method, one for each training seed.
         method: its name in tables; None for the first policy's.
         only: names of families; none for all. A result of some is no entry.
-        workers: processes; None for one on each core. The numbers do not depend on it.
+        workers: processes (None: one for each core), or an engine; no number depends on it.
         out: folder for finished families and the result files; None to write none.
         quiet: no progress bar.
 
@@ -47,7 +47,7 @@ def run_bench(
         ValueError: for a bad argument, before anything is played, or a folder with other results.
         OSError: for a folder that cannot be written.
     """
-    checked_workers(workers)
+    as_engine(workers)
     families = families_named(tuple(only))
     who = identities(policies)
     asked = {"command": "bench", "protocol": protocol_digest(), "method": method, "policies": who,
@@ -60,7 +60,7 @@ def run_bench(
 
 
 def check_result(
-    file: str | Path, *, sample: int = DEFAULT_SAMPLE, seed: int = 0, workers: int | None = None
+    file: str | Path, *, sample: int = DEFAULT_SAMPLE, seed: int = 0, workers: Workers = None
 ) -> list[str]:
     """Check a result file: its digest, its scores, and some families played anew.
 
@@ -68,7 +68,7 @@ def check_result(
         file: ``bench.json`` of a run.
         sample: how many families are played anew, >= 1.
         seed: decides which.
-        workers: processes; None for one on each core.
+        workers: processes (None: one for each core), or an engine.
 
     Returns:
         Names of the families that were played anew and agree.

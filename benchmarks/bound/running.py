@@ -13,12 +13,12 @@ from matchenv.benchmarks.bound.sample_paths import BLOCK, BoundJob, bounds_of
 from matchenv.benchmarks.candidates import LOW_END
 from matchenv.benchmarks.compare.comparison import block_size, described, plan_of
 from matchenv.benchmarks.compare.report import Comparison
+from matchenv.evaluation.engines import Workers, as_engine
 from matchenv.evaluation.episode_table import play
 from matchenv.evaluation.seeds import spans_of
 from matchenv.evaluation.store import finish, open_store, write_results
 from matchenv.priors import check_named
 from matchenv.validation import as_integer, as_non_negative_number
-from matchenv.workers import checked_workers
 
 DEFAULT_POLICIES = ("drawchance", "kg", "gittins", "optimistic:belief=full")
 DEFAULT_RANKS = ("top", "middle", "bottom")
@@ -38,7 +38,7 @@ def run_bound(
     env_kwargs: Mapping[str, Any] | None = None,
     depth: int = DEFAULT_DEPTH,
     penalty: float = DEFAULT_PENALTY,
-    workers: int | None = None,
+    workers: Workers = None,
     out: str | Path | None = None,
     quiet: bool = False,
 ) -> Bounds:
@@ -56,7 +56,7 @@ def run_bound(
             drift.
         depth: games with one opponent after which its estimated worth counts as known, >= 1.
         penalty: share of the penalty, >= 0; the bound holds with any, fixed beforehand.
-        workers: processes; None for one on each core. The numbers do not depend on it.
+        workers: processes (None: one for each core), or an engine; no number depends on it.
         out: folder for finished work and the result files; None to write none.
         quiet: no progress bars.
 
@@ -68,7 +68,7 @@ def run_bound(
     as_integer("depth", depth, 1)
     as_non_negative_number("penalty", penalty)
     check_named("priors", priors, "for which the bound was derived")
-    checked_workers(workers)
+    as_engine(workers)
     plan, settings = plan_of(
         policies, LOW_END, ranks, priors, episodes, seed, env_kwargs, ENVIRONMENT_OPTIONS
     )

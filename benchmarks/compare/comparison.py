@@ -11,6 +11,7 @@ from matchenv.agents.policy_sources import module_files
 from matchenv.benchmarks.candidates import candidates_of, with_references
 from matchenv.benchmarks.compare.report import ENVIRONMENT_OPTIONS, Comparison, result_files
 from matchenv.evaluation.cells import Cell, cells_of
+from matchenv.evaluation.engines import Workers, as_engine
 from matchenv.evaluation.episode_table import ALL, Block, Plan, play
 from matchenv.evaluation.made_with import digest_of
 from matchenv.evaluation.seeds import POLICIES, episode_seeds, spans_of
@@ -19,7 +20,6 @@ from matchenv.own_classes import names_class
 from matchenv.priors import Prior
 from matchenv.settings import Settings
 from matchenv.validation import as_integer
-from matchenv.workers import checked_workers
 
 DEFAULT_POLICIES = ("pe", "drawchance", "kg", "gittins", "random", "oracle")
 DEFAULT_RANKS = ("top", "middle", "bottom")
@@ -43,7 +43,7 @@ def run_comparison(
     episodes: int = DEFAULT_EPISODES,
     seed: int = 0,
     env_kwargs: Mapping[str, Any] | None = None,
-    workers: int | None = None,
+    workers: Workers = None,
     out: str | Path | None = None,
     replace_out: bool = False,
     timing: bool = False,
@@ -70,7 +70,7 @@ def run_comparison(
         env_kwargs: ``num_opponents``, ``horizon``, ``beta``, ``draw_margin``, ``tau``,
             ``rank_by``, ``equal_variance``, ``availability``, ``mean_stay``, ``turnover`` and
             ``noise`` of the environment; ``noise`` is ``"opponent"`` unless it is given.
-        workers: processes, >= 1; None for one on each core. The numbers do not depend on it.
+        workers: processes (None: one for each core), or an engine; no number depends on it.
         out: folder for finished episodes and the result files; None to write none.
         replace_out: a folder with another comparison loses it; otherwise it is refused.
         timing: write decisions per second into the files too, of the episodes played now.
@@ -85,7 +85,7 @@ def run_comparison(
             comparison, or with damaged files.
         OSError: for a folder that cannot be written.
     """
-    checked_workers(workers)
+    as_engine(workers)
     options = {"noise": DEFAULT_NOISE, **(env_kwargs or {})}
     plan, settings = plan_of(policies, against, ranks, priors, episodes, seed, options)
     asked = {"command": "compare", **described(plan, settings, episodes)}

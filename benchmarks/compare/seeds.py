@@ -17,6 +17,7 @@ from matchenv.benchmarks.compare.comparison import (
 )
 from matchenv.benchmarks.compare.report import Comparison
 from matchenv.evaluation.cells import Cell
+from matchenv.evaluation.engines import Workers
 from matchenv.evaluation.estimates import Estimate, paired_difference
 from matchenv.evaluation.tables import Column, text_table
 
@@ -94,7 +95,7 @@ def compare_seeds(
     out: Path,
     *,
     episodes: int = DEFAULT_EPISODES,
-    workers: int | None = None,
+    workers: Workers = None,
     quiet: bool = False,
 ) -> SeedComparison:
     """Compare runs that differ in their seed alone; the files go to ``comparison/`` in ``out``.
@@ -103,7 +104,7 @@ def compare_seeds(
         folders: of the runs, at least one.
         out: the folder that they share.
         episodes: instances in each cell, >= 2.
-        workers: processes, >= 1; None for one on each core.
+        workers: processes (None: one for each core), or an engine.
         quiet: no progress bar.
 
     Raises:

@@ -11,13 +11,14 @@ from matchenv.benchmarks.compare.comparison import (
     run_comparison,
 )
 from matchenv.benchmarks.compare.report import Comparison
+from matchenv.evaluation.engines import Workers
 
 
 def compare_run(
     path: Path,
     *,
     episodes: int = DEFAULT_EPISODES,
-    workers: int | None = None,
+    workers: Workers = None,
     quiet: bool = False,
 ) -> Comparison:
     """Compare a run's policy; the result files go to ``comparison/`` in its folder.
@@ -27,7 +28,7 @@ def compare_run(
     Args:
         path: folder of the run.
         episodes: instances in each cell, >= 2.
-        workers: processes, >= 1; None for one on each core.
+        workers: processes (None: one for each core), or an engine.
         quiet: no progress bar.
 
     Raises:

@@ -25,12 +25,12 @@ from matchenv.benchmarks.optimum.trees import (
 )
 from matchenv.evaluation.candidates import Candidate
 from matchenv.evaluation.cells import cells_of
+from matchenv.evaluation.engines import Workers, as_engine
 from matchenv.evaluation.rollout import Batch, belief_of, one_thread
 from matchenv.evaluation.seeds import TRUTHS, episode_seeds, spans_of, stream_of
 from matchenv.evaluation.store import Arrays, finish, open_store, write_results
 from matchenv.settings import Settings
 from matchenv.validation import as_integer
-from matchenv.workers import checked_workers
 
 Floats = NDArray[np.float64]
 
@@ -83,7 +83,7 @@ def run_optimum(
     seed: int = 0,
     belief: str = DEFAULT_BELIEF,
     env_kwargs: Mapping[str, Any] | None = None,
-    workers: int | None = 1,
+    workers: Workers = 1,
     out: str | Path | None = None,
     quiet: bool = False,
 ) -> list[Findings]:
@@ -104,7 +104,7 @@ def run_optimum(
         seed: decides instances and truths, >= 0.
         belief: a name of ``matchenv.belief.BELIEFS``.
         env_kwargs: ``beta`` and ``draw_margin``.
-        workers: processes; None for one on each core. The numbers do not depend on it.
+        workers: processes (None: one for each core), or an engine; no number depends on it.
         out: folder for finished work and the result files; None to write none.
         quiet: no progress bar.
 
@@ -120,7 +120,7 @@ def run_optimum(
     as_integer("episodes", episodes, 2)
     as_integer("truths", truths, 1)
     as_integer("seed", seed, 0)
-    checked_workers(workers)
+    as_engine(workers)
     problems = []
     for opponents, games in product(num_opponents, horizon):
         settings = Settings.checked(

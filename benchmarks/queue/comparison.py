@@ -9,10 +9,10 @@ from typing import Any
 from matchenv.benchmarks.queue.front import front_files
 from matchenv.benchmarks.queue.plan import described, queue_plan
 from matchenv.benchmarks.queue.report import QueueComparison, result_files
+from matchenv.evaluation.engines import Workers, as_engine
 from matchenv.evaluation.queue_table import LOADS, play_queue
 from matchenv.evaluation.seeds import REPORT
 from matchenv.evaluation.store import open_store, write_results
-from matchenv.workers import checked_workers
 
 DEFAULT_POLICIES = (
     "fcfs",
@@ -38,7 +38,7 @@ def run_queue_comparison(
     episodes: int = DEFAULT_EPISODES,
     seed: int = 0,
     env_kwargs: Mapping[str, Any] | None = None,
-    workers: int | None = None,
+    workers: Workers = None,
     out: str | Path | None = None,
     replace_out: bool = False,
     timing: bool = False,
@@ -58,7 +58,7 @@ def run_queue_comparison(
         episodes: runs of each policy under each load, >= 2.
         seed: decides who logs on when, all noise and random choices, >= 0.
         env_kwargs: options of ``MatchmakingQueue-v0``, but for ``arrival_rate`` and ``reward``.
-        workers: processes, >= 1; None for one on each core. The numbers do not depend on it.
+        workers: processes (None: one for each core), or an engine; no number depends on it.
         out: folder for finished runs and the result files; None to write none.
         replace_out: a folder with another comparison loses it; otherwise it is refused.
         timing: write decisions per second into the files too, of the runs played now.
@@ -73,7 +73,7 @@ def run_queue_comparison(
             comparison, or with damaged files.
         OSError: for a folder that cannot be written.
     """
-    checked_workers(workers)
+    as_engine(workers)
     plan = queue_plan(policies, against, loads, episodes, seed, env_kwargs, REPORT)
     asked = {"command": "compare", **described(plan)}
     with open_store(out, asked, replace=replace_out) as store:

@@ -10,6 +10,7 @@ from typing import Any
 
 from matchenv.benchmarks.queue.front import family_of, front_files
 from matchenv.benchmarks.queue.plan import described, queue_plan
+from matchenv.evaluation.engines import Workers, as_engine
 from matchenv.evaluation.estimates import Estimate, columns_of, estimate, paired_difference
 from matchenv.evaluation.queue_table import LOADS, QueueTable, play_queue
 from matchenv.evaluation.result_files import json_bytes, records_csv
@@ -17,7 +18,6 @@ from matchenv.evaluation.seeds import TUNING
 from matchenv.evaluation.store import open_store, write_results
 from matchenv.evaluation.tables import Column, markdown_table
 from matchenv.validation import as_choice
-from matchenv.workers import checked_workers
 
 DEFAULT_EPISODES = 50
 MEASURES = ("true_reward", "reward")
@@ -138,7 +138,7 @@ def run_queue_tuning(
     episodes: int = DEFAULT_EPISODES,
     seed: int = 0,
     env_kwargs: Mapping[str, Any] | None = None,
-    workers: int | None = None,
+    workers: Workers = None,
     out: str | Path | None = None,
     quiet: bool = False,
 ) -> QueueTuning:
@@ -162,7 +162,7 @@ def run_queue_tuning(
             tuning, or with damaged files.
         OSError: if something cannot be written; finished runs stay.
     """
-    checked_workers(workers)
+    as_engine(workers)
     as_choice("measure", measure, MEASURES)
     plan = queue_plan(policies, None, loads, episodes, seed, env_kwargs, TUNING)
     with open_store(out, {"command": "tune", **described(plan)}) as store:

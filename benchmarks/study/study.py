@@ -18,10 +18,10 @@ from matchenv.benchmarks.study.tables import (
     verdict_text,
     windows_csv,
 )
+from matchenv.evaluation.engines import Workers, as_engine
 from matchenv.evaluation.episode_table import EpisodeTable, play
 from matchenv.evaluation.result_files import json_bytes, versions
 from matchenv.evaluation.store import open_store, write_results
-from matchenv.workers import checked_workers
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Study:
 def run_study(
     policies: Sequence[Any] = PAPER_POLICIES,
     *,
-    workers: int | None = None,
+    workers: Workers = None,
     out: str | Path | None = None,
     quiet: bool = False,
     **options: Unpack[StudyOptions],
@@ -79,7 +79,7 @@ def run_study(
 
     Args:
         policies: as ``matchenv.benchmarks.compare.run_comparison`` takes them.
-        workers: processes; None for one on each core. The results do not depend on it.
+        workers: processes (None: one for each core), or an engine; no number depends on it.
         out: folder for finished episodes and result files; None to write none.
         quiet: no progress bar.
         options: ``StudyOptions``.
@@ -89,7 +89,7 @@ def run_study(
             study, or with damaged files.
         OSError: if something cannot be written; finished blocks stay.
     """
-    checked_workers(workers)
+    as_engine(workers)
     settings = StudySettings.checked(policies, **options)
     with open_store(out, {"command": "study", **settings.described()}) as store:
         rows = play(settings.plan(curves=True), store, workers=workers, quiet=quiet)

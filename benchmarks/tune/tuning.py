@@ -9,6 +9,7 @@ from typing import Unpack
 
 from matchenv.benchmarks.study.results import CellResult, results_of
 from matchenv.benchmarks.study.settings import StudyOptions, StudySettings
+from matchenv.evaluation.engines import Workers, as_engine
 from matchenv.evaluation.episode_table import ALL, EpisodeTable, play
 from matchenv.evaluation.estimates import Estimate, columns_of
 from matchenv.evaluation.result_files import json_bytes, records_csv
@@ -16,7 +17,6 @@ from matchenv.evaluation.seeds import TUNING
 from matchenv.evaluation.store import open_store, write_results
 from matchenv.evaluation.tables import Column, markdown_table
 from matchenv.validation import as_non_negative_number
-from matchenv.workers import checked_workers
 
 MULTIPLIERS = (0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 70.0, 99.0, 200.0, 499.0)
 FINITE_HORIZON = "kg:finite_horizon=true"
@@ -75,7 +75,7 @@ class Tuning:
 def run_tuning(
     multipliers: Sequence[float] = MULTIPLIERS,
     *,
-    workers: int | None = None,
+    workers: Workers = None,
     out: str | Path | None = None,
     quiet: bool = False,
     **options: Unpack[StudyOptions],
@@ -96,7 +96,7 @@ def run_tuning(
             tuning, or with damaged files.
         OSError: if something cannot be written; finished blocks stay.
     """
-    checked_workers(workers)
+    as_engine(workers)
     values = [as_non_negative_number("multipliers", value) for value in multipliers]
     names = [*(f"kg:multiplier={value:g}" for value in values), FINITE_HORIZON]
     asked: StudyOptions = {**DEFAULTS, **options}

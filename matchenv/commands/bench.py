@@ -50,7 +50,7 @@ class Bench(Resumable, Parallel):
             raise ValueError("policies must be given, or a file to --check, and not both")
         if self.check is not None:
             names = check_result(
-                self.check, sample=self.sample, seed=self.seed, workers=self.workers
+                self.check, sample=self.sample, seed=self.seed, workers=self.on_engine
             )
             if not self.quiet:
                 show(f"{self.check}: its numbers hold in {', '.join(names)}, played anew")
@@ -59,7 +59,7 @@ class Bench(Resumable, Parallel):
             self.policies,
             method=self.method,
             only=self.only,
-            workers=self.workers,
+            workers=self.on_engine,
             out=self.out,
             quiet=self.quiet,
         )

@@ -50,7 +50,7 @@ class Bound(Resumable, Parallel, Sizes, Seeded, Cells, Policies):
             env_kwargs=chosen(self, Sizes),
             depth=self.depth,
             penalty=self.penalty,
-            workers=self.workers,
+            workers=self.on_engine,
             out=self.out,
             quiet=self.quiet,
         )

@@ -57,7 +57,7 @@ class Optimum(Resumable, Parallel, Seeded, Policies):
             seed=self.seed,
             belief=self.belief,
             env_kwargs={"beta": self.beta, "draw_margin": self.draw_margin},
-            workers=self.workers,
+            workers=self.on_engine,
             out=self.out,
             quiet=self.quiet,
         )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from matchenv.commands.output import show
+from matchenv.evaluation.engines import LOCAL, Engine
 from matchenv.priors import PRIORS
 from matchenv.settings import RANKS, Settings
 
@@ -91,9 +92,16 @@ class Parallel:
 
     Attributes:
         workers: processes, on which no number depends (default: one for each core).
+        engine: where they are: local, this machine, or ray[:ADDRESS], a Ray cluster.
     """
 
     workers: int | None = None
+    engine: str = LOCAL
+
+    @property
+    def on_engine(self) -> Engine:
+        """Both together, checked."""
+        return Engine(self.engine, self.workers)
 
 
 @dataclass(frozen=True, kw_only=True)

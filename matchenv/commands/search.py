@@ -53,15 +53,14 @@ class Search(Kept, Parallel):
         from matchenv.agents.equivariant.selection import train_seeds
         from matchenv.folder_lock import folder_lock
         from matchenv.validation import as_integer
-        from matchenv.workers import WorkerPool, checked_workers
 
         config = read_equivariant_config(self.config)
         if self.quick:
             config = replace(config, **QUICK)
         seeds = [as_integer("seed", seed, 0) for seed in self.seed]
-        workers = checked_workers(self.workers)
+        engine = self.on_engine
         folder = EquivariantFolder(self.out, config)
-        with folder_lock(self.out), WorkerPool(workers) as pool:
+        with folder_lock(self.out), engine.pool() as pool:
             folder.open()
             train_seeds(folder, seeds, pool, self._say, self.quiet)
 

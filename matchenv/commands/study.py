@@ -38,9 +38,10 @@ class StudyCells(Kept, Parallel, Seeded):
     def arguments(self) -> dict[str, Any]:
         """What the study's and the tuning's function take alike."""
         given = chosen(self, StudyCells)
-        for name in ("debug", "rank", "prior"):
+        for name in ("debug", "rank", "prior", "engine"):
             given.pop(name)
-        return {**given, "ranks": self.rank or None, "priors": self.prior}
+        more = {"ranks": self.rank or None, "priors": self.prior, "workers": self.on_engine}
+        return {**given, **more}
 
 
 @dataclass(frozen=True, kw_only=True)

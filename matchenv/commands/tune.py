@@ -59,7 +59,7 @@ class Tune(EitherEnvironment, StudyCells, Policies):
             episodes=self.episodes,
             seed=self.seed,
             env_kwargs=self.queue_options(),
-            workers=self.workers,
+            workers=self.on_engine,
             out=self.out,
             quiet=self.quiet,
         ).text()

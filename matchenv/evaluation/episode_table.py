@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from matchenv.evaluation.candidates import Candidate
 from matchenv.evaluation.cells import Cell
+from matchenv.evaluation.engines import Workers
 from matchenv.evaluation.result_files import columns_csv, npz_bytes
 from matchenv.evaluation.rollout import MEASURES, PolicyMaker, rollout
 from matchenv.evaluation.seeds import policy_key, sequence_of
@@ -153,13 +154,13 @@ def column_of(measure: str, window: str = ALL) -> str:
     return measure if window == ALL else f"{measure}_{window}"
 
 
-def play(plan: Plan, store: Store | None, *, workers: int | None, quiet: bool) -> EpisodeTable:
+def play(plan: Plan, store: Store | None, *, workers: Workers, quiet: bool) -> EpisodeTable:
     """Play what is missing of a plan.
 
     Args:
         plan: what to play.
         store: where finished jobs lie; None keeps nothing.
-        workers: processes; None for one on each core. The table does not depend on it.
+        workers: processes (None: one for each core), or an engine; no number depends on it.
         quiet: no progress bar.
 
     Raises:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.evaluation.candidates import Candidate
+from matchenv.evaluation.engines import Workers
 from matchenv.evaluation.queue_measures import ERROR_GAMES, GROUPS, SUMS, wait_percentile
 from matchenv.evaluation.queue_rollout import QueuePolicyMaker, queue_rollout
 from matchenv.evaluation.result_files import csv_bytes, npz_bytes
@@ -198,14 +199,14 @@ def _share(part: Floats, whole: Floats) -> Floats:
 
 
 def play_queue(
-    plan: QueuePlan, store: Store | None, *, workers: int | None, quiet: bool
+    plan: QueuePlan, store: Store | None, *, workers: Workers, quiet: bool
 ) -> QueueTable:
     """Play what is missing of a plan.
 
     Args:
         plan: what to play.
         store: where finished jobs lie; None keeps nothing.
-        workers: processes; None for one on each core. The table does not depend on it.
+        workers: processes (None: one for each core), or an engine; no number depends on it.
         quiet: no progress bar.
 
     Raises:

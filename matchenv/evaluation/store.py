@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -24,11 +23,12 @@ from matchenv.atomic_files import (
     write_together,
 )
 from matchenv.checksums import checksum
+from matchenv.evaluation.engines import Workers, as_engine
 from matchenv.evaluation.made_with import made_with
 from matchenv.evaluation.result_files import json_bytes, npz_bytes
 from matchenv.folder_lock import LOCK, folder_lock
 from matchenv.plain_data import parsed_json
-from matchenv.workers import checked_workers, work_through
+from matchenv.workers import work_through
 
 # What a job gives, by name.
 Arrays = dict[str, NDArray[Any]]
@@ -181,17 +181,17 @@ def finish(
     work: Callable[[AnyJob], Arrays],
     store: Store | None,
     *,
-    workers: int | None = None,
+    workers: Workers = None,
     quiet: bool = False,
     unit: str = "episode",
 ) -> list[Arrays]:
-    """Do the jobs that are not finished; each is on disk before its process takes the next.
+    """Do the jobs that are not finished; this process writes each one down when it is.
 
     Args:
         jobs: independent of each other, each with a name of its own.
         work: a function at module level; what a job gives.
         store: where finished jobs lie; None keeps nothing.
-        workers: processes; None for one on each core. The arrays do not depend on it.
+        workers: processes (None: one for each core), or an engine; no number depends on it.
         quiet: no progress bar.
         unit: what the bar counts.
 
@@ -203,25 +203,29 @@ def finish(
 
     A finished job whose file is damaged is done again, with a warning that names it.
     """
-    processes = checked_workers(workers)
+    engine = as_engine(workers)
     known: dict[str, Arrays] = {}
     if store is not None:
         lasting = (job.name for job in jobs if job.lasting)
         known = {name: arrays for name in lasting if (arrays := _known(store, name)) is not None}
     missing = [job for job in jobs if job.name not in known]
     counted = sum(job.count for job in jobs)
-    with tqdm(
-        total=counted,
-        initial=counted - sum(job.count for job in missing),
-        unit=unit,
-        disable=quiet,
-    ) as bar:
-        found = work_through(
-            missing,
-            partial(_work_and_save, work, store),
-            processes,
-            lambda job: bar.update(job.count),
-        )
+    with (
+        engine.pool() as pool,
+        tqdm(
+            total=counted,
+            initial=counted - sum(job.count for job in missing),
+            unit=unit,
+            disable=quiet,
+        ) as bar,
+    ):
+
+        def done(job: AnyJob, arrays: Arrays) -> None:
+            if store is not None and job.lasting:
+                store.save(job.name, arrays)
+            bar.update(job.count)
+
+        found = work_through(missing, work, pool, done)
     known.update(zip((job.name for job in missing), found, strict=True))
     return [known[job.name] for job in jobs]
 
@@ -235,13 +239,6 @@ def _known(store: Store, name: str) -> Arrays | None:
     except ValueError as error:
         warnings.warn(f"{error}; it is done again", stacklevel=3)
         return None
-
-
-def _work_and_save(work: Callable[[AnyJob], Arrays], store: Store | None, job: AnyJob) -> Arrays:
-    arrays = work(job)
-    if store is not None and job.lasting:
-        store.save(job.name, arrays)
-    return arrays
 
 
 def _holds(path: Path, content: bytes) -> bool:

@@ -327,18 +327,18 @@ def test_results_do_not_depend_on_interruptions(
     finished: int, workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_study(**STUDY, out=tmp_path / "once")
-    work_and_save, worked = store._work_and_save, []
+    save, worked = store.Store.save, []
 
     def until_stopped(*arguments: Any) -> Any:
         if len(worked) == finished:
             raise KeyboardInterrupt
         worked.append(arguments)
-        return work_and_save(*arguments)
+        return save(*arguments)
 
-    monkeypatch.setattr(store, "_work_and_save", until_stopped)
+    monkeypatch.setattr(store.Store, "save", until_stopped)
     with pytest.raises(KeyboardInterrupt):
         run_study(**STUDY, out=tmp_path / "twice")
-    monkeypatch.setattr(store, "_work_and_save", work_and_save)
+    monkeypatch.setattr(store.Store, "save", save)
     run_study(**{**STUDY, "workers": workers}, out=tmp_path / "twice")
     once, twice = files_of(tmp_path / "once"), files_of(tmp_path / "twice")
     assert once == twice

@@ -1,0 +1,175 @@
+"""Work on a real Ray cluster: the same bytes as on one machine, whatever happens to the cluster."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from matchenv.commands import run_command
+from matchenv.evaluation import ray_pool
+from matchenv.evaluation.store import Arrays, Store
+
+ray = pytest.importorskip("ray")
+cluster_utils = pytest.importorskip("ray.cluster_utils")
+
+pytestmark = pytest.mark.ray
+
+SIZES = ["--num-opponents", "10", "--horizon", "60", "--rank", "top", "--prior", "equal"]
+COMPARE = ["compare", *SIZES, "--policy", "pe", "random", "--against", "pe", "--episodes", "250"]
+# Some seconds of blocks of a few tenths of a second.
+LONG = ["compare", "--policy", "kg", "kg:belief=full", "--rank", "top", "--prior", "equal",
+        "--num-opponents", "20", "--horizon", "200", "--episodes", "1500", "--quiet"]  # fmt: skip
+SEARCH = ["search", "--quick", "--seed", "0"]
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    found = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Two nodes of one core each."""
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    monkeypatch.setenv("PYTHONPATH", os.getcwd(), prepend=os.pathsep)
+    made = cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    made.add_node(num_cpus=1)
+    yield made
+    ray.shutdown()
+    made.shutdown()
+
+
+@pytest.mark.parametrize("words", [COMPARE, SEARCH], ids=lambda words: words[0])
+def test_the_same_bytes_on_two_nodes(words: list[str], cluster: Any, tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    assert run_command([*words, "--quiet", "--workers", "1", "--out", str(here)]) == 0
+    engine = f"ray:{cluster.address}"
+    assert run_command([*words, "--quiet", "--engine", engine, "--out", str(there)]) == 0
+    assert files_of(here) == files_of(there)
+    assert not ray.is_initialized()
+
+
+def test_a_node_that_is_killed_in_the_middle(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    assert run_command([*LONG, "--workers", "2", "--out", str(here)]) == 0
+    second = next(node for node in cluster.worker_nodes)
+    save, saved = Store.save, []
+
+    def save_and_kill(store: Store, name: str, arrays: Arrays) -> None:
+        save(store, name, arrays)
+        saved.append(name)
+        if len(saved) == 5:
+            cluster.remove_node(second, allow_graceful=False)
+
+    monkeypatch.setattr(Store, "save", save_and_kill)
+    assert run_command([*LONG, "--engine", f"ray:{cluster.address}", "--out", str(there)]) == 0
+    assert len(saved) > 20
+    assert files_of(here) == files_of(there)
+    assert capsys.readouterr().err == ""
+
+
+def test_what_was_begun_here_goes_on_there(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    words = [*COMPARE, "--quiet"]
+    assert run_command([*words, "--workers", "1", "--out", str(here)]) == 0
+    save, saved = Store.save, []
+
+    def until_stopped(store: Store, name: str, arrays: Arrays) -> None:
+        if len(saved) == 3:
+            raise OSError("no room")
+        save(store, name, arrays)
+        saved.append(name)
+
+    monkeypatch.setattr(Store, "save", until_stopped)
+    engine = ["--engine", f"ray:{cluster.address}"]
+    assert run_command([*words, *engine, "--out", str(there)]) == 1
+    assert len(list((there / "blocks").iterdir())) == 3
+    monkeypatch.setattr(Store, "save", save)
+    assert run_command([*words, "--workers", "1", "--out", str(there)]) == 0
+    assert files_of(here) == files_of(there)
+
+
+def test_a_machine_with_other_code_is_refused(
+    cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = {**ray_pool.made_with(), "numpy": "0.1"}
+    monkeypatch.setattr(ray_pool, "made_with", lambda: wanted)
+    with (
+        pytest.raises(ValueError, match=r"same versions and code, and .* not '0\.1'"),
+        ray_pool.RayPool(cluster.address, None) as pool,
+    ):
+        list(pool.results(abs, [(1,), (2,)]))
+
+
+def test_what_fails_there_fails_here(cluster: Any) -> None:
+    with ray_pool.RayPool(cluster.address, 1) as pool:
+        with pytest.raises(ValueError, match="invalid literal for int") as failed:
+            pool.map(int, ["1", "x", "2", "3"])
+        assert "in answer_of" in failed.value.__notes__[0]
+        with pytest.raises(OSError, match=r"ended 6 times at job 1 of 1"):
+            pool.map(os._exit, [3])
+        assert [*pool.map(divmod, [7, 8], [2, 2])] == [(3, 1), (4, 0)]
+    assert not ray.is_initialized()
+
+
+def test_a_cluster_that_is_not_there(tmp_path: Path, capsys: Any) -> None:
+    out = ["--quiet", "--out", str(tmp_path)]
+    assert run_command([*COMPARE, *out, "--engine", "ray:127.0.0.1:1"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("error: no Ray cluster answers at 127.0.0.1:1: ")
+    assert said.count("\n") == 1
+
+
+def descendants(process: int) -> set[int]:
+    """Children of a process, theirs, and so on."""
+    found: set[int] = set()
+    for file in Path(f"/proc/{process}/task").glob("*/children"):
+        for child in map(int, file.read_text().split()):
+            found |= {child} | descendants(child)
+    return found
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_nothing_stays_behind(number: signal.Signals, tmp_path: Path) -> None:
+    """Ctrl-C says one line; who is killed says nothing; both leave no process."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "matchenv", *LONG, "--engine", "ray:local", "--out", "out"],
+        cwd=tmp_path, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        start_new_session=True,
+    )  # fmt: skip
+    blocks = tmp_path / "out" / "blocks"
+    end = time.monotonic() + 120.0
+    while len(list(blocks.glob("*.npz"))) < 3 and process.poll() is None:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    begun = descendants(process.pid)
+    assert len(begun) > 3
+    asked = time.monotonic()
+    if number == signal.SIGKILL:
+        process.kill()
+    else:
+        # As a terminal does it: to all processes.
+        os.killpg(process.pid, number)
+    _, said = process.communicate(timeout=60.0)
+    assert time.monotonic() - asked < 6.0
+    while alive := [each for each in begun if Path(f"/proc/{each}").exists()]:
+        assert time.monotonic() < asked + 15.0, alive
+        time.sleep(0.1)
+    if number == signal.SIGKILL:
+        return
+    assert process.returncode == 128 + number
+    lines = [line for line in said.splitlines() if not line.startswith("matchenv: compiling")]
+    assert len(lines) == 1, said
+    assert lines[0].endswith("; what is finished is kept: the same command goes on from here")
