@@ -10,17 +10,19 @@ TEST_WORKERS ?= $(shell expr $(WORKERS) + 1)
 OUT ?= runs/ppo
 SITE ?= build/site
 DOCS_VENV ?= build/docs_venv
+RAY_VENV ?= build/ray_venv
 TRAIN_FLAGS ?=
 # The four folders as one package: where mypy, which knows no import hooks, finds matchenv.agents.
 ONE_NAME := build/one_name
 
-.PHONY: help train test test-slow test-faults check format docs lock clean clean-cache
+.PHONY: help train test test-slow test-faults test-ray check format docs lock clean clean-cache
 
 help:
 	@echo "make train      train PPO on the shared network and compare it with the baselines ($(OUT))"
 	@echo "make test       run the tests"
 	@echo "make test-slow  run the tests that take minutes"
 	@echo "make test-faults  kill, fill the disk, damage files (docs/reliability.md)"
+	@echo "make test-ray   on a Ray cluster of this machine (docs/scale.md)"
 	@echo "make check      ruff and mypy"
 	@echo "make docs       build the site ($(SITE)/index.html)"
 	@echo "make lock       make requirements*.txt from pyproject.toml again (UPGRADE=1: newest versions)"
@@ -35,6 +37,7 @@ $(VENV)/bin/python:
 QUIET_INSTALL := -m pip install --quiet --disable-pip-version-check --no-deps
 PIP_INSTALL := $(BIN)/python $(QUIET_INSTALL)
 DOCS_PIP := $(DOCS_VENV)/bin/python $(QUIET_INSTALL)
+RAY_PIP := $(RAY_VENV)/bin/python $(QUIET_INSTALL)
 
 $(STAMP): $(VENV)/bin/python requirements.txt requirements-torch.txt pyproject.toml
 	$(PIP_INSTALL) -r requirements-torch.txt
@@ -51,10 +54,21 @@ train: $(STAMP)
 	fi
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal -m "not slow and not faults"
+	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal -m "not slow and not faults and not ray"
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow
+
+# Ray pins one version of Gymnasium, and so has an environment of its own.
+$(RAY_VENV)/installed: requirements-ray.txt requirements-torch.txt pyproject.toml
+	$(PYTHON) -m venv $(RAY_VENV)
+	$(RAY_PIP) -r requirements-torch.txt
+	$(RAY_PIP) --require-hashes -r requirements-ray.txt
+	$(RAY_PIP) --no-build-isolation -e .
+	touch $@
+
+test-ray: $(RAY_VENV)/installed
+	$(RAY_VENV)/bin/python -m pytest -m ray tests
 
 # What docs/reliability.md says: at most 20 minutes on two cores.
 test-faults: $(STAMP)
@@ -83,10 +97,10 @@ docs: $(DOCS_VENV)/installed
 		--doctree-dir build/doctrees docs $(SITE)
 	@echo "$(SITE)/index.html"
 
-# Two locks for Python 3.11 to 3.14 and all systems; versions that still fit stay as they are.
+# Three locks for Python 3.11 to 3.14 and all systems; versions that still fit stay as they are.
 lock: $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
-	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev \
+	$(BIN)/uv pip compile pyproject.toml --extra all --group dev \
 		--universal --python-version 3.11 --generate-hashes $(if $(UPGRADE),--upgrade) \
 		--constraints requirements-torch.txt --no-emit-package torch \
 		--custom-compile-command "make lock" \
@@ -95,6 +109,11 @@ lock: $(VENV)/bin/python
 		--universal --python-version 3.11 --generate-hashes $(if $(UPGRADE),--upgrade) \
 		--default-index https://pypi.org/simple --custom-compile-command "make lock" \
 		--quiet --output-file requirements-docs.txt
+	$(BIN)/uv pip compile pyproject.toml --extra agents --extra ray --group ray \
+		--universal --python-version 3.11 --generate-hashes $(if $(UPGRADE),--upgrade) \
+		--constraints requirements-torch.txt --no-emit-package torch \
+		--default-index https://pypi.org/simple --custom-compile-command "make lock" \
+		--quiet --output-file requirements-ray.txt
 
 # Numba looks at a function's own file alone: after a change in a function that others call,
 # what was compiled of the others stays as it was. Any change of a kernel: clean the cache.

@@ -15,10 +15,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
+from importlib import import_module
 from typing import Any, TypeVar
-
-import ray
 
 from matchenv.evaluation.made_with import made_with
 from matchenv.signals import STOPS
@@ -51,6 +49,9 @@ class RayPool(Pool):
     """
 
     def __init__(self, address: str | None, workers: int | None) -> None:
+        # Only here, so that the module can be read where Ray is not installed.
+        self._ray = import_module("ray")
+        self._call = self._ray.remote(num_cpus=1, max_retries=RETRIES)(_work)
         self._address, self._workers = address, workers
         self._ours = False
         self._asked: dict[Any, list[int]] = {}
@@ -63,12 +64,12 @@ class RayPool(Pool):
         self._stop()
         if self._ours:
             self._ours = False
-            ray.shutdown()
+            self._ray.shutdown()
 
     def _stop(self) -> None:
         with suppress(Exception):
             for call in self._asked:
-                ray.cancel(call, force=True)
+                self._ray.cancel(call, force=True)
         self._asked.clear()
 
     def results(
@@ -87,14 +88,14 @@ class RayPool(Pool):
     def _on_the_cluster(
         self, work: Callable[..., Result], jobs: Sequence[Job]
     ) -> Iterator[tuple[int, Result]]:
-        there = ray.put((made_with(), os.getcwd(), work))
+        there = self._ray.put((made_with(), os.getcwd(), work))
         waiting = deque(range(len(jobs)))
         while waiting or self._asked:
             self._ask(there, jobs, waiting)
-            ready, _ = ray.wait(list(self._asked), num_returns=1)
+            ready, _ = self._ray.wait(list(self._asked), num_returns=1)
             for call in ready:
                 numbers = self._asked.pop(call)
-                seconds, answers = _received(call, name_of(jobs, numbers[0]))
+                seconds, answers = self._received(call, name_of(jobs, numbers[0]))
                 self._seconds = seconds / len(numbers)
                 self._ask(there, jobs, waiting)
                 for number, answer in zip(numbers, answers, strict=True):
@@ -109,7 +110,7 @@ class RayPool(Pool):
             most = -(-len(waiting) // (2 * at_once))
             count = max(1, min(int(AIM / max(self._seconds, 1e-6)), most))
             numbers = [waiting.popleft() for _ in range(min(count, len(waiting)))]
-            call = _call().remote(there, [jobs[number] for number in numbers])
+            call = self._call.remote(there, [jobs[number] for number in numbers])
             self._asked[call] = numbers
 
     def _at_once(self) -> int:
@@ -117,22 +118,36 @@ class RayPool(Pool):
             return self._workers
         if time.monotonic() - self._counted > COUNT_AGAIN:
             self._counted = time.monotonic()
-            self._cores = max(1, int(ray.cluster_resources().get("CPU", 1.0)))
+            self._cores = max(1, int(self._ray.cluster_resources().get("CPU", 1.0)))
         return self._cores
 
     def _connect(self) -> None:
-        if ray.is_initialized():
+        if self._ray.is_initialized():
             return
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         self._ours = True
         with _own_signals():
             try:
                 _check_reachable(self._address or "")
-                ray.init(address=self._address, log_to_driver=False, logging_level="CRITICAL")
+                self._ray.init(address=self._address, log_to_driver=False, logging_level="CRITICAL")
             except (OSError, RuntimeError, ValueError) as error:
-                reason = str(error).strip().partition("\n")[0]
                 where = f" at {self._address}" if self._address else ""
-                raise OSError(f"no Ray cluster answers{where}: {reason}") from None
+                raise OSError(f"no Ray cluster answers{where}: {_first_line(error)}") from None
+
+    def _received(self, call: Any, work: str) -> tuple[float, list[bytes]]:
+        try:
+            answer: tuple[float, list[bytes]] = self._ray.get(call)
+        except self._ray.exceptions.RayTaskError as error:
+            # Of the check before the work; what the work itself raises is an answer.
+            raise error.cause from None
+        except self._ray.exceptions.RayError as error:
+            how = f"ended {RETRIES + 1} times at {work}: {_first_line(error)}"
+            raise WorkerEnded(f"processes of the cluster {how}") from None
+        return answer
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]
 
 
 def _check_reachable(address: str) -> None:
@@ -140,26 +155,6 @@ def _check_reachable(address: str) -> None:
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if colon:
         socket.create_connection((host, int(port)), CONNECT).close()
-
-
-def _received(call: Any, work: str) -> tuple[float, list[bytes]]:
-    try:
-        answer: tuple[float, list[bytes]] = ray.get(call)
-    except ray.exceptions.RayTaskError as error:
-        # Of the check before the work; what the work itself raises is an answer.
-        raise error.cause from None
-    except ray.exceptions.RayError as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise WorkerEnded(
-            f"processes of the cluster ended {RETRIES + 1} times at {work}: {reason}"
-        ) from None
-    return answer
-
-
-@cache
-def _call() -> Any:
-    """The function that Ray calls; made when it is needed."""
-    return ray.remote(num_cpus=1, max_retries=RETRIES)(_work)
 
 
 def _work(

@@ -165,7 +165,7 @@ def test_nothing_stays_behind(number: signal.Signals, tmp_path: Path) -> None:
     _, said = process.communicate(timeout=60.0)
     assert time.monotonic() - asked < 6.0
     while alive := [each for each in begun if Path(f"/proc/{each}").exists()]:
-        assert time.monotonic() < asked + 15.0, alive
+        assert time.monotonic() < asked + 60.0, alive
         time.sleep(0.1)
     if number == signal.SIGKILL:
         return
