@@ -16,6 +16,7 @@ from multiprocessing.process import BaseProcess
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
+from matchenv.progress import use_own_lock
 from matchenv.signals import signals_wait
 from matchenv.validation import as_integer
 
@@ -217,6 +218,7 @@ def _received(connection: Connection, process: BaseProcess, work: str) -> Any:
 
 def _serve(connection: Connection) -> None:
     """What a process of a pool does: one job after another, until nobody asks any more."""
+    use_own_lock()
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
     while True:
         try:

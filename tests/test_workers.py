@@ -83,6 +83,21 @@ def test_pool_works_on_after_a_failure() -> None:
         assert [*pool.map(divmod, [7, 8], [2, 2])] == [(3, 1), (4, 0)]
 
 
+def named_semaphores(_: int) -> list[str]:
+    from tqdm import tqdm
+
+    with tqdm(total=1, disable=True):
+        maps = Path(f"/proc/{os.getpid()}/maps").read_text().splitlines()
+    return [line for line in maps if "/dev/shm/sem." in line]
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="looks at Linux processes")
+def test_progress_bars_in_processes_leave_no_semaphores() -> None:
+    """Processes are killed when there is no work: what they share would stay behind."""
+    with WorkerPool(2) as pool:
+        assert list(pool.map(named_semaphores, range(2))) == [[], []]
+
+
 def test_process_that_ends_at_work_is_an_error() -> None:
     with (
         WorkerPool(2) as pool,

@@ -19,6 +19,7 @@ from matchenv.commands import BAD_INPUT, DONE, FAILED, say_error
 from matchenv.commands.options import Command
 from matchenv.commands.output import ReaderGoneError, show
 from matchenv.commands.stopping import Stopping
+from matchenv.progress import use_own_lock
 from matchenv.workers import WorkerEnded
 
 CommandType = TypeVar("CommandType", bound=Command)
@@ -53,6 +54,7 @@ def run(
             stopping.note = lambda: command.note
         for extra in command.extras:
             require(name, extra)
+        use_own_lock()
         command.run()
         command.say_where(command.results)
     except SystemExit as ended:  # from --help

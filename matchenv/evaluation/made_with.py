@@ -13,7 +13,7 @@ from matchenv.evaluation.result_files import versions
 
 ROOMS = ("matchenv", "matchenv.baselines", "matchenv.agents", "matchenv.benchmarks")
 # No number of a result comes from these folders.
-NO_NUMBERS = ("commands", "rendering", "csv_log", "replay", "watch", "throughput")
+NO_NUMBERS = ("commands", "rendering", "csv_log", "watch", "throughput")
 
 
 def made_with() -> dict[str, str]:

@@ -24,7 +24,9 @@ from matchenv.service.settings import PoolSettings
 FORMAT = "matchenv pool 1"
 TABLES = """
 CREATE TABLE IF NOT EXISTS snapshot (part TEXT PRIMARY KEY, content BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS journal (number INTEGER PRIMARY KEY, change TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS journal (
+    number INTEGER PRIMARY KEY, change TEXT NOT NULL, checksum INTEGER NOT NULL
+);
 """
 NUMBERS = {"mu": "<f8", "sigma": "<f8", "seen": "<f8", "played": "<i8", "region": "<i4"}
 
@@ -109,6 +111,8 @@ class Storage:
     def __init__(self, path: Path, settings: PoolSettings | None) -> None:
         self.path = path
         self.pending = 0
+        # Of the snapshot and the journal's entries after it, so that none can be missing.
+        self._link = 0
         if path.is_dir() or not path.parent.is_dir():
             raise ValueError(f"path must be a file in a folder that exists, got {path}")
         try:
@@ -135,7 +139,7 @@ class Storage:
         tables = {name for (name,) in run("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if tables and tables != {"snapshot", "journal"}:
             raise ValueError(f"path must be a pool's file, {self.path} has other tables")
-        for statement in TABLES.strip().split("\n"):
+        for statement in TABLES.split(";"):
             run(statement)
         parts = self._parts()
         if parts:
@@ -144,7 +148,7 @@ class Storage:
             self.settings = PoolSettings.checked(**json.loads(parts["settings"]))
         else:
             self.settings = settings or PoolSettings()
-            self._write_snapshot(Content(Players(self.settings.recent)))
+            self._link = self._write_snapshot(Content(Players(self.settings.recent)))
         run("COMMIT")
 
     def read(self) -> Content:
@@ -155,7 +159,11 @@ class Storage:
         """
         try:
             content = _content_of(self._parts(), self.settings.recent)
-            for (text,) in self._database.execute("SELECT change FROM journal ORDER BY number"):
+            rows = self._database.execute("SELECT change, checksum FROM journal ORDER BY number")
+            for text, expected in rows:
+                self._link = zlib.crc32(text.encode(), self._link)
+                if self._link != expected:
+                    raise ValueError("its journal is damaged")
                 change = _change_of(text)
                 content.apply(change)
                 self.pending += len(change.players) + len(change.removed)
@@ -170,10 +178,14 @@ class Storage:
             OSError: if it could not be written; then it is not in the file.
         """
         text = json.dumps(vars(change), allow_nan=False)
+        link = zlib.crc32(text.encode(), self._link)
         try:
-            self._database.execute("INSERT INTO journal (change) VALUES (?)", (text,))
+            self._database.execute(
+                "INSERT INTO journal (change, checksum) VALUES (?, ?)", (text, link)
+            )
         except sqlite3.Error as error:
             raise OSError(f"{self.path} could not be written: {error}") from None
+        self._link = link
         self.pending += len(change.players) + len(change.removed)
 
     def write_snapshot(self, content: Content) -> None:
@@ -186,7 +198,7 @@ class Storage:
         try:
             run("BEGIN IMMEDIATE")
             try:
-                self._write_snapshot(content)
+                link = self._write_snapshot(content)
                 run("COMMIT")
             except BaseException:
                 with suppress(sqlite3.Error):
@@ -195,22 +207,27 @@ class Storage:
         except sqlite3.Error as error:
             raise OSError(f"{self.path} could not be written: {error}") from None
         self.pending = 0
+        self._link = link
 
     def close(self) -> None:
         """Let go of the file."""
         self._database.close()
 
-    def _write_snapshot(self, content: Content) -> None:
+    def _write_snapshot(self, content: Content) -> int:
         parts = {"format": FORMAT.encode(), "settings": json.dumps(asdict(self.settings)).encode()}
         parts |= _parts_of(content)
-        parts["checksum"] = _checksum(parts)
+        checksum = _checksum(parts)
+        rows = [*parts.items(), ("checksum", b"%08x" % checksum)]
         self._database.execute("DELETE FROM journal")
-        self._database.executemany("REPLACE INTO snapshot VALUES (?, ?)", parts.items())
+        self._database.executemany("REPLACE INTO snapshot VALUES (?, ?)", rows)
+        return checksum
 
     def _parts(self) -> dict[str, bytes]:
         parts = dict(self._database.execute("SELECT part, content FROM snapshot"))
-        if parts and parts.pop("checksum", None) != _checksum(parts):
-            raise ValueError(f"path must be a pool's file, {self.path} is damaged")
+        if parts:
+            expected, self._link = parts.pop("checksum", None), _checksum(parts)
+            if expected != b"%08x" % self._link:
+                raise ValueError(f"path must be a pool's file, {self.path} is damaged")
         return parts
 
     def _explained(self, error: Exception) -> ValueError:
@@ -221,11 +238,11 @@ class Storage:
         return ValueError(f"path must be a pool's file, got {self.path}: {error}")
 
 
-def _checksum(parts: dict[str, bytes]) -> bytes:
+def _checksum(parts: dict[str, bytes]) -> int:
     value = 0
     for name in sorted(parts):
         value = zlib.crc32(parts[name], zlib.crc32(name.encode(), value))
-    return b"%08x" % value
+    return value
 
 
 def _parts_of(content: Content) -> dict[str, bytes]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from matchenv.commands import run_command
 
 OUT = "OUT"
+LOG = str(Path(__file__).parent.parent / "replay" / "logs" / "league.csv")
 SIZES = ("--num-opponents", "3", "--horizon", "4")
 POLICIES = ("--policy", "pe", "random")
 
@@ -26,8 +27,9 @@ class LongCommand:
         out: name of the folder or file that it writes.
         goes_on: its words when it has begun; None for the same.
         begun: file in ``out`` that says that it has begun, where ``goes_on`` is given.
-        left_out: folders whose bytes hold clock times.
+        left_out: folders and files whose bytes hold clock times.
         workers: takes ``--workers``.
+        stride: from one operation that meets a fault to the next, where all would take too long.
     """
 
     words: tuple[str, ...]
@@ -36,6 +38,7 @@ class LongCommand:
     begun: str = ""
     left_out: tuple[str, ...] = ()
     workers: bool = True
+    stride: int = 1
 
     @property
     def name(self) -> str:
@@ -92,4 +95,15 @@ LONG_COMMANDS = (
         begun="config.yml",
         left_out=("tensorboard",),
     ),
+    LongCommand(
+        ("tune-agent", "--trials", "2", "--timesteps", "32", "--num-envs", "2", "--space",
+         "gamma=[0.9,0.99]", "--hyperparams", "n_steps=8", "batch_size=16", "n_epochs=1",
+         "policy_kwargs={net_arch: [4]}", "--env-kwargs", "num_opponents=3", "horizon=4",
+         "rank=top", "--evaluation-episodes", "2", "--out", OUT),
+        left_out=("tensorboard", "study.db"),
+        workers=False,
+        stride=4,
+    ),
+    LongCommand(("fit", LOG, "--out", OUT), workers=False, stride=8),
+    LongCommand(("bench", "pe", "--only", "top_informative_9_50", "--out", OUT), stride=2),
 )  # fmt: skip

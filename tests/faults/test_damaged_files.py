@@ -186,8 +186,70 @@ def _search(folder: Path) -> tuple[Any, np.random.Generator]:
     return found, rng
 
 
+def pool(folder: Path) -> tuple[Path, Read]:
+    from matchenv.service import Game, Pool
+
+    path = folder / "pool.db"
+    with Pool.open(path) as made:
+        made.add_many([f"p{number}" for number in range(40)])
+        for number in range(60):
+            teams = [[f"p{number % 40}"], [f"p{(7 * number + 3) % 40}"]]
+            made.rate(Game(teams, [0, number % 2]))
+
+    def read(path: Path) -> Any:
+        # Left by the one before; a pool that was closed has none.
+        for name in ("pool.db-wal", "pool.db-shm"):
+            (folder / name).unlink(missing_ok=True)
+        with Pool.open(path) as found:
+            return found.standings()
+
+    return path, read
+
+
+def journal_of_a_fit(folder: Path) -> tuple[Path, Read]:
+    from matchenv.match_log import MatchLog
+    from matchenv.replay.fitting.journal import remembered
+    from matchenv.replay.fitting.parameters import parameters_of
+
+    path = folder / "evaluations.jsonl"
+    log = MatchLog.from_games([[[f"a{k % 5}"], [f"b{k % 3}"]] for k in range(30)],
+                              [[k % 2, 1 - k % 2] for k in range(30)])  # fmt: skip
+    parameters = parameters_of(log)
+    rng = np.random.default_rng(0)
+    with remembered(path, log, parameters) as memory:
+        for _ in range(40):
+            memory[json.dumps(rng.random(3).tolist())] = float(rng.random())
+        right = dict(memory)
+
+    def read(path: Path) -> Any:
+        """Losses that were lost are found anew; none may be another."""
+        with remembered(path, log, parameters) as memory:
+            return {**right, **memory}
+
+    return path, read
+
+
+def table_of_indices(folder: Path) -> tuple[Path, Read]:
+    from matchenv.baselines.gittins import table
+    from matchenv.baselines.gittins.grid import new_grid
+
+    grid = new_grid(8, 0.1, 0.5)
+    path = folder / "gittins.npz"
+    shape = (3, grid.variances, grid.gaps + 1)
+    bonus = np.random.default_rng(0).random(shape).astype(np.float32)
+    table._write(path, "settings", bonus)
+
+    def read(path: Path) -> Any:
+        found = table._read(path, "settings", grid)
+        if found is None:
+            raise ValueError("computed anew")
+        return found.tolist()
+
+    return path, read
+
+
 FILES = (leaderboard, block, compiled_code, packed_log, run_config, policy, checkpoint, search,
-         totals)  # fmt: skip
+         totals, pool, journal_of_a_fit, table_of_indices)  # fmt: skip
 
 
 def damaged(make: Any, folder: Path, count: int, note: Any) -> None:
@@ -223,6 +285,8 @@ def test_damaged_files(make: Any, tmp_path: Path, faults: Any) -> None:
     damaged(make, tmp_path, DAMAGES, faults)
 
 
-@pytest.mark.parametrize("make", [leaderboard, block, compiled_code, packed_log])
+@pytest.mark.parametrize(
+    "make", [leaderboard, block, compiled_code, packed_log, pool, journal_of_a_fit]
+)
 def test_some_damaged_files(make: Any, tmp_path: Path, faults: Any) -> None:
     damaged(make, tmp_path, 150, faults)

@@ -42,7 +42,9 @@ def went_on(command: LongCommand, folder: Path) -> str:
 def test_killed_at_every_operation(
     command: LongCommand, part: int, tmp_path: Path, faults: Callable[..., None]
 ) -> None:
-    every = range(1 + part, undisturbed(command).operations + 1, PARTS)
+    every = range(
+        1 + part * command.stride, undisturbed(command).operations + 1, PARTS * command.stride
+    )
     wrong: dict[int, str] = {}
     for at in every:
         folder = tmp_path / str(at)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
+from matchenv.atomic_files import write_text
 from matchenv.checksums import checksum
+from matchenv.evaluation.made_with import made_with
 from matchenv.match_log import MatchLog
 from matchenv.replay.fitting.parameters import Parameter
 
@@ -24,8 +26,8 @@ def remembered(
     """Losses by place, those of the journal first; new ones are added to it.
 
     Args:
-        journal: the file; one of another log or of other parameters is begun anew. None for no
-            file.
+        journal: the file; one of another log, other parameters or another version is begun anew,
+            and what follows a damaged line is found anew. None for no file.
         log: the games of the search.
         parameters: what is searched for.
 
@@ -35,16 +37,14 @@ def remembered(
     if journal is None:
         yield {}
         return
-    key = log_key(log, [repr(each) for each in parameters])
-    lines = _lines(journal)
-    known = {}
-    if lines and lines[0] == {"log": key}:
-        known = {json.dumps(line["at"]): line["loss"] for line in lines[1:]}
-    with journal.open("w", encoding="utf-8") as file:
-        _write(file.write, {"log": key})
-        for at, loss in known.items():
-            _write(file.write, {"at": json.loads(at), "loss": loss})
-        file.flush()
+    # Another version of the code may find another loss at the same place.
+    key = log_key(log, [made_with(), [repr(each) for each in parameters]])
+    known = _known(journal, key)
+    lines = [_line({"log": key})]
+    lines += [_line({"at": json.loads(at), "loss": loss}) for at, loss in known.items()]
+    # Whole, so that who is killed here has lost nothing.
+    write_text(journal, "".join(lines))
+    with journal.open("a", encoding="utf-8") as file:
         yield _Journal(known, file)
 
 
@@ -75,24 +75,31 @@ class _Journal(dict[str, float]):
 
     def __setitem__(self, key: str, loss: float) -> None:
         super().__setitem__(key, loss)
-        _write(self._file.write, {"at": json.loads(key), "loss": loss})
+        self._file.write(_line({"at": json.loads(key), "loss": loss}))
         self._file.flush()
 
 
-def _write(write: Callable[[str], object], line: dict[str, Any]) -> None:
-    write(json.dumps(line) + "\n")
+def _line(content: dict[str, Any]) -> str:
+    """A line of the journal, which shows whether it is as it was written."""
+    return json.dumps({**content, "sha256": checksum(content)[:16]}) + "\n"
 
 
-def _lines(journal: Path) -> list[Any]:
-    """The whole lines of a journal; the last one may have been cut off."""
-    found = []
+def _known(journal: Path, key: str) -> dict[str, float]:
+    """The losses that a journal of this log holds, up to its first line that is damaged."""
     try:
-        text = journal.read_text(encoding="utf-8")
+        lines = journal.read_text(encoding="utf-8").split("\n")[:-1]
     except (OSError, UnicodeDecodeError):
-        return []
-    for line in text.split("\n")[:-1]:
+        return {}
+    if not lines or lines[0] + "\n" != _line({"log": key}):
+        return {}
+    known = {}
+    for line in lines[1:]:
         try:
-            found.append(json.loads(line))
-        except ValueError:
-            return found
-    return found
+            found = json.loads(line)
+            at, loss = found["at"], found["loss"]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            break
+        if line + "\n" != _line({"at": at, "loss": loss}):
+            break
+        known[json.dumps(at)] = loss
+    return known
