@@ -7,6 +7,7 @@ from pathlib import Path
 
 from matchenv.atomic_files import write_bytes
 from matchenv.csv_log.reader import Reading
+from matchenv.evaluation.made_with import made_with
 from matchenv.evaluation.result_files import json_bytes, versions
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.folder_lock import folder_lock
@@ -80,7 +81,14 @@ def run_fit(
         return fit(reading.log, train_share=train_share, seed=seed, quiet=quiet)
     with folder_lock(out):
         journal = out / JOURNAL
-        found = fit(reading.log, train_share=train_share, seed=seed, journal=journal, quiet=quiet)
+        found = fit(
+            reading.log,
+            train_share=train_share,
+            seed=seed,
+            journal=journal,
+            made_with=made_with(),
+            quiet=quiet,
+        )
         content = {
             **asdict(found),
             "settings": {"train_share": train_share, "seed": seed},

@@ -53,6 +53,10 @@ class LongCommand:
         more = ["--workers", str(workers)] if self.workers else []
         return [self.out if word == OUT else word for word in words] + ["--quiet", *more]
 
+    def part(self, part: int, parts: int, operations: int) -> range:
+        """Numbers of the operations that meet a fault in one of several parts of a test."""
+        return range(1 + part * self.stride, operations + 1, parts * self.stride)
+
     def work(self, folder: Path) -> Callable[[], int]:
         """The command, typed in a folder, as a function that gives its exit status."""
 

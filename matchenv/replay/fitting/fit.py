@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,7 @@ def fit(
     train_share: float = TRAIN_SHARE,
     seed: int = 0,
     journal: Path | None = None,
+    made_with: Mapping[str, str] | None = None,
     quiet: bool = True,
 ) -> Fit:
     """Fit beta, tau and what else the log tells by the likelihood of games not yet seen.
@@ -104,6 +106,7 @@ def fit(
         seed: of the bootstrap.
         journal: a file in which every replay of the search is written down; a fit that was
             stopped goes on from it.
+        made_with: versions of what computes; the journal of others is begun anew.
         quiet: no progress bar.
 
     Raises:
@@ -126,7 +129,7 @@ def fit(
     train_pairs = pairs_of_sides(train.game_start, train.rank)
     scale = np.array([each.step for each in parameters])
 
-    with remembered(journal, train, parameters) as memory:
+    with remembered(journal, train, parameters, made_with) as memory:
         bar = tqdm(desc="fit", unit="replay", disable=quiet, total=None)
 
         def total(place: Floats) -> float:

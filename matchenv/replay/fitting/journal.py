@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from matchenv.atomic_files import write_text
 from matchenv.checksums import checksum
-from matchenv.evaluation.made_with import made_with
 from matchenv.match_log import MatchLog
 from matchenv.replay.fitting.parameters import Parameter
 
@@ -21,7 +20,10 @@ JOURNAL = "evaluations.jsonl"
 
 @contextmanager
 def remembered(
-    journal: Path | None, log: MatchLog, parameters: Iterable[Parameter]
+    journal: Path | None,
+    log: MatchLog,
+    parameters: Iterable[Parameter],
+    made_with: Mapping[str, str] | None = None,
 ) -> Iterator[dict[str, float]]:
     """Losses by place, those of the journal first; new ones are added to it.
 
@@ -30,6 +32,7 @@ def remembered(
             and what follows a damaged line is found anew. None for no file.
         log: the games of the search.
         parameters: what is searched for.
+        made_with: versions, of which another may find another loss at the same place.
 
     Yields:
         A dictionary by place, as JSON.
@@ -37,8 +40,7 @@ def remembered(
     if journal is None:
         yield {}
         return
-    # Another version of the code may find another loss at the same place.
-    key = log_key(log, [made_with(), [repr(each) for each in parameters]])
+    key = log_key(log, [dict(made_with or {}), [repr(each) for each in parameters]])
     known = _known(journal, key)
     lines = [_line({"log": key})]
     lines += [_line({"at": json.loads(at), "loss": loss}) for at, loss in known.items()]
