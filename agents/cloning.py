@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pydantic.dataclasses import dataclass as checked_dataclass
 from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.utils import set_random_seed
 
 from matchenv.agents.algorithms import algorithm_by_name
 from matchenv.agents.cells import check_cells
 from matchenv.agents.cloning_progress import CloningProgress, cloning_progress
-from matchenv.agents.config_file import check_types
+from matchenv.agents.config_file import CLOSED, Count, Positive, Share
 from matchenv.agents.device import as_device
 from matchenv.agents.policies import policy_named
 from matchenv.agents.policy_file import SUFFIX, PolicyDescription, save_policy
@@ -35,13 +36,13 @@ from matchenv.evaluation.made_with import digest_of, made_with
 from matchenv.evaluation.rollout import Batch, belief_of
 from matchenv.evaluation.seeds import training_seed
 from matchenv.settings import Settings
-from matchenv.validation import as_integer, as_positive_number
+from matchenv.validation import as_integer
 
 # The network is of this algorithm's kind, so that it can go on from the clone.
 ALGORITHM = "ppo"
 
 
-@dataclass(frozen=True)
+@checked_dataclass(frozen=True, config=CLOSED)
 class CloningConfig:
     """What to clone; ``agents/hyperparameters/cloning.yml`` explains each.
 
@@ -54,20 +55,14 @@ class CloningConfig:
     policy_kwargs: dict[str, Any]
     env_kwargs: dict[str, Any]
     cells: list[dict[str, Any]]
-    rounds: int
-    episodes: int
-    student_share: float
-    epochs: int
-    batch_size: int
-    learning_rate: float
+    rounds: Count
+    episodes: Count
+    student_share: Share
+    epochs: Count
+    batch_size: Count
+    learning_rate: Positive
 
     def __post_init__(self) -> None:
-        check_types(self)
-        for name in ("rounds", "episodes", "epochs", "batch_size"):
-            as_integer(name, getattr(self, name), 1)
-        as_positive_number("learning_rate", self.learning_rate)
-        if not 0.0 <= self.student_share <= 1.0:
-            raise ValueError(f"student_share must be in [0, 1], got {self.student_share}")
         for settings in check_cells(self.cells, self.env_kwargs):
             self.new_teacher(settings, lambda: np.zeros(0))
 

@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import fields
+from functools import reduce
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, get_type_hints
 
+import numpy as np
 import yaml
-
-from matchenv.validation import as_integer, as_number
+from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 Config = TypeVar("Config")
 
 # Characters; a run's configuration has some 1,000, and reading so many takes a second.
 LONGEST_YAML = 50_000
 
-WORDS = {str: "a text", bool: "true or false", dict: "a mapping", list: "a list"}
+# The configuration of dataclasses whose fields are entries of a file.
+CLOSED = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+def _python_number(value: Any) -> Any:
+    return value.item() if isinstance(value, np.integer) else value
+
+
+# Types of such fields: no text passes for a number, no number for a truth value.
+Whole = Annotated[int, BeforeValidator(_python_number), Field(strict=True)]
+Count = Annotated[Whole, Field(ge=1)]
+Number = Annotated[float, Field(strict=True)]
+Positive = Annotated[Number, Field(gt=0.0)]
+Share = Annotated[Number, Field(ge=0.0, le=1.0)]
 
 
 def read_config(kind: type[Config], package_file: str, path: Path | None = None) -> Config:
@@ -131,68 +144,34 @@ def parse_pairs(name: str, pairs: list[str]) -> dict[str, Any]:
 
 
 def built(kind: type[Config], content: Any, name: str = "config") -> Config:
-    """A dataclass from plain data; its own checks follow, ``check_types`` the first of them.
+    """A dataclass from plain data, read and checked by pydantic.
 
     Args:
-        kind: the dataclass.
+        kind: made by ``pydantic.dataclasses.dataclass`` with the configuration ``CLOSED``.
         content: a mapping with an entry for each field; one with a default may be left out.
         name: what the content is, for messages.
 
     Raises:
-        ValueError: for an entry that is unknown or missing; it names the entry.
+        ValueError: for an entry that is unknown, missing or bad; one line names the entry, its
+            value and what is allowed.
     """
-    known = {each.name: each for each in fields(kind)}  # type: ignore[arg-type]
-    listed = ", ".join(known)
-    if not isinstance(content, dict):
-        raise ValueError(f"{name} must be a mapping with the entries {listed}, got {content!r}")
-    for entry in content:
-        if entry not in known:
-            raise ValueError(f"{name} must have the entries {listed} and no other, got {entry!r}")
-    for entry, each in known.items():
-        if entry not in content and each.default is each.default_factory is MISSING:
-            raise ValueError(f"{name} must have the entries {listed}, {entry} is missing")
-    return kind(**content)
-
-
-def check_types(config: Any) -> None:
-    """See that the fields of a frozen dataclass are of their types; for its ``__post_init__``.
-
-    A mapping becomes the dataclass that the field is to hold, a whole number passes for any
-    number.
-
-    Raises:
-        ValueError: for a field of another type; it names the field.
-    """
-    hints = get_type_hints(type(config))
-    for each in fields(config):
-        value = _typed(hints[each.name], getattr(config, each.name), each.name)
-        object.__setattr__(config, each.name, value)
-
-
-def _typed(hint: Any, value: Any, name: str) -> Any:
-    kind = get_origin(hint) or hint
-    if kind is UnionType:
-        return None if value is None else _typed(_not_none(hint), value, name)
-    if is_dataclass(kind):
-        return value if isinstance(value, kind) else built(kind, value, name)  # type: ignore[arg-type]
-    if kind is int:
-        return as_integer(name, value, -(2**63))
-    if kind is float:
-        return as_number(name, value)
-    if kind in WORDS and not isinstance(value, kind):
-        raise ValueError(f"{name} must be {WORDS[kind]}, got {value!r}")
-    if kind is list:
-        (inner,) = get_args(hint)
-        return [_typed(inner, each, f"{name}[{i}]") for i, each in enumerate(value)]
-    if kind is dict:
-        inner = get_args(hint)[1]
-        return {str(key): _typed(inner, each, f"{name}.{key}") for key, each in value.items()}
-    return value
-
-
-def _not_none(hint: Any) -> Any:
-    (kind,) = (each for each in get_args(hint) if each is not NoneType)
-    return kind
+    try:
+        return TypeAdapter(kind).validate_python(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+    about, at, got = first["type"], first["loc"], f"got {first['input']!r:.200}"
+    if about == "value_error":
+        raise ValueError(str(first["ctx"]["error"]))
+    if about in ("missing", "unexpected_keyword_argument", "dataclass_type"):
+        holder = at if about == "dataclass_type" else at[:-1]
+        inner: Any = reduce(lambda outer, part: get_type_hints(outer)[str(part)], holder, kind)
+        listed = ", ".join(each.name for each in fields(inner))
+        if about != "dataclass_type":
+            got = f"{at[-1]} is missing" if about == "missing" else f"got {at[-1]!r} too"
+        where = ".".join(map(str, holder)) or name
+        raise ValueError(f"{where} must be a mapping with the entries {listed}; {got}")
+    where = ".".join(map(str, at)) or name
+    raise ValueError(f"{first['msg'].replace('Input should', f'{where} must')}, {got}")
 
 
 def _plain(value: Any) -> Any:

@@ -8,17 +8,18 @@ together.
 from __future__ import annotations
 
 import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from pydantic.dataclasses import dataclass as checked_dataclass
 from stable_baselines3.common.policies import BasePolicy
 
 from matchenv.agents.algorithms import algorithm_by_name
 from matchenv.agents.cells import OWN
-from matchenv.agents.config_file import built, check_types
+from matchenv.agents.config_file import CLOSED, Whole, built
 from matchenv.agents.policy_network import check_size, new_policy
 from matchenv.agents.tensor_files import ForeignFileError, read_tensor_file, write_tensor_file
 from matchenv.own_classes import names_class
@@ -29,7 +30,7 @@ HEADER = "matchenv_policy"
 FORMAT = 1
 
 
-@dataclass(frozen=True)
+@checked_dataclass(frozen=True, config=CLOSED)
 class PolicyDescription:
     """All that is needed to build a policy's network, as plain data.
 
@@ -45,10 +46,9 @@ class PolicyDescription:
     policy: str
     policy_kwargs: dict[str, Any]
     env_kwargs: dict[str, Any]
-    format: int = FORMAT
+    format: Whole = FORMAT
 
     def __post_init__(self) -> None:
-        check_types(self)
         if self.format != FORMAT:
             raise ValueError(f"its format must be {FORMAT}, got {self.format!r}")
 

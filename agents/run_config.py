@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import platform
 import warnings
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass as checked_dataclass
 
 from matchenv.agents.algorithms import ALGORITHMS, Algorithm, algorithm_by_name
 from matchenv.agents.cells import as_texts, checked_env_kwargs
-from matchenv.agents.config_file import built, check_types, parsed, yaml_text
+from matchenv.agents.config_file import CLOSED, Count, Whole, built, parsed, yaml_text
 from matchenv.agents.hyperparameter_files import (
     ENV_KWARGS,
     checked_hyperparameters,
@@ -49,7 +52,7 @@ def present_versions() -> dict[str, str]:
     return versions
 
 
-@dataclass(frozen=True, kw_only=True)
+@checked_dataclass(frozen=True, kw_only=True, config=CLOSED)
 class RunConfig:
     """One training run; build it with ``configured`` or ``from_text``.
 
@@ -70,27 +73,22 @@ class RunConfig:
     """
 
     algorithm: str
-    seed: int
+    seed: Annotated[Whole, Field(ge=0)]
     hyperparameters: dict[str, Any]
     env_kwargs: dict[str, Any]
-    evaluate_every: int
-    evaluation_episodes: int
-    checkpoint_every: int
+    evaluate_every: Count
+    evaluation_episodes: Annotated[Whole, Field(ge=2, le=MOST_EVALUATION_EPISODES)]
+    checkpoint_every: Count
     start_from: str | None = None
     start_from_content: str | None = None
     versions: dict[str, str] = field(repr=False)
 
     def __post_init__(self) -> None:
-        check_types(self)
         algorithm = algorithm_by_name(self.algorithm)
         checked = checked_hyperparameters(algorithm, self.hyperparameters)
         object.__setattr__(self, "algorithm", algorithm.name)
         object.__setattr__(self, "hyperparameters", checked)
-        as_integer("seed", self.seed, 0)
         as_integer("n_envs", self.hyperparameters["n_envs"], 1, ENVIRONMENTS)
-        for name in ("evaluate_every", "checkpoint_every"):
-            as_integer(name, getattr(self, name), 1)
-        as_integer("evaluation_episodes", self.evaluation_episodes, 2, MOST_EVALUATION_EPISODES)
         if self.start_from is not None and algorithm.name == "ars":
             raise ValueError(f"start_from must be left out for ars, got {self.start_from!r}")
         object.__setattr__(self, "env_kwargs", as_texts(self.env_kwargs))
@@ -206,17 +204,22 @@ def configured(
     if num_envs is not None:
         values["n_envs"] = num_envs
     total = checked_hyperparameters(algorithm, values)["n_timesteps"]
-    return RunConfig(
-        algorithm=algorithm.name,
-        seed=seed,
-        hyperparameters=values,
-        env_kwargs={**meant_for, **(env_kwargs or {})},
-        evaluate_every=max(1, total // EVALUATIONS) if evaluate_every is None else evaluate_every,
-        evaluation_episodes=evaluation_episodes,
-        checkpoint_every=(
-            max(1, total // CHECKPOINTS) if checkpoint_every is None else checkpoint_every
-        ),
-        start_from=start_from,
-        start_from_content=None if start_from is None else digest_of(files_of(start_from)),
-        versions=present_versions(),
+    return built(
+        RunConfig,
+        {
+            "algorithm": algorithm.name,
+            "seed": seed,
+            "hyperparameters": values,
+            "env_kwargs": {**meant_for, **(env_kwargs or {})},
+            "evaluate_every": (
+                max(1, total // EVALUATIONS) if evaluate_every is None else evaluate_every
+            ),
+            "evaluation_episodes": evaluation_episodes,
+            "checkpoint_every": (
+                max(1, total // CHECKPOINTS) if checkpoint_every is None else checkpoint_every
+            ),
+            "start_from": start_from,
+            "start_from_content": None if start_from is None else digest_of(files_of(start_from)),
+            "versions": present_versions(),
+        },
     )

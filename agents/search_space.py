@@ -6,17 +6,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import StrictBool
+from pydantic.dataclasses import dataclass as checked_dataclass
+
 from matchenv.agents.algorithms import Algorithm
-from matchenv.agents.config_file import built, check_types, read_yaml
+from matchenv.agents.config_file import CLOSED, Number, built, read_yaml
 from matchenv.agents.hyperparameter_files import ABOUT_THE_RUN
-from matchenv.validation import as_number
 
 PACKAGE_FILE = "search_spaces.yml"
 # What a tuning cannot vary: all trials play as many games, in the same environments.
 FIXED = ("n_timesteps",)
 
 
-@dataclass(frozen=True)
+@checked_dataclass(frozen=True, config=CLOSED)
 class Interval:
     """Numbers from ``low`` to ``high``, whole ones if both are.
 
@@ -26,13 +28,12 @@ class Interval:
         log: draw uniformly on a logarithmic scale, for numbers > 0.
     """
 
-    low: float
-    high: float
-    log: bool = False
+    low: Number
+    high: Number
+    log: StrictBool = False
 
     def __post_init__(self) -> None:
-        check_types(self)
-        if not as_number("low", self.low) < as_number("high", self.high):
+        if not self.low < self.high:
             raise ValueError(f"high must be above low, {self.low!r}, got {self.high!r}")
         if self.log and self.low <= 0.0:
             raise ValueError(f"low must be > 0 where log is true, got {self.low!r}")

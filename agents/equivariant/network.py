@@ -17,12 +17,12 @@ several observations of one alternative, the KG(*) policy of Frazier, Powell (20
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import torch
+from pydantic.dataclasses import dataclass as checked_dataclass
 from torch import nn
 
-from matchenv.agents.config_file import check_types
+from matchenv.agents.config_file import CLOSED, Positive
 from matchenv.agents.equivariant.state import (
     COUPLING,
     GAMES_LEFT,
@@ -36,7 +36,6 @@ from matchenv.agents.equivariant.state import (
 )
 from matchenv.priors import PRIOR_MEAN_VARIANCE
 from matchenv.settings import PAPER_BETA
-from matchenv.validation import as_positive_number
 
 CONTEXT, ROW, FACTORS = 9, 5, 2
 WORTH, GAMES = range(FACTORS)
@@ -53,7 +52,7 @@ USUAL_GAMES, USUAL_OPPONENTS = 500.0, 49.0
 LEAST_VARIANCE, LEAST_DENSITY, LARGEST_LOG = 1e-9, 1e-30, 12.0
 
 
-@dataclass(frozen=True)
+@checked_dataclass(frozen=True, config=CLOSED)
 class Index:
     """A fixed index: the same worth and games in every state.
 
@@ -62,13 +61,8 @@ class Index:
         games: games looked ahead, > 0.
     """
 
-    worth: float
-    games: float
-
-    def __post_init__(self) -> None:
-        check_types(self)
-        as_positive_number("start.worth", self.worth)
-        as_positive_number("start.games", self.games)
+    worth: Positive
+    games: Positive
 
 
 # The best found by hand, from which training starts.

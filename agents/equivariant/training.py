@@ -8,17 +8,19 @@ play others, and no comparison uses these seeds.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise, repeat
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pydantic import Field
+from pydantic.dataclasses import dataclass as checked_dataclass
 
 from matchenv.agents.cells import check_cells
-from matchenv.agents.config_file import check_types
+from matchenv.agents.config_file import CLOSED, Count, Number, Positive, Whole
 from matchenv.agents.equivariant.evolution import Evolution, Generation, evolve
 from matchenv.agents.equivariant.network import (
     INDEX,
@@ -32,7 +34,6 @@ from matchenv.evaluation.rollout import Batch, Decisions, games
 from matchenv.evaluation.seeds import evaluation_seed, training_seed
 from matchenv.play import REPORT_ROWS
 from matchenv.settings import Settings
-from matchenv.validation import as_integer, as_positive_number
 from matchenv.workers import Mapper
 
 Floats = NDArray[np.float64]
@@ -49,7 +50,7 @@ VALIDATION_CELLS = tuple(
 )
 
 
-@dataclass(frozen=True)
+@checked_dataclass(frozen=True, config=CLOSED)
 class Perturbations:
     """Standard deviations of the perturbations of a search, > 0.
 
@@ -59,17 +60,12 @@ class Perturbations:
         missing_variance: of the slope on the variance that an equal prior does not know of.
     """
 
-    bias: float
-    slope: float
-    missing_variance: float
-
-    def __post_init__(self) -> None:
-        check_types(self)
-        for name, value in asdict(self).items():
-            as_positive_number(f"perturbations.{name}", value)
+    bias: Positive
+    slope: Positive
+    missing_variance: Positive
 
 
-@dataclass(frozen=True)
+@checked_dataclass(frozen=True, config=CLOSED)
 class EquivariantConfig:
     """What a training needs; ``agents/hyperparameters/equivariant.yml`` explains each.
 
@@ -79,18 +75,15 @@ class EquivariantConfig:
 
     cells: list[dict[str, Any]]
     env_kwargs: dict[str, Any]
-    episodes: int
-    generations: int
-    pairs: int
-    rate: float
+    episodes: Count
+    generations: Whole
+    pairs: Whole
+    rate: Number
     perturbations: Perturbations
     start: Index = INDEX
-    validation_episodes: int = 1000
+    validation_episodes: Annotated[Whole, Field(ge=2)] = 1000
 
     def __post_init__(self) -> None:
-        check_types(self)
-        as_integer("episodes", self.episodes, 1)
-        as_integer("validation_episodes", self.validation_episodes, 2)
         check_cells(self.cells, {**self.env_kwargs, "belief": "full"})
         self.evolution()
 

@@ -61,8 +61,9 @@ class EitherEnvironment(Command):
         """
         found = {name: getattr(self, name) for name in SHARED if hasattr(self, name)}
         if self.env_kwargs:
-            from matchenv.agents.config_file import parse_pairs
+            from matchenv.agents.extra import with_extra
 
+            parse_pairs = with_extra("matchenv.agents.config_file", "parse_pairs")
             pairs = parse_pairs("env-kwargs", list(self.env_kwargs))
             twice = sorted(found.keys() & pairs.keys())
             if twice:

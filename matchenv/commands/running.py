@@ -26,7 +26,15 @@ CommandType = TypeVar("CommandType", bound=Command)
 
 # What the extras of the package hold, by the names under which it is imported.
 EXTRAS = {
-    "agents": ("torch", "stable_baselines3", "sb3_contrib", "safetensors", "yaml", "tensorboard"),
+    "agents": (
+        "torch",
+        "stable_baselines3",
+        "sb3_contrib",
+        "safetensors",
+        "yaml",
+        "pydantic",
+        "tensorboard",
+    ),
     "benchmarks": ("matplotlib", "plotly"),
     "render": ("pygame",),
     "serve": ("fastapi", "uvicorn"),
