@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from matchenv.compilation import compiled
 from matchenv.elo import LOGISTIC_RATE, as_k_factor, as_rate_of_gap, duel
 from matchenv.match_log import MatchLog, largest_game
+from matchenv.replay.beliefs import set_sides
 from matchenv.trueskill.sides import quality_of_sides
 from matchenv.validation import as_number
 
@@ -119,16 +120,13 @@ def _elo_loop(
     for game in range(num_games):
         first_team, last_team = game_start[game], game_start[game + 1]
         first, last = team_start[first_team], team_start[last_team]
-        start[0] = 0
+        set_sides(team_start, rank, first_team, last_team, start, game_rank)
         for team in range(first_team, last_team):
-            side = team - first_team
-            start[side + 1] = team_start[team + 1] - first
-            game_rank[side] = rank[team]
             total = 0.0
             for entry in range(team_start[team], team_start[team + 1]):
                 game_rating[entry - first] = rating[player[entry]]
                 total += rating[player[entry]]
-            team_rating[team] = total / (start[side + 1] - start[side])
+            team_rating[team] = total / (team_start[team + 1] - team_start[team])
         sides = last_team - first_team
         quality[game] = quality_of_sides(team_rating[first_team:last_team], noise, noise)
         duel(

@@ -1,7 +1,8 @@
 """Two players: compiled loops over arrays, and the same for one pair of plain floats.
 
 The functions of ``two_player`` call these. Those of one pair check what they are given, and give
-NaN for what is not allowed.
+NaN for what is not allowed. Probabilities and measures of evenness have loops of their own: with
+all six in one, the compiler makes draw probabilities eight times as slow.
 """
 
 from __future__ import annotations
@@ -28,6 +29,20 @@ Floats = NDArray[np.float64]
 
 DENSITY, QUALITY = range(2)
 WIN, LOG_WIN, DRAW, LOG_DRAW = range(4)
+
+
+@compiled
+def _are_allowed(
+    mu_i: float, sigma_i: float, mu_j: float, sigma_j: float, beta: float, draw_margin: float
+) -> bool:
+    return (
+        is_skill(mu_i)
+        and is_positive(sigma_i)
+        and is_skill(mu_j)
+        and is_positive(sigma_j)
+        and is_positive(beta)
+        and is_non_negative(draw_margin)
+    )
 
 
 @compiled
@@ -81,14 +96,7 @@ def probability_of_pair(
     draw_margin: float,
 ) -> float:
     """``probabilities`` of one pair; NaN if a number is not allowed."""
-    if (
-        is_skill(mu_i)
-        and is_positive(sigma_i)
-        and is_skill(mu_j)
-        and is_positive(sigma_j)
-        and is_positive(beta)
-        and is_non_negative(draw_margin)
-    ):
+    if _are_allowed(mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin):
         return _probability(which, mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin)
     return math.nan
 
@@ -120,13 +128,7 @@ def evenness_of_pair(
     which: int, mu_i: float, sigma_i: float, mu_j: float, sigma_j: float, beta: float
 ) -> float:
     """``evennesses`` of one pair; NaN if a number is not allowed."""
-    if (
-        is_skill(mu_i)
-        and is_positive(sigma_i)
-        and is_skill(mu_j)
-        and is_positive(sigma_j)
-        and is_positive(beta)
-    ):
+    if _are_allowed(mu_i, sigma_i, mu_j, sigma_j, beta, 0.0):
         return _evenness(which, mu_i, sigma_i, mu_j, sigma_j, beta)
     return math.nan
 
@@ -171,14 +173,7 @@ def update_of_pair(
     draw_margin: float,
 ) -> tuple[float, float, float, float]:
     """``updates`` of one pair; the sigmas are not above 0, or NaN, for what is not allowed."""
-    if (
-        is_skill(mu_i)
-        and is_positive(sigma_i)
-        and is_skill(mu_j)
-        and is_positive(sigma_j)
-        and is_positive(beta)
-        and is_non_negative(draw_margin)
-        and (outcome == 1 or outcome == -1 or (outcome == 0 and draw_margin > 0.0))
-    ):
+    possible = outcome == 1 or outcome == -1 or (outcome == 0 and draw_margin > 0.0)
+    if possible and _are_allowed(mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin):
         return update_two(mu_i, sigma_i, mu_j, sigma_j, outcome, beta, draw_margin)
     return math.nan, math.nan, math.nan, math.nan

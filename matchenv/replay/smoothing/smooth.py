@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchenv.match_log import MatchLog
-from matchenv.replay.smoothing.sweeps import Games, drift_variances, sweep
-from matchenv.replay.trueskill import SECONDS_PER_DAY, refuse_draws
+from matchenv.replay.smoothing.sweeps import Games, sweep
+from matchenv.replay.time_away import SECONDS_PER_DAY, as_time_drift, games_and_those_before
+from matchenv.replay.trueskill import refuse_draws
 from matchenv.trueskill.rating import MAX_ITERATIONS, TOLERANCE
 from matchenv.trueskill.teams import as_draw_margin
 from matchenv.validation import (
@@ -104,21 +105,21 @@ def smooth(
     _check_log(log)
     spread = as_positive_number("beta", beta)
     drift = as_non_negative_number("tau", tau)
-    away = as_non_negative_number("time_drift", time_drift)
+    away = as_time_drift(time_drift, log)
     margin = as_draw_margin(draw_probability, draw_margin, spread)
     if margin.margin == 0.0:
         refuse_draws(log)
-    if away > 0.0 and log.time is None:
-        raise ValueError(f"time_drift must be 0 for a log without times, got {time_drift!r}")
-    days = np.empty(0) if away == 0.0 or log.time is None else log.time / SECONDS_PER_DAY
+    variance = np.full(len(log.player), drift * drift)
+    if away > 0.0 and log.time is not None:
+        days = log.time / SECONDS_PER_DAY
+        game, before = games_and_those_before(log)
+        variance += away * away * (days[game] - days[before])
     games = Games(
         player=log.player,
         team_start=log.team_start,
         game_start=log.game_start,
         rank=log.rank,
-        drift=drift_variances(
-            log.player, log.team_start, log.game_start, log.num_players, days, drift, away
-        ),
+        drift=variance,
         mean=_for_each_player(log, "mu", as_float_array("mu", mu)),
         sigma=_for_each_player(log, "sigma", as_positive_array("sigma", sigma)),
         beta=spread,

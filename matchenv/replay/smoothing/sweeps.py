@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from matchenv.compilation import compiled
 from matchenv.match_log import largest_game
+from matchenv.replay.beliefs import set_sides
 from matchenv.replay.smoothing.messages import log_overlap, widened
 from matchenv.trueskill.evidence import log_ranking_evidence
 from matchenv.trueskill.factor_graph import TABLE_ROWS
@@ -68,39 +69,6 @@ class Games(NamedTuple):
 
 
 @compiled
-def drift_variances(
-    player: Indices,
-    team_start: Integers,
-    game_start: Integers,
-    num_players: int,
-    days: Floats,
-    tau: float,
-    time_drift: float,
-) -> Floats:
-    """(entries,) variance of the drift before each entry: tau^2, and time_drift^2 a day away.
-
-    Args:
-        player: as in ``Games``.
-        team_start: as in ``Games``.
-        game_start: as in ``Games``.
-        num_players: number of players.
-        days: (games,) time of each game in days, or empty for no drift over time.
-        tau: standard deviation of the drift before each game.
-        time_drift: that over a day.
-    """
-    drift = np.full(player.size, tau * tau)
-    if days.size:
-        last_game = np.full(num_players, -1, np.int64)
-        for game in range(game_start.size - 1):
-            for entry in range(team_start[game_start[game]], team_start[game_start[game + 1]]):
-                before = last_game[player[entry]]
-                if before >= 0:
-                    drift[entry] += time_drift * time_drift * (days[game] - days[before])
-                last_game[player[entry]] = game
-    return drift
-
-
-@compiled
 def _play(
     games: Games,
     game: int,
@@ -134,12 +102,10 @@ def _play(
         )
         mu[0] -= games.advantage
         return log_probability
-    start[0] = 0
+    set_sides(games.team_start, games.rank, first_team, last_team, start, rank)
     for side in range(sides):
-        start[side + 1] = games.team_start[first_team + side + 1] - first
         size = start[side + 1] - start[side]
         weight[start[side] : start[side + 1]] = size**-games.team_exponent
-        rank[side] = games.rank[first_team + side]
     share = games.advantage / (start[1] * weight[0])
     mu[: start[1]] += share
     rate_sides(
