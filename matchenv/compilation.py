@@ -32,7 +32,13 @@ NOTICE = (
 _said: set[str] = set()
 
 
-def compiled(function: Callable[..., Any] | None = None, *, nogil: bool = False) -> Any:
+def compiled(
+    function: Callable[..., Any] | None = None,
+    *,
+    nogil: bool = False,
+    makes_arrays: bool = True,
+    woven: bool = False,
+) -> Any:
     """Compile a function when it is first called; the result is kept for later processes.
 
     Where there is no folder to keep it in, it is compiled in every process.
@@ -41,16 +47,27 @@ def compiled(function: Callable[..., Any] | None = None, *, nogil: bool = False)
         function: what Numba can compile: numbers and arrays, no Python objects; None to be
             told later, as ``@compiled(nogil=True)`` does.
         nogil: let other threads run meanwhile, for loops of seconds.
+        makes_arrays: False for a function that only reads and writes arrays that it is given. It
+            does not count who holds them then, which costs a small function with many
+            arrays more than its work.
+        woven: True for a part of a larger function, which becomes part of all that call it: no
+            arguments are passed.
     """
     if function is None:
-        return partial(compiled, nogil=nogil)
+        return partial(compiled, nogil=nogil, makes_arrays=makes_arrays, woven=woven)
+    options: dict[str, Any] = {
+        "error_model": "numpy",
+        "nogil": nogil,
+        "_nrt": makes_arrays,
+        "forceinline": woven,
+    }
     try:
-        dispatcher = njit(cache=True, error_model="numpy", nogil=nogil)(function)
+        dispatcher = njit(cache=True, **options)(function)
     except RuntimeError as error:
         if "cache" not in str(error):
             raise
         _warn_of_no_cache()
-        return njit(error_model="numpy", nogil=nogil)(function)
+        return njit(**options)(function)
     if dispatcher is not function:  # it is where NUMBA_DISABLE_JIT asks for plain Python
         _let_one_process_compile(dispatcher)
     return dispatcher

@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.compilation import compiled
+from matchenv.counter_numbers import normal_number
 from matchenv.play import MU, SIGMA, TRUE_SKILL
 from matchenv.queue.candidates import find_candidates, observe
 from matchenv.queue.line import leave
-from matchenv.queue.random_numbers import GAME, normals
+from matchenv.queue.random_numbers import GAME, stream
 from matchenv.queue.state import (
     ASK,
     BEGIN,
@@ -50,7 +51,7 @@ from matchenv.trueskill.game import match_quality_of, total_variance
 Floats = NDArray[np.float64]
 
 
-@compiled
+@compiled(makes_arrays=False, woven=True)
 def begin_game(batch: Batch, rules: Rules, row: int, i: int, j: int) -> None:
     """Two players leave the queue for a game with each other; arguments as ``join``."""
     numbers, sums, belief = batch.numbers, batch.sums, batch.belief
@@ -58,9 +59,9 @@ def begin_game(batch: Batch, rules: Rules, row: int, i: int, j: int) -> None:
     quality = match_quality_of(belief[row, i, MU] - belief[row, j, MU], variance, rules.beta)
     number = numbers[row, MATCHES]
     if rules.tau > 0.0:
-        z_1, z_2 = normals(batch.key[row, 0], batch.key[row, 1], number, 1, GAME)
-        belief[row, i, TRUE_SKILL] += rules.tau * z_1
-        belief[row, j, TRUE_SKILL] += rules.tau * z_2
+        drift = stream(batch.key[row], number, 1, GAME)
+        belief[row, i, TRUE_SKILL] += rules.tau * normal_number(drift, 0)
+        belief[row, j, TRUE_SKILL] += rules.tau * normal_number(drift, 1)
     difference = belief[row, i, TRUE_SKILL] - belief[row, j, TRUE_SKILL]
     known = total_variance(0.0, 0.0, rules.beta)
     true_quality = match_quality_of(difference, known, rules.beta)
@@ -82,7 +83,7 @@ def begin_game(batch: Batch, rules: Rules, row: int, i: int, j: int) -> None:
     sums[row, REWARD] += 2.0 * (true_quality if rules.by_truth else quality)
 
 
-@compiled
+@compiled(makes_arrays=False, woven=True)
 def choose(batch: Batch, rules: Rules, row: int, action: int) -> None:
     """The focal player waits or plays; ``advance`` comes after it.
 
@@ -106,7 +107,7 @@ def choose(batch: Batch, rules: Rules, row: int, action: int) -> None:
     numbers[row, CURSOR] = after
 
 
-@compiled
+@compiled(makes_arrays=False)
 def step_all(
     batch: Batch, rules: Rules, actions: NDArray[np.int64], idle: NDArray[np.bool_]
 ) -> bool:
@@ -133,7 +134,7 @@ def step_all(
     return stuck
 
 
-@compiled
+@compiled(makes_arrays=False)
 def begin_all(
     batch: Batch, rules: Rules, rows: NDArray[np.int64], mu: Floats, sigma: Floats, skill: Floats
 ) -> None:
@@ -162,7 +163,7 @@ def begin_all(
         batch.sums[row, NEXT_LOG_ON] = time_to_next(batch, rules, row, numbers[LOGGED_ON])
 
 
-@compiled
+@compiled(makes_arrays=False)
 def close_all(batch: Batch, rules: Rules, rows: NDArray[np.int64]) -> None:
     """Where the horizon was reached before anybody was asked about, nobody is to be chosen."""
     for row in rows:
@@ -172,7 +173,7 @@ def close_all(batch: Batch, rules: Rules, rows: NDArray[np.int64]) -> None:
             observe(batch, rules, row)
 
 
-@compiled
+@compiled(makes_arrays=False)
 def advance_all(batch: Batch, rules: Rules, rows: NDArray[np.int64]) -> bool:
     """Go on wherever a tick is to be begun; arguments and result as ``step_all``.
 

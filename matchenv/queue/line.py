@@ -8,8 +8,9 @@ player from all others, so a place is found by halving.
 from __future__ import annotations
 
 from matchenv.compilation import compiled
+from matchenv.counter_numbers import uniform_number
 from matchenv.play import MU
-from matchenv.queue.random_numbers import VISIT, geometric, uniforms
+from matchenv.queue.random_numbers import PATIENCE, VISIT, geometric, stream
 from matchenv.queue.state import (
     GAMES,
     HEAD,
@@ -30,7 +31,7 @@ from matchenv.queue.state import (
 )
 
 
-@compiled
+@compiled(makes_arrays=False, woven=True)
 def place_in_line(batch: Batch, row: int, mean: float, order: int) -> int:
     """How many of those who wait have a lower mean, or the same and joined before.
 
@@ -52,7 +53,7 @@ def place_in_line(batch: Batch, row: int, mean: float, order: int) -> int:
     return low
 
 
-@compiled
+@compiled(makes_arrays=False, woven=True)
 def join(batch: Batch, rules: Rules, row: int, slot: int) -> None:
     """A player joins the queue, as the last.
 
@@ -65,10 +66,9 @@ def join(batch: Batch, rules: Rules, row: int, slot: int) -> None:
     numbers, players = batch.numbers, batch.players
     tick, order = numbers[row, TICK], numbers[row, QUEUED]
     numbers[row, QUEUED] += 1
-    key_0, key_1 = batch.key[row, 0], batch.key[row, 1]
     player, games = players[row, slot, PLAYER], players[row, slot, GAMES]
-    patience = uniforms(key_0, key_1, player, games, VISIT)[0]
-    ticks = geometric(patience, rules.patience)
+    visit = stream(batch.key[row], player, games, VISIT)
+    ticks = geometric(uniform_number(visit, PATIENCE), rules.patience)
     players[row, slot, JOINED] = tick
     players[row, slot, LEAVES] = tick + int(ticks) - 1 if ticks < NEVER else NEVER
     players[row, slot, ORDER] = order
@@ -87,7 +87,7 @@ def join(batch: Batch, rules: Rules, row: int, slot: int) -> None:
     numbers[row, WAITING] = waiting + 1
 
 
-@compiled
+@compiled(makes_arrays=False, woven=True)
 def leave(batch: Batch, row: int, slot: int) -> None:
     """A player leaves the queue; arguments as ``join``."""
     numbers, players = batch.numbers, batch.players

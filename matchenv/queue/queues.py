@@ -90,7 +90,7 @@ class Queues:
         drift = np.zeros((self.count, given.num_players))
         for row in rows.tolist():
             generator = generators[row]
-            key[row] = generator.integers(0, 2**64, 2, dtype=np.uint64)
+            key[row] = generator.integers(0, 2**64, dtype=np.uint64)
             if given.mu is not None and given.true_skill is None:
                 drift[row] = generator.standard_normal(given.num_players)
         self._give_noise(rows, given.noise)

@@ -93,7 +93,7 @@ class Batch(NamedTuple):
         games: shape (B, P, 4): games under way, a ring in the order of their beginning.
         numbers: shape (B, 17), of each queue.
         sums: shape (B, 4), of each queue.
-        key: shape (B, 2), of the random numbers.
+        key: shape (B,), of the random numbers.
         noise: shape (B, N): noise of the first N games, where the user fixed it.
         population: shape (K, 3), as ``Population.rows``.
         candidates: shape (B, C - 1): places of those who can be chosen, NONE where there is none.
@@ -131,7 +131,7 @@ class Batch(NamedTuple):
             games=np.zeros((count, room, 4), dtype=np.int64),
             numbers=np.zeros((count, 17), dtype=np.int64),
             sums=np.zeros((count, 4)),
-            key=np.zeros((count, 2), dtype=np.uint64),
+            key=np.zeros(count, dtype=np.uint64),
             noise=np.zeros((count, 0)),
             population=np.ascontiguousarray(settings.population.rows),
             candidates=np.full((count, settings.num_candidates), NONE, dtype=np.int64),

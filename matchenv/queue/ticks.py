@@ -13,18 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.compilation import compiled
+from matchenv.counter_numbers import normal_number, uniform_number
 from matchenv.play import MU, SIGMA, TRUE_SKILL, game_outcome
 from matchenv.queue.candidates import find_candidates, observe
 from matchenv.queue.line import join, leave
 from matchenv.queue.population import CENTRE, DEVIATION, SPREAD
 from matchenv.queue.random_numbers import (
     GAME,
+    KIND,
     LOG_ON,
     SKILL,
+    STAYS,
+    TIME,
     VISIT,
+    WHICH,
     exponential,
-    normals,
-    uniforms,
+    stream,
 )
 from matchenv.queue.state import (
     ABANDONED,
@@ -65,18 +69,16 @@ from matchenv.trueskill.game import drifted, update_two
 Floats = NDArray[np.float64]
 
 
-@compiled
+@compiled(makes_arrays=False, woven=True)
 def time_to_next(batch: Batch, rules: Rules, row: int, player: int) -> float:
     """Ticks between a log-on and the one before: exponential."""
     if rules.arrival_rate == 0.0:
         return np.inf
-    return (
-        exponential(uniforms(batch.key[row, 0], batch.key[row, 1], player, 0, LOG_ON)[0])
-        / rules.arrival_rate
-    )
+    u = uniform_number(stream(batch.key[row], player, 0, LOG_ON), TIME)
+    return exponential(u) / rules.arrival_rate
 
 
-@compiled
+@compiled(makes_arrays=False, woven=True)
 def place_player(
     batch: Batch, rules: Rules, row: int, mu: float, sigma: float, skill: float, newcomer: int
 ) -> None:
@@ -94,7 +96,7 @@ def place_player(
     join(batch, rules, row, slot)
 
 
-@compiled
+@compiled(makes_arrays=False, woven=True)
 def log_on(batch: Batch, rules: Rules, row: int) -> bool:
     """Those who log on before the tick is over join the queue; False where room is missing."""
     numbers, sums = batch.numbers, batch.sums
@@ -102,13 +104,13 @@ def log_on(batch: Batch, rules: Rules, row: int) -> bool:
         if numbers[row, FREE] == 0:
             return False
         player = numbers[row, LOGGED_ON]
-        _, kind, which, _ = uniforms(batch.key[row, 0], batch.key[row, 1], player, 0, LOG_ON)
-        z_1, z_2 = normals(batch.key[row, 0], batch.key[row, 1], player, 0, SKILL)
+        who = stream(batch.key[row], player, 0, LOG_ON)
+        bells = stream(batch.key[row], player, 0, SKILL)
         count = batch.population.shape[0]
-        group = batch.population[min(count - 1, int(which * count))]
-        mu = group[CENTRE] + group[SPREAD] * z_1
-        skill = mu + group[DEVIATION] * z_2
-        if kind <= rules.newcomers:
+        group = batch.population[min(count - 1, int(uniform_number(who, WHICH) * count))]
+        mu = group[CENTRE] + group[SPREAD] * normal_number(bells, 0)
+        skill = mu + group[DEVIATION] * normal_number(bells, 1)
+        if uniform_number(who, KIND) <= rules.newcomers:
             place_player(batch, rules, row, rules.mean, rules.deviation, skill, 1)
         else:
             place_player(batch, rules, row, mu, group[DEVIATION], skill, 0)
@@ -116,15 +118,15 @@ def log_on(batch: Batch, rules: Rules, row: int) -> bool:
     return True
 
 
-@compiled
+@compiled(makes_arrays=False, woven=True)
 def game_noise(batch: Batch, row: int, number: int) -> float:
     """Noise of a run's game of this number."""
     if number < batch.noise.shape[1] and not math.isnan(batch.noise[row, number]):
         return batch.noise[row, number]
-    return normals(batch.key[row, 0], batch.key[row, 1], number, 0, GAME)[0]
+    return normal_number(stream(batch.key[row], number, 0, GAME), 0)
 
 
-@compiled
+@compiled(makes_arrays=False, woven=True)
 def end_games(batch: Batch, rules: Rules, row: int) -> None:
     """Games that are over change both beliefs; each player queues again or logs off."""
     numbers, games, belief = batch.numbers, batch.games, batch.belief
@@ -160,11 +162,11 @@ def end_games(batch: Batch, rules: Rules, row: int) -> None:
         come_back(batch, rules, row, j)
 
 
-@compiled
+@compiled(makes_arrays=False, woven=True)
 def come_back(batch: Batch, rules: Rules, row: int, slot: int) -> None:
     """A player whose game is over queues again, or logs off; arguments as ``join``."""
     player, games = batch.players[row, slot, PLAYER], batch.players[row, slot, GAMES]
-    stays = uniforms(batch.key[row, 0], batch.key[row, 1], player, games, VISIT)[1]
+    stays = uniform_number(stream(batch.key[row], player, games, VISIT), STAYS)
     batch.players[row, slot, GAMES] = games + 1
     if stays <= rules.stay:
         join(batch, rules, row, slot)
@@ -172,14 +174,14 @@ def come_back(batch: Batch, rules: Rules, row: int, slot: int) -> None:
         log_off(batch, row, slot)
 
 
-@compiled
+@compiled(makes_arrays=False, woven=True)
 def log_off(batch: Batch, row: int, slot: int) -> None:
     """A player leaves the system; arguments as ``join``."""
     batch.free[row, batch.numbers[row, FREE]] = slot
     batch.numbers[row, FREE] += 1
 
 
-@compiled
+@compiled(makes_arrays=False, woven=True)
 def keep_visit(
     batch: Batch, row: int, slot: int, served: bool, quality: float, true_quality: float
 ) -> None:
@@ -197,14 +199,14 @@ def keep_visit(
     visit[9], visit[10], visit[11] = belief[TRUE_SKILL], quality, true_quality
 
 
-@compiled
+@compiled(makes_arrays=False)
 def has_room_for_visits(batch: Batch) -> bool:
     """Whether all players of all queues may leave within a tick, and there is room to keep it."""
     most = (batch.numbers.shape[0] + 1) * batch.by_mean.shape[1]
     return batch.visits.shape[0] == 0 or batch.visits.shape[0] >= batch.num_visits[0] + most
 
 
-@compiled
+@compiled(makes_arrays=False, woven=True)
 def end_tick(batch: Batch, rules: Rules, row: int) -> None:
     """Who still waits has waited one more tick; who has no more patience leaves."""
     numbers, players = batch.numbers, batch.players
@@ -224,7 +226,7 @@ def end_tick(batch: Batch, rules: Rules, row: int) -> None:
     numbers[row, PHASE] = BEGIN
 
 
-@compiled
+@compiled(makes_arrays=False)
 def advance(batch: Batch, rules: Rules, row: int) -> int:
     """Go on until somebody is to be asked about, the horizon is reached or room is missing.
 

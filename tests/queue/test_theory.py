@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +14,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from matchenv import MatchmakingQueueVectorEnv
-from matchenv.queue.random_numbers import exponential, geometric, normals, philox, uniforms
+from matchenv.counter_numbers import normal_number, uniform_number
+from matchenv.queue.random_numbers import exponential, geometric, stream
 from matchenv.queue.state import LOGGED_ON
 
 Choose = Callable[[np.ndarray, np.random.Generator], np.ndarray]
@@ -235,26 +237,35 @@ def test_players_are_conserved_over_a_million_ticks(options: dict[str, Any], see
     conserve(options, seed, 10**6, 200)
 
 
-def test_random_words_are_numpys_philox() -> None:
-    rng = np.random.default_rng(0)
-    for _ in range(100):
-        key = rng.integers(0, 2**64, 2, dtype=np.uint64)
-        index, part, purpose = (int(rng.integers(0, most)) for most in (2**62, 2**40, 4))
-        counter = index + (part << 64) + (purpose << 128)
-        # NumPy counts on before it draws.
-        reference = np.random.Philox(
-            key=int(key[0]) + (int(key[1]) << 64), counter=(counter - 1) % 2**256
-        )
-        words = philox(key[0], key[1], index, part, purpose)
-        assert [int(word) for word in words] == reference.random_raw(4).tolist()
+def test_streams_differ_in_each_of_their_numbers() -> None:
+    """Runs, players, visits and purposes that are near each other have streams of their own."""
+    keys = [np.uint64(key) for key in (0, 1, 2**64 - 1)]
+    streams = {
+        int(stream(key, index, part, purpose))
+        for key in keys
+        for index in range(40)
+        for part in range(20)
+        for purpose in range(4)
+    }
+    assert len(streams) == 3 * 40 * 20 * 4
 
 
 def test_numbers_have_their_distributions() -> None:
-    key = np.array([3, 4], dtype=np.uint64)
+    key = np.uint64(3)
     count = 20_000
-    flat = np.array([uniforms(key[0], key[1], k, 0, 1) for k in range(count)]).ravel()
+    flat = np.array(
+        [
+            [uniform_number(np.uint64(stream(key, k, 0, 1)), place) for place in range(4)]
+            for k in range(count)
+        ]
+    ).ravel()
     assert stats.kstest(flat, "uniform").pvalue > 1e-3
-    bells = np.array([normals(key[0], key[1], k, 0, 2) for k in range(count)])
+    bells = np.array(
+        [
+            [normal_number(np.uint64(stream(key, k, 0, 2)), place) for place in range(2)]
+            for k in range(count)
+        ]
+    )
     assert stats.kstest(bells.ravel(), "norm").pvalue > 1e-3
     assert abs(np.corrcoef(bells.T)[0, 1]) < 4 / math.sqrt(count)
     assert stats.kstest([exponential(u) for u in flat], "expon").pvalue > 1e-3
@@ -264,6 +275,21 @@ def test_numbers_have_their_distributions() -> None:
     assert stats.chisquare(counts, flat.size * np.append(share, 1 - share.sum())).pvalue > 1e-3
     assert geometric(0.3, 1.0) == 1.0
     assert geometric(0.3, math.inf) == math.inf
+
+
+def test_arrays_are_let_go_after_each_step() -> None:
+    """The compiled steps do not count who holds their arrays; so none may stay held."""
+    env = MatchmakingQueueVectorEnv(2, arrival_rate=2.0)
+    env.reset(seed=0)
+    for turns in (3, 300):
+        before = [sys.getrefcount(array) for array in env._queues.batch]
+        batch = env._queues.batch
+        for _ in range(turns):
+            env.step(np.zeros(2, dtype=np.int64))
+        if env._queues.batch is batch:
+            assert [sys.getrefcount(array) for array in batch] == before
+    for array in batch:
+        assert sys.getrefcount(array) < 10
 
 
 @pytest.mark.slow
