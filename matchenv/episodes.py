@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from matchenv.games_played import GamesPlayed
 from matchenv.instance import GivenInstance, instances_of
 from matchenv.knowledge import KnowledgeState
 from matchenv.opponent_noise import OpponentNoise
-from matchenv.play import MU, SIGMA, TRUE_SKILL, begin_games, drift_skills, play_games, store_noise
+from matchenv.play import MU, SIGMA, TRUE_SKILL, begin_games, drift_skills, play_games
 from matchenv.pool import Pool
 from matchenv.settings import ANY_RANK, Settings
 from matchenv.threads import RowThreads
@@ -24,8 +25,25 @@ Generators = Sequence[np.random.Generator]
 # Noise is drawn for this many games at a time, so that long horizons need little memory.
 NOISE_BLOCK = 1024
 
-# Noise of so many episodes is stored at a time: neighbours share lines of the cache.
-NOISE_ROWS = 16
+
+class Rows(NamedTuple):
+    """What games of some episodes read and change, a row for each; as ``Episodes`` says."""
+
+    players: Floats
+    noise: Floats
+    games_played: NDArray[np.int64]
+    memory: Floats
+    shown: NDArray[np.float32]
+
+    def part(self, rows: slice) -> Rows:
+        """Views of some of the rows."""
+        return Rows(
+            self.players[rows],
+            self.noise[rows],
+            self.games_played[rows],
+            self.memory[rows],
+            self.shown[rows],
+        )
 
 
 class Episodes:
@@ -72,10 +90,9 @@ class Episodes:
         self._normals = np.zeros((count, 2 * players))
         self._uniforms = np.zeros((count, players))
         channels = 3 if settings.tau > 0.0 else 1
-        # Padded: a power of two would put one episode's noise all into one set of the cache.
-        self._noise = np.zeros((self._block, channels, count + 8 if count > 1 else 1))
-        batch = max(1, min(count, NOISE_ROWS))
-        self._fresh_noise = np.zeros((batch, self._block, channels))
+        self._noise = np.zeros((count, self._block, channels))
+        # What a game of an episode reads and changes, a row for each.
+        self._state = Rows(self.players, self._noise, self.games_played, self.memory, self._shown)
 
     def begin(
         self,
@@ -144,10 +161,7 @@ class Episodes:
 
         def work(rows: slice) -> None:
             part = played.part(rows)
-            self._play_rows(
-                part, waiting[rows], self.players[rows], self.games_played[rows],
-                self.memory[rows], self._shown[rows], rows.start,
-            )  # fmt: skip
+            self._play_rows(part, waiting[rows], self._state.part(rows))
             played.report[:, rows] = part.report
             if shown is not None:
                 shown[rows] = self.observation[rows]
@@ -170,32 +184,20 @@ class Episodes:
         """
         if self.opponent_noise is not None:
             self.opponent_noise.place(self.games_played, played.opponents, waiting, self._noise)
-        self._play_rows(
-            played, waiting, self.players, self.games_played, self.memory, self._shown, 0
-        )
+        self._play_rows(played, waiting, self._state)
         if self.pool is not None:
             self._change_pool(self.pool, waiting)
 
-    def _play_rows(
-        self,
-        played: GamesPlayed,
-        waiting: NDArray[np.bool_],
-        players: Floats,
-        games_played: NDArray[np.int64],
-        memory: Floats,
-        shown: NDArray[np.float32],
-        first: int,
-    ) -> None:
-        """Games and beliefs of the rows from ``first`` on; no argument holds any others."""
+    def _play_rows(self, played: GamesPlayed, waiting: NDArray[np.bool_], state: Rows) -> None:
+        """Games and beliefs of some rows; no argument holds any others."""
         settings = self.settings
+        players, noise, games_played, memory, shown = state
         opponents = played.opponents
         if settings.tau > 0.0:
-            drift_skills(
-                players, self._noise, games_played, opponents, waiting, settings.tau, first
-            )
+            drift_skills(players, noise, games_played, opponents, waiting, settings.tau)
         play_games(
             players,
-            self._noise,
+            noise,
             games_played,
             opponents,
             waiting,
@@ -206,7 +208,6 @@ class Episodes:
             played.terminated,
             played.report,
             played.outcomes,
-            first,
         )
         self.belief.learn(
             players,
@@ -313,15 +314,8 @@ class Episodes:
         self.observation[:, size:] = pool.online
 
     def _draw_noise(self, rows: NDArray[np.int64], generators: Generators) -> None:
-        if len(self.players) == 1 and rows.size == 1:
-            generators[0].standard_normal(out=self._noise)
-            return
-        fresh = self._fresh_noise if self.threads.threads == 1 else self._fresh_noise.copy()
-        for first in range(0, rows.size, len(fresh)):
-            some = rows[first : first + len(fresh)]
-            for place, row in enumerate(some.tolist()):
-                generators[row].standard_normal(out=fresh[place])
-            store_noise(some, fresh, self._noise)
+        for row in rows.tolist():
+            generators[row].standard_normal(out=self._noise[row])
 
     def _apply(self, rows: NDArray[np.int64], given: GivenInstance) -> None:
         players = self.settings.num_players

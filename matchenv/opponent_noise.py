@@ -64,7 +64,7 @@ def place_noise(
         waiting: shape (B,), episodes to leave alone.
         noise: as ``play_games``, written.
     """
-    block, channels = noise.shape[0], noise.shape[1]
+    block, channels = noise.shape[1], noise.shape[2]
     opponents_of_each = games_against.shape[1]
     for b in range(waiting.size):
         if waiting[b]:
@@ -72,9 +72,9 @@ def place_noise(
         j = opponents[b]
         place = NUMBERS * (np.int64(games_against[b, j]) * opponents_of_each + j)
         entry = games_played[b] % block
-        noise[entry, 0, b] = normal_number(keys[b], place)
+        noise[b, entry, 0] = normal_number(keys[b], place)
         if channels > 1:
-            noise[entry, 2, b] = normal_number(keys[b], place + 1)
+            noise[b, entry, 2] = normal_number(keys[b], place + 1)
         games_against[b, j] += 1
 
 

@@ -40,24 +40,9 @@ def game_outcome(
         draw_margin: performances no further apart than this are a draw.
     """
     difference = skill_0 - skill_j + math.sqrt(2.0) * beta * noise
-    if abs(difference) <= draw_margin and draw_margin > 0.0:
-        return 0
-    return 1 if difference > 0.0 else -1
-
-
-@compiled(nogil=True)
-def store_noise(rows: NDArray[np.int64], fresh: Floats, noise: Floats) -> None:
-    """Put fresh noise where ``play_games`` looks for it.
-
-    Args:
-        rows: episodes, shape (R,).
-        fresh: shape (at least R, K, C), the noise of each.
-        noise: shape (K, C, at least B), written at ``rows``.
-    """
-    for n in range(noise.shape[0]):
-        for channel in range(noise.shape[1]):
-            for i in range(rows.size):
-                noise[n, channel, rows[i]] = fresh[i, n, channel]
+    # By selection: a processor would guess a branch wrongly half the time.
+    draw = (abs(difference) <= draw_margin) & (draw_margin > 0.0)
+    return 0 if draw else (1 if difference > 0.0 else -1)
 
 
 @compiled
@@ -99,25 +84,23 @@ def drift_skills(
     opponents: NDArray[np.int64],
     waiting: NDArray[np.bool_],
     tau: float,
-    first: int,
 ) -> None:
     """Move the true skills of those who are about to play.
 
     Args:
         players: as ``play_games``, changed; the others as there.
-        noise: shape (K, 3, at least B).
+        noise: shape (B, K, 3).
         games_played: shape (B,).
         opponents: shape (B,).
         waiting: shape (B,).
         tau: standard deviation of a skill's drift before each of the player's games.
-        first: as ``play_games``.
     """
-    block = noise.shape[0]
+    block = noise.shape[1]
     for b in range(players.shape[0]):
         if not waiting[b]:
             entry = games_played[b] % block
-            players[b, 0, TRUE_SKILL] += tau * noise[entry, 1, first + b]
-            players[b, opponents[b] + 1, TRUE_SKILL] += tau * noise[entry, 2, first + b]
+            players[b, 0, TRUE_SKILL] += tau * noise[b, entry, 1]
+            players[b, opponents[b] + 1, TRUE_SKILL] += tau * noise[b, entry, 2]
 
 
 @compiled
@@ -153,16 +136,14 @@ def play_games(
     terminated: NDArray[np.bool_],
     report: Floats,
     outcomes: NDArray[np.int8],
-    first: int,
 ) -> None:
     """Play one game in every episode that is not waiting for a reset; beliefs learn later.
 
     Args:
         players: shape (B, M + 1, 3); entries MU, SIGMA and TRUE_SKILL side by side, since a
             game touches all three of two players and nothing else.
-        noise: shape (K, 1, at least B), or (K, 3, at least B) with drift: performance noise,
-            drift of player 0, drift of the opponent; game n uses entry n modulo K. They lie by
-            episode, side by side, since most episodes play the same n at a time.
+        noise: shape (B, K, 1), or (B, K, 3) with drift: performance noise, drift of player 0,
+            drift of the opponent; game n uses entry n modulo K.
         games_played: shape (B,), changed.
         opponents: shape (B,), opponent 0 to M - 1 as an action names them.
         waiting: shape (B,), episodes that are over: nothing happens there.
@@ -174,11 +155,9 @@ def play_games(
         report: shape (5, B), written in its last three rows, 0 where waiting; rows as
             ``REPORT_ROWS``.
         outcomes: shape (B,), written, 0 where waiting.
-        first: where the noise of these episodes begins; all other arrays have no more than them.
     """
-    variance = total_variance(0.0, 0.0, beta)
     last = observation.shape[1] - 1
-    block = noise.shape[0]
+    block = noise.shape[1]
     for b in range(players.shape[0]):
         if waiting[b]:
             report[TRUE_DRAW_DENSITY:, b] = 0.0
@@ -186,13 +165,16 @@ def play_games(
             outcomes[b] = 0
             continue
         n = games_played[b]
+        entry = n if n < block else n % block  # to divide takes as long as half a game
         skill_0, skill_j = players[b, 0, TRUE_SKILL], players[b, opponents[b] + 1, TRUE_SKILL]
-        report[TRUE_DRAW_DENSITY, b] = density_at_zero(skill_0 - skill_j, variance)
         report[SQUARED_ERROR, b] = (players[b, 0, MU] - skill_0) ** 2
         report[SKILL_DIFFERENCE, b] = skill_0 - skill_j
-        outcomes[b] = game_outcome(
-            skill_0, skill_j, noise[n % block, 0, first + b], beta, draw_margin
-        )
+        outcomes[b] = game_outcome(skill_0, skill_j, noise[b, entry, 0], beta, draw_margin)
         games_played[b] = n + 1
         terminated[b] = n + 1 == horizon
         observation[b, last] = (horizon - n - 1) / horizon
+    # A loop of its own, so that the processor works on several exponentials at once.
+    variance = total_variance(0.0, 0.0, beta)
+    for b in range(players.shape[0]):
+        density = density_at_zero(report[SKILL_DIFFERENCE, b], variance)
+        report[TRUE_DRAW_DENSITY, b] = 0.0 if waiting[b] else density

@@ -138,7 +138,7 @@ class NativeVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[
         if self.max_episode_steps is not None:
             truncated |= (self._steps_taken() >= self.max_episode_steps) & ~waiting
         over = terminated | truncated
-        some_over = bool(over.any())
+        some_over = bool(np.count_nonzero(over))  # quicker than any()
         final: Infos = {}
         if self.autoreset_mode == AutoresetMode.SAME_STEP:
             if some_over:

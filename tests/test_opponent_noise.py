@@ -77,13 +77,13 @@ def test_noise_is_standard_normal_over_episodes_and_instances_are_those_of_noise
     rng = np.random.default_rng(5)
     for _ in range(games):
         batches[0].play(rng.integers(4, size=count))
-    by_opponent, by_game = (batch.episodes._noise[:games, :, :count] for batch in batches)
+    by_opponent, by_game = (batch.episodes._noise[:count, :games] for batch in batches)
     for channel in (0, 2):
-        assert stats.kstest(by_opponent[:, channel].ravel(), "norm").pvalue > 1e-4
-        assert not np.isin(by_opponent[:, channel], by_game[:, channel]).any()
+        assert stats.kstest(by_opponent[..., channel].ravel(), "norm").pvalue > 1e-4
+        assert not np.isin(by_opponent[..., channel], by_game[..., channel]).any()
     # Player 0's drift is by game, whatever is chosen.
-    np.testing.assert_array_equal(by_opponent[:, 1], by_game[:, 1])
-    both = np.corrcoef(by_opponent[:, 0].ravel(), by_opponent[:, 2].ravel())[0, 1]
+    np.testing.assert_array_equal(by_opponent[..., 1], by_game[..., 1])
+    both = np.corrcoef(by_opponent[..., 0].ravel(), by_opponent[..., 2].ravel())[0, 1]
     assert abs(both) < 4.5 / np.sqrt(count * games)
 
 

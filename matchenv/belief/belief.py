@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from matchenv.compilation import compiled
 from matchenv.play import MU, REPORT_ROWS, SIGMA
-from matchenv.trueskill.game import density_at_zero, outcome_probability_of
+from matchenv.trueskill.game import outcome_probability_of
+from matchenv.trueskill.game_loops import densities_at_zero
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -299,8 +300,7 @@ def outcome_probabilities(
 @compiled(nogil=True)
 def _densities(gap: Floats, variance: Floats) -> Floats:
     values = np.empty(gap.size)
-    for k in range(gap.size):
-        values[k] = density_at_zero(gap[k], variance[k])
+    densities_at_zero(gap, variance, values)
     return values
 
 

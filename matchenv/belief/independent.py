@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from matchenv.belief.belief import Belief, Floats, GameConstants, Integers, densities
 from matchenv.compilation import compiled
 from matchenv.play import DRAW_DENSITY, MATCH_QUALITY, MU, SIGMA
-from matchenv.trueskill.game import quality_per_density, update_two
+from matchenv.trueskill.game import quality_per_density
+from matchenv.trueskill.game_loops import update_games
 
 
 class IndependentBelief(Belief):
@@ -170,10 +171,8 @@ def update_pairs(
     beta: float,
     draw_margin: float,
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """``update_two`` for arrays of shape (K,)."""
+    """``update_games`` on copies, shape (K,) each."""
     new = np.empty((4, mu_0.size))
-    for k in range(mu_0.size):
-        new[0, k], new[1, k], new[2, k], new[3, k] = update_two(
-            mu_0[k], sigma_0[k], mu_j[k], sigma_j[k], np.int64(outcome[k]), beta, draw_margin
-        )
+    new[0], new[1], new[2], new[3] = mu_0, sigma_0, mu_j, sigma_j
+    update_games(new[0], new[1], new[2], new[3], outcome, beta, draw_margin)
     return new[0], new[1], new[2], new[3]

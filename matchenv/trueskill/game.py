@@ -124,6 +124,19 @@ def log_outcome_probability_of(
 
 
 @compiled
+def standardised_lead(gap: float, variance: float, outcome: int, draw_margin: float) -> float:
+    """The lead of the side that won, less the margin, in standard deviations.
+
+    Args:
+        gap: as ``difference_moments``, and so are the others.
+        variance: as there.
+        outcome: +1 or -1.
+        draw_margin: as there.
+    """
+    return (outcome * gap - draw_margin) / math.sqrt(variance)
+
+
+@compiled
 def difference_moments(
     gap: float, variance: float, outcome: int, draw_margin: float
 ) -> tuple[float, float]:
@@ -139,11 +152,11 @@ def difference_moments(
         ``(v, 1 - w)``: after the game the difference, less its mean, over c has mean v
         (signed, seen from i) and variance 1 - w.
     """
-    c = math.sqrt(variance)
     if outcome == 0:
+        c = math.sqrt(variance)
         v, _, complement = draw_moments(gap / c, draw_margin / c)
         return v, complement
-    v, _, complement = win_moments((outcome * gap - draw_margin) / c)
+    v, _, complement = win_moments(standardised_lead(gap, variance, outcome, draw_margin))
     return outcome * v, complement
 
 
