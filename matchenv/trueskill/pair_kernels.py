@@ -1,8 +1,8 @@
 """Two players: compiled loops over arrays, and the same for one pair of plain floats.
 
 The functions of ``two_player`` call these. Those of one pair check what they are given, and give
-NaN for what is not allowed. Probabilities and measures of evenness have loops of their own: with
-all six in one, the compiler makes draw probabilities eight times as slow.
+NaN for what is not allowed. Probabilities and measures of evenness have loops of their own: in one
+loop for all six, win probabilities of arrays took a third longer.
 """
 
 from __future__ import annotations
