@@ -15,7 +15,7 @@ from matchenv.evaluation.engines import Workers, as_engine
 from matchenv.evaluation.episode_table import ALL, Block, Plan, play
 from matchenv.evaluation.made_with import digest_of
 from matchenv.evaluation.seeds import POLICIES, episode_seeds, spans_of
-from matchenv.evaluation.store import open_store, write_results
+from matchenv.evaluation.store import open_store, write_and_report
 from matchenv.own_classes import names_class
 from matchenv.priors import Prior
 from matchenv.settings import Settings
@@ -92,11 +92,8 @@ def run_comparison(
     with open_store(out, asked, replace=replace_out) as store:
         rows = play(plan, store, workers=workers, quiet=quiet)
         found = Comparison(rows, against.rstrip("/\\"), settings, seed, block_size(settings))
-        try:
-            write_results(store, result_files(found, timing=timing).items())
-        finally:
-            if report is not None:
-                report(found)
+        files = result_files(found, timing=timing).items()
+        write_and_report(store, files, found, report)
     return found
 
 

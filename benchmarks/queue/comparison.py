@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from matchenv.benchmarks.queue.report import QueueComparison, result_files
 from matchenv.evaluation.engines import Workers, as_engine
 from matchenv.evaluation.queue_table import LOADS, play_queue
 from matchenv.evaluation.seeds import REPORT
-from matchenv.evaluation.store import open_store, write_results
+from matchenv.evaluation.store import open_store, write_and_report
 
 DEFAULT_POLICIES = (
     "fcfs",
@@ -79,11 +80,6 @@ def run_queue_comparison(
     with open_store(out, asked, replace=replace_out) as store:
         rows = play_queue(plan, store, workers=workers, quiet=quiet)
         found = QueueComparison(rows, against, plan.settings, seed, described(plan))
-        try:
-            if store is not None:
-                write_results(store, result_files(found, timing=timing).items())
-                write_results(store, front_files(rows))
-        finally:
-            if report is not None:
-                report(found)
+        files = chain(result_files(found, timing=timing).items(), front_files(rows))
+        write_and_report(store, files, found, report)
     return found

@@ -21,6 +21,7 @@ from matchenv.replay import (
     replay_trueskill,
     replay_weng_lin,
 )
+from matchenv.replay.beliefs import BeliefReplay
 from matchenv.replay.forecasts import (
     gaussian_log_probabilities,
     logistic_log_probabilities,
@@ -104,6 +105,22 @@ def judge(name: SystemName, log: MatchLog, pairs: Pairs, settings: SystemSetting
     return SYSTEMS[name](log, pairs, settings, draw_probability_of(log, settings))
 
 
+def _judgement_of(
+    replay: BeliefReplay, log: MatchLog, start: float, log_probability: Floats, unconverged: int = 0
+) -> Judgement:
+    """The judgement of a system with beliefs: the stronger side has the higher mean."""
+    return Judgement(
+        strength=replay.team_mean,
+        quality=quality_per_comparison(replay.quality, log),
+        log_probability=log_probability,
+        final_rating=expose(replay.mu, replay.sigma),
+        start=start,
+        entry_rating=replay.entry_mu,
+        unconverged=unconverged,
+        final_belief=np.column_stack((replay.mu, replay.sigma)),
+    )
+
+
 def _trueskill(
     log: MatchLog, pairs: Pairs, settings: SystemSettings, draw_probability: float
 ) -> Judgement:
@@ -119,19 +136,12 @@ def _trueskill(
         advantage=settings.advantage,
         team_exponent=settings.team_exponent,
     )
-    mean, variance = replay.team_mean, replay.team_variance
-    return Judgement(
-        strength=mean,
-        quality=quality_per_comparison(replay.quality, log),
-        log_probability=gaussian_log_probabilities(
-            pairs, mean, variance, log.team_size, settings.beta, draw_probability
-        ),
-        final_rating=expose(replay.mu, replay.sigma),
-        start=settings.mu,
-        entry_rating=replay.entry_mu,
-        unconverged=len(replay.unconverged),
-        final_belief=np.column_stack((replay.mu, replay.sigma)),
-    )
+    log_probability = gaussian_log_probabilities(
+        pairs, replay.team_mean, replay.team_variance, log.team_size, settings.beta,
+        draw_probability,
+    )  # fmt: skip
+    unconverged = len(replay.unconverged)
+    return _judgement_of(replay, log, settings.mu, log_probability, unconverged)
 
 
 def _elo(
@@ -191,15 +201,7 @@ def _weng_lin(
     mean, variance = replay.team_mean, replay.team_variance
     spread = variance[pairs.first] + variance[pairs.second] + 2.0 * settings.beta**2
     gap = SCALE * (mean[pairs.first] - mean[pairs.second]) / np.sqrt(spread)
-    return Judgement(
-        strength=mean,
-        quality=quality_per_comparison(replay.quality, log),
-        log_probability=elo_log_probabilities(gap, draw_probability),
-        final_rating=expose(replay.mu, replay.sigma),
-        start=settings.mu,
-        entry_rating=replay.entry_mu,
-        final_belief=np.column_stack((replay.mu, replay.sigma)),
-    )
+    return _judgement_of(replay, log, settings.mu, elo_log_probabilities(gap, draw_probability))
 
 
 def _glicko2(

@@ -30,6 +30,8 @@ from matchenv.folder_lock import LOCK, folder_lock
 from matchenv.plain_data import parsed_json
 from matchenv.workers import work_through
 
+Found = TypeVar("Found")
+
 # What a job gives, by name.
 Arrays = dict[str, NDArray[Any]]
 
@@ -128,6 +130,27 @@ def write_results(store: Store | None, files: Iterable[tuple[str, bytes]]) -> No
     for place, _ in new:
         place.parent.mkdir(parents=True, exist_ok=True)
     write_together(new)
+
+
+def write_and_report(
+    store: Store | None,
+    files: Iterable[tuple[str, bytes]],
+    found: Found,
+    report: Callable[[Found], object] | None,
+) -> None:
+    """As ``write_results``; what was found is reported even where the files cannot be written.
+
+    Args:
+        store: as there.
+        files: as there; not gone through without a store.
+        found: what the files say.
+        report: told of it; None for nobody.
+    """
+    try:
+        write_results(store, files)
+    finally:
+        if report is not None:
+            report(found)
 
 
 @contextmanager
