@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -29,6 +30,22 @@ LINES: tuple[tuple[str, Any, str], ...] = (
     ("#7a7a7a", (0, (5, 1)), "v"),
     ("#111111", (0, (1, 1)), "x"),
 )
+
+
+def kind_of_picture(name: str, path: Path) -> str:
+    """The kind of a file, by its name.
+
+    Args:
+        name: of the argument.
+        path: the file.
+
+    Raises:
+        ValueError: for an unknown kind.
+    """
+    kind = path.suffix.lower().lstrip(".")
+    if kind not in METADATA:
+        raise ValueError(f"{name} must end in .{', .'.join(METADATA)}, got {str(path)!r}")
+    return kind
 
 
 @contextmanager

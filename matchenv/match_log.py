@@ -9,20 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchenv.compilation import compiled
 from matchenv.exact_order import places_in_order
+from matchenv.log_arrays import as_flags, as_integers, check_shape, check_starts, read_only
 from matchenv.trueskill.teams import LARGEST_WEIGHT
 from matchenv.validation import as_non_negative_array
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Indices = NDArray[np.int32]
-Array = TypeVar("Array", bound=NDArray[Any])
+Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,6 +42,8 @@ class MatchLog:
         time: (games,) int64, seconds since any fixed moment, or None.
         weight: (entries,) float64, what each performance counts, such as the share of the game
             that was played; None if everybody counts 1. TrueSkill alone reads it.
+        neutral: (games,) bool, whether the game was on neutral ground, where the first side has
+            no advantage; None if none was.
 
     Raises:
         ValueError: for arrays that do not fit together, a game of fewer than two teams, a
@@ -56,6 +59,7 @@ class MatchLog:
     score: Floats
     time: Integers | None = None
     weight: Floats | None = None
+    neutral: Flags | None = None
 
     def __post_init__(self) -> None:
         names = list(self.players)
@@ -66,19 +70,22 @@ class MatchLog:
             value = getattr(self, name)
             if value is not None:
                 dtype = np.int32 if name in ("player", "rank") else np.int64
-                object.__setattr__(self, name, _read_only(_as_integers(name, value, dtype)))
+                object.__setattr__(self, name, read_only(as_integers(name, value, dtype)))
         score = np.array(self.score, dtype=np.float64)
-        object.__setattr__(self, "score", _read_only(score))
-        _check_starts("team_start", self.team_start, len(self.player), 1)
-        _check_starts("game_start", self.game_start, self.num_teams, 2)
-        _check_shape("rank", self.rank, self.num_teams)
-        _check_shape("score", score, self.num_teams)
+        object.__setattr__(self, "score", read_only(score))
+        check_starts("team_start", self.team_start, len(self.player), 1)
+        check_starts("game_start", self.game_start, self.num_teams, 2)
+        check_shape("rank", self.rank, self.num_teams)
+        check_shape("score", score, self.num_teams)
         if self.time is not None:
-            _check_shape("time", self.time, self.num_games)
+            check_shape("time", self.time, self.num_games)
         if not np.isfinite(score).all():
             raise ValueError(f"score must be finite, got {score[~np.isfinite(score)][0]!r}")
         if self.weight is not None:
-            object.__setattr__(self, "weight", _read_only(self._checked_weight(self.weight)))
+            object.__setattr__(self, "weight", read_only(self._checked_weight(self.weight)))
+        if self.neutral is not None:
+            object.__setattr__(self, "neutral", read_only(as_flags("neutral", self.neutral)))
+            check_shape("neutral", self.neutral, self.num_games)
         self._check_players()
         self._check_ranks()
 
@@ -150,7 +157,7 @@ class MatchLog:
 
     def _checked_weight(self, weight: ArrayLike) -> Floats:
         array = np.array(as_non_negative_array("weight", weight))
-        _check_shape("weight", array, len(self.player))
+        check_shape("weight", array, len(self.player))
         if (array > LARGEST_WEIGHT).any():
             raise ValueError(f"weight must be at most {LARGEST_WEIGHT:g}, got {array.max()!r}")
         most = np.maximum.reduceat(array, self.team_start[:-1]) if len(array) else array
@@ -171,6 +178,8 @@ class MatchLog:
         rank: str | None = None,
         time: str | None = None,
         weight: str | None = None,
+        time_played: str | None = None,
+        neutral: str | None = None,
     ) -> MatchLog:
         """A log from a table with a row for each player in each game.
 
@@ -185,18 +194,21 @@ class MatchLog:
             rank: the column of ranks, in place of scores; the lower wins.
             time: the column of times: numbers (seconds) or moments, UTC where no zone is said.
             weight: the column of weights.
+            time_played: the column of how long each player took part, in any unit, in place of
+                weights: the weight is the share of the game's longest.
+            neutral: the column of booleans that says which games were on neutral ground.
 
         Raises:
             ValueError: as the class, for a column that is not there, something missing, sides of
-                two ranks, or times that run backwards.
+                two ranks, times that run backwards, or a game that is both neutral and not.
         """
         from matchenv.match_tables import Roles, read_table
 
-        roles = Roles(game, player, team, score, rank, time, weight)
+        roles = Roles(game, player, team, score, rank, time, weight, time_played, neutral)
         return cls.from_games(**read_table(frame, roles))
 
     def to_table(self, make: Callable[[dict[str, Any]], Any] = dict) -> Any:
-        """The log with a row for each entry: game, team, player, rank; time and weight if any.
+        """The log, a row for each entry: game, team, player, rank; time, weight, neutral if any.
 
         Args:
             make: makes the table of a dict of columns: ``pandas.DataFrame``,
@@ -213,6 +225,7 @@ class MatchLog:
         scores: Iterable[Sequence[float]],
         time: ArrayLike | None = None,
         weights: Iterable[Sequence[Sequence[float]]] | None = None,
+        neutral: ArrayLike | None = None,
     ) -> MatchLog:
         """A log from games of named players.
 
@@ -221,6 +234,7 @@ class MatchLog:
             scores: for each game the score of each team; the higher wins, equal is a draw.
             time: (games,) seconds, or None.
             weights: for each game, for each team the weights of its players, or None.
+            neutral: (games,) whether on neutral ground, or None.
 
         Raises:
             ValueError: as the class, and where games and scores differ in number.
@@ -258,6 +272,7 @@ class MatchLog:
             score=nearest,
             time=None if time is None else np.asarray(time),
             weight=None if weight is None else np.asarray(weight, dtype=np.float64),
+            neutral=None if neutral is None else np.asarray(neutral),
         )
 
 
@@ -313,34 +328,3 @@ def largest_game(team_start: Integers, game_start: Integers) -> tuple[int, int]:
         teams = max(teams, last - first)
         entries = max(entries, team_start[last] - team_start[first])
     return teams, entries
-
-
-def _as_integers(name: str, value: ArrayLike, dtype: type) -> NDArray[Any]:
-    array = np.asarray(value)
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise ValueError(f"{name} must be a row of integers, got {value!r}")
-    converted: NDArray[Any] = array.astype(dtype)
-    if (converted != array).any():
-        raise ValueError(f"{name} must fit into {np.dtype(dtype)}")
-    return converted
-
-
-def _read_only(array: Array) -> Array:
-    array.setflags(write=False)
-    return array
-
-
-def _check_starts(name: str, starts: Integers, count: int, least: int) -> None:
-    if len(starts) == 0 or starts[0] != 0 or starts[-1] != count:
-        raise ValueError(f"{name} must begin with 0 and end with {count}, got {starts!r}")
-    sizes = np.diff(starts)
-    if (sizes < least).any():
-        index = int(np.argmax(sizes < least))
-        raise ValueError(
-            f"{name} must leave each part at least {least} long, got {sizes[index]} at {index}"
-        )
-
-
-def _check_shape(name: str, array: NDArray[np.generic], count: int) -> None:
-    if array.shape != (count,):
-        raise ValueError(f"{name} must have shape ({count},), got {array.shape}")

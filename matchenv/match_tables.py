@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from matchenv.validation import as_float_array, as_integer
+from matchenv.validation import as_float_array, as_integer, as_non_negative_array
 
 if TYPE_CHECKING:
     from matchenv.match_log import MatchLog
@@ -44,11 +44,13 @@ class Roles(NamedTuple):
     rank: str | None
     time: str | None
     weight: str | None
+    time_played: str | None
+    neutral: str | None
 
 
 def read_table(frame: Any, roles: Roles) -> dict[str, Any]:
     """What ``MatchLog.from_games`` needs, from a table; see ``MatchLog.from_table``."""
-    game, player, team, score, rank, time, weight = roles
+    game, player, team, score, rank, time, weight, time_played, neutral = roles
     if (score is None) == (rank is None):
         raise ValueError(f"one of score and rank must be given, got {score!r} and {rank!r}")
     players = [str(name) for name in _whole("player", player, _column(frame, "player", player))]
@@ -65,14 +67,18 @@ def read_table(frame: Any, roles: Roles) -> dict[str, Any]:
     else:
         results = _whole("score", str(score), _column(frame, "score", str(score)))
         scores = [[sum(results[k] for k in side) for side in sides] for sides in games.sides]
-    shares = None if weight is None else _whole("weight", weight, _column(frame, "weight", weight))
+    if weight is not None and time_played is not None:
+        raise ValueError(
+            f"one of weight and time_played may be given, got {weight!r} and {time_played!r}"
+        )
     return {
         "games": [[[players[k] for k in side] for side in sides] for sides in games.sides],
         "scores": scores,
         "time": None if time is None else _times(time, games, _column(frame, "time", time)),
-        "weights": None
-        if shares is None
-        else [[[shares[k] for k in side] for side in sides] for sides in games.sides],
+        "weights": _weights(frame, roles, games),
+        "neutral": None
+        if neutral is None
+        else _neutral(neutral, games, _column(frame, "neutral", neutral)),
     }
 
 
@@ -90,6 +96,8 @@ def write_table(log: MatchLog, make: Callable[[dict[str, Any]], Any]) -> Any:
         columns["time"] = log.time[entry_game]
     if log.weight is not None:
         columns["weight"] = np.array(log.weight)
+    if log.neutral is not None:
+        columns["neutral"] = log.neutral[entry_game]
     return make(columns)
 
 
@@ -117,6 +125,37 @@ def ratings_table(log: MatchLog, replay: Any, make: Callable[[dict[str, Any]], A
     for name in ("mu", "sigma", "rating", "deviation", "volatility"):
         if hasattr(replay, name):
             columns[name] = getattr(replay, name)
+    return make(columns)
+
+
+def curves_table(log: MatchLog, smoothed: Any, make: Callable[[dict[str, Any]], Any] = dict) -> Any:
+    """Everyone's skill through time, player by player, a row for each of their games.
+
+    Args:
+        log: the log that was smoothed.
+        smoothed: what ``matchenv.replay.smooth`` returned for it.
+        make: as in ``ratings_table``.
+
+    Returns:
+        A table with the columns player, game (its number in the log), time if the log has times,
+        mu and sigma.
+
+    Raises:
+        ValueError: for a smoothed log of other entries.
+    """
+    if len(smoothed.mu) != len(log.player):
+        raise ValueError(
+            f"smoothed must be of the log's {len(log.player)} entries, got {len(smoothed.mu)}"
+        )
+    order = np.argsort(log.player, kind="stable")
+    game = log.team_game[log.entry_team][order]
+    columns: dict[str, Any] = {
+        "player": [log.players[k] for k in log.player[order].tolist()],
+        "game": game,
+    }
+    if log.time is not None:
+        columns["time"] = log.time[game]
+    columns["mu"], columns["sigma"] = smoothed.mu[order], smoothed.sigma[order]
     return make(columns)
 
 
@@ -164,6 +203,41 @@ def _common(column: str, game: Hashable, values: list[Any]) -> Any:
             f"rank must be the same for all of a side, got {values!r} in game {game!r} ({column})"
         )
     return values[0]
+
+
+def _weights(frame: Any, roles: Roles, games: Games) -> list[list[list[float]]] | None:
+    """What each row counts, by game and side: its weight, or its share of the longest time."""
+    for role in ("weight", "time_played"):
+        name = getattr(roles, role)
+        if name is not None:
+            values = as_non_negative_array(role, _whole(role, name, _column(frame, role, name)))
+            rows = [[values[side].tolist() for side in sides] for sides in games.sides]
+            return rows if role == "weight" else [shares_of_longest(sides) for sides in rows]
+    return None
+
+
+def shares_of_longest(sides: list[list[float]]) -> list[list[float]]:
+    """Times of play as shares of the longest in the game; 0 for all if nobody played.
+
+    Args:
+        sides: for each side the times of its members, >= 0.
+    """
+    longest = max(map(max, sides)) or 1.0
+    return [[time / longest for time in side] for side in sides]
+
+
+def _neutral(name: str, games: Games, values: list[Any]) -> list[bool]:
+    """Whether each game was on neutral ground; its rows agree."""
+    found = []
+    for game, sides in zip(games.names, games.sides, strict=True):
+        said = {values[k] for side in sides for k in side}
+        if len(said) > 1 or not said <= {True, False}:
+            raise ValueError(
+                f"neutral must be one boolean for all rows of a game, got "
+                f"{sorted(map(str, said))} in game {game!r} ({name})"
+            )
+        found.append(bool(said.pop()))
+    return found
 
 
 def _times(name: str, games: Games, values: list[Any]) -> list[int]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from matplotlib.axes import Axes
 
 from matchenv.atomic_files import write_bytes
-from matchenv.benchmarks.figures import LINES, METADATA, figure_bytes, new_figure, style
+from matchenv.benchmarks.figures import LINES, figure_bytes, kind_of_picture, new_figure, style
 from matchenv.benchmarks.learning_curves.curves import MEASURES, LearningCurve, curves_of
 from matchenv.benchmarks.learning_curves.levels import Level, check_same_games, levels_of
 from matchenv.benchmarks.learning_curves.runs import read_runs
@@ -16,18 +16,6 @@ from matchenv.validation import as_choice
 
 DEFAULT_MEASURE = next(iter(MEASURES))
 LEVEL_STYLES = {"KG": "-", "DrawChance": "--", "bound": ":"}
-
-
-def checked_picture(path: Path) -> str:
-    """The kind of a file, by its name.
-
-    Raises:
-        ValueError: for an unknown kind.
-    """
-    kind = path.suffix.lower().lstrip(".")
-    if kind not in METADATA:
-        raise ValueError(f"out must end in .{', .'.join(METADATA)}, got {str(path)!r}")
-    return kind
 
 
 def plot_runs(
@@ -52,7 +40,7 @@ def plot_runs(
         ValueError: for a bad argument, folders that hold no runs, and runs on other games.
         OSError: if the file cannot be written.
     """
-    kind = checked_picture(out)
+    kind = kind_of_picture("out", out)
     as_choice("measure", measure, MEASURES)
     runs = read_runs(paths)
     check_same_games(runs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from matchenv.evaluation.tables import Column, text_table
 from matchenv.folder_lock import folder_lock
 from matchenv.replay.fitting.fit import TRAIN_SHARE, Fit, fit
 from matchenv.replay.fitting.journal import JOURNAL
+from matchenv.validation import as_number
 
 RESULT = "fit.json"
 
@@ -97,6 +99,20 @@ def run_fit(
         }
         write_bytes(out / RESULT, json_bytes(content))
     return found
+
+
+def fitted_parameters(folder: Path) -> dict[str, float]:
+    """The parameters of a fit, from its folder or its file.
+
+    Raises:
+        ValueError: for a place without a fit, or a damaged file.
+    """
+    file = folder / RESULT if folder.is_dir() else folder
+    try:
+        found = json.loads(file.read_bytes())["parameters"]
+        return {name: as_number(name, value) for name, value in found.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise ValueError(f"fitted must be a folder of matchenv fit, got {str(folder)!r}") from None
 
 
 def _interval(ends: tuple[float, float] | None) -> str:

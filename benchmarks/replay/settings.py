@@ -15,8 +15,8 @@ PredictedDraws = Literal["wrong", "half", "right"]
 
 
 @dataclass(frozen=True)
-class SystemSettings:
-    """Parameters of the rating systems; the defaults are those of the TrueSkill paper.
+class ModelSettings:
+    """Parameters of TrueSkill; the defaults are those of the paper.
 
     Attributes:
         mu: prior mean of TrueSkill and of Weng and Lin's systems, in skill points.
@@ -26,9 +26,31 @@ class SystemSettings:
         draw_probability: probability that two even sides draw; if not given, it is counted in
             the log.
         time_drift: standard deviation of the skill's drift over a day without a game.
-        advantage: what the first side of a game is stronger by, in skill points.
+        advantage: what the first side of a game is stronger by, in skill points, except on
+            neutral ground.
         team_exponent: a side is as strong as the sum of its members over their number to this
             power: 0 for the sum, 1 for the mean.
+    """
+
+    mu: float = 25.0
+    sigma: float = 25.0 / 3.0
+    beta: float = 25.0 / 6.0
+    tau: float = 25.0 / 300.0
+    draw_probability: float | None = None
+    time_drift: float = 0.0
+    advantage: float = 0.0
+    team_exponent: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.draw_probability is not None:
+            as_probability("draw_probability", self.draw_probability)
+
+
+@dataclass(frozen=True)
+class SystemSettings(ModelSettings):
+    """Parameters of the rating systems; the defaults are those of the TrueSkill paper.
+
+    Attributes:
         elo_start: Elo's rating of a newcomer.
         elo_beta: standard deviation of one performance in Elo's points.
         elo_alpha: Elo's weight of new evidence; K = alpha beta sqrt(pi).
@@ -40,14 +62,6 @@ class SystemSettings:
         glicko_tau: how much volatilities change.
     """
 
-    mu: float = 25.0
-    sigma: float = 25.0 / 3.0
-    beta: float = 25.0 / 6.0
-    tau: float = 25.0 / 300.0
-    draw_probability: float | None = None
-    time_drift: float = 0.0
-    advantage: float = 0.0
-    team_exponent: float = 0.0
     elo_start: float = 1200.0
     elo_beta: float = 200.0
     elo_alpha: float = 0.07
@@ -58,8 +72,7 @@ class SystemSettings:
     glicko_tau: float = 0.5
 
     def __post_init__(self) -> None:
-        if self.draw_probability is not None:
-            as_probability("draw_probability", self.draw_probability)
+        super().__post_init__()
         as_choice("elo_teams", self.elo_teams, get_args(EloTeams))
 
 

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.benchmarks.replay.settings import SystemName, SystemSettings
+from matchenv.benchmarks.replay.settings import ModelSettings, SystemName, SystemSettings
 from matchenv.compilation import compiled
 from matchenv.elo import elo_log_probabilities, k_factor_from_alpha
 from matchenv.match_log import MatchLog
@@ -60,7 +60,7 @@ class Judgement:
     final_belief: Floats | None = None
 
 
-def draw_probability_of(log: MatchLog, settings: SystemSettings) -> float:
+def draw_probability_of(log: MatchLog, settings: ModelSettings) -> float:
     """What the settings say, else the share of all possible draws between neighbours in rank.
 
     Raises:

@@ -25,6 +25,9 @@ def reading_text(reading: Reading, *, listed: int = 5) -> str:
         f"bad rows: {reading.bad_lines}; good rows left out with their game: "
         f"{reading.rows_left_out}",
     ]
+    named = {role: reading.column_names.get(role) for role in ("weight", "time_played", "neutral")}
+    used = [f"{role} from the column {name!r}" for role, name in named.items() if name]
+    lines += [", ".join(used)] if used else []
     return "\n".join(lines + listing(reading.bad_rows, listed))
 
 

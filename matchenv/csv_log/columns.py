@@ -15,6 +15,10 @@ ROLES: dict[str, tuple[str, ...]] = {
     "player": ("player", "player_id"),
     "score": ("score", "points"),
     "rank": ("rank", "place", "position"),
+    # A column of that name may well be of something else, such as kilograms: it has to be named.
+    "weight": (),
+    "time_played": ("time_played",),
+    "neutral": ("neutral", "neutral_ground"),
     "home": ("home_team", "home"),
     "away": ("away_team", "away"),
     "home_score": ("home_score", "home_goals"),
@@ -68,11 +72,16 @@ def find_columns(header: list[str], chosen: Iterable[str]) -> Columns:
         places.pop("score", None)
     elif "score" in named:
         places.pop("rank", None)
+    if "weight" in places:
+        if "time_played" in named:
+            raise BadLogError("columns: one of weight and time_played may be named, got both")
+        places.pop("time_played", None)
     home_and_away = "player" not in places and all(role in places for role in _HOME_AND_AWAY)
     if home_and_away:
-        wanted = [*_HOME_AND_AWAY, "time"]
+        wanted = [*_HOME_AND_AWAY, "time", "neutral"]
     else:
         wanted = ["game", "time", "team", "player", "score", "rank"]
+        wanted += ["weight", "time_played", "neutral"]
         missing = [role for role in ("game", "player") if role not in places]
         missing += [] if "score" in places or "rank" in places else ["score or rank"]
         if missing:

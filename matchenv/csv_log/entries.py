@@ -11,9 +11,12 @@ from matchenv.csv_log.bad_rows import BadRows, Reason
 from matchenv.csv_log.columns import Columns
 from matchenv.csv_log.table import Table
 from matchenv.csv_log.times import Time, parse_times
+from matchenv.trueskill.teams import LARGEST_WEIGHT
 
 # What logs write where they have no value; compared in lower case.
 _MISSING = frozenset({"", "na", "n/a", "null", "none"})
+_TRUTH = dict.fromkeys(("true", "t", "yes", "y", "1"), True)
+_TRUTH |= dict.fromkeys(("false", "f", "no", "n", "0", *_MISSING), False)
 # Scores are counts or times; a number beyond this is a mishap.
 _LARGEST_SCORE = 2.0**64
 # Digits, before the exponent and that it stands for.
@@ -36,6 +39,10 @@ class Entries:
         ranked: whether ``result`` is a rank (low is good) instead of a score.
         time: when the game was played; NaN where it cannot be read. None for a log without times.
         time_format: how times were written; None for a log without times.
+        weight: what the performance counts, or how long the player took part; None for a log
+            without either.
+        weight_is_time: whether ``weight`` is a time, in any unit.
+        neutral: whether on neutral ground; None for a log that does not say.
     """
 
     line: list[int]
@@ -46,6 +53,9 @@ class Entries:
     ranked: bool
     time: list[Time] | None
     time_format: str | None
+    weight: list[float | None] | None = None
+    weight_is_time: bool = False
+    neutral: list[bool | None] | None = None
 
 
 def read_entries(
@@ -57,7 +67,7 @@ def read_entries(
         table: the split file.
         columns: which column plays which role.
         time_format: as ``times.parse_times`` takes it.
-        bad_rows: takes missing or unreadable games, players, scores, ranks and times.
+        bad_rows: takes missing or unreadable games, players, scores, ranks, times and weights.
     """
     text = {role: list(table.columns[place]) for role, place in columns.places.items()}
     line, time, used_format = table.lines, None, None
@@ -73,6 +83,8 @@ def read_entries(
         text["game"] = list(map(str, line))
         text["player"] = _in_turn(text["home"], text["away"])
         text["score"] = _in_turn(text["home_score"], text["away_score"])
+        if "neutral" in text:
+            text["neutral"] = _in_turn(text["neutral"], text["neutral"])
     result = "rank" if "rank" in text else "score"
     game, player = _names(text["game"]), _names(text["player"])
     team = _names(text.get("team", [""] * len(line)))
@@ -85,7 +97,36 @@ def read_entries(
                 bad_rows.add(line[k], Reason(f"missing {role}"))
             else:
                 bad_rows.add(line[k], Reason(f"{role} is not a number"), ascii(written))
-    return Entries(line, game, team, player, values, result == "rank", time, used_format)
+    counted = next((role for role in ("weight", "time_played") if role in text), None)
+    return Entries(
+        line, game, team, player, values, result == "rank", time, used_format,
+        weight=None if counted is None else _weights(counted, text[counted], line, bad_rows),
+        weight_is_time=counted == "time_played",
+        neutral=_neutral(text["neutral"], line, bad_rows) if "neutral" in text else None,
+    )  # fmt: skip
+
+
+def _weights(role: str, texts: list[str], line: list[int], bad_rows: BadRows) -> list[float | None]:
+    """Weights or times of play, None where there is none that can be used."""
+    most = LARGEST_WEIGHT if role == "weight" else _LARGEST_SCORE
+    numbers = {written: _number(written) for written in set(texts)}
+    known = {
+        written: None if number is None or not 0 <= number <= most else float(number)
+        for written, number in numbers.items()
+    }
+    values = [known[written] for written in texts]
+    for k in [k for k, value in enumerate(values) if value is None]:
+        bad_rows.add(line[k], Reason(f"{role} is missing or out of range"), ascii(texts[k].strip()))
+    return values
+
+
+def _neutral(texts: list[str], line: list[int], bad_rows: BadRows) -> list[bool | None]:
+    """Whether on neutral ground; what is missing counts as no."""
+    known = {written: _TRUTH.get(written.strip().lower()) for written in set(texts)}
+    values = [known[written] for written in texts]
+    for k in [k for k, value in enumerate(values) if value is None]:
+        bad_rows.add(line[k], Reason.BAD_NEUTRAL, ascii(texts[k].strip()))
+    return values
 
 
 def _in_turn(home: list[Value], away: list[Value]) -> list[Value]:

@@ -7,10 +7,14 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from matchenv.csv_log.bad_rows import BadRows, Reason
 from matchenv.csv_log.entries import Entries, Number
 from matchenv.csv_log.times import Time
+from matchenv.match_tables import shares_of_longest
+
+Value = TypeVar("Value")
 
 
 @dataclass(slots=True)
@@ -36,9 +40,21 @@ class Game:
         values = [entries.result[k] or 0 for k in self.members]
         if len(self.sizes) == len(values):
             return values
+        return [side[0] if entries.ranked else sum(side) for side in self._by_side(values)]
+
+    def weights(self, entries: Entries) -> list[list[float]]:
+        """For each side what its members' performances count; 1 for all in a log without weights.
+
+        Times of play count as shares of the game's longest.
+        """
+        if entries.weight is None:
+            return self._by_side([1.0] * len(self.members))
+        sides = self._by_side([entries.weight[k] or 0.0 for k in self.members])
+        return shares_of_longest(sides) if entries.weight_is_time else sides
+
+    def _by_side(self, values: list[Value]) -> list[list[Value]]:
         starts = itertools.accumulate(self.sizes, initial=0)
-        sides = [values[a : a + size] for a, size in zip(starts, self.sizes, strict=False)]
-        return [side[0] if entries.ranked else sum(side) for side in sides]
+        return [values[a : a + size] for a, size in zip(starts, self.sizes, strict=False)]
 
 
 def whole_games(
@@ -128,7 +144,7 @@ def _report_members(game: Game, entries: Entries, bad_rows: BadRows) -> None:
 
 
 def _sides_are_right(game: Game, entries: Entries, bad_rows: BadRows) -> bool:
-    """Find the sides of a game, and report a single side and sides of two ranks.
+    """Find the sides of a game; report a single one, one of two ranks, and one of no weight.
 
     Its entries all name a team, or none does: then everybody plays alone.
     """
@@ -145,6 +161,13 @@ def _sides_are_right(game: Game, entries: Entries, bad_rows: BadRows) -> bool:
                 rank = entries.result[k]
                 if rank is not None and rank != entries.result[side[0]]:
                     bad_rows.add(entries.line[k], Reason.TWO_RANKS, f"rank {float(rank):g}")
+    first_line = entries.line[game.entries[0]]
     if len(game.sizes) == 1:
-        bad_rows.add(entries.line[game.entries[0]], Reason.ONE_SIDE, f"game {game.name}")
+        bad_rows.add(first_line, Reason.ONE_SIDE, f"game {game.name}")
+    # The square is what counts, and is 0 for the smallest of numbers too.
+    weights = game.weights(entries) if entries.weight is not None else []
+    if any(max(side) ** 2 == 0.0 for side in weights):
+        bad_rows.add(first_line, Reason.NOBODY_PLAYED, f"game {game.name}")
+    if entries.neutral is not None and len({entries.neutral[k] for k in game.entries}) > 1:
+        bad_rows.add(first_line, Reason.TWO_GROUNDS, f"game {game.name}")
     return len(bad_rows) == before

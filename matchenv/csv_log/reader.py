@@ -101,6 +101,12 @@ def _match_log(entries: Entries, games: list[Game]) -> MatchLog:
     game_start = np.cumsum([0, *(len(game.sizes) for game in games)])
     ranks = ranks_from_scores([-r for r in results] if entries.ranked else results, game_start)
     times = [round(game.time) for game in games if game.time is not None]
+    weights = None
+    if entries.weight is not None:
+        weights = np.array([w for game in games for side in game.weights(entries) for w in side])
+    neutral = None
+    if entries.neutral is not None:
+        neutral = np.array([bool(entries.neutral[game.entries[0]]) for game in games])
     return MatchLog(
         players=[str(name) for name in players],
         player=np.array([number[name] for name in played], dtype=np.int32),
@@ -109,4 +115,6 @@ def _match_log(entries: Entries, games: list[Game]) -> MatchLog:
         rank=ranks,
         score=-ranks.astype(np.float64) if entries.ranked else np.array(results, np.float64),
         time=None if entries.time is None else np.array(times, dtype=np.int64),
+        weight=weights,
+        neutral=neutral,
     )

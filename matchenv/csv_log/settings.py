@@ -13,7 +13,7 @@ class ReadingSettings:
 
     Attributes:
         columns: ROLE=NAME for columns with unusual names; roles: game, time, team, player, score,
-            rank, or home, away, home_score, away_score.
+            rank, weight or time_played, neutral; or home, away, home_score, away_score.
         encoding: encoding of the text.
         time_format: number, iso, month/day/year, day/month/year or a format of strptime; if not
             given, the one of the four that reads the most times.

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.match_log import MatchLog
+from matchenv.replay.advantage import advantages_of
 from matchenv.replay.beliefs import BeliefReplay, beliefs_before
 from matchenv.replay.time_away import SECONDS_PER_DAY, as_time_drift, games_and_those_before
 from matchenv.replay.trueskill_games import Games, Model, replay_games
@@ -71,7 +72,8 @@ def replay_trueskill(
         keep_history: whether to keep each belief after each game.
         time_drift: standard deviation of a skill's drift over a day without a game, >= 0;
             time_drift^2 times the days since the player's last game is added before a game.
-        advantage: what the first side of a game is stronger by, in skill points.
+        advantage: what the first side of a game is stronger by, in skill points, except on
+            neutral ground.
         team_exponent: a side of n players is as strong as the sum of their performances over n
             to this power, >= 0: 0 for the sum, 1 for the mean.
 
@@ -90,7 +92,6 @@ def replay_trueskill(
         margin_grows=margin.grows,
         tolerance=as_positive_number("tolerance", tolerance),
         max_iterations=as_integer("max_iterations", max_iterations, 1),
-        advantage=as_number("advantage", advantage),
         team_exponent=as_non_negative_number("team_exponent", team_exponent),
     )
     beliefs = beliefs_before(
@@ -101,8 +102,9 @@ def replay_trueskill(
         game, before = games_and_those_before(log)
         days = (log.time[game] - log.time[before]) / SECONDS_PER_DAY
         drift = away * np.sqrt(np.maximum(days, 0.0))
+    ahead = advantages_of(log, advantage)
     weight = NO_WEIGHTS if log.weight is None else log.weight
-    games = Games(log.player, log.team_start, log.game_start, log.rank, weight, drift)
+    games = Games(log.player, log.team_start, log.game_start, log.rank, weight, drift, ahead)
     if margin.margin == 0.0:
         refuse_draws(log)
     change = replay_games(games, model, beliefs)

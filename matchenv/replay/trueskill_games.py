@@ -36,6 +36,7 @@ class Games(NamedTuple):
         weight: (entries,) as in ``MatchLog``; empty for 1 each.
         drift: (entries,) standard deviation of the drift since the player's last game; empty for
             none.
+        advantage: (games,) what the first side of each game is stronger by.
     """
 
     player: Indices
@@ -44,6 +45,7 @@ class Games(NamedTuple):
     rank: Indices
     weight: Floats
     drift: Floats
+    advantage: Floats
 
 
 class Model(NamedTuple):
@@ -56,7 +58,6 @@ class Model(NamedTuple):
         margin_grows: see ``margin_between``.
         tolerance: see ``pass_messages``.
         max_iterations: see ``pass_messages``.
-        advantage: what the first side of a game is stronger by.
         team_exponent: the sum of n performances counts over n to this power.
     """
 
@@ -66,7 +67,6 @@ class Model(NamedTuple):
     margin_grows: bool
     tolerance: float
     max_iterations: int
-    advantage: float
     team_exponent: float
 
 
@@ -109,7 +109,7 @@ def _play_pair(
 
 
 @compiled
-def _set_weights(given: Floats, exponent: float, weight: Floats) -> float:
+def set_weights(given: Floats, exponent: float, weight: Floats) -> float:
     """Write what each member of a side counts; return the sum of squares.
 
     Args:
@@ -160,9 +160,9 @@ def replay_games(games: Games, model: Model, beliefs: Beliefs) -> Floats:
         first, last = team_start[first_team], team_start[last_team]
         for entry in range(first, last if games.drift.size else first):
             sigma[player[entry]] = drifted(sigma[player[entry]], games.drift[entry])
-        if model.advantage != 0.0:
+        if games.advantage[game] != 0.0:
             end = team_start[first_team + 1]
-            _add_advantage(player, first, end, model.advantage, exponent, entry_weight, mu)
+            _add_advantage(player, first, end, games.advantage[game], exponent, entry_weight, mu)
         if last - first == 2 and entry_weight.size == 0:
             beliefs.quality[game] = _play_pair(
                 player[first], player[first + 1], np.sign(rank[first_team + 1] - rank[first_team]),
@@ -176,7 +176,7 @@ def replay_games(games: Games, model: Model, beliefs: Beliefs) -> Floats:
             for side in range(sides):
                 begin, end = start[side], start[side + 1]
                 given = entry_weight[first + begin : first + end]
-                noise[side] = _set_weights(given, exponent, weight[begin:end]) * beta * beta
+                noise[side] = set_weights(given, exponent, weight[begin:end]) * beta * beta
                 team_mean[first_team + side], team_variance[first_team + side] = side_performance(
                     game_mu, game_sigma, weight, beta, tau, begin, end
                 )
@@ -189,9 +189,9 @@ def replay_games(games: Games, model: Model, beliefs: Beliefs) -> Floats:
                 order, new_sigma, table,
             )  # fmt: skip
             put_beliefs(player, first, last, game_mu, game_sigma, mu, sigma)
-        if model.advantage != 0.0:
+        if games.advantage[game] != 0.0:
             end = team_start[first_team + 1]
-            _add_advantage(player, first, end, -model.advantage, exponent, entry_weight, mu)
+            _add_advantage(player, first, end, -games.advantage[game], exponent, entry_weight, mu)
         for entry in range(first, last if beliefs.entry_mu.size else first):
             beliefs.entry_mu[entry] = mu[player[entry]]
             beliefs.entry_sigma[entry] = sigma[player[entry]]

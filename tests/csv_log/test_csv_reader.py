@@ -150,6 +150,36 @@ class TestForms:
         tenths = "game,team,player,score\n1,x,a,0.1\n1,x,b,0.2\n1,y,c,0.3\n"
         assert read(tmp_path, tenths).log.rank.tolist() == [0, 0]
 
+    def test_weights_are_as_written_or_shares_of_the_longest_time(self, tmp_path: Path) -> None:
+        rows = "1,r,a,1,30\n1,r,b,1,0\n1,b,c,4,15\n2,r,a,1,8\n2,b,c,2,8\n"
+        text = f"game,team,player,score,time_played\n{rows}"
+        timed = read(tmp_path, text).log
+        assert timed.weight is not None
+        assert timed.weight.tolist() == [1.0, 0.0, 0.5, 1.0, 1.0]
+        named = read(tmp_path, text.replace("time_played", "kg"), columns=("weight=kg",))
+        assert named.column_names["weight"] == "kg"
+        assert named.log.weight is not None
+        assert named.log.weight.tolist() == [30.0, 0.0, 15.0, 8.0, 8.0]
+        # A column that happens to be called so is not taken for it.
+        assert read(tmp_path, text.replace("time_played", "weight")).log.weight is None
+        both = text.replace("time_played", "time_played,w").replace("\n", ",1\n")
+        both = both.replace("w,1", "w", 1)
+        log = read(tmp_path, both, columns=("weight=w",)).log
+        assert log.weight is not None
+        assert set(log.weight) == {1.0}
+        with pytest.raises(BadLogError, match="one of weight and time_played"):
+            read(tmp_path, both, columns=("weight=w", "time_played=time_played"))
+
+    def test_neutral_ground_in_both_forms(self, tmp_path: Path) -> None:
+        text = "game,player,score,neutral\n1,a,1,yes\n1,b,0,TRUE\n2,a,1,0\n2,b,0,\n"
+        log = read(tmp_path, text).log
+        assert log.neutral is not None
+        assert log.neutral.tolist() == [True, False]
+        text = "home,away,home_score,away_score,neutral_ground\nA,B,1,0,FALSE\nB,A,1,0,t\n"
+        log = read(tmp_path, text).log
+        assert log.neutral is not None
+        assert log.neutral.tolist() == [False, True]
+
     def test_other_encodings(self, tmp_path: Path) -> None:
         text = "game,player,score\n1,Zoë,2\n1,Łukasz,1\n"
         for encoding in ("utf-8", "utf-16", "iso8859-2"):
@@ -248,6 +278,27 @@ class TestBadRows:
     def test_scores_that_are_missing(self, tmp_path: Path, score: str) -> None:
         text = f"game,player,score\n1,a,{score}\n1,b,1\n2,a,1\n2,b,1\n"
         assert faults(read(tmp_path, text)) == [(2, "missing score")]
+
+    @pytest.mark.parametrize("weight", ["", "-1", "1e30", "nan", "x"])
+    def test_weights_that_cannot_be_used(self, tmp_path: Path, weight: str) -> None:
+        text = f"game,player,score,w\n1,a,1,{weight}\n1,b,0,1\n2,a,1,1\n2,b,0,1\n"
+        reading = read(tmp_path, text, columns=("weight=w",))
+        assert faults(reading) == [(2, "weight is missing or out of range")]
+        assert (reading.log.num_games, reading.rows_left_out) == (1, 1)
+
+    def test_sides_that_did_not_play_and_doubtful_ground(self, tmp_path: Path) -> None:
+        text = "game,player,score,time_played,neutral\n1,a,1,0,1\n1,b,0,0,1\n2,a,1,0,1\n2,b,0,9,1\n"
+        text += "3,a,1,2,1\n3,b,0,2,0\n4,a,1,2,maybe\n4,b,0,2,1\n"
+        text += "5,a,1,x,1\n5,b,1,1,1\n6,a,1,1,1\n6,b,1,1,1\n"
+        reading = read(tmp_path, text)
+        assert faults(reading) == [
+            (2, "side whose weights are all 0"),
+            (4, "side whose weights are all 0"),
+            (6, "game both on neutral ground and not"),
+            (8, "neutral is neither true nor false"),
+            (10, "time_played is missing or out of range"),
+        ]
+        assert reading.log.num_games == 1
 
     def test_one_early_clock_costs_one_game(self, tmp_path: Path) -> None:
         """A clock that was wrong once, ahead or behind, must not condemn all later games."""

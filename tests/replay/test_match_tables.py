@@ -60,6 +60,38 @@ def test_a_log_comes_back_from_its_own_table(library: Any) -> None:
 
 
 @pytest.mark.parametrize("library", makers())
+def test_time_played_and_neutral_ground(library: Any) -> None:
+    ground = [True] * 3 + [False] * 4 + [True] * 2
+    table = maker(library)({**ROWS, "minutes": [4, 2, 1, 0, 5, 5, 1, 3, 3], "ground": ground})
+    log = MatchLog.from_table(table, **COLUMNS, time_played="minutes", neutral="ground")
+    assert log.weight is not None
+    assert log.neutral is not None
+    # The sides of the second game are d and a, then b and c.
+    assert log.weight.tolist() == [1.0, 0.5, 0.25, 0.0, 1.0, 1.0, 0.2, 1.0, 1.0]
+    assert log.neutral.tolist() == [True, False, True]
+    again = MatchLog.from_table(
+        log.to_table(maker(library)), team="team", rank="rank", weight="weight", neutral="neutral"
+    )
+    for name in ("player", "rank", "weight", "neutral"):
+        np.testing.assert_array_equal(getattr(log, name), getattr(again, name))
+
+
+def test_no_advantage_on_neutral_ground() -> None:
+    games = [[["a"], ["b"]], [["c"], ["d"]], [["e", "f"], ["g"]], [["h", "i"], ["j"]]]
+    scores, neutral = [[1, 0]] * 4, [True, False, True, False]
+    log = MatchLog.from_games(games, scores, neutral=neutral)
+    mixed = replay_trueskill(log, advantage=3.0)
+    for chosen, advantage in ((0, 0.0), (1, 3.0), (2, 0.0), (3, 3.0)):
+        alone = MatchLog.from_games([games[chosen]], [[1, 0]])
+        expected = replay_trueskill(alone, advantage=advantage)
+        numbers = [log.players.index(name) for name in alone.players]
+        np.testing.assert_array_equal(mixed.mu[numbers], expected.mu)
+        np.testing.assert_array_equal(
+            mixed.team_mean[2 * chosen : 2 * chosen + 2], expected.team_mean
+        )
+
+
+@pytest.mark.parametrize("library", makers())
 def test_ratings_are_a_table_of_every_system(library: Any) -> None:
     log = MatchLog.from_table(ROWS, **COLUMNS)
     for replay, columns in (
@@ -127,6 +159,11 @@ def test_times_may_be_numbers_dates_or_moments_with_a_zone() -> None:
         ({"share": [0.0] * 9}, {"weight": "share"}, "weight must be above 0"),
         ({}, {"rank": "points", "score": None}, "rank must be the same"),
         ({"name": ["a"] * 9}, {}, "twice"),
+        ({}, {"weight": "share", "time_played": "share"}, "one of weight and time_played"),
+        ({"share": [-1.0] * 9}, {"time_played": "share"}, "time_played must not be negative"),
+        ({"share": [0.0] * 9}, {"time_played": "share"}, "weight must be above 0"),
+        ({"share": [True] * 8 + [False]}, {"neutral": "share"}, "neutral must be one boolean"),
+        ({}, {"neutral": "name"}, "neutral must be one boolean"),
     ],
 )
 def test_bad_tables_are_refused(change: dict, columns: dict, words: str) -> None:

@@ -149,6 +149,35 @@ def test_advantage_is_a_known_member_more_and_the_exponent_a_weight() -> None:
     assert_equal(got, curves(expected, log, games[2]))
 
 
+@pytest.mark.parametrize("most", [1, 2])
+def test_weights_and_neutral_ground_are_those_of_the_package(most: int) -> None:
+    games = random_log(7, 12, most=most)
+    rng = np.random.default_rng(7)
+    weights = [[rng.uniform(0.2, 1.5, len(team)).tolist() for team in game] for game in games[0]]
+    neutral = rng.integers(0, 2, 12).astype(bool)
+    ahead = [[0.0 if there else 0.7, 0.0] for there in neutral]
+    helped = [
+        [[*game[0], "home"] if extra[0] else game[0], game[1]]
+        for game, extra in zip(games[0], ahead, strict=True)
+    ]
+    counted = [
+        [[*first, 1.0] if extra[0] else first, second]
+        for (first, second), extra in zip(weights, ahead, strict=True)
+    ]
+    home = through_time.Player(through_time.Gaussian(0.7, 1e-4), 1e-4, 0.0)
+    # Draws have the same margin in both only where nobody helps: so none are made here.
+    scores = [[a, b] if a != b else [a + 1, b] for a, b in games[1]]
+    expected = history(
+        (helped, scores, games[2]), priors={"home": home}, mu=0.0, sigma=2.0, beta=1.0, gamma=0.1,
+        weights=counted,
+    )  # fmt: skip
+    log = MatchLog.from_games(
+        games[0], scores, np.array(games[2]) * SECONDS_PER_DAY, weights, neutral
+    )
+    got = smooth(log, mu=0.0, sigma=2.0, beta=1.0, tau=0.0, time_drift=0.1, advantage=0.7)
+    assert_equal(got, curves(expected, log, games[2]))
+
+
 def test_order_of_play_does_not_matter_without_drift() -> None:
     games, scores, _ = random_log(5, 20, most=2)
     shuffled = np.random.default_rng(5).permutation(20)

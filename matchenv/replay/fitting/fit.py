@@ -180,6 +180,7 @@ def first_games(log: MatchLog, games: int) -> MatchLog:
         score=log.score[:teams],
         time=None if log.time is None else log.time[:games],
         weight=None if log.weight is None else log.weight[:entries],
+        neutral=None if log.neutral is None else log.neutral[:games],
     )
 
 

@@ -63,8 +63,9 @@ def log_key(log: MatchLog, said: Any = None) -> str:
         "team": log.team_start,
         "game": log.game_start,
     }
-    if log.time is not None:
-        arrays["time"] = log.time
+    for name in ("time", "weight", "neutral"):
+        if getattr(log, name) is not None:
+            arrays[name] = getattr(log, name)
     return checksum(said, arrays)
 
 

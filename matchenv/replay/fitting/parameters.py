@@ -95,7 +95,9 @@ def parameters_of(log: MatchLog) -> tuple[list[Parameter], dict[str, str]]:
         )
     else:
         reasons["time_drift"] = "the log has no times"
-    if (log.game_size == 2).all():
+    if log.neutral is not None and log.neutral.all():
+        reasons["advantage"] = "all games are on neutral ground"
+    elif (log.game_size == 2).all():
         found_parameters.append(
             Parameter("advantage", "plain", -3.0 * SIGMA, 3.0 * SIGMA, 0.0, 0.1 * SIGMA, 0.0)
         )

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from tqdm import tqdm
 
 from matchenv.match_log import MatchLog
+from matchenv.replay.advantage import advantages_of
+from matchenv.replay.smoothing.acceleration import Acceleration
+from matchenv.replay.smoothing.checkpoint import Checkpoint, State
 from matchenv.replay.smoothing.sweeps import Games, sweep
 from matchenv.replay.time_away import SECONDS_PER_DAY, as_time_drift, games_and_those_before
-from matchenv.replay.trueskill import refuse_draws
+from matchenv.replay.trueskill import NO_WEIGHTS, refuse_draws
 from matchenv.trueskill.rating import MAX_ITERATIONS, TOLERANCE
 from matchenv.trueskill.teams import as_draw_margin
 from matchenv.validation import (
     as_float_array,
     as_integer,
     as_non_negative_number,
-    as_number,
     as_positive_array,
     as_positive_number,
 )
@@ -72,6 +76,8 @@ def smooth(
     tolerance: float = SETTLED,
     max_iterations: int = MAX_SWEEPS,
     keep_rest: bool = False,
+    checkpoint: Path | None = None,
+    quiet: bool = True,
 ) -> SmoothedLog:
     """Posteriors of every player at every time from a whole log: TrueSkill Through Time.
 
@@ -88,15 +94,20 @@ def smooth(
         draw_margin: as in ``rate``.
         time_drift: standard deviation of a skill's drift over a day, >= 0; time_drift^2 times the
             days between two games of a player is added to the variance between them.
-        advantage: what the first side of a game is stronger by, in skill points.
+        advantage: what the first side of a game is stronger by, in skill points, except on
+            neutral ground.
         team_exponent: a side of n players is as strong as the sum of their performances over n
             to this power, >= 0: 0 for the sum, 1 for the mean.
         tolerance: stop when in one iteration no posterior's mean or deviation moved by more than
             this share of its deviation.
         max_iterations: stop here at the latest.
         keep_rest: whether to keep ``rest_mu`` and ``rest_sigma``.
+        checkpoint: a file that says now and then how far the work has come; a smoothing of the
+            same games that was stopped goes on from it. It is removed at the end.
+        quiet: no progress bar.
 
     Raises:
+        OSError: if the checkpoint cannot be written.
         ValueError: for bad input, a log of fewer than two games, times that go backwards, a log
             with draws where the draw margin is 0, or a drift over time for a log without times.
 
@@ -125,34 +136,52 @@ def smooth(
         beta=spread,
         draw_margin=margin.margin,
         margin_grows=margin.grows,
-        advantage=as_number("advantage", advantage),
+        advantage=advantages_of(log, advantage),
         team_exponent=as_non_negative_number("team_exponent", team_exponent),
+        weight=NO_WEIGHTS if log.weight is None else log.weight,
         tolerance=TOLERANCE,
         max_iterations=MAX_ITERATIONS,
     )
     bound = as_positive_number("tolerance", tolerance)
-    return _settle(games, bound, as_integer("max_iterations", max_iterations, 1), keep_rest)
+    most = as_integer("max_iterations", max_iterations, 1)
+    return _settle(games, bound, most, Checkpoint(checkpoint, games, bound), keep_rest, quiet)
 
 
-def _settle(games: Games, tolerance: float, max_iterations: int, keep_rest: bool) -> SmoothedLog:
-    entries = len(games.player)
-    messages, near = np.zeros((entries, 2)), np.empty((len(games.mean), 3))
-    mean, deviation = np.zeros(entries), np.full(entries, np.inf)
+def _settle(
+    games: Games,
+    tolerance: float,
+    max_iterations: int,
+    checkpoint: Checkpoint,
+    keep_rest: bool,
+    quiet: bool,
+) -> SmoothedLog:
+    state = checkpoint.read(games, max_iterations)
+    messages, mean, deviation, iterations, change = state
+    near = np.empty((len(games.mean), 3))
+    acceleration = Acceleration(len(mean))
     log_probability = np.empty(len(games.game_start) - 1)
-    rest = np.empty((entries if keep_rest else 0, 2))
-    iterations, change = 0, np.inf
-    while iterations < max_iterations and not change <= tolerance:
-        change = 0.0
-        for forwards in (True, False):
-            moved, _ = sweep(
-                games, forwards, False, messages, mean, deviation, log_probability, rest, near
-            )
-            change = max(change, moved)
-        iterations += 1
+    rest = np.empty((len(mean) if keep_rest else 0, 2))
+    # A bar of a few steps would be a flicker on a small log.
+    with tqdm(desc="smooth", unit="iteration", disable=quiet, delay=1.0) as bar:
+        while iterations < max_iterations and not change <= tolerance:
+            before, change = messages[:, 1].copy(), 0.0
+            for forwards in (True, False):
+                moved, _ = sweep(
+                    games, forwards, False, messages, mean, deviation, log_probability, rest, near
+                )
+                change = max(change, moved)
+            iterations += 1
+            # The precisions settle soon.
+            acceleration.mix(before, messages[:, 1], iterations)
+            bar.set_postfix(moved=f"{change:.1e}", until=f"{tolerance:.0e}", refresh=False)
+            bar.update()
+            if not acceleration.remembers:
+                checkpoint.keep(State(messages, mean, deviation, iterations, change))
     _, log_evidence = sweep(
         games, True, True, messages, mean, deviation, log_probability, rest, near
     )
     mean += games.mean[games.player]
+    checkpoint.remove()
     return SmoothedLog(
         mu=mean,
         sigma=deviation,

@@ -21,6 +21,7 @@ from matchenv.compilation import compiled
 from matchenv.match_log import largest_game
 from matchenv.replay.beliefs import set_sides
 from matchenv.replay.smoothing.messages import log_overlap, widened
+from matchenv.replay.trueskill_games import set_weights
 from matchenv.trueskill.evidence import log_ranking_evidence
 from matchenv.trueskill.factor_graph import TABLE_ROWS
 from matchenv.trueskill.game import log_outcome_probability_of, total_variance
@@ -46,8 +47,9 @@ class Games(NamedTuple):
         beta: standard deviation of one performance.
         draw_margin: see ``margin_between``.
         margin_grows: see ``margin_between``.
-        advantage: what the first side of a game is stronger by.
+        advantage: (games,) what the first side of each game is stronger by.
         team_exponent: the sum of n performances counts over n to this power.
+        weight: (entries,) what each performance counts; empty for 1 each.
         tolerance: see ``pass_messages``.
         max_iterations: see ``pass_messages``.
     """
@@ -62,8 +64,9 @@ class Games(NamedTuple):
     beta: float
     draw_margin: float
     margin_grows: bool
-    advantage: float
+    advantage: Floats
     team_exponent: float
+    weight: Floats
     tolerance: float
     max_iterations: int
 
@@ -89,9 +92,9 @@ def _play(
     first_team, last_team = games.game_start[game], games.game_start[game + 1]
     first = games.team_start[first_team]
     sides = last_team - first_team
-    beta, log_probability = games.beta, 0.0
-    if games.team_start[last_team] - first == 2:
-        mu[0] += games.advantage
+    beta, log_probability, advantage = games.beta, 0.0, games.advantage[game]
+    if games.team_start[last_team] - first == 2 and games.weight.size == 0:
+        mu[0] += advantage
         outcome = np.sign(games.rank[first_team + 1] - games.rank[first_team])
         margin = margin_between(games.draw_margin, games.margin_grows, 2)
         if measured:
@@ -100,13 +103,15 @@ def _play(
         mu[0], sigma[0], mu[1], sigma[1] = rate_pair(
             mu[0], sigma[0], mu[1], sigma[1], outcome, beta, 0.0, margin
         )
-        mu[0] -= games.advantage
+        mu[0] -= advantage
         return log_probability
     set_sides(games.team_start, games.rank, first_team, last_team, start, rank)
+    weight[: start[sides]] = 1.0
     for side in range(sides):
-        size = start[side + 1] - start[side]
-        weight[start[side] : start[side + 1]] = size**-games.team_exponent
-    share = games.advantage / (start[1] * weight[0])
+        begin, end = start[side], start[side + 1]
+        given = games.weight[first + begin : first + end]
+        set_weights(given, games.team_exponent, weight[begin:end])
+    share = advantage / weight[: start[1]].sum()
     mu[: start[1]] += share
     rate_sides(
         mu,
