@@ -31,6 +31,9 @@ RUNS = Path("runs")
 # What a policy may be told about the environment. A class is given those that it takes.
 TOLD = ("num_opponents", "horizon", "beta", "draw_margin", "tau", "belief")
 
+# Before the path of a checkpoint of RLlib, and the file in it that is read.
+RLLIB, RLLIB_FILE = "rllib", "matchenv_policy.safetensors"
+
 BRACES = re.compile(r"\{([^{}]*)\}")
 
 
@@ -49,6 +52,8 @@ def policy_named(
 
             * a baseline with or without options: ``"kg"``, ``"kg:multiplier=20,belief=full"``;
             * a learned policy that comes with the package: ``"equivariant"``;
+            * a checkpoint of RLlib with our network: ``"rllib:PATH"``; only the file in it that
+              holds no pickled objects is read;
             * a training run (its folder, or its name in ``runs/``), a ``.safetensors`` file, or
               a zip file of stable-baselines3 (``"model.zip:algorithm=ppo"``);
             * a class of the user's own: ``"module:Class"``, ``"module:Class:key=value"``. The
@@ -74,7 +79,9 @@ def policy_named(
         preferred = POLICIES[name].preferred_belief(settings)
         made = made_with("policy", text, POLICIES[name], options, {**told, "belief": preferred})
         return adapted(made, settings)
-    if name in SHIPPED or learned_path(name) is not None:
+    if name == RLLIB:
+        policy = learned_policy(text, str(rllib_file(text)), "")
+    elif name in SHIPPED or learned_path(name) is not None:
         policy = learned_policy(text, name, options)
     elif names_class(text):
         policy = own_object("policy", text, told, known_policies())
@@ -115,6 +122,29 @@ def learned_path(name: str) -> Path | None:
         if name and path.exists():
             return path
     return None
+
+
+def rllib_file(text: str) -> Path:
+    """The file of a checkpoint of RLlib that a policy is read from.
+
+    Args:
+        text: ``"rllib:PATH"``.
+
+    Raises:
+        ValueError: for a checkpoint without such a file, or with several.
+    """
+    folder = Path(text.partition(":")[2])
+    files = sorted(folder.rglob(RLLIB_FILE)) if folder.is_dir() else []
+    # The runner's copy of the network may lie beside the learner's, which is the newer one.
+    learners = [file for file in files if "learner" in file.relative_to(folder).parts]
+    files = learners or files
+    if len(files) != 1:
+        raise ValueError(
+            f"policy {text!r} must name a checkpoint with one file {RLLIB_FILE}, as those of "
+            f"matchenv.agents.rllib have it, and {folder} has {len(files)}; other files of "
+            "RLlib hold pickled objects and are not read"
+        )
+    return files[0]
 
 
 def learned_policy(text: str, name: str, options: str) -> Any:

@@ -6,7 +6,7 @@ import ast
 import sys
 from pathlib import Path
 
-from matchenv.agents.policies import learned_path
+from matchenv.agents.policies import RLLIB, learned_path, rllib_file
 from matchenv.baselines.catalogue import POLICIES
 
 
@@ -24,6 +24,8 @@ def files_of(text: str) -> list[Path]:
     name = text.partition(":")[0]
     if name in POLICIES:
         return []
+    if name == RLLIB:
+        return [rllib_file(text)]
     path = learned_path(name)
     if path is not None:
         if path.is_file():

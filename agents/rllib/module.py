@@ -1,0 +1,64 @@
+"""The shared network as an RLModule, whose checkpoints the rest of the package can read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ray.rllib.core.columns import Columns
+from ray.rllib.core.rl_module.apis.value_function_api import ValueFunctionAPI
+from ray.rllib.core.rl_module.torch import TorchRLModule
+
+from matchenv.agents.algorithms import algorithm_by_name
+from matchenv.agents.policies import RLLIB_FILE
+from matchenv.agents.policy_file import PolicyDescription, save_policy
+from matchenv.agents.policy_network import new_policy
+
+
+class SharedModule(TorchRLModule, ValueFunctionAPI):  # type: ignore[misc]
+    """The network of ``matchenv.agents.shared``, for PPO and what learns like it.
+
+    Its ``model_config`` has ``env_kwargs``, those of the environment, and ``policy_kwargs``, as in
+    a YAML file of ``matchenv train``. Every checkpoint of RLlib also gets the file that
+    ``rllib:PATH`` reads: weights and a description, without pickled objects.
+    """
+
+    def setup(self) -> None:
+        """Build the network from ``model_config``."""
+        self.description = PolicyDescription(
+            "ppo",
+            "SharedPolicy",
+            dict(self.model_config.get("policy_kwargs", {})),
+            dict(self.model_config.get("env_kwargs", {})),
+        )
+        self.network: Any = new_policy(
+            algorithm_by_name("ppo"),
+            self.description.policy,
+            self.description.policy_kwargs,
+            self.description.settings(),
+        )
+
+    def _numbers(self, batch: dict[str, Any]) -> Any:
+        return self.network.features_extractor(batch[Columns.OBS].float())
+
+    def _forward(self, batch: dict[str, Any], **_: Any) -> dict[str, Any]:
+        logits = self.network.mlp_extractor.forward_actor(self._numbers(batch))
+        return {Columns.ACTION_DIST_INPUTS: logits}
+
+    def _forward_train(self, batch: dict[str, Any], **_: Any) -> dict[str, Any]:
+        # Both parts read the same numbers; they are computed once.
+        numbers = self._numbers(batch)
+        logits = self.network.mlp_extractor.forward_actor(numbers)
+        return {Columns.ACTION_DIST_INPUTS: logits, Columns.EMBEDDINGS: numbers}
+
+    def compute_values(self, batch: dict[str, Any], embeddings: Any = None) -> Any:
+        """Values of the states of a batch, shape (n,)."""
+        numbers = self._numbers(batch) if embeddings is None else embeddings
+        return self.network.mlp_extractor.forward_critic(numbers).squeeze(-1)
+
+    def save_to_path(self, *arguments: Any, **options: Any) -> str:
+        """As RLlib's; beside its files one that ``rllib:PATH`` reads, on a local disk."""
+        folder = str(super().save_to_path(*arguments, **options))
+        if Path(folder).is_dir():
+            save_policy(Path(folder) / RLLIB_FILE, self.network, self.description)
+        return folder

@@ -1,0 +1,127 @@
+"""RLlib trains by our runner and network, and its checkpoints play in our comparison."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import matchenv
+from matchenv.agents.policies import policy_named
+from matchenv.settings import Settings
+
+ray = pytest.importorskip("ray")
+pytest.importorskip("ray.rllib")
+
+pytestmark = pytest.mark.ray
+
+ROOT = Path(__file__).resolve().parents[2]
+SIZES = {"num_opponents": 4, "horizon": 12}
+
+
+@pytest.fixture(scope="module")
+def algorithm() -> Iterator[Any]:
+    from ray.rllib.algorithms.ppo import PPOConfig
+    from ray.rllib.core.rl_module.rl_module import RLModuleSpec
+
+    from matchenv.agents.rllib.env_runner import VectorEnvRunner
+    from matchenv.agents.rllib.module import SharedModule
+
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    ray.init(num_cpus=2, log_to_driver=False, logging_level="CRITICAL")
+    spec = RLModuleSpec(module_class=SharedModule, model_config={"env_kwargs": SIZES})
+    config = (
+        PPOConfig()
+        .environment("matchenv:Matchmaking-v0", env_config=SIZES)
+        .env_runners(
+            env_runner_cls=VectorEnvRunner, num_env_runners=0, num_envs_per_env_runner=3,
+            rollout_fragment_length=20,
+        )
+        .rl_module(rl_module_spec=spec)
+        .training(train_batch_size_per_learner=60, minibatch_size=30, num_epochs=1)
+        .debugging(seed=3)
+    )  # fmt: skip
+    built = config.build_algo()
+    yield built
+    built.stop()
+    ray.shutdown()
+
+
+def test_episodes_are_those_of_the_scalar_environment(algorithm: Any) -> None:
+    """Played again action by action, each gives the same observations and rewards."""
+    runner = algorithm.env_runner
+    runner._needs_initial_reset = True
+    pieces: list[list[Any]] = [[], [], []]
+    for _ in range(3):
+        e, games = 0, 0
+        for piece in runner.sample(num_timesteps=60):
+            pieces[e].append(piece)
+            games += len(piece)
+            e, games = (e + 1, 0) if games == 20 else (e, games)
+    for e, found in enumerate(pieces):
+        env = matchenv.MatchmakingEnv(**SIZES)
+        observation, _ = env.reset(seed=runner._seed + e)
+        played = 0
+        for piece in found:
+            assert piece.t_started == played
+            np.testing.assert_array_equal(piece.get_observations(0), observation)
+            for t, action in enumerate(piece.get_actions()):
+                observation, reward, over, _, _ = env.step(int(action))
+                np.testing.assert_allclose(piece.get_observations(t + 1), observation, rtol=1e-6)
+                assert piece.get_rewards(t) == pytest.approx(float(reward), rel=1e-6)
+            assert piece.is_terminated == over
+            played = 0 if over else played + len(piece)
+            if over:
+                observation, _ = env.reset()
+        assert len({piece.id_ for piece in found}) == 5
+    reported = runner.get_metrics()
+    assert sum(piece.is_done for found in pieces for piece in found) == 15
+    assert float(reported["episode_len_mean"].peek()) == 12
+
+
+def test_log_probabilities_are_of_the_actions_taken(algorithm: Any) -> None:
+    for episode in algorithm.env_runner.sample(num_episodes=4):
+        logits = episode.get_extra_model_outputs("action_dist_inputs")
+        chosen = logits[np.arange(len(episode)), episode.get_actions()]
+        expected = chosen - np.log(np.exp(logits).sum(axis=1))
+        np.testing.assert_allclose(
+            episode.get_extra_model_outputs("action_logp"), expected, atol=1e-5
+        )
+
+
+def test_a_checkpoint_is_a_policy(algorithm: Any, tmp_path: Path) -> None:
+    import torch
+
+    algorithm.train()
+    folder = Path(algorithm.save_to_path(str(tmp_path / "checkpoint")))
+    # Nothing but our own file may be needed, or even read.
+    for file in folder.rglob("*.pkl"):
+        file.write_bytes(b"cos\nsystem\n(S'false'\ntR.")
+    policy = policy_named(f"rllib:{folder}", Settings.checked(**SIZES))
+    env = matchenv.MatchmakingVectorEnv(64, **SIZES)
+    observation, _ = env.reset(seed=1)
+    module = algorithm.get_module()
+    with torch.no_grad():
+        logits = module.forward_inference({"obs": torch.from_numpy(observation)})
+    chosen, _ = policy.predict(observation)
+    np.testing.assert_array_equal(chosen, logits["action_dist_inputs"].argmax(dim=1).numpy())
+
+
+@pytest.mark.parametrize("runners", [0, 2])
+def test_the_example_learns_and_compares(runners: int, tmp_path: Path) -> None:
+    words = ["--iterations", "2", "--runners", str(runners), "--num-envs", "4", "--horizon", "20",
+             "--num-opponents", "5", "--episodes", "20", "--out", str(tmp_path)]  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", str(ROOT / "examples" / "rllib_train.py"), *words],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "2 of 2: true q" in done.stdout
+    assert f"rllib:{tmp_path}" in done.stdout
