@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matchenv.baselines.fast_knowledge_gradient import knowledge_gradient_opponents
+from matchenv.baselines.fast_knowledge_gradient_full import full_knowledge_gradient_opponents
 from matchenv.baselines.knowledge_gradient_full import full_knowledge_gradient_scores
 from matchenv.baselines.knowledge_gradient_printed import printed_knowledge_gradient_scores
 from matchenv.baselines.knowledge_gradient_rule import knowledge_gradient_scores
@@ -44,6 +45,9 @@ SCORES: dict[str, Rule] = {
 CHOICES: dict[str, Rule] = {
     FactorisedBelief.name: lambda state, multipliers, game: knowledge_gradient_opponents(
         state.mu, state.sigma, multipliers, *game
+    ),
+    FullBelief.name: lambda state, multipliers, game: full_knowledge_gradient_opponents(
+        state.mu, state.sigma, state.extra, multipliers, game.beta, game.draw_margin
     ),
 }
 

@@ -105,6 +105,45 @@ def full_look_ahead_value(
 
 
 @compiled
+def measure_opponents(
+    mu: Floats,
+    sigma: Floats,
+    differences: Floats,
+    beta: float,
+    gaps: Floats,
+    variances: Floats,
+    loads: Floats,
+    densities: Floats,
+) -> int:
+    """Write what a look ahead needs, and the draw densities now.
+
+    Args:
+        mu: shape (M + 1,), means of the beliefs, player 0 first.
+        sigma: shape (M + 1,), their standard deviations.
+        differences: shape (M,), standard deviations of s_0 - s_k.
+        beta: standard deviation of one performance around skill.
+        gaps: written, as ``best_density_of``, and so are the next two.
+        variances: written.
+        loads: written.
+        densities: shape (M,), written.
+
+    Returns:
+        The first opponent, from 0 on, with the best density.
+    """
+    sigma_0 = sigma[0]
+    first = 0
+    for k in range(differences.size):
+        deviation = differences[k]
+        gaps[k] = mu[0] - mu[k + 1]
+        variances[k] = deviation * deviation + 2.0 * beta * beta
+        loads[k] = sigma_0 * slack_of_deviations(sigma_0, sigma[k + 1], deviation)
+        densities[k] = density_at_zero(gaps[k], variances[k])
+        if densities[k] > densities[first]:
+            first = k
+    return first
+
+
+@compiled
 def full_knowledge_gradient_scores(
     mu: Floats,
     sigma: Floats,
@@ -130,16 +169,9 @@ def full_knowledge_gradient_scores(
     scores = np.empty(differences.shape)
     gaps, variances, loads = np.empty(count), np.empty(count), np.empty(count)
     for b in range(mu.shape[0]):
-        sigma_0 = sigma[b, 0]
-        first = 0
-        for k in range(count):
-            deviation = differences[b, k]
-            gaps[k] = mu[b, 0] - mu[b, k + 1]
-            variances[k] = deviation * deviation + 2.0 * beta * beta
-            loads[k] = sigma_0 * slack_of_deviations(sigma_0, sigma[b, k + 1], deviation)
-            scores[b, k] = density_at_zero(gaps[k], variances[k])
-            if scores[b, k] > scores[b, first]:
-                first = k
+        first = measure_opponents(
+            mu[b], sigma[b], differences[b], beta, gaps, variances, loads, scores[b]
+        )
         for j in range(count):
             scores[b, j] += multipliers[b] * full_look_ahead_value(
                 gaps, variances, loads, j, first, beta, draw_margin

@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 from matchenv import KnowledgeState, MatchmakingVectorEnv
 from matchenv.baselines import KnowledgeGradient
 from matchenv.baselines.fast_knowledge_gradient import knowledge_gradient_opponents
+from matchenv.baselines.fast_knowledge_gradient_full import full_knowledge_gradient_opponents
+from matchenv.baselines.knowledge_gradient_full import full_knowledge_gradient_scores
 from matchenv.baselines.knowledge_gradient_rule import knowledge_gradient_scores
+from matchenv.belief import FactorisedBelief, FullBelief
 from matchenv.benchmarks.throughput.timing import Contest, Measurement, contest, seconds
 from matchenv.settings import PAPER_BETA
 
@@ -25,6 +28,7 @@ TARGET_EXPONENT = 1.2
 
 # (draw_margin, tau): the paper's game, and one with draws and drift; and the ratio to reach.
 GAME_KINDS = {(0.0, 0.0): 5.0, (0.5, 0.1): 4.0}
+TARGET_ON_THE_FULL_BELIEF = 5.0
 
 Floats = NDArray[np.float64]
 
@@ -35,14 +39,14 @@ def measure(turns: int) -> Iterator[Contest | Measurement]:
     Args:
         turns: repetitions of each.
     """
-    mu, sigma = states_of_play()
-    shuffled = np.random.default_rng(0).permutation(len(mu))
-    for draw_margin, tau in GAME_KINDS:
+    state = states_of_play(FactorisedBelief.name)
+    shuffled = state[np.random.default_rng(0).permutation(len(state.mu))]
+    for (draw_margin, tau), target in GAME_KINDS.items():
         game = "" if draw_margin == 0.0 else ", draws and drift"
-        yield choice_contest(f"in order of play{game}", mu, sigma, draw_margin, tau, turns)
-        yield choice_contest(
-            f"in unrelated states{game}", mu[shuffled], sigma[shuffled], draw_margin, tau, turns
-        )
+        for order, states in (("in order of play", state), ("in unrelated states", shuffled)):
+            yield choice_contest(f"{order}{game}", states, draw_margin, tau, turns, target)
+    state = states_of_play(FullBelief.name)
+    yield choice_contest("on the full belief", state, 0.0, 0.0, turns, TARGET_ON_THE_FULL_BELIEF)
     times = np.array([milliseconds(opponents, turns) for opponents in MANY_OPPONENTS])
     for opponents, values in zip(MANY_OPPONENTS, times.tolist(), strict=True):
         target = TARGET_MILLISECONDS if opponents == MANY_OPPONENTS[-1] else None
@@ -53,47 +57,60 @@ def measure(turns: int) -> Iterator[Contest | Measurement]:
     yield Measurement(SECTION, name, "exponent of growth", exponents, TARGET_EXPONENT)
 
 
-def states_of_play() -> tuple[Floats, Floats]:
+def states_of_play(belief: str) -> KnowledgeState:
     """Beliefs before every game of some episodes played by KG, episode after episode.
 
+    Args:
+        belief: its name.
+
     Returns:
-        ``(mu, sigma)``, each of shape (EPISODES * GAMES, NUM_OPPONENTS + 1).
+        States of the shape (EPISODES * GAMES,).
     """
-    env = MatchmakingVectorEnv(EPISODES, num_opponents=NUM_OPPONENTS, horizon=GAMES)
+    env = MatchmakingVectorEnv(EPISODES, num_opponents=NUM_OPPONENTS, horizon=GAMES, belief=belief)
     env.reset(seed=0)
+    policy = KnowledgeGradient(belief=belief)
     states = []
     for game in range(GAMES):
         states.append(env.knowledge_state)
-        env.step(KnowledgeGradient().act(states[-1], GAMES - game))
-    mu, sigma = (
-        np.stack([getattr(state, name) for state in states], axis=1) for name in ("mu", "sigma")
+        env.step(policy.act(states[-1], GAMES - game))
+    stacked = (
+        np.stack([getattr(state, name) for state in states], axis=1)
+        for name in ("mu", "sigma", "extra")
     )
-    return mu.reshape(-1, NUM_OPPONENTS + 1), sigma.reshape(-1, NUM_OPPONENTS + 1)
+    return KnowledgeState(
+        *(each.reshape(EPISODES * GAMES, each.shape[-1]) for each in stacked), belief=belief
+    )
 
 
 def choice_contest(
-    name: str, mu: Floats, sigma: Floats, draw_margin: float, tau: float, turns: int
+    name: str, state: KnowledgeState, draw_margin: float, tau: float, turns: int, target: float
 ) -> Contest:
     """Both rules over the same states; raises AssertionError where they do not agree."""
-    multipliers = np.full(len(mu), KnowledgeGradient().multiplier)
-    arguments = (mu, sigma, multipliers, PAPER_BETA, draw_margin, tau)
+    count = len(state.mu)
+    multipliers = np.full(count, KnowledgeGradient().multiplier)
+    if state.belief == FullBelief.name:
+        of_state = (state.mu, state.sigma, state.extra, multipliers, PAPER_BETA, draw_margin)
+        scores, search = full_knowledge_gradient_scores, full_knowledge_gradient_opponents
+    else:
+        of_state = (state.mu, state.sigma, multipliers, PAPER_BETA, draw_margin, tau)
+        scores, search = knowledge_gradient_scores, knowledge_gradient_opponents
 
     def plain() -> NDArray[np.int64]:
-        return np.argmax(knowledge_gradient_scores(*arguments), axis=1)
+        return np.argmax(scores(*of_state), axis=1)
 
     def fast() -> NDArray[np.int64]:
-        return knowledge_gradient_opponents(*arguments)
+        return search(*of_state)
 
     if not np.array_equal(plain(), fast()):
         raise AssertionError("the fast rule and the plain rule choose different opponents")
     return contest(
         SECTION,
-        f"kg, {mu.shape[1] - 1} opponents, {name}",
+        f"kg, {state.num_opponents} opponents, {name}",
         "decisions/s",
-        ("bounds and search", fast, len(mu)),
-        ("plain rule, compiled", plain, len(mu)),
+        ("bounds and search", fast, count),
+        ("plain rule, compiled", plain, count),
         turns=turns,
-        target=GAME_KINDS[draw_margin, tau],
+        target=target,
     )
 
 
