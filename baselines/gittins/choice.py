@@ -29,7 +29,7 @@ def log_index(grid: Grid, bonus: NDArray[np.float32], square: float, variance: f
     if variance < smallest:
         # What can be learned falls with the variance.
         more *= variance / smallest
-    return more - 0.5 * (square + math.log1p(variance))
+    return more - 0.5 * (square + math.log(1.0 + variance))
 
 
 @compiled

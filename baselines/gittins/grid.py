@@ -23,6 +23,8 @@ STRETCH = 2.5
 # The largest C of the grid: two players with sigma = 10 beta each.
 WIDEST = 100.0
 
+SIXTH = 1.0 / 6.0
+
 # A stencil: the nodes that a cubic takes.
 STENCIL = 4
 
@@ -87,7 +89,8 @@ def variance_at(grid: Grid, i: int) -> float:
 def cubic_weights(offset: float) -> tuple[float, float, float, float]:
     """Lagrange's weights of the nodes 0, 1, 2 and 3 at ``offset``."""
     a, b, c, d = offset, offset - 1.0, offset - 2.0, offset - 3.0
-    return -b * c * d / 6.0, 0.5 * a * c * d, -0.5 * a * b * d, a * b * c / 6.0
+    first, last = a * b, c * d
+    return -SIXTH * b * last, 0.5 * a * last, -0.5 * first * d, SIXTH * first * c
 
 
 @compiled
@@ -105,7 +108,10 @@ def gap_stencil(grid: Grid, gap: float) -> tuple[int, float]:
         ``(first, offset)``: first entry of the stencil, counted with the mirror, and the place
         in it.
     """
-    place = min(math.asinh(gap * grid.scale) / grid.stretch, grid.gaps - 1.0)
+    scaled = gap * grid.scale
+    # asinh, but for the last digits near 0, which place in a cell does not feel.
+    stretched = math.log(scaled + math.sqrt(1.0 + scaled * scaled))
+    place = min(stretched * (1.0 / grid.stretch), grid.gaps - 1.0)
     first = min(int(place), grid.gaps - STENCIL + 1)
     return first, place + 1.0 - first
 
@@ -116,7 +122,7 @@ def variance_stencil(grid: Grid, variance: float) -> tuple[int, float]:
 
     Outside the grid the value at its end is taken.
     """
-    place = (math.log(variance) - grid.lowest) / grid.step
+    place = (math.log(variance) - grid.lowest) * (1.0 / grid.step)
     place = min(max(place, 0.0), grid.variances - 1.0)
     first = min(max(int(place) - 1, 0), grid.variances - STENCIL)
     return first, place - first

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,7 @@ TARGET_MILLISECONDS = 100.0
 TARGET_EXPONENT = 1.2
 
 # (draw_margin, tau): the paper's game, and one with draws and drift; and the ratio to reach.
-GAME_KINDS = {(0.0, 0.0): 5.0, (0.5, 0.1): 4.0}
+GAME_KINDS: dict[tuple[float, float], float] = {(0.0, 0.0): 5.0, (0.5, 0.1): 4.0}
 TARGET_ON_THE_FULL_BELIEF = 5.0
 
 Floats = NDArray[np.float64]
@@ -49,9 +50,9 @@ def measure(turns: int) -> Iterator[Contest | Measurement]:
     yield choice_contest("on the full belief", state, 0.0, 0.0, turns, TARGET_ON_THE_FULL_BELIEF)
     times = np.array([milliseconds(opponents, turns) for opponents in MANY_OPPONENTS])
     for opponents, values in zip(MANY_OPPONENTS, times.tolist(), strict=True):
-        target = TARGET_MILLISECONDS if opponents == MANY_OPPONENTS[-1] else None
+        limit = TARGET_MILLISECONDS if opponents == MANY_OPPONENTS[-1] else None
         name = f"kg, {opponents:,} opponents"
-        yield Measurement(SECTION, name, "milliseconds a decision", values, target)
+        yield Measurement(SECTION, name, "milliseconds a decision", values, limit)
     name = f"kg, from {MANY_OPPONENTS[0]:,} to {MANY_OPPONENTS[-1]:,} opponents"
     exponents = [growth_exponent(row) for row in times.T]
     yield Measurement(SECTION, name, "exponent of growth", exponents, TARGET_EXPONENT)
@@ -73,13 +74,11 @@ def states_of_play(belief: str) -> KnowledgeState:
     for game in range(GAMES):
         states.append(env.knowledge_state)
         env.step(policy.act(states[-1], GAMES - game))
-    stacked = (
-        np.stack([getattr(state, name) for state in states], axis=1)
+    mu, sigma, extra = (
+        np.stack([getattr(state, name) for state in states], axis=1).reshape(EPISODES * GAMES, -1)
         for name in ("mu", "sigma", "extra")
     )
-    return KnowledgeState(
-        *(each.reshape(EPISODES * GAMES, each.shape[-1]) for each in stacked), belief=belief
-    )
+    return KnowledgeState(mu, sigma, extra, belief)
 
 
 def choice_contest(
@@ -88,18 +87,18 @@ def choice_contest(
     """Both rules over the same states; raises AssertionError where they do not agree."""
     count = len(state.mu)
     multipliers = np.full(count, KnowledgeGradient().multiplier)
-    if state.belief == FullBelief.name:
-        of_state = (state.mu, state.sigma, state.extra, multipliers, PAPER_BETA, draw_margin)
-        scores, search = full_knowledge_gradient_scores, full_knowledge_gradient_opponents
-    else:
-        of_state = (state.mu, state.sigma, multipliers, PAPER_BETA, draw_margin, tau)
-        scores, search = knowledge_gradient_scores, knowledge_gradient_opponents
+    full = (state.mu, state.sigma, state.extra, multipliers, PAPER_BETA, draw_margin)
+    factorised = (state.mu, state.sigma, multipliers, PAPER_BETA, draw_margin, tau)
 
     def plain() -> NDArray[np.int64]:
-        return np.argmax(scores(*of_state), axis=1)
+        if state.belief == FullBelief.name:
+            return np.argmax(full_knowledge_gradient_scores(*full), axis=1)
+        return np.argmax(knowledge_gradient_scores(*factorised), axis=1)
 
-    def fast() -> NDArray[np.int64]:
-        return search(*of_state)
+    def fast() -> Any:
+        if state.belief == FullBelief.name:
+            return full_knowledge_gradient_opponents(*full)
+        return knowledge_gradient_opponents(*factorised)
 
     if not np.array_equal(plain(), fast()):
         raise AssertionError("the fast rule and the plain rule choose different opponents")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from matchenv import MatchmakingVectorEnv
 from matchenv.agents.policies import policy_named
 from matchenv.baselines import POLICIES
+from matchenv.baselines.gittins import Gittins
 from matchenv.belief import DEFAULT_BELIEF
 from matchenv.benchmarks.throughput.timing import Contest, Measurement, contest, seconds
 from matchenv.evaluation.rollout import one_thread
@@ -22,13 +23,18 @@ NUM_OPPONENTS = 49
 BATCH = 256
 GAMES_BEFORE = 50
 MANY_OPPONENTS = 1_000_000
-LEARNED, LEARNED_BATCH = "equivariant", 1024
+LEARNED, RIVAL = "equivariant", "kg"
+# (opponents, decisions in a call), and by policy the ratio to KG that its speed is to reach there.
+MANY = 100_000
+CALLS = ((NUM_OPPONENTS, 1024), (NUM_OPPONENTS, 1), (MANY, 1))
+TARGETS = {LEARNED: (4.0, 1.0, None), Gittins.name: (1.0, 1.0, 1.0)}
+TARGET_MILLISECONDS = 10.0
 
 
 def measure(turns: int) -> Iterator[Contest | Measurement]:
     """Microseconds a decision, of every baseline and of the cheap ones at a million opponents.
 
-    Then the learned policy against KG, where torch is installed.
+    Then the index and, where torch is installed, the learned policy against KG.
 
     Args:
         turns: repetitions of each.
@@ -45,30 +51,45 @@ def measure(turns: int) -> Iterator[Contest | Measurement]:
                 envs[belief], _ = mid_episode(opponents, count, belief)
             values = decision_times(name, envs[belief], turns)
             yield Measurement(SECTION, subject, "microseconds a decision", values)
-    if find_spec("torch") is not None:
-        yield from learned_beside_kg(turns)
+    for name, targets in TARGETS.items():
+        if name != LEARNED or find_spec("torch") is not None:
+            for (opponents, count), target in zip(CALLS, targets, strict=True):
+                yield from beside_kg(name, opponents, count, turns, target)
 
 
-def learned_beside_kg(turns: int) -> Iterator[Contest]:
-    """Decisions a second of the policy that ships and of KG, from observations, in turn.
+def beside_kg(
+    name: str, num_opponents: int, count: int, turns: int, target: float | None
+) -> Iterator[Contest | Measurement]:
+    """Decisions a second of a policy and of KG, from observations, in turn.
 
     Args:
+        name: of the policy.
+        num_opponents: of each decision.
+        count: decisions in a call.
         turns: of each.
+        target: the ratio to reach.
     """
-    learned, kg = (policy_named(name, Settings.checked()) for name in (LEARNED, "kg"))
-    for count in (LEARNED_BATCH, 1):
-        calls = max(1, LEARNED_BATCH // count // 4)
-        seen = {
-            belief: mid_episode(NUM_OPPONENTS, count, belief)[1]
-            for belief in (learned.belief, kg.belief)
-        }
-        with one_thread():
-            yield contest(
-                SECTION, f"{NUM_OPPONENTS} opponents, batches of {count:,}", "decisions/s",
-                (LEARNED, _decide(learned, seen[learned.belief], calls), calls * count),
-                ("kg", _decide(kg, seen[kg.belief], calls), calls * count),
-                turns=turns,
-            )  # fmt: skip
+    policy, kg = (policy_named(each, Settings.checked()) for each in (name, RIVAL))
+    calls = max(1, 12_000 // (count * num_opponents))
+    ours, rivals = (
+        _decide(each, mid_episode(num_opponents, count, each.belief)[1], calls)
+        for each in (policy, kg)
+    )
+    with one_thread():
+        found = contest(
+            SECTION,
+            f"{name}, {num_opponents:,} opponents, batches of {count:,}",
+            "decisions/s",
+            (name, ours, calls * count),
+            (RIVAL, rivals, calls * count),
+            turns=turns,
+            target=target,
+        )
+    yield found
+    if num_opponents == MANY:
+        values = [1e3 / rate for rate in found.our_rates]
+        subject = f"{name}, {MANY:,} opponents"
+        yield Measurement(SECTION, subject, "milliseconds a decision", values, TARGET_MILLISECONDS)
 
 
 def _decide(policy: Any, observations: NDArray[np.float32], calls: int) -> Callable[[], object]:

@@ -161,14 +161,15 @@ class TestContestants:
         assert len(values) == 3
         assert min(values) > 0.0
 
-    def test_the_learned_policy_is_timed_against_kg(self):
-        found = list(policies.learned_beside_kg(1))
-        assert [each.name for each in found] == [
-            "49 opponents, batches of 1,024",
-            "49 opponents, batches of 1",
-        ]
-        assert {(each.ours, each.rival) for each in found} == {("equivariant", "kg")}
-        assert all(rate > 0.0 for each in found for rate in each.our_rates + each.rival_rates)
+    @pytest.mark.parametrize("name", ["equivariant", "drawchance"])
+    def test_a_policy_is_timed_against_kg(self, name, monkeypatch):
+        monkeypatch.setattr(policies, "MANY", 30)
+        few, many = (list(policies.beside_kg(name, count, 4, 1, 1.0)) for count in (9, 30))
+        assert [each.name for each in few] == [f"{name}, 9 opponents, batches of 4"]
+        assert (few[0].ours, few[0].rival) == (name, "kg")
+        assert all(rate > 0.0 for each in few for rate in each.our_rates + each.rival_rates)
+        assert many[1].name == f"{name}, 30 opponents"
+        assert many[1].values == [1e3 / rate for rate in many[0].our_rates]
 
     @pytest.mark.parametrize("belief", ["factorised", "full"])
     def test_observations_are_of_games_under_way(self, belief):
