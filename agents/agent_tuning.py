@@ -40,7 +40,7 @@ STARTUP = 5
 
 @dataclass(frozen=True, kw_only=True)
 class AgentTuning:
-    """What a tuning is about.
+    """The settings of a tuning.
 
     Attributes:
         algo: name of the algorithm.
@@ -131,7 +131,7 @@ def tune_agent(
     Args:
         out: the folder, of this search alone.
         tuning: what is searched.
-        trials: how many in all, those of before among them.
+        trials: how many in all, earlier ones included.
         device: where torch computes.
         quiet: no progress bar.
 

@@ -18,7 +18,7 @@ from matchenv.agents.policy_file import PolicyDescription, save_policy
 from matchenv.agents.run_config import RunConfig
 from matchenv.agents.run_folder import RunFolder
 from matchenv.evaluation.seeds import evaluation_seed
-from matchenv.signals import GoodPlace
+from matchenv.signals import SafePoint
 
 
 class Progress(BaseCallback):
@@ -123,7 +123,7 @@ class Checkpoints(BaseCallback):
         config: of the run.
         description: of the policy, for its file.
         evaluations: the list that ``Evaluation`` fills.
-        good_place: told that the training can be stopped, once a checkpoint is written.
+        safe_point: told that the training can be stopped, once a checkpoint is written.
     """
 
     def __init__(
@@ -132,10 +132,10 @@ class Checkpoints(BaseCallback):
         config: RunConfig,
         description: PolicyDescription,
         evaluations: list[dict[str, Any]],
-        good_place: GoodPlace,
+        safe_point: SafePoint,
     ) -> None:
         super().__init__()
-        self._folder, self._config, self._good_place = folder, config, good_place
+        self._folder, self._config, self._safe_point = folder, config, safe_point
         self._description, self._evaluations = description, evaluations
         self._last = 0
 
@@ -146,9 +146,9 @@ class Checkpoints(BaseCallback):
         return True
 
     def _on_rollout_start(self) -> None:
-        if self._good_place.asked:
+        if self._safe_point.asked:
             self._save()
-            self._good_place.stop()
+            self._safe_point.stop()
         every = self._config.checkpoint_every
         if self.model.num_timesteps // every > self._last // every:
             self._save()

@@ -1,4 +1,4 @@
-"""Arguments of environments, and the cells of one training: set-ups with the same weights."""
+"""Arguments of environments, and the cells of one training: set-ups that share the weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What values a hyperparameter may have; the libraries find out in the middle of a training."""
+"""Values that hyperparameters may have, checked before a training begins.
+
+The libraries would stop at a bad one in the middle of the training.
+"""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.evaluation.made_with import digest_of
 from matchenv.evaluation.seeds import training_seed
 from matchenv.folder_lock import folder_lock
-from matchenv.signals import stops_at_a_good_place
+from matchenv.signals import stops_at_a_safe_point
 from matchenv.validation import as_integer
 
 # A training that plays this many times the games that were asked for says so before it begins.
@@ -151,11 +151,11 @@ def _train(
             stacklevel=3,
         )
     left = config.timesteps - model.num_timesteps
-    with stops_at_a_good_place() as good_place:
+    with stops_at_a_safe_point() as safe_point:
         callbacks = CallbackList(
             [
                 Evaluation(folder, config, description, evaluations),
-                Checkpoints(folder, config, description, evaluations, good_place),
+                Checkpoints(folder, config, description, evaluations, safe_point),
                 Progress(games, evaluations, quiet),
             ]
         )
@@ -177,7 +177,7 @@ def games_of_a_round(model: BaseAlgorithm) -> int:
 
 
 def games_to_play(model: BaseAlgorithm, timesteps: int) -> int:
-    """Games of a training in all: at least so many, in whole rounds from where it is now.
+    """Games of a training in all: at least ``timesteps``, in whole rounds from where it is now.
 
     Args:
         model: the training.

@@ -1,4 +1,4 @@
-"""Files of compiled code: sealed, so that damage is seen before the processor meets it.
+"""Files of compiled code with checksums, so that damaged code is never run.
 
 Numba keeps pickled files without a checksum, and lets whatever is wrong with one end the
 program. Its hooks are wrapped here: what cannot be read is compiled anew, and what cannot be

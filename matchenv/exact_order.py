@@ -1,4 +1,4 @@
-"""The order of numbers of any size, with no rounding on the way.
+"""The order of numbers of any size, without rounding.
 
 A float64 holds whole numbers up to 2^53. Beyond it, neighbours become the same float: times in
 nanoseconds would be draws. So ranks and scores are put in order as they are, and only their

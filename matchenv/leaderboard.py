@@ -32,7 +32,8 @@ class RankedPlayer(NamedTuple):
         name: the player.
         mu: mean of the belief about the player's skill.
         sigma: its standard deviation.
-        exposed: mu - 3 sigma, what the board is sorted by.
+        exposed: the conservative skill mu - k sigma, by which players are sorted: k is 3 on a
+            ``Leaderboard``, and mu / sigma of a newcomer in a ``matchenv.service.Pool``.
         games_played: number of games.
     """
 

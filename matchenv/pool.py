@@ -58,7 +58,7 @@ def bring_one_online(online: Masks, key: np.uint64, game: int) -> None:
 def begin_pool(
     rows: Integers, uniforms: Floats, availability: float, keys: Keys, online: Masks
 ) -> None:
-    """Who is online at the start: each with the probability that holds ever after.
+    """Who is online at the start: each with the stationary probability ``availability``.
 
     Args:
         rows: the episodes, shape (K,).

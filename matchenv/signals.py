@@ -42,8 +42,8 @@ def signals_wait() -> Iterator[None]:
             _handle(came[0], before[signal.Signals(came[0])])
 
 
-class GoodPlace:
-    """Where work can be stopped; made by ``stops_at_a_good_place``.
+class SafePoint:
+    """Where work can be stopped without loss; made by ``stops_at_a_safe_point``.
 
     Attributes:
         asked: whether SIGTERM came.
@@ -54,7 +54,7 @@ class GoodPlace:
         self._before: Any = signal.SIG_DFL
 
     def stop(self) -> None:
-        """Do now what SIGTERM would have done; the process does not expect to go on."""
+        """Do what SIGTERM would have done; usually this ends the process."""
         global _waited_for
         _waited_for = None
         signal.signal(signal.SIGTERM, self._before)
@@ -65,40 +65,40 @@ class GoodPlace:
         self.asked = True
 
 
-# The good place that this process would go to first if it got SIGTERM now.
-_waited_for: GoodPlace | None = None
+# The safe point that this process would reach first if it got SIGTERM now.
+_waited_for: SafePoint | None = None
 
 
 @contextmanager
-def stops_at_a_good_place() -> Iterator[GoodPlace]:
-    """Let SIGTERM wait in a block until the work says that it can be stopped, or has ended.
+def stops_at_a_safe_point() -> Iterator[SafePoint]:
+    """Delay SIGTERM during a block until the work reaches a safe point, or ends.
 
-    Ctrl-C does not wait.
+    Ctrl-C is not delayed.
 
     Yields:
-        What the work asks, and tells.
+        The point: the work asks it whether SIGTERM came, and stops there.
     """
     global _waited_for
-    place = GoodPlace()
+    point = SafePoint()
     if (
         threading.current_thread() is not threading.main_thread()
         or signal.getsignal(signal.SIGTERM) == signal.SIG_IGN
     ):
-        yield place
+        yield point
         return
-    place._before = signal.signal(signal.SIGTERM, place._remember)
-    _waited_for = place
+    point._before = signal.signal(signal.SIGTERM, point._remember)
+    _waited_for = point
     try:
-        yield place
+        yield point
     finally:
-        if _waited_for is place:
+        if _waited_for is point:
             _waited_for = None
-            signal.signal(signal.SIGTERM, place._before)
-    if place.asked:
-        place.stop()
+            signal.signal(signal.SIGTERM, point._before)
+    if point.asked:
+        point.stop()
 
 
-def is_on_the_way_to_a_good_place() -> bool:
+def waits_for_a_safe_point() -> bool:
     """Whether this process would not stop at once if it got SIGTERM."""
     return _waited_for is not None
 

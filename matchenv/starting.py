@@ -15,8 +15,8 @@ WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 def leave_at_signals_if_command() -> None:
     """In the process of the command, end at once at Ctrl-C and SIGTERM; elsewhere do nothing.
 
-    Nothing has been begun yet that would have to be put away. An exception would come up inside
-    some library that is half imported, with a traceback. The command's work listens for itself.
+    Nothing has begun yet that would need tidying up. An exception would be raised inside a half
+    imported library, with a traceback. Later the command handles signals itself.
     """
     if _is_command():
         for number in STOPS:

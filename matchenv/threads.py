@@ -25,7 +25,7 @@ def as_num_threads(value: Any, count: int, num_opponents: int) -> int:
 
     Args:
         value: a whole number of at least 1, or ``"auto"``: one for each core that may be used,
-            but no more than the work pays.
+            but only as many as make work of this size faster.
         count: rows of the batch.
         num_opponents: M.
 

@@ -147,8 +147,8 @@ def cell_bounds(bounds: Bounds) -> list[CellBound]:
 def out_of_reach(bound: Floats, totals: Mapping[str, Floats]) -> Estimate:
     """What share of the distance from the best policy to the oracle no policy can cover.
 
-    Which policy is the best is found on every other instance, and judged on the others, in turn:
-    on the same instances the best one would seem better than it is.
+    The best policy is found on one half of the instances and judged on the other, and the reverse:
+    on the same instances it would seem better than it is.
 
     Args:
         bound: what the informed player collects, shape (E,).

@@ -155,7 +155,7 @@ def block_size(settings: Settings) -> int:
 
 
 def described_cells(cells: Sequence[Cell]) -> dict[str, Any]:
-    """What tells the cells from others: their names, and what priors of a user's own are read from.
+    """What identifies the cells: their names, and the files that a user's own priors are read from.
 
     Args:
         cells: of a plan or a study.

@@ -1,4 +1,4 @@
-"""What a learning curve is to be seen against: KG, DrawChance, and what nobody can exceed."""
+"""Levels to compare a learning curve with: KG, DrawChance, and the bound that no policy exceeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The front of waiting time against quality: one curve for each policy as its knobs turn."""
+"""The front of waiting time against quality: one curve for each policy, over its settings."""
 
 from __future__ import annotations
 

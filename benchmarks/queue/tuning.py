@@ -144,12 +144,12 @@ def run_queue_tuning(
 ) -> QueueTuning:
     """Try settings of the queue's policies on the same runs; the best of each policy counts.
 
-    No number for the seed makes the tuning meet a run of a comparison.
+    Whatever the seed, the tuning never plays a run of a comparison.
 
     Args:
         policies: as ``run_queue_comparison``, one text for each setting.
         loads: as there.
-        measure: what is to be large, ``"true_reward"`` or ``"reward"``.
+        measure: what is maximised, ``"true_reward"`` or ``"reward"``.
         episodes: as there.
         seed: as there.
         env_kwargs: as there.

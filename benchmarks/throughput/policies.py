@@ -1,4 +1,4 @@
-"""What a decision costs, of each baseline and of the learned policy, on one thread."""
+"""The time of a decision by each baseline and by the learned policy, on one thread."""
 
 from __future__ import annotations
 

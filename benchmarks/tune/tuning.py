@@ -82,7 +82,7 @@ def run_tuning(
 ) -> Tuning:
     """Try multipliers of KG, and eq. (12) beside them, in the cells of the study.
 
-    No number for the seed makes the tuning meet an instance of a study.
+    Whatever the seed, the tuning never plays an instance of a study.
 
     Args:
         multipliers: at least one, >= 0, each once.

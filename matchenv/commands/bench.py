@@ -24,7 +24,7 @@ class Bench(Resumable, Parallel):
     Attributes:
         policies: the policy, as matchenv compare names it, or one for each training seed.
         method: name in tables (default: the first policy's).
-        only: names of families; the result is no entry then.
+        only: names of families; a result of some families is not an entry.
         check: a bench.json to check, of which some families are played anew; no policy then.
         sample: how many families a check plays anew.
         seed: decides which families those are.

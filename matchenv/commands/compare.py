@@ -32,8 +32,8 @@ class Compare(EitherEnvironment, Resumable, Parallel, Environment, Seeded, Cells
     Attributes:
         against: whom differences are taken to.
         episodes: instances in each cell, runs under each load.
-        noise: what the luck of a game is by: whom one plays and how often one has, or the number
-            of the game.
+        noise: what a game's random numbers depend on: opponent, the opponent and how often one has
+            met them, or game, the number of the game.
         timing: write decisions per second into the files too.
     """
 

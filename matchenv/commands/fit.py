@@ -1,4 +1,4 @@
-"""``matchenv fit``: the parameters of TrueSkill that a log asks for."""
+"""``matchenv fit``: the parameters of TrueSkill that fit a log best."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Fit(Resumable, Seeded):
 
     Attributes:
         log: the log, a .csv or .csv.gz file.
-        train_share: share of the games, the first ones, that the fit may see.
+        train_share: share of the games, from the first on, that the fit uses.
     """
 
     log: Positional[Path]

@@ -91,7 +91,7 @@ class Parallel:
     """A command that works on several processes.
 
     Attributes:
-        workers: processes, on which no number depends (default: one for each core).
+        workers: worker processes; results do not depend on it (default: one for each core).
         engine: where they are: local, this machine, or ray[:ADDRESS], a Ray cluster.
     """
 
@@ -188,8 +188,9 @@ class Environment(Pool, Sizes):
     Attributes:
         draw_margin: performances no further apart are a draw.
         tau: drift of a skill before each of the player's games.
-        rank_by: what the place of player 0 is by.
-        equal_variance: of equal priors, the paper's, or grown by that of the hidden means.
+        rank_by: what places are counted by: prior_mean or true_skill.
+        equal_variance: variances of equal priors: paper, or matching, with the variance of the
+            hidden means added.
     """
 
     draw_margin: float = DEFAULTS.draw_margin

@@ -57,7 +57,7 @@ def finish_output() -> None:
 
 
 def one_line(message: str) -> str:
-    """A message in one line of a bearable length."""
+    """A message in one line, cut where it is very long."""
     # torch complains over several lines.
     line = shown(" ".join(message.split()))
     return line if len(line) <= LONGEST_MESSAGE else f"{line[:LONGEST_MESSAGE]} ..."

@@ -16,7 +16,7 @@ LAST_REQUESTS = 1
 class Serve(Command):
     """Keep ratings, propose opponents, match and split players over HTTP.
 
-    Every answer about a game that was taken in is given after it is safe in the file. Paths and
+    A game is confirmed only after it has been written to the file. Paths and
     bodies are described at /docs and /openapi.json. See docs/service.md.
 
     Example:
@@ -34,7 +34,7 @@ class Serve(Command):
         tau: drift of a skill before each game (default: 25/300).
         draw_probability: of two even sides (default: 0.1).
         drift_per_day: drift of a skill in a day without a game (default: 0).
-        recent: so many of a player's last opponents are not proposed again (default: 0).
+        recent: how many of a player's last opponents are not proposed again (default: 0).
     """
 
     pool: Path

@@ -1,7 +1,7 @@
 """Ctrl-C and SIGTERM: one line, status 130 or 143, and gone soon, whatever is going on.
 
-A second signal ends the process at once. SIGTERM waits for work that is on the way to a good
-place, such as a training to its next checkpoint; Ctrl-C does not.
+A second signal ends the process at once. SIGTERM waits until work reaches a point from which it can
+be resumed, such as a training's next checkpoint; Ctrl-C does not.
 
 A signal raises ``Stopped`` in the main thread, so that ``with`` and ``finally`` tidy up. That can
 fail: compiled code does not look for signals until it returns, and an exception that is raised
@@ -24,7 +24,7 @@ from types import FrameType
 from typing import NoReturn
 
 from matchenv.folder_lock import free_folders
-from matchenv.signals import STOPS, is_on_the_way_to_a_good_place
+from matchenv.signals import STOPS, waits_for_a_safe_point
 from matchenv.starting import WORDS
 
 # Seconds until the exception is raised again, and until the process ends in any case.
@@ -98,10 +98,10 @@ class Stopping:
         number = 0
         while number not in STOPS:  # a library may listen for others
             number = os.read(reading, 1)[0]
-        patient = number == signal.SIGTERM and is_on_the_way_to_a_good_place()
+        patient = number == signal.SIGTERM and waits_for_a_safe_point()
         self._announce(number)
         later = _Later(reading)
-        while patient and is_on_the_way_to_a_good_place() and not later.came(PAUSE):
+        while patient and waits_for_a_safe_point() and not later.came(PAUSE):
             patient = later.seconds < PATIENCE
         begun = later.seconds
         again = False

@@ -24,7 +24,8 @@ class StudyCells(Kept, Parallel, Seeded):
         prior_draws: draws of the prior; the paper has one.
         num_opponents: opponents to choose from.
         horizon: games in an episode.
-        equal_variance: of equal priors, the paper's, or grown by that of the hidden means.
+        equal_variance: variances of equal priors: paper, or matching, with the variance of the
+            hidden means added.
     """
 
     rank: tuple[str, ...] = ()
@@ -36,7 +37,7 @@ class StudyCells(Kept, Parallel, Seeded):
     equal_variance: Literal["paper", "matching"] = "paper"
 
     def arguments(self) -> dict[str, Any]:
-        """What the study's and the tuning's function take alike."""
+        """The arguments that the study and the tuning have in common."""
         given = chosen(self, StudyCells)
         for name in ("debug", "rank", "prior", "engine"):
             given.pop(name)

@@ -11,7 +11,7 @@ from matchenv.commands.output import show
 
 @dataclass(frozen=True, kw_only=True)
 class Throughput(Written):
-    """Measure speed as ratios against rivals that run in turn with us.
+    """Measure speed as ratios to rival libraries, timed in turn with this one.
 
     Prints the median and the spread over the turns. See docs/benchmarks.md.
 

@@ -60,7 +60,7 @@ class Train(Learning, Written, Parallel, TrainingEnvironment, Seeded):
             (default: the algorithm's).
         num_envs: environments side by side (default: as in the file).
         hyperparams: single ones as KEY=VALUE, which go before the file's.
-        env_kwargs: options of the environment as KEY=VALUE, which the options above are too.
+        env_kwargs: options of the environment as KEY=VALUE, instead of options such as --rank.
         start_from: learned policy to start from: a name, a run or a file.
         evaluate_every: timesteps from one evaluation to the next (default: 10 in all).
         evaluation_episodes: episodes of each evaluation.
@@ -104,7 +104,7 @@ class Train(Learning, Written, Parallel, TrainingEnvironment, Seeded):
 
     @property
     def results(self) -> None:
-        """It says so itself, since its folder may be one that it has chosen."""
+        """None: ``run`` says where the folder is, since it may have chosen the name."""
         return None
 
     def run(self) -> None:

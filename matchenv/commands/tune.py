@@ -25,7 +25,7 @@ class Tune(EitherEnvironment, StudyCells, Policies):
 
     Attributes:
         multiplier: factors to be tried.
-        measure: in the queue, what is to be large.
+        measure: in the queue, what is maximised.
     """
 
     multiplier: tuple[float, ...] = MULTIPLIERS

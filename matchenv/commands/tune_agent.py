@@ -22,7 +22,7 @@ class TuneAgent(Kept, Seeded):
 
     Attributes:
         algo: the algorithm, as in matchenv train.
-        trials: trainings in all, those of before among them.
+        trials: trainings in all, earlier ones included.
         timesteps: games of each.
         space: what is varied, as KEY=LIST or KEY={low: .., high: .., log: true}; instead of a file.
         space_file: YAML file with the same under the algorithm's name (default: the package's own).
@@ -54,7 +54,7 @@ class TuneAgent(Kept, Seeded):
 
     @property
     def results(self) -> None:
-        """It says itself how to train with what it found."""
+        """None: ``run`` says how to train with what was found."""
         return None
 
     def check_given(self, given: set[str]) -> None:

@@ -50,7 +50,7 @@ def stream_of(seed: int, *key: int) -> np.random.Generator:
 def policy_key(label: str) -> tuple[int, ...]:
     """What a policy adds to the key of its stream: its label.
 
-    Its place in a list must not count, so that it has the same result whoever plays beside it.
+    Its place in a list does not count, so that its results do not depend on the other policies.
     """
     return tuple(label.encode())
 

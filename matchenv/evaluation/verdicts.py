@@ -32,7 +32,10 @@ def p_value(difference: Estimate, count: int) -> float:
 
 
 def holm_adjusted(p_values: Sequence[float]) -> Floats:
-    """p-values so enlarged that of all that stay below a level, one is there by chance no oftener.
+    """p-values adjusted by Holm's method.
+
+    If all that are below a level count as findings, the chance of any false one is at most that
+    level.
 
     Args:
         p_values: of K questions.

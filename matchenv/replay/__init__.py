@@ -1,4 +1,4 @@
-"""Rating systems walked over a log of matches, compiled, fitted to it, and seen in hindsight."""
+"""Rating systems over a log of matches: replayed in order of play, fitted, and smoothed."""
 
 from matchenv.replay.elo import LOGISTIC_BETA, EloReplay, replay_elo
 from matchenv.replay.fitting import Fit, fit

@@ -140,21 +140,21 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path, work: str) -> None:
     assert said == "interrupted; go on\n"
 
 
-GOOD_PLACE = """
-from matchenv.signals import stops_at_a_good_place
-with stops_at_a_good_place() as place:
+SAFE_POINT = """
+from matchenv.signals import stops_at_a_safe_point
+with stops_at_a_safe_point() as point:
     for number in range(100):
         time.sleep(0.1)
         if number > 35:
-            pathlib.Path("tidy").write_text("yes" if place.asked else "no")
-            place.stop()
+            pathlib.Path("tidy").write_text("yes" if point.asked else "no")
+            point.stop()
 """
 
 
 @pytest.mark.parametrize("signals", [[signal.SIGTERM], [signal.SIGTERM, signal.SIGINT]])
-def test_sigterm_waits_for_a_good_place(tmp_path: Path, signals: list[signal.Signals]) -> None:
+def test_sigterm_waits_for_a_safe_point(tmp_path: Path, signals: list[signal.Signals]) -> None:
     """Longer than the time of grace, but not if there is a second signal."""
-    process = at_work(tmp_path, GOOD_PLACE)
+    process = at_work(tmp_path, SAFE_POINT)
     for number in signals:
         process.send_signal(number)
         time.sleep(0.5)

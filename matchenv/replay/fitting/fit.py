@@ -94,7 +94,7 @@ def fit(
     made_with: Mapping[str, str] | None = None,
     quiet: bool = True,
 ) -> Fit:
-    """Fit beta, tau and what else the log tells by the likelihood of games not yet seen.
+    """Fit beta, tau and the other parameters that the log tells, by predictive likelihood.
 
     Every game is foreseen from the games before it. Parameters maximise that likelihood over the
     first part of the log; the rest, with ratings that go on learning, judges them. The prior's
@@ -102,7 +102,7 @@ def fit(
 
     Args:
         log: the games in order of play, 20 or more.
-        train_share: share of the games that the fit may see, in (0, 1).
+        train_share: share of the games, from the first on, that the fit uses, in (0, 1).
         seed: of the bootstrap.
         journal: a file in which every replay of the search is written down; a fit that was
             stopped goes on from it.

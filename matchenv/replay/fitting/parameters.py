@@ -32,7 +32,7 @@ class Parameter:
         high: the largest.
         start: where the search starts.
         step: a usual change on the scale.
-        default: the value of a log that does not tell it, and of nobody's fit.
+        default: its value where the log cannot tell it, and before any fit.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Parameter:
         return min(max(value, self.low), self.high)
 
     def at_boundary(self, value: float) -> bool:
-        """Whether a value is all but at an end of the range."""
+        """Whether a value is at an end of the range, or nearly."""
         place, ends = self.to_scale(value), (self.to_scale(self.low), self.to_scale(self.high))
         return min(abs(place - end) for end in ends) < 0.02 * abs(ends[1] - ends[0])
 
