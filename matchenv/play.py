@@ -122,7 +122,7 @@ def report_belief(
     report[MATCH_QUALITY, row] = quality * density
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, makes_arrays=False)
 def play_games(
     players: Floats,
     noise: Floats,

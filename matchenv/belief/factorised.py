@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 from matchenv.belief.belief import Floats, GameConstants, Integers
 from matchenv.belief.independent import IndependentBelief
 from matchenv.compilation import compiled
-from matchenv.play import DRAW_DENSITY, MATCH_QUALITY, MU, SIGMA
-from matchenv.trueskill.game import drifted, quality_per_density
+from matchenv.play import DRAW_DENSITY, MATCH_QUALITY, MU, SIGMA, report_belief
+from matchenv.trueskill.game import drifted, quality_per_density, total_variance, update_two
 from matchenv.trueskill.game_loops import densities_at_zero, total_variances, update_games
 
 # So many games are learnt from at a time: what they need stays in the fastest memory.
 PART = 256
+
+# So few are learnt from one by one: there is nothing to overlap.
+FEW = 4
 
 
 class FactorisedBelief(IndependentBelief):
@@ -40,11 +43,10 @@ class FactorisedBelief(IndependentBelief):
         report: Floats,
         observation: NDArray[np.float32],
     ) -> None:
-        """As ``Belief.learn``, in one compiled loop."""
+        """As ``Belief.learn``, in compiled loops."""
         del memory
-        learn_factorised(
-            players, opponents, outcomes, waiting, *constants, report, observation
-        )  # fmt: skip
+        learn = learn_from_few if waiting.size <= FEW else learn_factorised
+        learn(players, opponents, outcomes, waiting, *constants, report, observation)
 
 
 @compiled(nogil=True)
@@ -89,6 +91,41 @@ def learn_factorised(
         )  # fmt: skip
 
 
+@compiled(makes_arrays=False)
+def learn_from_few(
+    players: Floats,
+    opponents: Integers,
+    outcomes: NDArray[np.int8],
+    waiting: NDArray[np.bool_],
+    beta: float,
+    draw_margin: float,
+    tau: float,
+    report: Floats,
+    observation: NDArray[np.float32],
+) -> None:
+    """As ``learn_factorised``, game by game: what one environment has no use for takes no time."""
+    quality = quality_per_density(beta)
+    count = players.shape[1]
+    for b in range(players.shape[0]):
+        j = opponents[b] + 1
+        mu_0, sigma_0 = players[b, 0, MU], players[b, 0, SIGMA]
+        mu_j, sigma_j = players[b, j, MU], players[b, j, SIGMA]
+        variance = total_variance(sigma_0, sigma_j, beta)
+        report_belief(b, waiting[b], mu_0 - mu_j, variance, quality, report)
+        if waiting[b]:
+            continue
+        outcome = np.int64(outcomes[b])  # the type that other callers have: compiled once
+        mu_0, sigma_0, mu_j, sigma_j = update_two(
+            mu_0, drifted(sigma_0, tau), mu_j, drifted(sigma_j, tau), outcome, beta, draw_margin
+        )
+        players[b, 0, MU], players[b, 0, SIGMA] = mu_0, sigma_0
+        players[b, j, MU], players[b, j, SIGMA] = mu_j, sigma_j
+        observation[b, 0] = mu_0
+        observation[b, j] = mu_j
+        observation[b, count] = sigma_0
+        observation[b, count + j] = sigma_j
+
+
 @compiled(nogil=True)
 def report_beliefs(
     rows: Integers,
@@ -122,7 +159,7 @@ def report_beliefs(
         report[MATCH_QUALITY, rows[k]] = quality * density[k]
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, makes_arrays=False)
 def show_beliefs(
     rows: Integers,
     columns: Integers,

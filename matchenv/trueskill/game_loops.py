@@ -32,7 +32,7 @@ Outcomes = NDArray[np.int8]
 LARGEST_LEAD = np.nextafter(TAIL_START, 0.0)
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, makes_arrays=False)
 def densities_at_zero(gap: Floats, variance: Floats, density: Floats) -> None:
     """Write ``density_at_zero`` of each game.
 
@@ -45,14 +45,14 @@ def densities_at_zero(gap: Floats, variance: Floats, density: Floats) -> None:
         density[k] = density_at_zero(gap[k], variance[k])
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, makes_arrays=False)
 def total_variances(sigma_i: Floats, sigma_j: Floats, beta: float, variance: Floats) -> None:
     """Write ``total_variance`` of each game, all of shape (K,)."""
     for k in range(variance.size):
         variance[k] = total_variance(sigma_i[k], sigma_j[k], beta)
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, makes_arrays=False)
 def all_moments(
     gap: Floats, variance: Floats, outcome: Outcomes, draw_margin: float, v: Floats, rest: Floats
 ) -> None:
