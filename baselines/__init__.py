@@ -8,6 +8,7 @@ from matchenv.baselines.catalogue import POLICIES
 from matchenv.baselines.draw_chance import DrawChance
 from matchenv.baselines.gittins import Gittins
 from matchenv.baselines.knowledge_gradient import KnowledgeGradient
+from matchenv.baselines.narrowed_knowledge_gradient import NarrowedKnowledgeGradient
 from matchenv.baselines.optimistic_draw_chance import OptimisticDrawChance
 from matchenv.baselines.oracle import Oracle
 from matchenv.baselines.point_estimate import PointEstimate
@@ -20,6 +21,7 @@ __all__ = [
     "DrawChance",
     "Gittins",
     "KnowledgeGradient",
+    "NarrowedKnowledgeGradient",
     "OptimisticDrawChance",
     "Oracle",
     "PointEstimate",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from matchenv.baselines.draw_chance import DrawChance
 from matchenv.baselines.gittins import Gittins
 from matchenv.baselines.knowledge_gradient import KnowledgeGradient
+from matchenv.baselines.narrowed_knowledge_gradient import NarrowedKnowledgeGradient
 from matchenv.baselines.optimistic_draw_chance import OptimisticDrawChance
 from matchenv.baselines.oracle import Oracle
 from matchenv.baselines.point_estimate import PointEstimate
@@ -18,6 +19,7 @@ POLICIES: dict[str, type[Policy]] = {
         PointEstimate,
         DrawChance,
         KnowledgeGradient,
+        NarrowedKnowledgeGradient,
         Gittins,
         OptimisticDrawChance,
         RandomOpponent,

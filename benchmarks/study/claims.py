@@ -134,12 +134,13 @@ def claims_on(results: Sequence[CellResult]) -> list[Claim]:
         outer = [found[prior, place] for place in (0, last) if (prior, place) in found]
         inner = [found[prior, place] for place in middle if (prior, place) in found]
         for where, cells, statements in (
-            (f"{prior} prior, top and bottom rank", outer, ON_EXTREMES),
-            (f"{prior} prior, {places} of {last + 1}", inner, on_middle),
+            ("top and bottom rank", outer, ON_EXTREMES),
+            (f"{places} of {last + 1}", inner, on_middle),
         ):
             if cells:
+                set_up = f"{prior} prior{_places_by(cells[0])}, {where}"
                 claims += [
-                    _by_signs(f"{where}: {each.text}", each.findings(cells), cells[0].units)
+                    _by_signs(f"{set_up}: {each.text}", each.findings(cells), cells[0].units)
                     for each in statements
                 ]
         if inner and prior == "informative":
@@ -147,6 +148,14 @@ def claims_on(results: Sequence[CellResult]) -> list[Claim]:
     claims += _clearest_in_the_middle(found, last)
     claims += _on_noise(found, middle)
     return claims
+
+
+def _places_by(result: CellResult) -> str:
+    """What places are by, where the paper may mean either of two things."""
+    if result.cell.prior != "equal":
+        return ""
+    by = "true skill" if result.cell.rank_by == "true_skill" else "hidden mean"
+    return f" with places by {by}"
 
 
 def _clearest_in_the_middle(found: dict[tuple[str, int], CellResult], last: int) -> list[Claim]:

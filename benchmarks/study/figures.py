@@ -49,13 +49,13 @@ def figures_for(num_players: int) -> dict[str, tuple[str, list[Panel]]]:
     return {
         "figure_1": ("Figure 1: top and bottom rank, informative prior", extremes("informative")),
         "figure_2": ("Figure 2: middle ranks, informative prior", between("informative", middle)),
-        "figure_3": ("Figure 3: middle skill levels, equal priors", between("equal", middle)),
+        "figure_3": ("Figure 3: middle places, equal priors", between("equal", middle)),
         "figure_4": (
             "Figure 4: player 0 exactly in the middle, equal priors",
             between("equal", [even]),
         ),
         "figure_4_extremes": (
-            "To figure 4: highest and lowest skill level, equal priors",
+            "To figure 4: highest and lowest place, equal priors",
             extremes("equal"),
         ),
     }

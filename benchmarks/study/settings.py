@@ -20,8 +20,8 @@ from matchenv.evaluation.seeds import (
     stream_of,
 )
 from matchenv.priors import PRIORS, DrawnPrior, check_named, prior_of
-from matchenv.settings import Settings
-from matchenv.validation import as_integer
+from matchenv.settings import RANKINGS, Settings
+from matchenv.validation import as_choice, as_integer
 
 PAPER_POLICIES = ("pe", "drawchance", "kg")
 # Ranks that the paper's figures show, 1 for the best of its 50 players.
@@ -45,8 +45,7 @@ class StudyOptions(TypedDict, total=False):
 
     Attributes:
         ranks: places of player 0, names or numbers; None for the paper's, at the same shares of
-            any number of players. By prior mean with the informative prior, by true skill with
-            the equal one.
+            any number of players. By prior mean with the informative prior.
         priors: ``"informative"``, ``"equal"``; each rank is played with each prior.
         episodes: sets of true skills for each draw of the prior, >= 2.
         prior_draws: draws of the prior, >= 1; the paper has one.
@@ -56,6 +55,8 @@ class StudyOptions(TypedDict, total=False):
         belief: what policies read unless their name says another; ``"printed"`` has the
             misprints of the paper's equations.
         equal_variance: of equal priors, as the environment's argument.
+        equal_rank_by: what places are by with equal priors: ``"true_skill"``, the paper's words,
+            or ``"prior_mean"``, the mean that is hidden there.
         availability: as the environment's argument, and so are the next two.
         mean_stay: as there.
         turnover: as there.
@@ -70,6 +71,7 @@ class StudyOptions(TypedDict, total=False):
     seed: int
     belief: str
     equal_variance: str
+    equal_rank_by: str
     availability: float
     mean_stay: float
     turnover: float
@@ -78,7 +80,7 @@ class StudyOptions(TypedDict, total=False):
 DEFAULTS: StudyOptions = {
     "ranks": None, "priors": PRIORS, "episodes": 10_000, "prior_draws": 1, "num_opponents": 49,
     "horizon": 500, "seed": 0, "belief": "factorised", "equal_variance": "paper",
-    "availability": 1.0, "mean_stay": 50.0, "turnover": 0.0,
+    "equal_rank_by": "true_skill", "availability": 1.0, "mean_stay": 50.0, "turnover": 0.0,
 }  # fmt: skip
 
 
@@ -92,6 +94,7 @@ class StudySettings:
         episodes: sets of true skills for each draw of the prior, >= 2.
         prior_draws: draws of the prior; the paper has one.
         seed: decides all priors, skills, noise and random choices.
+        equal_rank_by: as ``StudyOptions``.
         game: of the environment, but for the cells' rank and prior; policies read its belief
             unless their name says another.
         purpose: ``REPORT`` or ``TUNING``: their seeds never meet, whatever the user typed.
@@ -102,6 +105,7 @@ class StudySettings:
     episodes: int
     prior_draws: int
     seed: int
+    equal_rank_by: str
     game: Settings
     purpose: int
 
@@ -128,7 +132,11 @@ class StudySettings:
         ranks = given["ranks"]
         places = paper_places(game.num_players) if ranks is None else list(ranks)
         check_named("priors", given["priors"], "which the paper studies")
+        by = as_choice("equal_rank_by", given["equal_rank_by"], known=RANKINGS)
         cells = cells_of(places, given["priors"], game.num_opponents)
+        cells = tuple(
+            replace(cell, rank_by=by) if cell.prior == "equal" else cell for cell in cells
+        )
         if any(cell.rank is None for cell in cells):
             raise ValueError(f"ranks must be places of player 0, got {ranks!r}")
         return cls(
@@ -137,6 +145,7 @@ class StudySettings:
             episodes=as_integer("episodes", given["episodes"], 2),
             prior_draws=as_integer("prior_draws", given["prior_draws"], 1),
             seed=as_integer("seed", given["seed"], 0),
+            equal_rank_by=by,
             game=game,
             purpose=purpose,
         )
@@ -161,7 +170,7 @@ class StudySettings:
         return {
             "policies": {candidate.label: candidate.identity for candidate in self.candidates},
             "cells": [cell.name for cell in self.cells],
-            **{name: getattr(self, name) for name in ("episodes", "prior_draws", "seed")},
+            **{name: getattr(self, name) for name in OWN},
             **{name: value for name, value in asdict(self.game).items() if name in SHARED},
             "purpose": self.purpose,
         }
@@ -201,10 +210,13 @@ class StudySettings:
         return replace(
             self.game,
             rank=cell.rank,
-            rank_by="true_skill" if cell.prior == "equal" else "prior_mean",
+            rank_by=cell.rank_by,
             prior=DrawnPrior.of(kind, rng, self.game.num_players),
         )
 
+
+# Options of the study itself that decide what it finds, beside policies and cells.
+OWN = ("episodes", "prior_draws", "seed", "equal_rank_by")
 
 # Options that are the environment's.
 SHARED = ("num_opponents", "horizon", "belief", "equal_variance", "availability", "mean_stay",

@@ -26,6 +26,8 @@ class StudyCells(Kept, Parallel, Seeded):
         horizon: games in an episode.
         equal_variance: variances of equal priors: paper, or matching, with the variance of the
             hidden means added.
+        equal_rank_by: what places are by with equal priors: true_skill, or prior_mean, which is
+            hidden there.
     """
 
     rank: tuple[str, ...] = ()
@@ -35,6 +37,7 @@ class StudyCells(Kept, Parallel, Seeded):
     num_opponents: int = THE_PAPERS["num_opponents"]
     horizon: int = THE_PAPERS["horizon"]
     equal_variance: Literal["paper", "matching"] = "paper"
+    equal_rank_by: Literal["true_skill", "prior_mean"] = "true_skill"
 
     def arguments(self) -> dict[str, Any]:
         """The arguments that the study and the tuning have in common."""

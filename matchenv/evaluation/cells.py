@@ -22,11 +22,13 @@ class Cell:
             None for a random one.
         prior: name of the prior, or ``module:Class:key=value`` for one of the user's own.
         num_opponents: M.
+        rank_by: what the place is by, as the environment takes it.
     """
 
     rank: str | int | None
     prior: str
     num_opponents: int
+    rank_by: str = Settings.rank_by
 
     @property
     def place(self) -> int:
@@ -45,11 +47,22 @@ class Cell:
 
     @property
     def title(self) -> str:
-        """The cell as a heading, such as ``top rank, informative prior``."""
+        """The cell as a heading, such as ``top rank, informative prior``.
+
+        It says what the place is by, where that is not the prior mean that policies know.
+        """
         prior = f"prior {self.prior}" if names_class(self.prior) else f"{self.prior} prior"
         if isinstance(self.rank, int):
-            return f"{self._where} of {self.num_opponents + 1}, {prior}"
-        return f"{self._where} rank, {prior}"
+            return f"{self._where} of {self.num_opponents + 1}{self._by}, {prior}"
+        return f"{self._where} rank{self._by}, {prior}"
+
+    @property
+    def _by(self) -> str:
+        if self.rank is None:
+            return ""
+        if self.rank_by == "true_skill":
+            return " by true skill"
+        return " by hidden mean" if self.prior == "equal" else ""
 
     @property
     def _where(self) -> str:
@@ -80,7 +93,7 @@ def cells_of(
     cells: list[Cell] = []
     for prior in map(prior_text, priors):
         for rank in ranks:
-            cell = Cell(_rank(rank), prior, num_opponents)
+            cell = Cell(_rank(rank), prior, num_opponents, rank_by)
             Settings.checked(
                 num_opponents=num_opponents, rank=cell.rank, prior=prior, rank_by=rank_by
             )

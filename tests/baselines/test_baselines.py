@@ -14,6 +14,7 @@ from matchenv import KnowledgeState
 from matchenv.baselines import (
     DrawChance,
     KnowledgeGradient,
+    NarrowedKnowledgeGradient,
     Oracle,
     PointEstimate,
     Policy,
@@ -289,3 +290,20 @@ def test_policies_print_as_what_makes_them() -> None:
     again = eval(said)
     assert (again.multiplier, again.beta, again.horizon) == (20.0, 2.0, 50)
     assert all(" object at " not in repr(each) for each in EVERY_POLICY)
+
+
+@pytest.mark.parametrize("kept", [1, 3, 7, 8, 50])
+def test_narrowed_kg_is_kg_where_only_the_most_even_exist(kept: int) -> None:
+    state = states(40, 8, seed=3)
+    chosen = NarrowedKnowledgeGradient(kept).act(state, 100)
+    for row, action in enumerate(chosen):
+        mu, sigma = state.mu[row], state.sigma[row]
+        density = [paper_density(mu, sigma, k) for k in range(1, 9)]
+        among = sorted(np.argsort(density)[::-1][:kept] + 1)
+        players = [0, *among]
+        scores = paper_kg_scores(mu[players], sigma[players], 99.0)
+        assert action == among[int(np.argmax(scores))] - 1
+    if kept >= 8:
+        np.testing.assert_array_equal(chosen, KnowledgeGradient().act(state, 100))
+    if kept == 1:
+        np.testing.assert_array_equal(chosen, DrawChance().act(state, 100))

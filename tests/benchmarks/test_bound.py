@@ -231,7 +231,7 @@ class TestRuns:
         ]  # fmt: skip
         for name in names:
             assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
-        assert "top rank, equal prior" in (tmp_path / "a" / "bound.txt").read_text()
+        assert "top rank by hidden mean, equal prior" in (tmp_path / "a" / "bound.txt").read_text()
 
     @pytest.mark.parametrize("finished", [1, 4, 5])
     def test_one_that_was_stopped_goes_on(self, finished, tmp_path, monkeypatch):

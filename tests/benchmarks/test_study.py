@@ -101,7 +101,7 @@ def test_cells_are_right_for_any_number_of_players(num_players: int) -> None:
         assert isinstance(place, int)
         name = next(cell.title for cell in settings.cells if cell.place == place)
         assert name.startswith(f"{place + 1}")
-        assert f"of {num_players}," in name
+        assert f" of {num_players} " in f"{name} ".replace(",", " ")
     assert place_at_share(25, 20) == 9  # the 10th, not the 25th
 
 
@@ -116,6 +116,20 @@ def test_player_0_stands_where_the_cell_says(name: str) -> None:
         values = mu if by_mean else skill
         assert int((values > values[0]).sum()) == cell.place
         np.testing.assert_array_equal(np.sort(mu), np.sort(prior_mu) if by_mean else 0.0 * mu)
+
+
+def test_places_can_be_by_the_mean_that_equal_priors_hide() -> None:
+    settings = StudySettings.checked(episodes=4, equal_rank_by="prior_mean")
+    for cell in settings.cells:
+        found = instances(settings, cell.name)
+        prior_mu, prior_sigma = prior_of(settings, 0)
+        place = int(np.flatnonzero(prior_sigma == found.sigma[0, 0])[0])
+        assert int((prior_mu > prior_mu[place]).sum()) == cell.place
+        assert ("hidden mean" in cell.title) == (cell.prior == "equal")
+    by_skill = StudySettings.checked(episodes=4).described()
+    assert settings.described() != by_skill
+    with pytest.raises(ValueError, match="equal_rank_by must be one of"):
+        StudySettings.checked(equal_rank_by="luck")
 
 
 def test_all_cells_and_sizes_have_the_same_truths() -> None:

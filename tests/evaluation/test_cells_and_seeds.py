@@ -28,7 +28,9 @@ from matchenv.evaluation.seeds import (
 def test_names_say_where_player_0_stands_whatever_the_size(num_opponents: int) -> None:
     cell = Cell(3, "equal", num_opponents)
     assert (cell.name, cell.place) == ("equal_4th", 3)
-    assert cell.title == f"4th of {num_opponents + 1}, equal prior"
+    assert cell.title == f"4th of {num_opponents + 1} by hidden mean, equal prior"
+    by_skill = Cell(3, "equal", num_opponents, "true_skill")
+    assert by_skill.title == f"4th of {num_opponents + 1} by true skill, equal prior"
     last = Cell("bottom", "informative", num_opponents)
     assert (last.name, last.place) == ("informative_bottom", num_opponents)
     assert last.title == "bottom rank, informative prior"
