@@ -78,6 +78,25 @@ def place_noise(
         games_against[b, j] += 1
 
 
+@compiled
+def noise_ahead(key: np.uint64, num_opponents: int, games: int) -> Floats:
+    """The performance noise of the first games with each opponent, as ``place_noise`` places it.
+
+    Args:
+        key: of the episode.
+        num_opponents: M.
+        games: how many with each.
+
+    Returns:
+        Shape (M, games).
+    """
+    noise = np.empty((num_opponents, games))
+    for j in range(num_opponents):
+        for n in range(games):
+            noise[j, n] = normal_number(key, NUMBERS * (n * num_opponents + j))
+    return noise
+
+
 class OpponentNoise:
     """Noise by opponent in each of B episodes.
 
@@ -93,6 +112,18 @@ class OpponentNoise:
     def begin(self, rows: Integers, uniforms: Floats) -> None:
         """New episodes have begun; arguments as ``begin_noise``."""
         begin_noise(rows, uniforms, self._keys, self._games_against)
+
+    def ahead(self, row: int, games: int) -> Floats:
+        """The performance noise of the first games with each opponent, of an episode that began.
+
+        Args:
+            row: the episode.
+            games: how many with each.
+
+        Returns:
+            Shape (M, games).
+        """
+        return noise_ahead(self._keys[row], self._games_against.shape[1], games)
 
     def place(
         self,

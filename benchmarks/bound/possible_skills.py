@@ -15,9 +15,10 @@ Floats = NDArray[np.float64]
 # The grid reaches so many deviations to either side: 2e-9 of the probability lies beyond.
 REACH = 6.0
 # Steps of the grid in units of the least deviation that games can leave. Sums over a grid are
-# exact to exp(-2 pi^2 / step^2) of a normal density.
-STEP = 0.9
-LARGEST_STEP = 0.25
+# exact to exp(-2 pi^2 / step^2) of a normal density, and to the fourth power of the step where the
+# density is cut off by a price.
+STEP = 0.45
+LARGEST_STEP = 0.125
 # One even game adds about 1 / (3.3 beta^2) to the precision of an opponent's skill.
 VARIANCE_OF_A_GAME = 3.3
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from matchenv.benchmarks.bench.playing import TOLD
 from matchenv.benchmarks.candidates import HIGH_END, LOW_END
 from matchenv.benchmarks.compare.report import Comparison, head
 from matchenv.evaluation.estimates import (
@@ -15,9 +16,9 @@ from matchenv.evaluation.estimates import (
     Estimate,
     columns_of,
     estimate,
-    paired_difference,
     ratio_of_means,
     share_closed,
+    without_luck,
 )
 from matchenv.evaluation.result_files import json_bytes, npz_bytes, records_csv, versions
 from matchenv.evaluation.tables import Column, text_table
@@ -35,33 +36,34 @@ class Bounds:
     """The bound's sample paths and the policies' episodes on the same instances.
 
     Attributes:
-        comparison: the policies' episodes, DrawChance and the oracle among them.
-        values: what the informed player collects, shape (cells, episodes).
-        depth: as ``relaxation.bound_of_path``.
-        penalty: as there.
+        comparison: the policies' episodes; DrawChance, the oracle and the told index among them.
+        values: the bound of each path, shape (cells, episodes).
+        control: luck of each path, of mean 0, as ``charges.bound_of_path``, the same shape.
+        depth: as ``charges.fair_charges``.
     """
 
     comparison: Comparison
     values: Floats
+    control: Floats
     depth: int
-    penalty: float
 
     def table(self) -> str:
         """A block of lines for each cell."""
         comparison, settings = self.comparison, self.comparison.settings
         lines = [
             f"{comparison.episodes} episodes of {settings.horizon} games against one of "
-            f"{settings.num_opponents}, seed {comparison.seed}; depth {self.depth}, "
-            f"penalty {self.penalty:g}",
+            f"{settings.num_opponents}, seed {comparison.seed}; depth {self.depth}",
             f"sums of true q; +-: standard error; [..]: {100.0 * CONFIDENCE:.0f} % interval of "
-            f"the paired difference; shares of the distance from {LOW_END}",
+            f"the paired difference; shares of the distance from {LOW_END}; {TOLD}: the index, "
+            "told player 0's skill; the best policy is chosen and judged on different instances",
         ]
         for cell, found in zip(comparison.cells, cell_bounds(self), strict=True):
             lines += [
                 "",
                 f"{cell.title}: oracle {found.oracle.mean:.2f}, bound {found.bound.mean:.2f} "
                 f"+- {found.bound.standard_error:.2f}, oracle - bound "
-                f"{found.saved.interval_text(2)}; of the distance from the best policy to the "
+                f"{found.saved.interval_text(2)}, bound - best policy "
+                f"{found.room.interval_text(2)}; of the distance from the best policy to the "
                 f"oracle, {found.out_of_reach.times(100.0).interval_text(0)} % is out of reach",
                 *text_table(COLUMNS, found.policies),
             ]
@@ -97,8 +99,9 @@ class CellBound:
         oracle: total of true q of the policy that knows all skills.
         bound: the bound.
         saved: the oracle less the bound, on the same instances.
-        out_of_reach: the same as a share of the oracle less the best policy.
-        policies: the others.
+        room: the bound less the best policy, which is chosen on other instances.
+        out_of_reach: the oracle less the bound as a share of the oracle less that policy.
+        policies: the others, and the told index.
     """
 
     rank: str
@@ -106,6 +109,7 @@ class CellBound:
     oracle: Estimate
     bound: Estimate
     saved: Estimate
+    room: Estimate
     out_of_reach: Estimate
     policies: tuple[PolicyUnderBound, ...]
 
@@ -115,51 +119,51 @@ def cell_bounds(bounds: Bounds) -> list[CellBound]:
     comparison = bounds.comparison
     found = []
     for i, cell in enumerate(comparison.cells):
-        bound = bounds.values[i]
+        path, control = bounds.values[i], bounds.control[i]
         totals = {policy: comparison.values(TRUE_Q, i, policy) for policy in comparison.policies}
         oracle, low = totals[HIGH_END], totals[LOW_END]
+        bound, best = without_luck(path, control), best_of_others(totals)
         policies = tuple(
             PolicyUnderBound(
                 policy=policy,
                 true_q=estimate(total),
-                room=paired_difference(bound, total),
+                room=estimate(without_luck(path - total, control)),
                 share=share_closed(total, low, bound),
                 share_of_oracle=share_closed(total, low, oracle),
             )
             for policy, total in totals.items()
             if policy != HIGH_END
         )
-        saved = paired_difference(oracle, bound)
         found.append(
             CellBound(
-                cell.rank_name,
-                cell.prior,
-                estimate(oracle),
-                estimate(bound),
-                saved,
-                out_of_reach(bound, totals),
-                policies,
+                rank=cell.rank_name,
+                prior=cell.prior,
+                oracle=estimate(oracle),
+                bound=estimate(bound),
+                saved=estimate(without_luck(oracle - path, control)),
+                room=estimate(without_luck(path - best, control)),
+                out_of_reach=ratio_of_means(oracle - bound, oracle - best),
+                policies=policies,
             )
         )
     return found
 
 
-def out_of_reach(bound: Floats, totals: Mapping[str, Floats]) -> Estimate:
-    """What share of the distance from the best policy to the oracle no policy can cover.
+def best_of_others(totals: Mapping[str, Floats]) -> Floats:
+    """True q of the best policy, shape (E,).
 
     The best policy is found on one half of the instances and judged on the other, and the reverse:
     on the same instances it would seem better than it is.
 
     Args:
-        bound: what the informed player collects, shape (E,).
-        totals: true q of each policy, the oracle among them, on the same instances.
+        totals: true q of each policy on the same instances, shape (E,); who is told more than a
+            policy may know is left out.
     """
-    oracle = totals[HIGH_END]
-    best = np.empty(bound.shape)
+    rivals = [total for policy, total in totals.items() if policy not in (HIGH_END, TOLD)]
+    best = np.empty(rivals[0].shape)
     for half in (0, 1):
-        rivals = (total for policy, total in totals.items() if policy != HIGH_END)
         best[half::2] = max(rivals, key=lambda total: total[1 - half :: 2].mean())[half::2]
-    return ratio_of_means(oracle - bound, oracle - best)
+    return best
 
 
 COLUMNS = (
@@ -183,13 +187,12 @@ def result_files(bounds: Bounds) -> dict[str, bytes]:
     plain = {
         **head(bounds.comparison),
         "depth": bounds.depth,
-        "penalty": bounds.penalty,
         "versions": versions("scipy"),
         "cells": [asdict(cell) for cell in found],
     }
     return {
         **bounds.comparison.rows.files(),
-        "bound.npz": npz_bytes({"bound": bounds.values}),
+        "bound.npz": npz_bytes({"bound": bounds.values, "control": bounds.control}),
         "bound.txt": f"{bounds.table()}\n".encode(),
         "bound.json": json_bytes(plain),
         "bound.csv": records_csv(records),

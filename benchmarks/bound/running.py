@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from matchenv.benchmarks.bench.playing import TOLD, told_index
 from matchenv.benchmarks.bound.report import ENVIRONMENT_OPTIONS, Bounds, result_files
 from matchenv.benchmarks.bound.sample_paths import BLOCK, BoundJob, bounds_of
 from matchenv.benchmarks.candidates import LOW_END
 from matchenv.benchmarks.compare.comparison import block_size, described, plan_of
 from matchenv.benchmarks.compare.report import Comparison
+from matchenv.evaluation.candidates import Candidate
 from matchenv.evaluation.engines import Workers, as_engine
 from matchenv.evaluation.episode_table import play
 from matchenv.evaluation.seeds import spans_of
 from matchenv.evaluation.store import finish, open_store, write_results
 from matchenv.priors import check_named
-from matchenv.validation import as_integer, as_non_negative_number
+from matchenv.validation import as_integer
 
 DEFAULT_POLICIES = ("drawchance", "kg", "gittins", "optimistic:belief=full")
 DEFAULT_RANKS = ("top", "middle", "bottom")
 DEFAULT_PRIORS = ("informative", "equal")
 DEFAULT_EPISODES = 200
-DEFAULT_DEPTH = 150
-DEFAULT_PENALTY = 0.9
+DEFAULT_DEPTH = 200
 
 
 def run_bound(
@@ -37,7 +39,6 @@ def run_bound(
     seed: int = 0,
     env_kwargs: Mapping[str, Any] | None = None,
     depth: int = DEFAULT_DEPTH,
-    penalty: float = DEFAULT_PENALTY,
     workers: Workers = None,
     out: str | Path | None = None,
     quiet: bool = False,
@@ -54,8 +55,8 @@ def run_bound(
         seed: decides instances and outcomes, >= 0.
         env_kwargs: ``num_opponents``, ``horizon``, ``beta``; the bound knows no draws and no
             drift.
-        depth: games with one opponent after which its estimated worth counts as known, >= 1.
-        penalty: share of the penalty, >= 0; the bound holds with any, fixed beforehand.
+        depth: games with one opponent after which the bound counts the skill as told, >= 1;
+            the more, the tighter.
         workers: processes (None: one for each core), or an engine; no number depends on it.
         out: folder for finished work and the result files; None to write none.
         quiet: no progress bars.
@@ -66,24 +67,32 @@ def run_bound(
         OSError: for a folder that cannot be written.
     """
     as_integer("depth", depth, 1)
-    as_non_negative_number("penalty", penalty)
     check_named("priors", priors, "for which the bound was derived")
     as_engine(workers)
-    plan, settings = plan_of(
-        policies, LOW_END, ranks, priors, episodes, seed, env_kwargs, ENVIRONMENT_OPTIONS
-    )
-    asked = {"command": "bound", "depth": depth, "penalty": penalty}
+    for name in env_kwargs or {}:
+        if name not in ENVIRONMENT_OPTIONS:
+            raise ValueError(f"env_kwargs may hold {', '.join(ENVIRONMENT_OPTIONS)}, got {name!r}")
+    # Policies and bound have the same luck: the k-th game with an opponent ends the same.
+    options = {"noise": "opponent", **(env_kwargs or {})}
+    plan, settings = plan_of(policies, LOW_END, ranks, priors, episodes, seed, options)
+    if TOLD not in (candidate.label for candidate in plan.candidates):
+        told = Candidate(TOLD, told_index, TOLD)
+        plan = replace(plan, candidates=(*plan.candidates, told))
+    asked = {"command": "bound", "depth": depth}
     asked |= described(plan, settings, episodes)
     with open_store(out, asked) as store:
         rows = play(plan, store, workers=workers, quiet=quiet)
         jobs = [
-            BoundJob(cell, settings, seed, *span, depth, penalty)
+            BoundJob(cell, settings, seed, *span, depth)
             for cell in plan.cells
             for span in spans_of(episodes, BLOCK)
         ]
         found = finish(jobs, bounds_of, store, workers=workers, quiet=quiet)
-        values = np.concatenate([each["bound"] for each in found]).reshape(-1, episodes)
+        values, control = (
+            np.concatenate([each[name] for each in found]).reshape(-1, episodes)
+            for name in ("bound", "control")
+        )
         comparison = Comparison(rows, LOW_END, settings, seed, block_size(settings))
-        bounds = Bounds(comparison, values, depth, penalty)
+        bounds = Bounds(comparison, values, control, depth)
         write_results(store, result_files(bounds).items())
     return bounds

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.benchmarks.bound.possible_skills import informed_skills, step_of, uninformed_skills
-from matchenv.benchmarks.bound.relaxation import bound_of_path
+from matchenv.benchmarks.bound.charges import bound_of_path, prices_up_to_the_peak
+from matchenv.benchmarks.bound.kinds import (
+    Kinds,
+    Places,
+    informed_kinds,
+    places_by_gap,
+    places_by_side,
+    uninformed_kinds,
+)
 from matchenv.compilation import compiled
 from matchenv.evaluation.cells import Cell
 from matchenv.evaluation.rollout import Batch
-from matchenv.evaluation.seeds import OUTCOMES, episode_seeds, stream_of
+from matchenv.evaluation.seeds import episode_seeds
 from matchenv.evaluation.store import Arrays
 from matchenv.play import game_outcome
 from matchenv.settings import Settings
+from matchenv.trueskill.game import density_at_zero, total_variance
 
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 # Episodes that one process works on at a time.
-BLOCK = 10
+BLOCK = 20
 
 
 @dataclass(frozen=True)
@@ -29,12 +39,11 @@ class BoundJob:
 
     Attributes:
         cell: rank of player 0 and prior.
-        settings: of the environment, but for rank and prior.
+        settings: of the environment, but for rank and prior; with noise by opponent.
         seed: the comparison's.
         first: number of the first episode.
         count: episodes.
-        depth: as ``relaxation.bound_of_path``.
-        penalty: as there.
+        depth: as ``charges.fair_charges``.
     """
 
     cell: Cell
@@ -43,7 +52,6 @@ class BoundJob:
     first: int
     count: int
     depth: int
-    penalty: float
     lasting: bool = True
 
     @property
@@ -52,65 +60,98 @@ class BoundJob:
         return f"bound_{self.cell.name}_episode{self.first:06d}"
 
 
-def bounds_of(job: BoundJob) -> Arrays:
-    """What the informed player collects in each episode: ``"bound"``, shape (count,)."""
-    settings = job.settings
-    mu, sigma, true_skill = hidden_instances(job)
-    found = np.empty(job.count)
-    for e in range(job.count):
-        noise = stream_of(job.seed, OUTCOMES, job.first + e).standard_normal(
-            (settings.num_opponents, settings.horizon)
-        )
-        skills, weights = possible_skills(job.cell, settings, mu[e], sigma[e])
-        found[e] = bound_of_path(
-            true_skill[e, 0],
-            skills,
-            weights,
-            wins_ahead(true_skill[e], noise, settings.beta),
-            settings.beta,
-            min(job.depth, settings.horizon),
-            job.penalty,
-        )
-    return {"bound": found}
+@dataclass(frozen=True)
+class Path:
+    """One episode, seen by one who knows everything.
 
-
-def hidden_instances(job: BoundJob) -> tuple[Floats, Floats, Floats]:
-    """Prior means (also where they are hidden from policies), deviations and true skills.
-
-    Returns:
-        Three arrays of shape (count, M + 1); those of a comparison with this seed.
+    Attributes:
+        mu: prior means, also where they are hidden from policies, shape (M + 1,).
+        variance: of the priors, shape (M + 1,).
+        true_skill: shape (M + 1,).
+        won: shape (M, N), whether player 0 wins the first, second, ... game with each opponent.
+        densities: shape (M,), the true draw density of each.
     """
+
+    mu: Floats
+    variance: Floats
+    true_skill: Floats
+    won: Flags
+    densities: Floats
+
+
+def bounds_of(job: BoundJob) -> Arrays:
+    """``"bound"`` and ``"control"`` of each episode, shape (count,): ``charges.bound_of_path``."""
+    settings = job.settings
+    prices = prices_up_to_the_peak(settings.beta)
+    found = np.empty((job.count, 2))
+    for e, path in enumerate(paths_of(job)):
+        kinds, places = opponents_of(job.cell, settings, min(job.depth, settings.horizon), path)
+        found[e] = bound_of_path(
+            kinds.tables,
+            kinds.worths,
+            places.nodes,
+            places.shares,
+            path.won ^ places.mirrored[:, None],
+            path.densities,
+            prices,
+        )
+    return {"bound": found[:, 0], "control": found[:, 1]}
+
+
+def paths_of(job: BoundJob) -> Iterator[Path]:
+    """The episodes of a comparison with this seed, with the same outcomes."""
     settings = replace(job.settings, rank=job.cell.rank, prior="informative")
     episodes = Batch(settings, episode_seeds(job.seed, job.first, job.count)).episodes
-    return episodes.mu, episodes.sigma, episodes.true_skill
+    noise = episodes.opponent_noise
+    if noise is None:
+        raise ValueError(f"noise must be 'opponent', got {settings.noise!r}")
+    for e in range(job.count):
+        skill = episodes.true_skill[e].copy()
+        won = wins_ahead(skill, noise.ahead(e, settings.horizon), settings.beta)
+        densities = densities_of(skill, settings.beta)
+        yield Path(episodes.mu[e].copy(), episodes.sigma[e] ** 2, skill, won, densities)
 
 
-def possible_skills(
-    cell: Cell, settings: Settings, mu: Floats, sigma: Floats
-) -> tuple[Floats, Floats]:
-    """What is known of the opponents' skills at the start; never less than policies know.
+def opponents_of(cell: Cell, settings: Settings, depth: int, path: Path) -> tuple[Kinds, Places]:
+    """The opponents' charges, given what is known at the start; never less than policies know.
 
-    With equal priors that is player 0's hidden mean, and whose is above it and whose below,
-    where player 0's place is by the means; given these, the other means are independent.
+    That is player 0's skill, and the prior means. With equal priors policies do not know those;
+    then it is player 0's hidden mean, and whose is above it and whose below, where player 0's
+    place is by the means. Given these, the other means are independent.
 
     Args:
         cell: rank of player 0 and prior.
         settings: of the environment.
-        mu: prior means, shape (M + 1,).
-        sigma: prior deviations, shape (M + 1,).
-
-    Returns:
-        ``(skills, weights)``, both of shape (M, G).
+        depth: as ``charges.fair_charges``.
+        path: the instance.
     """
-    step = step_of(settings.beta, settings.horizon)
+    skill_0, beta, horizon = float(path.true_skill[0]), settings.beta, settings.horizon
+    variances = path.variance[1:]
     if cell.prior == "informative":
-        return informed_skills(mu[1:], sigma[1:], step)
-    sides = np.zeros(mu.size - 1) if cell.rank is None else np.sign(mu[1:] - mu[0])
-    return uninformed_skills(sigma[1:], float(mu[0]), sides.astype(np.int64), step)
+        return (
+            informed_kinds(beta, horizon, depth),
+            places_by_gap(skill_0 - path.mu[1:], variances),
+        )
+    mu_0 = float(path.mu[0])
+    sides = np.sign(path.mu[1:] - mu_0) if cell.rank is not None else np.zeros(variances.size)
+    sides = sides.astype(np.int64)
+    known = np.unique(sides)
+    kinds = uninformed_kinds(skill_0, mu_0, beta, horizon, depth, known)
+    return kinds, places_by_side(sides, known, variances)
 
 
 @compiled
-def wins_ahead(true_skill: Floats, noise: Floats, beta: float) -> NDArray[np.bool_]:
+def densities_of(true_skill: Floats, beta: float) -> Floats:
+    """The true draw density of each opponent, shape (M,), from skills of shape (M + 1,)."""
+    densities = np.empty(true_skill.size - 1)
+    variance = total_variance(0.0, 0.0, beta)
+    for j in range(densities.size):
+        densities[j] = density_at_zero(true_skill[0] - true_skill[j + 1], variance)
+    return densities
+
+
+@compiled
+def wins_ahead(true_skill: Floats, noise: Floats, beta: float) -> Flags:
     """Whether player 0 wins the first, second, ... game with each opponent.
 
     Args:

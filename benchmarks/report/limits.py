@@ -53,7 +53,7 @@ def bound_section(folder: Path, palette: Palette) -> Section:
             f"What no policy can exceed, from {found['episodes']:,} sample paths of each cell, "
             f"beside policies on the same instances; shares are of the distance from {LOW_END}."
         ),
-        settings={**{name: found[name] for name in ("seed", "depth", "penalty")}, **environment},
+        settings={**{name: found[name] for name in ("seed", "depth")}, **environment},
         versions=found["versions"],
         charts=[_chart("The bound above the policies", "true q of an episode", totals, palette)],
         tables=[Table("Room below the bound", table, rows)],
@@ -116,11 +116,12 @@ def _cell_bound(record: Mapping[str, Any]) -> CellBound:
             number(each["share_of_oracle"]),
         )
 
-    oracle, bound, saved, out = (
-        Estimate.from_plain(record[name]) for name in ("oracle", "bound", "saved", "out_of_reach")
-    )
+    estimates = {
+        name: Estimate.from_plain(record[name])
+        for name in ("oracle", "bound", "saved", "room", "out_of_reach")
+    }
     policies = tuple(policy(each) for each in record["policies"])
-    return CellBound(record["rank"], record["prior"], oracle, bound, saved, out, policies)
+    return CellBound(record["rank"], record["prior"], policies=policies, **estimates)
 
 
 def _loss(record: Mapping[str, Any]) -> Loss:

@@ -28,8 +28,7 @@ class Bound(Resumable, Parallel, Sizes, Seeded, Cells, Policies):
 
     Attributes:
         episodes: instances in each cell.
-        depth: games with an opponent until its worth counts as known.
-        penalty: share of the penalty.
+        depth: games with an opponent until the bound counts the skill as told.
     """
 
     policy: tuple[str, ...] = running.DEFAULT_POLICIES
@@ -37,7 +36,6 @@ class Bound(Resumable, Parallel, Sizes, Seeded, Cells, Policies):
     prior: tuple[str, ...] = running.DEFAULT_PRIORS
     episodes: int = running.DEFAULT_EPISODES
     depth: int = running.DEFAULT_DEPTH
-    penalty: float = running.DEFAULT_PENALTY
 
     def run(self) -> None:
         """Compute the bound, play the policies and print the table."""
@@ -49,7 +47,6 @@ class Bound(Resumable, Parallel, Sizes, Seeded, Cells, Policies):
             seed=self.seed,
             env_kwargs=chosen(self, Sizes),
             depth=self.depth,
-            penalty=self.penalty,
             workers=self.on_engine,
             out=self.out,
             quiet=self.quiet,

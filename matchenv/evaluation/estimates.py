@@ -189,6 +189,23 @@ def ratio_of_means(above: Floats, below: Floats) -> Estimate:
     return Estimate(ratio, spread.standard_error, ratio - half, ratio + half)
 
 
+def without_luck(values: Floats, control: Floats) -> Floats:
+    """Values less their share of luck whose mean is known to be 0; the mean stays, the error falls.
+
+    The share is that of least squares. It depends on the values themselves, which shifts the mean
+    by a term of the order of one value's weight.
+
+    Args:
+        values: shape (E,), E >= 2.
+        control: a control variate of mean 0 on the same episodes, shape (E,).
+    """
+    spread = control - control.mean()
+    squares = float(spread @ spread)
+    share = float(spread @ values) / squares if squares > 0.0 else 0.0
+    found: Floats = values - share * control
+    return found
+
+
 def curve_of_sums(sums: Floats, episodes: int) -> Curve:
     """Means at each game, as ``estimate_over_priors`` counts episodes and priors.
 

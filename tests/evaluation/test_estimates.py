@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,7 @@ from matchenv.evaluation.estimates import (
     nearer_by,
     paired_difference,
     share_closed,
+    without_luck,
 )
 
 
@@ -99,3 +101,13 @@ def test_columns_are_the_fields_and_four_for_each_estimate() -> None:
         "name", "total_mean", "total_standard_error", "total_low", "total_high", "share",
     ]  # fmt: skip
     assert list(columns.values()) == ["kg", 1.0, 0.5, 0.0, 2.0, 0.25]
+
+
+def test_luck_of_known_mean_is_taken_off() -> None:
+    rng = np.random.default_rng(0)
+    luck, rest = rng.standard_normal((2, 4000))
+    values = 7.0 + 3.0 * luck + 0.1 * rest
+    found = estimate(without_luck(values, luck))
+    assert abs(found.mean - 7.0) < 4.5 * found.standard_error
+    assert found.standard_error == pytest.approx(0.1 / math.sqrt(4000), rel=0.1)
+    np.testing.assert_array_equal(without_luck(values, 0.0 * luck), values)
