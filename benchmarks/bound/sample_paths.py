@@ -133,8 +133,9 @@ def opponents_of(cell: Cell, settings: Settings, depth: int, path: Path) -> tupl
             places_by_gap(skill_0 - path.mu[1:], variances),
         )
     mu_0 = float(path.mu[0])
-    sides = np.sign(path.mu[1:] - mu_0) if cell.rank is not None else np.zeros(variances.size)
-    sides = sides.astype(np.int64)
+    sides = np.zeros(variances.size, dtype=np.int64)
+    if cell.rank is not None:
+        sides[:] = np.sign(path.mu[1:] - mu_0)
     known = np.unique(sides)
     kinds = uninformed_kinds(skill_0, mu_0, beta, horizon, depth, known)
     return kinds, places_by_side(sides, known, variances)
