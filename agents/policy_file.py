@@ -91,7 +91,7 @@ def read_policy(path: Path) -> tuple[BasePolicy, PolicyDescription]:
         ValueError: if there is no such file, it is damaged or is no policy.
     """
     if not path.is_file():
-        raise ValueError(f"a policy must be a file, {path} is none")
+        raise ValueError(f"a policy must be a file, {path} is not one")
     try:
         content = read_tensor_file(path, HEADER)
         description = built(PolicyDescription, content.header, "its description")
@@ -107,7 +107,7 @@ def read_policy(path: Path) -> tuple[BasePolicy, PolicyDescription]:
         )
     except ForeignFileError:
         raise ValueError(
-            f"{path} is no policy of this package: its header says nothing of one"
+            f"{path} is no policy of this package: its header describes none"
         ) from None
     except (ValueError, TypeError, RuntimeError) as error:
         raise ValueError(f"the policy file {path} is damaged: {error}") from error

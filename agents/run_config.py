@@ -152,7 +152,7 @@ class RunConfig:
             warnings.warn("a configuration has no checksum: damage would not show", stacklevel=3)
         elif found.strip() != checksum(said):
             raise ValueError(
-                "its checksum does not fit; who changed it by hand removes the line of it"
+                "its checksum does not fit; if you changed it by hand, remove the line with it"
             )
         return built(cls, parsed(text, "it"), "it")
 

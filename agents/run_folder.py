@@ -125,7 +125,7 @@ class RunFolder:
         """
         folder = cls(path)
         if not path.is_dir():
-            raise ValueError(f"a run must be a folder, {path} is none")
+            raise ValueError(f"a run must be a folder, {path} is not one")
         if not folder.config_file.is_file():
             raise ValueError(f"{path} holds no run: it has no {CONFIG}")
         folder.checkpoints.mkdir(exist_ok=True)

@@ -174,7 +174,7 @@ class Leaderboard:
             found = content.pop(CHECKSUM, None)
             if found is not None and found != checksum(content):
                 raise ValueError(
-                    f"its checksum does not fit; who changed it by hand removes the line {CHECKSUM}"
+                    f"its checksum does not fit; if you changed it by hand, remove the line {CHECKSUM}"
                 )
             if set(content) != PARTS:
                 raise ValueError(f"it must have {', '.join(sorted(PARTS))}, got {sorted(content)}")

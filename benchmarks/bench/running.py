@@ -88,7 +88,7 @@ def check_result(
         list(result.policies), [result.families[p] for p in places], workers=workers
     )
     if identities(list(result.policies)) != result.policies:
-        raise ValueError(f"{file} is of other files of the policies than those here")
+        raise ValueError(f"{file} was made with other files of the policies than those here")
     for k, p in enumerate(places):
         for label, values in again.totals.items():
             if not np.allclose(values[k], result.totals[label][p], rtol=TOLERANCE, atol=TOLERANCE):

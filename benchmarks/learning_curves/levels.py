@@ -108,5 +108,5 @@ def _bound(folder: Path, run: Run, *, less_kg: bool) -> float:
         return float(bound["bound"]["mean"])
     room = [each["room"]["mean"] for each in bound["policies"] if each["policy"] == RIVAL]
     if not room:
-        raise ValueError(f"bound must be computed beside {RIVAL}, {folder} is without")
+        raise ValueError(f"bound must include {RIVAL}, that of {folder} does not")
     return float(room[0])

@@ -53,7 +53,7 @@ class Bench(Resumable, Parallel):
                 self.check, sample=self.sample, seed=self.seed, workers=self.on_engine
             )
             if not self.quiet:
-                show(f"{self.check}: its numbers hold in {', '.join(names)}, played anew")
+                show(f"{self.check}: its numbers are confirmed in {', '.join(names)}, played anew")
             return
         result = run_bench(
             self.policies,

@@ -98,7 +98,7 @@ class Train(Learning, Written, Parallel, TrainingEnvironment, Seeded):
         ignored = sorted(given - WITH_RESUME)
         if self.resume is not None and ignored:
             raise ValueError(
-                "a run that is resumed is as it was configured; leave out "
+                "a resumed run keeps its configuration; leave out "
                 f"{', '.join('--' + name.replace('_', '-') for name in ignored)}"
             )
 

@@ -42,13 +42,13 @@ class MatchmakingQueueEnv(ScalarEnv):
     too long gives up. A good game is an even one, and waiting costs: the sooner all are matched,
     the less even their games are.
 
-    Both papers on match-making that this package is after start from this service: Herbrich, Minka
-    and Graepel, "TrueSkill: a Bayesian skill rating system" (NIPS 2006), and Ryzhov, Tariq and
-    Powell, "May the best man win: simulation optimization for match-making in e-sports" (Winter
-    Simulation Conference 2011), which leaves "simultaneously optimizing across all players" open.
+    Both papers that this package follows start from such a service: Herbrich, Minka and Graepel,
+    "TrueSkill: a Bayesian skill rating system" (NIPS 2006), and Ryzhov, Tariq and Powell, "May the
+    best man win: simulation optimization for match-making in e-sports" (Winter Simulation
+    Conference 2011), which leaves "simultaneously optimizing across all players" open.
 
-    A tick goes so. Games that are over end, and their players come back or log off. Others log on.
-    Then everyone who waits is asked about once, the longest waiting first: this is the *focal*
+    A tick goes as follows. Games that are over end, and their players come back or log off. Others
+    log on. Then everyone who waits is asked about once, the longest waiting first: this is the *focal*
     player of a step, who plays somebody or waits. Who is still there has then waited this tick, and
     gives up if that was the last of the patience. A player who waits alone is not asked about,
     since there is nobody to play, and ticks in which nobody is asked about pass within a step.

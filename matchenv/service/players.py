@@ -93,8 +93,8 @@ def line_up(
     """Write a player and all who may be chosen for the player, as a knowledge state has them.
 
     Everybody stands at the place of the slot as far as that goes: a place that stays free is
-    filled from the end. So two decisions see nearly the same order, which rules that sort are
-    thankful for.
+    filled from the end. So two decisions see nearly the same order, and rules that sort have
+    little to do.
 
     Args:
         mu: of all slots.
