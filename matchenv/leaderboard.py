@@ -174,7 +174,8 @@ class Leaderboard:
             found = content.pop(CHECKSUM, None)
             if found is not None and found != checksum(content):
                 raise ValueError(
-                    f"its checksum does not fit; if you changed it by hand, remove the line {CHECKSUM}"
+                    "its checksum does not fit; if you changed it by hand, remove the line "
+                    f"{CHECKSUM}"
                 )
             if set(content) != PARTS:
                 raise ValueError(f"it must have {', '.join(sorted(PARTS))}, got {sorted(content)}")

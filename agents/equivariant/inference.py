@@ -113,6 +113,97 @@ def score_of(
     return work[NOW, k] + work[WORTHS, k] * (ahead - best)
 
 
+class Field(NamedTuple):
+    """What the opponents of a state are together.
+
+    Attributes:
+        count: how many may be chosen.
+        best: the best density.
+        second: the second best; half of the only one.
+        place: whose the best is.
+        near: how many are near player 0, each by its density's exponent.
+        side: sum of gaps, each squeezed into (-1, 1).
+        narrowest: the smallest variance.
+        widest: the largest variance.
+        furthest: the largest square of a gap, in deviations.
+    """
+
+    count: int
+    best: float
+    second: float
+    place: int
+    near: float
+    side: float
+    narrowest: float
+    widest: float
+    furthest: float
+
+
+@compiled
+def _field(opponents: Singles, allowed: Masks, work: Floats) -> Field:
+    """Write chances and densities of those allowed, and say what they are together."""
+    count, place, best, second = 0, 0, -1.0, -1.0
+    near, side = 0.0, 0.0
+    narrowest, widest, furthest = np.inf, 0.0, 0.0
+    for k in range(opponents.shape[1]):
+        if not allowed[k]:
+            continue
+        count += 1
+        gap, variance = float(opponents[GAP, k]), float(opponents[VARIANCE, k])
+        square, total = gap * gap, NOISE_VARIANCE + variance
+        chance = math.exp(-0.5 * square / total) / math.sqrt(TWO_PI * total)
+        density = max(chance, LEAST_DENSITY)
+        work[CHANCE, k], work[DENSITY, k] = chance, density
+        if density > best:
+            best, second, place = density, best, k
+        elif density > second:
+            second = density
+        narrowest, widest = min(narrowest, variance), max(widest, variance)
+        furthest = max(furthest, square / (1.0 + variance))
+        near += math.exp(-0.5 * square / (1.0 + variance))
+        side += gap / math.sqrt(1.0 + square)
+    if count == 1:
+        second = 0.5 * best
+    return Field(count, best, second, place, near, side, narrowest, widest, furthest)
+
+
+@compiled
+def _bases(state: Singles, field: Field, weights: Weights) -> tuple[float, float]:
+    """What the state alone says of the logarithms of worth and games."""
+    context = (
+        0.5 * math.log(max(float(state[GAMES_LEFT]), 1e-3) / USUAL_GAMES),
+        0.5 * math.log(float(state[OWN_VARIANCE]) + 0.01),
+        5.0 * math.log(field.best / PEAK_DENSITY),
+        float(state[MISSING_VARIANCE]) / PRIOR_MEAN_VARIANCE,
+        0.7 * math.log(field.near + 0.1),
+        2.0 * abs(field.side / field.count) - 1.0,
+        0.7 * math.log(field.count / USUAL_OPPONENTS),
+        min(5.0 * math.log(field.best / field.second), 2.0),
+        2.0 * float(state[SHARE_LEFT]) - 1.0,
+    )
+    base_worth, base_games = weights.bias[WORTH], weights.bias[GAMES]
+    for number, value in enumerate(context):
+        base_worth += weights.factors[WORTH, number] * value
+        base_games += weights.factors[GAMES, number] * value
+    return base_worth, base_games
+
+
+@compiled
+def _most_worth(field: Field, base_worth: float, for_worth: Floats) -> float:
+    """Nobody's gain is worth more than this, whatever the numbers of its row."""
+    ends = (
+        (0.7 * math.log(field.narrowest + 1e-4), 0.7 * math.log(field.widest + 1e-4)),
+        (-1.0, math.sqrt(field.furthest) - 1.0),
+        (-1.0, 1.0),
+        (-3.0, 0.0),
+        (0.0, 0.0),
+    )
+    log_most = base_worth + SLACK
+    for number, (low, high) in enumerate(ends):
+        log_most += max(for_worth[number] * low, for_worth[number] * high)
+    return USUAL_GAMES * math.exp(min(max(log_most, -LARGEST_LOG), LARGEST_LOG))
+
+
 @compiled
 def prepare(
     opponents: Singles,
@@ -135,59 +226,14 @@ def prepare(
     Returns:
         ``(best, second, place)``: the best density, the second best, and whose the best is.
     """
-    count, least = 0, -np.inf
-    best, second, place = -1.0, -1.0, 0
-    near, side = 0.0, 0.0
-    narrowest, widest, furthest = np.inf, 0.0, 0.0
-    for k in range(opponents.shape[1]):
-        if not allowed[k]:
-            continue
-        count += 1
-        gap, variance = float(opponents[GAP, k]), float(opponents[VARIANCE, k])
-        square, total = gap * gap, NOISE_VARIANCE + variance
-        chance = math.exp(-0.5 * square / total) / math.sqrt(TWO_PI * total)
-        density = max(chance, LEAST_DENSITY)
-        work[CHANCE, k], work[DENSITY, k] = chance, density
-        if density > best:
-            best, second, place = density, best, k
-        elif density > second:
-            second = density
-        narrowest, widest = min(narrowest, variance), max(widest, variance)
-        furthest = max(furthest, square / (1.0 + variance))
-        near += math.exp(-0.5 * square / (1.0 + variance))
-        side += gap / math.sqrt(1.0 + square)
-    if count == 1:
-        second = 0.5 * best
-    context = (
-        0.5 * math.log(max(float(state[GAMES_LEFT]), 1e-3) / USUAL_GAMES),
-        0.5 * math.log(float(state[OWN_VARIANCE]) + 0.01),
-        5.0 * math.log(best / PEAK_DENSITY),
-        float(state[MISSING_VARIANCE]) / PRIOR_MEAN_VARIANCE,
-        0.7 * math.log(near + 0.1),
-        2.0 * abs(side / count) - 1.0,
-        0.7 * math.log(count / USUAL_OPPONENTS),
-        min(5.0 * math.log(best / second), 2.0),
-        2.0 * float(state[SHARE_LEFT]) - 1.0,
-    )
-    base_worth, base_games = weights.bias[WORTH], weights.bias[GAMES]
-    for number, value in enumerate(context):
-        base_worth += weights.factors[WORTH, number] * value
-        base_games += weights.factors[GAMES, number] * value
+    field = _field(opponents, allowed, work)
+    best, second, place = field.best, field.second, field.place
+    base_worth, base_games = _bases(state, field, weights)
     for_worth, for_games = weights.factors[WORTH, CONTEXT:], weights.factors[GAMES, CONTEXT:]
-    log_best, log_second = math.log(best), math.log(second)
-    # Nobody's gain is worth more than this times the density now, whatever the numbers of its row.
-    ends = (
-        (0.7 * math.log(narrowest + 1e-4), 0.7 * math.log(widest + 1e-4)),
-        (-1.0, math.sqrt(furthest) - 1.0),
-        (-1.0, 1.0),
-        (-3.0, 0.0),
-        (0.0, 0.0),
-    )
-    log_most = base_worth + SLACK
-    for number, (low, high) in enumerate(ends):
-        log_most += max(for_worth[number] * low, for_worth[number] * high)
-    most = USUAL_GAMES * math.exp(min(max(log_most, -LARGEST_LOG), LARGEST_LOG))
+    log_best, log_second, least = math.log(best), math.log(second), -np.inf
+    most = _most_worth(field, base_worth, for_worth)
     most_rise = max(0.0, -log_best - 0.5 * math.log(TWO_PI * NOISE_VARIANCE)) + 2.0 * SLACK
+    # The best one comes first, so that its score rules out others.
     for turn in range(-1, opponents.shape[1]):
         k = place if turn < 0 else turn
         if not allowed[k] or turn == place:

@@ -60,9 +60,7 @@ class TuneAgent(Kept, Seeded):
     def check_given(self, given: set[str]) -> None:
         """Refuse two search spaces."""
         if {"space", "space_file"} <= given:
-            raise ValueError(
-                "space must come from --space or from --space-file: leave out one of the two"
-            )
+            raise ValueError("space must come from --space or from --space-file, not from both")
 
     def run(self) -> None:
         """Play the trials that are missing, then say what is best."""

@@ -48,10 +48,11 @@ class MatchmakingQueueEnv(ScalarEnv):
     Conference 2011), which leaves "simultaneously optimizing across all players" open.
 
     A tick goes as follows. Games that are over end, and their players come back or log off. Others
-    log on. Then everyone who waits is asked about once, the longest waiting first: this is the *focal*
-    player of a step, who plays somebody or waits. Who is still there has then waited this tick, and
-    gives up if that was the last of the patience. A player who waits alone is not asked about,
-    since there is nobody to play, and ticks in which nobody is asked about pass within a step.
+    log on. Then everyone who waits is asked about once, the longest waiting first: this is the
+    *focal* player of a step, who plays somebody or waits. Who is still there has then waited this
+    tick, and gives up if that was the last of the patience. A player who waits alone is not asked
+    about, since there is nobody to play, and ticks in which nobody is asked about pass within a
+    step.
 
     ## Action Space
 

@@ -1,8 +1,8 @@
 """How a queue goes from choice to choice: games end, players log on, wait and give up. Compiled.
 
-A tick goes as follows. Games that are over end, and each of their players queues again or logs off. Others
-log on. Everyone who waits is asked about once, the longest waiting first, as long as two wait. Who
-still waits then has waited this tick, and gives up if that was the last of the patience.
+A tick goes as follows. Games that are over end, and each of their players queues again or logs off.
+Others log on. Everyone who waits is asked about once, the longest waiting first, as long as two
+wait. Who still waits then has waited this tick, and gives up if that was the last of the patience.
 """
 
 from __future__ import annotations
