@@ -117,7 +117,7 @@ class Field(NamedTuple):
     """What the opponents of a state are together.
 
     Attributes:
-        count: how many may be chosen.
+        size: how many may be chosen.
         best: the best density.
         second: the second best; half of the only one.
         place: whose the best is.
@@ -128,7 +128,7 @@ class Field(NamedTuple):
         furthest: the largest square of a gap, in deviations.
     """
 
-    count: int
+    size: int
     best: float
     second: float
     place: int
@@ -176,8 +176,8 @@ def _bases(state: Singles, field: Field, weights: Weights) -> tuple[float, float
         5.0 * math.log(field.best / PEAK_DENSITY),
         float(state[MISSING_VARIANCE]) / PRIOR_MEAN_VARIANCE,
         0.7 * math.log(field.near + 0.1),
-        2.0 * abs(field.side / field.count) - 1.0,
-        0.7 * math.log(field.count / USUAL_OPPONENTS),
+        2.0 * abs(field.side / field.size) - 1.0,
+        0.7 * math.log(field.size / USUAL_OPPONENTS),
         min(5.0 * math.log(field.best / field.second), 2.0),
         2.0 * float(state[SHARE_LEFT]) - 1.0,
     )
