@@ -92,7 +92,7 @@ class Parallel:
 
     Attributes:
         workers: worker processes; results do not depend on it (default: one for each core).
-        engine: where they are: local, this machine, or ray[:ADDRESS], a Ray cluster.
+        engine: where the workers run: local, this machine, or ray[:ADDRESS], a Ray cluster.
     """
 
     workers: int | None = None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from matchenv.commands.learning import Learning
+from matchenv.commands.learning import Learning, Trainings
 from matchenv.commands.options import GOES_ON, Environment, Parallel, Seeded, Written
 from matchenv.commands.output import show
 from matchenv.folder_lock import held_folders
@@ -42,7 +42,7 @@ class TrainingEnvironment(Environment):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Train(Learning, Written, Parallel, TrainingEnvironment, Seeded):
+class Train(Trainings, Learning, Written, Parallel, TrainingEnvironment, Seeded):
     """Train a policy and compare it with the baselines. See docs/training.md.
 
     Example:
@@ -51,34 +51,22 @@ class Train(Learning, Written, Parallel, TrainingEnvironment, Seeded):
         matchenv train --seeds 0 1 2 3 4 --out runs/five
 
     Attributes:
-        algo: the algorithm: ppo, a2c, dqn and more; an unknown one lists them.
         seeds: one training for each, side by side, with the spread at the end; instead of --seed.
         timesteps: games to train for in all (default: as in the file).
         resume: folder of a run to go on with, as it was configured.
         out: folder of the run (default: a new one in runs/).
-        config: YAML file of hyperparameters, or the name of one of the package's, such as ppo_flat
-            (default: the algorithm's).
-        num_envs: environments side by side (default: as in the file).
-        hyperparams: single ones as KEY=VALUE, which go before the file's.
-        env_kwargs: options of the environment as KEY=VALUE, instead of options such as --rank.
         start_from: learned policy to start from: a name, a run or a file.
         evaluate_every: timesteps from one evaluation to the next (default: 10 in all).
-        evaluation_episodes: episodes of each evaluation.
         checkpoint_every: timesteps from one checkpoint to the next (default: 20 in all).
         comparison_episodes: episodes of the final comparison; 0: none.
         track: where to send what is recorded, if it is installed: wandb, mlflow (default: nowhere).
     """
 
-    algo: str = "ppo"
     seeds: tuple[int, ...] = ()
     timesteps: int | None = None
     resume: Path | None = None
-    num_envs: int | None = None
-    hyperparams: tuple[str, ...] = ()
-    env_kwargs: tuple[str, ...] = ()
     start_from: str | None = None
     evaluate_every: int | None = None
-    evaluation_episodes: int = 64
     checkpoint_every: int | None = None
     comparison_episodes: int = 1000
     track: str | None = None

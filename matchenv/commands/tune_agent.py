@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from matchenv.commands.learning import Trainings
 from matchenv.commands.options import Kept, Seeded
 from matchenv.commands.output import show
 
 
 @dataclass(frozen=True, kw_only=True)
-class TuneAgent(Kept, Seeded):
+class TuneAgent(Trainings, Kept, Seeded):
     """Search for hyperparameters with Optuna, ending bad trainings early.
 
     Stopped at any moment, the same command goes on with it. See docs/training.md.
@@ -21,36 +22,19 @@ class TuneAgent(Kept, Seeded):
         matchenv train --config runs/tuned/best.yml
 
     Attributes:
-        algo: the algorithm, as in matchenv train.
         trials: trainings in all, earlier ones included.
         timesteps: games of each.
         space: what is varied, as KEY=LIST or KEY={low: .., high: .., log: true}; instead of a file.
         space_file: YAML file with the same under the algorithm's name (default: the package's own).
         config: YAML file of what is not varied, as in matchenv train.
-        num_envs: environments side by side (default: as in the file).
-        hyperparams: single ones as KEY=VALUE, which go before the file's.
         env_kwargs: options of the environment as KEY=VALUE.
-        evaluation_episodes: episodes of each of a training's evaluations.
-        device: where torch computes.
     """
 
     out: Path = Path("runs/tuned")
-    algo: str = "ppo"
     trials: int = 20
     timesteps: int = 256_000
     space: tuple[str, ...] = ()
     space_file: Path | None = None
-    config: Path | None = None
-    num_envs: int | None = None
-    hyperparams: tuple[str, ...] = ()
-    env_kwargs: tuple[str, ...] = ()
-    evaluation_episodes: int = 64
-    device: str = "cpu"
-
-    @property
-    def extras(self) -> tuple[str, ...]:
-        """It needs torch and Optuna."""
-        return ("agents",)
 
     @property
     def results(self) -> None:
