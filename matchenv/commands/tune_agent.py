@@ -44,7 +44,7 @@ class TuneAgent(Trainings, Kept, Seeded):
     def check_given(self, given: set[str]) -> None:
         """Refuse two search spaces."""
         if {"space", "space_file"} <= given:
-            raise ValueError("space must come from --space or from --space-file, not from both")
+            raise ValueError("space must be typed or be in a file: leave out one of the two")
 
     def run(self) -> None:
         """Play the trials that are missing, then say what is best."""
