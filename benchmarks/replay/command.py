@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from matchenv.atomic_files import write_bytes
+from matchenv.atomic_files import write_together
 from matchenv.benchmarks.replay.report import Report, as_json, report_on
 from matchenv.benchmarks.replay.settings import ReplaySettings
 from matchenv.benchmarks.replay.table_text import reading_text, report_text
 from matchenv.csv_log.reader import read_log
 from matchenv.evaluation.result_files import csv_bytes, json_bytes
+from matchenv.folder_lock import folder_lock
 
 
 def run(
@@ -27,14 +28,14 @@ def run(
     Raises:
         BadLogError: for a log that cannot be read or, if strict, has a bad row; nothing is
             written then.
-        ValueError: for parameters that a system refuses; nothing is written then.
-        OSError: if a file cannot be written; the old one of its name is untouched.
+        ValueError: for parameters that a system refuses, or if another process writes to the
+            folder; nothing is written then.
+        OSError: if a file cannot be written; those of before are untouched then, all of them.
     """
     report = report_on(read_log(log_path, settings.reading), settings, quiet=quiet)
     if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        for name, content in _files(report):
-            write_bytes(out / name, content)
+        with folder_lock(out):
+            write_together((out / name, content) for name, content in _files(report))
     return report
 
 

@@ -40,9 +40,19 @@ SIZES: dict[str, list[str]] = {
     "watch": [*SMALL, "--policy", "pe", "--quiet"],
     "clone": ["--quick", "--quiet"],
     "search": ["--quick", "--quiet", "--workers", "1", "--seed", "0"],
+    "fit": ["log.csv", "--quiet"],
+    "bench": ["pe", "--only", "top_informative_9_50", "--workers", "1", "--quiet"],
+    "tune-agent": ["--trials", "1", "--timesteps", "16", "--num-envs", "2", "--space",
+                   "gamma=[0.9,0.99]", "--hyperparams", "n_steps=8", "--evaluation-episodes", "2",
+                   "--env-kwargs", "num_opponents=3", "horizon=4", "--quiet"],
+    "report": ["results", "--quiet"],
+    "plot": ["results", "--quiet"],
+    "throughput": ["--quiet"],
 }  # fmt: skip
 OUT = {"watch": "out.gif", "clone": "out.safetensors"}
-LOG = "game,player,score\n1,a,1\n1,b,0\n2,a,0\n2,b,1\n"
+LOG = "game,player,score\n" + "".join(
+    f"{game},a,{game % 2}\n{game},{'bc'[game % 3 == 0]},{game % 3 % 2}\n" for game in range(30)
+)
 
 # Seconds after which a command has taken a value, and works.
 ENOUGH = 1.0
@@ -86,13 +96,9 @@ def cases() -> list[tuple[str, str, str]]:
 
 CASES = cases()
 # What needs torch or measures time takes long, and is among the slow ones.
-LIGHT = ("compare", "study", "tune", "bound", "optimum", "replay")
+LIGHT = ("compare", "study", "tune", "bound", "optimum", "replay", "fit", "bench", "report")
 QUICK = random.Random(0).sample(
-    [
-        case
-        for case in CASES
-        if case[0] in ("compare", "study", "tune", "bound", "optimum", "replay")
-    ],
+    [case for case in CASES if case[0] in LIGHT],
     40,
 )
 
@@ -100,7 +106,9 @@ QUICK = random.Random(0).sample(
 def load_all() -> None:
     """Import what an alarm must not interrupt: half imported extensions crash."""
     for module in ("torch.utils.tensorboard", "sb3_contrib", "matplotlib.pyplot",
-                   "matplotlib.backends.backend_pdf", "pygame.freetype"):  # fmt: skip
+                   "matplotlib.backends.backend_pdf", "pygame.freetype", "optuna.storages",
+                   "sqlalchemy.dialects.sqlite", "plotly.graph_objects", "scipy.optimize",
+                   "fastapi", "uvicorn"):  # fmt: skip
         pytest.importorskip(module)
 
 
