@@ -113,29 +113,29 @@ def line_up(
     Returns:
         M, how many may be chosen; they stand from 1 to M, the player at 0.
     """
+    # Whole columns first, which a processor does many numbers at a time, then what must not stay.
+    mu_out[0], slot_out[0] = mu[own], own
+    mu_out[1 : used + 1] = mu[:used]
+    sigma_out[1 : used + 1] = sigma[:used]
+    if drift_per_day > 0.0:
+        for slot in range(used):
+            sigma_out[slot + 1] = sigma_after(sigma[slot], seen[slot], now, drift_per_day)
+    sigma_out[0] = sigma_out[own + 1]
+    for slot in range(used):
+        slot_out[slot + 1] = slot
     here = region[own]
-    count = 0
-    slot_out[0] = own
     first, last = 0, used - 1
     while first <= last:
-        slot = first
-        if region[slot] != here or barred[slot]:
+        if region[first] != here or barred[first]:
             while last > first and (region[last] != here or barred[last]):
                 last -= 1
             if last == first:
                 break
-            slot = last
+            slot_out[first + 1] = last
+            mu_out[first + 1], sigma_out[first + 1] = mu_out[last + 1], sigma_out[last + 1]
             last -= 1
-        count += 1
-        slot_out[count] = slot
         first += 1
-    for place in range(count + 1):
-        slot = slot_out[place]
-        mu_out[place] = mu[slot]
-        sigma_out[place] = sigma[slot]
-        if drift_per_day > 0.0:
-            sigma_out[place] = sigma_after(sigma[slot], seen[slot], now, drift_per_day)
-    return count
+    return first
 
 
 class Players:
