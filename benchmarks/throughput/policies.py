@@ -14,7 +14,12 @@ from matchenv.agents.policies import policy_named
 from matchenv.baselines import POLICIES
 from matchenv.baselines.gittins import Gittins
 from matchenv.belief import DEFAULT_BELIEF
-from matchenv.benchmarks.throughput.timing import Contest, Measurement, contest, seconds
+from matchenv.benchmarks.throughput.timing import (
+    Contest,
+    Measurement,
+    contest,
+    processor_seconds,
+)
 from matchenv.evaluation.rollout import one_thread
 from matchenv.settings import Settings
 
@@ -121,4 +126,4 @@ def decision_times(name: str, env: MatchmakingVectorEnv, turns: int) -> list[flo
         policy.act(states, 500 - GAMES_BEFORE, rng)
 
     decide()
-    return [1e6 * seconds(decide) / env.num_envs for _ in range(turns)]
+    return [1e6 * processor_seconds(decide) / env.num_envs for _ in range(turns)]

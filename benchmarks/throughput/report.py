@@ -14,13 +14,19 @@ PACKAGES = ("matchenv", "numpy", "numba", "gymnasium", "stable-baselines3", "env
             "openskill")  # fmt: skip
 
 
-def line(result: Contest | Measurement) -> str:
-    """A result in a line or two: median, spread from least to most, target and verdict."""
+def line(result: Contest | Measurement, beside: str = "") -> str:
+    """A result in a line or two: median, spread from least to most, target and verdict.
+
+    Args:
+        result: what was measured.
+        beside: what to add to the first line.
+    """
     if isinstance(result, Measurement):
         spread = f"{_spread(result.values)} {result.unit}"
-        return f"{result.name}: {spread}{_verdict(result, 'below')}"
+        return f"{result.name}: {spread}{_verdict(result, 'below')}{beside}"
     return (
-        f"{result.name}: {_spread(result.ratios)} times{_verdict(result, 'at least')}\n"
+        f"{result.name}: {_spread(result.ratios)} times{_verdict(result, 'at least')}"
+        f"{beside}\n"
         f"    {result.ours}: {_spread(result.our_rates)} {result.unit}\n"
         f"    {result.rival}: {_spread(result.rival_rates)} {result.unit}"
     )

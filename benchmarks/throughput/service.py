@@ -9,7 +9,14 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from matchenv.benchmarks.throughput.timing import Contest, Measurement, seconds
+from matchenv.benchmarks.throughput.timing import (
+    Contest,
+    Measurement,
+    Side,
+    contest,
+    processor_seconds,
+    seconds,
+)
 from matchenv.service import Game, NewPlayer, Pool
 
 SECTION = "service"
@@ -33,8 +40,16 @@ def measure(turns: int) -> Iterator[Contest | Measurement]:
         for rule, (proposals, target) in RULES.items():
             with Pool.open(file, rule=rule) as pool:
                 values = [slowest(pool, rng, proposals) for _ in range(turns + 1)][1:]
+                ratio = contest(
+                    SECTION,
+                    f"proposals by {rule}, {PLAYERS:,} players",
+                    "proposals/s",
+                    *(_proposals(pool, proposals // 10), _bare_choices(pool, proposals // 10)),
+                    turns=turns,
+                )
             name = f"99th percentile of a proposal by {rule}, {PLAYERS:,} players, processor time"
             yield Measurement(SECTION, name, "milliseconds", values, target)
+            yield ratio
         loads = [seconds(lambda: Pool.open(file).close()) for _ in range(turns + 1)]
         name = f"loading {PLAYERS:,} players"
         yield Measurement(SECTION, name, "seconds", loads[1:], READ_SECONDS)
@@ -42,7 +57,7 @@ def measure(turns: int) -> Iterator[Contest | Measurement]:
             values = [1e3 * match_seconds(pool, rng) for _ in range(turns + 1)][1:]
             name = f"pairs of {WAITING:,} who wait"
             yield Measurement(SECTION, name, "milliseconds", values, MATCH_MILLISECONDS)
-            values = [seconds(pool.standings) for _ in range(turns + 1)][1:]
+            values = [processor_seconds(pool.standings) for _ in range(turns + 1)][1:]
             name = f"standings of {PLAYERS:,} players"
             yield Measurement(SECTION, name, "seconds", values, READ_SECONDS)
             values = [1e3 * seconds(lambda: pool.rate(game(rng))) for _ in range(turns + 1)][1:]
@@ -76,11 +91,33 @@ def slowest(pool: Pool, rng: np.random.Generator, proposals: int) -> float:
     return float(1e3 * np.quantile(times, 0.99))
 
 
+def _proposals(pool: Pool, count: int) -> Side:
+    def work() -> None:
+        for number in range(count):
+            pool.propose(name_of(number))
+
+    return "Pool.propose", work, count
+
+
+def _bare_choices(pool: Pool, count: int) -> Side:
+    """The highest draw density by NumPy, over arrays that are ready, for scale."""
+    mu, sigma = (np.array(column[:PLAYERS]) for column in (pool._players.mu, pool._players.sigma))
+    noise = 2.0 * pool.settings.beta**2
+
+    def work() -> None:
+        for number in range(count):
+            variance = sigma * sigma + (sigma[number] ** 2 + noise)
+            gap = mu - mu[number]
+            np.argmax(np.exp(-0.5 * gap * gap / variance) / np.sqrt(variance))
+
+    return "draw densities of all by NumPy", work, count
+
+
 def match_seconds(pool: Pool, rng: np.random.Generator) -> float:
     """The time of one matching of those who wait."""
     waiting = rng.choice(PLAYERS, WAITING, replace=False)
     names = [name_of(number) for number in waiting.tolist()]
-    return seconds(lambda: pool.match(names))
+    return processor_seconds(lambda: pool.match(names))
 
 
 def game(rng: np.random.Generator) -> Game:

@@ -18,7 +18,7 @@ class Contest:
     Attributes:
         section: the part of the benchmark it belongs to.
         name: what both did.
-        unit: what is counted for a second, such as ``steps/s``.
+        unit: what is counted for a second of processor time, such as ``steps/s``.
         ours: what our side is.
         rival: what the other side is.
         our_rates: one rate for each turn.
@@ -77,6 +77,16 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
+def processor_seconds(work: Callable[[], object]) -> float:
+    """Seconds of processor time that one call of ``work`` takes, in all threads of this process.
+
+    Where other work has the processor meanwhile, they do not count.
+    """
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
 def contest(
     section: str,
     name: str,
@@ -87,7 +97,7 @@ def contest(
     turns: int,
     target: float | None = None,
 ) -> Contest:
-    """Run both sides in alternating turns after one turn of warming up each.
+    """Run both sides in alternating turns after one turn of warming up each, by processor time.
 
     Args:
         section: as in ``Contest``, and so are name, unit and target.
@@ -101,7 +111,7 @@ def contest(
     rates: tuple[list[float], list[float]] = ([], [])
     for turn in range(turns + 1):
         for (_, work, units), found in zip((ours, rival), rates, strict=True):
-            taken = seconds(work)
+            taken = processor_seconds(work)
             if turn > 0:
                 found.append(units / taken)
     return Contest(section, name, unit, ours[0], rival[0], *rates, target)

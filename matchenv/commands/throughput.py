@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 
 from matchenv.commands.options import Written
 from matchenv.commands.output import show
@@ -21,10 +22,13 @@ class Throughput(Written):
     Attributes:
         only: sections to run (default: all).
         turns: turns of each side.
+        keep: file of ratios, such as benchmarks/throughput/ratios.json, to bring up to date with
+            this run's (default: none). Those of the package are printed beside the new ones.
     """
 
     only: tuple[str, ...] | None = None
     turns: int = 7
+    keep: Path | None = None
 
     @property
     def results(self) -> None:
@@ -39,6 +43,7 @@ class Throughput(Written):
     def run(self) -> None:
         """Measure and print, section by section."""
         from matchenv.atomic_files import write_bytes
+        from matchenv.benchmarks.throughput.kept_ratios import beside, keep_ratios, kept_ratios
         from matchenv.benchmarks.throughput.report import as_json, line
         from matchenv.benchmarks.throughput.sections import sections
         from matchenv.evaluation.result_files import json_bytes
@@ -47,6 +52,9 @@ class Throughput(Written):
 
         known = sections()
         turns = as_integer("turns", self.turns, 1)
+        kept = kept_ratios()
+        if self.keep is not None:
+            kept_ratios(self.keep)
         names = [as_choice("only", name, known) for name in self.only or known]
         with nullcontext() if self.out is None else folder_lock(self.out):
             results = []
@@ -54,7 +62,9 @@ class Throughput(Written):
                 self._say(f"== {name}")
                 for result in known[name](turns):
                     results.append(result)
-                    self._say(line(result))
+                    self._say(line(result, beside(result, kept)))
+            if self.keep is not None:
+                keep_ratios(self.keep, results)
             if self.out is not None:
                 write_bytes(self.out / "throughput.json", json_bytes(as_json(results, turns)))
 

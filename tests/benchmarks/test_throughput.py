@@ -14,6 +14,14 @@ import pytest
 from matchenv import KnowledgeState
 from matchenv.benchmarks.throughput import environment, policies
 from matchenv.benchmarks.throughput import sections as sections_module
+from matchenv.benchmarks.throughput.kept_ratios import (
+    KEPT,
+    Ratio,
+    beside,
+    keep_ratios,
+    kept_ratios,
+    key_of,
+)
 from matchenv.benchmarks.throughput.report import as_json, line, reached
 from matchenv.benchmarks.throughput.sections import sections
 from matchenv.benchmarks.throughput.timing import Contest, Measurement, contest
@@ -50,16 +58,61 @@ class TestReport:
         assert data["measurements"][0]["median"] == 5.0
 
 
+class TestKeptRatios:
+    def test_a_run_is_kept_over_the_one_before_and_printed_beside_the_next(self, tmp_path: Path):
+        path = tmp_path / "ratios.json"
+        fast = Contest("s", "n", "u", "a", "b", [4.0, 6.0, 5.0], [1.0, 1.0, 1.0])
+        other = Contest("s", "m", "u", "a", "b", [1.0], [3.0])
+        keep_ratios(path, [fast, Measurement("s", "m", "s", [5.0])])
+        keep_ratios(path, [other])
+        kept = kept_ratios(path)
+        assert kept == {"s: n, b": Ratio(4.0, 5.0, 6.0), "s: m, b": Ratio(0.333, 0.333, 0.333)}
+        slow = Contest("s", "n", "u", "a", "b", [3.9], [1.0])
+        assert beside(fast, kept) == " [kept: 5 (4 to 6)]"
+        assert beside(slow, kept) == " [kept: 5 (4 to 6); SLOWER]"
+        assert line(slow, beside(slow, kept)).splitlines()[0].endswith("SLOWER]")
+        assert beside(slow, {}) == beside(Measurement("s", "n", "s", [5.0]), kept) == ""
+
+    @pytest.mark.parametrize("text", ["{", "[1]", '{"a": [1]}', '{"a": ["x", 1, 2]}', '{"a": 1}'])
+    def test_another_file_is_refused_before_anything_runs(self, text, tmp_path: Path, capsys):
+        path = tmp_path / "ratios.json"
+        path.write_text(text)
+        assert run_command(["throughput", "--only", "queue", "--keep", str(path)]) == 2
+        assert "must be a file of ratios" in capsys.readouterr().err
+        assert path.read_text() == text
+
+    def test_the_package_has_some_of_every_kind_that_was_hard_won(self):
+        names = " ".join(kept_ratios())
+        assert KEPT.is_file()
+        for part in (
+            "one call of rate, 2 against 2",
+            "one call of win_probability",
+            "draws and drift",
+            "on the full belief",
+            "gittins, 49 opponents",
+            "equivariant, 49 opponents",
+            "proposals by drawchance",
+            "proposals by kg",
+        ):
+            assert part in names
+        assert key_of(Contest("s", "n", "u", "a", "b", [1.0], [1.0])) == "s: n, b"
+
+
 def test_contest_alternates_and_does_not_count_the_first_turns():
     order: list[str] = []
 
+    def busy(seconds: float) -> None:
+        start = time.process_time()
+        while time.process_time() - start < seconds:
+            pass
+
     def ours() -> None:
         order.append("ours")
-        time.sleep(0.002)
+        busy(0.002)
 
     def rival() -> None:
         order.append("rival")
-        time.sleep(0.02)
+        busy(0.02)
 
     result = contest("s", "n", "u", ("a", ours, 2.0), ("b", rival, 2.0), turns=3)
     assert order == ["ours", "rival"] * 4
