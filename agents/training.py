@@ -72,7 +72,7 @@ def start_training(
     torch.set_num_threads(as_integer("threads", threads, 1))
     check_tracker(track)
     # A bad configuration is found here, before a folder is made.
-    _new_model(config, device, config.start_from).get_env().close()  # type: ignore[union-attr]
+    new_model(config, device, config.start_from).get_env().close()  # type: ignore[union-attr]
     with locked_run(path, config) as place:
         folder = RunFolder.create(place, config)
         with tracked(track, place, config) as more:
@@ -131,7 +131,7 @@ def _train(
     folder: RunFolder, config: RunConfig, device: str, quiet: bool, writers: Sequence[KVWriter]
 ) -> None:
     goes_on = bool(newest_first(folder.checkpoints))
-    model = _new_model(config, device, None if goes_on else config.start_from)
+    model = new_model(config, device, None if goes_on else config.start_from)
     # By default the library writes to the terminal, which would break the progress bar.
     logger = configure(str(folder.tensorboard), ["tensorboard"])
     logger.output_formats += writers
@@ -187,7 +187,17 @@ def games_to_play(model: BaseAlgorithm, timesteps: int) -> int:
     return model.num_timesteps + one * math.ceil(max(0, timesteps - model.num_timesteps) / one)
 
 
-def _new_model(config: RunConfig, device: str, start_from: str | None) -> BaseAlgorithm:
+def new_model(config: RunConfig, device: str, start_from: str | None) -> BaseAlgorithm:
+    """A training that has not begun.
+
+    Args:
+        config: what to train, and how.
+        device: where torch computes.
+        start_from: learned policy whose weights it starts from; None for fresh ones.
+
+    Raises:
+        ValueError: for hyperparameters that do not fit together, or weights that do not fit.
+    """
     settings = checked_env_kwargs(config.env_kwargs)
     values = config.hyperparameters
     algorithm = config.known_algorithm()

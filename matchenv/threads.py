@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
+from multiprocessing import parent_process
 from typing import TYPE_CHECKING, Any
 
 from matchenv.validation import as_integer
@@ -33,15 +35,24 @@ def as_num_threads(value: Any, count: int, num_opponents: int) -> int:
         ValueError: for anything else.
     """
     if isinstance(value, str) and value == AUTO:
+        paid = count * num_opponents // WORTH_A_THREAD
+        if paid <= 1 or parent_process() is not None:
+            return 1
         from matchenv.workers import checked_workers  # slow to load
 
-        return max(1, min(checked_workers(None), count * num_opponents // WORTH_A_THREAD))
+        return min(paid, checked_workers(None), _asked_of_all_libraries())
     try:
         return as_integer("num_threads", value, 1)
     except ValueError:
         raise ValueError(
             f"num_threads must be {AUTO!r} or an integer of at least 1, got {value!r}"
         ) from None
+
+
+def _asked_of_all_libraries() -> int:
+    """The limit for threads that the user or an engine sets; without one, no limit."""
+    text = os.environ.get("OMP_NUM_THREADS", "")
+    return int(text) if text.isdecimal() and int(text) > 0 else sys.maxsize
 
 
 class RowThreads:

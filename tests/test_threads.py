@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import matchenv
+from matchenv import Settings
+from matchenv.evaluation.rollout import Batch
 from matchenv.threads import RowThreads, as_num_threads
 from matchenv.workers import checked_workers
 
@@ -111,10 +113,23 @@ def test_bad_numbers_of_threads_are_refused(bad) -> None:
         matchenv.MatchmakingVectorEnv(2, num_threads=bad)
 
 
-def test_auto_takes_threads_where_they_pay() -> None:
+def test_auto_takes_threads_where_they_pay(monkeypatch) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     assert as_num_threads("auto", 1, 49) == 1
     assert as_num_threads("auto", 1024, 49) == 1
     assert as_num_threads("auto", 10**9, 49) == checked_workers(None)
+    assert Batch(Settings.checked(num_opponents=3), [1, 2]).episodes.threads.threads == 1
+    many = Batch(Settings.checked(num_opponents=120_000, horizon=1), [1, 2])
+    assert many.episodes.threads.threads == min(2, checked_workers(None))
+
+
+def test_auto_leaves_cores_to_others(monkeypatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert as_num_threads("auto", 10**9, 49) == 1
+    monkeypatch.setenv("OMP_NUM_THREADS", "many")
+    assert as_num_threads("auto", 10**9, 49) == checked_workers(None)
+    monkeypatch.setattr("matchenv.threads.parent_process", lambda: "a pool")
+    assert as_num_threads("auto", 10**9, 49) == 1
 
 
 @pytest.mark.parametrize("count", [1, 63, 64, 65, 200, 4096])

@@ -1,7 +1,7 @@
 """The environment against CartPole, and what it costs to start.
 
-Everything runs on one thread. Actions are drawn before the clock starts; observations are
-taken and episodes restart within it, for both sides.
+Everything runs on one thread, but for the contest of threads. Actions are drawn before the clock
+starts; observations are taken and episodes restart within it, for both sides.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ import numpy as np
 
 import matchenv  # registers Matchmaking-v0
 from matchenv.benchmarks.throughput.timing import Contest, Measurement, Side, contest
+from matchenv.workers import checked_workers
 
 SECTION = "environment"
 NUM_ENVS = 1024
+MANY_ENVS = 4096
 NUM_OPPONENTS = 49
 
 # With the step that restarts, one whole episode of ours.
@@ -71,7 +73,7 @@ def measure(turns: int) -> Iterator[Contest | Measurement]:
     vector, one = f"{NUM_ENVS} environments", "one environment from gym.make"
     ours = vector_matchmaking()
     for package, name, make, target in (
-        ("gymnasium", "Gymnasium's native vector CartPole", vector_cartpole, 0.6),
+        ("gymnasium", "Gymnasium's native vector CartPole", vector_cartpole, 1.2),
         ("envpool", "envpool's CartPole", envpool_cartpole, 5.0),
         ("stable_baselines3", "stable_baselines3's CartPole", dummy_cartpole, 5.0),
     ):
@@ -79,6 +81,12 @@ def measure(turns: int) -> Iterator[Contest | Measurement]:
             yield contest(
                 SECTION, f"{vector}, {name}", "steps/s", ours, make(), turns=turns, target=target
             )
+    if checked_workers(None) > 1:
+        yield contest(
+            SECTION, f"{MANY_ENVS} environments, two threads", "steps/s",
+            vector_matchmaking(MANY_ENVS, 2), vector_matchmaking(MANY_ENVS), turns=turns,
+            target=1.7,
+        )  # fmt: skip
     yield contest(
         SECTION, f"{one}, CartPole-v1", "steps/s", scalar("Matchmaking-v0"), scalar("CartPole-v1"),
         turns=turns, target=1.0,
@@ -118,10 +126,17 @@ def said_by(code: str, cache: str | None) -> float:
     return float(done.stdout)
 
 
-def vector_matchmaking() -> Side:
-    """Our native vector environment."""
-    env = matchenv.MatchmakingVectorEnv(NUM_ENVS, num_opponents=NUM_OPPONENTS)
-    return _vector_side("Matchmaking-v0", env, NUM_OPPONENTS, np.int64, VECTOR_STEPS)
+def vector_matchmaking(num_envs: int | None = None, num_threads: int = 1) -> Side:
+    """Our native vector environment.
+
+    Args:
+        num_envs: copies; None for as many as the rivals have.
+        num_threads: that share a step.
+    """
+    count = NUM_ENVS if num_envs is None else num_envs
+    env = matchenv.MatchmakingVectorEnv(count, num_opponents=NUM_OPPONENTS, num_threads=num_threads)
+    label = "Matchmaking-v0" if num_threads == 1 else f"Matchmaking-v0, {num_threads} threads"
+    return _vector_side(label, env, NUM_OPPONENTS, np.int64, VECTOR_STEPS, count)
 
 
 def vector_cartpole() -> Side:
@@ -164,13 +179,19 @@ def scalar(name: str) -> Side:
 
 
 def _vector_side(
-    label: str, env: Any, num_actions: int, dtype: type[np.signedinteger[Any]], steps: int
+    label: str,
+    env: Any,
+    num_actions: int,
+    dtype: type[np.signedinteger[Any]],
+    steps: int,
+    num_envs: int | None = None,
 ) -> Side:
-    actions = np.random.default_rng(0).integers(0, num_actions, (steps, NUM_ENVS)).astype(dtype)
+    count = NUM_ENVS if num_envs is None else num_envs
+    actions = np.random.default_rng(0).integers(0, num_actions, (steps, count)).astype(dtype)
     env.reset()
 
     def turn() -> None:
         for row in actions:
             env.step(row)
 
-    return label, turn, float(steps * NUM_ENVS)
+    return label, turn, float(steps * count)

@@ -21,6 +21,7 @@ from matchenv.games_played import GamesPlayed
 from matchenv.instance import GivenInstance
 from matchenv.play import REPORT_ROWS
 from matchenv.settings import Settings
+from matchenv.threads import AUTO, as_num_threads
 from matchenv.validation import as_actions
 
 Floats = NDArray[np.float64]
@@ -57,6 +58,8 @@ class Batch:
         told_skill: the belief starts with player 0's true skill, all but certain; players and
             noise are the same.
 
+    Threads share the games where that pays, as ``num_threads="auto"`` of an environment.
+
     Attributes:
         episodes: their state.
     """
@@ -64,7 +67,8 @@ class Batch:
     def __init__(
         self, settings: Settings, seeds: Sequence[int], *, told_skill: bool = False
     ) -> None:
-        self.episodes = Episodes(settings, len(seeds))
+        threads = as_num_threads(AUTO, len(seeds), settings.num_opponents)
+        self.episodes = Episodes(settings, len(seeds), threads)
         self._generators = [np_random(seed)[0] for seed in seeds]
         self._waiting = np.zeros(len(seeds), dtype=np.bool_)
         rows = np.arange(len(seeds))

@@ -185,7 +185,7 @@ def test_a_checkpoint_misses_nothing_that_changes(tmp_path, small_config, monkey
     monkeypatch.setattr(Progress, "_on_training_end", lambda self: trained.append(self.model))
     config = small_config(algo, timesteps=512, evaluate_every=10_000)
     folder = agents.start_training(tmp_path / "run", config, quiet=True)
-    model = training._new_model(config, "cpu", None)
+    model = training.new_model(config, "cpu", None)
     assert checkpoints.restore_newest(folder.checkpoints, model, config) is not None
     plain = (int, float, str, bool, type(None), np.ndarray, torch.Tensor)
     for name, value in vars(trained[0]).items():

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from matchenv import KnowledgeState
-from matchenv.benchmarks.throughput import environment, policies
+from matchenv.benchmarks.throughput import environment, policies, training
 from matchenv.benchmarks.throughput import sections as sections_module
 from matchenv.benchmarks.throughput.kept_ratios import (
     KEPT,
@@ -182,6 +182,24 @@ class TestContestants:
         turn()
         assert units == 15
         assert label
+
+    def test_threads_share_as_many_environments(self, monkeypatch):
+        monkeypatch.setattr(environment, "VECTOR_STEPS", 2)
+        label, turn, units = environment.vector_matchmaking(130, 2)
+        turn()
+        assert (label, units) == ("Matchmaking-v0, 2 threads", 260)
+
+    def test_a_training_is_timed_by_whole_rounds(self, monkeypatch, tmp_path: Path):
+        file = tmp_path / "small.yml"
+        file.write_text(
+            "Matchmaking-v0: {policy: MlpPolicy, n_envs: 2, n_steps: 8, batch_size: 16,\n"
+            "  n_timesteps: 16, env_kwargs: {num_opponents: 3}}\n"
+        )
+        monkeypatch.setattr(training, "TRAININGS", ((str(file), "small", 2, 1.0),))
+        (found,) = training.measure(2)
+        assert found.unit == "microseconds a game"
+        assert len(found.values) == 2
+        assert min(found.values) > 0.0
 
     def test_scalar_side_restarts_at_ends(self, monkeypatch):
         monkeypatch.setattr(environment, "SCALAR_STEPS", 300)
