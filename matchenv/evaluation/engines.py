@@ -38,6 +38,11 @@ class Engine:
         if kind == RAY and find_spec("ray") is None:
             raise ImportError('engine ray needs the package ray: pip install "matchenv[ray]"')
 
+    @property
+    def is_here(self) -> bool:
+        """Whether all of it is on this machine, with its disk."""
+        return self.name == LOCAL
+
     def pool(self) -> Pool:
         """What does the blocks, for the time of a ``with`` block."""
         kind, _, address = self.name.partition(":")

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -26,6 +27,7 @@ from matchenv.checksums import checksum
 from matchenv.evaluation.engines import Workers, as_engine
 from matchenv.evaluation.made_with import made_with
 from matchenv.evaluation.result_files import json_bytes, npz_bytes
+from matchenv.evaluation.writers import Writers
 from matchenv.folder_lock import LOCK, folder_lock
 from matchenv.plain_data import parsed_json
 from matchenv.workers import work_through
@@ -107,9 +109,12 @@ class Store:
         Raises:
             OSError: if it cannot be written, a full disk included.
         """
+        write_bytes(self.path(name), self.packed(name, arrays))
+
+    def packed(self, name: str, arrays: Arrays) -> bytes:
+        """The file of what a job gave."""
         kept = {key: array for key, array in arrays.items() if key != CLOCK}
-        key = np.array(self._key_of(name, kept))
-        write_bytes(self.path(name), npz_bytes({**kept, KEY: key}))
+        return npz_bytes({**kept, KEY: np.array(self._key_of(name, kept))})
 
     def _key_of(self, name: str, arrays: Arrays) -> str:
         return checksum([self.settings_key, name], arrays)
@@ -208,7 +213,9 @@ def finish(
     quiet: bool = False,
     unit: str = "episode",
 ) -> list[Arrays]:
-    """Do the jobs that are not finished; this process writes each one down when it is.
+    """Do the jobs that are not finished; each is on disk before its process takes the next.
+
+    From other machines it comes to this one's disk a moment later.
 
     Args:
         jobs: independent of each other, each with a name of its own.
@@ -242,13 +249,24 @@ def finish(
             disable=quiet,
         ) as bar,
     ):
+        if engine.is_here:
+            found = work_through(
+                missing,
+                partial(_work_and_save, work, store),
+                pool,
+                lambda job, _: bar.update(job.count),
+            )
+        else:
+            # Processes of other machines cannot write here.
+            with Writers() as writers:
 
-        def done(job: AnyJob, arrays: Arrays) -> None:
-            if store is not None and job.lasting:
-                store.save(job.name, arrays)
-            bar.update(job.count)
+                def done(job: AnyJob, given: tuple[Arrays, bytes]) -> None:
+                    if store is not None and job.lasting:
+                        writers.write(store.path(job.name), given[1])
+                    bar.update(job.count)
 
-        found = work_through(missing, work, pool, done)
+                given = work_through(missing, partial(_work_and_pack, work, store), pool, done)
+                found = [arrays for arrays, _ in given]
     known.update(zip((job.name for job in missing), found, strict=True))
     return [known[job.name] for job in jobs]
 
@@ -262,6 +280,21 @@ def _known(store: Store, name: str) -> Arrays | None:
     except ValueError as error:
         warnings.warn(f"{error}; it is done again", stacklevel=3)
         return None
+
+
+def _work_and_save(work: Callable[[AnyJob], Arrays], store: Store | None, job: AnyJob) -> Arrays:
+    arrays = work(job)
+    if store is not None and job.lasting:
+        store.save(job.name, arrays)
+    return arrays
+
+
+def _work_and_pack(
+    work: Callable[[AnyJob], Arrays], store: Store | None, job: AnyJob
+) -> tuple[Arrays, bytes]:
+    """What a job gives, and its file: packing costs more than writing, and is done there."""
+    arrays = work(job)
+    return arrays, b"" if store is None else store.packed(job.name, arrays)
 
 
 def _holds(path: Path, content: bytes) -> bool:

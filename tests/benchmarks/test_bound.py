@@ -339,19 +339,19 @@ class TestRuns:
             "env_kwargs": {"num_opponents": 3, "horizon": 5},
         }  # fmt: skip
         once = run_bound(["pe"], **options)
-        save, worked = store.Store.save, []
+        work, worked = store._work_and_save, []
 
         def until_stopped(*arguments: Any) -> Any:
             if len(worked) == finished:
                 raise KeyboardInterrupt
             worked.append(arguments)
-            return save(*arguments)
+            return work(*arguments)
 
-        monkeypatch.setattr(store.Store, "save", until_stopped)
+        monkeypatch.setattr(store, "_work_and_save", until_stopped)
         with pytest.raises(KeyboardInterrupt):
             run_bound(["pe"], **options, out=tmp_path)
         assert len(list((tmp_path / "blocks").iterdir())) == finished
-        monkeypatch.setattr(store.Store, "save", save)
+        monkeypatch.setattr(store, "_work_and_save", work)
         again = run_bound(["pe"], **options, out=tmp_path)
         assert np.array_equal(once.values, again.values)
         assert once.table() == again.table()

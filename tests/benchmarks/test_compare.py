@@ -242,19 +242,19 @@ class TestFolders:
     @pytest.mark.parametrize("finished", [1, 4, 9])
     def test_one_that_was_stopped_goes_on(self, finished, tmp_path: Path, monkeypatch):
         compared(["random", "pe"], out=tmp_path / "once")
-        save, worked = store.Store.save, []
+        work, worked = store._work_and_save, []
 
         def until_stopped(*arguments: Any) -> Any:
             if len(worked) == finished:
                 raise KeyboardInterrupt
             worked.append(arguments)
-            return save(*arguments)
+            return work(*arguments)
 
-        monkeypatch.setattr(store.Store, "save", until_stopped)
+        monkeypatch.setattr(store, "_work_and_save", until_stopped)
         with pytest.raises(KeyboardInterrupt):
             compared(["random", "pe"], out=tmp_path / "twice")
         worked.clear()
-        monkeypatch.setattr(store.Store, "save", lambda *job: worked.append(job) or save(*job))
+        monkeypatch.setattr(store, "_work_and_save", lambda *job: worked.append(job) or work(*job))
         compared(["random", "pe"], out=tmp_path / "twice")
         assert len(worked) == 10 - finished
         assert files_of(tmp_path / "once") == files_of(tmp_path / "twice")

@@ -260,18 +260,18 @@ class TestCommand:
             "quiet": True,
         }  # fmt: skip
         once = run_optimum(["pe"], **options)
-        save, worked = store.Store.save, []
+        work, worked = store._work_and_save, []
 
         def until_stopped(*arguments: Any) -> Any:
             if len(worked) == finished:
                 raise KeyboardInterrupt
             worked.append(arguments)
-            return save(*arguments)
+            return work(*arguments)
 
-        monkeypatch.setattr(store.Store, "save", until_stopped)
+        monkeypatch.setattr(store, "_work_and_save", until_stopped)
         with pytest.raises(KeyboardInterrupt):
             run_optimum(["pe"], **options, out=tmp_path)
-        monkeypatch.setattr(store.Store, "save", save)
+        monkeypatch.setattr(store, "_work_and_save", work)
         again = run_optimum(["pe"], **options, out=tmp_path)
         assert [each.table() for each in once] == [each.table() for each in again]
 

@@ -62,7 +62,7 @@ def instances(settings: StudySettings, name: str, draw: int = 0) -> SimpleNamesp
 def noise_of(settings: StudySettings, draw: int = 0) -> np.ndarray:
     """The noise of the first block, as the environment draws it."""
     batch = batch_of(settings, settings.cells[0].name, draw)
-    return batch.episodes._noise[: len(batch), :, 0].copy()
+    return batch.episodes._noise[:, 0, : len(batch)].T.copy()
 
 
 def games_of(settings: StudySettings, name: str) -> np.ndarray:
@@ -341,18 +341,18 @@ def test_results_do_not_depend_on_interruptions(
     finished: int, workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_study(**STUDY, out=tmp_path / "once")
-    save, worked = store.Store.save, []
+    work_and_save, worked = store._work_and_save, []
 
     def until_stopped(*arguments: Any) -> Any:
         if len(worked) == finished:
             raise KeyboardInterrupt
         worked.append(arguments)
-        return save(*arguments)
+        return work_and_save(*arguments)
 
-    monkeypatch.setattr(store.Store, "save", until_stopped)
+    monkeypatch.setattr(store, "_work_and_save", until_stopped)
     with pytest.raises(KeyboardInterrupt):
         run_study(**STUDY, out=tmp_path / "twice")
-    monkeypatch.setattr(store.Store, "save", save)
+    monkeypatch.setattr(store, "_work_and_save", work_and_save)
     run_study(**{**STUDY, "workers": workers}, out=tmp_path / "twice")
     once, twice = files_of(tmp_path / "once"), files_of(tmp_path / "twice")
     assert once == twice
