@@ -35,7 +35,6 @@ suppress_warnings = ["myst.header"]
 # Nothing on these pages needs torch or figures: what imports them is documented without.
 autodoc_mock_imports = [
     "fastapi",
-    "pydantic",
     "matplotlib",
     "plotly",
     "safetensors",
