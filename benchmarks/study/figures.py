@@ -76,7 +76,7 @@ def binned(curve: Curve, together: int) -> tuple[Floats, Floats, Floats]:
     """Means over games in a row: where, mean, half width of a band.
 
     The half width is the mean of the games' own, which is never less than that of their
-    mean, however the games of a path hang together.
+    mean, however the games of a sample path are correlated.
     """
     bins = np.array_split(np.arange(curve.mean.size), max(1, curve.mean.size // together))
     return (
