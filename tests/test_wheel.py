@@ -159,7 +159,7 @@ def test_the_wheel_says_what_it_is(wheel: Path) -> None:
     assert scripts.split() == ["[console_scripts]", "matchenv", "=", "matchenv.__main__:main"]
     metadata = archive.read(f"{info}/METADATA").decode()
     extras = set(re.findall(r"^Provides-Extra: (.*)$", metadata, re.MULTILINE))
-    assert extras == {"agents", "benchmarks", "render", "serve", "all"}
+    assert extras == {"agents", "benchmarks", "render", "serve", "ray", "all"}
     assert PROJECT["optional-dependencies"]["all"] == ["matchenv[agents,benchmarks,render,serve]"]
     for version in ("3.11", "3.12", "3.13", "3.14"):
         assert f"Classifier: Programming Language :: Python :: {version}\n" in metadata
@@ -172,7 +172,9 @@ def test_the_lock_covers_every_dependency() -> None:
     locked = {
         re.sub(r"[-_.]+", "-", name).lower()
         for name in re.findall(
-            r"^([\w.-]+)==", (ROOT / "requirements.txt").read_text(), re.MULTILINE
+            r"^([\w.-]+)==",
+            (ROOT / "requirements.txt").read_text() + (ROOT / "requirements-ray.txt").read_text(),
+            re.MULTILINE,
         )
     }
     extras = PROJECT["optional-dependencies"].values()
