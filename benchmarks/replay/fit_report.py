@@ -14,9 +14,11 @@ from matchenv.evaluation.tables import Column, text_table
 from matchenv.folder_lock import folder_lock
 from matchenv.replay.fitting.fit import TRAIN_SHARE, Fit, fit
 from matchenv.replay.fitting.journal import JOURNAL
+from matchenv.replay.fitting.objectives import ObjectiveName
 from matchenv.validation import as_number
 
 RESULT = "fit.json"
+WHAT = {"predictive": "the likelihood of games not yet seen", "evidence": "the log's evidence"}
 
 
 def fit_text(found: Fit) -> str:
@@ -44,7 +46,8 @@ def fit_text(found: Fit) -> str:
         calibration += f", draws {100 * draws:.1f} points"
     gain, low, high = found.gain
     lines = [
-        f"fitted to {found.train_games} of {found.games} games, {found.evaluations} replays"
+        f"fitted to {found.train_games} of {found.games} games by "
+        f"{WHAT[found.objective]}, {found.evaluations} replays"
         + ("" if found.converged else "; the search was cut off before it settled"),
         "",
         *text_table(parameters, list(found.parameters)),
@@ -61,6 +64,7 @@ def fit_text(found: Fit) -> str:
 def run_fit(
     reading: Reading,
     *,
+    objective: ObjectiveName = "predictive",
     train_share: float = TRAIN_SHARE,
     seed: int = 0,
     out: Path | None = None,
@@ -70,7 +74,8 @@ def run_fit(
 
     Args:
         reading: the log.
-        train_share: as ``fit``.
+        objective: as ``fit``.
+        train_share: as there.
         seed: as there.
         out: folder for the result, in which a stopped fit goes on; None to write nothing.
         quiet: no progress bar.
@@ -80,11 +85,14 @@ def run_fit(
         OSError: if a file cannot be written.
     """
     if out is None:
-        return fit(reading.log, train_share=train_share, seed=seed, quiet=quiet)
+        return fit(
+            reading.log, objective=objective, train_share=train_share, seed=seed, quiet=quiet
+        )
     with folder_lock(out):
         journal = out / JOURNAL
         found = fit(
             reading.log,
+            objective=objective,
             train_share=train_share,
             seed=seed,
             journal=journal,
@@ -93,7 +101,7 @@ def run_fit(
         )
         content = {
             **asdict(found),
-            "settings": {"train_share": train_share, "seed": seed},
+            "settings": {"objective": objective, "train_share": train_share, "seed": seed},
             "log": {"file": reading.file_name, "sha256": reading.sha256},
             "versions": versions("scipy"),
         }

@@ -12,6 +12,7 @@ from matchenv.commands.options import Resumable, Seeded
 from matchenv.commands.output import show
 from matchenv.csv_log.settings import ReadingSettings
 from matchenv.replay.fitting.fit import TRAIN_SHARE
+from matchenv.replay.fitting.objectives import ObjectiveName
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,11 +26,14 @@ class Fit(Resumable, Seeded):
 
     Attributes:
         log: the log, a .csv or .csv.gz file.
+        objective: what is made as likely as can be: each game by what came before it, or all
+            results of the log at a time, which takes some ten times as long.
         train_share: share of the games, from the first on, that the fit uses.
     """
 
     log: Positional[Path]
     reading: ReadingSettings = field(default_factory=ReadingSettings)
+    objective: ObjectiveName = "predictive"
     train_share: float = TRAIN_SHARE
 
     def run(self) -> None:
@@ -42,6 +46,7 @@ class Fit(Resumable, Seeded):
         show(reading_text(reading, listed=0 if self.quiet else 5), file=sys.stderr)
         found = run_fit(
             reading,
+            objective=self.objective,
             train_share=self.train_share,
             seed=self.seed,
             out=self.out,

@@ -14,9 +14,10 @@ from tqdm import tqdm
 
 from matchenv.match_log import MatchLog
 from matchenv.replay.calibration import draw_calibration, win_calibration
-from matchenv.replay.fitting.intervals import LEVELS, derivatives, mean_interval, spread_of
+from matchenv.replay.fitting.intervals import LEVELS, derivatives, mean_interval
 from matchenv.replay.fitting.journal import remembered
-from matchenv.replay.fitting.likelihood import by_game, constant_losses, forecast, pair_losses
+from matchenv.replay.fitting.likelihood import by_game, constant_losses, forecast
+from matchenv.replay.fitting.objectives import OBJECTIVES, Objective, ObjectiveName
 from matchenv.replay.fitting.parameters import (
     MU,
     SIGMA,
@@ -26,7 +27,7 @@ from matchenv.replay.fitting.parameters import (
     values_at,
 )
 from matchenv.replay.pairs import Pairs, pairs_of_sides
-from matchenv.validation import as_number
+from matchenv.validation import as_choice, as_number
 
 Floats = NDArray[np.float64]
 
@@ -60,7 +61,8 @@ class Fit:
         calibration_draws: the same for draws; None without any.
         games: games in the log.
         train_games: those that the fit has seen.
-        evaluations: replays of the search.
+        objective: what was made as likely as can be, ``predictive`` or ``evidence``.
+        evaluations: replays, or smoothings, of the search.
         converged: whether the search ended by itself.
         notes: what the log cannot tell, and what ran to a boundary.
     """
@@ -80,6 +82,7 @@ class Fit:
     calibration_draws: float | None
     games: int
     train_games: int
+    objective: str
     evaluations: int
     converged: bool
     notes: tuple[str, ...]
@@ -88,6 +91,7 @@ class Fit:
 def fit(
     log: MatchLog,
     *,
+    objective: ObjectiveName = "predictive",
     train_share: float = TRAIN_SHARE,
     seed: int = 0,
     journal: Path | None = None,
@@ -97,11 +101,14 @@ def fit(
     """Fit beta, tau and the other parameters that the log tells, by predictive likelihood.
 
     Every game is foreseen from the games before it. Parameters maximise that likelihood over the
-    first part of the log; the rest, with ratings that go on learning, judges them. The prior's
-    mean and deviation are 25 and 25 / 3, since skills have no scale of their own.
+    first part of the log (or, by ``evidence``, that of its results all together); the rest, with
+    ratings that go on learning, judges them. The prior's mean and deviation are 25 and 25 / 3,
+    since skills have no scale of their own.
 
     Args:
         log: the games in order of play, 20 or more.
+        objective: ``predictive``, each game from those before it, or ``evidence``, all results
+            at a time, with what later games say of earlier skills.
         train_share: share of the games, from the first on, that the fit uses, in (0, 1).
         seed: of the bootstrap.
         journal: a file in which every replay of the search is written down; a fit that was
@@ -111,11 +118,10 @@ def fit(
 
     Raises:
         ValueError: for an empty log, too few games, one player, or a share out of range.
-
-    Source: predictive likelihood, Dawid (1984), "The prequential approach".
     """
     from scipy.optimize import minimize  # slow to load, and not needed for a replay
 
+    kind = OBJECTIVES[as_choice("objective", objective, OBJECTIVES)]
     share = as_number("train_share", train_share)
     if not 0.0 < share < 1.0:
         raise ValueError(f"train_share must be between 0 and 1, got {train_share!r}")
@@ -126,18 +132,17 @@ def fit(
     train = first_games(log, max(1, round(share * log.num_games)))
     parameters, reasons = parameters_of(train)
     pairs = pairs_of_sides(log.game_start, log.rank)
-    train_pairs = pairs_of_sides(train.game_start, train.rank)
+    aim: Objective = kind(train)
     scale = np.array([each.step for each in parameters])
 
-    with remembered(journal, train, parameters, made_with) as memory:
+    with remembered(journal, train, [objective, *parameters], made_with) as memory:
         bar = tqdm(desc="fit", unit="replay", disable=quiet, total=None)
 
         def total(place: Floats) -> float:
             bar.update()
             key = json.dumps([float(x) for x in place])
             if key not in memory:
-                values = values_at(parameters, place * scale)
-                memory[key] = float(pair_losses(train, train_pairs, values).mean())
+                memory[key] = aim.loss(values_at(parameters, place * scale))
             return memory[key]
 
         start = np.array([each.to_scale(each.start) for each in parameters]) / scale
@@ -159,12 +164,21 @@ def fit(
         bar.close()
     values = values_at(parameters, np.asarray(found.x) * scale)
     rng = np.random.default_rng(seed)
-    intervals, notes = _intervals(train, train_pairs, parameters, values, rng)
+    intervals, notes = _intervals(aim, parameters, values, rng)
     for name, reason in reasons.items():
         values[name] = 0.0
         notes.append(f"{name} cannot be told: {reason}")
     values = {"mu": MU, "sigma": SIGMA, **values}
-    return _judged(log, pairs, train.num_games, parameters, values, intervals, notes, rng, found)
+    judged = _judged(log, pairs, train.num_games, parameters, values, rng)
+    return Fit(
+        parameters=values,
+        intervals=intervals,
+        **judged,
+        objective=objective,
+        evaluations=int(found.nfev),
+        converged=bool(found.success),
+        notes=tuple(notes),
+    )
 
 
 def first_games(log: MatchLog, games: int) -> MatchLog:
@@ -185,8 +199,7 @@ def first_games(log: MatchLog, games: int) -> MatchLog:
 
 
 def _intervals(
-    log: MatchLog,
-    pairs: Pairs,
+    aim: Objective,
     parameters: list[Parameter],
     values: dict[str, float],
     rng: np.random.Generator,
@@ -203,13 +216,12 @@ def _intervals(
     fixed = {name: value for name, value in values.items() if name not in {p.name for p in inner}}
 
     def losses(place: Floats) -> Floats:
-        found = {**fixed, **values_at(inner, place)}
-        return by_game(pair_losses(log, pairs, found), pairs, log.num_games)
+        return aim.losses({**fixed, **values_at(inner, place)})
 
     place = place_of(inner, values)
     steps = np.array([0.05 * each.step for each in inner])
     slopes, curvature = derivatives(losses, place, steps)
-    moves, told = spread_of(slopes, curvature, rng)
+    moves, told = aim.spread(slopes, curvature, rng)
     intervals = {}
     for k, each in enumerate(inner):
         if float((told[k] ** 2).sum()) < 0.5:
@@ -233,11 +245,9 @@ def _judged(
     train_games: int,
     parameters: list[Parameter],
     values: dict[str, float],
-    intervals: dict[str, tuple[float, float]],
-    notes: list[str],
     rng: np.random.Generator,
-    found: Any,
-) -> Fit:
+) -> dict[str, Any]:
+    """Those attributes of ``Fit`` that say how well the games held out are foreseen."""
     held_out = pairs.game >= train_games
     rest = Pairs(
         pairs.first[held_out], pairs.second[held_out], pairs.game[held_out], pairs.outcome[held_out]
@@ -255,28 +265,23 @@ def _judged(
         return mean_interval(_by_rest(each, rest, train_games, log.num_games), counts, rng)
 
     draws = bool((rest.outcome == 0).any())
-    return Fit(
-        parameters=values,
-        intervals=intervals,
-        log_loss=float(losses.mean()),
-        log_loss_interval=interval(losses),
-        log_loss_constant=float(even.mean()),
-        log_loss_constant_interval=interval(even),
-        log_loss_by_side=float(by_side.mean()),
-        log_loss_default=float(default.mean()),
-        gain=(float((even - losses).mean()), *interval(even - losses)),
-        prediction_error=_error(log_probability, rest),
-        prediction_error_default=_error(default_probability, rest),
-        calibration_wins=win_calibration(log_probability, rest.outcome, BINS).error,
-        calibration_draws=draw_calibration(log_probability, rest.outcome, BINS).error
+    return {
+        "log_loss": float(losses.mean()),
+        "log_loss_interval": interval(losses),
+        "log_loss_constant": float(even.mean()),
+        "log_loss_constant_interval": interval(even),
+        "log_loss_by_side": float(by_side.mean()),
+        "log_loss_default": float(default.mean()),
+        "gain": (float((even - losses).mean()), *interval(even - losses)),
+        "prediction_error": _error(log_probability, rest),
+        "prediction_error_default": _error(default_probability, rest),
+        "calibration_wins": win_calibration(log_probability, rest.outcome, BINS).error,
+        "calibration_draws": draw_calibration(log_probability, rest.outcome, BINS).error
         if draws
         else None,
-        games=log.num_games,
-        train_games=train_games,
-        evaluations=int(found.nfev),
-        converged=bool(found.success),
-        notes=tuple(notes),
-    )
+        "games": log.num_games,
+        "train_games": train_games,
+    }
 
 
 def _by_rest(losses: Floats, rest: Pairs, first: int, games: int) -> Floats:

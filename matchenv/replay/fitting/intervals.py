@@ -94,8 +94,29 @@ def spread_of(slopes: Floats, curvature: Floats, rng: np.random.Generator) -> tu
     block = blocks_of(len(slopes))
     by_block = np.stack([np.bincount(block, weights=slope) for slope in slopes.T], axis=1)
     by_block -= by_block.mean(axis=0)
+    values, vectors = _told(curvature)
+    inverse = (vectors / values) @ vectors.T
+    drawn = resampled(len(by_block), rng)
+    return -(drawn @ by_block) @ inverse, vectors
+
+
+def normal_spread(curvature: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Where the parameters may lie by a likelihood whose curvature at its maximum is known.
+
+    Args:
+        curvature: of minus the log likelihood, shape (p, p).
+        rng: draws them.
+
+    Returns:
+        As ``spread_of``.
+    """
+    values, vectors = _told(curvature)
+    drawn = rng.normal(size=(RESAMPLES, values.size))
+    return (drawn / np.sqrt(values)) @ vectors.T, vectors
+
+
+def _told(curvature: Floats) -> tuple[Floats, Floats]:
+    """Curvatures along the directions that the log tells, shape (k,), and these, (p, k)."""
     values, vectors = np.linalg.eigh(curvature)
     good = values > FLAT * max(values.max(), 1e-12)
-    inverse = (vectors[:, good] / values[good]) @ vectors[:, good].T
-    drawn = resampled(len(by_block), rng)
-    return -(drawn @ by_block) @ inverse, vectors[:, good]
+    return values[good], vectors[:, good]

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from matchenv.atomic_files import write_text
 from matchenv.checksums import checksum
 from matchenv.match_log import MatchLog
-from matchenv.replay.fitting.parameters import Parameter
 
 JOURNAL = "evaluations.jsonl"
 
@@ -22,7 +21,7 @@ JOURNAL = "evaluations.jsonl"
 def remembered(
     journal: Path | None,
     log: MatchLog,
-    parameters: Iterable[Parameter],
+    parameters: Iterable[Any],
     made_with: Mapping[str, str] | None = None,
 ) -> Iterator[dict[str, float]]:
     """Losses by place, those of the journal first; new ones are added to it.
@@ -31,7 +30,7 @@ def remembered(
         journal: the file; one of another log, other parameters or another version is begun anew,
             and what follows a damaged line is found anew. None for no file.
         log: the games of the search.
-        parameters: what is searched for.
+        parameters: what is searched for, and by which objective; their texts count.
         made_with: versions, of which another may find another loss at the same place.
 
     Yields:
