@@ -60,7 +60,7 @@ class ConvergenceWarning(UserWarning):
 
     The digits end where a game was next to impossible (such as a win by more than the draw margin
     of a side whose weights are all below 1e-9), so that it moves a belief by millions of its
-    standard deviations.
+    standard deviations, or hangs on a margin that is far wider than what a side varies by.
     """
 
 

@@ -38,6 +38,8 @@ FAR_NARROWER = 1e-8
 ROUNDING_TO_TELL = 1e-6
 # Relative error of a move: a few dozen roundings; members in another order showed up to 80 epsilon.
 ERROR_OF_MOVE = 128.0 * float(np.finfo(np.float64).eps)
+# Error of a gap between sides, as a share of the numbers that it is a difference of.
+ERROR_OF_GAP = 8.0 * float(np.finfo(np.float64).eps)
 
 
 @compiled
@@ -160,6 +162,23 @@ def _update_side(
 
 
 @compiled
+def _blur(table: Floats, i: int, sides: int) -> float:
+    """The square of what one part in a side's mean or margins moves the side by, in deviations.
+
+    A side whose performance hardly varies is told its place by gaps of far larger numbers; where
+    what is told weighs little beside what was known, their rounding does not matter.
+    """
+    told = table[VARIANCE, i] * (table[BETTER_PRECISION, i] + table[WORSE_PRECISION, i])
+    size = abs(table[MEAN, i])
+    if i > 0:
+        size = max(size, table[MARGIN, i - 1])
+    if i < sides - 1:
+        size = max(size, table[MARGIN, i])
+    part = size * (1.0 - 1.0 / (1.0 + told))
+    return part * part / table[VARIANCE, i]
+
+
+@compiled
 def order_by_rank(rank: Floats, order: Integers) -> None:
     """Write the sides' numbers in order of rank, equal ranks in order of appearance."""
     for side in range(rank.size):
@@ -245,9 +264,10 @@ def rate_sides(
             mu, sigma, weight, beta, tau, side_start[side], side_start[side + 1]
         )
     _, change = pass_messages(table, sides, tolerance, max_iterations)
-    farthest = 0.0
+    farthest, blur = 0.0, 0.0
     for i in range(sides):
         side = order[i]
+        blur = max(blur, _blur(table, i, sides))
         square = _update_side(
             mu,
             sigma,
@@ -262,7 +282,7 @@ def rate_sides(
             new_sigma,
         )
         farthest = max(farthest, square)
-    rounding = ERROR_OF_MOVE * math.sqrt(farthest)
+    rounding = max(ERROR_OF_MOVE * math.sqrt(farthest), ERROR_OF_GAP * math.sqrt(blur))
     if rounding > ROUNDING_TO_TELL:
         change = max(change, rounding)
     return change, False
