@@ -100,7 +100,7 @@ class Evidence:
         return normal_spread(curvature, rng)
 
 
-OBJECTIVES: dict[ObjectiveName, type[Predictive] | type[Evidence]] = {
+OBJECTIVES: dict[str, type[Predictive] | type[Evidence]] = {
     "predictive": Predictive,
     "evidence": Evidence,
 }
