@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from matchenv.benchmarks.learning_curves.runs import runs_in
-from matchenv.benchmarks.report import compare, limits, queue, replay, study, training
+from matchenv.benchmarks.report import compare, judge, limits, queue, replay, study, training
 from matchenv.benchmarks.report.charts import Palette
 from matchenv.benchmarks.report.section import Section
 
@@ -14,6 +14,7 @@ Reader = Callable[[Path, Palette], Section]
 
 # A file that a command writes, and who reads its folder: the first that is there decides.
 READERS: dict[str, Reader] = {
+    judge.FILE: judge.judge_section,
     queue.COMPARISON: queue.queue_section,
     study.STUDY: study.study_section,
     study.TUNING: study.tune_section,
@@ -22,7 +23,7 @@ READERS: dict[str, Reader] = {
     compare.FILE: compare.compare_section,
     replay.FILE: replay.replay_section,
 }
-COMMANDS = "train, compare, study, tune, bound, optimum or replay"
+COMMANDS = "train, compare, study, tune, bound, optimum, replay or judge"
 
 
 def sections_of(paths: Sequence[Path]) -> list[Section]:

@@ -16,9 +16,10 @@ from matchenv.benchmarks.report.charts import (
     new_figure,
     spread_points,
 )
-from matchenv.benchmarks.report.reading import cell_of, json_of, number
+from matchenv.benchmarks.report.reading import cell_of, json_of
 from matchenv.benchmarks.report.section import Chart, Section, Table, pivot, short_text
 from matchenv.evaluation.estimates import Estimate
+from matchenv.evaluation.result_files import number
 from matchenv.evaluation.tables import Column
 
 BOUND, OPTIMA = "bound.json", "optimum.json"

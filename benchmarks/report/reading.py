@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -31,11 +30,6 @@ def rows_of(file: Path) -> list[dict[str, str]]:
     """The rows of a CSV file, by the names of its columns."""
     with file.open(encoding="utf-8", newline="") as lines:
         return list(csv.DictReader(lines))
-
-
-def number(value: float | str | None) -> float:
-    """A number of a result file, where NaN is an empty cell or null."""
-    return math.nan if value is None or value == "" else float(value)
 
 
 def cell_of(record: Mapping[str, Any], num_opponents: int) -> Cell:

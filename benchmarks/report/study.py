@@ -19,13 +19,14 @@ from matchenv.benchmarks.report.charts import (
     spread_points,
 )
 from matchenv.benchmarks.report.queue import queue_tuning_section
-from matchenv.benchmarks.report.reading import json_of, number, rows_of
+from matchenv.benchmarks.report.reading import json_of, rows_of
 from matchenv.benchmarks.report.section import Chart, Section, Table, pivot, short_text
 from matchenv.benchmarks.study.claims import DRAW, OURS
 from matchenv.benchmarks.study.figures import GAMES_TOGETHER, GOALS, TITLES, binned
 from matchenv.benchmarks.tune.tuning import Tried
 from matchenv.evaluation.episode_table import ALL
 from matchenv.evaluation.estimates import Curve, Estimate, quantile_of
+from matchenv.evaluation.result_files import number
 from matchenv.evaluation.tables import Column
 
 STUDY, TUNING = "verdict.json", "tuning.csv"

@@ -50,6 +50,7 @@ COMMANDS = {
     "replay": Entry("replay:Replay", "rate a log of matches and judge the ratings"),
     "fit": Entry("fit:Fit", "fit the parameters of TrueSkill to a log of matches"),
     "smooth": Entry("smooth:Smooth", "skills through time in hindsight, from a whole log"),
+    "judge": Entry("judge:Judge", "judge the matcher that made the games of a log"),
     "corrections": Entry("corrections:Corrections", "V and W of the 2006 paper, and their curves"),
     "plot": Entry("plot:Plot", "draw the learning curves of trainings"),
     "report": Entry("report:Report", "gather results in one page"),

@@ -15,8 +15,8 @@ from matchenv.commands.output import show
 class Report(Command):
     """Gather results in one page that needs no network: figures, tables, settings, versions.
 
-    Folders of train, compare, study, tune, bound, optimum and replay are known by their files.
-    A click in a legend hides a policy, a click on a heading sorts a table.
+    Folders of train, compare, study, tune, bound, optimum, replay and judge are known by their
+    files. A click in a legend hides a policy, a click on a heading sorts a table.
 
     Example:
         matchenv report results/compare runs/ppo-seed0 --out report.html

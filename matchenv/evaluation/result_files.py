@@ -22,6 +22,11 @@ def json_bytes(data: Any) -> bytes:
     return f"{json.dumps(_plain(data), indent=1, allow_nan=False)}\n".encode()
 
 
+def number(value: float | str | None) -> float:
+    """A number of a result file, where NaN is an empty cell or null."""
+    return math.nan if value is None or value == "" else float(value)
+
+
 def versions(*packages: str) -> dict[str, str]:
     """Versions of this package, of what all of it stands on, and of more that had a part."""
     return {name: version(name) for name in ("matchenv", "numpy", "numba", *packages)}

@@ -41,6 +41,8 @@ SIZES: dict[str, list[str]] = {
     "clone": ["--quick", "--quiet"],
     "search": ["--quick", "--quiet", "--workers", "1", "--seed", "0"],
     "fit": ["log.csv", "--quiet"],
+    "judge": ["log.csv", "--policy", "fcfs", "--arrival-rate", "1", "--game-minutes", "5",
+              "--episodes", "2", "--horizon", "5", "--workers", "1", "--quiet"],
     "bench": ["pe", "--only", "top_informative_9_50", "--workers", "1", "--quiet"],
     "tune-agent": ["--trials", "1", "--timesteps", "16", "--num-envs", "2", "--space",
                    "gamma=[0.9,0.99]", "--hyperparams", "n_steps=8", "--evaluation-episodes", "2",
@@ -100,7 +102,8 @@ def cases() -> list[tuple[str, str, str]]:
 
 CASES = cases()
 # What needs torch or measures time takes long, and is among the slow ones.
-LIGHT = ("compare", "study", "tune", "bound", "optimum", "replay", "fit", "bench", "report")
+LIGHT = ("compare", "study", "tune", "bound", "optimum", "replay", "fit", "bench", "report",
+         "judge")  # fmt: skip
 QUICK = random.Random(0).sample(
     [case for case in CASES if case[0] in LIGHT],
     40,

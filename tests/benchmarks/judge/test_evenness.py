@@ -1,0 +1,177 @@
+"""Evenness of a log's games: against quadrature, and against services whose truth is known."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import norm
+
+from matchenv.baselines.queue import RandomCandidate, WideningWindow
+from matchenv.benchmarks.judge import simulated_service
+from matchenv.benchmarks.judge.evenness import (
+    NEWCOMER_GAMES,
+    Qualities,
+    block_values,
+    favourites_of,
+    group_evenness,
+    groups_of,
+    qualities_of,
+)
+from matchenv.benchmarks.judge.simulated import Sight, SimulatedService
+from matchenv.evaluation.estimates import estimate, ratio_of_means
+from matchenv.match_log import MatchLog
+from matchenv.replay import SmoothedLog, replay_trueskill, smooth
+from matchenv.trueskill import draw_margin_from_probability
+
+TRUTH = {
+    "beta": 25.0 / 6.0,
+    "tau": 0.0,
+    "draw_probability": 0.1,
+    "time_drift": 0.0,
+    "advantage": 0.0,
+    "team_exponent": 0.0,
+}
+
+
+def seen(log: MatchLog, parameters: dict[str, float]) -> tuple[Qualities, SmoothedLog]:
+    replay = replay_trueskill(log, **parameters)  # type: ignore[arg-type]
+    smoothed = smooth(log, keep_rest=True, **parameters)  # type: ignore[arg-type]
+    return qualities_of(log, replay, smoothed, parameters), smoothed
+
+
+def by_quadrature(
+    mean: float, variance: float, outcome: int | None, lead: float, noise: float, margin: float
+) -> float:
+    """Mean of exp(-d^2 / (2 noise)) over a belief about the gap d, given the outcome of a game."""
+    deviation, spread = np.sqrt(variance), np.sqrt(noise)
+    gap = np.linspace(mean - 12.0 * deviation, mean + 12.0 * deviation, 4001)
+    weight = norm.pdf(gap, mean, deviation)
+    if outcome is not None:
+        win = norm.sf((margin - gap - lead) / spread)
+        loss = norm.cdf((-margin - gap - lead) / spread)
+        weight *= {1: win, -1: loss, 0: 1.0 - win - loss}[outcome]
+    quality = np.exp(-gap * gap / (2.0 * noise))
+    return float(np.trapezoid(weight * quality, gap) / np.trapezoid(weight, gap))
+
+
+@pytest.mark.parametrize("sizes", [(1,), (1, 2, 3)])
+def test_qualities_are_means_over_beliefs(sizes: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(2)
+    games, scores = [], []
+    for _ in range(12):
+        first, second = rng.choice(sizes, 2)
+        names = [f"p{k}" for k in rng.choice(8, first + second, replace=False)]
+        games.append([names[:first], names[first:]])
+        scores.append(rng.integers(0, 3, 2).tolist())
+    log = MatchLog.from_games(games, scores)
+    model = {**TRUTH, "advantage": 2.0, "tau": 0.5, "team_exponent": 0.7}
+    found, smoothed = seen(log, model)
+    before = replay_trueskill(log, **model)  # type: ignore[arg-type]
+    for game in range(log.num_games):
+        counts = log.team_size[2 * game : 2 * game + 2]
+        shares = [float(size) ** -0.7 for size in counts]
+        weights = sum(size * share**2 for size, share in zip(counts, shares, strict=True))
+        noise = model["beta"] ** 2 * weights
+        mean = before.team_mean[2 * game] - before.team_mean[2 * game + 1] - 2.0
+        variance = before.team_variance[2 * game : 2 * game + 2].sum() - noise
+        assert_allclose(
+            found.believed[game], by_quadrature(mean, variance, None, 0.0, noise, 0.0), rtol=1e-6
+        )
+        starts = log.team_start[2 * game : 2 * game + 3]
+        gap, spread = 0.0, 0.0
+        for side, sign in ((0, 1.0), (1, -1.0)):
+            members = slice(starts[side], starts[side + 1])
+            gap += sign * shares[side] * smoothed.rest_mu[members].sum()
+            spread += shares[side] ** 2 * (smoothed.rest_sigma[members] ** 2).sum()
+        margin = draw_margin_from_probability(0.1, model["beta"], int(counts.sum()))
+        expected = by_quadrature(gap, spread, int(found.pairs.outcome[game]), 2.0, noise, margin)
+        assert_allclose(found.hindsight[game], expected, rtol=1e-6)
+
+
+def services(matcher: object, sees: Sight, logs: int = 8) -> list[SimulatedService]:
+    return [
+        simulated_service(matcher, sees=sees, games=400, players=100, seed=seed)
+        for seed in range(logs)
+    ]
+
+
+@pytest.mark.parametrize("matcher", [WideningWindow(3.0, 0.3), RandomCandidate()], ids=repr)
+def test_both_columns_are_right_where_the_matcher_knew_what_the_log_knows(matcher: object) -> None:
+    errors = []
+    for service in services(matcher, "beliefs"):
+        found, _ = seen(service.log, TRUTH)
+        true = service.quality.mean()
+        errors.append((found.believed.mean() - true, found.hindsight.mean() - true))
+    for column in np.array(errors).T:
+        error = estimate(column)
+        assert abs(error.mean) < 4.0 * error.standard_error
+        assert error.standard_error < 0.03
+
+
+def test_a_matcher_that_knows_more_is_found_out_by_its_favourites() -> None:
+    """Matched on hidden skill: favourites are none, and games are more even than is believed."""
+    for service in services(WideningWindow(2.0, 0.2), "skills", logs=2):
+        found, _ = seen(service.log, TRUTH)
+        favourites = favourites_of(service.log, found)
+        assert favourites.verdict == "behind"
+        assert favourites.stated.mean > 0.6
+        assert abs(favourites.scored.mean - 0.5) < 0.08
+        assert found.believed.mean() < found.hindsight.mean() < service.quality.mean()
+
+
+def test_groups_by_brute_force() -> None:
+    service = simulated_service(RandomCandidate(), games=200, players=30, seed=3)
+    log = service.log
+    found, smoothed = seen(log, TRUTH)
+    masks = groups_of(log, smoothed.mu)
+    played = dict.fromkeys(range(log.num_players), 0)
+    for entry, player in enumerate(log.player.tolist()):
+        assert masks["newcomers"][entry] == (played[player] < NEWCOMER_GAMES)
+        assert masks["regulars"][entry] != masks["newcomers"][entry]
+        played[player] += 1
+    tenths = np.stack([masks[f"decile_{k}"] for k in range(1, 11)])
+    assert (tenths.sum(axis=0) == 1).all()
+    assert (tenths.sum(axis=1) == 40).all()
+    for weaker, stronger in itertools.pairwise(tenths):
+        assert smoothed.mu[weaker].max() <= smoothed.mu[stronger].min()
+    rows = {row.group: row for row in group_evenness(log, found, smoothed.mu)}
+    for group, mask in masks.items():
+        assert rows[group].parts == mask.sum()
+        assert_allclose(rows[group].hindsight.mean, np.repeat(found.hindsight, 2)[mask].mean())
+        assert_allclose(rows[group].believed.mean, np.repeat(found.believed, 2)[mask].mean())
+    assert rows["all"].verdict == ""
+
+
+def test_many_sides_count_each_pair() -> None:
+    games = [[["a"], ["b"], ["c"]], [["a"], ["b"]]] * 3
+    log = MatchLog.from_games(games, [[2, 1, 0], [1, 0]] * 3)
+    found, smoothed = seen(log, TRUTH)
+    rows = {row.group: row for row in group_evenness(log, found, smoothed.mu)}
+    value = np.empty(log.num_teams)
+    for team in range(log.num_teams):
+        mine = (found.pairs.first == team) | (found.pairs.second == team)
+        value[team] = found.hindsight[mine].mean()
+    assert_allclose(rows["all"].hindsight.mean, value.mean())
+
+
+def test_blocks_give_the_error_of_a_ratio() -> None:
+    rng = np.random.default_rng(0)
+    block = np.sort(rng.integers(0, 40, 1000))
+    values, mask = rng.normal(size=1000), rng.random(1000) < 0.4
+    above = np.bincount(block[mask], values[mask], 40)
+    below = np.bincount(block[mask], minlength=40).astype(float)
+    ours, theirs = estimate(block_values(values, mask, block)), ratio_of_means(above, below)
+    assert_allclose([ours.mean, ours.low, ours.high], [theirs.mean, theirs.low, theirs.high])
+
+
+def test_nobody_is_a_favourite_among_strangers() -> None:
+    games = [[[f"a{k}"], [f"b{k}"]] for k in range(5)]
+    log = MatchLog.from_games(games, [[1, 0]] * 5)
+    found, _ = seen(log, TRUTH)
+    assert favourites_of(log, found).pairs == 0
+    # Nobody meets a stranger where there is but one pair of names.
+    twice = MatchLog.from_games([[["a"], ["b"]]] * 2, [[1, 0]] * 2)
+    assert 0.0 < seen(twice, TRUTH)[0].strangers < 1.0
