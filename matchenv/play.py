@@ -39,7 +39,15 @@ def game_outcome(
         beta: standard deviation of one performance around skill.
         draw_margin: performances no further apart than this are a draw.
     """
-    difference = skill_0 - skill_j + math.sqrt(2.0) * beta * noise
+    return outcome_of_difference(skill_0 - skill_j, noise, beta, draw_margin)
+
+
+@compiled
+def outcome_of_difference(
+    skill_difference: float, noise: float, beta: float, draw_margin: float
+) -> int:
+    """``game_outcome`` from player 0's true skill less the opponent's."""
+    difference = skill_difference + math.sqrt(2.0) * beta * noise
     # By selection: a processor would guess a branch wrongly half the time.
     draw = (abs(difference) <= draw_margin) & (draw_margin > 0.0)
     return 0 if draw else (1 if difference > 0.0 else -1)
@@ -158,23 +166,27 @@ def play_games(
     """
     last = observation.shape[1] - 1
     block = noise.shape[1]
+    # What players are lies far apart: fetched in a loop of its own, it is waited for together.
+    for b in range(players.shape[0]):
+        n = games_played[b]
+        entry = n if n < block else n % block  # to divide takes as long as half a game
+        report[TRUE_DRAW_DENSITY, b] = noise[b, entry, 0]
+        report[SQUARED_ERROR, b] = players[b, 0, MU] - players[b, 0, TRUE_SKILL]
+        report[SKILL_DIFFERENCE, b] = (
+            players[b, 0, TRUE_SKILL] - players[b, opponents[b] + 1, TRUE_SKILL]
+        )
+    variance = total_variance(0.0, 0.0, beta)
     for b in range(players.shape[0]):
         if waiting[b]:
             report[TRUE_DRAW_DENSITY:, b] = 0.0
             terminated[b] = False
             outcomes[b] = 0
             continue
-        n = games_played[b]
-        entry = n if n < block else n % block  # to divide takes as long as half a game
-        skill_0, skill_j = players[b, 0, TRUE_SKILL], players[b, opponents[b] + 1, TRUE_SKILL]
-        report[SQUARED_ERROR, b] = (players[b, 0, MU] - skill_0) ** 2
-        report[SKILL_DIFFERENCE, b] = skill_0 - skill_j
-        outcomes[b] = game_outcome(skill_0, skill_j, noise[b, entry, 0], beta, draw_margin)
-        games_played[b] = n + 1
-        terminated[b] = n + 1 == horizon
-        observation[b, last] = (horizon - n - 1) / horizon
-    # A loop of its own, so that the processor works on several exponentials at once.
-    variance = total_variance(0.0, 0.0, beta)
-    for b in range(players.shape[0]):
-        density = density_at_zero(report[SKILL_DIFFERENCE, b], variance)
-        report[TRUE_DRAW_DENSITY, b] = 0.0 if waiting[b] else density
+        difference, luck = report[SKILL_DIFFERENCE, b], report[TRUE_DRAW_DENSITY, b]
+        outcomes[b] = outcome_of_difference(difference, luck, beta, draw_margin)
+        report[TRUE_DRAW_DENSITY, b] = density_at_zero(difference, variance)
+        report[SQUARED_ERROR, b] = report[SQUARED_ERROR, b] ** 2
+        left = horizon - games_played[b] - 1
+        games_played[b] += 1
+        terminated[b] = left == 0
+        observation[b, last] = left / horizon
