@@ -97,7 +97,7 @@ def made_with(
             raise ValueError(f"{key} of {kind} {text!r} must be true or false, got {value!r}")
         arguments[key] = value
     if arguments.get("true_skill", parameters) is None:
-        raise ValueError(f"{kind} {text!r} asks for the true skills, which are not known here")
+        raise ValueError(f"{kind} {text!r} must know the true skills, which are not known here")
     try:
         return made(**arguments)
     except TypeError as error:
