@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+import random
 import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -70,28 +73,27 @@ class Model:
         }
 
 
-class PoolAgainstModel(RuleBasedStateMachine):
-    """The same operations on both."""
+class Both:
+    """A pool in a file and the model: every operation is done on both, and what they say agrees."""
 
-    @initialize()
-    def begin(self) -> None:
+    def __init__(self) -> None:
         self.folder = tempfile.TemporaryDirectory()
         self.file = Path(self.folder.name) / "pool.db"
         self.model = Model()
         self.pool = Pool.open(self.file, clock=self.clock, recent=RECENT, drift_per_day=DRIFT)
+        self._leave_syncing()
+
+    def _leave_syncing(self) -> None:
         # Syncing to the disk is the work of another test.
         self.pool._storage._database.execute("PRAGMA synchronous=OFF")  # type: ignore[union-attr]
 
     def clock(self) -> float:
         return self.model.now
 
-    def teardown(self) -> None:
-        if hasattr(self, "pool"):
-            self.pool.close()
-            self.folder.cleanup()
+    def end(self) -> None:
+        self.pool.close()
+        self.folder.cleanup()
 
-    @rule(name=names, mu=st.floats(0, 50), sigma=st.floats(0.1, 9), region=st.sampled_from(
-        [None, "eu"]))  # fmt: skip
     def add(self, name: str, mu: float, sigma: float, region: str | None) -> None:
         if name in self.model.rows:
             with pytest.raises(ValueError, match="new"):
@@ -103,7 +105,6 @@ class PoolAgainstModel(RuleBasedStateMachine):
             "recent": [],
         }  # fmt: skip
 
-    @rule(name=names)
     def remove(self, name: str) -> None:
         if name not in self.model.rows:
             with pytest.raises(UnknownPlayerError):
@@ -115,25 +116,15 @@ class PoolAgainstModel(RuleBasedStateMachine):
         for row in self.model.rows.values():
             row["recent"] = [other for other in row["recent"] if other != name]
 
-    @precondition(lambda self: len(self.model.rows) > 1)
-    @rule(data=st.data(), games=st.integers(1, 3))
-    def play(self, data: Any, games: int) -> None:
-        played = []
-        for _ in range(games):
-            order = data.draw(st.permutations(sorted(self.model.rows)))
-            size = data.draw(st.integers(2, len(order)))
-            cut = data.draw(st.integers(1, size - 1))
-            ranks = data.draw(st.lists(st.integers(0, 1), min_size=2, max_size=2))
-            played.append(Game([list(order[:cut]), list(order[cut:size])], ranks))
-        if data.draw(st.booleans()):
-            broken = [*played, Game([[played[0].teams[0][0]], ["nobody"]], [0, 1])]
+    def play(self, played: list[Game], broken: bool) -> None:
+        if broken:
+            spoilt = [*played, Game([[played[0].teams[0][0]], ["nobody"]], [0, 1])]
             with pytest.raises(UnknownPlayerError):
-                self.pool.rate(broken)
+                self.pool.rate(spoilt)
         self.pool.rate(played)
         for game in played:
             self.model.rate(*game[:2])  # type: ignore[arg-type]
 
-    @rule(one=names, other=names, on=st.booleans())
     def block(self, one: str, other: str, on: bool) -> None:
         call = self.pool.block if on else self.pool.unblock
         if one == other or not {one, other} <= set(self.model.rows):
@@ -144,20 +135,17 @@ class PoolAgainstModel(RuleBasedStateMachine):
         pair = {frozenset((one, other))}
         self.model.blocked = self.model.blocked | pair if on else self.model.blocked - pair
 
-    @rule(days=st.floats(0, 30))
     def wait(self, days: float) -> None:
         self.model.now += days * DAY
 
-    @rule(close=st.booleans())
     def open_again(self, close: bool) -> None:
         if close:
             self.pool.close()
         else:  # as after a kill: no snapshot
             self.pool._storage.close()  # type: ignore[union-attr]
         self.pool = Pool.open(self.file, clock=self.clock)
-        self.pool._storage._database.execute("PRAGMA synchronous=OFF")  # type: ignore[union-attr]
+        self._leave_syncing()
 
-    @rule(name=names, k=st.integers(1, 4))
     def propose(self, name: str, k: int) -> None:
         if name not in self.model.rows:
             with pytest.raises(UnknownPlayerError):
@@ -167,18 +155,17 @@ class PoolAgainstModel(RuleBasedStateMachine):
         allowed = self.model.allowed(name)
         found = [each.opponent for each in self.pool.propose(name, k)]
         assert len(found) == len(set(found)) == min(k, len(allowed))
+        density = {
+            other: draw_density(
+                row["mu"], self.model.sigma(name), self.model.rows[other]["mu"],
+                self.model.sigma(other), beta,
+            )
+            for other in allowed
+        }  # fmt: skip
         for opponent in found:
-            density = {
-                other: draw_density(
-                    row["mu"], self.model.sigma(name), self.model.rows[other]["mu"],
-                    self.model.sigma(other), beta,
-                )
-                for other in allowed
-            }  # fmt: skip
-            assert density[opponent] == max(density.values())
+            assert density[opponent] == max(density[other] for other in allowed)
             allowed.remove(opponent)
 
-    @rule()
     def match(self) -> None:
         pairs = self.pool.match(list(self.model.rows))
         met = [name for pair in pairs for name in pair[:2]]
@@ -187,15 +174,14 @@ class PoolAgainstModel(RuleBasedStateMachine):
             assert other in self.model.allowed(one)
             assert one in self.model.allowed(other)
 
-    @invariant()
-    def agrees(self) -> None:
-        if not hasattr(self, "pool"):
-            return
-        rows = self.model.rows
-        assert len(self.pool) == len(rows)
+    def agree_on_counts(self) -> None:
+        assert len(self.pool) == len(self.model.rows)
         assert self.pool.games == self.model.games
+
+    def agree(self) -> None:
+        self.agree_on_counts()
         expected = []
-        for name, row in rows.items():
+        for name, row in self.model.rows.items():
             found = self.pool.player(name)
             assert found.recent == tuple(row["recent"])
             assert found.region == row["region"]
@@ -204,6 +190,64 @@ class PoolAgainstModel(RuleBasedStateMachine):
             expected.append(RankedPlayer(name, row["mu"], sigma, exposed, row["played"]))
         expected.sort(key=lambda line: (-line.exposed, line.name))
         assert self.pool.standings() == expected
+
+
+class PoolAgainstModel(RuleBasedStateMachine):
+    """Hypothesis chooses the operations, and shortens what fails."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.both = Both()
+
+    def teardown(self) -> None:
+        if hasattr(self, "both"):
+            self.both.end()
+
+    @rule(name=names, mu=st.floats(0, 50), sigma=st.floats(0.1, 9), region=st.sampled_from(
+        [None, "eu"]))  # fmt: skip
+    def add(self, name: str, mu: float, sigma: float, region: str | None) -> None:
+        self.both.add(name, mu, sigma, region)
+
+    @rule(name=names)
+    def remove(self, name: str) -> None:
+        self.both.remove(name)
+
+    @precondition(lambda self: len(self.both.model.rows) > 1)
+    @rule(data=st.data(), games=st.integers(1, 3))
+    def play(self, data: Any, games: int) -> None:
+        played = []
+        for _ in range(games):
+            order = data.draw(st.permutations(sorted(self.both.model.rows)))
+            size = data.draw(st.integers(2, len(order)))
+            cut = data.draw(st.integers(1, size - 1))
+            ranks = data.draw(st.lists(st.integers(0, 1), min_size=2, max_size=2))
+            played.append(Game([list(order[:cut]), list(order[cut:size])], ranks))
+        self.both.play(played, data.draw(st.booleans()))
+
+    @rule(one=names, other=names, on=st.booleans())
+    def block(self, one: str, other: str, on: bool) -> None:
+        self.both.block(one, other, on)
+
+    @rule(days=st.floats(0, 30))
+    def wait(self, days: float) -> None:
+        self.both.wait(days)
+
+    @rule(close=st.booleans())
+    def open_again(self, close: bool) -> None:
+        self.both.open_again(close)
+
+    @rule(name=names, k=st.integers(1, 4))
+    def propose(self, name: str, k: int) -> None:
+        self.both.propose(name, k)
+
+    @rule()
+    def match(self) -> None:
+        self.both.match()
+
+    @invariant()
+    def agrees(self) -> None:
+        if hasattr(self, "both"):
+            self.both.agree()
 
 
 def run(examples: int, steps: int) -> None:
@@ -216,10 +260,78 @@ def run(examples: int, steps: int) -> None:
     run_state_machine_as_test(PoolAgainstModel, settings=checks)  # type: ignore[no-untyped-call]
 
 
+def random_play(both: Both, rng: random.Random) -> None:
+    present = sorted(both.model.rows)
+    if len(present) < 2:
+        return
+    played = []
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        chosen = rng.sample(present, rng.choice((2, 2, min(4, len(present)), len(present))))
+        cut = rng.randint(1, len(chosen) - 1)
+        ranks = [rng.randint(0, 1), rng.randint(0, 1)]
+        played.append(Game([chosen[:cut], chosen[cut:]], ranks))
+    both.play(played, rng.random() < 0.1)
+
+
+# What is done, and how often.
+OPERATIONS: dict[str, tuple[float, Callable[[Both, random.Random], None]]] = {
+    "add": (
+        20.0,
+        lambda both, rng: both.add(
+            rng.choice(NAMES), rng.uniform(0, 50), rng.uniform(0.1, 9), rng.choice((None, "eu"))
+        ),
+    ),
+    "remove": (6.0, lambda both, rng: both.remove(rng.choice(NAMES))),
+    "play": (30.0, random_play),
+    "block": (
+        10.0,
+        lambda both, rng: both.block(rng.choice(NAMES), rng.choice(NAMES), rng.random() < 0.4),
+    ),
+    "wait": (10.0, lambda both, rng: both.wait(rng.choice((0.0, rng.uniform(0, 30))))),
+    "open again": (0.1, lambda both, rng: both.open_again(rng.random() < 0.5)),
+    "propose": (20.0, lambda both, rng: both.propose(rng.choice(NAMES), rng.randint(1, 4))),
+    "match": (4.0, lambda both, _: both.match()),
+}
+
+
+def run_at_random(operations: int, seed: int, check_every: int) -> None:
+    """So many operations on one pool; without Hypothesis, which would take hours for a million."""
+    rng, both = random.Random(seed), Both()
+    weights = [weight for weight, _ in OPERATIONS.values()]
+    chosen = rng.choices(list(OPERATIONS), weights, k=operations)
+    try:
+        for number, name in enumerate(chosen):
+            try:
+                OPERATIONS[name][1](both, rng)
+                both.agree_on_counts()
+                if number % check_every == 0 or name == "open again":
+                    both.agree()
+            except BaseException as error:
+                error.add_note(f"operation {number}, {name}, seed {seed}")
+                raise
+        both.open_again(close=False)
+        both.agree()
+    finally:
+        both.end()
+
+
 def test_hundreds_of_operations() -> None:
     run(8, 40)
 
 
+def test_a_thousand_operations_without_hypothesis() -> None:
+    run_at_random(1_000, 1, 1)
+
+
 @pytest.mark.slow
-def test_a_million_operations() -> None:
-    run(int(os.environ.get("POOL_EXAMPLES", "10000")), 100)
+def test_tens_of_thousands_of_operations() -> None:
+    run(int(os.environ.get("POOL_EXAMPLES", "150")), 100)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_a_million_operations(seed: int) -> None:
+    """A quarter each, so that several workers share them."""
+    began = time.process_time()
+    run_at_random(int(os.environ.get("POOL_OPERATIONS", "250000")), 100 + seed, 25)
+    print(f"seed {100 + seed}: {time.process_time() - began:.0f} s of CPU")
