@@ -26,7 +26,7 @@ from matchenv.validation import as_integer
 DEFAULT_POLICIES = ("drawchance", "kg", "gittins", "optimistic:belief=full")
 DEFAULT_RANKS = ("top", "middle", "bottom")
 DEFAULT_PRIORS = ("informative", "equal")
-DEFAULT_EPISODES = 200
+DEFAULT_EPISODES = 2000
 DEFAULT_DEPTH = 200
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from matchenv.evaluation.cells import Cell, cells_of
 from matchenv.own_classes import names_class
 from matchenv.priors import DEFAULT_PRIOR
+from matchenv.settings import Settings
 
 
 def json_of(file: Path) -> Any:
@@ -36,4 +37,5 @@ def cell_of(record: Mapping[str, Any], num_opponents: int) -> Cell:
     """The cell that a record names by its rank and its prior; imports nothing that it names."""
     prior = record["prior"]
     named = DEFAULT_PRIOR if names_class(prior) else prior
-    return replace(cells_of((record["rank"],), (named,), num_opponents)[0], prior=prior)
+    by = record.get("rank_by", Settings.rank_by)
+    return replace(cells_of((record["rank"],), (named,), num_opponents, by)[0], prior=prior)
