@@ -121,5 +121,11 @@ LONG_COMMANDS = (
         "bad rows: 1; good rows left out with their game: 0\n  missing score: 1\n",
         stride=8,
     ),
+    LongCommand(
+        ("smooth", LOG, "--out", OUT),
+        workers=False,
+        says="league.csv: 80 rows, 80 games; rated 79 games of 5 players\n"
+        "bad rows: 1; good rows left out with their game: 0\n  missing score: 1\n",
+    ),
     LongCommand(("bench", "pe", "--only", "top_informative_9_50", "--out", OUT), stride=2),
 )  # fmt: skip
