@@ -6,7 +6,7 @@ worked out only where an upper bound reaches the best score.
 
 That bound: after the games looked ahead no draw density exceeds the peak p = 1 / sqrt(2 pi left),
 and the expected one is the density now. So the expected excess over b is at most
-density (1 - b / p), which is at most density log(p / b).
+density (1 - b / p); with L = log(p / b) that is 1 - exp(-L) <= L - L^2 / 2 + L^3 / 6.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ TWO_PI = 2.0 * math.pi
 SLACK = 1e-9
 
 # Working arrays, row by row.
-NOW, DENSITY, CHANCE, WORTHS, SPREAD, LEFT, LOG_PEAK, BOUND = range(8)
-ROWS = 8
+NOW, DENSITY, CHANCE, DISTANCE, WORTHS, SPREAD, LEFT, LOG_PEAK, BOUND = range(9)
+ROWS = 9
 
 
 class Weights(NamedTuple):
@@ -90,6 +90,13 @@ def weights_of(network: EquivariantNetwork) -> Weights:
 def _within(reach: float, mean: float, variance: float) -> float:
     scale = 1.0 / math.sqrt(2.0 * variance)
     return 0.5 * (math.erf((reach - mean) * scale) + math.erf((reach + mean) * scale))
+
+
+@compiled
+def _excess_share(log_ratio: float) -> float:
+    """An upper bound of 1 - exp(-x), without an exponential; 0 for x <= 0."""
+    x = max(0.0, log_ratio)
+    return min(1.0, x * (1.0 - x * (0.5 - x * (1.0 / 6.0))))
 
 
 @compiled
@@ -159,8 +166,10 @@ def _field(opponents: Singles, allowed: Masks, work: Floats) -> Field:
         elif density > second:
             second = density
         narrowest, widest = min(narrowest, variance), max(widest, variance)
-        furthest = max(furthest, square / (1.0 + variance))
-        near += math.exp(-0.5 * square / (1.0 + variance))
+        distance = square / (1.0 + variance)
+        work[DISTANCE, k] = distance
+        furthest = max(furthest, distance)
+        near += math.exp(-0.5 * distance)
         side += gap / math.sqrt(1.0 + square)
     if count == 1:
         second = 0.5 * best
@@ -220,7 +229,7 @@ def prepare(
         state: shape (4,).
         allowed: shape (M,), who may be chosen; the others are as if they were not there.
         weights: of the network.
-        work: shape (8, M), written for those allowed.
+        work: shape (ROWS, M), written for those allowed.
         search: leave out, with a bound of minus infinity, who cannot have the highest score.
 
     Returns:
@@ -232,7 +241,13 @@ def prepare(
     for_worth, for_games = weights.factors[WORTH, CONTEXT:], weights.factors[GAMES, CONTEXT:]
     log_best, log_second, least = math.log(best), math.log(second), -np.inf
     most = _most_worth(field, base_worth, for_worth)
-    most_rise = max(0.0, -log_best - 0.5 * math.log(TWO_PI * NOISE_VARIANCE)) + 2.0 * SLACK
+    most_rise = _excess_share(-log_best - 0.5 * math.log(TWO_PI * NOISE_VARIANCE)) + 2.0 * SLACK
+    worth_0, worth_1, worth_2, worth_3, worth_4 = (
+        for_worth[0], for_worth[1], for_worth[2], for_worth[3], for_worth[4],
+    )  # fmt: skip
+    games_0, games_1, games_2, games_3, games_4 = (
+        for_games[0], for_games[1], for_games[2], for_games[3], for_games[4],
+    )  # fmt: skip
     # The best one comes first, so that its score rules out others.
     for turn in range(-1, opponents.shape[1]):
         k = place if turn < 0 else turn
@@ -244,17 +259,15 @@ def prepare(
         if now + most * (work[CHANCE, k] * most_rise + SLACK) < least:
             work[BOUND, k] = -np.inf
             continue
-        row = (
-            0.7 * math.log(variance + 1e-4),
-            abs(gap) / math.sqrt(1.0 + variance) - 1.0,
-            2.0 * float(opponents[COUPLING, k]) - 1.0,
-            max(math.log(work[DENSITY, k] / best + 1e-6), -3.0),
-            1.0 if k == place else 0.0,
-        )
-        log_worth, log_games = base_worth, base_games
-        for number, value in enumerate(row):
-            log_worth += for_worth[number] * value
-            log_games += for_games[number] * value
+        doubt = 0.7 * math.log(variance + 1e-4)
+        away = math.sqrt(work[DISTANCE, k]) - 1.0
+        coupling = 2.0 * float(opponents[COUPLING, k]) - 1.0
+        evenness = max(math.log(work[DENSITY, k] / best + 1e-6), -3.0)
+        first = 1.0 if k == place else 0.0
+        log_worth = base_worth + worth_0 * doubt + worth_1 * away + worth_2 * coupling
+        log_worth += worth_3 * evenness + worth_4 * first
+        log_games = base_games + games_0 * doubt + games_1 * away + games_2 * coupling
+        log_games += games_3 * evenness + games_4 * first
         worth = math.exp(min(max(log_worth, -LARGEST_LOG), LARGEST_LOG))
         games = math.exp(min(max(log_games, -LARGEST_LOG), LARGEST_LOG))
         spread = variance * variance / (variance + GAME_VARIANCE / games) + LEAST_VARIANCE
@@ -263,7 +276,7 @@ def prepare(
         work[WORTHS, k] = USUAL_GAMES * worth
         work[SPREAD, k], work[LEFT, k], work[LOG_PEAK, k] = spread, left, log_peak
         work[NOW, k] = now
-        rise = work[CHANCE, k] * (max(0.0, -log_peak) + SLACK) + SLACK
+        rise = work[CHANCE, k] * (_excess_share(-log_peak) + SLACK) + SLACK
         lead = second - best if k == place else 0.0
         work[BOUND, k] = now + USUAL_GAMES * worth * (rise + lead)
         if turn < 0 and search:
