@@ -17,9 +17,8 @@ from matchenv.trueskill.teams import (
     Team,
     Weights,
     as_draw_margin,
-    flatten_read_teams,
     flatten_teams,
-    read_teams,
+    row_of_pairs,
 )
 from matchenv.validation import as_positive_number
 
@@ -55,13 +54,12 @@ def team_match_quality(teams: Iterable[Team], beta: float, weights: Weights | No
     """
     good = are_plain(beta) and is_positive(beta)
     spread = beta if good else as_positive_number("beta", beta)
-    given = read_teams(teams)
-    row = given.row() if weights is None else None
+    row = row_of_pairs(teams) if weights is None else None
     if row is not None:
-        quality = quality_of_row(row, len(given.sizes), spread)
+        quality = quality_of_row(row, len(teams), spread)
         if not math.isnan(quality):
             return quality
-    return quality_of_teams(*flatten_read_teams(given, weights), spread)
+    return quality_of_teams(*flatten_teams(teams, weights), spread)
 
 
 def team_win_probability(

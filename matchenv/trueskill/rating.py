@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 
 from matchenv.trueskill.factor_graph import TABLE_ROWS
 from matchenv.trueskill.sides import all_beliefs, margin_between, rate_pair, rate_sides
-from matchenv.trueskill.team_kernels import rate_row
+from matchenv.trueskill.team_kernels import rate_doubles, rate_row
 from matchenv.trueskill.teams import (
     DrawMargin,
-    GivenTeams,
     Team,
     Weights,
     as_draw_margin,
     as_ranks,
     flatten_read_teams,
     read_teams,
+    row_of_pairs,
     scales_too_far_apart,
 )
 from matchenv.validation import (
@@ -37,6 +37,8 @@ Floats = NDArray[np.float64]
 
 TOLERANCE = 1e-8
 MAX_ITERATIONS = 100
+
+EIGHT_FLOATS = (float,) * 8
 
 
 class Rating(NamedTuple):
@@ -145,7 +147,7 @@ def rate(
             beta, tau, draw_probability, draw_margin, tolerance, max_iterations
         )
     if weights is None:
-        result = _rate_duel(teams, ranks, settings)
+        result = _rate_duel(teams, ranks, settings) or _rate_doubles(teams, ranks, settings)
         if result is not None:
             return result
     return _rate_many(teams, ranks, weights, settings)
@@ -189,14 +191,37 @@ def _rate_duel(teams: Any, ranks: Any, settings: _Settings) -> list[list[Rating]
     return [[Rating(mu_i, sigma_i)], [Rating(mu_j, sigma_j)]]
 
 
+def _rate_doubles(teams: Any, ranks: Any, settings: _Settings) -> list[list[Rating]] | None:
+    """Two against two without arrays; None for any other input, or if anything is to be said."""
+    try:
+        if not (len(teams) == 2 and len(teams[0]) == len(teams[1]) == 2):
+            return None
+        ((a, b), (c, d)), ((e, f), (g, h)) = teams
+        first, second = ranks
+        place = float((first < second) - (first > second))
+    except (TypeError, ValueError, KeyError):
+        return None
+    kinds = type(a), type(b), type(c), type(d), type(e), type(f), type(g), type(h)
+    if kinds != EIGHT_FLOATS or not type(first) is type(second) is int:
+        return None
+    beta, tau, (margin, grows), tolerance, _ = settings
+    change, a, b, c, d, e, f, g, h = rate_doubles(
+        a, b, c, d, e, f, g, h, place, beta, tau, margin, grows
+    )
+    if not change <= tolerance:  # False for NaN
+        return None
+    new = _new_rating
+    return [[new((a, b)), new((c, d))], [new((e, f)), new((g, h))]]
+
+
 def _rate_many(
     teams: Iterable[Team], ranks: Sequence[float], weights: Weights | None, settings: _Settings
 ) -> list[list[Rating]]:
-    given = read_teams(teams)
-    if weights is None and type(ranks) in (list, tuple) and len(ranks) == len(given.sizes):
-        result = _rate_row(given, ranks, settings)
+    if weights is None:
+        result = _rate_row(teams, ranks, settings)
         if result is not None:
             return result
+    given = read_teams(teams)
     mu, sigma, weight, side_start = flatten_read_teams(given, weights)
     sides = len(side_start) - 1
     change, impossible = rate_sides(
@@ -227,26 +252,26 @@ def _rate_many(
             ConvergenceWarning,
             stacklevel=3,
         )
-    return _in_sides(mu.tolist(), sigma.tolist(), given.sizes)
+    return _in_sides(np.stack((mu, sigma), axis=1).ravel().tolist(), given.sizes)
 
 
-def _rate_row(
-    given: GivenTeams, ranks: Sequence[float], settings: _Settings
-) -> list[list[Rating]] | None:
+def _rate_row(teams: Any, ranks: Any, settings: _Settings) -> list[list[Rating]] | None:
     """A game of floats in one compiled call; None if anything is to be said about it."""
-    row = given.row(ranks)
-    if row is None:
+    row = row_of_pairs(teams, ranks)
+    if row is None or len(ranks) != len(teams):
         return None
+    sizes = list(map(len, teams))
     beta, tau, (margin, grows), tolerance, max_iterations = settings
-    change = rate_row(row, len(given.sizes), beta, tau, margin, grows, tolerance, max_iterations)
+    change = rate_row(row, len(sizes), beta, tau, margin, grows, tolerance, max_iterations)
     if not change <= tolerance:  # False for NaN
         return None
-    numbers = row[: len(given.flat)].tolist()
-    return _in_sides(numbers[0::2], numbers[1::2], given.sizes)
+    return _in_sides(row[: 2 * sum(sizes)].tolist(), sizes)
 
 
-def _in_sides(mu: list[float], sigma: list[float], sizes: list[int]) -> list[list[Rating]]:
-    ratings = list(map(_new_rating, zip(mu, sigma, strict=False)))
+def _in_sides(flat: list[float], sizes: list[int]) -> list[list[Rating]]:
+    """Mean and deviation of one member behind the other, as ratings side by side."""
+    numbers = iter(flat)
+    ratings = list(map(_new_rating, zip(numbers, numbers, strict=False)))
     sides, first = [], 0
     for size in sizes:
         sides.append(ratings[first : first + size])

@@ -123,13 +123,62 @@ def rate_row(
         good &= abs(rank[side]) < FIRST_INEXACT
     if not good:
         return math.nan
+    # One array for all that is needed meanwhile: to allocate costs as much as a game.
+    scratch = np.ones(2 * players + TABLE_ROWS * sides)
+    weight, new_sigma = scratch[:players], scratch[players : 2 * players]
+    table = scratch[2 * players :].reshape(TABLE_ROWS, sides)
     change, impossible = rate_sides(
-        mu, sigma, np.ones(players), side_start, rank, beta, tau, draw_margin, margin_grows,
-        tolerance, max_iterations,
-        np.empty(sides, dtype=np.int64), np.empty(players), np.empty((TABLE_ROWS, sides)),
+        mu, sigma, weight, side_start, rank, beta, tau, draw_margin, margin_grows,
+        tolerance, max_iterations, np.empty(sides, dtype=np.int64), new_sigma, table,
     )  # fmt: skip
     if impossible or not all_beliefs(mu, sigma):
         return math.nan
     for m in range(players):
         row[2 * m], row[2 * m + 1] = mu[m], sigma[m]
     return change
+
+
+@compiled
+def rate_doubles(
+    mu_1: float,
+    sigma_1: float,
+    mu_2: float,
+    sigma_2: float,
+    mu_3: float,
+    sigma_3: float,
+    mu_4: float,
+    sigma_4: float,
+    place: float,
+    beta: float,
+    tau: float,
+    draw_margin: float,
+    margin_grows: bool,
+) -> tuple[float, float, float, float, float, float, float, float, float]:
+    """``rate_row`` of the commonest game of teams, 1 and 2 against 3 and 4, in plain numbers.
+
+    To lay them out as an array in Python and back takes longer than the rest of the call.
+
+    Args:
+        mu_1: mean of the belief about a member, and so are the others.
+        sigma_1: its standard deviation, and so are the others.
+        mu_2: as there.
+        sigma_2: as there.
+        mu_3: as there.
+        sigma_3: as there.
+        mu_4: as there.
+        sigma_4: as there.
+        place: rank of the second side where the first side has rank 0.
+        beta: as there.
+        tau: as there.
+        draw_margin: as there.
+        margin_grows: as there.
+
+    Returns:
+        What ``rate_row`` returns, then means and deviations.
+    """
+    row = np.array(
+        (mu_1, sigma_1, mu_2, sigma_2, mu_3, sigma_3, mu_4, sigma_4, 2.0, 2.0, 0.0, place)
+    )
+    # Two sides need no iteration.
+    change = rate_row(row, 2, beta, tau, draw_margin, margin_grows, 1.0, 1)
+    return change, row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7]

@@ -27,6 +27,8 @@ Pair = tuple[float, float]
 Team = Sequence[Pair]
 Weights = Sequence[Sequence[float]]
 
+LISTS = (list, tuple)
+
 # Seconds played fit in; squares of weights times squares of skills stay inside float64.
 LARGEST_WEIGHT = 1e9
 
@@ -76,13 +78,27 @@ class GivenTeams(NamedTuple):
     flat: list[Any]
     sizes: list[int]
 
-    def row(self, ranks: Sequence[Any] = ()) -> Floats | None:
-        """The numbers, the sizes and the ranks as one row; None if it is none of floats."""
-        try:
-            row = np.array([*self.flat, *self.sizes, *ranks])
-        except (TypeError, ValueError, OverflowError):
-            return None
-        return row if row.dtype == np.float64 and row.ndim == 1 else None
+
+def row_of_pairs(teams: Any, ranks: Any = ()) -> Floats | None:
+    """Numbers, sizes and ranks as one row, for a whole game in one compiled call.
+
+    Returns:
+        Mean and deviation of one member behind the other, the size of each side, then the ranks,
+        none of them checked. None for anything but lists or tuples of sides of pairs of floats.
+    """
+    if type(teams) not in LISTS or type(ranks) not in LISTS:
+        return None
+    flat: list[Any] = []
+    try:
+        sizes = list(map(len, teams))
+        for side in teams:
+            for mu, sigma in side:
+                flat.append(mu)
+                flat.append(sigma)
+        row = np.array([*flat, *sizes, *ranks])
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return row if row.dtype == np.float64 and row.ndim == 1 else None
 
 
 def read_teams(teams: Iterable[Team]) -> GivenTeams:

@@ -103,6 +103,22 @@ def test_teams_of_floats_give_what_weights_of_one_give(teams, ranks, beta, chanc
         assert as_shown(short) == as_shown(long)
 
 
+@settings(max_examples=200, deadline=None)
+@given(
+    numbers=st.tuples(PAIRS, PAIRS),
+    ranks=st.lists(RANKS, min_size=2, max_size=3),
+    beta=SPREADS,
+    chance=st.sampled_from([None, 0.1]),
+)
+def test_two_against_two_give_what_weights_of_one_give(numbers, ranks, beta, chance) -> None:
+    """They have a way of their own."""
+    teams = [[(a, b), (c, d)] for a, b, c, d in numbers]
+    game = {"beta": beta, "tau": 0.1, "draw_probability": chance}
+    short = said(lambda: rate(teams, ranks, **game))
+    long = said(lambda: rate(teams, ranks, **game, weights=[[1.0, 1.0], [1.0, 1.0]]))
+    assert as_shown(short) == as_shown(long)
+
+
 def test_what_was_given_is_not_changed() -> None:
     sides = [np.array([[25.0, 8.0], [20.0, 3.0]]), np.array([[22.0, 2.0]])]
     before = [side.copy() for side in sides]
