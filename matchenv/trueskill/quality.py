@@ -55,7 +55,7 @@ def team_match_quality(teams: Iterable[Team], beta: float, weights: Weights | No
     good = are_plain(beta) and is_positive(beta)
     spread = beta if good else as_positive_number("beta", beta)
     row = row_of_pairs(teams) if weights is None else None
-    if row is not None:
+    if row is not None and isinstance(teams, list | tuple):
         quality = quality_of_row(row, len(teams), spread)
         if not math.isnan(quality):
             return quality
