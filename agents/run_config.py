@@ -77,7 +77,7 @@ class RunConfig:
     hyperparameters: dict[str, Any]
     env_kwargs: dict[str, Any]
     evaluate_every: Count
-    evaluation_episodes: Annotated[Whole, Field(ge=2, le=MOST_EVALUATION_EPISODES)]
+    evaluation_episodes: Whole
     checkpoint_every: Count
     start_from: str | None = None
     start_from_content: str | None = None
@@ -89,6 +89,7 @@ class RunConfig:
         object.__setattr__(self, "algorithm", algorithm.name)
         object.__setattr__(self, "hyperparameters", checked)
         as_integer("n_envs", self.hyperparameters["n_envs"], 1, ENVIRONMENTS)
+        as_integer("evaluation_episodes", self.evaluation_episodes, 2, MOST_EVALUATION_EPISODES)
         if self.start_from is not None and algorithm.name == "ars":
             raise ValueError(f"start_from must be left out for ars, got {self.start_from!r}")
         object.__setattr__(self, "env_kwargs", as_texts(self.env_kwargs))
