@@ -214,6 +214,8 @@ def check_command_line(words: list[str]) -> None:
             assert (ROOT / path).exists(), path
         case ["python", "-m", "rl_zoo3.train", *_]:
             assert importable(words[words.index("--conf-file") + 1])
+        case ["python", script, *_]:
+            assert (ROOT / script).exists(), script
         case [first, *_]:
             assert first in OTHERS, f"an unknown command: {shlex.join(words)}"
 
