@@ -20,9 +20,10 @@ from tqdm import tqdm
 
 from matchenv.agents.algorithms import algorithm_by_name
 from matchenv.agents.config_file import parsed, yaml_text
-from matchenv.agents.hyperparameter_files import ENV_KWARGS, ENVIRONMENT
+from matchenv.agents.hyperparameter_files import ENV_KWARGS
 from matchenv.agents.run_config import RunConfig, configured
 from matchenv.agents.search_space import Space, checked_space
+from matchenv.agents.tasks import ONE_PLAYER
 from matchenv.agents.tracking import Recorder
 from matchenv.agents.training import start_training
 from matchenv.atomic_files import write_bytes, write_text
@@ -231,7 +232,7 @@ def _written(study: optuna.Study, out: Path, tuning: AgentTuning) -> Found:
     best = study.best_trial
     config = tuning.config(best.number, best.params)
     section = {**config.hyperparameters, ENV_KWARGS: config.env_kwargs}
-    write_text(out / BEST, yaml_text({ENVIRONMENT: section}))
+    write_text(out / BEST, yaml_text({ONE_PLAYER: section}))
     records = [
         {
             "trial": trial.number,

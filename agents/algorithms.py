@@ -73,6 +73,7 @@ MASKABLE_ACTOR_CRITIC = {
     "MlpPolicy": ("sb3_contrib.common.maskable.policies", "MaskableActorCriticPolicy"),
     "SharedPolicy": ("matchenv.agents.shared.actor_critic", "MaskableSharedPolicy"),
     "EquivariantPolicy": ("matchenv.agents.equivariant.policy", "MaskableEquivariantPolicy"),
+    "PricePolicy": ("matchenv.agents.queue.actor_critic", "MaskablePricePolicy"),
 }
 
 ALGORITHMS: dict[str, Algorithm] = {

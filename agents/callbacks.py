@@ -12,8 +12,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from tqdm import tqdm
 
 from matchenv.agents.checkpoints import save_checkpoint
-from matchenv.agents.evaluation import Floats, evaluate, kg_totals
-from matchenv.agents.learned_policy import LearnedPolicy
+from matchenv.agents.evaluation import Floats
 from matchenv.agents.policy_file import PolicyDescription, save_policy
 from matchenv.agents.run_config import RunConfig
 from matchenv.agents.run_folder import RunFolder
@@ -59,8 +58,8 @@ class Progress(BaseCallback):
 class Evaluation(BaseCallback):
     """Play held-out games at intervals; keep the results and the best policy.
 
-    KG plays the same games once. Each evaluation is written to TensorBoard at once, so that the
-    last one and those of short trainings are there too.
+    A baseline, KG or the queue's matching, plays the same games once. Each evaluation is written
+    to TensorBoard at once, so that the last one and those of short trainings are there too.
 
     Args:
         folder: of the run.
@@ -78,7 +77,7 @@ class Evaluation(BaseCallback):
     ) -> None:
         super().__init__()
         self._folder, self._config, self._description = folder, config, description
-        self._kg: Floats | None = None
+        self._rival: Floats | None = None
         self.evaluations = evaluations
 
     def _on_step(self) -> bool:
@@ -97,12 +96,12 @@ class Evaluation(BaseCallback):
 
     def _evaluate(self) -> None:
         config, seed = self._config, evaluation_seed(self._config.seed)
+        task = config.task
         games = (config.env_kwargs, config.evaluation_episodes, seed)
-        if self._kg is None:
-            self._kg = kg_totals(*games)
-        settings = self._description.settings()
-        policy = LearnedPolicy("in training", self.model.policy, settings.belief, settings)
-        result = evaluate(policy, *games, self._kg)
+        if self._rival is None:
+            self._rival = task.rival_totals(*games)
+        policy = task.learned("in training", self.model.policy, self._description.settings())
+        result = task.evaluate(policy, *games, self._rival)
         best = max((each["mean_return"] for each in self.evaluations), default=None)
         if best is None or result["mean_return"] > best:
             save_policy(self._folder.best_policy_file, self.model.policy, self._description)

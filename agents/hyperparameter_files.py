@@ -14,9 +14,9 @@ from typing import Any
 from matchenv.agents.algorithms import Algorithm
 from matchenv.agents.config_file import package_names, read_yaml, whole
 from matchenv.agents.hyperparameter_checks import MAY_BE_NONE, check_value
+from matchenv.agents.tasks import ONE_PLAYER
 from matchenv.validation import as_integer, as_non_negative_number
 
-ENVIRONMENT = "Matchmaking-v0"
 SCHEDULED = ("learning_rate", "clip_range", "clip_range_vf", "delta_std")
 LINEAR = "lin_"
 
@@ -30,13 +30,16 @@ ENV_KWARGS = "env_kwargs"
 ABOUT_THE_RUN = ("n_timesteps", "n_envs", "policy", "policy_kwargs")
 
 
-def read_hyperparameters(algorithm: Algorithm, path: Path | None = None) -> dict[str, Any]:
+def read_hyperparameters(
+    algorithm: Algorithm, path: Path | None = None, environment: str = ONE_PLAYER
+) -> dict[str, Any]:
     """The hyperparameters of a file, or those that come with the package.
 
     Args:
         algorithm: which algorithm they are for.
         path: a YAML file of the user's own, or the name of one of the package's, such as
             ``ppo_flat``; None reads the package's file of the algorithm.
+        environment: whose section is read.
 
     Raises:
         ValueError: if the file is missing, no YAML or has no section for this environment.
@@ -45,10 +48,10 @@ def read_hyperparameters(algorithm: Algorithm, path: Path | None = None) -> dict
     if path is not None and str(path) in package_names() and not path.exists():
         name, path = f"{path}.yml", None
     content = read_yaml(name, path)
-    section = content.get(ENVIRONMENT) if isinstance(content, dict) else None
+    section = content.get(environment) if isinstance(content, dict) else None
     if not isinstance(section, dict):
         raise ValueError(
-            f"config must have a mapping under {ENVIRONMENT!r}, {path or name} has none"
+            f"config must have a mapping under {environment!r}, {path or name} has none"
         )
     return section
 

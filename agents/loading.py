@@ -7,13 +7,12 @@ from pathlib import Path
 
 from matchenv.agents.algorithms import algorithm_by_name
 from matchenv.agents.device import as_device
-from matchenv.agents.equivariant.any_size import AnySizePolicy
-from matchenv.agents.equivariant.policy import OpponentRows
 from matchenv.agents.features import belief_of_space
 from matchenv.agents.learned_policy import LearnedPolicy
-from matchenv.agents.policies import SHIPPED, learned_path
+from matchenv.agents.policies import SHIPPED, SHIPPED_FOR_QUEUE, learned_path
 from matchenv.agents.policy_file import SUFFIX, read_policy
 from matchenv.agents.run_folder import CONFIG, RunFolder
+from matchenv.agents.tasks import task_of
 from matchenv.settings import Settings
 
 
@@ -47,10 +46,10 @@ def load(
     name = str(name_or_path)
     path = learned_path(name)
     if path is None:
+        shipped = ", ".join(map(repr, (*SHIPPED, *SHIPPED_FOR_QUEUE)))
         raise ValueError(
-            f"a learned policy must be {', '.join(map(repr, SHIPPED))}, the folder of a run, its "
-            f"name in runs/, a {SUFFIX} file or a zip file of stable-baselines3; there is no "
-            f"{name!r}"
+            f"a learned policy must be {shipped}, the folder of a run, its name in runs/, a "
+            f"{SUFFIX} file or a zip file of stable-baselines3; there is no {name!r}"
         )
     policy = _read(name, path, algorithm, str(as_device(device)))
     return policy if settings is None else policy.for_settings(settings)
@@ -62,10 +61,8 @@ def _read(name: str, path: Path, algorithm: str | None, device: str) -> LearnedP
     if path.suffix == ".zip":
         return _load_zip(name, path, algorithm, device)
     network, description = read_policy(path)
-    any_size = isinstance(getattr(network, "features_extractor", None), OpponentRows)
-    kind = AnySizePolicy if any_size else LearnedPolicy
-    settings = description.settings()
-    return kind(name, network.to(device), settings.belief, settings)
+    task, settings = task_of(description.environment), description.settings()
+    return task.learned(name, network.to(device), settings)
 
 
 def _policy_of_run(path: Path) -> Path:

@@ -24,6 +24,7 @@ WEIGHTS = Path(__file__).parent / "weights"
 SHIPPED = {
     name: WEIGHTS / f"{name}.safetensors" for name in ("equivariant", "ppo-shared", "a2c-shared")
 }
+SHIPPED_FOR_QUEUE = {"queue": WEIGHTS / "queue.safetensors"}
 
 # Where training runs go that were given no folder, and where their names are looked up.
 RUNS = Path("runs")
@@ -118,7 +119,7 @@ def expanded(texts: Iterable[str]) -> list[str]:
 
 def learned_path(name: str) -> Path | None:
     """The file or folder that the name of a learned policy stands for, None if there is none."""
-    for path in (SHIPPED.get(name, Path(name)), RUNS / name):
+    for path in ({**SHIPPED, **SHIPPED_FOR_QUEUE}.get(name, Path(name)), RUNS / name):
         if name and path.exists():
             return path
     return None

@@ -18,12 +18,10 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from stable_baselines3.common.policies import BasePolicy
 
 from matchenv.agents.algorithms import algorithm_by_name
-from matchenv.agents.cells import OWN
 from matchenv.agents.config_file import CLOSED, Whole, built
 from matchenv.agents.policy_network import check_size, new_policy
+from matchenv.agents.tasks import ONE_PLAYER, task_of
 from matchenv.agents.tensor_files import ForeignFileError, read_tensor_file, write_tensor_file
-from matchenv.own_classes import names_class
-from matchenv.settings import Settings
 
 SUFFIX = ".safetensors"
 HEADER = "matchenv_policy"
@@ -40,6 +38,7 @@ class PolicyDescription:
         policy_kwargs: its keyword arguments, as in a YAML file.
         env_kwargs: keyword arguments of the environment that it was trained in.
         format: version of this description.
+        environment: name of the environment.
     """
 
     algorithm: str
@@ -47,23 +46,19 @@ class PolicyDescription:
     policy_kwargs: dict[str, Any]
     env_kwargs: dict[str, Any]
     format: Whole = FORMAT
+    environment: str = ONE_PLAYER
 
     def __post_init__(self) -> None:
         if self.format != FORMAT:
             raise ValueError(f"its format must be {FORMAT}, got {self.format!r}")
 
-    def settings(self) -> Settings:
+    def settings(self) -> Any:
         """The checked settings of the environment that it was trained in.
 
         Priors and rewards of somebody's own are left out: a policy plays without them, and a
         file must not say what is imported.
         """
-        arguments = {
-            key: each
-            for key, each in self.env_kwargs.items()
-            if key != "render_mode" and not (key in OWN and names_class(each))
-        }
-        return Settings.checked(**arguments)
+        return task_of(self.environment).settings_of_file(self.env_kwargs)
 
 
 def save_policy(path: Path, network: BasePolicy, description: PolicyDescription) -> None:

@@ -9,11 +9,15 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
+from gymnasium import spaces
 from stable_baselines3.common.policies import BasePolicy
 from torch import nn
 
 from matchenv.agents.algorithms import Algorithm
 from matchenv.agents.features import EXTRACTORS, RelativeSkills
+from matchenv.agents.queue.network import QueueConstants
+from matchenv.queue.env import queue_observation_space
+from matchenv.queue.settings import QueueSettings
 from matchenv.settings import Settings
 from matchenv.spaces import action_space, observation_space
 from matchenv.validation import as_choice, as_integer, as_number
@@ -37,7 +41,10 @@ KNOWN = ("net_arch", "activation_fn", "features_extractor_class", "optimizer_kwa
 
 
 def resolved_policy_kwargs(
-    algorithm: Algorithm, plain: dict[str, Any], settings: Settings, policy: str = "MlpPolicy"
+    algorithm: Algorithm,
+    plain: dict[str, Any],
+    settings: Settings | QueueSettings,
+    policy: str = "MlpPolicy",
 ) -> dict[str, Any]:
     """Keyword arguments of a policy network for an environment.
 
@@ -51,6 +58,12 @@ def resolved_policy_kwargs(
         ValueError: for an unknown name or a bad value; it lists what is known.
     """
     kwargs = checked_policy_kwargs(algorithm, plain)
+    if isinstance(settings, QueueSettings):
+        if "features_extractor_class" in kwargs:
+            raise ValueError("features_extractor_class must be left out in the queue")
+        if policy == "PricePolicy":
+            kwargs["constants"] = QueueConstants.of(settings)
+        return kwargs
     if kwargs.get("features_extractor_class") is RelativeSkills:
         kwargs["features_extractor_kwargs"] = {"belief": settings.belief, "beta": settings.beta}
     if policy == "SharedPolicy":
@@ -98,7 +111,7 @@ def new_policy(
     algorithm: Algorithm,
     policy: str,
     plain_kwargs: dict[str, Any],
-    settings: Settings,
+    settings: Settings | QueueSettings,
 ) -> BasePolicy:
     """A policy network with fresh weights.
 
@@ -116,7 +129,7 @@ def new_policy(
     if algorithm.name != "ars":
         kwargs["lr_schedule"] = _no_learning
     try:
-        return policy_class(observation_space(settings), action_space(settings), **kwargs)
+        return policy_class(*_spaces(settings), **kwargs)
     except TypeError as error:
         raise ValueError(
             f"policy_kwargs must fit {policy} of {algorithm.name}, got {plain_kwargs!r}: {error}"
@@ -124,7 +137,7 @@ def new_policy(
 
 
 def check_size(
-    policy: str, plain_kwargs: dict[str, Any], settings: Settings, elements: int
+    policy: str, plain_kwargs: dict[str, Any], settings: Settings | QueueSettings, elements: int
 ) -> None:
     """See that a file has as many weights as its description has a use for, before any is made.
 
@@ -139,8 +152,9 @@ def check_size(
     """
     if policy == "EquivariantPolicy":  # its weights are the same for any number of opponents
         return
-    # The shared network has the same weights for all of them, too.
-    opponents = 1 if policy == "SharedPolicy" else settings.num_opponents
+    # The shared networks have the same weights for all of them, too.
+    known = settings.capacity if isinstance(settings, QueueSettings) else settings.num_opponents
+    opponents = 1 if policy in ("SharedPolicy", "PricePolicy") else known
     layers = plain_kwargs.get("net_arch")
     # Every opponent has a number in the observation, and one in what a network of actions gives.
     if policy == "LinearPolicy":
@@ -157,6 +171,13 @@ def check_size(
         raise ValueError(
             f"its description asks for {needed:,} weights at least, and it holds {elements:,}"
         )
+
+
+def _spaces(settings: Settings | QueueSettings) -> tuple[spaces.Space[Any], spaces.Space[Any]]:
+    """Of an observation and of an action."""
+    if isinstance(settings, QueueSettings):
+        return queue_observation_space(settings), spaces.Discrete(settings.capacity)
+    return observation_space(settings), action_space(settings)
 
 
 def _no_learning(progress_remaining: float) -> float:

@@ -6,6 +6,7 @@ import inspect
 from typing import Any
 
 from matchenv.agents.policies import (
+    SHIPPED_FOR_QUEUE,
     known_policies,
     learned_path,
     learned_policy,
@@ -33,6 +34,7 @@ def queue_policy_named(text: str, settings: QueueSettings, true_skill: None = No
             * a policy of ``Matchmaking-v0`` with a reservation: ``"reservation:policy=thompson"``;
               options that are not the reservation's are the policy's own,
               ``"reservation:policy=thompson,spread=0.3,reservation=0.5"``;
+            * a learned policy that comes with the package: ``"queue"``;
             * a training run, a ``.safetensors`` file or a zip file of stable-baselines3, as
               ``matchenv.agents.policy_named`` takes them;
             * a class of the user's own: ``"module:Class"``, ``"module:Class:key=value"``.
@@ -65,7 +67,8 @@ def queue_policy_named(text: str, settings: QueueSettings, true_skill: None = No
             )
     else:
         raise ValueError(
-            f"policy must be one of {', '.join(QUEUE_POLICIES)}, the folder of a training run, a "
+            f"policy must be one of {', '.join((*QUEUE_POLICIES, *SHIPPED_FOR_QUEUE))}, "
+            "the folder of a training run, a "
             f".safetensors file, or module:Class for a class of your own; got {text!r}"
         )
     return adapted(policy, settings)

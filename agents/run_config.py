@@ -12,8 +12,7 @@ from typing import Annotated, Any
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from matchenv.agents.algorithms import ALGORITHMS, Algorithm, algorithm_by_name
-from matchenv.agents.cells import as_texts, checked_env_kwargs
+from matchenv.agents.algorithms import Algorithm, algorithm_by_name
 from matchenv.agents.config_file import CLOSED, Count, Whole, built, parsed, yaml_text
 from matchenv.agents.hyperparameter_files import (
     ENV_KWARGS,
@@ -21,6 +20,7 @@ from matchenv.agents.hyperparameter_files import (
     read_hyperparameters,
 )
 from matchenv.agents.policy_sources import files_of
+from matchenv.agents.tasks import ONE_PLAYER, Task, task_of
 from matchenv.checksums import checksum
 from matchenv.evaluation.made_with import digest_of
 from matchenv.evaluation.seeds import ENVIRONMENTS
@@ -70,6 +70,7 @@ class RunConfig:
         start_from_content: a digest of those weights, which must stay the same for the run; None
             in runs that did not write it down.
         versions: of Python and the packages when the run began.
+        environment: name of the environment that it trains in.
     """
 
     algorithm: str
@@ -82,6 +83,7 @@ class RunConfig:
     start_from: str | None = None
     start_from_content: str | None = None
     versions: dict[str, str] = field(repr=False)
+    environment: str = ONE_PLAYER
 
     def __post_init__(self) -> None:
         algorithm = algorithm_by_name(self.algorithm)
@@ -92,15 +94,10 @@ class RunConfig:
         as_integer("evaluation_episodes", self.evaluation_episodes, 2, MOST_EVALUATION_EPISODES)
         if self.start_from is not None and algorithm.name == "ars":
             raise ValueError(f"start_from must be left out for ars, got {self.start_from!r}")
-        object.__setattr__(self, "env_kwargs", as_texts(self.env_kwargs))
-        settings = checked_env_kwargs(self.env_kwargs)
-        if settings.availability < 1.0 and not algorithm.masks:
-            takers = ", ".join(name for name, each in ALGORITHMS.items() if each.masks)
-            raise ValueError(
-                f"algo must be {takers} where opponents go offline "
-                f"(availability={settings.availability!r}), got {algorithm.name!r}, which cannot "
-                "be told who may be chosen"
-            )
+        task = task_of(self.environment)
+        object.__setattr__(self, "env_kwargs", task.as_texts(self.env_kwargs))
+        task.check(algorithm, self.hyperparameters["policy"], self.env_kwargs)
+        task.settings(self.env_kwargs)
 
     @property
     def timesteps(self) -> int:
@@ -111,6 +108,11 @@ class RunConfig:
     def num_envs(self) -> int:
         """Environments played side by side."""
         return int(self.hyperparameters["n_envs"])
+
+    @property
+    def task(self) -> Task:
+        """What a training must know of its environment."""
+        return task_of(self.environment)
 
     def comparison(self) -> dict[str, Any]:
         """Arguments of the comparison that judges this run: ranks, priors and the environment.
@@ -171,6 +173,7 @@ def configured(
     evaluation_episodes: int = 64,
     checkpoint_every: int | None = None,
     start_from: str | None = None,
+    environment: str = ONE_PLAYER,
 ) -> RunConfig:
     """A run's configuration from a file and arguments; arguments go before the file.
 
@@ -187,12 +190,14 @@ def configured(
         checkpoint_every: timesteps between checkpoints; None: a twentieth of all.
         start_from: learned policy whose weights to start from, as ``matchenv.agents.load`` takes
             it.
+        environment: name of the environment, whose section of the file is read.
 
     Raises:
         ValueError: for any bad value; it says which and what is allowed.
     """
     algorithm = algorithm_by_name(algo)
-    values = read_hyperparameters(algorithm, config_file)
+    task_of(environment).check_algorithm(algorithm)
+    values = read_hyperparameters(algorithm, config_file, environment)
     meant_for = values.pop(ENV_KWARGS, {})
     if not isinstance(meant_for, dict):
         raise ValueError(f"{ENV_KWARGS} must be a mapping, got {meant_for!r}")
@@ -222,5 +227,6 @@ def configured(
             "start_from": start_from,
             "start_from_content": None if start_from is None else digest_of(files_of(start_from)),
             "versions": present_versions(),
+            "environment": environment,
         },
     )

@@ -17,7 +17,6 @@ from stable_baselines3.common.type_aliases import TrainFreq
 from stable_baselines3.common.utils import LinearSchedule, set_random_seed
 
 from matchenv.agents.callbacks import Checkpoints, Evaluation, Progress
-from matchenv.agents.cells import checked_env_kwargs
 from matchenv.agents.checkpoints import newest_first, restore_newest
 from matchenv.agents.counted_ars import CountedARS
 from matchenv.agents.device import as_device
@@ -29,7 +28,6 @@ from matchenv.agents.policy_sources import files_of
 from matchenv.agents.run_config import RunConfig, present_versions
 from matchenv.agents.run_folder import RunFolder, locked_run
 from matchenv.agents.tracking import check_tracker, tracked
-from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.evaluation.made_with import digest_of
 from matchenv.evaluation.seeds import training_seed
 from matchenv.folder_lock import folder_lock
@@ -142,6 +140,7 @@ def _train(
         policy=config.hyperparameters["policy"],
         policy_kwargs=config.hyperparameters.get("policy_kwargs", {}),
         env_kwargs=config.env_kwargs,
+        environment=config.environment,
     )
     games = games_to_play(model, config.timesteps)
     if games > MUCH_MORE * max(config.timesteps, model.num_timesteps):
@@ -198,7 +197,7 @@ def new_model(config: RunConfig, device: str, start_from: str | None) -> BaseAlg
     Raises:
         ValueError: for hyperparameters that do not fit together, or weights that do not fit.
     """
-    settings = checked_env_kwargs(config.env_kwargs)
+    settings = config.task.settings(config.env_kwargs)
     values = config.hyperparameters
     algorithm = config.known_algorithm()
     arguments = {name: value for name, value in values.items() if name not in ABOUT_THE_RUN}
@@ -209,7 +208,7 @@ def new_model(config: RunConfig, device: str, start_from: str | None) -> BaseAlg
     policy_kwargs = resolved_policy_kwargs(
         algorithm, values.get("policy_kwargs", {}), settings, values["policy"]
     )
-    env = MatchmakingVecEnv(config.num_envs, **config.env_kwargs)
+    env = config.task.vec_env(config.num_envs, config.env_kwargs)
     # Seeds are set here. The algorithm would seed the environments with small numbers, and seed
     # everything again when a checkpoint is loaded.
     set_random_seed(config.seed)

@@ -43,9 +43,7 @@ class MatchmakingVecEnv(VecEnv):
     """
 
     def __init__(self, num_envs: int = 1, **env_kwargs: Any) -> None:
-        self.matchmaking = MatchmakingVectorEnv(
-            num_envs, autoreset_mode=AutoresetMode.SAME_STEP, **env_kwargs
-        )
+        self.matchmaking = self.native(num_envs, **env_kwargs)
         self._returns = np.zeros(self.matchmaking.num_envs)
         self._lengths = np.zeros(self.matchmaking.num_envs, dtype=np.int64)
         self._made_at = time.monotonic()
@@ -58,6 +56,11 @@ class MatchmakingVecEnv(VecEnv):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.matchmaking!r})"
+
+    @staticmethod
+    def native(num_envs: int, **env_kwargs: Any) -> Any:
+        """The vector environment that is adapted; arguments as the class."""
+        return MatchmakingVectorEnv(num_envs, autoreset_mode=AutoresetMode.SAME_STEP, **env_kwargs)
 
     def reset(self) -> NDArray[np.float32]:
         """Start an episode everywhere, with the seeds and options set before.
@@ -104,7 +107,7 @@ class MatchmakingVecEnv(VecEnv):
                 }
             self._returns[ended] = 0.0
             self._lengths[ended] = 0
-        return observations, rewards.astype(np.float32), ended, infos
+        return observations, self._paid(rewards, native).astype(np.float32), ended, infos
 
     def close(self) -> None:
         """Close the environment."""
@@ -113,7 +116,7 @@ class MatchmakingVecEnv(VecEnv):
     def state(self) -> dict[str, Any]:
         """All that the next games depend on, as plain data and arrays."""
         return {
-            "episodes": episode_state(self.matchmaking),
+            "episodes": self._episodes(),
             "returns": self._returns.copy(),
             "lengths": self._lengths.copy(),
             "seeds": list(self._seeds),
@@ -126,7 +129,7 @@ class MatchmakingVecEnv(VecEnv):
         Raises:
             ValueError: for a state of other sizes.
         """
-        restore_episodes(self.matchmaking, state["episodes"])
+        self._restore_episodes(state["episodes"])
         self._returns[:], self._lengths[:] = state["returns"], state["lengths"]
         self._seeds, self._options = list(state["seeds"]), list(state["options"])
 
@@ -193,6 +196,19 @@ class MatchmakingVecEnv(VecEnv):
         if self.render_mode not in PICTURE_MODES:
             return [None] * self.num_envs
         return [self.matchmaking.render_grid()]
+
+    def _paid(self, rewards: NDArray[np.float64], native: dict[str, Any]) -> NDArray[np.float64]:
+        """What an algorithm learns from, of the rewards and the native information."""
+        del native
+        return rewards
+
+    def _episodes(self) -> dict[str, Any]:
+        """The state of the native environment, as ``state`` keeps it."""
+        return episode_state(self.matchmaking)
+
+    def _restore_episodes(self, state: dict[str, Any]) -> None:
+        """Set the native environment to such a state."""
+        restore_episodes(self.matchmaking, state)
 
     def _rows(self, indices: VecEnvIndices) -> list[int]:
         rows = [int(index) for index in self._get_indices(indices)]

@@ -30,7 +30,7 @@ def restore_episodes(env: MatchmakingVectorEnv, state: Mapping[str, Any]) -> Non
     Raises:
         ValueError: for a state of other sizes or types; nothing is changed then.
     """
-    generators = [_generator(each) for each in state["generators"]]
+    generators = [generator_of(each) for each in state["generators"]]
     if len(generators) not in (0, env.num_envs):
         raise ValueError(f"generators must be {env.num_envs}, got {len(generators)}")
     places = _arrays(env)
@@ -65,7 +65,8 @@ def _arrays(env: MatchmakingVectorEnv) -> dict[str, NDArray[Any]]:
     }
 
 
-def _generator(state: Any) -> np.random.Generator:
+def generator_of(state: Any) -> np.random.Generator:
+    """The generator of a state of its bits, as ``default_rng`` makes it."""
     bits = np.random.PCG64()
     bits.state = state
     return np.random.Generator(bits)

@@ -33,7 +33,7 @@ class OpponentScores(nn.Module):
     ) -> None:
         super().__init__()
         self.outputs = outputs
-        self.weights = _layers([CONTEXT, *widths, outputs * ROWS], activation, LAST_GAIN)
+        self.weights = linear_layers([CONTEXT, *widths, outputs * ROWS], activation, LAST_GAIN)
 
     def forward(self, flat: torch.Tensor) -> torch.Tensor:
         """Scores, shape (n, outputs * M), from what ``OpponentNumbers`` gives."""
@@ -56,7 +56,7 @@ class PooledValue(nn.Module):
         self, widths: list[int], activation: type[nn.Module] = nn.Tanh, outputs: int = 1
     ) -> None:
         super().__init__()
-        self.layers = _layers([CONTEXT + 2 * ROWS, *widths, outputs], activation, VALUE_GAIN)
+        self.layers = linear_layers([CONTEXT + 2 * ROWS, *widths, outputs], activation, VALUE_GAIN)
 
     def forward(self, flat: torch.Tensor) -> torch.Tensor:
         """Values, shape (n, outputs), from what ``OpponentNumbers`` gives."""
@@ -93,7 +93,16 @@ class ActionValues(nn.Module):
         return (scores + self.value(flat).unsqueeze(2)).flatten(1)
 
 
-def _layers(widths: list[int], activation: type[nn.Module], last_gain: float) -> nn.Sequential:
+def linear_layers(
+    widths: list[int], activation: type[nn.Module], last_gain: float
+) -> nn.Sequential:
+    """Linear layers with an activation between them, and biases of zero.
+
+    Args:
+        widths: of the input, the hidden layers and the output.
+        activation: between the layers.
+        last_gain: size of what the last layer gives at first.
+    """
     layers: list[nn.Module] = []
     for number, (width, following) in enumerate(pairwise(widths)):
         last = number == len(widths) - 2

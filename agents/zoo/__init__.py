@@ -11,11 +11,11 @@ from typing import Any
 from matchenv.agents.algorithms import algorithm_by_name
 from matchenv.agents.hyperparameter_files import (
     ENV_KWARGS,
-    ENVIRONMENT,
     checked_hyperparameters,
     read_hyperparameters,
 )
 from matchenv.agents.policy_network import checked_policy_kwargs
+from matchenv.agents.tasks import ONE_PLAYER
 
 
 def zoo_hyperparameters(algo: str) -> dict[str, dict[str, Any]]:
@@ -42,4 +42,4 @@ def zoo_hyperparameters(algo: str) -> dict[str, dict[str, Any]]:
     if algorithm.name == "ars":
         # The zoo evaluates its candidates in processes that know nothing of --gym-packages.
         values["n_envs"] = 1
-    return {ENVIRONMENT: values}
+    return {ONE_PLAYER: values}

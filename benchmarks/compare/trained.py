@@ -1,17 +1,25 @@
-"""A training run against the papers' policies, in the games that it was trained for."""
+"""A training run against the papers' policies, or the queue's, where it was trained."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from matchenv.agents.run_folder import RunFolder
+from matchenv.agents.tasks import QUEUE
 from matchenv.benchmarks.compare.comparison import (
     DEFAULT_EPISODES,
     DEFAULT_POLICIES,
     run_comparison,
 )
 from matchenv.benchmarks.compare.report import Comparison
+from matchenv.benchmarks.queue.comparison import run_queue_comparison
+from matchenv.benchmarks.queue.report import QueueComparison
 from matchenv.evaluation.engines import Workers
+from matchenv.evaluation.queue_table import LOADS
+from matchenv.queue.settings import QueueSettings
+
+# Whom a run of the queue is compared with, the last as what differences are taken to.
+QUEUE_RIVALS = ("fcfs", "drawchance", "matching")
 
 
 def compare_run(
@@ -20,7 +28,7 @@ def compare_run(
     episodes: int = DEFAULT_EPISODES,
     workers: Workers = None,
     quiet: bool = False,
-) -> Comparison:
+) -> Comparison | QueueComparison:
     """Compare a run's policy; the result files go to ``comparison/`` in its folder.
 
     A comparison that is there already, of this run with fewer games, is replaced.
@@ -36,9 +44,27 @@ def compare_run(
         OSError: if the files cannot be written.
     """
     folder = RunFolder(path)
+    config = folder.read_config()
+    if config.environment == QUEUE:
+        others = dict(config.env_kwargs)
+        others.pop("reward", None)
+        rates = others.pop("arrival_rate", QueueSettings().arrival_rate)
+        names = {rate: name for name, rate in LOADS.items()}
+        listed = rates if isinstance(rates, list) else [rates]
+        return run_queue_comparison(
+            [str(folder.path), *QUEUE_RIVALS],
+            against=QUEUE_RIVALS[-1],
+            loads=[names.get(float(rate), f"{rate:g}") for rate in listed],
+            env_kwargs=others,
+            episodes=episodes,
+            workers=workers,
+            out=folder.comparison,
+            replace_out=True,
+            quiet=quiet,
+        )
     return run_comparison(
         [str(folder.path), *DEFAULT_POLICIES],
-        **folder.read_config().comparison(),
+        **config.comparison(),
         episodes=episodes,
         workers=workers,
         out=folder.comparison,

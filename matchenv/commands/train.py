@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from matchenv.commands.learning import Learning, Trainings
 from matchenv.commands.options import GOES_ON, Environment, Parallel, Seeded, Written
 from matchenv.commands.output import show
+from matchenv.commands.queue_options import ONE_PLAYER, ONLY_ONE_PLAYER, QUEUE, SHARED
 from matchenv.folder_lock import held_folders
 
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ WITH_RESUME = {
     "resume", "timesteps", "device", "threads", "comparison_episodes", "workers", "quiet", "debug",
     "track",
 }  # fmt: skip
+
+# What can be told who may be chosen, as the queue needs it.
+QUEUE_ALGORITHM = "maskable_ppo"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,8 +53,11 @@ class Train(Trainings, Learning, Written, Parallel, TrainingEnvironment, Seeded)
         matchenv train --algo ppo --out runs/first --hyperparams gamma=0.99
         matchenv train --resume runs/first
         matchenv train --seeds 0 1 2 3 4 --out runs/five
+        matchenv train --env MatchmakingQueue-v0
 
     Attributes:
+        env: where to train; in the queue the algorithm is maskable_ppo, and env-kwargs may say
+            arrival_rate=[0.2,1,4].
         seeds: one training for each, side by side, with the spread at the end; instead of --seed.
         timesteps: games to train for in all (default: as in the file).
         resume: folder of a run to go on with, as it was configured.
@@ -62,6 +69,7 @@ class Train(Trainings, Learning, Written, Parallel, TrainingEnvironment, Seeded)
         track: where to send what is recorded, if it is installed: wandb, mlflow (default: nowhere).
     """
 
+    env: Literal["Matchmaking-v0", "MatchmakingQueue-v0"] = "Matchmaking-v0"
     seeds: tuple[int, ...] = ()
     timesteps: int | None = None
     resume: Path | None = None
@@ -81,6 +89,17 @@ class Train(Trainings, Learning, Written, Parallel, TrainingEnvironment, Seeded)
 
     def check_given(self, given: set[str]) -> None:
         """Refuse what --resume or --seeds would not heed."""
+        in_queue = self.env == QUEUE
+        idle = sorted(
+            given.intersection((*ONLY_ONE_PLAYER, "reward", "belief")) if in_queue else ()
+        )
+        if idle:
+            words = ", ".join(f"--{name.replace('_', '-')}" for name in idle)
+            raise ValueError(f"{words} must come with --env {ONE_PLAYER}, got --env {self.env}")
+        if in_queue and "algo" in given and self.algo != QUEUE_ALGORITHM:
+            raise ValueError(f"algo must be {QUEUE_ALGORITHM} in {QUEUE}, got {self.algo!r}")
+        if in_queue and "seeds" in given:
+            raise ValueError(f"seeds must be left out with --env {QUEUE}: give one --seed")
         if {"seed", "seeds"} <= given:
             raise ValueError("seed must be left out where seeds are given")
         ignored = sorted(given - WITH_RESUME)
@@ -165,7 +184,7 @@ class Train(Trainings, Learning, Written, Parallel, TrainingEnvironment, Seeded)
         from matchenv.agents.run_config import configured
 
         return configured(
-            self.algo,
+            QUEUE_ALGORITHM if self.env == QUEUE else self.algo,
             timesteps=self.timesteps,
             num_envs=self.num_envs,
             seed=self.seed,
@@ -176,6 +195,7 @@ class Train(Trainings, Learning, Written, Parallel, TrainingEnvironment, Seeded)
             evaluation_episodes=self.evaluation_episodes,
             checkpoint_every=self.checkpoint_every,
             start_from=self.start_from,
+            environment=self.env,
         )
 
     def environment(self) -> dict[str, Any]:
@@ -189,6 +209,7 @@ class Train(Trainings, Learning, Written, Parallel, TrainingEnvironment, Seeded)
         options = {
             name: (getattr(self, name), each.default)
             for name, each in TrainingEnvironment.__dataclass_fields__.items()
+            if self.env == ONE_PLAYER or name in SHARED
         }
         given = {name: value for name, (value, default) in options.items() if value != default}
         pairs = parse_pairs("env-kwargs", list(self.env_kwargs))
