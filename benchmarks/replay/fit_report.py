@@ -117,6 +117,8 @@ def fitted_parameters(folder: Path) -> dict[str, float]:
     """
     file = folder / RESULT if folder.is_dir() else folder
     try:
+        if not file.is_file():  # a device may have no end
+            raise FileNotFoundError(file)
         found = json.loads(file.read_bytes())["parameters"]
         return {name: as_number(name, value) for name, value in found.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):

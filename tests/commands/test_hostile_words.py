@@ -115,7 +115,8 @@ def load_all() -> None:
     for module in ("torch.utils.tensorboard", "sb3_contrib", "matplotlib.pyplot",
                    "matplotlib.backends.backend_pdf", "pygame.freetype", "optuna.storages",
                    "sqlalchemy.dialects.sqlite", "plotly.graph_objects", "scipy.optimize",
-                   "fastapi", "uvicorn"):  # fmt: skip
+                   "fastapi", "uvicorn", "rustworkx", "scipy.stats", "matchenv.benchmarks.report",
+                   "matchenv.benchmarks.judge.judging"):  # fmt: skip
         pytest.importorskip(module)
 
 

@@ -284,6 +284,7 @@ def test_the_command(
     for log_name, more, said in (
         ("games.csv", ["--fitted", "fit"], "fitted must be"),
         ("games.csv", ["--fitted", "no_such"], "fitted must be"),
+        ("games.csv", ["--fitted", "/dev/full"], "fitted must be"),
         ("games.csv", ["--rule", "raises.py"], "'raises:Rule' cannot play: division by zero"),
         ("one.csv", [], "at least 20 games"),
         ("alone.csv", [], "no game to rate"),
