@@ -53,8 +53,8 @@ TWO_PI = 2.0 * math.pi
 SLACK = 1e-9
 
 # Working arrays, row by row.
-NOW, DENSITY, CHANCE, DISTANCE, WORTHS, SPREAD, LEFT, LOG_PEAK, BOUND = range(9)
-ROWS = 9
+NOW, CHANCE, DISTANCE, WORTHS, SPREAD, LEFT, LOG_PEAK, BOUND = range(8)
+ROWS = 8
 
 
 class Weights(NamedTuple):
@@ -160,7 +160,7 @@ def _field(opponents: Singles, allowed: Masks, work: Floats) -> Field:
         square, total = gap * gap, NOISE_VARIANCE + variance
         chance = math.exp(-0.5 * square / total) / math.sqrt(TWO_PI * total)
         density = max(chance, LEAST_DENSITY)
-        work[CHANCE, k], work[DENSITY, k] = chance, density
+        work[CHANCE, k] = chance
         if density > best:
             best, second, place = density, best, k
         elif density > second:
@@ -262,7 +262,7 @@ def prepare(
         doubt = 0.7 * math.log(variance + 1e-4)
         away = math.sqrt(work[DISTANCE, k]) - 1.0
         coupling = 2.0 * float(opponents[COUPLING, k]) - 1.0
-        evenness = max(math.log(work[DENSITY, k] / best + 1e-6), -3.0)
+        evenness = max(math.log(max(work[CHANCE, k], LEAST_DENSITY) / best + 1e-6), -3.0)
         first = 1.0 if k == place else 0.0
         log_worth = base_worth + worth_0 * doubt + worth_1 * away + worth_2 * coupling
         log_worth += worth_3 * evenness + worth_4 * first
