@@ -14,6 +14,10 @@ from matchenv.commands import run_command
 
 OUT = "OUT"
 LOG = str(Path(__file__).parent.parent / "replay" / "logs" / "league.csv")
+READ = (
+    "league.csv: 80 rows, 80 games; rated 79 games of 5 players\n"
+    "bad rows: 1; good rows left out with their game: 0\n  missing score: 1\n"
+)
 SIZES = ("--num-opponents", "3", "--horizon", "4")
 POLICIES = ("--policy", "pe", "random")
 
@@ -117,15 +121,19 @@ LONG_COMMANDS = (
     LongCommand(
         ("fit", LOG, "--out", OUT),
         workers=False,
-        says="league.csv: 80 rows, 80 games; rated 79 games of 5 players\n"
-        "bad rows: 1; good rows left out with their game: 0\n  missing score: 1\n",
+        says=READ,
         stride=8,
     ),
     LongCommand(
         ("smooth", LOG, "--out", OUT),
         workers=False,
-        says="league.csv: 80 rows, 80 games; rated 79 games of 5 players\n"
-        "bad rows: 1; good rows left out with their game: 0\n  missing score: 1\n",
+        says=READ,
+    ),
+    LongCommand(
+        ("judge", LOG, "--policy", "fcfs", "--rule", "window", "--arrival-rate", "1",
+         "--game-minutes", "5", "--episodes", "2", "--horizon", "10", "--out", OUT),
+        says=READ,
+        stride=16,
     ),
     LongCommand(("bench", "pe", "--only", "top_informative_9_50", "--out", OUT), stride=2),
 )  # fmt: skip
