@@ -22,7 +22,7 @@ NUMBERS = PLAYER_NUMBERS + STATE_NUMBERS
 # What is asked of a game before anything is learned, in match quality: less with each tick, with
 # the square of the distance from the middle of the population, and with doubt beyond a regular's;
 # the last two in standard deviations of the population. Tried by hand on seeds that no report uses.
-FIRST_PRICE, LESS_PER_TICK, LESS_PER_SQUARE, LESS_PER_DOUBT = 0.45, 0.02, 0.03, 0.38
+FIRST_PRICE, LESS_PER_TICK, LESS_PER_SQUARE, LESS_PER_DOUBT = 0.47, 0.02, 0.02, 0.38
 # Numbers of a player are moved by this, so that they are about zero on average.
 PLACE_SHIFT, DOUBT_SHIFT, TICKS_SHIFT = 1.0, 0.8, 0.5
 # What the price network's output of 1 adds to that: prices change slowly beside values.
