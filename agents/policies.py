@@ -22,7 +22,8 @@ from matchenv.settings import Settings
 # Learned policies that come with the package; these names go before folders.
 WEIGHTS = Path(__file__).parent / "weights"
 SHIPPED = {
-    name: WEIGHTS / f"{name}.safetensors" for name in ("equivariant", "ppo-shared", "a2c-shared")
+    name: WEIGHTS / f"{name}.safetensors"
+    for name in ("equivariant", "ppo-shared", "trpo-shared", "maskable-ppo-shared", "a2c-shared")
 }
 SHIPPED_FOR_QUEUE = {"queue": WEIGHTS / "queue.safetensors"}
 

@@ -62,7 +62,7 @@ def test_tensorboard_has_every_evaluation(tmp_path, small_config, monkeypatch, a
         asked.append(arguments)
         return kg_totals(*arguments)
 
-    monkeypatch.setattr("matchenv.agents.callbacks.kg_totals", counted)
+    monkeypatch.setattr("matchenv.agents.evaluation.kg_totals", counted)
     config = small_config(algo, timesteps=timesteps)
     folder = agents.start_training(tmp_path / "run", config, quiet=True)
     assert len(asked) == 1

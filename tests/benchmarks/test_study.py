@@ -62,7 +62,7 @@ def instances(settings: StudySettings, name: str, draw: int = 0) -> SimpleNamesp
 def noise_of(settings: StudySettings, draw: int = 0) -> np.ndarray:
     """The noise of the first block, as the environment draws it."""
     batch = batch_of(settings, settings.cells[0].name, draw)
-    return batch.episodes._noise[:, 0, : len(batch)].T.copy()
+    return batch.episodes._noise[: len(batch), :, 0].copy()
 
 
 def games_of(settings: StudySettings, name: str) -> np.ndarray:
