@@ -72,7 +72,7 @@ test-ray: $(RAY_VENV)/installed
 
 # What docs/reliability.md says: at most 20 minutes on two cores.
 test-faults: $(STAMP)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m faults tests
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m faults tests/faults
 
 check: $(STAMP)
 	$(BIN)/ruff check .

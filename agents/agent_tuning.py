@@ -9,13 +9,16 @@ cut short is played again from its start.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import optuna
+from optuna.exceptions import StorageInternalError
 from optuna.trial import Trial, TrialState
+from sqlalchemy.exc import SQLAlchemyError
 from tqdm import tqdm
 
 from matchenv.agents.algorithms import algorithm_by_name
@@ -141,11 +144,12 @@ def tune_agent(
 
     Raises:
         ValueError: for bad settings, or a folder that holds another search.
+        OSError: if the folder or the database in it cannot be written.
     """
     as_integer("trials", trials, 1)
     space = tuning.checked()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    with folder_lock(out):
+    with folder_lock(out), _database_errors(out / STUDY):
         _check_same(out, tuning)
         study = _study(out)
         done = sum(trial.state.is_finished() for trial in study.trials)
@@ -154,6 +158,17 @@ def tune_agent(
                 _play_trial(study, out, tuning, space, number, device)
                 bar.update()
         return _written(study, out, tuning)
+
+
+@contextmanager
+def _database_errors(file: Path) -> Iterator[None]:
+    """Say what the database could not do as the system says it."""
+    try:
+        yield
+    except (SQLAlchemyError, StorageInternalError) as error:
+        cause = error.__cause__ if isinstance(error, StorageInternalError) else error
+        reason = getattr(cause, "orig", None) or cause or error
+        raise OSError(f"{file} could not be written: {reason}") from None
 
 
 def _study(out: Path) -> optuna.Study:

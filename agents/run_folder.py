@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -101,6 +102,7 @@ class RunFolder:
 
         Raises:
             ValueError: if there is a run in it already, or it cannot be made.
+            OSError: if the disk is full.
         """
         folder = cls(path)
         if folder.config_file.exists():
@@ -110,6 +112,8 @@ class RunFolder:
         try:
             folder.checkpoints.mkdir(parents=True, exist_ok=True)
         except OSError as error:
+            if error.errno == errno.ENOSPC:  # not what was asked for is wrong
+                raise
             raise ValueError(
                 f"out must be a folder that can be made, got {path}: {error}"
             ) from None

@@ -29,7 +29,8 @@ def badly_said(command: LongCommand, ended: Ended) -> str:
     """What is wrong with the end of a command that found the disk full."""
     said = command.beyond(ended.said)
     one_line = said.count("\n") == 1 and said.startswith("error: ")
-    if ended.status == 1 and one_line and "No space left on device" in said:
+    full = "No space left on device" in said or "disk is full" in said  # as SQLite says it
+    if ended.status == 1 and one_line and full:
         return ""
     return f"status {ended.status}: {ended.said}"
 
