@@ -21,10 +21,11 @@ from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 
 from matchenv.agents.counted_ars import CountedARS
-from matchenv.agents.plain_tree import Arrays, flattened, restored
+from matchenv.agents.plain_tree import flattened, restored
 from matchenv.agents.run_config import RunConfig
 from matchenv.agents.tensor_files import read_tensor_file, write_tensor_file
 from matchenv.agents.vec_env import MatchmakingVecEnv
+from matchenv.array_files import Arrays
 
 KIND, SUFFIX = "matchenv_checkpoint", ".safetensors"
 KEPT = 2

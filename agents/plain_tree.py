@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from matchenv.array_files import Arrays
+
 # What stands in the JSON for what JSON does not know; every other mapping is written as pairs.
 ARRAY, TENSOR, TUPLE, MAPPING = "array", "tensor", "tuple", "mapping"
-
-Arrays = dict[str, NDArray[Any]]
 
 
 def flattened(value: Any, arrays: Arrays, place: str = "") -> Any:

@@ -20,10 +20,11 @@ from matchenv.agents.equivariant.network import EquivariantNetwork
 from matchenv.agents.equivariant.policy import description_of, new_equivariant_policy
 from matchenv.agents.equivariant.training import EquivariantConfig
 from matchenv.agents.policy_file import save_policy
+from matchenv.array_files import checked_npz_bytes, read_checked_npz
 from matchenv.atomic_files import write_bytes, write_text
 from matchenv.checksums import checksum
 from matchenv.evaluation.made_with import made_with
-from matchenv.evaluation.result_files import json_bytes, npz_bytes
+from matchenv.evaluation.result_files import json_bytes
 from matchenv.plain_data import parsed_json
 from matchenv.validation import as_integer
 
@@ -128,8 +129,7 @@ class EquivariantFolder:
 
     def save_totals(self, totals: dict[str, Floats]) -> None:
         """Keep the totals on the validation seeds, by name of the policy."""
-        checked = {**totals, CHECKSUM: np.array(checksum(None, totals))}
-        write_bytes(self._totals_file, npz_bytes(checked))
+        write_bytes(self._totals_file, checked_npz_bytes(None, totals))
 
     def totals(self) -> dict[str, Floats]:
         """The totals kept so far.
@@ -140,16 +140,9 @@ class EquivariantFolder:
         if not self._totals_file.exists():
             return {}
         try:
-            with np.load(self._totals_file, allow_pickle=False) as content:
-                totals = {name: content[name] for name in content.files}
-            if str(totals.pop(CHECKSUM)) != checksum(None, totals):
-                raise ValueError("their checksum does not fit")
-        # A damaged archive raises almost anything.
-        except Exception as error:
-            raise ValueError(
-                f"the totals in {self._totals_file} are damaged: {error}; remove the file"
-            ) from None
-        return totals
+            return read_checked_npz(self._totals_file, None)
+        except ValueError as error:
+            raise ValueError(f"{error}; remove the file") from None
 
     @property
     def _totals_file(self) -> Path:

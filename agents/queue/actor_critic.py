@@ -13,6 +13,7 @@ from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.type_aliases import Schedule
 from torch import nn
 
+from matchenv.agents.own_heads import OwnHeads
 from matchenv.agents.queue.network import (
     PlanLogits,
     PlayersValue,
@@ -72,7 +73,7 @@ class LogitsAndValue(nn.Module):
         return self(observations)[1]
 
 
-class MaskablePricePolicy(MaskableActorCriticPolicy):
+class MaskablePricePolicy(OwnHeads, MaskableActorCriticPolicy):
     """For MaskablePPO on ``MatchmakingQueue-v0``, of any capacity.
 
     Args:
@@ -107,20 +108,8 @@ class MaskablePricePolicy(MaskableActorCriticPolicy):
             **kwargs,
         )
 
-    def _build_mlp_extractor(self: Any) -> None:
-        given = self.net_arch
-        widths = given if isinstance(given, dict) else {"pi": given, "vf": given}
-        both = LogitsAndValue(int(self.action_space.n), self.constants, widths, self.activation_fn)
-        self.add_module("mlp_extractor", both.to(self.device))
-
-    def _build(self: Any, lr_schedule: Schedule) -> None:
-        super()._build(lr_schedule)
-        # The network gives logits and values itself.
-        self.add_module("action_net", nn.Identity())
-        self.add_module("value_net", nn.Identity())
-        self.optimizer = self.optimizer_class(
-            self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs
-        )
+    def _logits_and_value(self: Any, widths: dict[str, list[int]]) -> nn.Module:
+        return LogitsAndValue(int(self.action_space.n), self.constants, widths, self.activation_fn)
 
     def prices(self, mu: Floats, sigma: Floats, waited: NDArray[np.int64], playing: int) -> Floats:
         """What everyone who waits asks of a game, in match quality, before anyone is asked.

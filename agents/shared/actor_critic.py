@@ -11,6 +11,7 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.type_aliases import Schedule
 from torch import nn
 
+from matchenv.agents.own_heads import OwnHeads
 from matchenv.agents.shared.network import OpponentScores, PooledValue
 from matchenv.agents.shared.rows import OpponentNumbers
 from matchenv.settings import PAPER_BETA
@@ -55,7 +56,7 @@ class ScoresAndValue(nn.Module):
         return values
 
 
-class _Shared:
+class _Shared(OwnHeads):
     """What both policies below add to their library's."""
 
     def __init__(
@@ -82,21 +83,8 @@ class _Shared:
             **kwargs,
         )
 
-    def _build_mlp_extractor(self: Any) -> None:
-        given = self.net_arch
-        widths = given if isinstance(given, dict) else {"pi": given, "vf": given}
-        both = ScoresAndValue(int(self.action_space.n), widths, self.activation_fn)
-        self.add_module("mlp_extractor", both.to(self.device))
-
-    def _build(self: Any, lr_schedule: Schedule) -> None:
-        super()._build(lr_schedule)  # type: ignore[misc]
-        # The network gives logits and values itself; the library's layers would have weights for
-        # each place in the list of opponents.
-        self.add_module("action_net", nn.Identity())
-        self.add_module("value_net", nn.Identity())
-        self.optimizer = self.optimizer_class(
-            self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs
-        )
+    def _logits_and_value(self: Any, widths: dict[str, list[int]]) -> nn.Module:
+        return ScoresAndValue(int(self.action_space.n), widths, self.activation_fn)
 
 
 class SharedPolicy(_Shared, ActorCriticPolicy):

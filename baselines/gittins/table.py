@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import math
 import os
@@ -18,6 +17,7 @@ import numpy as np
 from filelock import FileLock
 from numpy.typing import NDArray
 
+from matchenv.array_files import checked_npz_bytes, read_checked_npz
 from matchenv.atomic_files import write_bytes
 from matchenv.baselines.gittins.grid import LEBESGUE, STENCIL, Grid, gap_at, new_grid, variance_at
 from matchenv.baselines.gittins.solver import first_values, one_game_more, transitions_of
@@ -181,25 +181,17 @@ def _computed(
 
 
 def _write(path: Path, settings: str, bonus: NDArray[np.float32]) -> None:
-    buffer = io.BytesIO()
-    digest = hashlib.sha256(bonus.tobytes()).hexdigest()
-    np.savez(buffer, bonus=bonus, settings=np.array(settings), digest=np.array(digest))
-    write_bytes(path, buffer.getvalue())
+    write_bytes(path, checked_npz_bytes(settings, {"bonus": bonus}, compressed=False))
 
 
 def _read(path: Path, settings: str, grid: Grid) -> NDArray[np.float32] | None:
     """What the file holds, None where it is not there, damaged or of other settings."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            bonus = np.asarray(file["bonus"])
-            if str(file["settings"]) != settings or bonus.dtype != np.float32:
-                return None
-            if str(file["digest"]) != hashlib.sha256(bonus.tobytes()).hexdigest():
-                return None
-    except Exception:  # a damaged archive raises errors of many kinds; the table is computed anew
+        bonus = read_checked_npz(path, settings)["bonus"]
+    except (OSError, ValueError, KeyError):
         return None
     good = bonus.ndim == 3 and bonus.shape[1:] == (grid.variances, grid.gaps + 1)
-    return bonus if good else None
+    return bonus if good and bonus.dtype == np.float32 else None
 
 
 def _bounds(grid: Grid, bonus: NDArray[np.float32]) -> Floats:

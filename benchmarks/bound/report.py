@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from matchenv.array_files import npz_bytes
 from matchenv.benchmarks.bench.playing import TOLD
 from matchenv.benchmarks.candidates import HIGH_END, LOW_END
 from matchenv.benchmarks.compare.report import Comparison, head
@@ -20,7 +21,7 @@ from matchenv.evaluation.estimates import (
     share_closed,
     without_luck,
 )
-from matchenv.evaluation.result_files import json_bytes, npz_bytes, records_csv, versions
+from matchenv.evaluation.result_files import json_bytes, records_csv, versions
 from matchenv.evaluation.tables import Column, text_table
 
 Floats = NDArray[np.float64]

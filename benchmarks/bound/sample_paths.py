@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from matchenv.array_files import Arrays
 from matchenv.benchmarks.bound.charges import bound_of_path, prices_up_to_the_peak
 from matchenv.benchmarks.bound.kinds import (
     Kinds,
@@ -21,7 +22,6 @@ from matchenv.compilation import compiled
 from matchenv.evaluation.cells import Cell
 from matchenv.evaluation.rollout import Batch
 from matchenv.evaluation.seeds import episode_seeds
-from matchenv.evaluation.store import Arrays
 from matchenv.play import game_outcome
 from matchenv.settings import Settings
 from matchenv.trueskill.game import density_at_zero, total_variance

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-import matchenv.replay
 from matchenv.benchmarks.judge.arrivals import arrivals_of, sessions_of
 from matchenv.benchmarks.judge.evenness import favourites_of, group_evenness, qualities_of
 from matchenv.benchmarks.judge.files import judgement_files
@@ -25,11 +24,11 @@ from matchenv.benchmarks.judge.settings import (
 )
 from matchenv.benchmarks.queue.plan import queue_candidates
 from matchenv.evaluation.engines import Workers, as_engine
-from matchenv.evaluation.made_with import digest_of
-from matchenv.evaluation.store import open_store, write_results
+from matchenv.evaluation.made_with import made_with
+from matchenv.evaluation.store import Store, open_store, write_results
 from matchenv.match_log import MatchLog
 from matchenv.queue.settings import QueueSettings
-from matchenv.replay import fit, replay_trueskill, smooth
+from matchenv.replay import Fit, fit, replay_trueskill, smooth
 from matchenv.replay.fitting.fit import FEWEST_GAMES
 from matchenv.replay.fitting.journal import JOURNAL, log_key
 from matchenv.replay.fitting.parameters import MU, SIGMA
@@ -38,7 +37,6 @@ from matchenv.validation import as_integer
 
 # Arguments of ``replay_trueskill`` that decide the model; all others stay at their defaults.
 PARAMETERS = ("beta", "tau", "draw_probability", "time_drift", "advantage", "team_exponent")
-
 
 # Ticks; a week of games of ten minutes has 10,080.
 LONGEST_RUN = 1_000_000
@@ -98,15 +96,7 @@ def judge(
         OSError: if something cannot be written; finished runs stay.
     """
     as_engine(workers)
-    for option, value in (("episodes", episodes), ("tuning_episodes", tuning_episodes)):
-        as_integer(option, value, 2)
-    as_integer("horizon", horizon, 1, LONGEST_RUN)
-    as_integer("seed", seed, 0)
-    if log.num_games < FEWEST_GAMES:
-        raise ValueError(
-            f"log must have at least {FEWEST_GAMES} games to be judged, got {log.num_games}"
-        )
-    check_times(log)
+    _check(log, episodes, tuning_episodes, horizon, seed)
     given = arrivals or ArrivalSettings()
     load = arrivals_of(log, given)
     model = None if parameters is None else _checked(parameters)
@@ -119,7 +109,6 @@ def judge(
     asked = {
         "command": "judge",
         "log": log_key(log),
-        "code of the replay": digest_of(_replay_code())[:16],
         "rule": None if text is None else rule_candidate(text, anywhere).identity,
         "policies": {each.label: each.identity for each in players},
         "arrivals": asdict(given),
@@ -130,11 +119,9 @@ def judge(
         "seed": seed,
     }
     with open_store(out, asked) as store:
-        notes: list[str] = []
-        found = None
+        found, notes = None, []
         if model is None:
-            journal = None if store is None else store.folder / JOURNAL
-            found = fit(log, seed=seed, journal=journal, quiet=quiet)
+            found = _fitted(log, seed, store, quiet)
             model, notes = _checked(found.parameters), list(found.notes)
             if not found.gain[1] > 0.0:
                 notes.append(NOTHING_FORESEEN)
@@ -177,6 +164,23 @@ def judge(
     return judgement
 
 
+def _check(log: MatchLog, episodes: int, tuning_episodes: int, horizon: int, seed: int) -> None:
+    for option, value in (("episodes", episodes), ("tuning_episodes", tuning_episodes)):
+        as_integer(option, value, 2)
+    as_integer("horizon", horizon, 1, LONGEST_RUN)
+    as_integer("seed", seed, 0)
+    if log.num_games < FEWEST_GAMES:
+        raise ValueError(
+            f"log must have at least {FEWEST_GAMES} games to be judged, got {log.num_games}"
+        )
+    check_times(log)
+
+
+def _fitted(log: MatchLog, seed: int, store: Store | None, quiet: bool) -> Fit:
+    journal = None if store is None else store.folder / JOURNAL
+    return fit(log, seed=seed, journal=journal, made_with=made_with(), quiet=quiet)
+
+
 def _checked(parameters: Mapping[str, float]) -> dict[str, float]:
     """The model's parameters, those that are missing at 0."""
     unknown = sorted(set(parameters) - {*PARAMETERS, "mu", "sigma"})
@@ -189,8 +193,3 @@ def _checked(parameters: Mapping[str, float]) -> dict[str, float]:
         if not np.isclose(parameters.get(name, value), value):
             raise ValueError(f"parameters must have {name} {value:g}, got {parameters[name]!r}")
     return {name: float(parameters.get(name, 0.0)) for name in PARAMETERS}
-
-
-def _replay_code() -> list[Path]:
-    """Files that numbers of a judgement are from, and that ``made_with`` leaves out."""
-    return sorted(Path(next(iter(matchenv.replay.__path__))).rglob("*.py"))

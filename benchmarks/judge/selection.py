@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from matchenv.array_files import Arrays
 from matchenv.baselines.queue import (
     MatchingOracle,
     MaximumWeightMatching,
@@ -23,7 +24,7 @@ from matchenv.evaluation.engines import Workers, as_engine
 from matchenv.evaluation.estimates import Estimate, estimate
 from matchenv.evaluation.queue_measures import DECILES
 from matchenv.evaluation.seeds import sequence_of
-from matchenv.evaluation.store import Arrays, finish, open_store
+from matchenv.evaluation.store import finish, open_store
 from matchenv.evaluation.tables import Column, markdown_table
 from matchenv.queue.population import RatedPopulation
 from matchenv.replay.fitting.parameters import SIGMA

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from matchenv.array_files import Arrays
 from matchenv.belief import DEFAULT_BELIEF
 from matchenv.belief.states import States
 from matchenv.benchmarks.candidates import candidates_of
@@ -28,7 +29,7 @@ from matchenv.evaluation.cells import cells_of
 from matchenv.evaluation.engines import Workers, as_engine
 from matchenv.evaluation.rollout import Batch, belief_of, one_thread
 from matchenv.evaluation.seeds import TRUTHS, episode_seeds, spans_of, stream_of
-from matchenv.evaluation.store import Arrays, finish, open_store, write_results
+from matchenv.evaluation.store import finish, open_store, write_results
 from matchenv.settings import Settings
 from matchenv.validation import as_integer
 

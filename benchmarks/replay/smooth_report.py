@@ -10,12 +10,14 @@ from typing import Any, Literal
 
 import numpy as np
 
+from matchenv.array_files import npz_bytes
 from matchenv.atomic_files import write_bytes, write_together
 from matchenv.benchmarks.replay.fit_report import fitted_parameters
 from matchenv.benchmarks.replay.settings import ModelSettings
 from matchenv.benchmarks.replay.systems import draw_probability_of
 from matchenv.csv_log.reader import Reading
-from matchenv.evaluation.result_files import csv_bytes, json_bytes, npz_bytes, versions
+from matchenv.evaluation.made_with import made_with
+from matchenv.evaluation.result_files import csv_bytes, json_bytes, versions
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.folder_lock import folder_lock
 from matchenv.match_log import MatchLog
@@ -201,6 +203,7 @@ def _smoothed(
         tolerance=settings.tolerance,
         max_iterations=settings.max_iterations,
         checkpoint=checkpoint,
+        made_with=made_with(),
         quiet=quiet,
     )
     players = list(settings.players) or strongest(reading.log, smoothed)

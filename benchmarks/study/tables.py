@@ -8,12 +8,13 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
+from matchenv.array_files import npz_bytes
 from matchenv.benchmarks.study.claims import DRAW, Claim
 from matchenv.benchmarks.study.results import CellResult
 from matchenv.benchmarks.study.settings import MEASURES, StudySettings, windows_of
 from matchenv.evaluation.episode_table import ALL
 from matchenv.evaluation.estimates import estimate_over_priors
-from matchenv.evaluation.result_files import csv_bytes, npz_bytes
+from matchenv.evaluation.result_files import csv_bytes
 from matchenv.evaluation.tables import Column, markdown_table
 
 SPREAD = ("least of a prior", "greatest of a prior", "deviation over priors")

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from matchenv.array_files import Arrays, npz_bytes
 from matchenv.evaluation.candidates import Candidate
 from matchenv.evaluation.cells import Cell
 from matchenv.evaluation.engines import Workers
-from matchenv.evaluation.result_files import columns_csv, npz_bytes
+from matchenv.evaluation.result_files import columns_csv
 from matchenv.evaluation.rollout import MEASURES, PolicyMaker, rollout
 from matchenv.evaluation.seeds import policy_key, sequence_of
-from matchenv.evaluation.store import CLOCK, Arrays, Store, finish
+from matchenv.evaluation.store import CLOCK, Store, finish
 from matchenv.settings import Settings
 
 Floats = NDArray[np.float64]

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from matchenv.array_files import Arrays, npz_bytes
 from matchenv.evaluation.candidates import Candidate
 from matchenv.evaluation.engines import Workers
 from matchenv.evaluation.queue_measures import ERROR_GAMES, GROUPS, SUMS, wait_percentile
 from matchenv.evaluation.queue_rollout import QueuePolicyMaker, queue_rollout
-from matchenv.evaluation.result_files import csv_bytes, npz_bytes
+from matchenv.evaluation.result_files import csv_bytes
 from matchenv.evaluation.seeds import policy_key, sequence_of
-from matchenv.evaluation.store import CLOCK, Arrays, Store, finish
+from matchenv.evaluation.store import CLOCK, Store, finish
 from matchenv.queue.settings import QueueSettings
 from matchenv.validation import as_positive_number
 

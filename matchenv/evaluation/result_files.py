@@ -59,21 +59,6 @@ def records_csv(records: Sequence[Mapping[str, Any]]) -> bytes:
     return csv_bytes(list(records[0]), [list(record.values()) for record in records])
 
 
-def npz_bytes(arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    """Arrays as NumPy's compressed .npz, which ``np.load`` reads without pickle.
-
-    Raises:
-        ValueError: for an array of objects, which only pickle could write.
-    """
-    # NumPy 2.1 would take ``allow_pickle`` for the name of one more array.
-    for name, array in arrays.items():
-        if array.dtype.hasobject:
-            raise ValueError(f"{name} must hold numbers or texts, got {array.dtype}")
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]
-    return buffer.getvalue()
-
-
 def _cell(value: Any) -> Any:
     if value is None or (isinstance(value, float | np.floating) and not math.isfinite(value)):
         return ""

@@ -13,20 +13,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
 from tqdm import tqdm
 
+from matchenv.array_files import Arrays, checked_npz_bytes, read_checked_npz
 from matchenv.atomic_files import (
     is_unfinished,
     remove_unfinished_below,
     write_bytes,
     write_together,
 )
-from matchenv.checksums import checksum
 from matchenv.evaluation.engines import Workers, as_engine
 from matchenv.evaluation.made_with import made_with
-from matchenv.evaluation.result_files import json_bytes, npz_bytes
+from matchenv.evaluation.result_files import json_bytes
 from matchenv.evaluation.writers import Writers
 from matchenv.folder_lock import LOCK, folder_lock
 from matchenv.plain_data import parsed_json
@@ -34,15 +32,10 @@ from matchenv.workers import work_through
 
 Found = TypeVar("Found")
 
-# What a job gives, by name.
-Arrays = dict[str, NDArray[Any]]
-
 # Raised when the arrays of finished jobs mean something else than before.
 FORMAT = 1
 SETTINGS, BLOCKS = "settings.json", "blocks"
 
-# In the arrays of a job: which job of which settings they are of.
-KEY = "key"
 # Choices that were timed and seconds; never written, since no two runs share them.
 CLOCK = "clock"
 
@@ -92,16 +85,7 @@ class Store:
         Raises:
             ValueError: for a file that is damaged or of other settings; names it.
         """
-        path = self.path(name)
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                arrays = {key: file[key] for key in file.files}
-        # A damaged archive raises almost anything.
-        except Exception as error:
-            raise ValueError(f"{path} is damaged: {error}") from None
-        if str(arrays.pop(KEY, "")) != self._key_of(name, arrays):
-            raise ValueError(f"{path} is damaged, or of other settings or another job")
-        return arrays
+        return read_checked_npz(self.path(name), [self.settings_key, name])
 
     def save(self, name: str, arrays: Arrays) -> None:
         """Write down what a job gave, whole or not at all.
@@ -114,10 +98,7 @@ class Store:
     def packed(self, name: str, arrays: Arrays) -> bytes:
         """The file of what a job gave."""
         kept = {key: array for key, array in arrays.items() if key != CLOCK}
-        return npz_bytes({**kept, KEY: np.array(self._key_of(name, kept))})
-
-    def _key_of(self, name: str, arrays: Arrays) -> str:
-        return checksum([self.settings_key, name], arrays)
+        return checked_npz_bytes([self.settings_key, name], kept)
 
 
 def write_results(store: Store | None, files: Iterable[tuple[str, bytes]]) -> None:

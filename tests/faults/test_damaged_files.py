@@ -248,8 +248,28 @@ def table_of_indices(folder: Path) -> tuple[Path, Read]:
     return path, read
 
 
+def state_of_a_smoothing(folder: Path) -> tuple[Path, Read]:
+    from matchenv.replay.smoothing import checkpoint
+    from matchenv.replay.smoothing.sweeps import Games
+
+    path = folder / "smoothing.npz"
+    games: Any = Games._make(np.arange(30.0) for _ in Games._fields)
+    rng = np.random.default_rng(0)
+    kept = checkpoint.Checkpoint(path, games, [])
+    kept._written -= checkpoint.SECONDS_BETWEEN
+    kept.keep(checkpoint.State(rng.random((30, 2)), rng.random(30), rng.random(30), 7, 0.5))
+
+    def read(path: Path) -> Any:
+        state = kept.read(games, 100)
+        if state.iterations == 0:
+            raise ValueError("begun anew")
+        return [np.asarray(value).tolist() for value in state]
+
+    return path, read
+
+
 FILES = (leaderboard, block, compiled_code, packed_log, run_config, policy, checkpoint, search,
-         totals, pool, journal_of_a_fit, table_of_indices)  # fmt: skip
+         totals, pool, journal_of_a_fit, table_of_indices, state_of_a_smoothing)  # fmt: skip
 
 
 def damaged(make: Any, folder: Path, count: int, note: Any) -> None:
@@ -286,7 +306,8 @@ def test_damaged_files(make: Any, tmp_path: Path, faults: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "make", [leaderboard, block, compiled_code, packed_log, pool, journal_of_a_fit]
+    "make",
+    [leaderboard, block, compiled_code, packed_log, pool, journal_of_a_fit, state_of_a_smoothing],
 )
 def test_some_damaged_files(make: Any, tmp_path: Path, faults: Any) -> None:
     damaged(make, tmp_path, 150, faults)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import time
-import zipfile
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from matchenv.array_files import Arrays, checked_npz_bytes, read_checked_npz
 from matchenv.atomic_files import write_bytes
 from matchenv.checksums import checksum
 from matchenv.replay.smoothing.sweeps import Games
@@ -45,42 +46,43 @@ def new_state(entries: int) -> State:
     return State(np.zeros((entries, 2)), np.zeros(entries), np.full(entries, np.inf), 0, np.inf)
 
 
+def _state_of(arrays: Arrays) -> State:
+    return State(
+        arrays["messages"],
+        arrays["mu"],
+        arrays["sigma"],
+        int(arrays["iterations"]),
+        float(arrays["change"]),
+    )
+
+
 class Checkpoint:
     """The file of a smoothing.
 
     Args:
         path: of the file; None for none.
         games: what is smoothed: a file of other games or numbers is not read.
-        tolerance: as in ``smooth``.
+        said: all else that the state depends on, as JSON can say it.
     """
 
-    def __init__(self, path: Path | None, games: Games, tolerance: float) -> None:
+    def __init__(self, path: Path | None, games: Games, said: Sequence[Any]) -> None:
         self._path = path
         self._written = time.monotonic()
         self._key = ""
         if path is not None:
             numbers = {name: value for name, value in games._asdict().items() if np.ndim(value)}
-            said = [value for value in games if not np.ndim(value)]
-            self._key = checksum([*said, tolerance], numbers)
+            others = [value for value in games if not np.ndim(value)]
+            self._key = checksum([*others, *said], numbers)
 
     def read(self, games: Games, max_iterations: int) -> State:
         """The state of the file, or a new one where it has none for these games."""
-        entries = len(games.player)
         if self._path is not None:
-            try:
-                with np.load(self._path, allow_pickle=False) as file:
-                    found = {name: file[name] for name in file.files}
-                state = State(
-                    found["messages"], found["mu"], found["sigma"],
-                    int(found["iterations"]), float(found["change"]),
-                )  # fmt: skip
-                fits = state.messages.shape == (entries, 2) and state.mu.shape == (entries,)
-                fits &= state.sigma.shape == (entries,) and state.iterations <= max_iterations
-                if fits and str(found["key"]) == self._key:
+            # Where there is none, or a damaged one, the work begins anew.
+            with suppress(OSError, ValueError):
+                state = _state_of(read_checked_npz(self._path, self._key))
+                if state.iterations <= max_iterations:
                     return state
-            except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-                pass  # There is none, or a damaged one.
-        return new_state(entries)
+        return new_state(len(games.player))
 
     def keep(self, state: State) -> None:
         """Write the state, if the last time is long enough ago.
@@ -90,17 +92,8 @@ class Checkpoint:
         """
         if self._path is None or time.monotonic() - self._written < SECONDS_BETWEEN:
             return
-        buffer = io.BytesIO()
-        np.savez(
-            buffer,
-            key=np.array(self._key),
-            messages=state.messages,
-            mu=state.mu,
-            sigma=state.sigma,
-            iterations=np.array(state.iterations),
-            change=np.array(state.change),
-        )
-        write_bytes(self._path, buffer.getvalue())
+        arrays = {name: np.asarray(value) for name, value in state._asdict().items()}
+        write_bytes(self._path, checked_npz_bytes(self._key, arrays, compressed=False))
         self._written = time.monotonic()
 
     def remove(self) -> None:

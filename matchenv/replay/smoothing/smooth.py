@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,6 +78,7 @@ def smooth(
     max_iterations: int = MAX_SWEEPS,
     keep_rest: bool = False,
     checkpoint: Path | None = None,
+    made_with: Mapping[str, str] | None = None,
     quiet: bool = True,
 ) -> SmoothedLog:
     """Posteriors of every player at every time from a whole log: TrueSkill Through Time.
@@ -104,6 +106,7 @@ def smooth(
         keep_rest: whether to keep ``rest_mu`` and ``rest_sigma``.
         checkpoint: a file that says now and then how far the work has come; a smoothing of the
             same games that was stopped goes on from it. It is removed at the end.
+        made_with: versions of what computes; a checkpoint of others is not read.
         quiet: no progress bar.
 
     Raises:
@@ -144,7 +147,8 @@ def smooth(
     )
     bound = as_positive_number("tolerance", tolerance)
     most = as_integer("max_iterations", max_iterations, 1)
-    return _settle(games, bound, most, Checkpoint(checkpoint, games, bound), keep_rest, quiet)
+    kept = Checkpoint(checkpoint, games, [bound, dict(made_with or {})])
+    return _settle(games, bound, most, kept, keep_rest, quiet)
 
 
 def _settle(
