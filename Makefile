@@ -68,7 +68,7 @@ $(RAY_VENV)/installed: requirements-ray.txt requirements-torch.txt pyproject.tom
 	touch $@
 
 test-ray: $(RAY_VENV)/installed
-	$(RAY_VENV)/bin/python -m pytest -m ray tests
+	$(RAY_VENV)/bin/python -m pytest -m ray tests/ray
 
 # What docs/reliability.md says: at most 20 minutes on two cores.
 test-faults: $(STAMP)
