@@ -141,9 +141,13 @@ class OnePlayerTask(Task):
         from matchenv.agents.equivariant.any_size import AnySizePolicy
         from matchenv.agents.equivariant.policy import OpponentRows
         from matchenv.agents.learned_policy import LearnedPolicy
+        from matchenv.agents.shared.any_number import SharedLearnedPolicy, is_shared
 
-        any_size = isinstance(getattr(network, "features_extractor", None), OpponentRows)
-        kind = AnySizePolicy if any_size else LearnedPolicy
+        kind = LearnedPolicy
+        if isinstance(getattr(network, "features_extractor", None), OpponentRows):
+            kind = AnySizePolicy
+        elif is_shared(network):
+            kind = SharedLearnedPolicy
         return kind(name, network, settings.belief, settings)
 
     def rival_totals(

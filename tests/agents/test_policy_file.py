@@ -273,8 +273,9 @@ def test_missing_things_are_named(tmp_path):
     ],
 )
 def test_other_settings_than_those_of_the_training_are_refused(tmp_path, changes, differing):
+    """By a network of fixed size; tests/agents/shared/test_any_number.py has the shared one."""
     path = tmp_path / "policy.safetensors"
-    written(path)
+    written(path, config=Path("ppo_flat"))
     settings = Settings.checked(**{**ENV, **changes})
     with pytest.raises(ValueError, match=differing):
         agents.load(path, settings=settings)
