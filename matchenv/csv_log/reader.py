@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,8 +13,9 @@ from matchenv.csv_log.bad_rows import BadLogError, BadRow, BadRows, listing
 from matchenv.csv_log.columns import find_columns
 from matchenv.csv_log.entries import Entries, read_entries
 from matchenv.csv_log.games import Game, whole_games
+from matchenv.csv_log.lines import read_pieces
 from matchenv.csv_log.settings import ReadingSettings
-from matchenv.csv_log.table import read_bytes, read_table
+from matchenv.csv_log.table import read_table
 from matchenv.match_log import MatchLog, ranks_from_scores
 
 
@@ -62,8 +64,9 @@ def read_log(path: Path, settings: ReadingSettings | None = None) -> Reading:
     """
     settings = settings or ReadingSettings()
     bad_rows = BadRows()
-    data = read_bytes(path, settings.max_megabytes)
-    table = read_table(data, settings.encoding, bad_rows)
+    digest = hashlib.sha256()
+    pieces = _counted(read_pieces(path, settings.max_megabytes), digest)
+    table = read_table(pieces, settings.encoding, bad_rows)
     columns = find_columns(table.header, settings.columns)
     entries = read_entries(table, columns, settings.time_format, bad_rows)
     spoilt: set[str] = set()
@@ -80,7 +83,7 @@ def read_log(path: Path, settings: ReadingSettings | None = None) -> Reading:
     return Reading(
         log=_match_log(entries, whole),
         file_name=path.name,
-        sha256=hashlib.sha256(data).hexdigest(),
+        sha256=digest.hexdigest(),
         column_names=columns.names,
         time_format=entries.time_format,
         bad_rows=bad_rows.sorted(),
@@ -89,6 +92,13 @@ def read_log(path: Path, settings: ReadingSettings | None = None) -> Reading:
         rows_left_out=table.num_rows - bad_lines - len(rated_lines),
         games=len(games),
     )
+
+
+def _counted(pieces: Iterable[bytes], digest: hashlib._Hash) -> Iterator[bytes]:
+    """The same pieces; each goes into the digest first."""
+    for piece in pieces:
+        digest.update(piece)
+        yield piece
 
 
 def _match_log(entries: Entries, games: list[Game]) -> MatchLog:

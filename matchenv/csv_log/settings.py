@@ -18,7 +18,8 @@ class ReadingSettings:
         time_format: number, iso, month/day/year, day/month/year or a format of strptime; if not
             given, the one of the four that reads the most times.
         strict: stop at bad rows.
-        max_megabytes: the most that a .csv.gz may unpack to, in millions of bytes.
+        max_megabytes: the most that a .csv.gz may unpack to, and that a pipe may give, in millions
+            of bytes.
     """
 
     columns: tuple[str, ...] = ()

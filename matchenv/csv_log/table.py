@@ -6,24 +6,14 @@ rest of the file.
 
 from __future__ import annotations
 
-import codecs
 import csv
-import gzip
-import io
-import zlib
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import islice
-from pathlib import Path
 
 from matchenv.csv_log.bad_rows import BadLogError, BadRows, Reason
-from matchenv.csv_log.settings import ReadingSettings
+from matchenv.csv_log.lines import LONGEST_LINE, LongLine, decoded, whole_lines
 
-_GZIP_MAGIC = b"\x1f\x8b"
-
-# A line of a log has some hundred characters. What is far beyond it is no log, and would cost
-# memory a hundred times its size.
-LONGEST_LINE = 1_000_000
 MOST_COLUMNS = 10_000
 
 
@@ -47,40 +37,11 @@ class Table:
     num_rows: int
 
 
-def read_bytes(path: Path, max_megabytes: int = ReadingSettings.max_megabytes) -> bytes:
-    """The bytes of a file, unpacked if they are gzip's, whatever the name ends in.
-
-    Args:
-        path: the file.
-        max_megabytes: the most that it may unpack to.
-
-    Raises:
-        BadLogError: if the file cannot be read or unpacked, or unpacks to more.
-    """
-    try:
-        data = path.read_bytes()
-    except (OSError, ValueError) as error:  # a name with a zero byte
-        raise BadLogError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
-    if not data.startswith(_GZIP_MAGIC):
-        return data
-    most = max_megabytes * 1_000_000
-    try:
-        with gzip.open(io.BytesIO(data)) as file:
-            unpacked = file.read(most + 1)
-    except (EOFError, OSError, zlib.error) as error:
-        raise BadLogError(f"{path}: broken gzip file: {error}") from None
-    if len(unpacked) > most:
-        raise BadLogError(
-            f"{path}: unpacked it is more than {max_megabytes:,} MB; --max-megabytes allows more"
-        )
-    return unpacked
-
-
-def read_table(data: bytes, encoding: str, bad_rows: BadRows) -> Table:
+def read_table(pieces: Iterable[bytes], encoding: str, bad_rows: BadRows) -> Table:
     """Split the text of a log; rows that do not fit its header go to ``bad_rows``.
 
     Args:
-        data: the bytes of the file, unpacked.
+        pieces: the bytes of the file in turn, unpacked.
         encoding: name of the text's encoding; a byte order mark is skipped.
         bad_rows: takes blank lines, broken encoding or quoting and wrong column counts.
 
@@ -88,60 +49,44 @@ def read_table(data: bytes, encoding: str, bad_rows: BadRows) -> Table:
         BadLogError: for an unknown encoding, text that is not in it, no header, or a header
             that names a column twice.
     """
-    text = _decode(data, encoding)
-    text_is_clean = not _is_broken(text)
-    lines = text.split("\n")
-    while lines and not lines[-1].strip():
-        lines.pop()
-    if not lines:
-        raise BadLogError("the log is empty: it has no header")
-    header = _header(lines[0])
+    header: list[str] = []
     numbers: list[int] = []
     flat: list[str] = []  # a list for each row would keep the garbage collector busy
     spoilt: list[list[str]] = []
-    for number, line in enumerate(islice(lines, 1, None), start=2):
-        if len(line) > LONGEST_LINE:
-            bad_rows.add(number, Reason.LONG_LINE, f"{len(line):,} characters")
-            spoilt.append(line[:LONGEST_LINE].split(",", MOST_COLUMNS))
+    number = 0
+    for text in whole_lines(decoded(pieces, encoding)):
+        if isinstance(text, LongLine):
+            number += 1
+            if number == 1:
+                raise BadLogError(
+                    f"line 1: the header must have at most {LONGEST_LINE:,} characters, "
+                    f"got {text.length:,}"
+                )
+            bad_rows.add(number, Reason.LONG_LINE, f"{text.length:,} characters")
+            spoilt.append(text.beginning.split(",", MOST_COLUMNS))
             continue
-        fields = line.split(",")
-        if not (text_is_clean and len(fields) == len(header) and line and '"' not in line):
-            fields, problem, detail = _split_odd(line, len(header))
-            if problem is not None:
-                bad_rows.add(number, problem, detail)
-                spoilt.append(fields)
-                continue
-        numbers.append(number)
-        flat += fields
+        lines = text.split("\n")
+        text_is_clean = not _is_broken(text)
+        if number == 0:
+            header = _header(lines.pop(0))
+            number = 1
+        for number, line in enumerate(lines, start=number + 1):  # noqa: B020
+            fields = line.split(",")
+            if not (text_is_clean and len(fields) == len(header) and line and '"' not in line):
+                fields, problem, detail = _split_odd(line, len(header))
+                if problem is not None:
+                    bad_rows.add(number, problem, detail)
+                    spoilt.append(fields)
+                    continue
+            numbers.append(number)
+            flat += fields
+    if number == 0:
+        raise BadLogError("the log is empty: it has no header")
     columns = [flat[k :: len(header)] for k in range(len(header))]
-    return Table(header, numbers, columns, spoilt, len(lines) - 1)
-
-
-def _decode(data: bytes, encoding: str) -> str:
-    try:
-        codec = codecs.lookup(encoding).name
-    except (LookupError, ValueError):  # a name with a zero byte
-        raise BadLogError(f"encoding must be one that Python knows, got {encoding!r}") from None
-    if codec == "utf-8":
-        codec = "utf-8-sig"
-    try:
-        text = data.decode(codec)
-    except UnicodeDecodeError as error:
-        if not codec.startswith("utf-8"):
-            raise BadLogError(f"the log is not {encoding}: {error}") from None
-        # Undecodable bytes become lone surrogates, by which their rows are found again.
-        text = data.decode(codec, errors="surrogateescape")
-    # Codecs that are none for text, such as rot13 and hex, raise errors of their own.
-    except (ValueError, LookupError, TypeError, AttributeError, OSError) as error:
-        raise BadLogError(f"encoding must be one for text, got {encoding!r}: {error}") from None
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    return Table(header, numbers, columns, spoilt, number - 1)
 
 
 def _header(line: str) -> list[str]:
-    if len(line) > LONGEST_LINE:
-        raise BadLogError(
-            f"line 1: the header must have at most {LONGEST_LINE:,} characters, got {len(line):,}"
-        )
     fields, problem, _ = _split_odd(line, None)
     if problem is not None:
         raise BadLogError(f"line 1: the header has a {problem}")

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.csv_log.bad_rows import BadRows
-from matchenv.csv_log.table import read_bytes, read_table
+from matchenv.csv_log.lines import read_pieces
+from matchenv.csv_log.table import read_table
 from matchenv.leaderboard import Leaderboard
 from matchenv.validation import LARGEST_SKILL
 
@@ -42,7 +43,7 @@ def read_ratings(path: str | os.PathLike[str]) -> tuple[Floats, Floats]:
         return _of_leaderboard(file)
     bad_rows = BadRows()
     try:
-        table = read_table(read_bytes(file), "utf-8", bad_rows)
+        table = read_table(read_pieces(file), "utf-8", bad_rows)
     except ValueError as error:
         raise ValueError(f"population must be a readable file of ratings: {error}") from None
     header = [name.lower() for name in table.header]

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import is_dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Annotated, Any, ClassVar, get_origin, get_type_hints
 
 import pytest
 
@@ -24,10 +24,14 @@ VALUES = (
     "policy_kwargs={net_arch: [16384]}", "gamma=abc", "n_epochs=0", "gamma=&a [*a]",
 )  # fmt: skip
 
+# Stands for the folder of a training.
+RUN = "RUN"
 SMALL = ["--num-opponents", "3", "--horizon", "4"]
 PLAY = ["--policy", "pe", "--workers", "1", "--episodes", "2", "--rank", "top", "--quiet"]
 
-# What makes each command small, so that a value that it takes costs little.
+# What makes each command small, so that a value that it takes costs little. A word without a name
+# stands first.
+POSITIONAL = "WORD"
 SIZES: dict[str, list[str]] = {
     "train": [*SMALL, "--timesteps", "16", "--num-envs", "2", "--evaluation-episodes", "2",
               "--comparison-episodes", "0", "--hyperparams", "n_steps=8", "--quiet"],
@@ -47,11 +51,17 @@ SIZES: dict[str, list[str]] = {
     "tune-agent": ["--trials", "1", "--timesteps", "16", "--num-envs", "2", "--space",
                    "gamma=[0.9,0.99]", "--hyperparams", "n_steps=8", "--evaluation-episodes", "2",
                    "--env-kwargs", "num_opponents=3", "horizon=4", "--quiet"],
-    "report": ["results", "--quiet"],
-    "plot": ["results", "--quiet"],
-    "throughput": ["--quiet"],
+    "smooth": ["log.csv", "--quiet"],
+    "corrections": ["--quiet"],
+    "report": [RUN, "--quiet"],
+    "plot": [RUN, "--quiet"],
+    "serve": ["--pool", "pool.db", "--port", "0", "--quiet"],
+    "throughput": ["--turns", "1", "--quiet"],
+    "warm-up": ["--quiet"],
 }  # fmt: skip
-OUT = {"watch": "out.gif", "clone": "out.safetensors"}
+# Where it writes, if that is no folder; None: it has no --out.
+OUT = {"watch": "out.gif", "clone": "out.safetensors", "corrections": "out.png",
+       "report": "out.html", "plot": "out.png", "serve": None, "warm-up": None}  # fmt: skip
 LOG = "game,player,score\n" + "".join(
     f"{game},a,{game % 2}\n{game},{'bc'[game % 3 == 0]},{game % 3 % 2}\n" for game in range(30)
 )
@@ -84,11 +94,13 @@ def at_most(seconds: float) -> Iterator[list[bool]]:
 
 
 def options_of(kind: type[Any]) -> Iterator[str]:
-    for name, hint in get_type_hints(kind).items():
+    """Its options; ``POSITIONAL`` for what has no name."""
+    for name, hint in get_type_hints(kind, include_extras=True).items():
         if is_dataclass(hint):
             yield from options_of(hint)  # type: ignore[arg-type]
-        elif hint is not bool and name != "log":
-            yield f"--{name.replace('_', '-')}"
+        elif hint is not bool and get_origin(hint) is not ClassVar:
+            positional = get_origin(hint) is Annotated
+            yield POSITIONAL if positional else f"--{name.replace('_', '-')}"
 
 
 def cases() -> list[tuple[str, str, str]]:
@@ -120,11 +132,20 @@ def load_all() -> None:
         pytest.importorskip(module)
 
 
+def words_of(name: str, option: str, value: str) -> list[str]:
+    """What is typed; an option of ``""`` for the command as it should be."""
+    sizes, out = SIZES[name], OUT.get(name, "out")
+    writing = [] if out is None else ["--out", out]
+    if option == POSITIONAL:
+        return [name, *writing, *sizes[1:], value]
+    return [name, *sizes, *writing, *([option, value] if option else [])]
+
+
 def tried(name: str, option: str, value: str, folder: Path, capfd: Any) -> None:
     os.chdir(folder)
     (folder / "log.csv").write_text(LOG)
-    out = folder / OUT.get(name, "out")
-    words = [name, *SIZES.get(name, []), "--out", str(out), option, value]
+    out = folder / (OUT.get(name, "out") or "nowhere")
+    words = words_of(name, option, value)
     try:
         with at_most(ENOUGH) as came:
             status = run_command(words)
