@@ -38,7 +38,7 @@ class Report(Command):
 
     def run(self) -> None:
         """Write the page, and say where it is."""
-        from matchenv.atomic_files import write_text
+        from matchenv.atomic_files import write_together
         from matchenv.benchmarks.report import latex_summary, page_text, sections_of
 
         if self.out.suffix.lower() not in (".html", ".htm"):
@@ -47,8 +47,9 @@ class Report(Command):
         files = {self.out: page_text(sections)}
         if self.latex is not None:
             files[self.latex] = latex_summary(sections)
-        for file, text in files.items():
+        for file in files:
             file.parent.mkdir(parents=True, exist_ok=True)
-            write_text(file, text)
-            if not self.quiet:
+        write_together([(file, text.encode()) for file, text in files.items()])
+        if not self.quiet:
+            for file in files:
                 show(f"{file}: {len(sections)} results, {file.stat().st_size / 1e6:.1f} MB")

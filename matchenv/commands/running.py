@@ -9,8 +9,9 @@ import re
 import textwrap
 import traceback
 from collections.abc import Iterator, Sequence
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import tyro
@@ -105,8 +106,30 @@ def parsed(name: str, kind: type[CommandType], words: Sequence[str]) -> CommandT
             raise ValueError(f"{_one_line(said.getvalue())} (see matchenv {name} --help)") from None
         show(_plain(asked.getvalue()))
         raise
+    check_text(command)
     command.check_given({_option(word)[2:].replace("-", "_") for word in words if _is_option(word)})
     return command
+
+
+def check_text(options: Any) -> None:
+    """Refuse what no file of results can hold and no file can be called.
+
+    Args:
+        options: dataclass of options, which may hold others.
+
+    Raises:
+        ValueError: for text with bytes that are not UTF-8, and paths with a zero byte.
+    """
+    for name in (each.name for each in fields(options)):
+        value = getattr(options, name)
+        if is_dataclass(value):
+            check_text(value)
+        for text in value if isinstance(value, tuple) else (value,):
+            option = f"--{name.replace('_', '-')}"
+            if isinstance(text, str) and text != text.encode(errors="replace").decode():
+                raise ValueError(f"{option} must be UTF-8, got {text!a}")
+            if isinstance(text, Path) and "\0" in str(text):
+                raise ValueError(f"{option} must be a path, got {str(text)!a}")
 
 
 def together(kind: type[Command], words: Sequence[str]) -> list[str]:
