@@ -58,7 +58,13 @@ def family_scores(totals: Floats, low: Floats, high: Floats) -> Floats:
 
 def interquartile_mean(scores: Floats) -> float:
     """The mean of the middle half of all scores."""
-    return float(trim_mean(np.ravel(scores), 0.25))
+    return float(_interquartile_means(np.ravel(scores)[None])[0])
+
+
+def _interquartile_means(rows: Floats) -> Floats:
+    """That of each row."""
+    found: Floats = trim_mean(rows, 0.25, axis=1)
+    return found
 
 
 def overall(totals: Floats, low: Floats, high: Floats, rng: np.random.Generator) -> Score:
@@ -76,15 +82,15 @@ def overall(totals: Floats, low: Floats, high: Floats, rng: np.random.Generator)
     runs, families, episodes = totals.shape
     # Less DrawChance, which is what both parts of a score are made of.
     above, span = totals - low, high - low
-    drawn = np.empty(RESAMPLES)
+    drawn = np.empty((RESAMPLES, runs * families))
     rows = np.arange(families)[:, None]
     for k in range(RESAMPLES):
         chosen = rng.integers(episodes, size=(families, episodes))
         parts = above[:, rows, chosen].mean(axis=-1) / span[rows, chosen].mean(axis=-1)
         if runs > 1:
             parts = parts[rng.integers(runs, size=(runs, families)), np.arange(families)]
-        drawn[k] = interquartile_mean(parts)
-    ends = np.quantile(drawn, (TAIL, 1.0 - TAIL))
+        drawn[k] = np.ravel(parts)
+    ends = np.quantile(_interquartile_means(drawn), (TAIL, 1.0 - TAIL))
     return Score(interquartile_mean(family_scores(totals, low, high)), *map(float, ends))
 
 

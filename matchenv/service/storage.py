@@ -28,6 +28,10 @@ CREATE TABLE IF NOT EXISTS journal (
     number INTEGER PRIMARY KEY, change TEXT NOT NULL, checksum INTEGER NOT NULL
 );
 """
+# What SQLite answers where the file's content is not to blame.
+SYSTEM_ERRORS = (
+    sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY,
+)  # fmt: skip
 NUMBERS = {"mu": "<f8", "sigma": "<f8", "seen": "<f8", "played": "<i8", "region": "<i4"}
 
 
@@ -230,7 +234,9 @@ class Storage:
                 raise ValueError(f"path must be a pool's file, {self.path} is damaged")
         return parts
 
-    def _explained(self, error: Exception) -> ValueError:
+    def _explained(self, error: Exception) -> ValueError | OSError:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in SYSTEM_ERRORS:
+            return OSError(f"{self.path} cannot be opened: {error}")
         if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
             return ValueError(
                 f"path must not be open elsewhere, another process serves {self.path}"

@@ -5,14 +5,18 @@ A command is added in a few lines here; all tests of this folder then play with 
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from matchenv.commands import run_command
 
-OUT = "OUT"
+OUT, RUN, FIT = "OUT", "RUN", "FIT"
 LOG = str(Path(__file__).parent.parent / "replay" / "logs" / "league.csv")
 READ = (
     "league.csv: 80 rows, 80 games; rated 79 games of 5 players\n"
@@ -27,7 +31,9 @@ class LongCommand:
     """A command and how it goes on.
 
     Attributes:
-        words: its name and options; ``OUT`` stands for where it writes.
+        words: its name and options; ``OUT`` stands for where it writes, ``RUN`` for a training
+            and ``FIT`` for a fit that are there.
+        title: what tells it from another of that name.
         out: name of the folder or file that it writes.
         goes_on: its words when it has begun; None for the same.
         begun: file in ``out`` that says that it has begun, where ``goes_on`` is given.
@@ -38,6 +44,7 @@ class LongCommand:
     """
 
     words: tuple[str, ...]
+    title: str = ""
     out: str = "out"
     goes_on: tuple[str, ...] | None = None
     begun: str = ""
@@ -49,7 +56,7 @@ class LongCommand:
     @property
     def name(self) -> str:
         """Of the command."""
-        return self.words[0]
+        return self.title or self.words[0]
 
     def next_words(self, folder: Path, workers: int = 1) -> list[str]:
         """What a user types to begin or to go on, in a folder with or without results."""
@@ -57,7 +64,8 @@ class LongCommand:
         if self.goes_on is not None and (folder / self.out / self.begun).exists():
             words = self.goes_on
         more = ["--workers", str(workers)] if self.workers else []
-        return [self.out if word == OUT else word for word in words] + ["--quiet", *more]
+        meant = {OUT: lambda: self.out, RUN: a_training, FIT: a_fit}
+        return [meant[word]() if word in meant else word for word in words] + ["--quiet", *more]
 
     def beyond(self, said: str) -> str:
         """What it said beside what it always says."""
@@ -75,6 +83,31 @@ class LongCommand:
             return run_command(self.next_words(folder))
 
         return run
+
+
+TRAIN = ("train", *SIZES, "--rank", "top", "--num-envs", "2", "--hyperparams", "n_steps=8",
+         "batch_size=16", "n_epochs=1", "policy_kwargs={net_arch: [4]}", "--evaluation-episodes",
+         "2", "--comparison-episodes", "2")  # fmt: skip
+
+
+@cache
+def a_training() -> str:
+    """Folder of a small run, for commands that show some."""
+    return made_by(*TRAIN, "--timesteps", "32", "--workers", "1")
+
+
+@cache
+def a_fit() -> str:
+    """Folder of the fit of a log."""
+    return made_by("fit", LOG)
+
+
+def made_by(*words: str) -> str:
+    """Folder of what a command makes, for this process."""
+    folder = tempfile.mkdtemp(prefix="matchenv-faults-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    assert run_command([*words, "--out", f"{folder}/made", "--quiet"]) == 0
+    return f"{folder}/made"
 
 
 LONG_COMMANDS = (
@@ -101,28 +134,32 @@ LONG_COMMANDS = (
     LongCommand(("search", "--quick", "--seed", "0", "--out", OUT)),
     LongCommand(("clone", "--quick", "--out", OUT), out="clone.safetensors", workers=False),
     LongCommand(
-        ("train", *SIZES, "--rank", "top", "--timesteps", "48", "--num-envs", "2",
-         "--hyperparams", "n_steps=8", "batch_size=16", "n_epochs=1",
-         "policy_kwargs={net_arch: [4]}", "--evaluation-episodes", "2", "--evaluate-every", "32",
-         "--checkpoint-every", "16", "--comparison-episodes", "2", "--out", OUT),
+        (*TRAIN, "--timesteps", "48", "--evaluate-every", "32", "--checkpoint-every", "16", "--out",
+         OUT),
         goes_on=("train", "--resume", OUT, "--comparison-episodes", "2"),
         begun="config.yml",
         left_out=("tensorboard",),
     ),
     LongCommand(
-        ("tune-agent", "--trials", "2", "--timesteps", "32", "--num-envs", "2", "--space",
+        (*TRAIN, "--seeds", "0", "1", "--timesteps", "32", "--evaluate-every", "32",
+         "--checkpoint-every", "16", "--out", OUT),
+        title="train --seeds",
+        left_out=("tensorboard",),
+    ),
+    LongCommand(
+        ("tune-agent", "--trials", "2", "--timesteps", "16", "--num-envs", "2", "--space",
          "gamma=[0.9,0.99]", "--hyperparams", "n_steps=8", "batch_size=16", "n_epochs=1",
          "policy_kwargs={net_arch: [4]}", "--env-kwargs", "num_opponents=3", "horizon=4",
          "rank=top", "--evaluation-episodes", "2", "--out", OUT),
         left_out=("tensorboard", "study.db"),
         workers=False,
-        stride=4,
+        stride=2,
     ),
     LongCommand(
         ("fit", LOG, "--out", OUT),
         workers=False,
         says=READ,
-        stride=8,
+        stride=2,
     ),
     LongCommand(
         ("smooth", LOG, "--out", OUT),
@@ -130,10 +167,19 @@ LONG_COMMANDS = (
         says=READ,
     ),
     LongCommand(
-        ("judge", LOG, "--policy", "fcfs", "--rule", "window", "--arrival-rate", "1",
-         "--game-minutes", "5", "--episodes", "2", "--horizon", "10", "--out", OUT),
+        ("judge", LOG, "--fitted", FIT, "--policy", "fcfs", "--rule", "window",
+         "--arrival-rate", "1", "--game-minutes", "5", "--episodes", "2", "--horizon", "10",
+         "--out", OUT),
         says=READ,
-        stride=16,
     ),
-    LongCommand(("bench", "pe", "--only", "top_informative_9_50", "--out", OUT), stride=2),
+    LongCommand(("replay", LOG, "--out", OUT), workers=False, says=READ),
+    LongCommand(("plot", RUN, "--out", OUT), out="curves.svg", workers=False),
+    LongCommand(("report", RUN, "--out", OUT, "--latex", "report.tex"), out="report.html",
+                workers=False),
+    LongCommand(("corrections", "--margins", "1", "--out", OUT), out="curves.png",
+                workers=False),
+    LongCommand(("watch", *SIZES, "--policy", "pe", "--rank", "top", "--out", OUT), out="film.png",
+                workers=False),
+    LongCommand(("throughput", "--only", "nothing", "--turns", "1", "--out", OUT), workers=False),
+    LongCommand(("bench", "pe", "--only", "top_informative_9_50", "--out", OUT)),
 )  # fmt: skip

@@ -42,9 +42,7 @@ def went_on(command: LongCommand, folder: Path) -> str:
 def test_killed_at_every_operation(
     command: LongCommand, part: int, tmp_path: Path, faults: Callable[..., None]
 ) -> None:
-    every = range(
-        1 + part * command.stride, undisturbed(command).operations + 1, PARTS * command.stride
-    )
+    every = command.part(part, PARTS, undisturbed(command).operations)
     wrong: dict[int, str] = {}
     for at in every:
         folder = tmp_path / str(at)

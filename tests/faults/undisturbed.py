@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import pickle
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -46,6 +47,7 @@ def undisturbed(command: LongCommand) -> Undisturbed:
     # A fork cannot use the threads of its parent.
     torch.set_num_threads(1)
     _remember_pictures()
+    _measure_nothing()
     here = os.getcwd()
     with tempfile.TemporaryDirectory(dir=MEMORY) as warm:
         assert command.work(Path(warm))() == 0
@@ -70,19 +72,35 @@ def differing(command: LongCommand, folder: Path) -> list[str]:
     )
 
 
+def _measure_nothing() -> None:
+    """Speeds differ from run to run, and their measurement writes no files."""
+    from matchenv.benchmarks.throughput import sections
+
+    sections.sections = lambda: {"nothing": lambda turns: []}
+
+
 @cache
 def _remember_pictures() -> None:
-    """Draw each picture of a study once: it takes seconds, and none of what faults meet."""
+    """Draw each picture once: it takes seconds, and none of what faults meet."""
+    from matchenv.benchmarks.replay import plots
     from matchenv.benchmarks.study import figures
 
-    drawn: dict[bytes, list[tuple[str, bytes]]] = {}
-    draw = figures.pictures
-
-    def remembered(results: Any) -> Iterator[tuple[str, bytes]]:
+    def of_a_study(results: Any) -> bytes:
         rows = results[0].rows
-        key = b"".join([*rows.files().values(), rows.curves.tobytes()])
-        if key not in drawn:
-            drawn[key] = list(draw(results))
-        yield from drawn[key]
+        return b"".join([*rows.files().values(), rows.curves.tobytes()])
 
-    figures.pictures = remembered
+    draw = figures.pictures
+    figures.pictures = _remembered(lambda results: list(draw(results)), of_a_study)
+    plots.figures = _remembered(plots.figures, pickle.dumps)
+
+
+def _remembered(draw: Callable[[Any], Any], key_of: Callable[[Any], bytes]) -> Callable[[Any], Any]:
+    drawn: dict[bytes, Any] = {}
+
+    def remembered(shown: Any) -> Any:
+        key = key_of(shown)
+        if key not in drawn:
+            drawn[key] = draw(shown)
+        return drawn[key]
+
+    return remembered
