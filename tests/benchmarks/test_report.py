@@ -20,7 +20,6 @@ from matchenv.benchmarks.bound.running import run_bound
 from matchenv.benchmarks.compare import run_comparison
 from matchenv.benchmarks.optimum.running import run_optimum
 from matchenv.benchmarks.report import sections_of
-from matchenv.benchmarks.report.latex import escaped
 from matchenv.benchmarks.study import run_study
 from matchenv.benchmarks.tune.tuning import run_tuning
 from matchenv.commands import BAD_INPUT, DONE, run_command
@@ -144,9 +143,10 @@ def test_the_summary_is_balanced_latex(page: Path) -> None:
         assert {len(re.split(r"(?<!\\)&", row)) for row in rows} == {len(table[0])}
 
 
-def test_special_letters_are_escaped() -> None:
-    assert escaped("50 % of a_b & {x}") == r"50 \% of a\_b \& \{x\}"
-    assert escaped("a\\b") == r"a\textbackslash{}b"
+def test_the_summary_can_be_typeset(
+    page: Path, latex_complaints: Callable[[str], list[str]]
+) -> None:
+    assert not latex_complaints(page.with_suffix(".tex").read_text())
 
 
 def test_bad_input_is_one_line_that_says_what_to_do(
