@@ -36,8 +36,8 @@ def zoo_hyperparameters(algo: str) -> dict[str, dict[str, Any]]:
     section.pop(ENV_KWARGS, None)
     values = checked_hyperparameters(algorithm, section)
     if values["policy"] not in algorithm.load_class().policy_aliases:
-        # The zoo knows the library's own names alone, and takes classes.
-        values["policy"] = algorithm.load_policy_class(values["policy"])
+        # The zoo knows the library's own names alone, and imports others from where they are.
+        values["policy"] = ".".join(algorithm.policies[values["policy"]])
     values["policy_kwargs"] = checked_policy_kwargs(algorithm, values.get("policy_kwargs", {}))
     if algorithm.name == "ars":
         # The zoo evaluates its candidates in processes that know nothing of --gym-packages.

@@ -31,6 +31,9 @@ def test_the_zoo_can_train_with_the_packages_hyperparameters(algo):
         if isinstance(values.get(name), str):
             _, start = values[name].split("_")
             values[name] = LinearSchedule(float(start), 0.0, 1.0)
+    if "." in values["policy"]:
+        module, _, name = values["policy"].rpartition(".")
+        values["policy"] = getattr(import_module(module), name)
     if isinstance(values["policy_kwargs"], str):
         values["policy_kwargs"] = eval(values["policy_kwargs"])
     env = make_vec_env("Matchmaking-v0", n_envs=2, env_kwargs=SMALL)
