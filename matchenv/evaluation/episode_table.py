@@ -25,6 +25,7 @@ ALL = "all"
 # These measures are summed over games, the others averaged.
 SUMMED = ("draw_density", "match_quality", "true_draw_density")
 FINAL_ERROR = "final_squared_error"
+COUNTS = "counts"
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ class Plan:
         windows: games to sum over, by name; ``"all"`` must be among them.
         measures: out of ``MEASURES``.
         curves: keep sums over episodes at each game.
+        counts: keep how often each opponent was played.
     """
 
     candidates: tuple[Candidate, ...]
@@ -67,6 +69,7 @@ class Plan:
     windows: Mapping[str, slice]
     measures: tuple[str, ...] = MEASURES
     curves: bool = False
+    counts: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,7 @@ class RolloutJob:
         windows: as ``Plan``.
         measures: as ``Plan``.
         curves: as ``Plan``.
+        counts: as ``Plan``.
         lasting: what it gives may be kept for another time.
     """
 
@@ -93,6 +97,7 @@ class RolloutJob:
     windows: Mapping[str, slice]
     measures: tuple[str, ...]
     curves: bool
+    counts: bool
     lasting: bool
 
     @property
@@ -115,6 +120,8 @@ class EpisodeTable:
         curves: sums over episodes of each measure at each game, and sums of squares, shape
             (C, P, R, K, N, 2); N is 0 where they were not asked for.
         decisions_per_second: of one process, shape (C, P); NaN where nothing was timed.
+        counts: games with each opponent in each episode, shape (C, P, R, E, M); None where they
+            were not asked for.
     """
 
     cells: tuple[Cell, ...]
@@ -123,11 +130,23 @@ class EpisodeTable:
     columns: dict[str, Floats]
     curves: Floats
     decisions_per_second: Floats
+    counts: NDArray[np.int32] | None = None
 
     def values(self, measure: str, cell: int, policy: str, window: str = ALL) -> Floats:
         """One measure of every episode, shape (R, E)."""
         found: Floats = self.columns[column_of(measure, window)][cell, self.policies.index(policy)]
         return found
+
+    def counts_of(self, cell: int) -> NDArray[np.int32]:
+        """Games with each opponent in the episodes of a cell, shape (P, R * E, M).
+
+        Raises:
+            ValueError: where they were not kept.
+        """
+        if self.counts is None:
+            raise ValueError("counts must be kept by the plan, got a table without")
+        found = self.counts[cell]
+        return found.reshape(len(self.policies), -1, found.shape[-1])
 
     def tidy(self) -> dict[str, NDArray[Any]]:
         """The columns of the table, of equal length: what the row is of, then its measures."""
@@ -185,6 +204,7 @@ def jobs_of(plan: Plan) -> list[RolloutJob]:
             windows=plan.windows,
             measures=plan.measures,
             curves=plan.curves,
+            counts=plan.counts,
             lasting=candidate.identity is not None,
         )
         for cell in plan.cells
@@ -204,10 +224,12 @@ def work(job: RolloutJob) -> Arrays:
         windows=job.windows,
         curves=job.curves,
     )
+    kept = {COUNTS: found.counts.astype(np.int32)} if job.counts else {}
     return {
         "sums": found.sums,
         FINAL_ERROR: found.final_squared_error,
         "curves": found.curves,
+        **kept,
         CLOCK: np.array([found.decisions, found.seconds]),
     }
 
@@ -229,6 +251,10 @@ def _table(plan: Plan, played: Sequence[Arrays]) -> EpisodeTable:
     decisions, seconds = np.moveaxis(clocks.reshape(*shape[:2], -1, 2).sum(axis=2), -1, 0)
     rates = np.divide(decisions, seconds, out=np.full(decisions.shape, np.nan), where=seconds > 0.0)
     seeds = np.concatenate([np.array(block.seeds, dtype=np.uint64) for block in plan.blocks])
+    counts = None
+    if plan.counts:
+        counts = np.concatenate([each[COUNTS] for each in played])
+        counts = counts.reshape(*shape, counts.shape[-1])
     return EpisodeTable(
         plan.cells,
         tuple(candidate.label for candidate in plan.candidates),
@@ -236,4 +262,5 @@ def _table(plan: Plan, played: Sequence[Arrays]) -> EpisodeTable:
         columns,
         curves,
         rates,
+        counts,
     )

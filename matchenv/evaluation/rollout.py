@@ -194,6 +194,7 @@ class Rollout:
         final_squared_error: of the belief about player 0's skill after the last game, (B,).
         curves: sums over episodes of each measure at each game, and sums of squares, shape
             (K, N, 2); of no game where they were not asked for.
+        counts: games with each opponent, shape (B, M).
         decisions: choices that were timed.
         seconds: what they took.
     """
@@ -201,6 +202,7 @@ class Rollout:
     sums: Floats
     final_squared_error: Floats
     curves: Floats
+    counts: Integers
     decisions: int
     seconds: float
 
@@ -242,12 +244,15 @@ def rollout(
     reward = settings.reward_type if REWARD in measures else None
     sums = np.zeros((len(spans), len(rows), len(seeds)))
     at_games = np.zeros((len(rows), horizon if curves else 0, 2))
+    counts = np.zeros((len(seeds), settings.num_opponents), dtype=np.int64)
+    every = np.arange(len(seeds))
     for n, (played,) in enumerate(games(decisions, [batch])):
         paid = played.draw_density if reward is None else reward.of(played)
         _add_up(n, played.report, played.outcomes, paid, rows, spans, sums, at_games)
+        counts[every, played.opponents] += 1
     episodes = batch.episodes
     error = (episodes.mu[:, 0] - episodes.true_skill[:, 0]) ** 2
-    return Rollout(sums, error, at_games, decisions.count, decisions.seconds)
+    return Rollout(sums, error, at_games, counts, decisions.count, decisions.seconds)
 
 
 @compiled

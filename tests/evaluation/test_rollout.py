@@ -73,10 +73,13 @@ def test_a_stranger_reads_observations_and_keeps_its_memory(belief: str) -> None
         3, num_opponents=6, horizon=15, draw_margin=0.4, rank="middle", belief=belief
     )
     observation, _ = env.reset(seed=list(SEEDS))
-    total = np.zeros(3)
+    total, counts = np.zeros(3), np.zeros((3, 6))
     for _ in range(15):
-        observation, _, _, _, info = env.step(observation[:, 1:7].argmin(axis=1))
+        actions = observation[:, 1:7].argmin(axis=1)
+        counts[range(3), actions] += 1
+        observation, _, _, _, info = env.step(actions)
         total += info["draw_density"]
+    np.testing.assert_array_equal(found.counts, counts)
     np.testing.assert_allclose(found.sums[0, MEASURES.index("draw_density")], total, rtol=1e-13)
 
 
