@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.benchmarks.bound.charges import fair_charges, game_against, prices_up_to_the_peak
+from matchenv.benchmarks.bound.charges import fair_charges
 from matchenv.benchmarks.bound.possible_skills import (
-    informed_skills,
+    grid_of_gaps,
+    informed_weights,
     step_of,
-    uninformed_skills,
+    uninformed_weights,
 )
-from matchenv.compilation import compiled
-from matchenv.priors import PRIOR_VARIANCE_HIGH, PRIOR_VARIANCE_LOW
+from matchenv.benchmarks.bound.prices import prices_up_to_the_peak
+from matchenv.benchmarks.bound.records import Expectations, expectations_after
+from matchenv.priors import PRIOR_MEAN_VARIANCE, PRIOR_VARIANCE_HIGH, PRIOR_VARIANCE_LOW
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -23,12 +26,14 @@ Flags = NDArray[np.bool_]
 
 # Distances of the prior mean from player 0's skill: every so many skill points, up to the largest.
 # Whoever is further is given the charges of the largest, which are higher.
-GAP_STEP = 0.25
+GAP_STEP = 0.2
 LARGEST_GAP = 10.0
-# Variances of priors between which is interpolated, by the parabola through them.
-VARIANCES = np.array(
-    [PRIOR_VARIANCE_LOW, 0.5 * (PRIOR_VARIANCE_LOW + PRIOR_VARIANCE_HIGH), PRIOR_VARIANCE_HIGH]
-)
+# Of player 0, four deviations out even for the best of 50: all paths have the same grid.
+LARGEST_SKILL = 12.0
+# Variances of priors between which is interpolated, by the polynomial through them.
+VARIANCES = np.linspace(PRIOR_VARIANCE_LOW, PRIOR_VARIANCE_HIGH, 4)
+# The same where the prior mean is hidden, so that the skill varies by another 4: fewer will do.
+VARIANCES_HIDDEN = np.linspace(PRIOR_VARIANCE_LOW, PRIOR_VARIANCE_HIGH, 3)
 # Nodes of the cubic in the distance.
 STENCIL = 4
 # What is known of an opponent's hidden mean: below player 0's, nothing, above.
@@ -39,21 +44,25 @@ class Kinds(NamedTuple):
     """T kinds of opponents.
 
     Attributes:
-        tables: charges, shape (T, depth, depth), as ``charges.fair_charges``.
-        worths: shape (T, prices).
+        beta: standard deviation of one performance around skill.
+        known: after every record of games.
+        charges: fair ones, shape (T, S).
+        worths: shape (T, prices), of a first game and then as long as it pays.
     """
 
-    tables: Floats
+    beta: float
+    known: Expectations
+    charges: Floats
     worths: Floats
 
 
 class Places(NamedTuple):
-    """Where the M opponents of an instance lie among the kinds.
+    """Where R opponents lie among the kinds.
 
     Attributes:
-        nodes: numbers of kinds, shape (M, A).
-        shares: of each, shape (M, A); they add up to 1.
-        mirrored: shape (M,): the kind is the opponent with wins and losses exchanged.
+        nodes: numbers of kinds, shape (R, A).
+        shares: of each, shape (R, A); they add up to 1.
+        mirrored: shape (R,): the kind is the opponent with wins and losses exchanged.
     """
 
     nodes: Integers
@@ -61,7 +70,7 @@ class Places(NamedTuple):
     mirrored: Flags
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=1)
 def informed_kinds(beta: float, horizon: int, depth: int) -> Kinds:
     """Opponents whose prior mean is known, against a player of skill 0.
 
@@ -73,10 +82,10 @@ def informed_kinds(beta: float, horizon: int, depth: int) -> Kinds:
     Returns:
         Kinds for every distance and, for each, every variance.
     """
-    gaps = np.repeat(_gaps(), VARIANCES.size)
-    sigma = np.sqrt(np.tile(VARIANCES, _gaps().size))
-    skills, weights = informed_skills(-gaps, sigma, step_of(beta, depth))
-    return kinds_of(0.0, skills, weights, beta, horizon, depth)
+    means = np.repeat(_gaps(), VARIANCES.size)
+    variances = np.tile(VARIANCES, _gaps().size)
+    gaps = grid_of_gaps(LARGEST_GAP, math.sqrt(PRIOR_VARIANCE_HIGH), step_of(beta, depth))
+    return kinds_of(gaps, informed_weights(gaps, means, variances), beta, horizon, depth)
 
 
 def places_by_gap(gaps: Floats, variances: Floats) -> Places:
@@ -100,62 +109,63 @@ def places_by_gap(gaps: Floats, variances: Floats) -> Places:
 
 
 def uninformed_kinds(
-    skill_0: float, mu_0: float, beta: float, horizon: int, depth: int, sides: Integers
+    skill_0: Floats, mu_0: Floats, sides: Integers, beta: float, horizon: int, depth: int
 ) -> Kinds:
     """Opponents whose prior means are hidden, where player 0's skill and hidden mean are known.
 
     Args:
-        skill_0: skill of player 0.
-        mu_0: the hidden prior mean.
+        skill_0: skill of player 0 on each of E paths, shape (E,).
+        mu_0: the hidden prior mean, shape (E,).
+        sides: those that are needed, rising, out of ``SIDES``.
         beta: as ``informed_kinds``, and so are the next two.
         horizon: as there.
         depth: as there.
-        sides: those that are needed, rising, out of ``SIDES``.
 
     Returns:
-        Kinds for every side and, for each, every variance.
+        Kinds for every path and, for each, every side and, for each, every variance.
     """
-    sigma = np.sqrt(np.tile(VARIANCES, sides.size))
-    each = np.repeat(sides, VARIANCES.size)
-    skills, weights = uninformed_skills(sigma, mu_0, each, step_of(beta, depth))
-    return kinds_of(skill_0, skills, weights, beta, horizon, depth)
+    deviation = math.sqrt(PRIOR_MEAN_VARIANCE + PRIOR_VARIANCE_HIGH)
+    largest = max(LARGEST_SKILL, float(np.abs(skill_0).max()))
+    gaps = grid_of_gaps(largest, deviation, step_of(beta, depth))
+    each, variances = np.repeat(sides, VARIANCES_HIDDEN.size), np.tile(VARIANCES_HIDDEN, sides.size)
+    weights = [
+        uninformed_weights(gaps, skill, mean, each, variances)
+        for skill, mean in zip(skill_0, mu_0, strict=True)
+    ]
+    return kinds_of(gaps, np.concatenate(weights), beta, horizon, depth)
 
 
 def places_by_side(sides: Integers, known: Integers, variances: Floats) -> Places:
     """Where opponents lie among ``uninformed_kinds``.
 
     Args:
-        sides: of each opponent, shape (M,).
+        sides: of each opponent of each path, shape (E, M).
         known: those that the kinds were made for.
-        variances: of the priors, shape (M,).
+        variances: of the priors, shape (E, M).
     """
-    first = np.searchsorted(known, sides) * VARIANCES.size
-    points = np.broadcast_to(VARIANCES, (sides.size, VARIANCES.size))
-    nodes = first[:, None] + np.arange(VARIANCES.size)
-    return Places(nodes, lagrange_shares(points, variances), np.zeros(sides.size, dtype=np.bool_))
+    path = np.arange(len(sides))[:, None] * known.size
+    first = ((path + np.searchsorted(known, sides)) * VARIANCES_HIDDEN.size).ravel()
+    points = np.broadcast_to(VARIANCES_HIDDEN, (sides.size, VARIANCES_HIDDEN.size))
+    nodes = first[:, None] + np.arange(VARIANCES_HIDDEN.size)
+    shares = lagrange_shares(points, variances.ravel())
+    return Places(nodes, shares, np.zeros(sides.size, dtype=np.bool_))
 
 
-@compiled
-def kinds_of(
-    skill_0: float, skills: Floats, weights: Floats, beta: float, horizon: int, depth: int
-) -> Kinds:
-    """Charges and worths of opponents.
+def kinds_of(gaps: Floats, weights: Floats, beta: float, horizon: int, depth: int) -> Kinds:
+    """Expectations, charges and worths of opponents.
 
     Args:
-        skill_0: skill of player 0.
-        skills: shape (T, G), possible skills of each.
-        weights: shape (T, G), their probabilities.
+        gaps: player 0's skill less an opponent's: an even grid, shape (G,).
+        weights: probabilities of the gaps, for each opponent, shape (T, G).
         beta: as ``informed_kinds``, and so are the next two.
         horizon: as there.
         depth: as there.
     """
+    known = expectations_after(gaps, weights, beta, horizon, depth)
     prices = prices_up_to_the_peak(beta)
-    tables = np.empty((skills.shape[0], depth, depth))
-    worths = np.empty((skills.shape[0], prices.size))
-    for t in range(skills.shape[0]):
-        wins, densities = game_against(skill_0, skills[t], beta)
-        tables[t], worths[t] = fair_charges(weights[t], wins, densities, depth, horizon, prices)
-    return Kinds(tables, worths)
+    found = [fair_charges(*each, prices) for each in zip(*known, strict=True)]
+    charges, worths = (np.array(each) for each in zip(*found, strict=True))
+    return Kinds(beta, known, charges, worths)
 
 
 def lagrange_shares(points: Floats, at: Floats) -> Floats:

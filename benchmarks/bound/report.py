@@ -39,13 +39,15 @@ class Bounds:
     Attributes:
         comparison: the policies' episodes; DrawChance, the oracle and the told index among them.
         values: the bound of each path, shape (cells, episodes).
-        control: luck of each path, of mean 0, as ``charges.bound_of_path``, the same shape.
-        depth: as ``charges.fair_charges``.
+        luck: of each path, of mean 0, the same shape, as ``payments.payments_of``.
+        paid: payments of each policy's own games, shape (cells, policies, episodes).
+        depth: games with an opponent after which the skill counts as told.
     """
 
     comparison: Comparison
     values: Floats
-    control: Floats
+    luck: Floats
+    paid: Floats
     depth: int
 
     def table(self) -> str:
@@ -120,15 +122,17 @@ def cell_bounds(bounds: Bounds) -> list[CellBound]:
     comparison = bounds.comparison
     found = []
     for i, cell in enumerate(comparison.cells):
-        path, control = bounds.values[i], bounds.control[i]
+        path, luck = bounds.values[i], bounds.luck[i]
         totals = {policy: comparison.values(TRUE_Q, i, policy) for policy in comparison.policies}
+        paid = dict(zip(comparison.policies, bounds.paid[i], strict=True))
         oracle, low = totals[HIGH_END], totals[LOW_END]
-        bound, best = without_luck(path, control), best_of_others(totals)
+        bound, halves = without_luck(path, luck), best_of_halves(totals)
+        best, best_paid = played_by_halves(totals, halves), played_by_halves(paid, halves)
         policies = tuple(
             PolicyUnderBound(
                 policy=policy,
                 true_q=estimate(total),
-                room=estimate(without_luck(path - total, control)),
+                room=room_below(path, total, paid[policy]),
                 share=share_closed(total, low, bound),
                 share_of_oracle=share_closed(total, low, oracle),
             )
@@ -141,30 +145,54 @@ def cell_bounds(bounds: Bounds) -> list[CellBound]:
                 prior=cell.prior,
                 oracle=estimate(oracle),
                 bound=estimate(bound),
-                saved=estimate(without_luck(oracle - path, control)),
-                room=estimate(without_luck(path - best, control)),
-                out_of_reach=ratio_of_means(oracle - bound, oracle - best),
+                saved=estimate(without_luck(oracle - path, luck)),
+                room=room_below(path, best, best_paid),
+                out_of_reach=ratio_of_means(
+                    oracle - bound, oracle - without_luck(best, best_paid - best)
+                ),
                 policies=policies,
             )
         )
     return found
 
 
-def best_of_others(totals: Mapping[str, Floats]) -> Floats:
-    """True q of the best policy, shape (E,).
+def room_below(path: Floats, total: Floats, paid: Floats) -> Estimate:
+    """The bound less a policy's total.
 
-    The best policy is found on one half of the instances and judged on the other, and the reverse:
-    on the same instances it would seem better than it is.
+    The payments of the policy's own games have its mean, and the same luck. So their difference is
+    taken off, by least squares.
+
+    Args:
+        path: the bound of each path, shape (E,).
+        total: true q of the policy, shape (E,).
+        paid: payments of its games, shape (E,).
+    """
+    return estimate(without_luck(path - total, paid - total))
+
+
+def best_of_halves(totals: Mapping[str, Floats]) -> tuple[str, str]:
+    """The policies to be judged on the even instances and on the odd ones.
+
+    Each is the best on the other half: on the same instances it would seem better than it is.
 
     Args:
         totals: true q of each policy on the same instances, shape (E,); who is told more than a
             policy may know is left out.
     """
-    rivals = [total for policy, total in totals.items() if policy not in (HIGH_END, TOLD)]
-    best = np.empty(rivals[0].shape)
-    for half in (0, 1):
-        best[half::2] = max(rivals, key=lambda total: total[1 - half :: 2].mean())[half::2]
-    return best
+    rivals = [policy for policy in totals if policy not in (HIGH_END, TOLD)]
+    even, odd = (
+        max(rivals, key=lambda policy: float(totals[policy][1 - half :: 2].mean()))
+        for half in (0, 1)
+    )
+    return even, odd
+
+
+def played_by_halves(values: Mapping[str, Floats], halves: tuple[str, str]) -> Floats:
+    """One policy's values on the even instances, another's on the odd ones, shape (E,)."""
+    even, odd = (values[policy] for policy in halves)
+    joined = even.copy()
+    joined[1::2] = odd[1::2]
+    return joined
 
 
 COLUMNS = (
@@ -193,7 +221,7 @@ def result_files(bounds: Bounds) -> dict[str, bytes]:
     }
     return {
         **bounds.comparison.rows.files(),
-        "bound.npz": npz_bytes({"bound": bounds.values, "control": bounds.control}),
+        "bound.npz": npz_bytes({"bound": bounds.values, "luck": bounds.luck, "paid": bounds.paid}),
         "bound.txt": f"{bounds.table()}\n".encode(),
         "bound.json": json_bytes(plain),
         "bound.csv": records_csv(records),

@@ -78,21 +78,29 @@ def run_bound(
     if TOLD not in (candidate.label for candidate in plan.candidates):
         told = Candidate(TOLD, told_index, TOLD)
         plan = replace(plan, candidates=(*plan.candidates, told))
+    plan = replace(plan, counts=True)
     asked = {"command": "bound", "depth": depth}
     asked |= described(plan, settings, episodes)
     with open_store(out, asked) as store:
         rows = play(plan, store, workers=workers, quiet=quiet)
         jobs = [
-            BoundJob(cell, settings, seed, *span, depth)
-            for cell in plan.cells
-            for span in spans_of(episodes, BLOCK)
-        ]
+            BoundJob(cell, settings, seed, first, count, depth,
+                     rows.counts_of(c)[:, first : first + count])
+            for c, cell in enumerate(plan.cells)
+            for first, count in spans_of(episodes, BLOCK)
+        ]  # fmt: skip
         found = finish(jobs, bounds_of, store, workers=workers, quiet=quiet)
-        values, control = (
-            np.concatenate([each[name] for each in found]).reshape(-1, episodes)
-            for name in ("bound", "control")
+        values, luck, paid = (
+            np.concatenate([each[name] for each in found]) for name in ("bound", "luck", "paid")
         )
         comparison = Comparison(rows, LOW_END, settings, seed, block_size(settings))
-        bounds = Bounds(comparison, values, control, depth)
+        shape = (len(plan.cells), episodes)
+        bounds = Bounds(
+            comparison,
+            values.reshape(shape),
+            luck.reshape(shape),
+            np.moveaxis(paid.reshape(*shape, -1), -1, 1),
+            depth,
+        )
         write_results(store, result_files(bounds).items())
     return bounds

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.array_files import Arrays
-from matchenv.benchmarks.bound.charges import bound_of_path, prices_up_to_the_peak
 from matchenv.benchmarks.bound.kinds import (
     Kinds,
     Places,
@@ -18,6 +17,7 @@ from matchenv.benchmarks.bound.kinds import (
     places_by_side,
     uninformed_kinds,
 )
+from matchenv.benchmarks.bound.payments import best_split, payments_of, payments_of_counts
 from matchenv.compilation import compiled
 from matchenv.evaluation.cells import Cell
 from matchenv.evaluation.rollout import Batch
@@ -29,8 +29,10 @@ from matchenv.trueskill.game import density_at_zero, total_variance
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-# Episodes that one process works on at a time.
-BLOCK = 20
+# Episodes of a job. With informative priors they share the kinds of opponents.
+BLOCK = 100
+# Those that are worked on at a time where each has its own.
+PATHS_AT_ONCE = 20
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,8 @@ class BoundJob:
         seed: the comparison's.
         first: number of the first episode.
         count: episodes.
-        depth: as ``charges.fair_charges``.
+        depth: games with an opponent after which the skill counts as told.
+        counts: games of P policies with each opponent, shape (P, count, M).
     """
 
     cell: Cell
@@ -52,6 +55,7 @@ class BoundJob:
     first: int
     count: int
     depth: int
+    counts: NDArray[np.int32]
     lasting: bool = True
 
     @property
@@ -80,22 +84,31 @@ class Path:
 
 
 def bounds_of(job: BoundJob) -> Arrays:
-    """``"bound"`` and ``"control"`` of each episode, shape (count,): ``charges.bound_of_path``."""
-    settings = job.settings
-    prices = prices_up_to_the_peak(settings.beta)
-    found = np.empty((job.count, 2))
-    for e, path in enumerate(paths_of(job)):
-        kinds, places = opponents_of(job.cell, settings, min(job.depth, settings.horizon), path)
-        found[e] = bound_of_path(
-            kinds.tables,
-            kinds.worths,
-            places.nodes,
-            places.shares,
-            path.won ^ places.mirrored[:, None],
-            path.densities,
-            prices,
+    """The bound of each episode.
+
+    Returns:
+        ``"bound"`` and ``"luck"``, shape (count,): the best split of the payments, and luck of
+        mean 0; and ``"paid"``, shape (count, P): the payments of each policy's own games.
+    """
+    paths = list(paths_of(job))
+    size = len(paths) if job.cell.prior == "informative" else PATHS_AT_ONCE
+    bounds, luck, paid = [], [], []
+    for first in range(0, len(paths), size):
+        some = paths[first : first + size]
+        kinds, places = opponents_of(job, some)
+        payments, lucky = payments_of(
+            kinds,
+            places,
+            np.array([path.won for path in some]),
+            np.array([path.densities for path in some]),
         )
-    return {"bound": found[:, 0], "control": found[:, 1]}
+        luck += [lucky]
+        bounds += [best_split(each) for each in payments]
+        paid += [
+            [payments_of_counts(each, counts) for counts in job.counts[:, first + e]]
+            for e, each in enumerate(payments)
+        ]
+    return {"bound": np.array(bounds), "luck": np.concatenate(luck), "paid": np.array(paid)}
 
 
 def paths_of(job: BoundJob) -> Iterator[Path]:
@@ -112,7 +125,7 @@ def paths_of(job: BoundJob) -> Iterator[Path]:
         yield Path(episodes.mu[e].copy(), episodes.sigma[e] ** 2, skill, won, densities)
 
 
-def opponents_of(cell: Cell, settings: Settings, depth: int, path: Path) -> tuple[Kinds, Places]:
+def opponents_of(job: BoundJob, paths: Sequence[Path]) -> tuple[Kinds, Places]:
     """The opponents' charges, given what is known at the start; never less than policies know.
 
     That is player 0's skill, and the prior means. With equal priors policies do not know those;
@@ -120,24 +133,22 @@ def opponents_of(cell: Cell, settings: Settings, depth: int, path: Path) -> tupl
     place is by the means. Given these, the other means are independent.
 
     Args:
-        cell: rank of player 0 and prior.
-        settings: of the environment.
-        depth: as ``charges.fair_charges``.
-        path: the instance.
+        job: cell, settings and depth.
+        paths: the instances.
     """
-    skill_0, beta, horizon = float(path.true_skill[0]), settings.beta, settings.horizon
-    variances = path.variance[1:]
-    if cell.prior == "informative":
-        return (
-            informed_kinds(beta, horizon, depth),
-            places_by_gap(skill_0 - path.mu[1:], variances),
-        )
-    mu_0 = float(path.mu[0])
-    sides = np.zeros(variances.size, dtype=np.int64)
-    if cell.rank is not None:
-        sides[:] = np.sign(path.mu[1:] - mu_0)
+    beta, horizon = job.settings.beta, job.settings.horizon
+    depth = min(job.depth, horizon)
+    mu = np.array([path.mu for path in paths])
+    skill_0 = np.array([path.true_skill[0] for path in paths])
+    variances = np.array([path.variance[1:] for path in paths])
+    if job.cell.prior == "informative":
+        gaps = skill_0[:, None] - mu[:, 1:]
+        return informed_kinds(beta, horizon, depth), places_by_gap(gaps.ravel(), variances.ravel())
+    sides = np.zeros(variances.shape, dtype=np.int64)
+    if job.cell.rank is not None:
+        sides[:] = np.sign(mu[:, 1:] - mu[:, :1])
     known = np.unique(sides)
-    kinds = uninformed_kinds(skill_0, mu_0, beta, horizon, depth, known)
+    kinds = uninformed_kinds(skill_0, mu[:, 0], known, beta, horizon, depth)
     return kinds, places_by_side(sides, known, variances)
 
 

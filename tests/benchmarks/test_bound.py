@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from functools import cache
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -13,22 +15,33 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.stats import binom, norm, truncnorm
 
-from matchenv.benchmarks.bound.charges import (
-    bound_of_path,
-    expectations_after,
-    game_against,
-    part_above,
-    prices_up_to_the_peak,
-)
+from matchenv.benchmarks import bench
+from matchenv.benchmarks.bench import protocol
+from matchenv.benchmarks.bound import marks
 from matchenv.benchmarks.bound.kinds import (
+    Kinds,
+    Places,
     informed_kinds,
     kinds_of,
     places_by_gap,
     places_by_side,
     uninformed_kinds,
 )
-from matchenv.benchmarks.bound.possible_skills import informed_skills, step_of, uninformed_skills
-from matchenv.benchmarks.bound.report import best_of_others, cell_bounds
+from matchenv.benchmarks.bound.payments import best_split, payments_of, payments_of_counts
+from matchenv.benchmarks.bound.possible_skills import (
+    grid_of_gaps,
+    informed_weights,
+    step_of,
+    uninformed_weights,
+)
+from matchenv.benchmarks.bound.prices import part_above
+from matchenv.benchmarks.bound.records import expectations_after, first_record, games_at
+from matchenv.benchmarks.bound.report import (
+    best_of_halves,
+    cell_bounds,
+    played_by_halves,
+    room_below,
+)
 from matchenv.benchmarks.bound.running import run_bound
 from matchenv.benchmarks.bound.sample_paths import BoundJob, paths_of
 from matchenv.commands import run_command
@@ -92,38 +105,53 @@ def brute_force_optimum(skills_0: Any, opponents: int, games: int) -> float:
     return best(((0, 0),) * opponents)
 
 
-def exact_bound(skill_0: float, opponents: int, games: int, depth: int) -> tuple[float, float]:
-    """Means of the bound and of its control over all results, for a given skill of player 0."""
-    chances: list[dict[tuple[bool, ...], float]] = []
-    for j in range(opponents):
-        nodes, mass = grid_of(MU[j + 1], SIGMA[j + 1], 60)
+def known_kinds(skill_0: float, mu: Any, sigma: Any, games: int, depth: int) -> Kinds:
+    """A kind for each opponent, for a given skill of player 0."""
+    means = skill_0 - np.asarray(mu)
+    gaps = grid_of_gaps(float(np.abs(means).max()), float(np.max(sigma)), step_of(BETA, depth))
+    return kinds_of(
+        gaps, informed_weights(gaps, means, np.square(sigma)), BETA, games, depth
+    )  # fmt: skip
+
+
+def themselves(opponents: int, paths: int = 1) -> Places:
+    """Opponents each of whom is a kind."""
+    nodes = np.tile(np.arange(opponents), paths)[:, None]
+    return Places(nodes, np.ones(nodes.shape), np.zeros(nodes.size, dtype=np.bool_))
+
+
+def all_results(skill_0: float, opponents: int, games: int) -> tuple[Any, Any]:
+    """All results of all games, shape (E, M, N), and their probabilities."""
+    each = np.array(list(itertools.product((True, False), repeat=games)))
+    likelihoods = []
+    for j in range(1, opponents + 1):
+        nodes, mass = grid_of(MU[j], SIGMA[j], 60)
         chance = win(skill_0 - nodes)
-        chances.append(
-            {
-                result: float(
-                    (mass * np.prod([chance if w else 1.0 - chance for w in result], axis=0)).sum()
-                )
-                for result in itertools.product((True, False), repeat=games)
-            }
-        )
-    skills, weights = informed_skills(
-        MU[1 : opponents + 1], SIGMA[1 : opponents + 1], step_of(BETA, games)
-    )
-    kinds = kinds_of(skill_0, skills, weights, BETA, games, depth)
-    itself, whole = np.arange(opponents)[:, None], np.ones((opponents, 1))
-    # Skills are only needed after the depth; here it is the number of games.
-    densities = np.zeros(opponents)
-    total = np.zeros(2)
-    for results in itertools.product(*(each.items() for each in chances)):
-        won = np.array([result for result, _ in results])
-        probability = math.prod(p for _, p in results)
-        total += probability * np.array(
-            bound_of_path(
-                kinds.tables, kinds.worths, itself, whole, won, densities,
-                prices_up_to_the_peak(BETA),
-            )
+        likelihoods.append(
+            [(mass * np.prod([np.where(w, chance, 1.0 - chance) for w in result], axis=0)).sum()
+             for result in each]
         )  # fmt: skip
-    return float(total[0]), float(total[1])
+    numbers = list(itertools.product(range(len(each)), repeat=opponents))
+    probabilities = [math.prod(likelihoods[j][i] for j, i in enumerate(n)) for n in numbers]
+    return np.array([each[list(n)] for n in numbers]), np.array(probabilities)
+
+
+def payments_of_all(skill_0: float, opponents: int, games: int) -> tuple[Any, Any, Any, Any]:
+    """Payments and luck of all results, the results, and their probabilities."""
+    won, probabilities = all_results(skill_0, opponents, games)
+    sizes = slice(1, opponents + 1)
+    kinds = known_kinds(skill_0, MU[sizes], SIGMA[sizes], games, games)
+    # Skills are only needed after the depth; here it is the number of games.
+    densities = np.zeros((len(won), opponents))
+    found, luck = payments_of(kinds, themselves(opponents, len(won)), won, densities)
+    return found, luck, won, probabilities
+
+
+def exact_bound(skill_0: float, opponents: int, games: int) -> tuple[float, float]:
+    """Means of the bound and of its luck over all results, for a given skill of player 0."""
+    payments, luck, _, probabilities = payments_of_all(skill_0, opponents, games)
+    bounds = np.array([best_split(each) for each in payments])
+    return float(probabilities @ bounds), float(probabilities @ luck)
 
 
 class TestBruteForce:
@@ -131,7 +159,7 @@ class TestBruteForce:
     def test_between_the_optimum_and_the_oracle_with_two_opponents(self, games):
         nodes, mass = grid_of(MU[0], SIGMA[0], 12)
         bound = sum(
-            m * exact_bound(float(s), 2, games, games)[0] for s, m in zip(nodes, mass, strict=True)
+            m * exact_bound(float(s), 2, games)[0] for s, m in zip(nodes, mass, strict=True)
         )
         optimum = brute_force_optimum((nodes, mass), 2, games)
         (skills_1, mass_1), (skills_2, mass_2) = (grid_of(MU[j], SIGMA[j], 40) for j in (1, 2))
@@ -146,7 +174,7 @@ class TestBruteForce:
     @pytest.mark.parametrize("games", [2, 3, 4])
     def test_a_little_above_the_optimum_for_a_known_player(self, skill_0, games):
         optimum = brute_force_optimum((np.array([skill_0]), np.ones(1)), 2, games)
-        bound, control = exact_bound(skill_0, 2, games, games)
+        bound, control = exact_bound(skill_0, 2, games)
         assert optimum - 1e-9 <= bound < 1.01 * optimum
         # The line between two prices makes charges a little too high, never too low.
         assert -1e-9 <= control < 1e-4 * games
@@ -156,7 +184,7 @@ class TestBruteForce:
             quad(lambda s, j=j: true_q(0.7 - s) * norm.pdf(s, MU[j], SIGMA[j]), -12, 12)[0]
             for j in (1, 2)
         )
-        assert exact_bound(0.7, 2, 1, 1)[0] == pytest.approx(expected, abs=1e-6)
+        assert exact_bound(0.7, 2, 1)[0] == pytest.approx(expected, abs=1e-6)
 
     @pytest.mark.parametrize("skill_0", [-0.5, 1.5])
     def test_charges_are_those_at_which_it_just_pays_to_play(self, skill_0):
@@ -174,16 +202,46 @@ class TestBruteForce:
             after = [max(0.0, gain(n + 1, w + k, price)) for k in (1, 0)]
             return float(posterior @ pay) - price + p * after[0] + (1.0 - p) * after[1]
 
-        skills, weights = informed_skills(MU[1:2], SIGMA[1:2], step_of(BETA, horizon))
-        table = kinds_of(skill_0, skills, weights, BETA, horizon, horizon).tables[0]
+        charges = known_kinds(skill_0, MU[1:2], SIGMA[1:2], horizon, horizon).charges[0]
         for n in range(horizon):
             for w in range(n + 1):
                 exact = brentq(lambda price, n=n, w=w: gain(n, w, price), 0.0, 1.0, xtol=1e-12)
-                assert exact - 1e-7 <= table[n, w] < exact + 1e-4
+                assert exact - 1e-7 <= charges[first_record(n) + w] < exact + 1e-4
+
+    @pytest.mark.parametrize("skill_0", [-0.5, 1.5])
+    def test_payments_have_the_mean_of_the_policy_that_gets_them(self, skill_0):
+        """Of policies that follow the results, by exact Bayes."""
+        games = 4
+        payments, _, won, probabilities = payments_of_all(skill_0, 2, games)
+        rules = {
+            "the first": lambda history: 0,
+            "the second": lambda history: 1,
+            "in turns": lambda history: len(history) % 2,
+            "the winner stays": lambda history: history[-1][0] ^ history[-1][1] if history else 0,
+            "the loser stays": lambda history: (
+                history[-1][0] ^ (not history[-1][1]) if history else 1
+            ),
+        }
+        for name, rule in rules.items():
+            paid, got = 0.0, 0.0
+            for each, results, probability in zip(payments, won, probabilities, strict=True):
+                counts, history = np.zeros(2, dtype=np.int64), []
+                for _ in range(games):
+                    j = int(rule(history))
+                    # The posterior is that of the games before.
+                    nodes, mass = grid_of(MU[j + 1], SIGMA[j + 1], 60)
+                    chance = win(skill_0 - nodes)
+                    for w in results[j, : counts[j]]:
+                        mass = mass * (chance if w else 1.0 - chance)
+                    got += probability * float(mass @ true_q(skill_0 - nodes)) / float(mass.sum())
+                    history.append((j, bool(results[j, counts[j]])))
+                    counts[j] += 1
+                paid += probability * payments_of_counts(each, counts)
+            # The line between two prices makes them a little too high, never too low.
+            assert got - 1e-7 <= paid < got + 1e-4 * games, name
 
     def test_a_skill_that_is_told_later_makes_a_tighter_bound(self):
-        skills, weights = informed_skills(MU[1:2], SIGMA[1:2], step_of(BETA, 40))
-        worths = [kinds_of(0.2, skills, weights, BETA, 40, depth).worths for depth in (5, 20, 40)]
+        worths = [known_kinds(0.2, MU[1:2], SIGMA[1:2], 40, depth).worths for depth in (5, 20, 40)]
         assert (worths[0] >= worths[1] - 1e-6).all()
         assert (worths[1] >= worths[2] - 1e-6).all()
         assert worths[0].sum() > worths[2].sum()
@@ -191,28 +249,29 @@ class TestBruteForce:
 
 class TestParts:
     def test_expectations_against_quadrature(self):
-        skill_0, horizon = 0.4, 500
-        skills, weights = informed_skills(MU[1:2], SIGMA[1:2], step_of(BETA, horizon))
-        wins, densities = game_against(skill_0, skills[0], BETA)
-        depth = 100
-        chance, reward, last = expectations_after(weights[0], wins, densities, depth)
+        skill_0, horizon, depth = 0.4, 500, 100
+        gaps = grid_of_gaps(skill_0 - MU[1], SIGMA[1], step_of(BETA, horizon))
+        weights = informed_weights(gaps, skill_0 - MU[1:2], SIGMA[1:2] ** 2)
+        found = expectations_after(gaps, weights, BETA, horizon, depth)
         fine = np.linspace(-20.0, 15.0, 100_001)
         prior = norm.pdf(fine, MU[1], SIGMA[1])
-        for n, w in ((0, 0), (1, 1), (3, 1), (60, 42), (100, 61), (100, 100)):
+        for n, w in ((0, 0), (1, 1), (3, 1), (60, 42), (99, 61), (99, 99)):
             posterior = prior * binom.pmf(w, n, win(skill_0 - fine))
             posterior /= posterior.sum()
-            assert chance[n, w] == pytest.approx(posterior @ win(skill_0 - fine), rel=1e-6)
-            assert reward[n, w] == pytest.approx(posterior @ true_q(skill_0 - fine), rel=1e-6)
-            if n == depth:
-                assert last[w] @ skills[0] == pytest.approx(posterior @ fine, rel=1e-6)
+            at = first_record(n) + w
+            assert found.chances[0, at] == pytest.approx(posterior @ win(skill_0 - fine), rel=1e-6)
+            assert found.densities[0, at] == pytest.approx(
+                posterior @ true_q(skill_0 - fine), rel=1e-6
+            )
 
     def test_a_told_skill_is_worth_its_integral(self):
         horizon, depth = 300, 40
-        skills, weights = informed_skills(MU[1:2], SIGMA[1:2], step_of(BETA, depth))
+        gaps = grid_of_gaps(0.4 - MU[1], SIGMA[1], step_of(BETA, depth))
         # With no game before it is told, all is one integral.
-        _, densities = game_against(0.4, skills[0], BETA)
+        _, _, densities = games_at(gaps, BETA)
+        (weights,) = informed_weights(gaps, 0.4 - MU[1:2], SIGMA[1:2] ** 2)
         for price in (0.01, 0.05, 0.11, 0.137, 0.2):
-            found = float(weights[0] @ part_above(densities, price))
+            found = float(weights @ part_above(densities, price))
             crossing = NOISE * math.sqrt(-2.0 * math.log(price * NOISE * math.sqrt(2.0 * math.pi)))
             points = [0.4 - crossing, 0.4 + crossing]
             expected = quad(
@@ -223,46 +282,59 @@ class TestParts:
             assert horizon * found == pytest.approx(horizon * expected, abs=2e-3)
 
     def test_opponents_between_kinds_are_interpolated(self):
-        """What a path pays with and without interpolation."""
+        """The bound of a path, and what a policy's games pay, with and without interpolation."""
         rng = np.random.default_rng(3)
         opponents, horizon, depth = 8, 100, 50
-        itself, whole = np.arange(opponents)[:, None], np.ones((opponents, 1))
-        prices = prices_up_to_the_peak(BETA)
         kinds = informed_kinds(BETA, horizon, depth)
         differences = []
         for _ in range(12):
             gaps, variances = rng.uniform(-6, 6, opponents), rng.uniform(2, 3, opponents)
             skills = -gaps + np.sqrt(variances) * rng.standard_normal(opponents)
-            won = rng.random((opponents, horizon)) < win(-skills)[:, None]
+            won = rng.random((1, opponents, horizon)) < win(-skills)[:, None]
             places = places_by_gap(gaps, variances)
             assert places.shares.sum(axis=1) == pytest.approx(np.ones(opponents))
-            found = bound_of_path(
-                *kinds, places.nodes, places.shares, won ^ places.mirrored[:, None],
-                true_q(skills), prices,
+            luck = won, true_q(skills)[None]
+            found, _ = payments_of(kinds, places, *luck)
+            exact = known_kinds(0.0, -gaps, np.sqrt(variances), horizon, depth)
+            expected, _ = payments_of(exact, themselves(opponents), *luck)
+            some = np.argsort(-np.abs(gaps), kind="stable")[-2:]
+            differences.append(
+                [best_split(found[0]) - best_split(expected[0]),
+                 *(found[0, some, 50] - expected[0, some, 50])]
             )  # fmt: skip
-            grid = informed_skills(-gaps, np.sqrt(variances), step_of(BETA, depth))
-            exact = kinds_of(0.0, *grid, BETA, horizon, depth)
-            expected = bound_of_path(*exact, itself, whole, won, true_q(skills), prices)
-            differences.append(found[0] - expected[0])
-        assert np.abs(differences).max() < 0.005
-        assert abs(np.mean(differences)) < 0.001
+        moved = np.abs(differences).max(axis=0)
+        assert moved[0] < 0.005
+        assert moved[1:].max() < 0.02
+        assert np.abs(np.mean(differences, axis=0)).max() < 0.002
 
     def test_sides_are_interpolated_in_the_variance(self):
-        variances, sides = np.array([2.1, 2.6, 2.9]), np.array([-1, 1, -1])
-        known = np.array([-1, 1])
-        kinds = uninformed_kinds(0.8, 0.5, BETA, 60, 10, known)
+        variances, sides = np.array([[2.1, 2.6, 2.9]] * 2), np.array([[-1, 1, -1], [1, 1, -1]])
+        known, skill_0, mu_0 = np.array([-1, 1]), np.array([0.8, -0.3]), np.array([0.5, 0.0])
+        kinds = uninformed_kinds(skill_0, mu_0, known, BETA, 60, 10)
         places = places_by_side(sides, known, variances)
-        skills, weights = uninformed_skills(np.sqrt(variances), 0.5, sides, step_of(BETA, 10))
-        exact = kinds_of(0.8, skills, weights, BETA, 60, 10)
-        for j in range(3):
-            found = np.tensordot(places.shares[j], kinds.tables[places.nodes[j]], axes=1)
-            assert np.abs(found - exact.tables[j])[np.tril_indices(10)].max() < 5e-4
-            assert not places.mirrored[j]
+        assert not places.mirrored.any()
+        gaps = grid_of_gaps(0.8, math.sqrt(7.0), step_of(BETA, 10))
+        for e in range(2):
+            weights = uninformed_weights(gaps, skill_0[e], mu_0[e], sides[e], variances[e])
+            exact = kinds_of(gaps, weights, BETA, 60, 10)
+            for j in range(3):
+                r = 3 * e + j
+                found = places.shares[r] @ kinds.charges[places.nodes[r]]
+                assert np.abs(found - exact.charges[j]).max() < 5e-4
+
+    def test_the_best_split_is_found(self):
+        payments = np.random.default_rng(0).normal(size=(3, 5))
+        payments[:, 0] = 0.0
+        splits = [k for k in itertools.product(range(5), repeat=3) if sum(k) == 4]
+        sums = [payments_of_counts(payments, np.array(k)) for k in splits]
+        assert best_split(payments) == pytest.approx(max(sums))
 
     @pytest.mark.parametrize(("side", "mu_0"), [(-1, 1.0), (1, 1.0), (-1, -3.0), (0, 1.0)])
     def test_hidden_means_are_cut_at_player_0(self, side, mu_0):
         sigma = np.array([1.5, 1.6])
-        skills, weights = uninformed_skills(sigma, mu_0, np.array([side, side]), 0.1)
+        gaps = grid_of_gaps(0.7, 3.0, 0.1)
+        skills = 0.7 - gaps
+        weights = uninformed_weights(gaps, 0.7, mu_0, np.array([side, side]), sigma**2)
         ends = {-1: (-math.inf, mu_0 / 2.0), 1: (mu_0 / 2.0, math.inf), 0: (-math.inf, math.inf)}
         mean, variance = truncnorm.stats(*ends[side], scale=2.0, moments="mv")
         found = (weights * skills).sum(axis=1)
@@ -275,7 +347,8 @@ class TestParts:
         settings = Settings.checked(num_opponents=4, horizon=20, prior=prior, rank=1,
                                     noise="opponent")  # fmt: skip
         (cell,) = cells_of([1], [prior], 4)
-        paths = list(paths_of(BoundJob(cell, settings, 3, 5, 6, 20)))
+        nobody = np.zeros((0, 6, 4), dtype=np.int32)
+        paths = list(paths_of(BoundJob(cell, settings, 3, 5, 6, 20, nobody)))
         batch = Batch(settings, episode_seeds(3, 5, 6))
         games = np.zeros((6, 4), dtype=int)
         rng = np.random.default_rng(0)
@@ -332,10 +405,10 @@ class TestRuns:
             assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
         assert "top rank by hidden mean, equal prior" in (tmp_path / "a" / "bound.txt").read_text()
 
-    @pytest.mark.parametrize("finished", [1, 4, 5])
+    @pytest.mark.parametrize("finished", [1, 8, 9])
     def test_one_that_was_stopped_goes_on(self, finished, tmp_path, monkeypatch):
         options: dict[str, Any] = {
-            "ranks": ["top"], "priors": ["equal"], "episodes": 25, "workers": 1, "quiet": True,
+            "ranks": ["top"], "priors": ["equal"], "episodes": 105, "workers": 1, "quiet": True,
             "env_kwargs": {"num_opponents": 3, "horizon": 5},
         }  # fmt: skip
         once = run_bound(["pe"], **options)
@@ -356,9 +429,29 @@ class TestRuns:
         assert np.array_equal(once.values, again.values)
         assert once.table() == again.table()
 
+    def test_marks_are_the_bounds_of_the_families(self, tmp_path, monkeypatch):
+        families = protocol.families_named(("middle_equal_9_50", "top_drift"))
+        monkeypatch.setattr(marks, "FAMILIES", families)
+        found = marks.run_marks(
+            tmp_path, episodes={"equal": 30}, depth=20, workers=1, quiet=True
+        )  # fmt: skip
+        assert json.loads((tmp_path / marks.FILE).read_text()) == found
+        assert list(found["families"]) == ["middle_equal_9_50"]
+        mark = found["families"]["middle_equal_9_50"]
+        bounds = run_bound(
+            ["drawchance"], ranks=["middle"], priors=["equal"], episodes=30, depth=20, workers=1,
+            seed=protocol.SEED, env_kwargs={"num_opponents": 9, "horizon": 50}, quiet=True,
+        )  # fmt: skip
+        (low,) = (each for each in cell_bounds(bounds)[0].policies if each.policy == "drawchance")
+        assert mark["difference"] == low.room.mean
+        assert mark["standard_error"] == low.room.standard_error
+        assert mark["paths"] == 30
+
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
+            (["--marks"], "--marks must come with --out"),
+            (["--marks", "--out", "x", "--num-opponents", "3"], "without --num-opponents"),
             (["--episodes", "1"], "episodes must"),
             (["--depth", "0"], "depth must"),
             (["--rank", "first"], "rank must"),
@@ -380,13 +473,35 @@ class TestRuns:
             run_bound(env_kwargs={"draw_margin": 0.5})
 
 
+def test_the_marks_that_ship_are_of_the_protocol():
+    shipped = json.loads((files(bench) / marks.FILE).read_bytes())
+    assert shipped["protocol"] == protocol.protocol_digest()
+    assert shipped["seed"] == protocol.SEED
+    main = [family.name for family in protocol.FAMILIES if family.group == protocol.MAIN]
+    assert list(shipped["families"]) == main
+    for mark in shipped["families"].values():
+        # Small beside what it is to measure.
+        assert mark["standard_error"] < mark["difference"] / 8.0
+
+
 def test_the_best_policy_is_chosen_and_judged_on_different_instances():
     """Policies that are equal but for noise: none is credited with its own luck."""
     rng = np.random.default_rng(0)
     count = 20_000
     totals = {f"noise{k}": rng.normal(10.0, 3.0, count) for k in range(20)}
     totals |= {"oracle": np.full(count, 20.0), "told": np.full(count, 19.0)}
-    best = best_of_others(totals)
+    best = played_by_halves(totals, best_of_halves(totals))
     assert abs(best.mean() - 10.0) < 4.5 * best.std() / math.sqrt(count)
     totals["better"] = totals["noise0"] + 5.0
-    assert np.array_equal(best_of_others(totals), totals["better"])
+    assert best_of_halves(totals) == ("better", "better")
+    assert np.array_equal(played_by_halves(totals, ("better", "better")), totals["better"])
+
+
+def test_the_room_below_the_bound_loses_the_luck_of_the_path():
+    rng = np.random.default_rng(1)
+    count = 4000
+    luck, rest = rng.normal(0.0, 5.0, count), rng.normal(0.0, 0.5, count)
+    total, paid, path = 10.0 + rest, 10.0 + luck, 11.0 + luck
+    found = room_below(path, total, paid)
+    assert abs(found.mean - 1.0) < 4.5 * found.standard_error
+    assert found.standard_error < 0.2 * np.std(path - total) / math.sqrt(count)
