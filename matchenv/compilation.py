@@ -15,7 +15,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from numba import njit
+from numba import config, njit
 
 from matchenv.compiled_files import guard
 
@@ -28,6 +28,9 @@ NOTICE = (
     "matchenv: compiling, once after an installation or a change; this takes some seconds "
     "(matchenv warm-up does it beforehand)"
 )
+
+# False where NUMBA_DISABLE_JIT asks for plain Python: then there are no ``matchenv.instructions``.
+COMPILES = not config.DISABLE_JIT  # type: ignore[attr-defined]
 
 _said: set[str] = set()
 
@@ -68,7 +71,7 @@ def compiled(
             raise
         _warn_of_no_cache()
         return njit(**options)(function)
-    if dispatcher is not function:  # it is where NUMBA_DISABLE_JIT asks for plain Python
+    if COMPILES:
         _let_one_process_compile(dispatcher)
     return dispatcher
 

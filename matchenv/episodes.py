@@ -2,48 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
+from matchenv.episode_numbers import EpisodeNumbers, Generators
 from matchenv.games_played import GamesPlayed
 from matchenv.instance import GivenInstance, instances_of
 from matchenv.knowledge import KnowledgeState
 from matchenv.opponent_noise import OpponentNoise
 from matchenv.play import MU, SIGMA, TRUE_SKILL, begin_games, drift_skills, play_games
 from matchenv.pool import Pool
+from matchenv.rounds import Constants, Rows, can_be_shared, play_shared
 from matchenv.settings import ANY_RANK, Settings
 from matchenv.threads import RowThreads
 
 Floats = NDArray[np.float64]
 
-# One generator for each episode.
-Generators = Sequence[np.random.Generator]
-
 # Noise is drawn for this many games at a time, so that long horizons need little memory.
 NOISE_BLOCK = 1024
-
-
-class Rows(NamedTuple):
-    """What games of some episodes read and change, a row for each; as ``Episodes`` says."""
-
-    players: Floats
-    noise: Floats
-    games_played: NDArray[np.int64]
-    memory: Floats
-    shown: NDArray[np.float32]
-
-    def part(self, rows: slice) -> Rows:
-        """Views of some of the rows."""
-        return Rows(
-            self.players[rows],
-            self.noise[rows],
-            self.games_played[rows],
-            self.memory[rows],
-            self.shown[rows],
-        )
 
 
 class Episodes:
@@ -91,7 +67,9 @@ class Episodes:
         self._uniforms = np.zeros((count, players))
         channels = 3 if settings.tau > 0.0 else 1
         self._noise = np.zeros((count, self._block, channels))
+        self._numbers = EpisodeNumbers(count)
         # What a game of an episode reads and changes, a row for each.
+        self._shares = num_threads > 1 and can_be_shared(self.belief, count)
         self._state = Rows(self.players, self._noise, self.games_played, self.memory, self._shown)
 
     def begin(
@@ -110,12 +88,10 @@ class Episodes:
         """
         normals, uniforms = self._normals[: rows.size], self._uniforms[: rows.size]
 
+        noise = self._noise.reshape(len(self._noise), -1)
+
         def draw(part: slice) -> None:
-            for place, row in enumerate(rows[part].tolist(), part.start):
-                generator = generators[row]
-                generator.standard_normal(out=normals[place])
-                generator.random(out=uniforms[place])
-            self._draw_noise(rows[part], generators)
+            self._numbers.begin(generators, rows[part], normals[part], uniforms[part], noise)
 
         if rows.size > 0:
             self.threads.each(draw, rows.size)
@@ -168,7 +144,17 @@ class Episodes:
 
         if self.opponent_noise is not None:
             self.opponent_noise.place(self.games_played, opponents, waiting, self._noise)
-        self.threads.each(work, opponents.size)
+        if self._shares:
+            constants = Constants(
+                self.settings.horizon,
+                self.settings.beta,
+                self.settings.draw_margin,
+                self.settings.tau,
+            )
+            seen = None if self.pool is not None else shown
+            play_shared(self.threads, self._state, constants, played, waiting, seen)
+        else:
+            self.threads.each(work, opponents.size)
         if self.pool is not None:
             self._change_pool(self.pool, waiting)
             if shown is not None:
@@ -262,7 +248,10 @@ class Episodes:
         )
         rows = np.flatnonzero(used_up)
         if rows.size > 0:
-            self.threads.each(lambda part: self._draw_noise(rows[part], generators), rows.size)
+            noise = self._noise.reshape(len(self._noise), -1)
+            self.threads.each(
+                lambda part: self._numbers.go_on(generators, rows[part], noise), rows.size
+            )
 
     @property
     def mu(self) -> Floats:
@@ -312,10 +301,6 @@ class Episodes:
         size = self._shown.shape[1]
         self.observation[:, :size] = self._shown
         self.observation[:, size:] = pool.online
-
-    def _draw_noise(self, rows: NDArray[np.int64], generators: Generators) -> None:
-        for row in rows.tolist():
-            generators[row].standard_normal(out=self._noise[row])
 
     def _apply(self, rows: NDArray[np.int64], given: GivenInstance) -> None:
         players = self.settings.num_players

@@ -8,10 +8,14 @@ from collections.abc import Callable
 from multiprocessing import parent_process
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from matchenv.sharing import END, LOOKS, new_board
+from matchenv.signals import signals_wait
 from matchenv.validation import as_integer
 
 if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 AUTO = "auto"
 
@@ -55,6 +59,10 @@ def _asked_of_all_libraries() -> int:
     return int(text) if text.isdecimal() and int(text) > 0 else sys.maxsize
 
 
+# Whose round was the last in this process, as ``matchenv.sharing`` says.
+STAGE = np.zeros(1, dtype=np.int64)
+
+
 class RowThreads:
     """Threads for the rows of a batch; they start with the first work and end with the object.
 
@@ -68,6 +76,9 @@ class RowThreads:
         self.threads = threads
         self._executor: ThreadPoolExecutor | None = None
         self._process = 0
+        self._board = new_board()
+        self._looks = 0
+        self._following: list[Future[None]] = []
 
     def __reduce__(self) -> tuple[type[RowThreads], tuple[int]]:
         """Copies have threads of their own."""
@@ -90,20 +101,56 @@ class RowThreads:
             work(slice(0, count))
             return
         first, *others = self.parts(count)
-        executor = self._started() if others else None
-        futures = [executor.submit(work, part) for part in others] if executor else []
-        try:
+        if not others:
             work(first)
-        finally:
-            # Nobody may change what a thread still works on, whatever went wrong.
-            errors = [future.exception() for future in futures]
+            return
+        executor = self._started()
+        # Nobody may change what a thread still works on, whatever goes wrong or asks to stop.
+        with signals_wait():
+            self._board[END] = 1  # who follows has something else to do
+            futures = [executor.submit(work, part) for part in others]
+            try:
+                work(first)
+            finally:
+                errors = [future.exception() for future in futures]
+                self._board[END] = 0
         for error in errors:
             if error is not None:
                 raise error
 
+    def share(
+        self,
+        lead: Callable[..., bool],
+        follow: Callable[..., None],
+        common: tuple[Any, ...],
+        own: tuple[Any, ...],
+    ) -> None:
+        """Lead a round that the other threads follow, without Python (``matchenv.sharing``).
+
+        Args:
+            lead: compiled, called with a board, the stage, how often to look, then what is
+                ``common`` and what is the leader's ``own``; it returns when all is done, and
+                says whether there was memory enough.
+            follow: compiled, called with the same but for what is ``own``.
+            common: the same in every round of this object.
+            own: of this round.
+
+        Raises:
+            MemoryError: where there was too little for somebody's part.
+        """
+        executor = self._started()
+        place = self._board, STAGE, self._looks
+        following = [each for each in self._following if not each.done()]
+        missing = self.threads - 1 - len(following)
+        following += [executor.submit(follow, *place, *common) for _ in range(missing)]
+        self._following = following
+        if not lead(*place, *common, *own):
+            raise MemoryError("no memory left for a round of games")
+
     def end(self) -> None:
         """End the threads; the next work starts new ones."""
         if self._executor is not None and self._process == os.getpid():
+            self._board[END] = 1
             self._executor.shutdown()
         self._executor = None
 
@@ -111,6 +158,11 @@ class RowThreads:
         if self._executor is None or self._process != os.getpid():
             from concurrent.futures import ThreadPoolExecutor  # slow to load
 
+            from matchenv.workers import checked_workers
+
             self._executor = ThreadPoolExecutor(self.threads - 1, "matchenv-rows")
             self._process = os.getpid()
+            self._board, self._following = new_board(), []
+            # Who looks without rest keeps others from their work where there are too few cores.
+            self._looks = LOOKS if self.threads <= checked_workers(None) else 0
         return self._executor

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import copy
 import os
+import signal
+import subprocess
+import sys
 import threading
+import time
 
 import gymnasium as gym
 import numpy as np
@@ -13,10 +17,11 @@ import pytest
 import matchenv
 from matchenv import Settings
 from matchenv.evaluation.rollout import Batch
+from matchenv.sharing import CHUNK, END, FIRST, MOST_CHUNKS
 from matchenv.threads import RowThreads, as_num_threads
 from matchenv.workers import checked_workers
 
-COUNT = 200  # more than one part, the last one short
+COUNT = 3 * CHUNK - 50  # more than one part, the last one short
 
 CASES = [
     {"belief": "factorised"},
@@ -187,3 +192,128 @@ def test_a_forked_process_starts_threads_of_its_own() -> None:
         os._exit(7)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
     env.close()
+
+
+def stepped(count: int, threads: int, steps: int, **options) -> list:
+    """All that an environment gives, with actions that depend on nothing else."""
+    env = matchenv.MatchmakingVectorEnv(count, num_opponents=3, num_threads=threads, **options)
+    found = [env.reset(seed=4)]
+    found += [env.step((np.arange(count) + step) % 3) for step in range(steps)]
+    env.close()
+    return found
+
+
+def chunks_of_the_leader(env: matchenv.MatchmakingVectorEnv) -> int:
+    """In the last round: where its chunks and those of the others meet."""
+    return (int(env._episodes.threads._board[0]) >> FIRST) & MOST_CHUNKS
+
+
+def test_other_threads_take_their_part_of_a_step() -> None:
+    env = matchenv.MatchmakingVectorEnv(20 * CHUNK, num_opponents=3, num_threads=2)
+    env.reset(seed=0)
+    actions = np.zeros(20 * CHUNK, dtype=np.int64)
+    shares = []
+    for _ in range(3000):
+        env.step(actions)
+        shares.append(chunks_of_the_leader(env))
+        if 0 < shares[-1] < 20:
+            break
+        if env._episodes.games_played[0] == 500:
+            env.reset()
+    assert 0 < shares[-1] < 20
+    env.close()
+
+
+def test_an_idle_environment_keeps_no_thread_busy() -> None:
+    env = matchenv.MatchmakingVectorEnv(COUNT, num_opponents=3, num_threads=3)
+    env.reset(seed=0)
+    env.step(np.zeros(COUNT, dtype=np.int64))
+    following = env._episodes.threads._following
+    assert len(following) == 2
+    for future in following:
+        assert future.exception(timeout=30) is None
+    before = time.process_time()
+    time.sleep(0.3)
+    assert time.process_time() - before < 0.1
+    env.close()
+
+
+def test_too_few_cores_are_not_kept_from_their_work(monkeypatch) -> None:
+    monkeypatch.setattr("matchenv.workers.checked_workers", lambda workers: 1)
+    env = matchenv.MatchmakingVectorEnv(COUNT, num_opponents=3, num_threads=2)
+    env.reset(seed=0)
+    env.step(np.zeros(COUNT, dtype=np.int64))
+    assert env._episodes.threads._looks == 0
+    env.close()
+    assert_equal(stepped(COUNT, 2, 5)[-1], stepped(COUNT, 1, 5)[-1])
+
+
+def test_environments_side_by_side_give_what_each_gives_alone() -> None:
+    alone = stepped(COUNT, 1, 60)
+    found: list = [None] * 3
+
+    def play(which: int) -> None:
+        found[which] = stepped(COUNT, 2, 60)
+
+    players = [threading.Thread(target=play, args=(which,)) for which in range(3)]
+    for player in players:
+        player.start()
+    for player in players:
+        player.join()
+    for each in found:
+        for a, b in zip(each, alone, strict=True):
+            assert_equal(a, b)
+
+
+def test_steps_and_resets_in_turns_share_their_threads() -> None:
+    """A reset's work is Python's: who follows the rounds of steps must leave them for it."""
+    env = matchenv.MatchmakingVectorEnv(COUNT, num_opponents=3, num_threads=2)
+    actions = np.zeros(COUNT, dtype=np.int64)
+    other = matchenv.MatchmakingVectorEnv(COUNT, num_opponents=3)
+    for seed in range(30):
+        assert_equal(env.reset(seed=seed), other.reset(seed=seed))
+        assert_equal(env.step(actions), other.step(actions))
+        assert env._episodes.threads._board[END] == 0
+    env.close()
+
+
+def test_a_round_without_memory_is_an_error() -> None:
+    threads = RowThreads(2)
+    with pytest.raises(MemoryError):
+        threads.share(lambda *_: False, lambda *_: None, (), ())
+    threads.end()
+
+
+def test_ctrl_c_waits_for_the_threads() -> None:
+    threads, done = RowThreads(2), []
+
+    def work(part: slice) -> None:
+        if part.start == 0:
+            return
+        for _ in range(3):
+            os.kill(os.getpid(), signal.SIGINT)
+            threading.Event().wait(0.05)
+        done.append(part)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            threads.each(work, 128)
+        assert len(done) == 1
+    finally:
+        signal.signal(signal.SIGINT, before)
+    threads.end()
+
+
+def test_a_program_ends_without_close() -> None:
+    code = (
+        "import matchenv, numpy as np\n"
+        f"env = matchenv.MatchmakingVectorEnv({COUNT}, num_opponents=3, num_threads=2)\n"
+        "env.reset(seed=0)\n"
+        f"env.step(np.zeros({COUNT}, dtype=np.int64))\n"
+        "print('played')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert done.stdout == "played\n"

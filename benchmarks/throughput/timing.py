@@ -18,7 +18,7 @@ class Contest:
     Attributes:
         section: the part of the benchmark it belongs to.
         name: what both did.
-        unit: what is counted for a second of processor time, such as ``steps/s``.
+        unit: what is counted for a second, such as ``steps/s``.
         ours: what our side is.
         rival: what the other side is.
         our_rates: one rate for each turn.
@@ -96,8 +96,9 @@ def contest(
     *,
     turns: int,
     target: float | None = None,
+    clock: Callable[[Callable[[], object]], float] = processor_seconds,
 ) -> Contest:
-    """Run both sides in alternating turns after one turn of warming up each, by processor time.
+    """Run both sides in alternating turns after one turn of warming up each.
 
     Args:
         section: as in ``Contest``, and so are name, unit and target.
@@ -107,11 +108,13 @@ def contest(
         rival: the other side.
         turns: counted turns of each side.
         target: as there.
+        clock: seconds of a turn; ``seconds`` where a side has several threads, whose processor
+            time adds up.
     """
     rates: tuple[list[float], list[float]] = ([], [])
     for turn in range(turns + 1):
         for (_, work, units), found in zip((ours, rival), rates, strict=True):
-            taken = processor_seconds(work)
+            taken = clock(work)
             if turn > 0:
                 found.append(units / taken)
     return Contest(section, name, unit, ours[0], rival[0], *rates, target)
