@@ -19,7 +19,9 @@ from matchenv.trueskill.game import (
     difference_moments,
     draw_probability_of,
     drifted,
+    inverse_deviation,
     mean_shift,
+    standardised_lead,
     total_variance,
     variance_share,
     win_probability_of,
@@ -27,7 +29,7 @@ from matchenv.trueskill.game import (
 from matchenv.trueskill.normal import (
     INVERSE_SQRT_2PI,
     TAIL_START,
-    mills_ratio,
+    near_mills_ratio,
     normal_density,
     win_moments_from,
 )
@@ -121,16 +123,16 @@ def foresee_outcomes(
             continue
         gap, sigma_j = mu_0 - line.mu[place], line.sigma[place]
         variance = total_variance(before, drifted(sigma_j, tau), beta)
-        c = math.sqrt(variance)
-        lead_0, lead_j = (gap - draw_margin) / c, (-gap - draw_margin) / c
+        lead_0 = standardised_lead(gap, variance, 1, draw_margin)
+        lead_j = standardised_lead(gap, variance, -1, draw_margin)
         near = max(abs(lead_0), abs(lead_j)) < TAIL_START
         density = 0.0
         if near:
-            density, ratio = normal_density(lead_0), mills_ratio(abs(lead_0))
+            density, ratio = normal_density(lead_0), near_mills_ratio(abs(lead_0))
             foresee_win(line, 0, place, lead_0, density, ratio)
             other = density
             if draw_margin > 0.0:
-                other, ratio = normal_density(lead_j), mills_ratio(abs(lead_j))
+                other, ratio = normal_density(lead_j), near_mills_ratio(abs(lead_j))
             foresee_win(line, 1, place, lead_j, other, ratio)
         else:
             for row in range(2):
@@ -146,14 +148,19 @@ def foresee_outcomes(
                 gap, variance, 0, draw_margin
             )
         if shared and near:
-            line.bounds[place] = density / c * (1.0 + SLACK)
+            line.bounds[place] = density * inverse_deviation(variance) * (1.0 + SLACK)
         else:
             line.bounds[place] = density_at_zero(gap, total_variance(sigma_0, sigma_j, beta))
 
 
 @compiled
 def foresee_win(
-    line: SkillLine, row: int, place: int, lead: float, density: float, ratio: float
+    line: SkillLine,
+    row: int,
+    place: int,
+    lead: float,
+    density: float,
+    ratio: tuple[float, float],
 ) -> None:
     """Write chance and moments of a win, or of a loss, between players who are not far apart.
 
@@ -163,12 +170,12 @@ def foresee_win(
         place: of the opponent.
         lead: of the side that wins, less the margin, in deviations of the difference.
         density: of a standard normal at ``lead``.
-        ratio: the Mills ratio at abs(lead).
+        ratio: ``near_mills_ratio`` of abs(lead).
     """
-    v, _, complement = win_moments_from(lead, density, ratio)
+    v, _, complement = win_moments_from(lead, density, *ratio)
     line.shifts[row, place] = v if row == 0 else -v
     line.complements[row, place] = complement
-    tail = density * ratio * (1.0 + SLACK)
+    tail = density * (ratio[0] / ratio[1]) * (1.0 + SLACK)
     line.chances[row, place] = tail if lead < 0.0 else 1.0 - tail + 2.0 * SLACK * tail
 
 

@@ -54,7 +54,8 @@ def compiled(
             does not count who holds them then, which costs a small function with many
             arrays more than its work.
         woven: True for a part of a larger function, which becomes part of all that call it: no
-            arguments are passed.
+            arguments are passed. With arrays among them say ``makes_arrays=False`` too, or they
+            are counted all the same.
     """
     if function is None:
         return partial(compiled, nogil=nogil, makes_arrays=makes_arrays, woven=woven)

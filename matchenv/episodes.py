@@ -10,7 +10,7 @@ from matchenv.games_played import GamesPlayed
 from matchenv.instance import GivenInstance, instances_of
 from matchenv.knowledge import KnowledgeState
 from matchenv.opponent_noise import OpponentNoise
-from matchenv.play import MU, SIGMA, TRUE_SKILL, begin_games, drift_skills, play_games
+from matchenv.play import MU, SIGMA, TRUE_SKILL, begin_games
 from matchenv.pool import Pool
 from matchenv.rounds import Constants, Rows, can_be_shared, play_shared
 from matchenv.settings import ANY_RANK, Settings
@@ -176,34 +176,20 @@ class Episodes:
 
     def _play_rows(self, played: GamesPlayed, waiting: NDArray[np.bool_], state: Rows) -> None:
         """Games and beliefs of some rows; no argument holds any others."""
-        settings = self.settings
         players, noise, games_played, memory, shown = state
-        opponents = played.opponents
-        if settings.tau > 0.0:
-            drift_skills(players, noise, games_played, opponents, waiting, settings.tau)
-        play_games(
+        self.belief.play(
             players,
             noise,
             games_played,
-            opponents,
+            memory,
+            played.opponents,
             waiting,
-            settings.horizon,
-            settings.beta,
-            settings.draw_margin,
+            self.settings.horizon,
+            self._constants,
             shown,
             played.terminated,
             played.report,
             played.outcomes,
-        )
-        self.belief.learn(
-            players,
-            memory,
-            opponents,
-            played.outcomes,
-            waiting,
-            self._constants,
-            played.report,
-            shown,
         )
 
     def check_online(

@@ -14,8 +14,16 @@ from numpy.typing import NDArray
 
 from matchenv.compilation import compiled
 from matchenv.trueskill.game import density_at_zero, total_variance
+from matchenv.trueskill.game_loops import PART, TABLE
 
 Floats = NDArray[np.float64]
+
+# So few are played one by one: there is nothing to do at the same time.
+FEW = 4
+
+# Where the numbers of ``play_part`` begin in its table (``matchenv.trueskill.game_loops``): the
+# noise, then who won; the error of mu_0; the true difference; the true density of a draw.
+LUCK, ERROR, DIFFERENCE, TRUE_DENSITY = range(0, 4 * PART, PART)
 
 # What is kept of each player, side by side.
 MU, SIGMA, TRUE_SKILL = range(3)
@@ -42,7 +50,7 @@ def game_outcome(
     return outcome_of_difference(skill_0 - skill_j, noise, beta, draw_margin)
 
 
-@compiled
+@compiled(woven=True, makes_arrays=False)
 def outcome_of_difference(
     skill_difference: float, noise: float, beta: float, draw_margin: float
 ) -> int:
@@ -130,7 +138,7 @@ def report_belief(
     report[MATCH_QUALITY, row] = quality * density
 
 
-@compiled(nogil=True, makes_arrays=False)
+@compiled(nogil=True)
 def play_games(
     players: Floats,
     noise: Floats,
@@ -164,29 +172,136 @@ def play_games(
             ``REPORT_ROWS``.
         outcomes: shape (B,), written, 0 where waiting.
     """
-    last = observation.shape[1] - 1
-    block = noise.shape[1]
-    # What players are lies far apart: fetched in a loop of its own, it is waited for together.
-    for b in range(players.shape[0]):
-        n = games_played[b]
-        entry = n if n < block else n % block  # to divide takes as long as half a game
-        report[TRUE_DRAW_DENSITY, b] = noise[b, entry, 0]
-        report[SQUARED_ERROR, b] = players[b, 0, MU] - players[b, 0, TRUE_SKILL]
-        report[SKILL_DIFFERENCE, b] = (
-            players[b, 0, TRUE_SKILL] - players[b, opponents[b] + 1, TRUE_SKILL]
+    games = np.empty(TABLE)
+    for first in range(0, waiting.size, PART):
+        play_part(
+            first,
+            min(PART, waiting.size - first),
+            games,
+            players,
+            noise,
+            games_played,
+            opponents,
+            waiting,
+            horizon,
+            beta,
+            draw_margin,
+            observation,
+            terminated,
+            report,
+            outcomes,
         )
+
+
+@compiled(woven=True, makes_arrays=False)
+def play_part(
+    first: int,
+    count: int,
+    games: Floats,
+    players: Floats,
+    noise: Floats,
+    games_played: NDArray[np.int64],
+    opponents: NDArray[np.int64],
+    waiting: NDArray[np.bool_],
+    horizon: int,
+    beta: float,
+    draw_margin: float,
+    observation: NDArray[np.float32],
+    terminated: NDArray[np.bool_],
+    report: Floats,
+    outcomes: NDArray[np.int8],
+) -> None:
+    """``play_games`` of ``count`` rows from ``first`` on, at most PART.
+
+    ``games`` is room to work, shape (TABLE,); all else is as there.
+    """
+    # What players are lies far apart: fetched in a loop of its own, it is waited for together.
+    for k in range(count):
+        b = first + k
+        mu, skill = players[b, 0, MU], players[b, 0, TRUE_SKILL]
+        games[LUCK + k] = noise[b, _entry(games_played[b], noise.shape[1]), 0]
+        games[ERROR + k] = mu - skill
+        games[DIFFERENCE + k] = skill - players[b, opponents[b] + 1, TRUE_SKILL]
+    _decide_games(games, count, beta, draw_margin)
+    for k in range(count):
+        b = first + k
+        outcome, density = np.int64(games[LUCK + k]), games[TRUE_DENSITY + k]
+        _report_game(
+            b, outcome, density, games[ERROR + k], games[DIFFERENCE + k], games_played, waiting,
+            horizon, observation, terminated, report, outcomes,
+        )  # fmt: skip
+
+
+@compiled(nogil=True, makes_arrays=False)
+def _decide_games(games: Floats, count: int, beta: float, draw_margin: float) -> None:
+    """What becomes of games, several at a time: who wins, and how even they are."""
     variance = total_variance(0.0, 0.0, beta)
-    for b in range(players.shape[0]):
-        if waiting[b]:
-            report[TRUE_DRAW_DENSITY:, b] = 0.0
-            terminated[b] = False
-            outcomes[b] = 0
-            continue
-        difference, luck = report[SKILL_DIFFERENCE, b], report[TRUE_DRAW_DENSITY, b]
-        outcomes[b] = outcome_of_difference(difference, luck, beta, draw_margin)
-        report[TRUE_DRAW_DENSITY, b] = density_at_zero(difference, variance)
-        report[SQUARED_ERROR, b] = report[SQUARED_ERROR, b] ** 2
-        left = horizon - games_played[b] - 1
+    for k in range(min(count, PART)):
+        difference, luck = games[DIFFERENCE + k], games[LUCK + k]
+        games[LUCK + k] = outcome_of_difference(difference, luck, beta, draw_margin)
+        games[ERROR + k] = games[ERROR + k] * games[ERROR + k]
+        games[TRUE_DENSITY + k] = density_at_zero(difference, variance)
+
+
+@compiled(makes_arrays=False)
+def play_few(
+    players: Floats,
+    noise: Floats,
+    games_played: NDArray[np.int64],
+    opponents: NDArray[np.int64],
+    waiting: NDArray[np.bool_],
+    horizon: int,
+    beta: float,
+    draw_margin: float,
+    observation: NDArray[np.float32],
+    terminated: NDArray[np.bool_],
+    report: Floats,
+    outcomes: NDArray[np.int8],
+) -> None:
+    """As ``play_games``, game by game: what one environment has no use for takes no time."""
+    variance = total_variance(0.0, 0.0, beta)
+    for b in range(waiting.size):
+        luck = noise[b, _entry(games_played[b], noise.shape[1]), 0]
+        skill = players[b, 0, TRUE_SKILL]
+        error = players[b, 0, MU] - skill
+        difference = skill - players[b, opponents[b] + 1, TRUE_SKILL]
+        outcome = outcome_of_difference(difference, luck, beta, draw_margin)
+        density = density_at_zero(difference, variance)
+        _report_game(
+            b, outcome, density, error * error, difference, games_played, waiting,
+            horizon, observation, terminated, report, outcomes,
+        )  # fmt: skip
+
+
+@compiled(woven=True, makes_arrays=False)
+def _entry(game: int, block: int) -> int:
+    """Where the noise of a game lies in its block."""
+    return game if game < block else game % block  # to divide takes as long as half a game
+
+
+@compiled(woven=True, makes_arrays=False)
+def _report_game(
+    b: int,
+    outcome: int,
+    true_density: float,
+    squared_error: float,
+    difference: float,
+    games_played: NDArray[np.int64],
+    waiting: NDArray[np.bool_],
+    horizon: int,
+    observation: NDArray[np.float32],
+    terminated: NDArray[np.bool_],
+    report: Floats,
+    outcomes: NDArray[np.int8],
+) -> None:
+    """Write what one game gave, and count it; nothing happens where an episode waits."""
+    playing = not waiting[b]
+    left = horizon - games_played[b] - 1
+    outcomes[b] = outcome if playing else 0
+    report[TRUE_DRAW_DENSITY, b] = true_density if playing else 0.0
+    report[SQUARED_ERROR, b] = squared_error if playing else 0.0
+    report[SKILL_DIFFERENCE, b] = difference if playing else 0.0
+    terminated[b] = playing & (left == 0)
+    if playing:
         games_played[b] += 1
-        terminated[b] = left == 0
-        observation[b, last] = left / horizon
+        observation[b, observation.shape[1] - 1] = left / horizon

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.compilation import compiled
-from matchenv.play import MU, REPORT_ROWS, SIGMA
+from matchenv.play import FEW, MU, REPORT_ROWS, SIGMA, drift_skills, play_few, play_games
 from matchenv.trueskill.game import outcome_probability_of
 from matchenv.trueskill.game_loops import densities_at_zero
 
@@ -136,6 +136,55 @@ class Belief(ABC):
             changed = np.unique(rows)
             shown = self.extra(players[changed], memory[changed])
             observation[changed, 2 * count : 2 * count + shown.shape[1]] = shown
+
+    def play(
+        self,
+        players: Floats,
+        noise: Floats,
+        games_played: Integers,
+        memory: Floats,
+        opponents: Integers,
+        waiting: NDArray[np.bool_],
+        horizon: int,
+        constants: GameConstants,
+        observation: NDArray[np.float32],
+        terminated: NDArray[np.bool_],
+        report: Floats,
+        outcomes: NDArray[np.int8],
+    ) -> None:
+        """Play one game in each episode that does not wait, as it truly goes, and learn from it.
+
+        Args:
+            players: changed.
+            noise: as ``matchenv.play.play_games``.
+            games_played: as there, and so is ``horizon``.
+            memory: changed.
+            opponents: shape (B,), 0 to M - 1 as actions name them.
+            waiting: shape (B,), episodes to leave alone.
+            horizon: games in an episode.
+            constants: of the games.
+            observation: brought up to date.
+            terminated: shape (B,), written.
+            report: shape (5, B), written.
+            outcomes: shape (B,), written.
+        """
+        if constants.tau > 0.0:
+            drift_skills(players, noise, games_played, opponents, waiting, constants.tau)
+        (play_few if waiting.size <= FEW else play_games)(
+            players,
+            noise,
+            games_played,
+            opponents,
+            waiting,
+            horizon,
+            constants.beta,
+            constants.draw_margin,
+            observation,
+            terminated,
+            report,
+            outcomes,
+        )
+        self.learn(players, memory, opponents, outcomes, waiting, constants, report, observation)
 
     @abstractmethod
     def learn(

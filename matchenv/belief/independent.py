@@ -11,7 +11,20 @@ from matchenv.belief.belief import Belief, Floats, GameConstants, Integers, dens
 from matchenv.compilation import compiled
 from matchenv.play import DRAW_DENSITY, MATCH_QUALITY, MU, SIGMA
 from matchenv.trueskill.game import quality_per_density
-from matchenv.trueskill.game_loops import update_games
+from matchenv.trueskill.game_loops import (
+    MU_I,
+    MU_J,
+    NEW_MU_I,
+    NEW_MU_J,
+    NEW_SIGMA_I,
+    NEW_SIGMA_J,
+    OUTCOME,
+    PART,
+    SIGMA_I,
+    SIGMA_J,
+    TABLE,
+    update_games,
+)
 
 
 class IndependentBelief(Belief):
@@ -171,8 +184,19 @@ def update_pairs(
     beta: float,
     draw_margin: float,
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """``update_games`` on copies, shape (K,) each."""
+    """``update_games`` of K games, new arrays of shape (K,) each."""
     new = np.empty((4, mu_0.size))
-    new[0], new[1], new[2], new[3] = mu_0, sigma_0, mu_j, sigma_j
-    update_games(new[0], new[1], new[2], new[3], outcome, beta, draw_margin)
+    games = np.empty(TABLE)
+    for first in range(0, mu_0.size, PART):
+        count = min(PART, mu_0.size - first)
+        for k in range(count):
+            n = first + k
+            games[MU_I + k], games[SIGMA_I + k] = mu_0[n], sigma_0[n]
+            games[MU_J + k], games[SIGMA_J + k] = mu_j[n], sigma_j[n]
+            games[OUTCOME + k] = outcome[n]
+        update_games(games, count, beta, draw_margin)
+        for k in range(count):
+            n = first + k
+            new[0, n], new[1, n] = games[NEW_MU_I + k], games[NEW_SIGMA_I + k]
+            new[2, n], new[3, n] = games[NEW_MU_J + k], games[NEW_SIGMA_J + k]
     return new[0], new[1], new[2], new[3]

@@ -11,12 +11,12 @@ import math
 
 from matchenv.compilation import compiled
 from matchenv.trueskill.normal import (
-    INVERSE_SQRT_2PI,
     LOG_SQRT_2PI,
     draw_moments,
     draw_probability_at,
     log_draw_probability_at,
     log_normal_probability,
+    normal_density,
     normal_probability,
     win_moments,
 )
@@ -25,7 +25,7 @@ from matchenv.trueskill.normal import (
 SMALLEST_DENSITY = 1e-290
 
 
-@compiled
+@compiled(woven=True)
 def drifted(sigma: float, tau: float) -> float:
     """The deviation of a belief after the skill has drifted by N(0, tau^2)."""
     if tau == 0.0:
@@ -33,16 +33,23 @@ def drifted(sigma: float, tau: float) -> float:
     return math.sqrt(sigma * sigma + tau * tau)
 
 
-@compiled
+@compiled(woven=True)
 def total_variance(sigma_i: float, sigma_j: float, beta: float) -> float:
     """c^2 = sigma_i^2 + sigma_j^2 + 2 beta^2, variance of a difference of performances."""
     return sigma_i * sigma_i + sigma_j * sigma_j + 2.0 * beta * beta
 
 
-@compiled
+@compiled(woven=True)
+def inverse_deviation(variance: float) -> float:
+    """1 / c: formulas multiply by it, since a division takes five times as long."""
+    return 1.0 / math.sqrt(variance)
+
+
+@compiled(woven=True)
 def density_at_zero(gap: float, variance: float) -> float:
     """Density at 0 of N(gap, variance): eq. (5) and eq. (14) of the 2011 paper."""
-    return INVERSE_SQRT_2PI / math.sqrt(variance) * math.exp(-0.5 * gap * gap / variance)
+    inverse = inverse_deviation(variance)
+    return inverse * normal_density(gap * inverse)
 
 
 @compiled
@@ -123,7 +130,7 @@ def log_outcome_probability_of(
     return log_win_probability_of(outcome * gap, variance, draw_margin)
 
 
-@compiled
+@compiled(woven=True)
 def standardised_lead(gap: float, variance: float, outcome: int, draw_margin: float) -> float:
     """The lead of the side that won, less the margin, in standard deviations.
 
@@ -133,7 +140,7 @@ def standardised_lead(gap: float, variance: float, outcome: int, draw_margin: fl
         outcome: +1 or -1.
         draw_margin: as there.
     """
-    return (outcome * gap - draw_margin) / math.sqrt(variance)
+    return (outcome * gap - draw_margin) * inverse_deviation(variance)
 
 
 @compiled
@@ -160,13 +167,13 @@ def difference_moments(
     return outcome * v, complement
 
 
-@compiled
+@compiled(woven=True)
 def mean_shift(sigma: float, variance: float, v: float) -> float:
     """What a game adds to a mean: eq. (1) of the 2011 paper, corrected; see ``updated_belief``."""
-    return sigma * sigma / math.sqrt(variance) * v
+    return sigma * (sigma * inverse_deviation(variance)) * v
 
 
-@compiled
+@compiled(woven=True)
 def variance_share(
     sigma: float, sigma_other: float, beta: float, variance: float, complement: float
 ) -> float:
@@ -175,12 +182,13 @@ def variance_share(
     1 - w sigma^2 / c^2 is written as a sum of two positive terms, so that nothing cancels
     when the player's own uncertainty makes up all of c^2. Arguments as ``updated_belief``.
     """
-    own = sigma * sigma / variance
-    rest = (sigma_other * sigma_other + 2.0 * beta * beta) / variance
-    return min(1.0, rest + own * complement)
+    inverse = inverse_deviation(variance)
+    own, other, noise = sigma * inverse, sigma_other * inverse, beta * inverse
+    rest = other * other + 2.0 * (noise * noise)
+    return min(1.0, rest + own * own * complement)
 
 
-@compiled
+@compiled(woven=True)
 def updated_belief(
     mu: float,
     sigma: float,
