@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,6 @@ from matchenv.benchmarks.bench.playing import TOLD
 from matchenv.benchmarks.bench.protocol import (
     EPISODES,
     FAMILIES,
-    MAIN,
     NAME,
     Family,
     families_named,
@@ -39,14 +40,14 @@ class FamilyScore:
     """One family in the tables.
 
     Attributes:
-        family: its name.
+        family: what was played.
         true_q: mean total of the method.
-        score: 0 for DrawChance, 1 for the oracle.
+        score: 0 for DrawChance, 1 for the family's mark, or the oracle where it has none.
         told: the score of the index that was told player 0's skill.
         refused: whether no run of the method plays it.
     """
 
-    family: str
+    family: Family
     true_q: float
     score: Score
     told: Score
@@ -61,7 +62,8 @@ class Result:
         method: its name in tables.
         policies: what tells its runs from others, by label; one run for each training seed.
         families: what was played; all of the protocol, or it is no entry.
-        totals: true q of every episode, by label, shape (F, E): the runs and the three marks.
+        totals: true q of every episode, by label, shape (F, E): the runs, DrawChance, the oracle
+            and the told index.
         refused: families that a run does not play, by label.
     """
 
@@ -76,57 +78,92 @@ class Result:
         """Whether all families were played."""
         return len(self.families) == len(FAMILIES)
 
-    def scores(self) -> tuple[Score, Score]:
-        """The method's interquartile mean over all families, and that of the told index."""
-        low, high = self.totals[LOW_END], self.totals[HIGH_END]
-        ours, told = (
-            overall(each, low, high, np.random.default_rng(BOOTSTRAP_SEED))
-            for each in (self._runs(), self.totals[TOLD][None])
-        )
-        return ours, told
+    @cached_property
+    def scores(self) -> dict[str, Score | None]:
+        """Interquartile means, None where no family was played.
+
+        ``score`` is over the main families whose mark counts, and ``variants`` over the variants,
+        with the oracle as mark; ``told`` and ``told_variants`` are those of the told index.
+        """
+        counted = [f for f, each in enumerate(self.families) if each.mark and each.mark.counts]
+        variants = [f for f, each in enumerate(self.families) if each.mark is None]
+        runs, told = self._above(self.policies), self._above((TOLD,))
+        return {
+            "score": self._overall(runs, counted),
+            "told": self._overall(told, counted),
+            "variants": self._overall(runs, variants),
+            "told_variants": self._overall(told, variants),
+        }
 
     def family_scores(self) -> list[FamilyScore]:
         """One for each family."""
-        low, high, told = (self.totals[label] for label in (LOW_END, HIGH_END, TOLD))
-        runs = self._runs()
+        runs, told, spans = self._above(self.policies), self._above((TOLD,)), self._spans()
         return [
             FamilyScore(
-                family.name,
-                float(runs[:, f].mean()),
-                of_family(runs[:, f], low[f], high[f]),
-                of_family(told[None, f], low[f], high[f]),
+                family,
+                float(np.mean([self.totals[label][f] for label in self.policies])),
+                of_family(runs[:, f], spans[f]),
+                of_family(told[:, f], spans[f]),
                 all(family.name in self.refused.get(label, ()) for label in self.policies),
             )
             for f, family in enumerate(self.families)
         ]
 
+    def tables(self) -> list[Table]:
+        """The main families, and the variants."""
+        found, rows = self.scores, self.family_scores()
+        main = [row for row in rows if row.family.mark is not None]
+        variants = [row for row in rows if row.family.mark is None]
+        title = f"{self.method}, {NAME}"
+        named = (
+            ("score", "score", main, MAIN_COLUMNS),
+            ("variants", "score of the variants", variants, VARIANT_COLUMNS),
+        )
+        return [
+            Table(f"{title}: {words} {score_text(found[name])}", columns, those)
+            for name, words, those, columns in named
+            if those
+        ]
+
     def markdown(self) -> str:
         """The tables."""
-        ours, told = self.scores()
-        main = [family.name for family in FAMILIES if family.group == MAIN]
+        found = self.scores
         count = f"{len(self.families)} families" if self.whole else "some families, no entry"
-        return "\n".join(
-            [
-                f"**{self.method}**, {NAME}, {count}, {EPISODES} episodes each, "
-                f"{len(self.policies)} run(s): score **{ours.text()}**; the index told player "
-                f"0's skill: {told.text()}",
-                "",
-                f"0 is {LOW_END}, 1 the {HIGH_END}; interquartile mean with its stratified "
-                f"bootstrap interval of 95 %. {len(main)} main families, then variants.",
-                "",
-                *markdown_table(COLUMNS, self.family_scores()),
-            ]
-        )
+        lines = [
+            f"**{self.method}**, {NAME}, {count}, {EPISODES} episodes each, "
+            f"{len(self.policies)} run(s): score **{score_text(found['score'])}**, of the "
+            f"variants {score_text(found['variants'])}; the index told player 0's skill: "
+            f"{score_text(found['told'])}, {score_text(found['told_variants'])}",
+            "",
+            f"0 is {LOW_END}; 1 is the bound on every policy, in the variants the {HIGH_END}; "
+            "interquartile means with their stratified bootstrap intervals of 95 %.",
+        ]
+        for table in self.tables():
+            lines += ["", *markdown_table(table.columns, table.rows)]
+        return "\n".join(lines)
 
     def latex(self) -> str:
-        """The table of families as LaTeX."""
-        ours, _ = self.scores()
-        title = f"{self.method}, {NAME}: score {ours.text()}"
-        return "\n".join(latex_table(Table(title, COLUMNS, self.family_scores()))) + "\n"
+        """The tables as LaTeX."""
+        return "\n".join(line for table in self.tables() for line in latex_table(table)) + "\n"
+
+    def entry(self) -> dict[str, Any]:
+        """The method's line in the leaderboard."""
+        found = self.scores
+        named = ["--method", self.method] if self.method != next(iter(self.policies)) else []
+        return {
+            "protocol": NAME,
+            "method": self.method,
+            "command": shlex.join(["matchenv", "bench", *self.policies, *named]),
+            "runs": len(self.policies),
+            "refused": len(set().union(*self.refused.values())),
+            **{name: _plain(found[name]) for name in ("score", "variants")},
+            "families": {
+                row.family.name: round(row.score.value, 4) for row in self.family_scores()
+            },
+        }
 
     def plain(self) -> dict[str, Any]:
         """All of it as plain data, with its own digest."""
-        ours, told = self.scores()
         said: dict[str, Any] = {
             "benchmark": NAME,
             "protocol": protocol_digest(),
@@ -135,8 +172,7 @@ class Result:
             "families": [family.name for family in self.families],
             "whole": self.whole,
             "refused": {label: list(names) for label, names in self.refused.items()},
-            "score": asdict(ours),
-            "told": asdict(told),
+            **{name: _plain(score) for name, score in self.scores.items()},
             "made_with": made_with(),
             "totals": {label: values.tolist() for label, values in self.totals.items()},
         }
@@ -158,16 +194,43 @@ class Result:
             {str(label): tuple(names) for label, names in said["refused"].items()},
         )  # fmt: skip
 
-    def _runs(self) -> Floats:
-        return np.array([self.totals[label] for label in self.policies])
+    def _above(self, labels: Iterable[str]) -> Floats:
+        """Totals less DrawChance's, shape (labels, F, E)."""
+        return np.array([self.totals[label] - self.totals[LOW_END] for label in labels])
+
+    def _spans(self) -> Floats:
+        """What the marks are above DrawChance, shape (F, E): constants where there is a bound."""
+        spans = self.totals[HIGH_END] - self.totals[LOW_END]
+        for f, family in enumerate(self.families):
+            if family.mark is not None:
+                spans[f] = family.mark.difference
+        return spans
+
+    def _overall(self, above: Floats, places: list[int]) -> Score | None:
+        if not places:
+            return None
+        rng = np.random.default_rng(BOOTSTRAP_SEED)
+        return overall(above[:, places], self._spans()[places], rng)
 
 
-COLUMNS = (
-    Column("family", lambda row: row.family),
+def score_text(score: Score | None) -> str:
+    """A score with its interval; a dash for none."""
+    return "-" if score is None else score.text()
+
+
+def _plain(score: Score | None) -> dict[str, float] | None:
+    return None if score is None else asdict(score)
+
+
+FAMILY, TRUE_Q, OWN, OF_TOLD = (
+    Column("family", lambda row: row.family.name),
     Column("true q", lambda row: f"{row.true_q:.2f}"),
     Column("score", lambda row: "not played: 0" if row.refused else row.score.text(2)),
     Column("told s_0", lambda row: row.told.text(2)),
 )
+MARK = Column("bound less DrawChance", lambda row: row.family.mark.text)
+MAIN_COLUMNS = (FAMILY, TRUE_Q, OWN, OF_TOLD, MARK)
+VARIANT_COLUMNS = (FAMILY, TRUE_Q, OWN, OF_TOLD)
 
 
 def result_files(result: Result) -> dict[str, bytes]:
@@ -176,4 +239,5 @@ def result_files(result: Result) -> dict[str, bytes]:
         "bench.json": json_bytes(result.plain()),
         "bench.md": f"{result.markdown()}\n".encode(),
         "bench.tex": result.latex().encode(),
+        **({"entry.json": json_bytes(result.entry())} if result.whole else {}),
     }

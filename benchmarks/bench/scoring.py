@@ -40,19 +40,17 @@ class Score:
         return f"{value:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
 
 
-def family_scores(totals: Floats, low: Floats, high: Floats) -> Floats:
-    """The score of each run in each family: 0 for DrawChance, 1 for the oracle.
+def family_scores(above: Floats, span: Floats) -> Floats:
+    """The score of each run in each family: 0 for DrawChance, 1 for the mark.
 
     Args:
-        totals: true q of every episode, shape (runs, F, E).
-        low: DrawChance's on the same episodes, shape (F, E).
-        high: the oracle's, the same shape.
+        above: true q of every episode less DrawChance's, shape (runs, F, E).
+        span: of the same episodes, what the mark is above DrawChance, shape (F, E).
 
     Returns:
         Shape (runs, F).
     """
-    least, most = low.mean(axis=-1), high.mean(axis=-1)
-    found: Floats = (totals.mean(axis=-1) - least) / (most - least)
+    found: Floats = above.mean(axis=-1) / span.mean(axis=-1)
     return found
 
 
@@ -67,34 +65,31 @@ def _interquartile_means(rows: Floats) -> Floats:
     return found
 
 
-def overall(totals: Floats, low: Floats, high: Floats, rng: np.random.Generator) -> Score:
+def overall(above: Floats, span: Floats, rng: np.random.Generator) -> Score:
     """The interquartile mean over runs and families.
 
     The bootstrap draws episodes anew within each family, the same for all policies, and, where
     there are several, runs within each family.
 
     Args:
-        totals: as ``family_scores``, and so are the next two.
-        low: as there.
-        high: as there.
+        above: as ``family_scores``.
+        span: as there.
         rng: draws.
     """
-    runs, families, episodes = totals.shape
-    # Less DrawChance, which is what both parts of a score are made of.
-    above, span = totals - low, high - low
+    runs, families, episodes = above.shape
     drawn = np.empty((RESAMPLES, runs * families))
     rows = np.arange(families)[:, None]
     for k in range(RESAMPLES):
         chosen = rng.integers(episodes, size=(families, episodes))
-        parts = above[:, rows, chosen].mean(axis=-1) / span[rows, chosen].mean(axis=-1)
+        parts = family_scores(above[:, rows, chosen], span[rows, chosen])
         if runs > 1:
             parts = parts[rng.integers(runs, size=(runs, families)), np.arange(families)]
         drawn[k] = np.ravel(parts)
     ends = np.quantile(_interquartile_means(drawn), (TAIL, 1.0 - TAIL))
-    return Score(interquartile_mean(family_scores(totals, low, high)), *map(float, ends))
+    return Score(interquartile_mean(family_scores(above, span)), *map(float, ends))
 
 
-def of_family(totals: Floats, low: Floats, high: Floats) -> Score:
-    """The score of one family, totals of shape (runs, E), with its interval by the delta method."""
-    found = ratio_of_means(totals.mean(axis=0) - low, high - low)
+def of_family(above: Floats, span: Floats) -> Score:
+    """The score of one family, shapes (runs, E) and (E,), its interval by the delta method."""
+    found = ratio_of_means(above.mean(axis=0), span)
     return Score(found.mean, found.low, found.high)

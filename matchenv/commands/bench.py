@@ -22,7 +22,8 @@ class Bench(Resumable, Parallel):
         matchenv bench kg --out results/bench-kg
 
     Attributes:
-        policies: the policy, as matchenv compare names it, or one for each training seed.
+        policies: the policy, as matchenv compare names it, or one for each training seed,
+            also as in 'runs/five/seed{0,1,2,3,4}'.
         method: name in tables (default: the first policy's).
         only: names of families; a result of some families is not an entry.
         check: a bench.json to check, of which some families are played anew; no policy then.
@@ -44,6 +45,7 @@ class Bench(Resumable, Parallel):
 
     def run(self) -> None:
         """Play and print the tables, or check a file."""
+        from matchenv.agents.policies import expanded
         from matchenv.benchmarks.bench.running import check_result, run_bench
 
         if (self.check is None) == (not self.policies):
@@ -56,7 +58,7 @@ class Bench(Resumable, Parallel):
                 show(f"{self.check}: its numbers are confirmed in {', '.join(names)}, played anew")
             return
         result = run_bench(
-            self.policies,
+            expanded(self.policies),
             method=self.method,
             only=self.only,
             workers=self.on_engine,

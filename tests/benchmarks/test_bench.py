@@ -12,15 +12,17 @@ from numpy.random import default_rng
 
 from matchenv.benchmarks.bench import protocol, running
 from matchenv.benchmarks.bench.leaderboard import entries, leaderboard_table
+from matchenv.benchmarks.bench.marks import Mark, marks_table, read_marks
 from matchenv.benchmarks.bench.playing import TOLD, play_families
-from matchenv.benchmarks.bench.report import DIGEST
+from matchenv.benchmarks.bench.report import DIGEST, Result
 from matchenv.benchmarks.bench.scoring import family_scores, interquartile_mean, overall
 from matchenv.checksums import checksum
 from matchenv.commands import run_command
 from matchenv.evaluation.rollout import Batch
 from matchenv.settings import Settings
 
-FIRST = "top_informative_9_50"
+COUNTED = [each.name for each in protocol.FAMILIES if each.mark and each.mark.counts]
+FIRST = COUNTED[0]
 PAGE = Path(__file__).parents[2] / "docs" / "bench.md"
 
 
@@ -52,19 +54,60 @@ def test_the_protocol_has_all_families_once() -> None:
         assert any(each.equal_variance == "matching" for each in here)
 
 
+def test_every_main_family_has_its_mark_and_no_variant_has() -> None:
+    marks = read_marks()
+    main = [family for family in protocol.FAMILIES if family.group == protocol.MAIN]
+    assert set(marks) == {family.name for family in main}
+    for family in protocol.FAMILIES:
+        assert family.mark == marks.get(family.name)
+    for mark in marks.values():
+        assert mark.difference > 0.0
+        assert mark.standard_error > 0.0
+        assert mark.paths >= 20
+        assert mark.bound > mark.drawchance
+
+
+@pytest.mark.parametrize(("error", "counts"), [(0.19, True), (0.21, False)])
+def test_a_mark_counts_that_is_five_errors_above_drawchance(error: float, counts: bool) -> None:
+    assert Mark(77.0, 76.0, 1.0, error, 100).counts is counts
+
+
 def test_marks_score_0_and_1_and_the_interval_covers() -> None:
     rng = default_rng(0)
     low = rng.normal(70.0, 5.0, (6, 200))
     high = low + rng.normal(8.0, 3.0, low.shape)
-    totals = np.stack([low, high])
-    np.testing.assert_allclose(family_scores(totals, low, high), [[0.0] * 6, [1.0] * 6])
+    span = high - low
+    above = np.stack([np.zeros_like(low), span])
+    np.testing.assert_allclose(family_scores(above, span), [[0.0] * 6, [1.0] * 6])
     assert interquartile_mean(np.array([-9.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 90.0])) == 3.5
-    half = low + 0.5 * (high - low) + rng.normal(0.0, 4.0, low.shape)
-    found = overall(half[None], low, high, default_rng(1))
+    half = 0.5 * span + rng.normal(0.0, 4.0, low.shape)
+    found = overall(half[None], span, default_rng(1))
     assert found.low < 0.5 < found.high
     # About the error of a mean of 1,200 episodes with a spread of 4 in units of 8.
     assert found.high - found.low == pytest.approx(2 * 1.96 * 0.5 / np.sqrt(1200), rel=0.5)
-    assert overall(low[None], low, high, default_rng(1)).high == 0.0
+    assert overall(0.0 * half[None], span, default_rng(1)).high == 0.0
+
+
+def test_a_score_is_the_share_of_the_way_to_the_mark() -> None:
+    """By plain arithmetic: the bound in main families, the oracle's own total in variants."""
+    names = (*COUNTED[:2], "middle_draws")
+    families = protocol.families_named(names)
+    rng = default_rng(3)
+    labels = ("mine", "drawchance", "oracle", TOLD)
+    totals = {label: rng.normal(70.0 + 2.0 * k, 3.0, (3, 40)) for k, label in enumerate(labels)}
+    result = Result("mine", {"mine": "mine"}, families, totals, {})
+    above = (totals["mine"] - totals["drawchance"]).mean(axis=1)
+    spans = [read_marks()[name].difference for name in names[:2]]
+    spans.append((totals["oracle"] - totals["drawchance"])[2].mean())
+    by_name = [row.score.value for row in result.family_scores()]
+    np.testing.assert_allclose(by_name, above / spans)
+    found = result.scores
+    assert found["variants"] is not None
+    assert found["variants"].value == pytest.approx(by_name[2])
+    assert found["score"] is not None
+    assert found["score"].value == pytest.approx(np.mean(by_name[:2]))
+    assert not result.whole
+    assert Result("mine", {"mine": ""}, families[:2], totals, {}).scores["variants"] is None
 
 
 def test_told_skill_changes_the_belief_alone() -> None:
@@ -161,9 +204,9 @@ def test_bad_input_is_one_line(words: list[str], message: str, capsys: Any) -> N
     assert message in capsys.readouterr().err
 
 
-def test_the_page_has_the_leaderboard_as_it_is_in_its_file() -> None:
-    table = "\n".join(leaderboard_table())
-    assert table in PAGE.read_text()
+def test_the_page_has_leaderboard_and_marks_as_they_are_in_their_files() -> None:
+    for table in (leaderboard_table(), marks_table()):
+        assert "\n".join(table) in PAGE.read_text()
     values = [entry["score"]["value"] for entry in entries()]
     assert values == sorted(values, reverse=True)
     # An entry of an older protocol would be compared with what it never played.
