@@ -9,9 +9,11 @@ cut short is played again from its start.
 from __future__ import annotations
 
 import shutil
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from tqdm import tqdm
 
 from matchenv.agents.algorithms import algorithm_by_name
 from matchenv.agents.config_file import parsed, yaml_text
+from matchenv.agents.device import as_device
 from matchenv.agents.hyperparameter_files import ENV_KWARGS
 from matchenv.agents.run_config import RunConfig, configured
 from matchenv.agents.search_space import Space, checked_space
@@ -147,6 +150,7 @@ def tune_agent(
         OSError: if the folder or the database in it cannot be written.
     """
     as_integer("trials", trials, 1)
+    as_device(device)
     space = tuning.checked()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     with folder_lock(out), _database_errors(out / STUDY):
@@ -172,8 +176,12 @@ def _database_errors(file: Path) -> Iterator[None]:
 
 
 def _study(out: Path) -> optuna.Study:
+    # Braces, question marks and the like in a path would mean something in an address.
+    connect = partial(sqlite3.connect, (out / STUDY).resolve(), check_same_thread=False)
     return optuna.create_study(
-        storage=f"sqlite:///{(out / STUDY).resolve()}",
+        storage=optuna.storages.RDBStorage(
+            f"sqlite:///{STUDY}", engine_kwargs={"creator": connect}
+        ),
         study_name="tune-agent",
         direction="maximize",
         pruner=optuna.pruners.MedianPruner(n_startup_trials=STARTUP),

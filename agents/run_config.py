@@ -37,6 +37,9 @@ CHECKSUM = "# sha256 of the lines above: "
 EVALUATIONS = 10
 CHECKPOINTS = 20
 
+# The largest seed that NumPy's old generators, which the algorithms draw from, take.
+LARGEST_SEED = 2**32 - 1
+
 # More would fill the memory.
 MOST_EVALUATION_EPISODES = 1_000_000
 
@@ -58,7 +61,7 @@ class RunConfig:
 
     Attributes:
         algorithm: name of the algorithm.
-        seed: of weights, exploration and games, >= 0.
+        seed: of weights, exploration and games, 0 to ``LARGEST_SEED``.
         hyperparameters: as in the YAML file, ``n_timesteps`` and ``n_envs`` among them.
         env_kwargs: keyword arguments of the environment; a prior or a reward that is given as
             an object is kept as ``module:Class:key=value``.
@@ -74,7 +77,7 @@ class RunConfig:
     """
 
     algorithm: str
-    seed: Annotated[Whole, Field(ge=0)]
+    seed: Annotated[Whole, Field(ge=0, le=LARGEST_SEED)]
     hyperparameters: dict[str, Any]
     env_kwargs: dict[str, Any]
     evaluate_every: Count

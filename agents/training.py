@@ -158,7 +158,16 @@ def _train(
                 Progress(games, evaluations, quiet),
             ]
         )
-        model.learn(max(left, 0), callback=callbacks, reset_num_timesteps=False)
+        try:
+            model.learn(max(left, 0), callback=callbacks, reset_num_timesteps=False)
+        except ValueError as error:
+            # Raised by torch's distributions, the first to look at what a network gives.
+            if "invalid values" not in str(error):
+                raise
+            raise FloatingPointError(
+                "the training came to numbers that are not finite; a smaller learning_rate or "
+                "another unit of skill may help"
+            ) from error
     model.logger.close()
 
 
@@ -197,6 +206,7 @@ def new_model(config: RunConfig, device: str, start_from: str | None) -> BaseAlg
     Raises:
         ValueError: for hyperparameters that do not fit together, or weights that do not fit.
     """
+    where = as_device(device)
     settings = config.task.settings(config.env_kwargs)
     values = config.hyperparameters
     algorithm = config.known_algorithm()
@@ -217,7 +227,7 @@ def new_model(config: RunConfig, device: str, start_from: str | None) -> BaseAlg
             algorithm.load_policy_class(values["policy"]),
             env,
             policy_kwargs=policy_kwargs,
-            device=as_device(device),
+            device=where,
             **arguments,
         )
     # A library's constructor may raise anything about values that do not fit together.

@@ -42,6 +42,7 @@ DEFAULT_POLICIES = (
 # What a command of some minutes can walk through, and what a machine can hold.
 MOST_SEQUENCES = 20_000_000
 MOST_NODES = 5_000
+MOST_TRUTHS = 1_000_000
 # Instances that are worked on side by side.
 BLOCK = 10
 
@@ -100,7 +101,7 @@ def run_optimum(
         horizon: numbers of games N, >= 1; each with each M. (outcomes * M)^(N - 1) must be at
             most 20 million.
         episodes: instances, >= 2.
-        truths: sets of true skills drawn from the prior of each instance, >= 1.
+        truths: sets of true skills drawn from the prior of each instance, in [1, 1,000,000].
         rank: place of player 0 by prior mean; None or ``"any"`` for a random one.
         seed: decides instances and truths, >= 0.
         belief: a name of ``matchenv.belief.BELIEFS``.
@@ -119,7 +120,7 @@ def run_optimum(
         OSError: for a folder that cannot be written.
     """
     as_integer("episodes", episodes, 2)
-    as_integer("truths", truths, 1)
+    as_integer("truths", truths, 1, MOST_TRUTHS)
     as_integer("seed", seed, 0)
     as_engine(workers)
     problems = []

@@ -76,7 +76,7 @@ def run(
         # A package that is missing is the user's to install; what cannot be read or written, and
         # what we did not think of, is work that failed.
         bad_input = isinstance(error, ValueError | ImportError)
-        known = bad_input or isinstance(error, OSError)
+        known = bad_input or isinstance(error, OSError | FloatingPointError)
         message = str(error) if known else f"{type(error).__name__}: {error} (see --debug)"
         if isinstance(error, WorkerEnded):
             message += f"; {command.note}"

@@ -51,13 +51,14 @@ class Search(Kept, Parallel):
         """Train what is missing, with a line on each generation."""
         from matchenv.agents.equivariant.folder import EquivariantFolder, read_equivariant_config
         from matchenv.agents.equivariant.selection import train_seeds
+        from matchenv.agents.run_config import LARGEST_SEED
         from matchenv.folder_lock import folder_lock
         from matchenv.validation import as_integer
 
         config = read_equivariant_config(self.config)
         if self.quick:
             config = replace(config, **QUICK)
-        seeds = [as_integer("seed", seed, 0) for seed in self.seed]
+        seeds = [as_integer("seed", seed, 0, LARGEST_SEED) for seed in self.seed]
         engine = self.on_engine
         folder = EquivariantFolder(self.out, config)
         with folder_lock(self.out), engine.pool() as pool:

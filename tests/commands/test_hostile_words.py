@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,8 +25,8 @@ VALUES = (
     "policy_kwargs={net_arch: [16384]}", "gamma=abc", "n_epochs=0", "gamma=&a [*a]",
 )  # fmt: skip
 
-# Stands for the folder of a training.
-RUN = "RUN"
+# Folder of a training.
+RUN = "run"
 SMALL = ["--num-opponents", "3", "--horizon", "4"]
 PLAY = ["--policy", "pe", "--workers", "1", "--episodes", "2", "--rank", "top", "--quiet"]
 
@@ -121,6 +122,13 @@ QUICK = random.Random(0).sample(
     40,
 )
 
+# What was once answered in more than a line, or left a folder behind.
+FOUND = (
+    ("bench", "--method", "\udcff"), ("search", "--seed", "9" * 30), ("train", "--tau", "9" * 30),
+    ("tune-agent", "--seed", "9" * 30), ("tune-agent", "--device", "nan"),
+    ("tune-agent", "--out", "{a,b}"), ("optimum", "--truths", "9" * 30),
+)  # fmt: skip
+
 
 def load_all() -> None:
     """Import what an alarm must not interrupt: half imported extensions crash."""
@@ -180,6 +188,17 @@ def test_a_sample_of_hostile_words(tmp_path: Path, capfd: Any, monkeypatch: Any)
         tried(name, option, value, folder, capfd)
 
 
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs an alarm clock")
+@pytest.mark.filterwarnings("ignore")
+def test_words_that_were_hostile_once(tmp_path: Path, capfd: Any, monkeypatch: Any) -> None:
+    load_all()
+    monkeypatch.chdir(tmp_path)
+    for number, (name, option, value) in enumerate(FOUND):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        tried(name, option, value, folder, capfd)
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs an alarm clock")
 @pytest.mark.filterwarnings("ignore")
@@ -187,7 +206,11 @@ def test_a_sample_of_hostile_words(tmp_path: Path, capfd: Any, monkeypatch: Any)
 def test_all_hostile_words(name: str, tmp_path: Path, capfd: Any, monkeypatch: Any) -> None:
     load_all()
     monkeypatch.chdir(tmp_path)
+    if RUN in SIZES[name]:
+        assert run_command(["train", *SIZES["train"], "--out", RUN]) == 0
     for number, (_, option, value) in enumerate(case for case in CASES if case[0] == name):
         folder = tmp_path / str(number)
         folder.mkdir()
+        if RUN in SIZES[name]:
+            shutil.copytree(tmp_path / RUN, folder / RUN)
         tried(name, option, value, folder, capfd)
