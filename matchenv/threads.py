@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 AUTO = "auto"
 
-# Rows times opponents that pay a thread: with fewer, waking it takes longer than its work.
-WORTH_A_THREAD = 100_000
+# Rows times opponents that pay a thread: with fewer, waking it may take as long as its work.
+WORTH_A_THREAD = 50_000
 
 # Parts begin at multiples of this, so that no two threads write into one line of the cache.
 ROWS_TOGETHER = 64

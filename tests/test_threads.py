@@ -124,7 +124,7 @@ def test_auto_takes_threads_where_they_pay(monkeypatch) -> None:
     assert as_num_threads("auto", 1024, 49) == 1
     assert as_num_threads("auto", 10**9, 49) == checked_workers(None)
     assert Batch(Settings.checked(num_opponents=3), [1, 2]).episodes.threads.threads == 1
-    many = Batch(Settings.checked(num_opponents=120_000, horizon=1), [1, 2])
+    many = Batch(Settings.checked(num_opponents=60_000, horizon=1), [1, 2])
     assert many.episodes.threads.threads == min(2, checked_workers(None))
 
 
