@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.belief import Belief, FactorisedBelief
-from matchenv.belief.factorised import learn_factorised
+from matchenv.belief.factorised_kernels import play_factorised
 from matchenv.compilation import COMPILES, compiled
 from matchenv.games_played import GamesPlayed
 from matchenv.instructions import carray, load, memory_at, store
-from matchenv.play import REPORT_ROWS, drift_skills, play_games
+from matchenv.play import REPORT_ROWS
 from matchenv.sharing import (
     BYTES,
     CHUNK,
@@ -57,7 +57,7 @@ class Rows(NamedTuple):
 
 
 class Constants(NamedTuple):
-    """The constants of all games, as ``play_games`` and ``GameConstants`` say."""
+    """The constants of all games, as ``play_factorised`` says."""
 
     horizon: int
     beta: float
@@ -93,29 +93,23 @@ def play_chunk(chunk: int, state: Rows, constants: Constants, played: Round) -> 
     players, shown = state.players[first:end], state.shown[first:end]
     noise, games_played = state.noise[first:end], state.games_played[first:end]
     opponents, waiting = played.opponents[first:end], played.waiting[first:end]
-    outcomes = played.outcomes[first:end]
-    beta, draw_margin, tau = constants.beta, constants.draw_margin, constants.tau
     # Side by side, as the kernels want it; in the report these rows lie apart.
     report = np.empty((REPORTED, end - first))
-    if tau > 0.0:
-        drift_skills(players, noise, games_played, opponents, waiting, tau)
-    play_games(
+    play_factorised(
         players,
         noise,
         games_played,
         opponents,
         waiting,
         constants.horizon,
-        beta,
-        draw_margin,
+        constants.beta,
+        constants.draw_margin,
+        constants.tau,
         shown,
         played.terminated[first:end],
         report,
-        outcomes,
+        played.outcomes[first:end],
     )
-    learn_factorised(
-        players, opponents, outcomes, waiting, beta, draw_margin, tau, report, shown
-    )  # fmt: skip
     for row in range(REPORTED):
         for k in range(first, end):
             played.report[row, k] = report[row, k - first]
