@@ -15,7 +15,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from numba import config, njit
+import numpy as np
+from numba import config, float32, njit
+from numba.extending import overload
 
 from matchenv.compiled_files import guard
 
@@ -41,6 +43,7 @@ def compiled(
     nogil: bool = False,
     makes_arrays: bool = True,
     woven: bool = False,
+    contracted: bool = False,
 ) -> Any:
     """Compile a function when it is first called; the result is kept for later processes.
 
@@ -56,14 +59,20 @@ def compiled(
         woven: True for a part of a larger function, which becomes part of all that call it: no
             arguments are passed. With arrays among them say ``makes_arrays=False`` too, or they
             are counted all the same.
+        contracted: let a product and a sum be one operation, rounded once, where the processor
+            has it. Last digits then differ from machine to machine: only for what is checked
+            against a bound of its error.
     """
     if function is None:
-        return partial(compiled, nogil=nogil, makes_arrays=makes_arrays, woven=woven)
+        return partial(
+            compiled, nogil=nogil, makes_arrays=makes_arrays, woven=woven, contracted=contracted
+        )
     options: dict[str, Any] = {
         "error_model": "numpy",
         "nogil": nogil,
         "_nrt": makes_arrays,
         "forceinline": woven,
+        "fastmath": {"contract"} if contracted else False,
     }
     try:
         dispatcher = njit(cache=True, **options)(function)
@@ -75,6 +84,29 @@ def compiled(
     if COMPILES:
         _let_one_process_compile(dispatcher)
     return dispatcher
+
+
+def by_precision(single: Any, double: Any) -> Any:
+    """One function for compiled code that takes numbers of either precision.
+
+    Args:
+        single: compiled, what it is where the first argument is a float32.
+        double: compiled, what it is elsewhere.
+    """
+
+    def chosen(*numbers: Any) -> Any:
+        return (single if isinstance(numbers[0], np.float32) else double)(*numbers)
+
+    def by_type(*types: Any) -> Any:
+        function = single if types[0] == float32 else double
+
+        def call(*types: Any) -> Any:
+            return function(*types)
+
+        return call
+
+    overload(chosen, jit_options={"forceinline": True})(by_type)
+    return chosen
 
 
 class _Compiling(threading.local):

@@ -36,28 +36,43 @@ def without_mask(
     Raises:
         ValueError: for what holds no finite numbers, or an unknown belief.
     """
-    kind = belief_named(belief)
     array = as_float_array("observation", observation)
+    count = mask_size(array, belief, num_opponents)
+    return (array[..., :-count], array[..., -count:] != 0.0) if count > 0 else (array, None)
+
+
+def mask_size(array: NDArray[Any], belief: str, num_opponents: int | None = None) -> int:
+    """How many numbers at the end of observations are a mask, 0 where there is none.
+
+    Args:
+        array: observations, shape (..., K), numbers.
+        belief: as ``without_mask``.
+        num_opponents: as there.
+
+    Raises:
+        ValueError: for an unknown belief.
+    """
+    kind = belief_named(belief)
     size = array.shape[-1] if array.ndim else 0
     plain = kind.num_opponents_of(size)
     count, rest = divmod(size - 3, 3 + kind.extra_rows)
     if rest != 0 or count < 1 or array.size == 0 or (plain is not None and plain == num_opponents):
-        return array, None
+        return 0
     rows = array.reshape(-1, size)
     if not _may_be_masks(rows, count):
-        return array, None
+        return 0
     if count != num_opponents and not _are_rather_masks(rows, kind, count, plain):
-        return array, None
-    return array[..., :-count], array[..., -count:] != 0.0
+        return 0
+    return count
 
 
-def _may_be_masks(rows: Floats, count: int) -> bool:
+def _may_be_masks(rows: NDArray[Any], count: int) -> bool:
     """Whether the last ``count`` numbers of each row, shape (B, K), can be a mask."""
     masks = rows[:, -count:]
     return bool(((masks == 0.0) | (masks == 1.0)).all() and masks.any(axis=1).all())
 
 
-def _are_rather_masks(rows: Floats, kind: Belief, count: int, plain: int | None) -> bool:
+def _are_rather_masks(rows: NDArray[Any], kind: Belief, count: int, plain: int | None) -> bool:
     """Whether they are more likely a mask of ``count`` than deviations of ``plain`` opponents.
 
     Where no number of opponents gives the size without a mask, ``plain`` is None.

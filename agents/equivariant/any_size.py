@@ -14,18 +14,14 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from stable_baselines3.common.policies import BasePolicy
 
-from matchenv.agents.equivariant.inference import (
-    Weights,
-    all_scores,
-    highest_scores,
-    weights_of,
-)
+from matchenv.agents.equivariant.inference import all_scores, choices
 from matchenv.agents.equivariant.policy import OpponentRows, network_of
-from matchenv.agents.equivariant.state import state_of_observations
+from matchenv.agents.equivariant.scores import weights_of
+from matchenv.agents.equivariant.state import are_of_belief, state_of_observations, unit_of
 from matchenv.agents.learned_policy import LearnedPolicy, masks_of
 from matchenv.agents.masked_choice import chosen
 from matchenv.knowledge import KnowledgeState
-from matchenv.observations import without_mask
+from matchenv.observations import mask_size, without_mask
 from matchenv.settings import Settings
 
 # States at a time: more would leave the processor's cache, and a million would not fit memory.
@@ -122,20 +118,34 @@ class AnySizePolicy(LearnedPolicy):
             )
         given = () if action_masks is None else np.shape(action_masks)
         known = given[-1] if given else self.num_opponents
-        numbers, shown = without_mask(array, self.belief, known)
-        KnowledgeState.from_observation(numbers, self.belief)
-        rows = np.atleast_2d(numbers).astype(np.float32, copy=False)
+        numbers, shown = self._checked(array, known)
+        rows = np.ascontiguousarray(np.atleast_2d(numbers), dtype=np.float32)
         masks = masks_of(action_masks, shown, (*numbers.shape[:-1], numbers.shape[-1] // 3 - 1))
+        if deterministic:
+            actions = choices(rows, unit_of(self.beta), _allowed(rows, masks), self._weights)
+            return actions.reshape(array.shape[:-1]), state
         actions = np.empty(rows.shape[0], dtype=np.int64)
         for first in range(0, rows.shape[0], BLOCK):
             block = slice(first, first + BLOCK)
-            allowed = None if masks is None else masks[block]
-            if deterministic:
-                actions[block] = highest_scores(*self._numbers(rows[block], allowed))
-            else:
-                logits = torch.from_numpy(self.logits(rows[block], allowed))
-                actions[block] = chosen(logits, deterministic)
+            logits = self.logits(rows[block], None if masks is None else masks[block])
+            actions[block] = chosen(torch.from_numpy(logits), deterministic)
         return actions.reshape(array.shape[:-1]), state
+
+    def _checked(
+        self, array: NDArray[Any], known: int | None
+    ) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+        """The numbers of the belief and the masks that observations show, if they show any."""
+        if (
+            array.dtype == np.float32
+            and array.shape[-1] % 3 == 0
+            and array.shape[-1] > 3
+            and mask_size(array, self.belief, known) == 0
+            and are_of_belief(np.atleast_2d(array))
+        ):
+            return array, None
+        numbers, shown = without_mask(array, self.belief, known)
+        KnowledgeState.from_observation(numbers, self.belief)
+        return numbers, shown
 
     def logits(
         self, observations: NDArray[Any], masks: NDArray[np.bool_] | None = None
@@ -148,13 +158,13 @@ class AnySizePolicy(LearnedPolicy):
             observations: shape (n, 3 M + 3).
             masks: shape (n, M); None for everybody.
         """
-        logits: NDArray[np.float64] = all_scores(*self._numbers(observations, masks))
+        read = state_of_observations(observations, self.beta)
+        allowed = _allowed(observations, masks)
+        logits: NDArray[np.float64] = all_scores(read.opponents, read.state, allowed, self._weights)
         return logits * self._weights.sharpness
 
-    def _numbers(
-        self, observations: NDArray[Any], masks: NDArray[np.bool_] | None
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_], Weights]:
-        read = state_of_observations(observations, self.beta)
-        rows, _, count = read.opponents.shape
-        allowed = np.ones((rows, count), dtype=np.bool_) if masks is None else masks
-        return read.opponents, read.state, np.ascontiguousarray(allowed), self._weights
+
+def _allowed(observations: NDArray[Any], masks: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+    """Masks as compiled code takes them."""
+    everybody = (observations.shape[0], 0)
+    return np.ones(everybody, np.bool_) if masks is None else np.ascontiguousarray(masks)

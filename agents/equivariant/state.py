@@ -6,6 +6,7 @@ skills, or on which end of the scale player 0 is at.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.belief import BELIEFS, FullBelief
+from matchenv.belief.full import ROUNDING
 from matchenv.belief.full_kernels import slack_of_deviations
 from matchenv.compilation import compiled
 from matchenv.priors import PRIOR_MEAN_VARIANCE, PRIOR_VARIANCE_HIGH, PRIOR_VARIANCE_LOW
@@ -77,8 +79,43 @@ def state_of_observations(observations: NDArray[Any], beta: float = PAPER_BETA) 
         )
     opponents = np.empty((array.shape[0], OPPONENT_NUMBERS, count), dtype=np.float32)
     state = np.empty((array.shape[0], STATE_NUMBERS), dtype=np.float32)
-    _read(array, PAPER_BETA / beta, opponents, state)
+    _read(array, unit_of(beta), opponents, state, np.empty((2, count)))
     return StateBatch(opponents, state)
+
+
+def unit_of(beta: float) -> float:
+    """What skills are multiplied by, so that beta is the paper's."""
+    return PAPER_BETA / beta
+
+
+@compiled(makes_arrays=False)
+def are_of_belief(observations: Any) -> bool:
+    """Whether ``KnowledgeState.from_observation`` takes these observations of the full belief.
+
+    Args:
+        observations: float32, shape (n, 3 M + 3).
+    """
+    count = (observations.shape[1] - 3) // 3
+    bad = 0
+    for row in range(observations.shape[0]):
+        sigma_0 = float(observations[row, count + 1])
+        bad += not 0.0 < sigma_0 < np.inf
+        bad += not math.isfinite(observations[row, 0])
+        bad += not math.isfinite(observations[row, 3 * count + 2])
+        for k in range(1, count + 1):
+            sigma = float(observations[row, count + 1 + k])
+            difference = float(observations[row, 2 * count + 1 + k])
+            total = sigma_0 + sigma
+            slip = ROUNDING * total
+            near = (difference >= abs(sigma_0 - sigma) - slip) & (difference <= total + slip)
+            bad += not (
+                near
+                & (difference > 0.0)
+                & (sigma > 0.0)
+                & (sigma < np.inf)
+                & (abs(observations[row, k]) < np.inf)
+            )
+    return bad == 0
 
 
 @compiled
@@ -91,40 +128,90 @@ def estimated_games_left(share: float, games_played: float) -> float:
     return share * horizon
 
 
-@compiled
-def _read(observations: Any, unit: float, opponents: Singles, state: Singles) -> None:
-    players = opponents.shape[2] + 1
+@compiled(makes_arrays=False)
+def _read(
+    observations: Any, unit: float, opponents: Singles, state: Singles, work: NDArray[np.float64]
+) -> None:
+    """Read all rows."""
     for row in range(observations.shape[0]):
-        observation = observations[row]
-        mu_0 = unit * float(observation[0])
-        sigma_0 = unit * float(observation[players])
-        weights, means, squares, variances, games = 0.0, 0.0, 0.0, 0.0, 0.0
-        for k in range(1, players):
-            mu_k = unit * float(observation[k])
-            difference = unit * float(observation[2 * players - 1 + k])
-            slack = slack_of_deviations(sigma_0, unit * float(observation[players + k]), difference)
-            variance = difference * difference
-            # Variance of s_k given s_0; rounding must not take all of it.
-            own = max(variance - (slack * sigma_0) ** 2, 1e-6 * variance)
-            opponents[row, GAP, k - 1] = mu_0 - mu_k
-            opponents[row, VARIANCE, k - 1] = variance
-            opponents[row, COUPLING, k - 1] = 1.0 - slack
-            games += (1.0 - slack) / own * (1.0 + GAMES_PER_DOUBT * variance)
-            # Opponents that were hardly played still show the prior.
-            weight = slack**4
-            weights += weight
-            means += weight * mu_k
-            squares += weight * mu_k * mu_k
-            if slack > 0.0:
-                variances += weight * own / slack
-        missing = 0.0
-        if weights > 0.0:
-            squares -= means * means / weights
-            spread = squares + USUAL_WEIGHT * PRIOR_MEAN_VARIANCE
-            if spread < EQUAL_MEANS * (weights + USUAL_WEIGHT):
-                missing = max(0.0, FIELD_VARIANCE - variances / weights)
-        share = float(observation[3 * players - 1])
-        state[row, OWN_VARIANCE] = sigma_0 * sigma_0
-        state[row, MISSING_VARIANCE] = missing
-        state[row, SHARE_LEFT] = share
-        state[row, GAMES_LEFT] = estimated_games_left(share, GAMES_PER_PRECISION * games)
+        read_row(observations[row], unit, opponents[row], state[row], work)
+
+
+@compiled(makes_arrays=False)
+def read_row(
+    observation: Any, unit: float, opponents: Singles, state: Singles, work: NDArray[np.float64]
+) -> None:
+    """Read one observation. Loops are short and write one row each, so that they are vectorised.
+
+    Args:
+        observation: shape (3 M + 3,).
+        unit: of skill, in the observation's.
+        opponents: shape (3, M), written.
+        state: shape (4,), written.
+        work: shape (2, M), written.
+    """
+    count = opponents.shape[1]
+    slacks, games = work[0], work[1]
+    mu_0 = unit * float(observation[0])
+    sigma_0 = unit * float(observation[count + 1])
+    mu = observation[1 : count + 1]
+    sigma = observation[count + 2 : 2 * count + 2]
+    difference = observation[2 * count + 2 : 3 * count + 2]
+    gaps, variances, couplings = opponents[GAP], opponents[VARIANCE], opponents[COUPLING]
+    for k in range(count):
+        gaps[k] = mu_0 - unit * float(mu[k])
+    for k in range(count):
+        variances[k] = (unit * float(difference[k])) ** 2
+    for k in range(count):
+        slacks[k] = slack_of_deviations(
+            sigma_0, unit * float(sigma[k]), unit * float(difference[k])
+        )  # fmt: skip
+    for k in range(count):
+        couplings[k] = 1.0 - slacks[k]
+    for k in range(count):
+        variance = (unit * float(difference[k])) ** 2
+        own = _own_variance(variance, slacks[k], sigma_0)
+        games[k] = (1.0 - slacks[k]) / own * (1.0 + GAMES_PER_DOUBT * variance)
+    share = float(observation[3 * count + 2])
+    state[OWN_VARIANCE] = sigma_0 * sigma_0
+    state[MISSING_VARIANCE] = _missing_variance(mu, difference, slacks, sigma_0, unit)
+    state[SHARE_LEFT] = share
+    state[GAMES_LEFT] = estimated_games_left(share, GAMES_PER_PRECISION * _sum(games))
+
+
+@compiled(makes_arrays=False)
+def _sum(values: NDArray[np.float64]) -> float:
+    total = 0.0
+    for k in range(values.size):
+        total += values[k]
+    return total
+
+
+@compiled(makes_arrays=False)
+def _own_variance(variance: float, slack: float, sigma_0: float) -> float:
+    """Variance of s_k given s_0; rounding must not take all of it."""
+    return max(variance - (slack * sigma_0) ** 2, 1e-6 * variance)
+
+
+@compiled(makes_arrays=False)
+def _missing_variance(mu: Any, difference: Any, slacks: Any, sigma_0: float, unit: float) -> float:
+    """The variance that the skills of the field have and the belief does not know of."""
+    weights, means, squares = 0.0, 0.0, 0.0
+    for k in range(slacks.size):
+        # Opponents that were hardly played still show the prior.
+        mu_k, weight = unit * float(mu[k]), slacks[k] ** 4
+        weights += weight
+        means += weight * mu_k
+        squares += weight * mu_k * mu_k
+    if weights <= 0.0:
+        return 0.0
+    squares -= means * means / weights
+    spread = squares + USUAL_WEIGHT * PRIOR_MEAN_VARIANCE
+    if spread >= EQUAL_MEANS * (weights + USUAL_WEIGHT):
+        return 0.0
+    variances = 0.0
+    for k in range(slacks.size):
+        if slacks[k] > 0.0:
+            own = _own_variance((unit * float(difference[k])) ** 2, slacks[k], sigma_0)
+            variances += slacks[k] ** 3 * own
+    return max(0.0, FIELD_VARIANCE - variances / weights)

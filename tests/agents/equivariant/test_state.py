@@ -15,9 +15,11 @@ from matchenv.agents.equivariant.state import (
     OWN_VARIANCE,
     SHARE_LEFT,
     VARIANCE,
+    are_of_belief,
     state_of_observations,
 )
 from matchenv.baselines import DrawChance
+from matchenv.knowledge import KnowledgeState
 
 BETA = math.sqrt(2.5)
 
@@ -128,6 +130,28 @@ def test_skills_are_measured_in_units_of_beta():
     there = state_of_observations(doubled, 2.0 * BETA)
     np.testing.assert_allclose(there.opponents, here.opponents, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(there.state, here.state, rtol=1e-5, atol=1e-6)
+
+
+def test_the_quick_check_takes_what_a_knowledge_state_takes():
+    _, last, _ = played(40)
+    assert are_of_belief(last)
+    rng = np.random.default_rng(0)
+    refused = 0
+    for value in (np.nan, np.inf, -np.inf, 0.0, -1.0, 1e-30, 0.3, 5.0, 1e30):
+        for column in rng.permutation(last.shape[1])[:15]:
+            damaged = last.copy()
+            damaged[rng.integers(8), column] = value
+            try:
+                KnowledgeState.from_observation(damaged, "full")
+                taken = True
+            except ValueError:
+                taken = False
+            # The share of games left is no part of a knowledge state, but must be a number.
+            if column == last.shape[1] - 1:
+                taken = bool(np.isfinite(value))
+            assert are_of_belief(damaged) == taken, (value, column)
+            refused += not taken
+    assert 30 < refused < 130
 
 
 @pytest.mark.parametrize("shape", [(6,), (2, 7), (2, 3), (2, 2, 6)])
