@@ -6,7 +6,7 @@ stable-baselines3's models), one or a batch.
 
 from matchenv.baselines.catalogue import POLICIES
 from matchenv.baselines.draw_chance import DrawChance
-from matchenv.baselines.gittins import Gittins
+from matchenv.baselines.gittins import Gittins, WideGittins
 from matchenv.baselines.knowledge_gradient import KnowledgeGradient
 from matchenv.baselines.narrowed_knowledge_gradient import NarrowedKnowledgeGradient
 from matchenv.baselines.optimistic_draw_chance import OptimisticDrawChance
@@ -28,4 +28,5 @@ __all__ = [
     "Policy",
     "RandomOpponent",
     "ThompsonSampling",
+    "WideGittins",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from matchenv.baselines.draw_chance import DrawChance
-from matchenv.baselines.gittins import Gittins
+from matchenv.baselines.gittins import Gittins, WideGittins
 from matchenv.baselines.knowledge_gradient import KnowledgeGradient
 from matchenv.baselines.narrowed_knowledge_gradient import NarrowedKnowledgeGradient
 from matchenv.baselines.optimistic_draw_chance import OptimisticDrawChance
@@ -21,6 +21,7 @@ POLICIES: dict[str, type[Policy]] = {
         KnowledgeGradient,
         NarrowedKnowledgeGradient,
         Gittins,
+        WideGittins,
         OptimisticDrawChance,
         RandomOpponent,
         ThompsonSampling,

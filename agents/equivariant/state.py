@@ -17,7 +17,7 @@ from matchenv.belief import BELIEFS, FullBelief
 from matchenv.belief.full import ROUNDING
 from matchenv.belief.full_kernels import slack_of_deviations
 from matchenv.compilation import compiled
-from matchenv.priors import PRIOR_MEAN_VARIANCE, PRIOR_VARIANCE_HIGH, PRIOR_VARIANCE_LOW
+from matchenv.priors import FIELD_VARIANCE, PRIOR_MEAN_VARIANCE
 from matchenv.settings import PAPER_BETA
 
 Singles = NDArray[np.float32]
@@ -27,11 +27,9 @@ GAP, VARIANCE, COUPLING = range(3)
 OWN_VARIANCE, MISSING_VARIANCE, SHARE_LEFT, GAMES_LEFT = range(4)
 OPPONENT_NUMBERS, STATE_NUMBERS = 3, 4
 
-# The variance of skills in a field, by the paper's priors: variance of the prior means plus the
-# mean prior variance. If the means vary by less than EQUAL_MEANS, the prior is taken for the equal
-# one. Half an opponent with the usual spread is added, so that two opponents who happen to be
-# near each other are not.
-FIELD_VARIANCE = PRIOR_MEAN_VARIANCE + 0.5 * (PRIOR_VARIANCE_LOW + PRIOR_VARIANCE_HIGH)
+# If the means of opponents hardly played vary by less than EQUAL_MEANS, the prior is taken for
+# the equal one. Half an opponent with the usual spread is added, so that two opponents who happen
+# to be near each other are not.
 EQUAL_MEANS, USUAL_WEIGHT = 0.5, 0.5
 
 # A first observation does not say how long the episode is: the paper's horizon is assumed.

@@ -2,5 +2,6 @@
 
 from matchenv.baselines.gittins.policy import Gittins
 from matchenv.baselines.gittins.table import IndexTable, index_table
+from matchenv.baselines.gittins.wide import WideGittins
 
-__all__ = ["Gittins", "IndexTable", "index_table"]
+__all__ = ["Gittins", "IndexTable", "WideGittins", "index_table"]
