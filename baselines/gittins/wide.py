@@ -14,7 +14,7 @@ from matchenv.belief import FullBelief
 from matchenv.knowledge import KnowledgeState
 from matchenv.priors import FIELD_VARIANCE
 from matchenv.settings import PAPER_BETA, Settings
-from matchenv.validation import as_choice, as_non_negative_number
+from matchenv.validation import as_non_negative_number
 
 # Who asks for games may be the best or the worst of a field: the own skill varies by more.
 OWN = 5.0
@@ -57,7 +57,11 @@ class WideGittins(Gittins):
         horizon: int = 500,
         belief: str = FullBelief.name,
     ) -> None:
-        as_choice("belief", belief, (FullBelief.name,))
+        if belief != FullBelief.name:
+            raise ValueError(
+                f"belief must be {FullBelief.name!r}, which shows what the games have said, "
+                f"got {belief!r}"
+            )
         super().__init__(
             discount,
             beta=beta,
