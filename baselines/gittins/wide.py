@@ -13,7 +13,7 @@ from matchenv.baselines.policy import Integers
 from matchenv.belief import FullBelief
 from matchenv.knowledge import KnowledgeState
 from matchenv.priors import FIELD_VARIANCE
-from matchenv.settings import PAPER_BETA, Settings
+from matchenv.settings import PAPER_BETA
 from matchenv.validation import as_non_negative_number
 
 # Who asks for games may be the best or the worst of a field: the own skill varies by more.
@@ -36,11 +36,13 @@ class WideGittins(Gittins):
         own: how much of the variance that an opponent gains player 0 gains, >= 0.
         beta: as ``Gittins``, and so are all others.
         draw_margin: as there.
+        tau: as there.
         horizon: as there.
-        belief: the full one; only it shows what the games have said.
+        belief: as there. Only the full one shows what the games have said; on others it is
+            ``Gittins``.
 
     Raises:
-        ValueError: for a bad number or another belief.
+        ValueError: for a bad number or an unknown belief.
     """
 
     name: ClassVar[str] = "wide-gittins"
@@ -57,11 +59,6 @@ class WideGittins(Gittins):
         horizon: int = 500,
         belief: str = FullBelief.name,
     ) -> None:
-        if belief != FullBelief.name:
-            raise ValueError(
-                f"belief must be {FullBelief.name!r}, which shows what the games have said, "
-                f"got {belief!r}"
-            )
         super().__init__(
             discount,
             beta=beta,
@@ -73,18 +70,14 @@ class WideGittins(Gittins):
         self.field_variance = as_non_negative_number("field_variance", field_variance)
         self.own = as_non_negative_number("own", own)
 
-    @classmethod
-    def preferred_belief(cls, settings: Settings) -> str:
-        """The full one; it knows no drift."""
-        del settings
-        return FullBelief.name
-
     def widened(self, knowledge_state: KnowledgeState) -> KnowledgeState:
         """The belief that the index is read from.
 
         Args:
-            knowledge_state: full beliefs of shape (..., M + 1).
+            knowledge_state: beliefs of shape (..., M + 1).
         """
+        if knowledge_state.belief != FullBelief.name:
+            return knowledge_state
         state = knowledge_state.flattened()
         mu, sigma, extra = state.mu.copy(), state.sigma.copy(), state.extra.copy()
         widen_all(mu, sigma, extra, 2.0 * self.beta * self.beta, self.field_variance, self.own)
@@ -93,7 +86,7 @@ class WideGittins(Gittins):
             mu.reshape(*shape, -1),
             sigma.reshape(*shape, -1),
             extra.reshape(*shape, -1),
-            self.belief,
+            FullBelief.name,
         )
 
     def scores(self, knowledge_state: KnowledgeState, games_left: ArrayLike) -> Any:
@@ -108,6 +101,4 @@ class WideGittins(Gittins):
         action_masks: ArrayLike | None = None,
     ) -> Integers:
         """As ``Policy.act``: all opponents say how wide the belief is, also who is offline."""
-        if knowledge_state.belief == self.belief:
-            knowledge_state = self.widened(knowledge_state)
-        return super().act(knowledge_state, games_left, rng, action_masks)
+        return super().act(self.widened(knowledge_state), games_left, rng, action_masks)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -131,10 +133,20 @@ def test_who_is_offline_still_says_how_wide_the_belief_is() -> None:
     np.testing.assert_array_equal(policy.act(state, 54, action_masks=masks), wanted)
 
 
-def test_only_the_full_belief_can_be_taken_apart() -> None:
-    with pytest.raises(ValueError, match=r"belief must be 'full'.*got 'factorised'"):
-        WideGittins(belief="factorised")
-    with pytest.raises(ValueError, match="tau must be 0"):
-        policy_named("wide-gittins", Settings.checked(tau=0.1))
+def test_other_beliefs_cannot_be_taken_apart() -> None:
+    for settings in (Settings.checked(tau=0.1, num_opponents=9), Settings.checked(num_opponents=9)):
+        told = replace(settings, prior="equal", belief="factorised")
+        policy = WideGittins(belief="factorised", tau=told.tau, horizon=60)
+        episodes = Episodes(told, 4)
+        episodes.begin(np.arange(4), [np.random.default_rng(seed) for seed in range(4)])
+        state = episodes.knowledge_state()
+        index = Gittins(belief="factorised", tau=told.tau, horizon=60)
+        np.testing.assert_array_equal(policy.scores(state, 50), index.scores(state, 50))
+    assert policy_named("wide-gittins", Settings.checked(tau=0.1)).belief == "factorised"
+
+
+def test_bad_numbers_are_named() -> None:
     with pytest.raises(ValueError, match="field_variance"):
         WideGittins(field_variance=-1.0)
+    with pytest.raises(ValueError, match="own"):
+        WideGittins(own=-1.0)
