@@ -61,6 +61,8 @@ class Serve(Command):
 
     def run(self) -> None:
         """Serve until a signal."""
+        import socket
+
         import uvicorn
 
         from matchenv.service import Pool, PoolSettings
@@ -68,6 +70,12 @@ class Serve(Command):
         from matchenv.validation import as_integer
 
         port = as_integer("port", self.port, 0, 65535)
+        try:  # before the pool's file is made
+            socket.getaddrinfo(self.host or None, port, type=socket.SOCK_STREAM)
+        except ValueError:
+            raise ValueError(f"host must be an address or a name, got {self.host!a}") from None
+        except OSError as error:
+            raise OSError(f"cannot listen at {self.host}:{port}: {error.strerror}") from None
         names = {each.name for each in fields(PoolSettings)} & {each.name for each in fields(self)}
         given = {name: getattr(self, name) for name in sorted(names)}
         told = {name: value for name, value in given.items() if value is not None}

@@ -127,6 +127,7 @@ FOUND = (
     ("bench", "--method", "\udcff"), ("search", "--seed", "9" * 30), ("train", "--tau", "9" * 30),
     ("tune-agent", "--seed", "9" * 30), ("tune-agent", "--device", "nan"),
     ("tune-agent", "--out", "{a,b}"), ("optimum", "--truths", "9" * 30),
+    ("serve", "--host", ".."), ("serve", "--host", "\x00"), ("serve", "--host", "n" * 300),
 )  # fmt: skip
 
 
