@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from matchenv.atomic_files import write_bytes
-from matchenv.benchmarks.bench.protocol import FAMILIES, MAIN, SEED, Family, protocol_digest
+from matchenv.benchmarks.bench.protocol import FAMILIES, MAIN, SEED, Family
 from matchenv.benchmarks.bound.report import cell_bounds
 from matchenv.benchmarks.bound.running import DEFAULT_DEPTH, run_bound
 from matchenv.benchmarks.candidates import LOW_END
@@ -48,7 +48,6 @@ def run_marks(
     families = [family for family in FAMILIES if family.group == MAIN]
     found = {
         "command": COMMAND,
-        "protocol": protocol_digest(),
         "seed": SEED,
         "depth": depth,
         "versions": versions("scipy"),
