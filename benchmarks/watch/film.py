@@ -156,7 +156,8 @@ def _gif(pictures: Iterator[Pixels], palette: Pixels, count: int, rate: int) -> 
 
     def frames() -> Iterator[Image.Image]:
         for picture in pictures:
-            frame = Image.fromarray(nearest_colours(picture, palette, known), "P")
+            places = nearest_colours(picture, palette, known)
+            frame = Image.frombytes("P", places.shape[::-1], places.tobytes())
             frame.putpalette(palette.tobytes())
             yield frame
 
