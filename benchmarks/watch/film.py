@@ -191,8 +191,14 @@ def _mp4(pictures: Iterator[Pixels], rate: int) -> bytes:
     height, width, _ = first.shape
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "film.mp4"
+        # A film that is interrupted ends within a picture, of which ffmpeg would warn.
         writer = imageio_ffmpeg.write_frames(
-            str(path), (width, height), fps=rate, macro_block_size=2, quality=7
+            str(path),
+            (width, height),
+            fps=rate,
+            macro_block_size=2,
+            quality=7,
+            ffmpeg_log_level="error",
         )
         writer.send(None)
         try:
