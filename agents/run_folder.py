@@ -129,7 +129,7 @@ class RunFolder:
         """
         folder = cls(path)
         if not path.is_dir():
-            raise ValueError(f"a run must be a folder, {path} is not one")
+            raise ValueError(f"run must be a folder that exists, got {str(path)!r}")
         if not folder.config_file.is_file():
             raise ValueError(f"{path} holds no run: it has no {CONFIG}")
         folder.checkpoints.mkdir(exist_ok=True)

@@ -48,7 +48,7 @@ def folder_lock(folder: Path, *, make: bool = True, new: bool = False) -> Iterat
             raise
         make = False
     if not make and not folder.is_dir():
-        raise ValueError(f"{folder} must be a folder, but is not one")
+        raise ValueError(f"folder must be a folder that exists, got {str(folder)!r}")
     file = folder / LOCK
     lock = FileLock(file, timeout=0)
     try:

@@ -84,7 +84,7 @@ def test_a_file_is_no_folder(tmp_path: Path, below: str) -> None:
     file = tmp_path / "file"
     file.write_text("kept")
     with (
-        pytest.raises(ValueError, match="must be a folder, but is not one"),
+        pytest.raises(ValueError, match="folder must be a folder that exists, got"),
         folder_lock(file / below),
     ):
         pass
@@ -93,7 +93,7 @@ def test_a_file_is_no_folder(tmp_path: Path, below: str) -> None:
 
 def test_missing_folder_is_only_made_if_asked_for(tmp_path: Path) -> None:
     with (
-        pytest.raises(ValueError, match="must be a folder, but is not one"),
+        pytest.raises(ValueError, match="folder must be a folder that exists, got"),
         folder_lock(tmp_path / "missing", make=False),
     ):
         pass
