@@ -104,8 +104,14 @@ def a_fit() -> str:
 
 def made_by(*words: str) -> str:
     """Folder of what a command makes, for this process."""
-    folder = tempfile.mkdtemp(prefix="matchenv-faults-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    folder, process = tempfile.mkdtemp(prefix="matchenv-faults-"), os.getpid()
+
+    @atexit.register
+    def remove() -> None:
+        # Forks that end by themselves come here too, and others still need the folder.
+        if os.getpid() == process:
+            shutil.rmtree(folder, ignore_errors=True)
+
     assert run_command([*words, "--out", f"{folder}/made", "--quiet"]) == 0
     return f"{folder}/made"
 
