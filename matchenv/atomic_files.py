@@ -16,6 +16,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from matchenv.signals import signals_wait
+
 try:
     import fcntl
 except ImportError:  # on Windows, where a file that is open cannot be removed anyway
@@ -69,8 +71,10 @@ def write_together(files: Iterable[tuple[Path, bytes]]) -> None:
             if place.parent not in _looked:
                 remove_unfinished(place.parent)
                 _looked.add(place.parent)
-            descriptor, beside = _new_file(place)
-            written.append((descriptor, beside, place))
+            # Ctrl-C between the two would leave the new file behind.
+            with signals_wait():
+                descriptor, beside = _new_file(place)
+                written.append((descriptor, beside, place))
             _write_all(descriptor, content)
             if mode is not None and hasattr(os, "fchmod"):
                 os.fchmod(descriptor, stat.S_IMODE(mode))

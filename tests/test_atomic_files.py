@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import stat
 import time
 from pathlib import Path
 
 import pytest
 
+from matchenv import atomic_files
 from matchenv.atomic_files import (
     remove_unfinished,
     write_bytes,
@@ -150,3 +152,20 @@ def test_bytes_come_back(tmp_path: Path) -> None:
     content = bytes(range(256)) * 5000
     write_bytes(tmp_path / "file", content)
     assert (tmp_path / "file").read_bytes() == content
+
+
+def test_ctrl_c_just_after_a_new_file_was_made_leaves_none_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = atomic_files._new_file
+
+    def make_and_interrupt(place: Path) -> tuple[int, Path]:
+        made = make(place)
+        signal.raise_signal(signal.SIGINT)
+        return made
+
+    monkeypatch.setattr(atomic_files, "_new_file", make_and_interrupt)
+    (tmp_path / "result").write_bytes(b"old")
+    with pytest.raises(KeyboardInterrupt):
+        atomic_files.write_bytes(tmp_path / "result", b"new")
+    assert [(each.name, each.read_bytes()) for each in tmp_path.iterdir()] == [("result", b"old")]
