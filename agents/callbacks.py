@@ -17,7 +17,7 @@ from matchenv.agents.policy_file import PolicyDescription, save_policy
 from matchenv.agents.run_config import RunConfig
 from matchenv.agents.run_folder import RunFolder
 from matchenv.evaluation.seeds import evaluation_seed
-from matchenv.signals import SafePoint
+from matchenv.runtime.signals import SafePoint
 
 
 class Progress(BaseCallback):

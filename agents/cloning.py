@@ -35,8 +35,8 @@ from matchenv.belief import DEFAULT_BELIEF
 from matchenv.evaluation.made_with import digest_of, made_with
 from matchenv.evaluation.rollout import Batch, belief_of
 from matchenv.evaluation.seeds import training_seed
+from matchenv.runtime.checks import as_integer
 from matchenv.settings import Settings
-from matchenv.validation import as_integer
 
 # The network is of this algorithm's kind, so that it can go on from the clone.
 ALGORITHM = "ppo"

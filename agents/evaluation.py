@@ -12,8 +12,8 @@ from matchenv.agents.policies import policy_named
 from matchenv.belief import DEFAULT_BELIEF
 from matchenv.evaluation.estimates import estimate, paired_difference
 from matchenv.evaluation.rollout import REWARD, rollout
+from matchenv.runtime.checks import as_integer
 from matchenv.settings import Settings
-from matchenv.validation import as_integer
 
 Floats = NDArray[np.float64]
 

@@ -10,9 +10,9 @@ from gymnasium import spaces
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, FlattenExtractor
 
 from matchenv.belief import BELIEFS, Belief, belief_named
+from matchenv.runtime.checks import as_positive_number
 from matchenv.settings import PAPER_BETA
 from matchenv.spaces import shows_mask
-from matchenv.validation import as_positive_number
 
 # The first is the exponent of the draw density. It hardly differs among the nearest of many
 # opponents; the others do.

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from matchenv.validation import as_integer, as_non_negative_number, as_number
+from matchenv.runtime.checks import as_integer, as_non_negative_number, as_number
 
 # Beyond it no buffer fits into a memory.
 MOST = 100_000_000

@@ -15,7 +15,7 @@ from matchenv.agents.algorithms import Algorithm
 from matchenv.agents.config_file import package_names, read_yaml, whole
 from matchenv.agents.hyperparameter_checks import MAY_BE_NONE, check_value
 from matchenv.agents.tasks import ONE_PLAYER
-from matchenv.validation import as_integer, as_non_negative_number
+from matchenv.runtime.checks import as_integer, as_non_negative_number
 
 SCHEDULED = ("learning_rate", "clip_range", "clip_range_vf", "delta_std")
 LINEAR = "lin_"

@@ -11,8 +11,8 @@ from stable_baselines3.common.policies import BasePolicy
 from matchenv.agents.masked_choice import masked_predictions
 from matchenv.belief import BELIEFS
 from matchenv.observations import with_mask
+from matchenv.runtime.checks import as_action_masks
 from matchenv.settings import Settings
-from matchenv.validation import as_action_masks
 
 # A network of fixed size plays only with the settings of these names that it was trained with.
 GAMES = ("num_opponents", "horizon", "beta", "draw_margin", "tau")

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from matchenv.agents.extra import with_extra
 from matchenv.baselines.catalogue import POLICIES
 from matchenv.evaluation.candidates import adapted
-from matchenv.own_classes import made_with, names_class, options_of, own_object
+from matchenv.runtime.object_spec import made_with, names_class, options_of, own_object
 from matchenv.settings import Settings
 
 # Learned policies that come with the package; these names go before folders.

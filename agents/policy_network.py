@@ -18,9 +18,9 @@ from matchenv.agents.features import EXTRACTORS, RelativeSkills
 from matchenv.agents.queue.network import QueueConstants
 from matchenv.queue.env import queue_observation_space
 from matchenv.queue.settings import QueueSettings
+from matchenv.runtime.checks import as_choice, as_integer, as_number
 from matchenv.settings import Settings
 from matchenv.spaces import action_space, observation_space
-from matchenv.validation import as_choice, as_integer, as_number
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {
     "tanh": nn.Tanh,

@@ -15,8 +15,8 @@ from matchenv.agents.policies import (
 from matchenv.baselines.catalogue import POLICIES
 from matchenv.baselines.queue import QUEUE_POLICIES, Reserved
 from matchenv.evaluation.candidates import adapted
-from matchenv.own_classes import made_with, names_class, own_object
 from matchenv.queue.settings import QueueSettings
+from matchenv.runtime.object_spec import made_with, names_class, own_object
 from matchenv.settings import Settings
 
 # What a class of the user's own may be told about the environment, if it takes it.

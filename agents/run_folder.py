@@ -13,9 +13,9 @@ from typing import Any
 
 from matchenv.agents.policies import RUNS
 from matchenv.agents.run_config import RunConfig
-from matchenv.atomic_files import remove_unfinished_below, write_text
-from matchenv.folder_lock import folder_lock
-from matchenv.validation import as_integer
+from matchenv.runtime.checks import as_integer
+from matchenv.runtime.files import remove_unfinished_below, write_text
+from matchenv.runtime.folder_lock import folder_lock
 
 CONFIG = "config.yml"
 

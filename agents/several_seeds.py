@@ -11,9 +11,9 @@ from tqdm import tqdm
 from matchenv.agents.extra import with_extra
 from matchenv.agents.run_config import RunConfig
 from matchenv.agents.run_folder import RunFolder
-from matchenv.folder_lock import folder_lock
-from matchenv.validation import as_integer
-from matchenv.workers import WorkerPool, checked_workers, work_through
+from matchenv.runtime.checks import as_integer
+from matchenv.runtime.folder_lock import folder_lock
+from matchenv.runtime.parallel import WorkerPool, checked_workers, work_through
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from matchenv.agents.algorithms import ALGORITHMS, Algorithm
 from matchenv.agents.cells import OWN, as_texts, checked_env_kwargs
-from matchenv.own_classes import names_class
+from matchenv.runtime.checks import as_choice
+from matchenv.runtime.object_spec import names_class
 from matchenv.settings import Settings
-from matchenv.validation import as_choice
 
 if TYPE_CHECKING:
     import numpy as np

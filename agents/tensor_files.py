@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from matchenv.atomic_files import write_bytes
-from matchenv.checksums import checksum
-from matchenv.plain_data import parsed_json
+from matchenv.runtime.checksums import checksum
+from matchenv.runtime.files import write_bytes
+from matchenv.runtime.plain_data import parsed_json
 
 CHECKSUM = "sha256"
 

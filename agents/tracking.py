@@ -18,7 +18,7 @@ import numpy as np
 from stable_baselines3.common.logger import KVWriter
 
 from matchenv.agents.run_config import RunConfig
-from matchenv.validation import as_choice
+from matchenv.runtime.checks import as_choice
 
 PROJECT = "matchenv"
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from matchenv.baselines.policy import Floats, Integers
 from matchenv.baselines.skill_line import SkillLine
-from matchenv.compilation import compiled
+from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import drifted, total_variance
 from matchenv.trueskill.normal import INVERSE_SQRT_2PI
 

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from matchenv.baselines.policy import Floats
-from matchenv.compilation import compiled
+from matchenv.runtime.compile import compiled
 
 # Nodes on each side of s = 0, and the largest s in units of sqrt(rho): a shift of more deviations
 # of the difference is as good as impossible.

@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike
 from matchenv.baselines.contenders import SLACK
 from matchenv.baselines.policy import Floats, Integers, Policy
 from matchenv.belief import DEFAULT_BELIEF
-from matchenv.compilation import compiled
 from matchenv.knowledge import KnowledgeState
+from matchenv.runtime.checks import as_positive_number
+from matchenv.runtime.compile import compiled
 from matchenv.settings import PAPER_BETA
 from matchenv.trueskill.game import density_at_zero, total_variance
 from matchenv.trueskill.normal import INVERSE_SQRT_2PI
-from matchenv.validation import as_positive_number
 
 
 @compiled

@@ -25,7 +25,7 @@ from matchenv.baselines.knowledge_gradient_rule import expected_best
 from matchenv.baselines.policy import Floats, Integers
 from matchenv.baselines.score_bounds import DONE, OUTCOMES, bound_scores, foresee_outcomes
 from matchenv.baselines.skill_line import SkillLine, new_skill_line, place_of, sort_opponents
-from matchenv.compilation import compiled
+from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import density_at_zero, drifted, total_variance, updated_belief
 from matchenv.trueskill.normal import INVERSE_SQRT_2PI
 

@@ -25,7 +25,7 @@ from matchenv.baselines.density_levels import (
 )
 from matchenv.baselines.knowledge_gradient_full import full_look_ahead_value, measure_opponents
 from matchenv.baselines.policy import Floats, Integers
-from matchenv.compilation import compiled
+from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import (
     SMALLEST_DENSITY,
     density_at_zero,

@@ -24,8 +24,8 @@ from matchenv.belief import (
     belief_named,
 )
 from matchenv.knowledge import KnowledgeState
+from matchenv.runtime.checks import as_non_negative_number, as_positive_number, as_probability
 from matchenv.settings import PAPER_BETA
-from matchenv.validation import as_non_negative_number, as_positive_number, as_probability
 
 PAPER_DISCOUNT = 0.99
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from matchenv.baselines.policy import Floats
 from matchenv.belief.full_kernels import slack_of_deviations
-from matchenv.compilation import compiled
+from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import (
     density_at_zero,
     difference_moments,

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.belief.printed import printed_update, printed_win_probability
-from matchenv.compilation import compiled
+from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import density_at_zero, total_variance
 
 Floats = NDArray[np.float64]

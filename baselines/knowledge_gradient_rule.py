@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from matchenv.baselines.policy import Floats
-from matchenv.compilation import compiled
+from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import (
     density_at_zero,
     draw_probability_of,

@@ -10,8 +10,8 @@ from matchenv.baselines.knowledge_gradient import KnowledgeGradient
 from matchenv.baselines.policy import Floats, Integers
 from matchenv.belief import DEFAULT_BELIEF
 from matchenv.knowledge import KnowledgeState
+from matchenv.runtime.checks import as_integer
 from matchenv.settings import PAPER_BETA
-from matchenv.validation import as_integer
 
 DEFAULT_KEPT = 20
 

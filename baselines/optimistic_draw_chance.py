@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike
 
 from matchenv.baselines.policy import Floats, Integers, Policy
 from matchenv.belief import DEFAULT_BELIEF
-from matchenv.compilation import compiled
 from matchenv.knowledge import KnowledgeState
+from matchenv.runtime.checks import as_non_negative_number, as_number, as_positive_number
+from matchenv.runtime.compile import compiled
 from matchenv.settings import PAPER_BETA
-from matchenv.validation import as_non_negative_number, as_number, as_positive_number
 
 
 @compiled

@@ -12,7 +12,7 @@ from matchenv.baselines.nearest import nearest_opponents
 from matchenv.baselines.policy import Floats, Integers, Masks, Policy
 from matchenv.belief import DEFAULT_BELIEF
 from matchenv.knowledge import KnowledgeState
-from matchenv.validation import as_float_array
+from matchenv.runtime.checks import as_float_array
 
 
 class Oracle(Policy):

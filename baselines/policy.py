@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from matchenv.belief import DEFAULT_BELIEF, belief_named
 from matchenv.knowledge import KnowledgeState, share_of_games_left
 from matchenv.observations import without_mask
+from matchenv.runtime.checks import as_action_masks, as_float_array, as_integer
 from matchenv.settings import Settings
-from matchenv.validation import as_action_masks, as_float_array, as_integer
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

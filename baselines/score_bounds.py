@@ -12,7 +12,7 @@ import numpy as np
 
 from matchenv.baselines.contenders import SLACK, Contenders
 from matchenv.baselines.skill_line import SkillLine, place_of
-from matchenv.compilation import compiled
+from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import (
     SMALLEST_DENSITY,
     density_at_zero,

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from matchenv.baselines.policy import Floats, Integers
-from matchenv.compilation import compiled
+from matchenv.runtime.compile import compiled
 
 # Insertion sort may move this many entries for each opponent: enough to sort a small pool
 # from nothing, and a large one in which a game has moved somebody.

@@ -10,7 +10,7 @@ from matchenv.baselines.nearest import nearest_opponents
 from matchenv.baselines.policy import Floats, Integers, Policy
 from matchenv.belief import DEFAULT_BELIEF
 from matchenv.knowledge import KnowledgeState
-from matchenv.validation import as_non_negative_number
+from matchenv.runtime.checks import as_non_negative_number
 
 
 class ThompsonSampling(Policy):

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.atomic_files import write_bytes
 from matchenv.evaluation.tables import Column, text_table
+from matchenv.runtime.checks import as_positive_array
+from matchenv.runtime.files import write_bytes
 from matchenv.trueskill import draw_correction, win_correction
 from matchenv.trueskill.normal import normal_density, normal_probability
-from matchenv.validation import as_positive_array
 
 Floats = NDArray[np.float64]
 

@@ -19,8 +19,8 @@ from matchenv.baselines.policy import Floats, Integers
 from matchenv.belief import FullBelief
 from matchenv.belief.full_kernels import SLACK, memory_of_deviations
 from matchenv.knowledge import KnowledgeState
+from matchenv.runtime.checks import as_number, as_positive_number
 from matchenv.settings import PAPER_BETA
-from matchenv.validation import as_number, as_positive_number
 
 
 class VariedGittins(Gittins):

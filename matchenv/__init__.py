@@ -8,7 +8,7 @@ needs compiled code is imported when it is first asked for, and so is every modu
 from __future__ import annotations
 
 # ruff: noqa: E402
-from matchenv.starting import leave_at_signals_if_command
+from matchenv.runtime.early_exit import leave_at_signals_if_command
 
 leave_at_signals_if_command()  # before what takes time to load
 

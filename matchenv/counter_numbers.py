@@ -15,7 +15,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.compilation import compiled
+from matchenv.runtime.compile import compiled
 
 Floats = NDArray[np.float64]
 Keys = NDArray[np.uint64]

@@ -17,10 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from matchenv.compilation import compiled
-from matchenv.trueskill.normal import normal_probability
-from matchenv.trueskill.teams import as_ranks
-from matchenv.validation import (
+from matchenv.runtime.checks import (
     as_choice,
     as_float_array,
     as_non_negative_number,
@@ -28,6 +25,9 @@ from matchenv.validation import (
     as_positive_number,
     as_probability,
 )
+from matchenv.runtime.compile import compiled
+from matchenv.trueskill.normal import normal_probability
+from matchenv.trueskill.teams import as_ranks
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -13,10 +13,10 @@ from matchenv.games_played import GamesPlayed
 from matchenv.instance import GivenInstance
 from matchenv.knowledge import KnowledgeState
 from matchenv.rendering import RenderedEpisodes
+from matchenv.runtime.checks import as_action
 from matchenv.scalar_base import NOBODY_WAITS, OVER, ROW, RUNNING, ScalarEnv
 from matchenv.settings import EnvironmentOptions, Settings, shows_options
 from matchenv.spaces import action_space, observation_space
-from matchenv.validation import as_action
 
 # Made once: NumPy takes as long for these two as for a game.
 WON_AND_OUTCOME = {outcome: (np.bool_(outcome > 0), np.int8(outcome)) for outcome in (-1, 0, 1)}

@@ -20,8 +20,8 @@ import numpy as np
 from numba.np.random import _constants as ziggurat
 from numpy.typing import NDArray
 
-from matchenv.compilation import COMPILES, compiled
 from matchenv.instructions import load, real_from, word_from
+from matchenv.runtime.compile import COMPILES, compiled
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.compilation import compiled
 from matchenv.priors import Prior
+from matchenv.runtime.checks import as_float_array, as_positive_array
+from matchenv.runtime.compile import compiled
 from matchenv.settings import ANY_RANK, Settings
-from matchenv.validation import as_float_array, as_positive_array
 
 Floats = NDArray[np.float64]
 

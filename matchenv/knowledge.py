@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchenv.belief import BELIEFS, DEFAULT_BELIEF, Belief, GameConstants, belief_named
-from matchenv.validation import as_float_array, as_positive_array
+from matchenv.runtime.checks import as_float_array, as_positive_array
 
 Floats = NDArray[np.float64]
 

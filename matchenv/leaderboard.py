@@ -8,17 +8,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from matchenv.atomic_files import write_text
-from matchenv.checksums import checksum
-from matchenv.plain_data import parsed_json
-from matchenv.trueskill.rating import Rating, expose, rate
-from matchenv.trueskill.teams import Weights, as_draw_margin, sides_of
-from matchenv.validation import (
+from matchenv.runtime.checks import (
     as_integer,
     as_non_negative_number,
     as_number,
     as_positive_number,
 )
+from matchenv.runtime.checksums import checksum
+from matchenv.runtime.files import write_text
+from matchenv.runtime.plain_data import parsed_json
+from matchenv.trueskill.rating import Rating, expose, rate
+from matchenv.trueskill.teams import Weights, as_draw_margin, sides_of
 
 FORMAT = "matchenv leaderboard 1"
 PARTS = {"format", "settings", "players"}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from matchenv.validation import as_float_array, as_integer, as_non_negative_array
+from matchenv.runtime.checks import as_float_array, as_integer, as_non_negative_array
 
 if TYPE_CHECKING:
     from matchenv.match_log import MatchLog

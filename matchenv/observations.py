@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchenv.belief import Belief, belief_named
-from matchenv.validation import as_float_array
+from matchenv.runtime.checks import as_float_array
 
 Floats = NDArray[np.float64]
 Masks = NDArray[np.bool_]

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.compilation import compiled
+from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import density_at_zero, total_variance
 from matchenv.trueskill.game_loops import PART, TABLE
 

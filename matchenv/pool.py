@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from matchenv.compilation import compiled
 from matchenv.counter_numbers import key_of, uniform_number
+from matchenv.runtime.compile import compiled
 from matchenv.settings import Settings
 
 Floats = NDArray[np.float64]

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.own_classes import names_class, own_object, text_of
-from matchenv.validation import as_choice, as_number, as_positive_number
+from matchenv.runtime.checks import as_choice, as_number, as_positive_number
+from matchenv.runtime.object_spec import names_class, own_object, text_of
 
 Floats = NDArray[np.float64]
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.games_played import GamesPlayed
-from matchenv.own_classes import names_class, own_object, text_of
 from matchenv.play import DRAW_DENSITY, MATCH_QUALITY, REPORT_ROWS, TRUE_DRAW_DENSITY
+from matchenv.runtime.object_spec import names_class, own_object, text_of
 
 Floats = NDArray[np.float64]
 

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from matchenv.belief import Belief, FactorisedBelief
 from matchenv.belief.factorised_kernels import play_factorised
-from matchenv.compilation import COMPILES, compiled
 from matchenv.games_played import GamesPlayed
 from matchenv.instructions import carray, load, memory_at, store
 from matchenv.play import REPORT_ROWS
+from matchenv.runtime.compile import COMPILES, compiled
 from matchenv.sharing import (
     BYTES,
     CHUNK,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from matchenv.options import Options
 from matchenv.rendering import RENDER_FPS, RENDER_MODES, Frame, RenderedBatch
-from matchenv.validation import as_integer
+from matchenv.runtime.checks import as_integer
 
 # The one row of a batch of one, and that it is not left alone.
 ROW = np.zeros(1, dtype=np.int64)

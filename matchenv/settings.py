@@ -11,7 +11,7 @@ from matchenv.options import Options, shows_options_of
 from matchenv.options import checked_by as _by
 from matchenv.priors import DEFAULT_PRIOR, EQUAL_VARIANCES, Prior, prior_of
 from matchenv.rewards import DEFAULT_REWARD, Reward, reward_of
-from matchenv.validation import (
+from matchenv.runtime.checks import (
     as_choice,
     as_integer,
     as_non_negative_number,

@@ -16,8 +16,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.compilation import compiled
 from matchenv.instructions import add, exchange, let_others_run, load, store
+from matchenv.runtime.compile import compiled
 
 Words = NDArray[np.int64]
 

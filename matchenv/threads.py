@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from matchenv.runtime.checks import as_integer
+from matchenv.runtime.signals import signals_wait
 from matchenv.sharing import END, LOOKS, new_board
-from matchenv.signals import signals_wait
-from matchenv.validation import as_integer
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -42,7 +42,7 @@ def as_num_threads(value: Any, count: int, num_opponents: int) -> int:
         paid = count * num_opponents // WORTH_A_THREAD
         if paid <= 1 or parent_process() is not None:
             return 1
-        from matchenv.workers import checked_workers  # slow to load
+        from matchenv.runtime.parallel import checked_workers  # slow to load
 
         return min(paid, checked_workers(None), _asked_of_all_libraries())
     try:
@@ -158,7 +158,7 @@ class RowThreads:
         if self._executor is None or self._process != os.getpid():
             from concurrent.futures import ThreadPoolExecutor  # slow to load
 
-            from matchenv.workers import checked_workers
+            from matchenv.runtime.parallel import checked_workers
 
             self._executor = ThreadPoolExecutor(self.threads - 1, "matchenv-rows")
             self._process = os.getpid()

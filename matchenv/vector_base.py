@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from matchenv.options import Options
 from matchenv.rendering import RENDER_FPS, RENDER_MODES, Frame, RenderedBatch
-from matchenv.validation import as_actions, as_integer
+from matchenv.runtime.checks import as_actions, as_integer
 from matchenv.vector_reset import as_autoreset_mode, reseeded, taken_reset_mask
 
 Infos = dict[str, Any]

@@ -10,7 +10,7 @@ from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from matchenv.validation import as_integer
+from matchenv.runtime.checks import as_integer
 
 
 def reseeded(

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from matchenv import atomic_files
-from matchenv.atomic_files import (
+from matchenv.leaderboard import Leaderboard
+from matchenv.runtime import files as atomic_files
+from matchenv.runtime.files import (
     remove_unfinished,
     write_bytes,
     write_text,
 )
-from matchenv.leaderboard import Leaderboard
 
 LEFT = ".old.json.0123456789abcdef.unfinished"
 SECONDS = 1.0

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from matchenv.compilation import NOTICE
+from matchenv.runtime.compile import NOTICE
 
 # Plays a game, then prints how many functions were compiled.
 PLAY = """

@@ -12,7 +12,7 @@ import pytest
 
 # A file of its own, so that nothing else has to be compiled.
 MODULE = """
-from matchenv.compilation import compiled
+from matchenv.runtime.compile import compiled
 
 @compiled
 def twice(x):

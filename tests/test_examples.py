@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from matchenv.compilation import NOTICE
+from matchenv.runtime.compile import NOTICE
 
 nbformat = pytest.importorskip("nbformat")
 pytest.importorskip("ipykernel")

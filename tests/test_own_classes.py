@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from matchenv import NormalPrior, Prior, Reward, Settings
 from matchenv.games_played import GamesPlayed
-from matchenv.own_classes import names_class
 from matchenv.priors import DrawnPrior, InformativePrior, prior_of, prior_text
 from matchenv.rewards import REWARDS, reward_of, reward_text
+from matchenv.runtime.object_spec import names_class
 
 NORMAL = "matchenv:NormalPrior:mean=25,deviation=8.3"
 

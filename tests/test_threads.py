@@ -17,9 +17,9 @@ import pytest
 import matchenv
 from matchenv import Settings
 from matchenv.evaluation.rollout import Batch
+from matchenv.runtime.parallel import checked_workers
 from matchenv.sharing import CHUNK, END, FIRST, MOST_CHUNKS
 from matchenv.threads import RowThreads, as_num_threads
-from matchenv.workers import checked_workers
 
 COUNT = 3 * CHUNK - 50  # more than one part, the last one short
 
@@ -239,7 +239,7 @@ def test_an_idle_environment_keeps_no_thread_busy() -> None:
 
 
 def test_too_few_cores_are_not_kept_from_their_work(monkeypatch) -> None:
-    monkeypatch.setattr("matchenv.workers.checked_workers", lambda workers: 1)
+    monkeypatch.setattr("matchenv.runtime.parallel.checked_workers", lambda workers: 1)
     env = matchenv.MatchmakingVectorEnv(COUNT, num_opponents=3, num_threads=2)
     env.reset(seed=0)
     env.step(np.zeros(COUNT, dtype=np.int64))

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from matchenv.workers import WorkerPool, checked_workers, work_through
+from matchenv.runtime.parallel import WorkerPool, checked_workers, work_through
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BEATING = """
 import sys, time
 from pathlib import Path
-from matchenv.workers import WorkerPool, work_through
+from matchenv.runtime.parallel import WorkerPool, work_through
 
 def beat(file):
     for number in range(2400):

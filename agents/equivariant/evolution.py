@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.validation import as_integer, as_positive_number
+from matchenv.runtime.checks import as_integer, as_positive_number
 
 Floats = NDArray[np.float64]
 

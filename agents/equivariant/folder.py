@@ -20,13 +20,13 @@ from matchenv.agents.equivariant.network import EquivariantNetwork
 from matchenv.agents.equivariant.policy import description_of, new_equivariant_policy
 from matchenv.agents.equivariant.training import EquivariantConfig
 from matchenv.agents.policy_file import save_policy
-from matchenv.array_files import checked_npz_bytes, read_checked_npz
-from matchenv.atomic_files import write_bytes, write_text
-from matchenv.checksums import checksum
 from matchenv.evaluation.made_with import made_with
 from matchenv.evaluation.result_files import json_bytes
-from matchenv.plain_data import parsed_json
-from matchenv.validation import as_integer
+from matchenv.runtime.array_files import checked_npz_bytes, read_checked_npz
+from matchenv.runtime.checks import as_integer
+from matchenv.runtime.checksums import checksum
+from matchenv.runtime.files import write_bytes, write_text
+from matchenv.runtime.plain_data import parsed_json
 
 Floats = NDArray[np.float64]
 

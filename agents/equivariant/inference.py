@@ -35,7 +35,7 @@ from matchenv.agents.equivariant.scores import (
 )
 from matchenv.agents.equivariant.screening import find_candidates
 from matchenv.agents.equivariant.state import OPPONENT_NUMBERS, STATE_NUMBERS, Singles, read_row
-from matchenv.compilation import compiled
+from matchenv.runtime.compile import compiled
 
 
 @compiled

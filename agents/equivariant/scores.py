@@ -43,8 +43,8 @@ from matchenv.agents.equivariant.state import (
     VARIANCE,
     Singles,
 )
-from matchenv.compilation import compiled
 from matchenv.priors import PRIOR_MEAN_VARIANCE
+from matchenv.runtime.compile import compiled
 from matchenv.trueskill.normal import INVERSE_SQRT_2PI
 
 Floats = NDArray[np.float64]

@@ -54,7 +54,7 @@ from matchenv.agents.equivariant.single_precision import (
     LOG_ERROR,
     ROUNDING,
 )
-from matchenv.compilation import compiled
+from matchenv.runtime.compile import compiled
 
 # Bounds at infinity, as numbers that sums do not spoil.
 HUGE = 3e38

@@ -22,7 +22,7 @@ from matchenv.agents.equivariant.training import (
     train,
     validate,
 )
-from matchenv.workers import Mapper
+from matchenv.runtime.parallel import Mapper
 
 Floats = NDArray[np.float64]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from matchenv.compilation import by_precision, compiled
+from matchenv.runtime.compile import by_precision, compiled
 from matchenv.trueskill.elementary import exponential
 
 # Half the distance from 1 to the next number.

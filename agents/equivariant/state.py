@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from matchenv.belief import BELIEFS, FullBelief
 from matchenv.belief.full import ROUNDING
 from matchenv.belief.full_kernels import slack_of_deviations
-from matchenv.compilation import compiled
 from matchenv.priors import FIELD_VARIANCE, PRIOR_MEAN_VARIANCE
+from matchenv.runtime.compile import compiled
 from matchenv.settings import PAPER_BETA
 
 Singles = NDArray[np.float32]

@@ -33,8 +33,8 @@ from matchenv.agents.equivariant.state import state_of_observations
 from matchenv.evaluation.rollout import Batch, Decisions, games
 from matchenv.evaluation.seeds import evaluation_seed, training_seed
 from matchenv.play import REPORT_ROWS
+from matchenv.runtime.parallel import Mapper
 from matchenv.settings import Settings
-from matchenv.workers import Mapper
 
 Floats = NDArray[np.float64]
 

@@ -16,7 +16,7 @@ from matchenv.agents.queue.network import QueueConstants
 from matchenv.baselines.queue.planned import PlannedPolicy, best_pairs
 from matchenv.queue.settings import QUEUE_NUMBERS, QueueSettings
 from matchenv.queue.waiting import NOBODY, WaitingPlayers
-from matchenv.validation import as_action_masks
+from matchenv.runtime.checks import as_action_masks
 
 Integers = NDArray[np.int64]
 

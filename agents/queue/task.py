@@ -14,7 +14,7 @@ from matchenv.agents.tasks import QUEUE, Task
 from matchenv.evaluation.estimates import estimate, paired_difference
 from matchenv.evaluation.queue_rollout import queue_rollout
 from matchenv.queue.settings import QueueSettings
-from matchenv.validation import as_integer
+from matchenv.runtime.checks import as_integer
 
 if TYPE_CHECKING:
     from stable_baselines3.common.policies import BasePolicy

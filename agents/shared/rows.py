@@ -13,9 +13,9 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
 from matchenv.agents.features import belief_of_space
 from matchenv.belief import belief_named
+from matchenv.runtime.checks import as_positive_number
 from matchenv.settings import PAPER_BETA
 from matchenv.spaces import shows_mask
-from matchenv.validation import as_positive_number
 
 # The draw density is also shown as it would be with a larger variance of the difference: an
 # opponent who is far away, but little known, looks better there.

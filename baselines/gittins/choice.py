@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from matchenv.baselines.gittins.grid import Grid, gap_at, gap_stencil, read, variance_stencil
 from matchenv.baselines.policy import Floats, Integers
-from matchenv.compilation import compiled
+from matchenv.runtime.compile import compiled
 
 
 @compiled

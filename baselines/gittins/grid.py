@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from matchenv.baselines.policy import Floats
-from matchenv.compilation import compiled
+from matchenv.runtime.compile import compiled
 
 # The furthest z of the grid, and how much denser its nodes are at 0 than evenly spread ones.
 FURTHEST = 8.0

@@ -13,8 +13,8 @@ from matchenv.baselines.gittins.table import IndexTable, index_table, rounded_ho
 from matchenv.baselines.policy import Floats, Integers, Policy
 from matchenv.belief import FullBelief, GameConstants, belief_named
 from matchenv.knowledge import KnowledgeState
+from matchenv.runtime.checks import as_non_negative_number, as_positive_number, as_probability
 from matchenv.settings import PAPER_BETA, Settings
-from matchenv.validation import as_non_negative_number, as_positive_number, as_probability
 
 
 class Gittins(Policy):

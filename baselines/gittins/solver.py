@@ -34,7 +34,7 @@ from matchenv.baselines.gittins.grid import (
     with_mirror,
 )
 from matchenv.baselines.policy import Floats, Integers
-from matchenv.compilation import compiled
+from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import (
     density_at_zero,
     difference_moments,

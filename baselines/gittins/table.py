@@ -17,11 +17,11 @@ import numpy as np
 from filelock import FileLock
 from numpy.typing import NDArray
 
-from matchenv.array_files import checked_npz_bytes, read_checked_npz
-from matchenv.atomic_files import write_bytes
 from matchenv.baselines.gittins.grid import LEBESGUE, STENCIL, Grid, gap_at, new_grid, variance_at
 from matchenv.baselines.gittins.solver import first_values, one_game_more, transitions_of
 from matchenv.baselines.policy import Floats
+from matchenv.runtime.array_files import checked_npz_bytes, read_checked_npz
+from matchenv.runtime.files import write_bytes
 
 # Another number for another way to compute tables: old files are then not read.
 METHOD = 1

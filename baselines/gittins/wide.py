@@ -13,8 +13,8 @@ from matchenv.baselines.policy import Integers
 from matchenv.belief import FullBelief
 from matchenv.knowledge import KnowledgeState
 from matchenv.priors import FIELD_VARIANCE
+from matchenv.runtime.checks import as_non_negative_number
 from matchenv.settings import PAPER_BETA
-from matchenv.validation import as_non_negative_number
 
 # Who asks for games may be the best or the worst of a field: the own skill varies by more.
 OWN = 5.0

@@ -24,7 +24,7 @@ from matchenv.belief.full_kernels import (
     opponent_variance,
     slack_of_deviations,
 )
-from matchenv.compilation import compiled
+from matchenv.runtime.compile import compiled
 
 # w of an even game: the share of the variance of the performances' difference that it removes.
 EVEN_SHARE = 2.0 / math.pi

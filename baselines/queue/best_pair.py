@@ -10,7 +10,7 @@ from matchenv.baselines.queue.pair_values import best_candidates, candidate_valu
 from matchenv.baselines.queue.policy import Floats, Reservation
 from matchenv.baselines.queue.shown import Integers, ShownPolicy
 from matchenv.queue.shown import ShownPlayers
-from matchenv.validation import as_non_negative_number
+from matchenv.runtime.checks import as_non_negative_number
 
 
 class QueueKnowledgeGradient(ShownPolicy):

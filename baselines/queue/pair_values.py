@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.baselines.knowledge_gradient_rule import look_ahead_value
-from matchenv.compilation import compiled
+from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import (
     density_at_zero,
     match_quality_of,

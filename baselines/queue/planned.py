@@ -14,7 +14,7 @@ from matchenv.baselines.queue.exact_matching import exact_matching
 from matchenv.baselines.queue.pair_values import band_values
 from matchenv.baselines.queue.policy import WAIT, Floats, QueuePolicy, Reservation
 from matchenv.queue.waiting import NOBODY, WaitingPlayers
-from matchenv.validation import as_non_negative_number
+from matchenv.runtime.checks import as_non_negative_number
 
 Integers = NDArray[np.int64]
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchenv.queue.waiting import WaitingPlayers
-from matchenv.validation import as_non_negative_number, as_number
+from matchenv.runtime.checks import as_non_negative_number, as_number
 
 Floats = NDArray[np.float64]
 

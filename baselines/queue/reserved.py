@@ -11,8 +11,8 @@ from matchenv.baselines.queue.shown import Integers, ShownPolicy
 from matchenv.belief import DEFAULT_BELIEF
 from matchenv.belief.states import States
 from matchenv.queue.shown import ShownPlayers
+from matchenv.runtime.checks import as_integer
 from matchenv.trueskill import match_quality
-from matchenv.validation import as_integer
 
 
 class Reserved(ShownPolicy):

@@ -9,7 +9,7 @@ import numpy as np
 from matchenv.baselines.queue.policy import WAIT
 from matchenv.baselines.queue.shown import Integers, ShownPolicy
 from matchenv.queue.shown import ShownPlayers
-from matchenv.validation import as_non_negative_number, as_probability
+from matchenv.runtime.checks import as_non_negative_number, as_probability
 
 
 class FirstComeFirstServed(ShownPolicy):

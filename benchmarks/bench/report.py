@@ -24,10 +24,10 @@ from matchenv.benchmarks.bench.scoring import Score, of_family, overall
 from matchenv.benchmarks.candidates import HIGH_END, LOW_END
 from matchenv.benchmarks.report.latex import latex_table
 from matchenv.benchmarks.report.section import Table
-from matchenv.checksums import checksum
 from matchenv.evaluation.made_with import made_with
 from matchenv.evaluation.result_files import json_bytes
 from matchenv.evaluation.tables import Column, markdown_table
+from matchenv.runtime.checksums import checksum
 
 Floats = NDArray[np.float64]
 

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.benchmarks.bound.records import first_record
-from matchenv.compilation import compiled
+from matchenv.runtime.compile import compiled
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from matchenv.atomic_files import write_bytes
 from matchenv.benchmarks.bench.protocol import FAMILIES, MAIN, SEED, Family
 from matchenv.benchmarks.bound.report import cell_bounds
 from matchenv.benchmarks.bound.running import DEFAULT_DEPTH, run_bound
 from matchenv.benchmarks.candidates import LOW_END
 from matchenv.evaluation.engines import Workers
 from matchenv.evaluation.result_files import json_bytes, versions
+from matchenv.runtime.files import write_bytes
 
 # Equal priors take several times as long.
 EPISODES = {"informative": 500, "equal": 300}

@@ -18,7 +18,7 @@ from matchenv.benchmarks.bound.charges import add_surpluses
 from matchenv.benchmarks.bound.kinds import Kinds, Places
 from matchenv.benchmarks.bound.prices import prices_up_to_the_peak
 from matchenv.benchmarks.bound.records import first_record
-from matchenv.compilation import compiled
+from matchenv.runtime.compile import compiled
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from matchenv.benchmarks.bound.possible_skills import exponentials
 from matchenv.benchmarks.bound.prices import part_above, prices_up_to_the_peak
-from matchenv.compilation import compiled
+from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import density_at_zero, total_variance, win_probability_of
 
 Floats = NDArray[np.float64]

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.array_files import npz_bytes
 from matchenv.benchmarks.bench.playing import TOLD
 from matchenv.benchmarks.candidates import HIGH_END, LOW_END
 from matchenv.benchmarks.compare.report import Comparison, head
@@ -23,6 +22,7 @@ from matchenv.evaluation.estimates import (
 )
 from matchenv.evaluation.result_files import json_bytes, records_csv, versions
 from matchenv.evaluation.tables import Column, text_table
+from matchenv.runtime.array_files import npz_bytes
 
 Floats = NDArray[np.float64]
 

@@ -21,7 +21,7 @@ from matchenv.evaluation.episode_table import play
 from matchenv.evaluation.seeds import spans_of
 from matchenv.evaluation.store import finish, open_store, write_results
 from matchenv.priors import check_named
-from matchenv.validation import as_integer
+from matchenv.runtime.checks import as_integer
 
 DEFAULT_POLICIES = ("drawchance", "kg", "gittins", "optimistic:belief=full")
 DEFAULT_RANKS = ("top", "middle", "bottom")

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.array_files import Arrays
 from matchenv.benchmarks.bound.kinds import (
     Kinds,
     Places,
@@ -18,11 +17,12 @@ from matchenv.benchmarks.bound.kinds import (
     uninformed_kinds,
 )
 from matchenv.benchmarks.bound.payments import best_split, payments_of, payments_of_counts
-from matchenv.compilation import compiled
 from matchenv.evaluation.cells import Cell
 from matchenv.evaluation.rollout import Batch
 from matchenv.evaluation.seeds import episode_seeds
 from matchenv.play import game_outcome
+from matchenv.runtime.array_files import Arrays
+from matchenv.runtime.compile import compiled
 from matchenv.settings import Settings
 from matchenv.trueskill.game import density_at_zero, total_variance
 

@@ -16,10 +16,10 @@ from matchenv.evaluation.episode_table import ALL, Block, Plan, play
 from matchenv.evaluation.made_with import digest_of
 from matchenv.evaluation.seeds import POLICIES, episode_seeds, spans_of
 from matchenv.evaluation.store import open_store, write_and_report
-from matchenv.own_classes import names_class
 from matchenv.priors import Prior
+from matchenv.runtime.checks import as_integer
+from matchenv.runtime.object_spec import names_class
 from matchenv.settings import Settings
-from matchenv.validation import as_integer
 
 DEFAULT_POLICIES = ("pe", "drawchance", "kg", "gittins", "random", "oracle")
 DEFAULT_RANKS = ("top", "middle", "bottom")

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from matchenv.agents.run_folder import RunFolder
-from matchenv.atomic_files import write_text
 from matchenv.benchmarks.candidates import LOW_END
 from matchenv.benchmarks.compare.comparison import (
     DEFAULT_EPISODES,
@@ -20,6 +19,7 @@ from matchenv.evaluation.cells import Cell
 from matchenv.evaluation.engines import Workers
 from matchenv.evaluation.estimates import Estimate, paired_difference
 from matchenv.evaluation.tables import Column, text_table
+from matchenv.runtime.files import write_text
 
 TRUE_Q = "true_draw_density"
 

@@ -33,7 +33,7 @@ from matchenv.replay.fitting.fit import FEWEST_GAMES
 from matchenv.replay.fitting.journal import JOURNAL, log_key
 from matchenv.replay.fitting.parameters import MU, SIGMA
 from matchenv.replay.smoothing.smooth import check_times
-from matchenv.validation import as_integer
+from matchenv.runtime.checks import as_integer
 
 # Arguments of ``replay_trueskill`` that decide the model; all others stay at their defaults.
 PARAMETERS = ("beta", "tau", "draw_probability", "time_drift", "advantage", "team_exponent")

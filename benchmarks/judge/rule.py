@@ -17,9 +17,9 @@ from matchenv.benchmarks.queue.plan import queue_candidates
 from matchenv.evaluation.candidates import Candidate
 from matchenv.evaluation.queue_rollout import queue_rollout
 from matchenv.evaluation.queue_table import maker_of
-from matchenv.own_classes import names_class
 from matchenv.queue.settings import QueueSettings
-from matchenv.validation import as_non_negative_number
+from matchenv.runtime.checks import as_non_negative_number
+from matchenv.runtime.object_spec import names_class
 
 # How a policy of the queue may be asked.
 METHODS = ("choose_many", "plan", "choose", "predict")

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.array_files import Arrays
 from matchenv.baselines.queue import (
     MatchingOracle,
     MaximumWeightMatching,
@@ -28,8 +27,9 @@ from matchenv.evaluation.store import finish, open_store
 from matchenv.evaluation.tables import Column, markdown_table
 from matchenv.queue.population import RatedPopulation
 from matchenv.replay.fitting.parameters import SIGMA
+from matchenv.runtime.array_files import Arrays
+from matchenv.runtime.checks import as_integer
 from matchenv.trueskill import true_draw_density
-from matchenv.validation import as_integer
 
 Floats = NDArray[np.float64]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from matchenv.validation import as_positive_number, as_share
+from matchenv.runtime.checks import as_positive_number, as_share
 
 DEFAULT_EPISODES = 100
 DEFAULT_TUNING = 12

@@ -13,8 +13,14 @@ from matchenv.match_log import MatchLog
 from matchenv.queue.settings import QueueSettings
 from matchenv.queue.waiting import NOBODY, WaitingPlayers
 from matchenv.replay.fitting.parameters import MU, SIGMA
+from matchenv.runtime.checks import (
+    as_choice,
+    as_integer,
+    as_positive_number,
+    as_probability,
+    as_share,
+)
 from matchenv.trueskill import draw_margin_from_probability, true_draw_density, update
-from matchenv.validation import as_choice, as_integer, as_positive_number, as_probability, as_share
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from matplotlib.axes import Axes
 
-from matchenv.atomic_files import write_bytes
 from matchenv.benchmarks.figures import LINES, figure_bytes, kind_of_picture, new_figure, style
 from matchenv.benchmarks.learning_curves.curves import MEASURES, LearningCurve, curves_of
 from matchenv.benchmarks.learning_curves.levels import Level, check_same_games, levels_of
 from matchenv.benchmarks.learning_curves.runs import read_runs
-from matchenv.validation import as_choice
+from matchenv.runtime.checks import as_choice
+from matchenv.runtime.files import write_bytes
 
 DEFAULT_MEASURE = next(iter(MEASURES))
 LEVEL_STYLES = {"KG": "-", "DrawChance": "--", "bound": ":"}

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from matchenv.belief import OUTCOMES as OUTCOMES_IN_ORDER
 from matchenv.belief import GameConstants
 from matchenv.belief.states import States
-from matchenv.compilation import compiled
+from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import density_at_zero, outcome_probability_of, total_variance
 
 Floats = NDArray[np.float64]

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.array_files import Arrays
 from matchenv.belief import DEFAULT_BELIEF
 from matchenv.belief.states import States
 from matchenv.benchmarks.candidates import candidates_of
@@ -30,8 +29,9 @@ from matchenv.evaluation.engines import Workers, as_engine
 from matchenv.evaluation.rollout import Batch, belief_of, one_thread
 from matchenv.evaluation.seeds import TRUTHS, episode_seeds, spans_of, stream_of
 from matchenv.evaluation.store import finish, open_store, write_results
+from matchenv.runtime.array_files import Arrays
+from matchenv.runtime.checks import as_integer
 from matchenv.settings import Settings
-from matchenv.validation import as_integer
 
 Floats = NDArray[np.float64]
 

@@ -15,9 +15,9 @@ from matchenv.evaluation.candidates import Candidate, checked_candidates
 from matchenv.evaluation.queue_rollout import queue_rollout
 from matchenv.evaluation.queue_table import LOADS, Load, QueuePlan, RunBlock, maker_of
 from matchenv.evaluation.seeds import INSTANCES, POLICIES, QUEUE, episode_seeds, spans_of
-from matchenv.own_classes import options_of
 from matchenv.queue.settings import QueueSettings
-from matchenv.validation import as_integer
+from matchenv.runtime.checks import as_integer
+from matchenv.runtime.object_spec import options_of
 
 # Runs that are played side by side. A stochastic policy has one stream for a block, so its size
 # is part of the result; it must not follow the number of workers.

@@ -17,7 +17,7 @@ from matchenv.evaluation.result_files import json_bytes, records_csv
 from matchenv.evaluation.seeds import TUNING
 from matchenv.evaluation.store import open_store, write_results
 from matchenv.evaluation.tables import Column, markdown_table
-from matchenv.validation import as_choice
+from matchenv.runtime.checks import as_choice
 
 DEFAULT_EPISODES = 50
 MEASURES = ("true_reward", "reward")

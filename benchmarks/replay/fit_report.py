@@ -6,16 +6,16 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from matchenv.atomic_files import write_bytes
 from matchenv.csv_log.reader import Reading
 from matchenv.evaluation.made_with import made_with
 from matchenv.evaluation.result_files import json_bytes, versions
 from matchenv.evaluation.tables import Column, text_table
-from matchenv.folder_lock import folder_lock
 from matchenv.replay.fitting.fit import TRAIN_SHARE, Fit, fit
 from matchenv.replay.fitting.journal import JOURNAL
 from matchenv.replay.fitting.objectives import ObjectiveName
-from matchenv.validation import as_number
+from matchenv.runtime.checks import as_number
+from matchenv.runtime.files import write_bytes
+from matchenv.runtime.folder_lock import folder_lock
 
 RESULT = "fit.json"
 WHAT = {"predictive": "the likelihood of games not yet seen", "evidence": "the log's evidence"}

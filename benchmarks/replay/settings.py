@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from matchenv.csv_log.settings import ReadingSettings
-from matchenv.validation import as_choice, as_integer, as_number, as_probability
+from matchenv.runtime.checks import as_choice, as_integer, as_number, as_probability
 
 SystemName = Literal["trueskill", "elo", "elo-logistic", "weng-lin-bt", "weng-lin-pl", "glicko2"]
 EloTeams = Literal["sum", "mean"]

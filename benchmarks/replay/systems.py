@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.benchmarks.replay.settings import ModelSettings, SystemName, SystemSettings
-from matchenv.compilation import compiled
 from matchenv.elo import elo_log_probabilities, k_factor_from_alpha
 from matchenv.match_log import MatchLog
 from matchenv.rating_models.glicko2 import SCALE, damping
@@ -27,6 +26,7 @@ from matchenv.replay.forecasts import (
     logistic_log_probabilities,
 )
 from matchenv.replay.pairs import Pairs, possible_and_found_draws
+from matchenv.runtime.compile import compiled
 from matchenv.trueskill.rating import expose
 from matchenv.trueskill.sides import quality_of_sides
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from matchenv.evaluation.cells import Cell, cells_of
-from matchenv.own_classes import names_class
 from matchenv.priors import DEFAULT_PRIOR
+from matchenv.runtime.object_spec import names_class
 from matchenv.settings import Settings
 
 

@@ -20,8 +20,8 @@ from matchenv.evaluation.seeds import (
     stream_of,
 )
 from matchenv.priors import PRIORS, DrawnPrior, check_named, prior_of
+from matchenv.runtime.checks import as_choice, as_integer
 from matchenv.settings import RANKINGS, Settings
-from matchenv.validation import as_choice, as_integer
 
 PAPER_POLICIES = ("pe", "drawchance", "kg")
 # Ranks that the paper's figures show, 1 for the best of its 50 players.

@@ -22,7 +22,7 @@ import numpy as np
 
 import matchenv  # registers Matchmaking-v0
 from matchenv.benchmarks.throughput.timing import Contest, Measurement, Side, contest, seconds
-from matchenv.workers import checked_workers
+from matchenv.runtime.parallel import checked_workers
 
 SECTION = "environment"
 NUM_ENVS = 1024

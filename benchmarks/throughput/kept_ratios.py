@@ -8,9 +8,9 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from matchenv.atomic_files import write_bytes
 from matchenv.benchmarks.throughput.timing import Contest, Measurement
 from matchenv.evaluation.result_files import json_bytes
+from matchenv.runtime.files import write_bytes
 
 KEPT = Path(__file__).with_name("ratios.json")
 DIGITS = 3

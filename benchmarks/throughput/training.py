@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from matchenv.benchmarks.throughput.timing import Measurement, seconds
-from matchenv.workers import checked_workers
+from matchenv.runtime.parallel import checked_workers
 
 SECTION = "training"
 ALGORITHM = "ppo"

@@ -16,7 +16,7 @@ from matchenv.evaluation.result_files import json_bytes, records_csv
 from matchenv.evaluation.seeds import TUNING
 from matchenv.evaluation.store import open_store, write_results
 from matchenv.evaluation.tables import Column, markdown_table
-from matchenv.validation import as_non_negative_number
+from matchenv.runtime.checks import as_non_negative_number
 
 MULTIPLIERS = (0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 70.0, 99.0, 200.0, 499.0)
 FINITE_HORIZON = "kg:finite_horizon=true"

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from matchenv.atomic_files import write_bytes
 from matchenv.benchmarks.watch.picture import checked_width, draw_side_by_side
 from matchenv.benchmarks.watch.stage import Stage
 from matchenv.rendering.modes import check_package
 from matchenv.rendering.scene import Scene
 from matchenv.rendering.theme import THEMES, Theme
-from matchenv.validation import as_choice, as_integer
+from matchenv.runtime.checks import as_choice, as_integer
+from matchenv.runtime.files import write_bytes
 
 Pixels = NDArray[np.uint8]
 

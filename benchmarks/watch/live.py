@@ -11,7 +11,7 @@ from matchenv.benchmarks.watch.picture import checked_width, draw_side_by_side
 from matchenv.benchmarks.watch.stage import Stage
 from matchenv.rendering.modes import RENDER_FPS, check_package
 from matchenv.rendering.theme import THEMES
-from matchenv.validation import as_choice
+from matchenv.runtime.checks import as_choice
 
 # Games in a second.
 SPEEDS = (1, 2, 5, 10, 20, 50, 100, 200, 500)

@@ -16,7 +16,7 @@ from matchenv.rendering.layout import Box, Sizes
 from matchenv.rendering.picture import LEAST_HEIGHT, LEAST_WIDTH, draw_scene, tiled
 from matchenv.rendering.scene import Scene
 from matchenv.rendering.theme import Theme
-from matchenv.validation import as_integer
+from matchenv.runtime.checks import as_integer
 
 Pixels = NDArray[np.uint8]
 

@@ -10,8 +10,8 @@ from matchenv.evaluation.rollout import Batch, Decisions, belief_of, one_thread
 from matchenv.evaluation.seeds import POLICIES, episode_seeds, policy_key, stream_of
 from matchenv.play import DRAW_DENSITY, TRUE_DRAW_DENSITY
 from matchenv.rendering.scene import EpisodeRecord, Scene
+from matchenv.runtime.checks import as_integer
 from matchenv.settings import Settings
-from matchenv.validation import as_integer
 
 # More beside one another could not be read.
 MOST_POLICIES = 6

@@ -12,7 +12,7 @@ from matchenv.belief.factorised import FactorisedBelief
 from matchenv.belief.full import FullBelief
 from matchenv.belief.independent import IndependentBelief
 from matchenv.belief.printed import PrintedBelief
-from matchenv.validation import as_choice
+from matchenv.runtime.checks import as_choice
 
 __all__ = [
     "BELIEFS",

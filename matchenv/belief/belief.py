@@ -8,8 +8,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.compilation import compiled
 from matchenv.play import FEW, MU, REPORT_ROWS, SIGMA, drift_skills, play_few, play_games
+from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import outcome_probability_of
 from matchenv.trueskill.game_loops import densities_at_zero
 

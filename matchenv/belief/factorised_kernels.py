@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.compilation import compiled
 from matchenv.play import (
     DRAW_DENSITY,
     MATCH_QUALITY,
@@ -16,6 +15,7 @@ from matchenv.play import (
     play_part,
     report_belief,
 )
+from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import (
     drifted,
     quality_per_density,

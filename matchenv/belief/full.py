@@ -15,7 +15,7 @@ from matchenv.belief.full_kernels import (
     learn_full,
     memory_of_deviations,
 )
-from matchenv.validation import as_positive_array
+from matchenv.runtime.checks import as_positive_array
 
 # Observations are float32: three deviations of one belief may disagree by this much of their sum.
 ROUNDING = 1e-5

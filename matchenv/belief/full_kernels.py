@@ -27,8 +27,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.compilation import compiled
 from matchenv.play import MU, SIGMA, report_belief
+from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import difference_moments, quality_per_density, total_variance
 
 Floats = NDArray[np.float64]

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.belief.belief import Belief, Floats, GameConstants, Integers, densities
-from matchenv.compilation import compiled
 from matchenv.play import DRAW_DENSITY, MATCH_QUALITY, MU, SIGMA
+from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import quality_per_density
 from matchenv.trueskill.game_loops import (
     MU_I,

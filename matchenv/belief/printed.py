@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from matchenv.belief.belief import Floats, GameConstants
 from matchenv.belief.independent import IndependentBelief
-from matchenv.compilation import compiled
+from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import total_variance
 from matchenv.trueskill.normal import normal_probability, win_moments
 

@@ -8,7 +8,7 @@ import sys
 from contextlib import suppress
 from typing import TextIO
 
-from matchenv.plain_data import shown
+from matchenv.runtime.plain_data import shown
 
 # Characters of an error message; a header with 10,000 columns would fill the screen.
 LONGEST_MESSAGE = 2000

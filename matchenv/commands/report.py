@@ -38,8 +38,8 @@ class Report(Command):
 
     def run(self) -> None:
         """Write the page, and say where it is."""
-        from matchenv.atomic_files import write_together
         from matchenv.benchmarks.report import latex_summary, page_text, sections_of
+        from matchenv.runtime.files import write_together
 
         if self.out.suffix.lower() not in (".html", ".htm"):
             raise ValueError(f"out must end in .html, got {str(self.out)!r}")

@@ -20,8 +20,8 @@ from matchenv.commands import BAD_INPUT, DONE, FAILED, say_error
 from matchenv.commands.options import Command
 from matchenv.commands.output import ReaderGoneError, show
 from matchenv.commands.stopping import Stopping
-from matchenv.progress import use_own_lock
-from matchenv.workers import WorkerEnded
+from matchenv.runtime.parallel import WorkerEnded
+from matchenv.runtime.progress import use_own_lock
 
 CommandType = TypeVar("CommandType", bound=Command)
 

@@ -52,8 +52,8 @@ class Search(Kept, Parallel):
         from matchenv.agents.equivariant.folder import EquivariantFolder, read_equivariant_config
         from matchenv.agents.equivariant.selection import train_seeds
         from matchenv.agents.run_config import LARGEST_SEED
-        from matchenv.folder_lock import folder_lock
-        from matchenv.validation import as_integer
+        from matchenv.runtime.checks import as_integer
+        from matchenv.runtime.folder_lock import folder_lock
 
         config = read_equivariant_config(self.config)
         if self.quick:

@@ -65,9 +65,9 @@ class Serve(Command):
 
         import uvicorn
 
+        from matchenv.runtime.checks import as_integer
         from matchenv.service import Pool, PoolSettings
         from matchenv.service.http import create_app
-        from matchenv.validation import as_integer
 
         port = as_integer("port", self.port, 0, 65535)
         try:  # before the pool's file is made

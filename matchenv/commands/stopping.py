@@ -23,9 +23,9 @@ from collections.abc import Callable
 from types import FrameType
 from typing import NoReturn
 
-from matchenv.folder_lock import free_folders
-from matchenv.signals import STOPS, waits_for_a_safe_point
-from matchenv.starting import WORDS
+from matchenv.runtime.early_exit import WORDS
+from matchenv.runtime.folder_lock import free_folders
+from matchenv.runtime.signals import STOPS, waits_for_a_safe_point
 
 # Seconds until the exception is raised again, and until the process ends in any case.
 AGAIN, GRACE = 1.0, 2.5

@@ -42,13 +42,13 @@ class Throughput(Written):
 
     def run(self) -> None:
         """Measure and print, section by section."""
-        from matchenv.atomic_files import write_bytes
         from matchenv.benchmarks.throughput.kept_ratios import beside, keep_ratios, kept_ratios
         from matchenv.benchmarks.throughput.report import as_json, line
         from matchenv.benchmarks.throughput.sections import sections
         from matchenv.evaluation.result_files import json_bytes
-        from matchenv.folder_lock import folder_lock
-        from matchenv.validation import as_choice, as_integer
+        from matchenv.runtime.checks import as_choice, as_integer
+        from matchenv.runtime.files import write_bytes
+        from matchenv.runtime.folder_lock import folder_lock
 
         known = sections()
         turns = as_integer("turns", self.turns, 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from matchenv.validation import as_integer
+from matchenv.runtime.checks import as_integer
 
 
 @dataclass(frozen=True)

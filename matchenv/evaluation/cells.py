@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from matchenv.own_classes import names_class
 from matchenv.priors import Prior, prior_text
+from matchenv.runtime.object_spec import names_class
 from matchenv.settings import Settings, place_of_rank
 
 ANY = "any"

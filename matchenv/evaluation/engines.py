@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TypeAlias
 
-from matchenv.workers import Pool, WorkerPool, checked_workers
+from matchenv.runtime.parallel import Pool, WorkerPool, checked_workers
 
 LOCAL, RAY = "local", "ray"
 

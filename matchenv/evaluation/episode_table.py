@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.array_files import Arrays, npz_bytes
 from matchenv.evaluation.candidates import Candidate
 from matchenv.evaluation.cells import Cell
 from matchenv.evaluation.engines import Workers
@@ -17,6 +16,7 @@ from matchenv.evaluation.result_files import columns_csv
 from matchenv.evaluation.rollout import MEASURES, PolicyMaker, rollout
 from matchenv.evaluation.seeds import policy_key, sequence_of
 from matchenv.evaluation.store import CLOCK, Store, finish
+from matchenv.runtime.array_files import Arrays, npz_bytes
 from matchenv.settings import Settings
 
 Floats = NDArray[np.float64]

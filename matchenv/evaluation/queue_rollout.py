@@ -11,7 +11,6 @@ import numpy as np
 from gymnasium.utils.seeding import np_random
 from numpy.typing import NDArray
 
-from matchenv.compilation import compiled
 from matchenv.evaluation.queue_measures import SUMS, Tally
 from matchenv.evaluation.rollout import one_thread
 from matchenv.queue.queues import Queues, slots_in_line
@@ -19,6 +18,7 @@ from matchenv.queue.settings import QUEUE_REWARDS, QueueSettings
 from matchenv.queue.shown import ShownPlayers
 from matchenv.queue.state import ABANDONED, FOCAL, NONE, OVER, PHASE, QUEUED, TICK, Batch
 from matchenv.queue.waiting import NOBODY
+from matchenv.runtime.compile import compiled
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

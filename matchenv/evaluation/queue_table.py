@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.array_files import Arrays, npz_bytes
 from matchenv.evaluation.candidates import Candidate
 from matchenv.evaluation.engines import Workers
 from matchenv.evaluation.queue_measures import ERROR_GAMES, GROUPS, SUMS, wait_percentile
@@ -18,7 +17,8 @@ from matchenv.evaluation.result_files import csv_bytes
 from matchenv.evaluation.seeds import policy_key, sequence_of
 from matchenv.evaluation.store import CLOCK, Store, finish
 from matchenv.queue.settings import QueueSettings
-from matchenv.validation import as_positive_number
+from matchenv.runtime.array_files import Arrays, npz_bytes
+from matchenv.runtime.checks import as_positive_number
 
 Floats = NDArray[np.float64]
 

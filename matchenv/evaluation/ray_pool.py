@@ -19,8 +19,8 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from matchenv.evaluation.made_with import made_with
-from matchenv.signals import STOPS
-from matchenv.workers import Pool, WorkerEnded, answer_of, name_of, result_of
+from matchenv.runtime.parallel import Pool, WorkerEnded, answer_of, name_of, result_of
+from matchenv.runtime.signals import STOPS
 
 Result = TypeVar("Result")
 Job = tuple[Any, ...]

@@ -15,14 +15,14 @@ from gymnasium.utils.seeding import np_random
 from numpy.typing import NDArray
 
 from matchenv.belief import DEFAULT_BELIEF
-from matchenv.compilation import compiled
 from matchenv.episodes import Episodes
 from matchenv.games_played import GamesPlayed
 from matchenv.instance import GivenInstance
 from matchenv.play import REPORT_ROWS
+from matchenv.runtime.checks import as_actions
+from matchenv.runtime.compile import compiled
 from matchenv.settings import Settings
 from matchenv.threads import AUTO, as_num_threads
-from matchenv.validation import as_actions
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -15,20 +15,20 @@ from typing import Any, Protocol, TypeVar
 
 from tqdm import tqdm
 
-from matchenv.array_files import Arrays, checked_npz_bytes, read_checked_npz
-from matchenv.atomic_files import (
+from matchenv.evaluation.engines import Workers, as_engine
+from matchenv.evaluation.made_with import made_with
+from matchenv.evaluation.result_files import json_bytes
+from matchenv.evaluation.writers import Writers
+from matchenv.runtime.array_files import Arrays, checked_npz_bytes, read_checked_npz
+from matchenv.runtime.files import (
     is_unfinished,
     remove_unfinished_below,
     write_bytes,
     write_together,
 )
-from matchenv.evaluation.engines import Workers, as_engine
-from matchenv.evaluation.made_with import made_with
-from matchenv.evaluation.result_files import json_bytes
-from matchenv.evaluation.writers import Writers
-from matchenv.folder_lock import LOCK, folder_lock
-from matchenv.plain_data import parsed_json
-from matchenv.workers import work_through
+from matchenv.runtime.folder_lock import LOCK, folder_lock
+from matchenv.runtime.parallel import work_through
+from matchenv.runtime.plain_data import parsed_json
 
 Found = TypeVar("Found")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from matchenv.atomic_files import write_bytes
+from matchenv.runtime.files import write_bytes
 
 # Nearly all of writing is waiting for the disk.
 THREADS = 16

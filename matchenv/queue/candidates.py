@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from matchenv.compilation import compiled
 from matchenv.play import MU, SIGMA
 from matchenv.queue.line import place_in_line
 from matchenv.queue.state import (
@@ -19,6 +18,7 @@ from matchenv.queue.state import (
     Batch,
     Rules,
 )
+from matchenv.runtime.compile import compiled
 
 
 @compiled(makes_arrays=False, woven=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.compilation import compiled
 from matchenv.counter_numbers import normal_number
 from matchenv.play import MU, SIGMA, TRUE_SKILL
 from matchenv.queue.candidates import find_candidates, observe
@@ -46,6 +45,7 @@ from matchenv.queue.state import (
     Rules,
 )
 from matchenv.queue.ticks import advance, keep_visit, place_player, time_to_next
+from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import match_quality_of, total_variance
 
 Floats = NDArray[np.float64]

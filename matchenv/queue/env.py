@@ -17,9 +17,9 @@ from matchenv.queue.settings import (
     shows_queue_options,
 )
 from matchenv.queue.waiting import WaitingPlayers
+from matchenv.runtime.checks import as_action
 from matchenv.scalar_base import NOBODY_WAITS, OVER, ROW, RUNNING, ScalarEnv
 from matchenv.spaces import OnlineOpponents
-from matchenv.validation import as_action
 
 
 def queue_observation_space(settings: QueueSettings) -> spaces.Box:

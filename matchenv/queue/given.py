@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.instance import as_given, checked_options
-from matchenv.validation import as_float_array
+from matchenv.runtime.checks import as_float_array
 
 Floats = NDArray[np.float64]
 

@@ -7,7 +7,6 @@ player from all others, so a place is found by halving.
 
 from __future__ import annotations
 
-from matchenv.compilation import compiled
 from matchenv.counter_numbers import uniform_number
 from matchenv.play import MU
 from matchenv.queue.random_numbers import PATIENCE, VISIT, geometric, stream
@@ -29,6 +28,7 @@ from matchenv.queue.state import (
     Batch,
     Rules,
 )
+from matchenv.runtime.compile import compiled
 
 
 @compiled(makes_arrays=False, woven=True)

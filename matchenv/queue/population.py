@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from matchenv.leaderboard import Leaderboard
 from matchenv.queue.ratings_file import read_ratings
-from matchenv.validation import (
+from matchenv.runtime.checks import (
     as_float_array,
     as_number,
     as_positive_array,

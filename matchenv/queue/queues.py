@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.compilation import compiled
 from matchenv.play import MU, SIGMA, TRUE_SKILL
 from matchenv.queue.choices import advance_all, begin_all, close_all, step_all
 from matchenv.queue.given import GivenQueue
@@ -39,6 +38,7 @@ from matchenv.queue.state import (
 )
 from matchenv.queue.ticks import has_room_for_visits
 from matchenv.queue.waiting import NOBODY, WaitingPlayers
+from matchenv.runtime.compile import compiled
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

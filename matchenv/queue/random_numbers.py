@@ -12,8 +12,8 @@ import math
 
 import numpy as np
 
-from matchenv.compilation import compiled
 from matchenv.counter_numbers import GOLDEN, mixed
+from matchenv.runtime.compile import compiled
 
 # What a stream is for: when the next player logs on and of which kind, the player's skill, how long
 # a visit to the queue may last and whether its player comes back from the game, a game's noise.

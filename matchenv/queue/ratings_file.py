@@ -13,7 +13,7 @@ from matchenv.csv_log.bad_rows import BadRows
 from matchenv.csv_log.lines import read_pieces
 from matchenv.csv_log.table import read_table
 from matchenv.leaderboard import Leaderboard
-from matchenv.validation import LARGEST_SKILL
+from matchenv.runtime.checks import LARGEST_SKILL
 
 Floats = NDArray[np.float64]
 

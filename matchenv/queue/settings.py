@@ -10,8 +10,7 @@ from matchenv.belief import GameConstants
 from matchenv.options import Options, shows_options_of
 from matchenv.options import checked_by as _by
 from matchenv.queue.population import NormalPopulation, Population, population_of
-from matchenv.settings import PAPER_BETA
-from matchenv.validation import (
+from matchenv.runtime.checks import (
     as_choice,
     as_integer,
     as_non_negative_number,
@@ -19,6 +18,7 @@ from matchenv.validation import (
     as_positive_number,
     as_share,
 )
+from matchenv.settings import PAPER_BETA
 
 QUEUE_REWARDS = ("match_quality", "true_match_quality")
 

@@ -8,11 +8,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.compilation import compiled
 from matchenv.play import MU, SIGMA
 from matchenv.queue.settings import QueueSettings
 from matchenv.queue.state import ASK, FOCAL, JOINED, NONE, PHASE, TICK, Batch
 from matchenv.queue.waiting import WaitingPlayers
+from matchenv.runtime.compile import compiled
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

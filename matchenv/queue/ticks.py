@@ -12,7 +12,6 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.compilation import compiled
 from matchenv.counter_numbers import normal_number, uniform_number
 from matchenv.play import MU, SIGMA, TRUE_SKILL, game_outcome
 from matchenv.queue.candidates import find_candidates, observe
@@ -64,6 +63,7 @@ from matchenv.queue.state import (
     Batch,
     Rules,
 )
+from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import drifted, update_two
 
 Floats = NDArray[np.float64]

@@ -18,8 +18,8 @@ from matchenv.queue.settings import (
     shows_queue_options,
 )
 from matchenv.queue.waiting import WaitingPlayers
+from matchenv.runtime.checks import as_integer
 from matchenv.spaces import OnlineOpponents, OnlineOpponentsOfAll
-from matchenv.validation import as_integer
 from matchenv.vector_base import Infos, Masks, NativeVectorEnv
 
 INFO_MASKS = tuple(f"_{name}" for name in INFO_NAMES)

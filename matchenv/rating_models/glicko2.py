@@ -9,15 +9,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.compilation import compiled
 from matchenv.elo import LOGISTIC_RATE
 from matchenv.rating_models.weng_lin import logistic
-from matchenv.validation import (
+from matchenv.runtime.checks import (
     as_float_array,
     as_number,
     as_positive_array,
     as_positive_number,
 )
+from matchenv.runtime.compile import compiled
 
 Floats = NDArray[np.float64]
 

@@ -14,11 +14,11 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.compilation import compiled
+from matchenv.runtime.checks import as_choice, as_non_negative_number, as_positive_number
+from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import drifted
 from matchenv.trueskill.rating import Rating
 from matchenv.trueskill.teams import Team, as_ranks, flatten_teams
-from matchenv.validation import as_choice, as_non_negative_number, as_positive_number
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

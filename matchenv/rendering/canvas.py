@@ -16,8 +16,8 @@ import pygame.font
 import pygame.image
 from numpy.typing import NDArray
 
-from matchenv.compilation import compiled
 from matchenv.rendering.theme import Colour
+from matchenv.runtime.compile import compiled
 
 Floats = NDArray[np.float64]
 Pixels = NDArray[np.uint8]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from matchenv.compilation import compiled
+from matchenv.runtime.compile import compiled
 
 Floats = NDArray[np.float64]
 

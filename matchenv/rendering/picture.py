@@ -15,7 +15,7 @@ from matchenv.rendering.layout import Box, Parts, Sizes
 from matchenv.rendering.scene import Scene
 from matchenv.rendering.skills import draw_skills, player_text
 from matchenv.rendering.theme import LIGHT, Colour, Theme
-from matchenv.validation import as_integer
+from matchenv.runtime.checks import as_integer
 
 Pixels = NDArray[np.uint8]
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.match_log import MatchLog
-from matchenv.validation import as_number
+from matchenv.runtime.checks import as_number
 
 
 def advantages_of(log: MatchLog, advantage: float) -> NDArray[np.float64]:

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.compilation import compiled
 from matchenv.match_log import MatchLog
+from matchenv.runtime.compile import compiled
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.compilation import compiled
 from matchenv.elo import LOGISTIC_RATE, as_k_factor, as_rate_of_gap, duel
 from matchenv.match_log import MatchLog, largest_game
 from matchenv.replay.beliefs import set_sides
+from matchenv.runtime.checks import as_number
+from matchenv.runtime.compile import compiled
 from matchenv.trueskill.sides import quality_of_sides
-from matchenv.validation import as_number
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

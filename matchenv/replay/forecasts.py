@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.compilation import compiled
 from matchenv.elo import elo_log_probabilities
 from matchenv.replay.pairs import Pairs
+from matchenv.runtime.compile import compiled
 from matchenv.trueskill.draw_margin import draw_margin_from_probability
 from matchenv.trueskill.game import log_draw_probability_of, log_win_probability_of
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.compilation import compiled
 from matchenv.match_log import MatchLog, largest_game
 from matchenv.rating_models.glicko2 import (
     DEVIATION,
@@ -18,8 +17,9 @@ from matchenv.rating_models.glicko2 import (
     VOLATILITY,
     period,
 )
+from matchenv.runtime.checks import as_number, as_positive_number
+from matchenv.runtime.compile import compiled
 from matchenv.trueskill.sides import quality_of_sides
-from matchenv.validation import as_number, as_positive_number
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.compilation import compiled
 from matchenv.match_log import MatchLog
-from matchenv.validation import as_non_negative_number
+from matchenv.runtime.checks import as_non_negative_number
+from matchenv.runtime.compile import compiled
 
 Integers = NDArray[np.int64]
 Indices = NDArray[np.int32]

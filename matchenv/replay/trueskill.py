@@ -12,9 +12,14 @@ from matchenv.replay.advantage import advantages_of
 from matchenv.replay.beliefs import BeliefReplay, beliefs_before
 from matchenv.replay.time_away import SECONDS_PER_DAY, as_time_drift, games_and_those_before
 from matchenv.replay.trueskill_games import Games, Model, replay_games
+from matchenv.runtime.checks import (
+    as_integer,
+    as_non_negative_number,
+    as_number,
+    as_positive_number,
+)
 from matchenv.trueskill.rating import MAX_ITERATIONS, TOLERANCE
 from matchenv.trueskill.teams import as_draw_margin
-from matchenv.validation import as_integer, as_non_negative_number, as_number, as_positive_number
 
 Integers = NDArray[np.int64]
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.compilation import compiled
 from matchenv.match_log import largest_game
 from matchenv.replay.beliefs import Beliefs, copy_beliefs, put_beliefs, set_sides
+from matchenv.runtime.compile import compiled
 from matchenv.trueskill.factor_graph import TABLE_ROWS
 from matchenv.trueskill.game import drifted, match_quality_of
 from matchenv.trueskill.sides import (

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.compilation import compiled
 from matchenv.match_log import MatchLog, largest_game
 from matchenv.rating_models.weng_lin import KAPPA, MODELS, strength_of_side, update_weng_lin
 from matchenv.replay.beliefs import (
@@ -18,13 +17,14 @@ from matchenv.replay.beliefs import (
     put_beliefs,
     set_sides,
 )
-from matchenv.trueskill.sides import quality_of_sides
-from matchenv.validation import (
+from matchenv.runtime.checks import (
     as_choice,
     as_non_negative_number,
     as_number,
     as_positive_number,
 )
+from matchenv.runtime.compile import compiled
+from matchenv.trueskill.sides import quality_of_sides
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from matchenv.plain_data import shown
-from matchenv.validation import LARGEST_SKILL, as_number, as_positive_number
+from matchenv.runtime.checks import LARGEST_SKILL, as_number, as_positive_number
+from matchenv.runtime.plain_data import shown
 
 LONGEST_NAME = 200
 

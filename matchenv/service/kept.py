@@ -8,13 +8,13 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
+from matchenv.runtime.checks import as_number
 from matchenv.service.given import UnknownPlayerError, as_text
 from matchenv.service.players import NOBODY, Player, sigma_after
 from matchenv.service.rules import as_rule
 from matchenv.service.settings import PoolSettings
 from matchenv.service.storage import Change, Content, Storage
 from matchenv.trueskill import Rating
-from matchenv.validation import as_number
 
 # Players in the journal after which a snapshot takes its place; reading so many is quick.
 JOURNAL = 20_000

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from matchenv.baselines.queue.planned import best_pairs
 from matchenv.queue.waiting import NOBODY
+from matchenv.runtime.checks import as_number
 from matchenv.service.given import as_text, as_texts
 from matchenv.service.players import Players, sigmas_after
 from matchenv.service.settings import PoolSettings
 from matchenv.trueskill import match_quality
-from matchenv.validation import as_number
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.compilation import compiled
+from matchenv.runtime.compile import compiled
 from matchenv.service.given import NewPlayer
 
 Floats = NDArray[np.float64]

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from matchenv.leaderboard import RankedPlayer
+from matchenv.runtime.checks import as_integer
 from matchenv.service.answers import Meeting, Split, standings_of
 from matchenv.service.given import (
     Game,
@@ -30,7 +31,6 @@ from matchenv.service.splitting import fairest_teams
 from matchenv.service.storage import Change, Content, Storage
 from matchenv.trueskill import match_quality
 from matchenv.trueskill.teams import sides_of
-from matchenv.validation import as_integer
 
 
 class Pool(Kept):

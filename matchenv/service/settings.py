@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from matchenv.trueskill.teams import as_draw_margin
-from matchenv.validation import (
+from matchenv.runtime.checks import (
     as_integer,
     as_non_negative_number,
     as_number,
     as_positive_number,
 )
+from matchenv.trueskill.teams import as_draw_margin
 
 MOST_RECENT = 1000
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.compilation import compiled
+from matchenv.runtime.compile import compiled
 from matchenv.service.answers import Split
 from matchenv.trueskill import Rating, team_match_quality
 from matchenv.trueskill.sides import quality_of_sides

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from matchenv.compilation import compiled
+from matchenv.runtime.checks import as_float_array, as_non_negative_array, as_positive_array
+from matchenv.runtime.compile import compiled
 from matchenv.trueskill.broadcasting import flattened, shaped
 from matchenv.trueskill.normal import draw_moments, win_moments
-from matchenv.validation import as_float_array, as_non_negative_array, as_positive_array
 
 Floats = NDArray[np.float64]
 

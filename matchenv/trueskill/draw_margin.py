@@ -7,7 +7,7 @@ from typing import Any
 
 from scipy.special import erf, erfinv
 
-from matchenv.validation import (
+from matchenv.runtime.checks import (
     as_integer,
     as_non_negative_number,
     as_positive_number,

@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from matchenv.compilation import compiled
+from matchenv.runtime.compile import compiled
 
 # Below this the result is 0: less than half the smallest number.
 UNDERFLOW = -746.0

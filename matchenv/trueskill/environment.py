@@ -6,16 +6,16 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from matchenv.trueskill.first_place import first_place_probability
-from matchenv.trueskill.quality import team_match_quality, team_win_probability
-from matchenv.trueskill.rating import Rating, expose, rate
-from matchenv.trueskill.teams import Team, Weights, sides_of
-from matchenv.validation import (
+from matchenv.runtime.checks import (
     as_non_negative_number,
     as_number,
     as_positive_number,
     as_probability,
 )
+from matchenv.trueskill.first_place import first_place_probability
+from matchenv.trueskill.quality import team_match_quality, team_win_probability
+from matchenv.trueskill.rating import Rating, expose, rate
+from matchenv.trueskill.teams import Team, Weights, sides_of
 
 Group = Team | Mapping[Hashable, tuple[float, float]]
 Rated = list[Rating] | dict[Hashable, Rating]

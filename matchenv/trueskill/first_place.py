@@ -7,13 +7,13 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.compilation import compiled
+from matchenv.runtime.checks import as_positive_number
+from matchenv.runtime.compile import compiled
 from matchenv.trueskill.normal import INVERSE_SQRT_2PI, normal_probability
 from matchenv.trueskill.quality import performances
 from matchenv.trueskill.sides import margin_between
 from matchenv.trueskill.team_kernels import LEAST_VARIANCE
 from matchenv.trueskill.teams import Team, Weights, as_draw_margin, flatten_teams
-from matchenv.validation import as_positive_number
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from matchenv.compilation import compiled
+from matchenv.runtime.compile import compiled
 from matchenv.trueskill.normal import (
     LOG_SQRT_2PI,
     draw_moments,

@@ -1,4 +1,4 @@
-"""The limits of ``matchenv.validation`` for single numbers, in Python and compiled.
+"""The limits of ``matchenv.runtime.checks`` for single numbers, in Python and compiled.
 
 The checks there are for arrays of any kind, and take most of a call with a few plain floats. Such
 a call looks at the same limits in the compiled function that does the work. Where that finds a bad
@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from matchenv.compilation import compiled
-from matchenv.validation import LARGEST_SKILL
+from matchenv.runtime.checks import LARGEST_SKILL
+from matchenv.runtime.compile import compiled
 
 PLAIN = frozenset((float, np.float64))
 

@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 
-from matchenv.compilation import compiled
+from matchenv.runtime.compile import compiled
 from matchenv.trueskill.elementary import exponential
 
 SQRT_HALF = math.sqrt(0.5)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from matchenv.runtime.checks import as_positive_number
 from matchenv.trueskill.game import draw_probability_of, win_probability_of
 from matchenv.trueskill.limits import are_plain, is_positive
 from matchenv.trueskill.sides import margin_between
@@ -20,7 +21,6 @@ from matchenv.trueskill.teams import (
     flatten_teams,
     row_of_pairs,
 )
-from matchenv.validation import as_positive_number
 
 Floats = NDArray[np.float64]
 

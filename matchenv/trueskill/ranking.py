@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from matchenv.runtime.checks import as_positive_number
 from matchenv.trueskill.chain_integral import integrate_chain
 from matchenv.trueskill.factor_graph import (
     DRAWN,
@@ -27,7 +28,6 @@ from matchenv.trueskill.game import log_draw_probability_of, log_win_probability
 from matchenv.trueskill.quality import performances
 from matchenv.trueskill.sides import set_comparisons
 from matchenv.trueskill.teams import Team, Weights, as_draw_margin, as_ranks, flatten_teams
-from matchenv.validation import as_positive_number
 
 Floats = NDArray[np.float64]
 

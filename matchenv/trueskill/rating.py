@@ -10,6 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from matchenv.runtime.checks import (
+    LARGEST_SKILL,
+    as_float_array,
+    as_integer,
+    as_non_negative_number,
+    as_positive_array,
+    as_positive_number,
+)
 from matchenv.trueskill.factor_graph import TABLE_ROWS
 from matchenv.trueskill.sides import all_beliefs, margin_between, rate_pair, rate_sides
 from matchenv.trueskill.team_kernels import rate_doubles, rate_row
@@ -23,14 +31,6 @@ from matchenv.trueskill.teams import (
     read_teams,
     row_of_pairs,
     scales_too_far_apart,
-)
-from matchenv.validation import (
-    LARGEST_SKILL,
-    as_float_array,
-    as_integer,
-    as_non_negative_number,
-    as_positive_array,
-    as_positive_number,
 )
 
 Floats = NDArray[np.float64]

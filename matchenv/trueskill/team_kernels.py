@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.compilation import compiled
+from matchenv.runtime.compile import compiled
 from matchenv.trueskill.factor_graph import TABLE_ROWS
 from matchenv.trueskill.sides import all_beliefs, quality_of_sides, rate_sides, side_performance
 

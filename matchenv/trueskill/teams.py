@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.exact_order import places_in_order
-from matchenv.trueskill.draw_margin import draw_margin_from_probability
-from matchenv.trueskill.sides import all_beliefs
-from matchenv.validation import (
+from matchenv.runtime.checks import (
     as_float_array,
     as_non_negative_number,
     as_number,
     as_positive_number,
 )
+from matchenv.trueskill.draw_margin import draw_margin_from_probability
+from matchenv.trueskill.sides import all_beliefs
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from matchenv.runtime.checks import as_float_array, as_non_negative_array, as_positive_array
 from matchenv.trueskill.broadcasting import flattened, shaped
 from matchenv.trueskill.limits import are_plain
 from matchenv.trueskill.pair_kernels import (
@@ -30,7 +31,6 @@ from matchenv.trueskill.pair_kernels import (
     update_of_pair,
     updates,
 )
-from matchenv.validation import as_float_array, as_non_negative_array, as_positive_array
 
 
 def win_probability(

@@ -16,9 +16,9 @@ from matchenv.benchmarks.bench.marks import Mark, marks_table, read_marks
 from matchenv.benchmarks.bench.playing import TOLD, play_families
 from matchenv.benchmarks.bench.report import DIGEST, Result
 from matchenv.benchmarks.bench.scoring import family_scores, interquartile_mean, overall
-from matchenv.checksums import checksum
 from matchenv.commands import run_command
 from matchenv.evaluation.rollout import Batch
+from matchenv.runtime.checksums import checksum
 from matchenv.settings import Settings
 
 COUNTED = [each.name for each in protocol.FAMILIES if each.mark and each.mark.counts]

@@ -11,7 +11,7 @@ import pytest
 
 from matchenv.commands import run_command
 from matchenv.commands.output import LONGEST_MESSAGE, one_line
-from matchenv.plain_data import parsed_json, shown
+from matchenv.runtime.plain_data import parsed_json, shown
 
 REPLAY = ["replay", "log.csv"]
 LOG = "game,player,score\n1,a\x1b[31m\x07,1\n1,b,0\n2,a\x1b[31m\x07,0\n2,b,1\n"

@@ -52,7 +52,7 @@ exec("for _ in range(10): time.sleep(0.1)\\nfile.touch()", compiler)
 time.sleep(60.0)
 """,
     "its folder is locked and compiled code does not return": """
-from matchenv.folder_lock import folder_lock
+from matchenv.runtime.folder_lock import folder_lock
 with folder_lock(pathlib.Path("locked")):
     hashlib.pbkdf2_hmac('sha512', b'', b'', 10**9)
 """,
@@ -141,7 +141,7 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path, work: str) -> None:
 
 
 SAFE_POINT = """
-from matchenv.signals import stops_at_a_safe_point
+from matchenv.runtime.signals import stops_at_a_safe_point
 with stops_at_a_safe_point() as point:
     for number in range(100):
         time.sleep(0.1)

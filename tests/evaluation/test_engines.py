@@ -11,7 +11,7 @@ import pytest
 from matchenv.commands import run_command
 from matchenv.evaluation import engines
 from matchenv.evaluation.engines import Engine, as_engine
-from matchenv.workers import WorkerPool
+from matchenv.runtime.parallel import WorkerPool
 
 
 def without_ray(name: str) -> ModuleSpec | None:

@@ -8,8 +8,8 @@ import io
 import numpy as np
 import pytest
 
-from matchenv.array_files import npz_bytes
 from matchenv.evaluation.result_files import columns_csv
+from matchenv.runtime.array_files import npz_bytes
 
 
 def test_arrays_come_back_and_nothing_else() -> None:

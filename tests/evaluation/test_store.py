@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from matchenv.array_files import Arrays, npz_bytes
 from matchenv.evaluation.store import CLOCK, Store, finish, open_store, write_results
-from matchenv.folder_lock import folder_lock
+from matchenv.runtime.array_files import Arrays, npz_bytes
+from matchenv.runtime.folder_lock import folder_lock
 
 SETTINGS = {"command": "test", "seed": 3, "names": ["a", "b"]}
 

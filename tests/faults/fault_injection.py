@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from matchenv import atomic_files
+from matchenv.runtime import files as atomic_files
 
 SECONDS = 120
 KILL, FULL = "kill", "full disk"

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from matchenv.compiled_files import sealed, unsealed
 from matchenv.csv_log.reader import read_log
 from matchenv.evaluation.store import Store
 from matchenv.leaderboard import Leaderboard
+from matchenv.runtime.compiled_files import sealed, unsealed
 
 DAMAGES = 1500
 

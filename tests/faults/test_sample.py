@@ -15,10 +15,10 @@ from fault_injection import FULL, KILL, Fault, content_of, with_fault
 from long_commands import LONG_COMMANDS
 from undisturbed import differing, undisturbed
 
-from matchenv.array_files import Arrays
 from matchenv.evaluation.made_with import made_with
 from matchenv.evaluation.store import finish, open_store, write_results
 from matchenv.leaderboard import Leaderboard
+from matchenv.runtime.array_files import Arrays
 
 pytestmark = pytest.mark.skipif(
     not os.path.exists("/proc/self/fd"), reason="looks at files as Linux does"

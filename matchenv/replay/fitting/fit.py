@@ -27,7 +27,7 @@ from matchenv.replay.fitting.parameters import (
     values_at,
 )
 from matchenv.replay.pairs import Pairs, pairs_of_sides
-from matchenv.validation import as_choice, as_number
+from matchenv.runtime.checks import as_choice, as_number
 
 Floats = NDArray[np.float64]
 

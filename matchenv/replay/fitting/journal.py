@@ -10,9 +10,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from matchenv.atomic_files import write_text
-from matchenv.checksums import checksum
 from matchenv.match_log import MatchLog
+from matchenv.runtime.checksums import checksum
+from matchenv.runtime.files import write_text
 
 JOURNAL = "evaluations.jsonl"
 

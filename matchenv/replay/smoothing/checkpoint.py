@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.array_files import Arrays, checked_npz_bytes, read_checked_npz
-from matchenv.atomic_files import write_bytes
-from matchenv.checksums import checksum
 from matchenv.replay.smoothing.sweeps import Games
+from matchenv.runtime.array_files import Arrays, checked_npz_bytes, read_checked_npz
+from matchenv.runtime.checksums import checksum
+from matchenv.runtime.files import write_bytes
 
 Floats = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from matchenv.compilation import compiled
+from matchenv.runtime.compile import compiled
 
 
 @compiled

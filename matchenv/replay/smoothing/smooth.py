@@ -17,15 +17,15 @@ from matchenv.replay.smoothing.checkpoint import Checkpoint, State
 from matchenv.replay.smoothing.sweeps import Games, sweep
 from matchenv.replay.time_away import SECONDS_PER_DAY, as_time_drift, games_and_those_before
 from matchenv.replay.trueskill import NO_WEIGHTS, refuse_draws
-from matchenv.trueskill.rating import MAX_ITERATIONS, TOLERANCE
-from matchenv.trueskill.teams import as_draw_margin
-from matchenv.validation import (
+from matchenv.runtime.checks import (
     as_float_array,
     as_integer,
     as_non_negative_number,
     as_positive_array,
     as_positive_number,
 )
+from matchenv.trueskill.rating import MAX_ITERATIONS, TOLERANCE
+from matchenv.trueskill.teams import as_draw_margin
 
 Floats = NDArray[np.float64]
 

@@ -17,11 +17,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.compilation import compiled
 from matchenv.match_log import largest_game
 from matchenv.replay.beliefs import set_sides
 from matchenv.replay.smoothing.messages import log_overlap, widened
 from matchenv.replay.trueskill_games import set_weights
+from matchenv.runtime.compile import compiled
 from matchenv.trueskill.evidence import log_ranking_evidence
 from matchenv.trueskill.factor_graph import TABLE_ROWS
 from matchenv.trueskill.game import log_outcome_probability_of, total_variance

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from matchenv.atomic_files import remove_unfinished_below
+from matchenv.runtime.files import remove_unfinished_below
 
 LOCK = ".lock"
 

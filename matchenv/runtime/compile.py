@@ -19,7 +19,7 @@ import numpy as np
 from numba import config, float32, njit
 from numba.extending import overload
 
-from matchenv.compiled_files import guard
+from matchenv.runtime.compiled_files import guard
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock

@@ -16,9 +16,9 @@ from multiprocessing.process import BaseProcess
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
-from matchenv.progress import use_own_lock
-from matchenv.signals import signals_wait
-from matchenv.validation import as_integer
+from matchenv.runtime.checks import as_integer
+from matchenv.runtime.progress import use_own_lock
+from matchenv.runtime.signals import signals_wait
 
 JobType = TypeVar("JobType")
 Result = TypeVar("Result")

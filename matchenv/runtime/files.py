@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from matchenv.signals import signals_wait
+from matchenv.runtime.signals import signals_wait
 
 try:
     import fcntl

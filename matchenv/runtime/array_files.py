@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.checksums import checksum
+from matchenv.runtime.checksums import checksum
 
 # What is kept, by name.
 Arrays = dict[str, NDArray[Any]]

@@ -7,7 +7,7 @@ import signal
 import sys
 from types import FrameType
 
-from matchenv.signals import STOPS
+from matchenv.runtime.signals import STOPS
 
 WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
