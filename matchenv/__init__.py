@@ -2,7 +2,7 @@
 
 Importing this package registers ``Matchmaking-v0`` and ``MatchmakingQueue-v0`` with Gymnasium. What
 needs compiled code is imported when it is first asked for, and so is every module:
-``matchenv.leaderboard`` works.
+``matchenv.ratings`` works.
 """
 
 from __future__ import annotations

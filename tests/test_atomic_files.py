@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from matchenv.leaderboard import Leaderboard
+from matchenv.ratings.leaderboard import Leaderboard
 from matchenv.runtime import files as atomic_files
 from matchenv.runtime.files import (
     remove_unfinished,

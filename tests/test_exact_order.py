@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matchenv.elo import rate_elo
 from matchenv.exact_order import places_in_order
-from matchenv.leaderboard import Leaderboard
 from matchenv.match_log import MatchLog
+from matchenv.ratings.elo import rate_elo
+from matchenv.ratings.leaderboard import Leaderboard
 from matchenv.replay import replay_trueskill
 from matchenv.trueskill import ranking_probability, rate
 

@@ -63,7 +63,7 @@ def test_policies_print_their_arguments() -> None:
 
 
 def test_what_is_public_can_be_seen() -> None:
-    assert matchenv.leaderboard.__name__ == "matchenv.leaderboard"
+    assert matchenv.ratings.leaderboard.__name__ == "matchenv.ratings.leaderboard"
     shown = dir(matchenv)
     assert {"MatchmakingEnv", "Prior", "Reward", "belief", "leaderboard", "baselines"} <= set(shown)
     assert not {"gymnasium", "import_module", "annotations"} & set(shown)

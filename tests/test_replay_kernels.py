@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from matchenv.elo import rate_elo
 from matchenv.match_log import MatchLog, ranks_from_scores
+from matchenv.ratings.elo import rate_elo
 from matchenv.replay import replay_elo, replay_trueskill
 from matchenv.trueskill import Rating, rate, team_match_quality
 

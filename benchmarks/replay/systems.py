@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.benchmarks.replay.settings import ModelSettings, SystemName, SystemSettings
-from matchenv.elo import elo_log_probabilities, k_factor_from_alpha
 from matchenv.match_log import MatchLog
 from matchenv.rating_models.glicko2 import SCALE, damping
+from matchenv.ratings.elo import elo_log_probabilities, k_factor_from_alpha
 from matchenv.replay import (
     LOGISTIC_BETA,
     replay_elo,

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from matchenv.leaderboard import Leaderboard
 from matchenv.queue.ratings_file import read_ratings
+from matchenv.ratings.leaderboard import Leaderboard
 from matchenv.runtime.checks import (
     as_float_array,
     as_number,

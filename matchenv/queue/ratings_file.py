@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from matchenv.csv_log.bad_rows import BadRows
 from matchenv.csv_log.lines import read_pieces
 from matchenv.csv_log.table import read_table
-from matchenv.leaderboard import Leaderboard
+from matchenv.ratings.leaderboard import Leaderboard
 from matchenv.runtime.checks import LARGEST_SKILL
 
 Floats = NDArray[np.float64]

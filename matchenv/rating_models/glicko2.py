@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.elo import LOGISTIC_RATE
 from matchenv.rating_models.weng_lin import logistic
+from matchenv.ratings.elo import LOGISTIC_RATE
 from matchenv.runtime.checks import (
     as_float_array,
     as_number,

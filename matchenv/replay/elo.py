@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.elo import LOGISTIC_RATE, as_k_factor, as_rate_of_gap, duel
 from matchenv.match_log import MatchLog, largest_game
+from matchenv.ratings.elo import LOGISTIC_RATE, as_k_factor, as_rate_of_gap, duel
 from matchenv.replay.beliefs import set_sides
 from matchenv.runtime.checks import as_number
 from matchenv.runtime.compile import compiled

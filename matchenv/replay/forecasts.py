@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.elo import elo_log_probabilities
+from matchenv.ratings.elo import elo_log_probabilities
 from matchenv.replay.pairs import Pairs
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.draw_margin import draw_margin_from_probability

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.leaderboard import RankedPlayer
+from matchenv.ratings.leaderboard import RankedPlayer
 from matchenv.service.players import Players, sigmas_after
 from matchenv.service.settings import PoolSettings
 

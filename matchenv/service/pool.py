@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from matchenv.leaderboard import RankedPlayer
+from matchenv.ratings.leaderboard import RankedPlayer
 from matchenv.runtime.checks import as_integer
 from matchenv.service.answers import Meeting, Split, standings_of
 from matchenv.service.given import (

@@ -20,7 +20,7 @@ MOST_RECENT = 1000
 class PoolSettings:
     """What a pool's beliefs start from, and how games and time change them.
 
-    The defaults are those of ``matchenv.leaderboard.Leaderboard``.
+    The defaults are those of ``matchenv.ratings.leaderboard.Leaderboard``.
 
     Attributes:
         mu: mean of the belief about a newcomer, in skill points.

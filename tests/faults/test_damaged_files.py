@@ -16,7 +16,7 @@ import pytest
 
 from matchenv.csv_log.reader import read_log
 from matchenv.evaluation.store import Store
-from matchenv.leaderboard import Leaderboard
+from matchenv.ratings.leaderboard import Leaderboard
 from matchenv.runtime.compiled_files import sealed, unsealed
 
 DAMAGES = 1500

@@ -17,7 +17,7 @@ from undisturbed import differing, undisturbed
 
 from matchenv.evaluation.made_with import made_with
 from matchenv.evaluation.store import finish, open_store, write_results
-from matchenv.leaderboard import Leaderboard
+from matchenv.ratings.leaderboard import Leaderboard
 from matchenv.runtime.array_files import Arrays
 
 pytestmark = pytest.mark.skipif(

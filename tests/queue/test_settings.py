@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from matchenv.leaderboard import Leaderboard
 from matchenv.queue.population import NormalPopulation, RatedPopulation, population_of
 from matchenv.queue.settings import QueueSettings
+from matchenv.ratings.leaderboard import Leaderboard
 
 
 @pytest.mark.parametrize(

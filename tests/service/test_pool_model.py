@@ -23,7 +23,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from matchenv.leaderboard import RankedPlayer
+from matchenv.ratings.leaderboard import RankedPlayer
 from matchenv.service import Game, Pool, UnknownPlayerError
 from matchenv.service.settings import PoolSettings
 from matchenv.trueskill import draw_density, rate

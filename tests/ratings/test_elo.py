@@ -8,7 +8,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from matchenv.elo import (
+from matchenv.ratings.elo import (
     elo_log_probabilities,
     elo_win_probability,
     k_factor_from_alpha,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from matchenv.leaderboard import Leaderboard
+from matchenv.ratings.leaderboard import Leaderboard
 from matchenv.trueskill import rate
 
 

@@ -1,0 +1,18 @@
+"""Rating systems beside TrueSkill, and ratings of named players kept in a file."""
+
+from matchenv.ratings.elo import (
+    elo_log_probabilities,
+    elo_win_probability,
+    k_factor_from_alpha,
+    rate_elo,
+)
+from matchenv.ratings.leaderboard import Leaderboard, RankedPlayer
+
+__all__ = [
+    "Leaderboard",
+    "RankedPlayer",
+    "elo_log_probabilities",
+    "elo_win_probability",
+    "k_factor_from_alpha",
+    "rate_elo",
+]
