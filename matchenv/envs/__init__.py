@@ -1,0 +1,1 @@
+"""The environments: each a simulator and a page, over loops that are written once."""

@@ -1,0 +1,165 @@
+"""One environment over any simulator: a batch of one."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+from gymnasium.error import ResetNeeded
+from numpy.typing import NDArray
+
+from matchenv.envs.core.rendering import RENDER_FPS, RENDER_MODES, Frame, make_renderer
+from matchenv.envs.core.simulator import Facts, Simulator
+from matchenv.envs.core.spaces import AllowedActions, MaskedDiscrete
+from matchenv.runtime.checks import as_action, as_integer
+from matchenv.runtime.random import drawn_key
+
+ROW = np.zeros(1, dtype=np.int64)
+RUNS = np.ones(1, dtype=np.bool_)
+
+NEVER_RESET, RUNNING, OVER = "never reset", "running", "played to its end"
+
+
+class ScalarEnv(gym.Env[NDArray[np.float32], np.int64]):
+    """A Gymnasium environment of one episode at a time.
+
+    Args:
+        simulator: of the episodes.
+        render_mode: None, ``"human"``, ``"rgb_array"`` or ``"ansi"``.
+        render_options: what pictures of this environment take besides.
+
+    Raises:
+        ValueError: for an unknown render mode or option.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+        "render_modes": list(RENDER_MODES),
+        "render_fps": RENDER_FPS,
+    }
+
+    def __init__(
+        self, simulator: Simulator[Any], render_mode: str | None, **render_options: Any
+    ) -> None:
+        self.simulator = simulator
+        self.settings = simulator.settings
+        self.render_mode = render_mode
+        self.observation_space = simulator.observation_space
+        self._state = simulator.new_state(1)
+        self._actions = np.zeros(1, dtype=np.int64)
+        self._phase = NEVER_RESET
+        self._renderer = make_renderer(simulator, render_mode, 1, **render_options)
+        self.action_space: spaces.Discrete = spaces.Discrete(simulator.num_actions)  # type: ignore[assignment]
+        self._allowed: AllowedActions | None = None
+        masks = simulator.masks(self._state)
+        if masks is not None:
+            self._allowed = AllowedActions(np.ones_like(masks))
+            self.action_space = MaskedDiscrete(self._allowed)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[NDArray[np.float32], dict[str, Any]]:
+        """Start an episode.
+
+        Args:
+            seed: reseeds the environment's own generator; None goes on with it.
+            options: fix all or part of the start, as the class describes.
+
+        Returns:
+            The observation, and the information that is there after a reset.
+
+        Raises:
+            ValueError: for a seed that is negative or no integer, or options of an unknown
+                name, wrong shape or bad numbers; nothing is changed then.
+        """
+        given = self.simulator.given(options, None)
+        super().reset(seed=None if seed is None else as_integer("seed", seed, 0))
+        keys = np.array([drawn_key(self.np_random)])
+        self._state = self.simulator.begin(self._state, ROW, keys, given)
+        self._phase = RUNNING
+        if self._renderer is not None:
+            self._renderer.begin(self._state, ROW)
+            self._renderer.show(self._state)
+        return self._observation(), self._info(self.simulator.first_facts(self._state))
+
+    def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+        """Carry out an action.
+
+        Args:
+            action: an integer in [0, A), allowed by ``action_masks``.
+
+        Returns:
+            Observation, reward, whether the episode terminated, whether it was truncated, and the
+            information that the class describes.
+
+        Raises:
+            ValueError: for an action that is no integer, out of range or not allowed; nothing is
+                changed then.
+            gymnasium.error.ResetNeeded: before the first reset or after the end.
+        """
+        if self._phase is not RUNNING:
+            raise ResetNeeded(f"Call reset() before step(): this environment was {self._phase}.")
+        simulator, actions = self.simulator, self._actions
+        actions[0] = as_action(action, simulator.num_actions)
+        if self._allowed is not None:
+            simulator.check_allowed(self._state, actions, RUNS)
+        self._state, reward, terminated, truncated, facts = simulator.step(
+            self._state, actions, RUNS
+        )
+        ended, cut = terminated.item(0), truncated.item(0)
+        if ended or cut:
+            self._phase = OVER
+        if self._renderer is not None:
+            self._renderer.add(self._state, actions, facts, RUNS)
+            self._renderer.show(self._state)
+        return self._observation(), reward.item(0), ended, cut, self._info(facts)
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """Return the actions that are allowed now, shape (A,).
+
+        sb3-contrib's MaskablePPO asks for it by this name.
+        """
+        masks = self.simulator.masks(self._state)
+        return np.ones(self.simulator.num_actions, np.bool_) if masks is None else masks[0].copy()
+
+    def render(self) -> Frame | None:
+        """Return the current state as a picture or as text, as ``render_mode`` says.
+
+        Returns:
+            With ``"rgb_array"`` uint8 of shape (height, width, 3), with ``"ansi"`` a text; None
+            with ``"human"``, which shows every state by itself, and without a render mode.
+        """
+        if self._renderer is None:
+            gym.logger.warn(
+                "render() was called without a render mode; "
+                f'use gym.make("{self.simulator.env_id}", render_mode="rgb_array").'
+            )
+            return None
+        if self._phase is NEVER_RESET:
+            raise ResetNeeded("Call reset() before render().")
+        return None if self.render_mode == "human" else self._renderer.frame(self._state, 0)
+
+    def close(self) -> None:
+        """Close the window, if one is open."""
+        if self._renderer is not None:
+            self._renderer.close()
+
+    def __repr__(self) -> str:
+        return self.settings.text_for(self)
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def _observation(self) -> NDArray[np.float32]:
+        return self.simulator.observe(self._state)[0].copy()
+
+    def _info(self, facts: Facts) -> dict[str, Any]:
+        # NumPy's scalars, so that libraries learn the types of the vector environment's arrays.
+        info = {name: values[0] for name, values in facts.items()}
+        if self._allowed is not None:
+            masks = self.simulator.masks(self._state)
+            assert masks is not None
+            self._allowed.masks = masks
+            info["action_mask"] = masks[0].astype(np.int8)
+        return info

@@ -1,0 +1,113 @@
+"""Settings of an environment: a frozen dataclass whose fields check and document themselves."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from functools import partial
+from typing import Any, ClassVar, Self, TypeVar
+
+Made = TypeVar("Made", bound=type)
+
+
+def option(default: Any, check: Callable[..., Any], text: str, **limits: Any) -> Any:
+    """Declare a field of ``Options``.
+
+    Args:
+        default: of the option.
+        check: called with the option's name and a given value; returns a good one or raises
+            ``ValueError``.
+        text: one sentence for the documentation table and for the help of commands.
+        limits: further arguments of ``check``.
+    """
+    return field(default=default, metadata={"check": partial(check, **limits), "text": text})
+
+
+def unchecked(name: str, value: Any) -> Any:
+    """Return a value that ``__post_init__`` of the settings checks together with others."""
+    del name
+    return value
+
+
+@dataclass(frozen=True)
+class Options:
+    """Base of the settings of an environment; each field is declared by ``option``.
+
+    Attributes:
+        sizes: options that ``repr`` always shows, the others only where they are no default.
+    """
+
+    sizes: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = each.metadata["check"](each.name, getattr(self, each.name))
+            object.__setattr__(self, each.name, value)
+
+    @classmethod
+    def checked(cls, **options: Any) -> Self:
+        """Build settings from untyped options, such as those of a file or a command.
+
+        Raises:
+            ValueError: for a value that is not allowed.
+            TypeError: for an option that does not exist.
+        """
+        return cls(**options)
+
+    def changed(self) -> dict[str, Any]:
+        """Return the options that differ from the defaults."""
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {each.name: given[each.name] for each in fields(self)
+                if given[each.name] != each.default}  # fmt: skip
+
+    def text_for(self, made: object, **sizes: Any) -> str:
+        """Return the ``repr`` of an environment: its sizes, and options that are not defaults.
+
+        Args:
+            made: the environment with these settings.
+            sizes: further numbers to begin with.
+        """
+        shown = {**sizes, **{name: getattr(self, name) for name in self.sizes}}
+        shown.update(self.changed())
+        listed = ", ".join(f"{name}={value!r}" for name, value in shown.items())
+        return f"{type(made).__name__}({listed})"
+
+    def description(self) -> dict[str, Any]:
+        """Return all options as plain data for JSON and YAML; an object by its repr."""
+        plain = {each.name: getattr(self, each.name) for each in fields(self)}
+        kept = (str, int, float, type(None))
+        return {name: v if isinstance(v, kept) else repr(v) for name, v in plain.items()}
+
+
+def documents_options(kind: type[Options]) -> Callable[[Made], Made]:
+    """Show the options of an environment in its signature and, as a table, in its docstring.
+
+    The line ``{options}`` of the docstring becomes a row for each option of ``kind``, so that an
+    option is declared in one place.
+
+    Args:
+        kind: the settings that the constructor takes as ``**options``.
+    """
+
+    def documents(made: Made) -> Made:
+        signature = inspect.signature(made)
+        own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        listed = [
+            inspect.Parameter(
+                each.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=each.default,
+                annotation=each.type,
+            )
+            for each in fields(kind)
+        ]
+        made.__signature__ = signature.replace(parameters=[*own, *listed])  # type: ignore[attr-defined]
+        rows = [
+            f"    | `{each.name}` | `{each.default!r}` | {each.metadata['text']} |"
+            for each in fields(kind)
+        ]
+        made.__doc__ = (made.__doc__ or "").replace("    {options}", "\n".join(rows))
+        return made
+
+    return documents

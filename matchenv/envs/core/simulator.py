@@ -1,0 +1,182 @@
+"""The contract of a simulator: a state of arrays, and functions that begin, step and observe.
+
+A simulator knows nothing of Gymnasium's environments, of policies, files or pictures. The scalar
+and the vector environment, the adapters of learning libraries and the rollout run any of them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from matchenv.envs.core.settings import Options
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Keys = NDArray[np.uint64]
+Masks = NDArray[np.bool_]
+Facts = dict[str, NDArray[Any]]
+
+State = TypeVar("State", bound=tuple[Any, ...])
+
+
+class Step(NamedTuple, Generic[State]):
+    """Result of one step of B episodes; all arrays are new, and 0 where an episode did not run.
+
+    Attributes:
+        state: after the step; the same arrays as before it, unless a simulator needed larger ones.
+        reward: shape (B,).
+        terminated: shape (B,), the episode came to its own end.
+        truncated: shape (B,), the episode was cut off by a limit of the simulator.
+        facts: the ``info`` of the step by name, shape (B,) each.
+    """
+
+    state: State
+    reward: Floats
+    terminated: Masks
+    truncated: Masks
+    facts: Facts
+
+
+class Simulator(ABC, Generic[State]):
+    """Episodes of one environment: pure functions over a state with a row for each episode.
+
+    A state is a NamedTuple of arrays, a row for each of B episodes. All random numbers of an
+    episode follow from its key (``matchenv.runtime.random``). Functions change the arrays of the
+    state that they are given, at the rows that they are told, and nothing else.
+
+    Attributes:
+        env_id: the name under which Gymnasium makes the environment.
+        fact_types: dtype of each fact of a step, by name.
+        settings: of the episodes.
+        num_actions: A, the actions are 0 to A - 1.
+        observation_space: of one episode, float32.
+    """
+
+    env_id: ClassVar[str]
+    fact_types: ClassVar[Mapping[str, type[np.generic]]]
+
+    settings: Options
+    num_actions: int
+    observation_space: spaces.Box
+
+    @abstractmethod
+    def new_state(self, count: int) -> State:
+        """Return the state of ``count`` episodes that have not begun."""
+
+    @abstractmethod
+    def given(self, options: Any, count: int | None) -> Any:
+        """Check the options of a reset.
+
+        Args:
+            options: a dict, or None.
+            count: B of a batch, whose arrays may have one row for each episode; None for a single
+                environment.
+
+        Returns:
+            What ``begin`` takes as ``given``; None where nothing is fixed.
+
+        Raises:
+            ValueError: for an unknown name, a wrong shape or bad numbers.
+        """
+
+    @abstractmethod
+    def begin(self, state: State, rows: Integers, keys: Keys, given: Any = None) -> State:
+        """Start episodes.
+
+        Args:
+            state: changed at the rows.
+            rows: the episodes, shape (K,).
+            keys: of these episodes, shape (K,).
+            given: what the user fixed, from ``given``.
+
+        Returns:
+            The state after it.
+        """
+
+    @abstractmethod
+    def step(self, state: State, actions: Integers, running: Masks) -> Step[State]:
+        """Carry out one action in every running episode.
+
+        Args:
+            state: changed where an episode runs.
+            actions: shape (B,), in [0, A) and allowed by the masks; ignored where not running.
+            running: shape (B,).
+        """
+
+    @abstractmethod
+    def observe(self, state: State) -> NDArray[np.float32]:
+        """Return the current observations, shape (B, K); a view that the next step changes."""
+
+    @abstractmethod
+    def masks(self, state: State) -> Masks | None:
+        """Return the allowed actions, shape (B, A); None where every action is always allowed.
+
+        A view that the next step changes. It is None for every state of a simulator, or for none.
+        """
+
+    @abstractmethod
+    def view(self, state: State) -> tuple[Any, ...]:
+        """Return the arguments with which ``act`` of a policy is asked, in float64.
+
+        They may be views that the next step changes.
+        """
+
+    def first_facts(self, state: State) -> Facts:
+        """Return the facts after a reset, new arrays: zeros unless a subclass knows better."""
+        count = len(self.observe(state))
+        return {name: np.zeros(count, dtype) for name, dtype in self.fact_types.items()}
+
+    def restored(self, state: State, arrays: Mapping[str, Any]) -> State:
+        """Return a state with the values of saved arrays.
+
+        Args:
+            state: of the same number of episodes; not changed.
+            arrays: one for each field of the state, by name.
+
+        Raises:
+            ValueError: for an array of another shape or dtype.
+        """
+        for name, expected in state._asdict().items():  # type: ignore[attr-defined]
+            check_like(name, arrays[name], expected)
+        return type(state)(*(arrays[name].copy() for name in state._fields))  # type: ignore[attr-defined]
+
+    def check_allowed(self, state: State, actions: Integers, running: Masks) -> None:
+        """Refuse actions that the masks forbid.
+
+        Raises:
+            ValueError: naming the first; nothing is changed.
+        """
+        masks = self.masks(state)
+        if masks is None:
+            return
+        allowed = masks[np.arange(actions.size), actions] | ~running
+        if not allowed.all():
+            row = int(np.argmin(allowed))
+            where = f" at index {row}" if actions.size > 1 else ""
+            raise ValueError(
+                f"action must be {self.describe_allowed(masks[row])}, as action_masks() says, "
+                f"got {int(actions[row])}{where}"
+            )
+
+    def describe_allowed(self, mask: Masks) -> str:
+        """Describe the allowed actions of one episode, shape (A,), for an error message."""
+        return f"one of the {int(mask.sum())} allowed actions"
+
+
+def check_like(name: str, found: Any, expected: NDArray[Any]) -> None:
+    """Refuse a saved array of another shape or dtype.
+
+    Raises:
+        ValueError: it names the array.
+    """
+    if found.shape != expected.shape or found.dtype != expected.dtype:
+        raise ValueError(
+            f"{name} must be {expected.dtype} of shape {expected.shape}, got {found.dtype} of "
+            f"shape {found.shape}"
+        )

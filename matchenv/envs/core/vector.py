@@ -1,0 +1,371 @@
+"""Many environments over any simulator, stepped together: the native vector environment."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.error import ResetNeeded
+from gymnasium.utils import seeding
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from matchenv.envs.core.rendering import RENDER_FPS, RENDER_MODES, Frame, make_renderer
+from matchenv.envs.core.simulator import Facts, Simulator, check_like
+from matchenv.envs.core.spaces import AllowedActions, MaskedDiscrete, MaskedMultiDiscrete
+from matchenv.runtime.checks import as_actions, as_integer
+from matchenv.runtime.random import drawn_key
+
+Infos = dict[str, Any]
+Masks = NDArray[np.bool_]
+Stepped = tuple[NDArray[np.float32], NDArray[np.float64], Masks, Masks, Infos]
+
+
+class NativeVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[Any]]):
+    """``num_envs`` copies of an environment, stepped together.
+
+    Args:
+        simulator: of the episodes.
+        num_envs: copies, >= 1.
+        render_mode: as the single environment's.
+        autoreset_mode: ``AutoresetMode.NEXT_STEP``, ``SAME_STEP`` or ``DISABLED``, as Gymnasium
+            defines them; also their values as text.
+        max_episode_steps: steps after which an episode is truncated, >= 1; None for never.
+        copy: return new arrays of observations; False: views that the next step changes.
+        render_options: as the single environment's.
+
+    Attributes:
+        generators: one random generator for each environment, empty before the first reset.
+
+    Raises:
+        ValueError: for a bad argument; it names the argument and what is allowed.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+        "render_modes": list(RENDER_MODES),
+        "render_fps": RENDER_FPS,
+        "autoreset_mode": AutoresetMode.NEXT_STEP,
+    }
+
+    def __init__(
+        self,
+        simulator: Simulator[Any],
+        num_envs: int,
+        render_mode: str | None,
+        autoreset_mode: AutoresetMode | str,
+        max_episode_steps: int | None,
+        *,
+        copy: bool = True,
+        **render_options: Any,
+    ) -> None:
+        self.num_envs = as_integer("num_envs", num_envs, 1)
+        if max_episode_steps is not None:
+            max_episode_steps = as_integer("max_episode_steps", max_episode_steps, 1)
+        if not isinstance(copy, bool):
+            raise ValueError(f"copy must be True or False, got {copy!r}")
+        self.max_episode_steps = max_episode_steps
+        self.autoreset_mode = _as_autoreset_mode(autoreset_mode)
+        self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}  # type: ignore[misc]
+        self.render_mode = render_mode
+        self.simulator, self.settings = simulator, simulator.settings
+        self.generators: list[np.random.Generator] = []
+        self._copy = copy
+        self._state = simulator.new_state(self.num_envs)
+        self._running = np.zeros(self.num_envs, dtype=np.bool_)
+        self._started = np.zeros(self.num_envs, dtype=np.bool_)
+        self._steps = np.zeros(self.num_envs, dtype=np.int64)
+        self._no_rows = np.zeros(0, dtype=np.int64)
+        self._everywhere = np.ones(self.num_envs, dtype=np.bool_)
+        self._renderer = make_renderer(simulator, render_mode, self.num_envs, **render_options)
+        self.single_observation_space = simulator.observation_space
+        self.single_action_space: spaces.Discrete = spaces.Discrete(simulator.num_actions)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self._allowed: AllowedActions | None = None
+        masks = simulator.masks(self._state)
+        if masks is not None:
+            self._allowed = AllowedActions(np.ones_like(masks))
+            self.single_action_space = MaskedDiscrete(self._allowed)
+            self.action_space = MaskedMultiDiscrete(self._allowed)
+        self._set_phase()
+
+    def reset(
+        self,
+        *,
+        seed: int | list[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[NDArray[np.float32], Infos]:
+        """Start an episode in every environment, or in those of ``options["reset_mask"]``.
+
+        Args:
+            seed: an integer s seeds environment i with s + i; a list seeds each (None goes
+                on with that one's generator); None goes on with all. With a mask, seeds
+                of environments that are not reset have no effect.
+            options: as the single environment's, each array for all or with one row for each;
+                ``"reset_mask"``, shape (num_envs,), bool, names the environments to reset.
+
+        Returns:
+            Observations, shape (num_envs, K), and the information that is there after a reset.
+
+        Raises:
+            ValueError: for bad seeds or options; nothing is changed then.
+        """
+        options = dict(options) if isinstance(options, dict) else options
+        mask = _taken_reset_mask(options, self.num_envs)
+        given = self.simulator.given(options, self.num_envs)
+        self.generators = _reseeded(self.generators, seed, mask)
+        self._begin(np.flatnonzero(mask), given)
+        self._started |= mask
+        self._set_phase()
+        if self._renderer is not None:
+            self._renderer.show(self._state)
+        return self._observations(), self._infos(self.simulator.first_facts(self._state), mask)
+
+    def step(self, actions: NDArray[np.int64]) -> Stepped:
+        """Carry out an action in every environment.
+
+        Args:
+            actions: shape (num_envs,), integers that the single environment allows. With
+                NEXT_STEP the action of an environment that has just ended is ignored: it is
+                reset.
+
+        Returns:
+            Observations, rewards, whether each episode terminated, whether it was truncated, and
+            the information that the single environment describes, an array of num_envs rows each
+            with a mask ``_name``. With SAME_STEP also ``final_obs`` and ``final_info`` of
+            episodes that ended.
+
+        Raises:
+            ValueError: for actions of a wrong shape or type, out of range or not allowed;
+                nothing is changed then.
+            gymnasium.error.ResetNeeded: before the first reset, or with DISABLED where an
+                episode is over.
+        """
+        if not self._all_started:
+            raise ResetNeeded("Call reset() before step(): this environment was never reset.")
+        simulator, running = self.simulator, self._running
+        chosen = as_actions(actions, self.num_envs, simulator.num_actions)
+        if not self._all_run and self.autoreset_mode == AutoresetMode.DISABLED:
+            raise ResetNeeded(
+                "Call reset(options={'reset_mask': ...}) before step(): environments "
+                f"{np.flatnonzero(~running).tolist()} were played to their end."
+            )
+        if self._allowed is not None:
+            simulator.check_allowed(self._state, chosen, running)
+        self._state, rewards, terminated, truncated, facts = simulator.step(
+            self._state, chosen, running
+        )
+        if self.max_episode_steps is not None:
+            self._steps += running
+            truncated |= (self._steps >= self.max_episode_steps) & running
+        if self._renderer is not None:
+            self._renderer.add(self._state, chosen, facts, running)
+        final = self._begin_where_over(terminated | truncated, facts)
+        if self._renderer is not None:
+            self._renderer.show(self._state)
+        infos = {**self._infos(facts, self._everywhere), **final}
+        return self._observations(), rewards, terminated, truncated, infos
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """Return the actions that are allowed now, shape (num_envs, A)."""
+        masks = self.simulator.masks(self._state)
+        if masks is None:
+            return np.ones((self.num_envs, self.simulator.num_actions), dtype=np.bool_)
+        return masks.copy()
+
+    def get_state(self) -> dict[str, Any]:
+        """Return all that the next steps depend on: arrays, and the states of the generators."""
+        arrays = {name: array.copy() for name, array in self._arrays().items()}
+        return {**arrays, "generators": [each.bit_generator.state for each in self.generators]}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Set the environment to a state of one with the same settings and size.
+
+        Raises:
+            ValueError: for a state of other sizes or types; nothing is changed then.
+        """
+        if len(state["generators"]) not in (0, self.num_envs):
+            raise ValueError(f"generators must be {self.num_envs}, got {len(state['generators'])}")
+        generators = [np.random.Generator(np.random.PCG64()) for _ in state["generators"]]
+        for generator, bits in zip(generators, state["generators"], strict=True):
+            generator.bit_generator.state = bits
+        fields = type(self._state)._fields
+        new = self.simulator.restored(self._state, {name: state[name] for name in fields})
+        for name in ("running", "started", "steps"):
+            check_like(name, state[name], getattr(self, f"_{name}"))
+        for name in ("running", "started", "steps"):
+            getattr(self, f"_{name}")[...] = state[name]
+        self._state, self.generators = new, generators
+        self._set_phase()
+        self._share_masks()
+
+    def render(self) -> tuple[Frame, ...] | None:
+        """Return one picture or text for each environment, as ``render_mode`` says.
+
+        Returns:
+            With ``"rgb_array"`` arrays, uint8 of shape (height, width, 3), with ``"ansi"``
+            texts; None with ``"human"``, which shows a grid of the first environments by
+            itself, and without a render mode.
+        """
+        if self._renderer is None or self.render_mode == "human":
+            return None
+        self._check_started()
+        return tuple(self._renderer.frame(self._state, row) for row in range(self.num_envs))
+
+    def render_grid(self) -> NDArray[np.uint8]:
+        """Return the pictures of the first environments in rows, uint8, (height, width, 3).
+
+        Raises:
+            ValueError: if ``render_mode`` is not ``"rgb_array"`` or ``"human"``.
+        """
+        if self._renderer is None or self.render_mode not in ("rgb_array", "human"):
+            raise ValueError(
+                "render_mode must be 'rgb_array' or 'human' for a grid of pictures, "
+                f"got {self.render_mode!r}"
+            )
+        self._check_started()
+        return self._renderer.grid(self._state)
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Close the window, if one is open."""
+        if self._renderer is not None:
+            self._renderer.close()
+
+    def __repr__(self) -> str:
+        return self.settings.text_for(self, num_envs=self.num_envs)
+
+    def _begin(self, rows: NDArray[np.int64], given: Any = None) -> None:
+        keys = np.array([drawn_key(self.generators[row]) for row in rows.tolist()], np.uint64)
+        self._state = self.simulator.begin(self._state, rows, keys, given)
+        self._running[rows] = True
+        self._steps[rows] = 0
+        if self._renderer is not None:
+            self._renderer.begin(self._state, rows)
+
+    def _begin_where_over(self, over: Masks, facts: Facts) -> Infos:
+        """Begin new episodes where the autoreset mode asks for it.
+
+        Args:
+            over: shape (num_envs,), episodes that this step ended.
+            facts: of the step; where an episode begins, they become those after a reset.
+
+        Returns:
+            With SAME_STEP ``final_obs`` and ``final_info`` with their masks, where one ended.
+        """
+        final: Infos = {}
+        if self.autoreset_mode == AutoresetMode.SAME_STEP:
+            rows = np.flatnonzero(over)
+            if rows.size > 0:
+                final = self._final(rows, over, facts)
+        else:
+            rows = np.flatnonzero(~self._running) if not self._all_run else self._no_rows
+            self._running = ~over
+        if rows.size > 0:
+            self._begin(rows)
+            for name, values in self.simulator.first_facts(self._state).items():
+                facts[name][rows] = values[rows]
+        self._set_phase()
+        return final
+
+    def _final(self, rows: NDArray[np.int64], over: Masks, facts: Facts) -> Infos:
+        observations = np.full(self.num_envs, None, dtype=object)
+        for row, observation in zip(rows, self.simulator.observe(self._state)[rows], strict=True):
+            observations[row] = observation
+        info = {name: values.copy() for name, values in self._infos(facts, over).items()}
+        for name, values in info.items():
+            if not name.startswith("_"):
+                values[~over] = 0
+        return {
+            "final_obs": observations,
+            "_final_obs": over,
+            "final_info": info,
+            "_final_info": over,
+        }
+
+    def _infos(self, facts: Facts, mask: Masks) -> Infos:
+        """Return facts and action masks, each with the mask of the environments it is of."""
+        infos: Infos = {}
+        for name, values in facts.items():
+            infos[name], infos[f"_{name}"] = values, mask
+        masks = self._share_masks()
+        if masks is not None:
+            infos["action_mask"], infos["_action_mask"] = masks.astype(np.int8), mask
+        return infos
+
+    def _share_masks(self) -> Masks | None:
+        """Let the action spaces sample from the current masks, and return these."""
+        masks = self.simulator.masks(self._state)
+        if self._allowed is not None and masks is not None:
+            self._allowed.masks = masks
+        return masks
+
+    def _observations(self) -> NDArray[np.float32]:
+        observations = self.simulator.observe(self._state)
+        return observations.copy() if self._copy else observations
+
+    def _set_phase(self) -> None:
+        self._all_run = bool(self._running.all())
+        self._all_started = bool(self._started.all())
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        own = {"running": self._running, "started": self._started, "steps": self._steps}
+        return {**self._state._asdict(), **own}
+
+    def _check_started(self) -> None:
+        if not self._all_started:
+            raise ResetNeeded("Call reset() before render().")
+
+
+def _as_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
+    try:
+        return AutoresetMode(mode)
+    except ValueError:
+        known = ", ".join(f"{each} ({each.value!r})" for each in AutoresetMode)
+        raise ValueError(f"autoreset_mode must be one of {known}, got {mode!r}") from None
+
+
+def _reseeded(
+    generators: list[np.random.Generator], seed: Any, mask: Masks
+) -> list[np.random.Generator]:
+    """Return the generators of all environments after a reset with these seeds."""
+    return [
+        generators[i]
+        if generators and (value is None or not mask[i])
+        else seeding.np_random(value if mask[i] else None)[0]
+        for i, value in enumerate(_checked_seeds(seed, mask.size))
+    ]
+
+
+def _checked_seeds(seed: Any, num_envs: int) -> list[int | None]:
+    """Return a seed for each environment, None for those that go on with their generators."""
+    if seed is None:
+        return [None] * num_envs
+    if isinstance(seed, list | tuple) or (isinstance(seed, np.ndarray) and seed.ndim):
+        if len(seed) != num_envs:
+            raise ValueError(f"seed must hold num_envs={num_envs} seeds, got {len(seed)}")
+        return [
+            None if each is None else as_integer(f"seed[{i}]", each, 0)
+            for i, each in enumerate(seed)
+        ]
+    first = as_integer("seed", seed, 0)
+    return [first + i for i in range(num_envs)]
+
+
+def _taken_reset_mask(options: Any, num_envs: int) -> Masks:
+    """Take ``"reset_mask"`` out of the options; without it all environments are reset.
+
+    Raises:
+        ValueError: for a mask of another shape or type, or one without any True.
+    """
+    mask = options.pop("reset_mask", None) if isinstance(options, dict) else None
+    if mask is None:
+        return np.ones(num_envs, dtype=np.bool_)
+    mask = np.asarray(mask)
+    if mask.shape != (num_envs,) or mask.dtype != np.bool_ or not mask.any():
+        raise ValueError(
+            f"options['reset_mask'] must be bool of shape ({num_envs},) with at least "
+            f"one True, got {mask!r}"
+        )
+    return mask

@@ -1,0 +1,1 @@
+"""``Matchmaking-v0``: one player, game after game."""

@@ -1,0 +1,110 @@
+"""Random numbers as functions of a key, a stream and an index. Compiled and pure.
+
+Nothing is stored or advanced: the number at an index is the same whoever asks for it, in any
+order and on any number of threads. An episode has one key; each purpose has a stream of its own.
+
+Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011),
+Philox4x32-10. Normal numbers: Box, Muller (1958).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchenv.runtime.compile import compiled
+
+Floats = NDArray[np.float64]
+Keys = NDArray[np.uint64]
+
+ROUNDS = 10
+FACTOR_0, FACTOR_1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
+WEYL_0, WEYL_1 = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
+LOW_WORD, WORD = np.uint64(0xFFFFFFFF), np.uint64(32)
+
+# The 52 highest bits of two words, shifted by one half: uniform on the open interval (0, 1).
+DROPPED_BITS, SPACING = np.uint64(12), 2.0**-52
+
+
+@compiled
+def philox(
+    counter: tuple[np.uint64, np.uint64, np.uint64, np.uint64], key: tuple[np.uint64, np.uint64]
+) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
+    """Return Philox4x32-10 of a counter of four words and a key of two, each below 2^32."""
+    c0, c1, c2, c3 = counter
+    k0, k1 = key
+    for _ in range(ROUNDS):
+        product_0, product_1 = FACTOR_0 * c0, FACTOR_1 * c2
+        c0, c1, c2, c3 = (
+            (product_1 >> WORD) ^ c1 ^ k0,
+            product_1 & LOW_WORD,
+            (product_0 >> WORD) ^ c3 ^ k1,
+            product_0 & LOW_WORD,
+        )
+        k0, k1 = (k0 + WEYL_0) & LOW_WORD, (k1 + WEYL_1) & LOW_WORD
+    return c0, c1, c2, c3
+
+
+@compiled
+def two_uniforms(key: np.uint64, stream: int, index: int) -> tuple[float, float]:
+    """Return two independent uniform numbers on (0, 1); arguments as ``uniform``."""
+    place = np.uint64(index)
+    w0, w1, w2, w3 = philox(
+        (place & LOW_WORD, place >> WORD, np.uint64(stream) & LOW_WORD, np.uint64(stream) >> WORD),
+        (key & LOW_WORD, key >> WORD),
+    )
+    first = np.float64(((w0 << WORD) | w1) >> DROPPED_BITS)
+    second = np.float64(((w2 << WORD) | w3) >> DROPPED_BITS)
+    return (first + 0.5) * SPACING, (second + 0.5) * SPACING
+
+
+@compiled
+def uniform(key: np.uint64, stream: int, index: int) -> float:
+    """Return the uniform number on the open interval (0, 1) at an index.
+
+    Args:
+        key: of the episode, 64 bits.
+        stream: what the number is for, >= 0.
+        index: which of them, >= 0.
+    """
+    return two_uniforms(key, stream, index)[0]
+
+
+@compiled
+def normal(key: np.uint64, stream: int, index: int) -> float:
+    """Return the standard normal number at an index; arguments as ``uniform``."""
+    u, v = two_uniforms(key, stream, index)
+    return math.sqrt(-2.0 * math.log(u)) * math.cos(2.0 * math.pi * v)
+
+
+@compiled
+def exponential(key: np.uint64, stream: int, index: int) -> float:
+    """Return the exponential number of mean 1 at an index; arguments as ``uniform``."""
+    return -math.log(uniform(key, stream, index))
+
+
+@compiled
+def uniforms(keys: Keys, stream: int, first: int, count: int) -> Floats:
+    """Return the uniform numbers ``first`` to ``first + count - 1`` of K keys, shape (K, count)."""
+    numbers = np.empty((keys.size, count))
+    for k in range(keys.size):
+        for i in range(count):
+            numbers[k, i] = uniform(keys[k], stream, first + i)
+    return numbers
+
+
+@compiled
+def normals(keys: Keys, stream: int, first: int, count: int) -> Floats:
+    """Return the normal numbers ``first`` to ``first + count - 1`` of K keys, shape (K, count)."""
+    numbers = np.empty((keys.size, count))
+    for k in range(keys.size):
+        for i in range(count):
+            numbers[k, i] = normal(keys[k], stream, first + i)
+    return numbers
+
+
+def drawn_key(generator: np.random.Generator) -> np.uint64:
+    """Draw the key of an episode from a generator, such as an environment's ``np_random``."""
+    return generator.integers(0, 2**64, dtype=np.uint64)

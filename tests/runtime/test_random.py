@@ -1,0 +1,77 @@
+"""Counter-based random numbers: published known answers and laws."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from matchenv.runtime.random import exponential, normal, normals, philox, two_uniforms, uniforms
+
+U = np.uint64
+ALL = 0xFFFFFFFF
+
+# Random123's published known answers of philox4x32 with 10 rounds: counter, key, result.
+KNOWN = [
+    ((0, 0, 0, 0), (0, 0), (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),
+    ((ALL, ALL, ALL, ALL), (ALL, ALL), (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD)),
+    (
+        (0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344),
+        (0xA4093822, 0x299F31D0),
+        (0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1),
+    ),
+]
+
+
+@pytest.mark.parametrize(("counter", "key", "expected"), KNOWN)
+def test_philox_gives_the_published_answers(
+    counter: tuple[int, ...], key: tuple[int, ...], expected: tuple[int, ...]
+) -> None:
+    found = philox(tuple(map(U, counter)), tuple(map(U, key)))
+    assert tuple(map(int, found)) == expected
+
+
+def test_uniforms_are_built_from_the_words_of_their_counter() -> None:
+    """Key and index beyond 32 bits reach all words of the generator."""
+    key, stream, index = U(0x299F31D0A4093822), 0x0370734413198A2E, 0x85A308D3243F6A88
+    words = KNOWN[2][2]
+    expected = [((words[i] << 32 | words[i + 1]) >> 12) + 0.5 for i in (0, 2)]
+    found = two_uniforms(key, U(stream), U(index))
+    np.testing.assert_array_equal(found, np.array(expected) * 2.0**-52)
+
+
+KEYS = np.random.default_rng(11).integers(0, 2**64, 400, dtype=np.uint64)
+
+
+def test_laws() -> None:
+    """Kolmogorov and Smirnov's distance: a wrong law of 400,000 numbers is far below 1e-4."""
+    flat = uniforms(KEYS, 3, 0, 1000)
+    assert stats.kstest(flat.ravel(), "uniform").pvalue > 1e-4
+    assert stats.kstest(normals(KEYS, 3, 0, 1000).ravel(), "norm").pvalue > 1e-4
+    drawn = [exponential(key, 7, i) for key in KEYS[:100] for i in range(100)]
+    assert stats.kstest(drawn, "expon").pvalue > 1e-4
+    # A chi-squared test in eight dimensions: neighbours in index fill the cube evenly.
+    cells = (flat.reshape(-1, 8) > 0.5) @ (1 << np.arange(8))
+    assert stats.chisquare(np.bincount(cells, minlength=256)).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("axis", ["key", "stream", "index"])
+def test_neighbours_are_uncorrelated(axis: str) -> None:
+    """Between keys, streams and indices that differ by one; 5 standard errors of a correlation."""
+    count = 100_000
+    if axis == "index":
+        numbers = uniforms(KEYS[:1], 0, 0, count + 1)[0]
+        first, second = numbers[:-1], numbers[1:]
+    elif axis == "stream":
+        first, second = uniforms(KEYS[:1], 0, 0, count)[0], uniforms(KEYS[:1], 1, 0, count)[0]
+    else:
+        keys = np.array([5, 6], dtype=np.uint64)
+        first, second = uniforms(keys, 0, 0, count)
+    assert abs(np.corrcoef(first, second)[0, 1]) < 5.0 / count**0.5
+
+
+def test_numbers_do_not_depend_on_what_is_asked_before() -> None:
+    block = normals(KEYS[:3], 9, 100, 50)
+    for k in range(3):
+        assert normal(KEYS[k], 9, 149) == block[k, -1]
+    np.testing.assert_array_equal(normals(KEYS[2:3], 9, 120, 5)[0], block[2, 20:25])
