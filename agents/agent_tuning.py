@@ -32,10 +32,8 @@ from matchenv.agents.search_space import Space, checked_space
 from matchenv.agents.tasks import ONE_PLAYER
 from matchenv.agents.tracking import Recorder
 from matchenv.agents.training import start_training
-from matchenv.evaluation.result_files import records_csv
 from matchenv.runtime.checks import as_integer
-from matchenv.runtime.files import write_bytes, write_text
-from matchenv.runtime.folder_lock import folder_lock
+from matchenv.runtime.files import folder_lock, records_csv, write_bytes, write_text
 
 # What a trial is judged by, out of an evaluation.
 GOAL = "true_q_less_kg"

@@ -25,7 +25,7 @@ from matchenv.agents.plain_tree import flattened, restored
 from matchenv.agents.run_config import RunConfig
 from matchenv.agents.tensor_files import read_tensor_file, write_tensor_file
 from matchenv.agents.vec_env import MatchmakingVecEnv
-from matchenv.runtime.array_files import Arrays
+from matchenv.runtime.files import Arrays
 
 KIND, SUFFIX = "matchenv_checkpoint", ".safetensors"
 KEPT = 2

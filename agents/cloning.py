@@ -32,10 +32,10 @@ from matchenv.agents.policy_file import SUFFIX, PolicyDescription, save_policy
 from matchenv.agents.policy_network import new_policy
 from matchenv.agents.policy_sources import files_of
 from matchenv.belief import DEFAULT_BELIEF
-from matchenv.evaluation.made_with import digest_of, made_with
 from matchenv.evaluation.rollout import Batch, belief_of
 from matchenv.evaluation.seeds import training_seed
 from matchenv.runtime.checks import as_integer
+from matchenv.runtime.provenance import digest_of, provenance
 from matchenv.settings import Settings
 
 # The network is of this algorithm's kind, so that it can go on from the clone.
@@ -183,7 +183,7 @@ def run_cloning(
     torch.set_num_threads(as_integer("threads", threads, 1))
     student = config.new_student(seed, device)
     teacher = digest_of(files_of(config.teacher))
-    settings = {**asdict(config), "seed": seed, "content of the teacher": teacher, **made_with()}
+    settings = {**asdict(config), "seed": seed, "content of the teacher": teacher, **provenance()}
     with cloning_progress(out, settings) as progress:
         for done in clone(config, seed, student, progress):
             save_policy(out, student, config.description())

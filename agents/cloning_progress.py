@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from matchenv.agents.tensor_files import read_tensor_file, write_tensor_file
-from matchenv.runtime.folder_lock import folder_lock
+from matchenv.runtime.files import folder_lock
 
 FILE, HEADER = "progress.safetensors", "matchenv_cloning"
 WEIGHTS, MOMENTS = "weights.", "moments."

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from matchenv.runtime.array_files import Arrays
+from matchenv.runtime.files import Arrays
 
 # What stands in the JSON for what JSON does not know; every other mapping is written as pairs.
 ARRAY, TENSOR, TUPLE, MAPPING = "array", "tensor", "tuple", "mapping"

@@ -16,7 +16,12 @@ from numpy.typing import ArrayLike
 from matchenv.agents.extra import with_extra
 from matchenv.baselines.catalogue import POLICIES
 from matchenv.evaluation.candidates import adapted
-from matchenv.runtime.object_spec import made_with, names_class, options_of, own_object
+from matchenv.runtime.object_spec import (
+    build_object,
+    is_object_spec,
+    object_from_spec,
+    parsed_options,
+)
 from matchenv.settings import Settings
 
 # Learned policies that come with the package; these names go before folders.
@@ -79,14 +84,14 @@ def policy_named(
     told = {**{key: getattr(settings, key) for key in TOLD}, "true_skill": true_skill}
     if name in POLICIES:
         preferred = POLICIES[name].preferred_belief(settings)
-        made = made_with("policy", text, POLICIES[name], options, {**told, "belief": preferred})
+        made = build_object("policy", text, POLICIES[name], options, {**told, "belief": preferred})
         return adapted(made, settings)
     if name == RLLIB:
         policy = learned_policy(text, str(rllib_file(text)), "")
     elif name in SHIPPED or learned_path(name) is not None:
         policy = learned_policy(text, name, options)
-    elif names_class(text):
-        policy = own_object("policy", text, told, known_policies())
+    elif is_object_spec(text):
+        policy = object_from_spec("policy", text, told, known_policies())
         if not callable(getattr(policy, "predict", None)):
             raise ValueError(f"policy {text!r} must have a method predict, {policy!r} has none")
     else:
@@ -155,7 +160,7 @@ def learned_policy(text: str, name: str, options: str) -> Any:
     Raises:
         ValueError: for a bad option, or a file that cannot be read.
     """
-    given = options_of("policy", text, options)
+    given = parsed_options("policy", text, options)
     if not set(given) <= {"algorithm"}:
         raise ValueError(
             f"the only option of a learned policy is algorithm, for a zip file; got {text!r}"

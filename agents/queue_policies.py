@@ -16,7 +16,7 @@ from matchenv.baselines.catalogue import POLICIES
 from matchenv.baselines.queue import QUEUE_POLICIES, Reserved
 from matchenv.evaluation.candidates import adapted
 from matchenv.queue.settings import QueueSettings
-from matchenv.runtime.object_spec import made_with, names_class, own_object
+from matchenv.runtime.object_spec import build_object, is_object_spec, object_from_spec
 from matchenv.settings import Settings
 
 # What a class of the user's own may be told about the environment, if it takes it.
@@ -56,11 +56,11 @@ def queue_policy_named(text: str, settings: QueueSettings, true_skill: None = No
     if name == Reserved.name:
         return _reserved(text, options, settings)
     if name in QUEUE_POLICIES:
-        return made_with("policy", text, QUEUE_POLICIES[name], options, told)
+        return build_object("policy", text, QUEUE_POLICIES[name], options, told)
     if learned_path(name) is not None:
         policy = learned_policy(text, name, options)
-    elif names_class(text):
-        policy = own_object("policy", text, told, known_policies())
+    elif is_object_spec(text):
+        policy = object_from_spec("policy", text, told, known_policies())
         if not any(callable(getattr(policy, each, None)) for each in ("choose", "predict")):
             raise ValueError(
                 f"policy {text!r} must have a method choose or predict, {policy!r} has none"
@@ -97,4 +97,4 @@ def _reserved(text: str, options: str, settings: QueueSettings) -> Reserved:
         tau=settings.tau,
     )
     policy = policy_named(inner, one_player)
-    return made_with("policy", text, Reserved, ",".join(asked["own"]), {"policy": policy})
+    return build_object("policy", text, Reserved, ",".join(asked["own"]), {"policy": policy})

@@ -21,11 +21,11 @@ from matchenv.agents.hyperparameter_files import (
 )
 from matchenv.agents.policy_sources import files_of
 from matchenv.agents.tasks import ONE_PLAYER, Task, task_of
-from matchenv.evaluation.made_with import digest_of
 from matchenv.evaluation.seeds import ENVIRONMENTS
 from matchenv.priors import PRIORS
 from matchenv.runtime.checks import as_integer
-from matchenv.runtime.checksums import checksum
+from matchenv.runtime.files import checksum
+from matchenv.runtime.provenance import digest_of
 from matchenv.settings import RANKS, Settings
 
 PACKAGES = ("matchenv", "gymnasium", "numba", "numpy", "sb3-contrib", "scipy",

@@ -14,8 +14,7 @@ from typing import Any
 from matchenv.agents.policies import RUNS
 from matchenv.agents.run_config import RunConfig
 from matchenv.runtime.checks import as_integer
-from matchenv.runtime.files import remove_unfinished_below, write_text
-from matchenv.runtime.folder_lock import folder_lock
+from matchenv.runtime.files import folder_lock, remove_unfinished, write_text
 
 CONFIG = "config.yml"
 
@@ -133,7 +132,7 @@ class RunFolder:
         if not folder.config_file.is_file():
             raise ValueError(f"{path} holds no run: it has no {CONFIG}")
         folder.checkpoints.mkdir(exist_ok=True)
-        remove_unfinished_below(path)
+        remove_unfinished(path)
         return folder
 
     def read_config(self) -> RunConfig:

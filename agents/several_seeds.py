@@ -12,8 +12,8 @@ from matchenv.agents.extra import with_extra
 from matchenv.agents.run_config import RunConfig
 from matchenv.agents.run_folder import RunFolder
 from matchenv.runtime.checks import as_integer
-from matchenv.runtime.folder_lock import folder_lock
-from matchenv.runtime.parallel import WorkerPool, checked_workers, work_through
+from matchenv.runtime.files import folder_lock
+from matchenv.runtime.parallel import LocalPool, checked_workers, work_through
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def train_seeds(
         _check_same(job)
     with (
         folder_lock(path),
-        WorkerPool(count) as pool,
+        LocalPool(count) as pool,
         tqdm(total=len(jobs), unit="seed", disable=quiet) as bar,
     ):
         work_through(jobs, _train_one, pool, lambda *_: bar.update())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from matchenv.agents.algorithms import ALGORITHMS, Algorithm
 from matchenv.agents.cells import OWN, as_texts, checked_env_kwargs
 from matchenv.runtime.checks import as_choice
-from matchenv.runtime.object_spec import names_class
+from matchenv.runtime.object_spec import is_object_spec
 from matchenv.settings import Settings
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class OnePlayerTask(Task):
         arguments = {
             key: each
             for key, each in env_kwargs.items()
-            if key != "render_mode" and not (key in OWN and names_class(each))
+            if key != "render_mode" and not (key in OWN and is_object_spec(each))
         }
         return Settings.checked(**arguments)
 

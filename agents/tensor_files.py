@@ -17,9 +17,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from matchenv.runtime.checksums import checksum
-from matchenv.runtime.files import write_bytes
-from matchenv.runtime.plain_data import parsed_json
+from matchenv.runtime.files import checksum, parsed_json, write_bytes
 
 CHECKSUM = "sha256"
 

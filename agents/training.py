@@ -28,10 +28,10 @@ from matchenv.agents.policy_sources import files_of
 from matchenv.agents.run_config import RunConfig, present_versions
 from matchenv.agents.run_folder import RunFolder, locked_run
 from matchenv.agents.tracking import check_tracker, tracked
-from matchenv.evaluation.made_with import digest_of
 from matchenv.evaluation.seeds import training_seed
 from matchenv.runtime.checks import as_integer
-from matchenv.runtime.folder_lock import folder_lock
+from matchenv.runtime.files import folder_lock
+from matchenv.runtime.provenance import digest_of
 from matchenv.runtime.signals import stops_at_a_safe_point
 
 # A training that plays this many times the games that were asked for says so before it begins.

@@ -8,9 +8,9 @@ needs compiled code is imported when it is first asked for, and so is every modu
 from __future__ import annotations
 
 # ruff: noqa: E402
-from matchenv.runtime.early_exit import leave_at_signals_if_command
+from matchenv.runtime.signals import exit_at_signals_during_import
 
-leave_at_signals_if_command()  # before what takes time to load
+exit_at_signals_during_import()  # before what takes time to load
 
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from matchenv.commands import run_command
 from matchenv.commands.output import one_line
-from matchenv.commands.stopping import Stopping
+from matchenv.runtime.signals import Stopping
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

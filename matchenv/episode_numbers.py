@@ -39,7 +39,7 @@ NEXT_WORD, NEXT_REAL = 8, 24
 COMPARED = 20_000
 
 
-@compiled(woven=True)
+@compiled(inline=True)
 def standard_normal(state: int, next_word: int, next_real: int) -> float:
     """One standard normal number, as NumPy draws it.
 

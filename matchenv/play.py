@@ -50,7 +50,7 @@ def game_outcome(
     return outcome_of_difference(skill_0 - skill_j, noise, beta, draw_margin)
 
 
-@compiled(woven=True, makes_arrays=False)
+@compiled(inline=True, refcounted=False)
 def outcome_of_difference(
     skill_difference: float, noise: float, beta: float, draw_margin: float
 ) -> int:
@@ -193,7 +193,7 @@ def play_games(
         )
 
 
-@compiled(woven=True, makes_arrays=False)
+@compiled(inline=True, refcounted=False)
 def play_part(
     first: int,
     count: int,
@@ -232,7 +232,7 @@ def play_part(
         )  # fmt: skip
 
 
-@compiled(nogil=True, makes_arrays=False)
+@compiled(nogil=True, refcounted=False)
 def _decide_games(games: Floats, count: int, beta: float, draw_margin: float) -> None:
     """What becomes of games, several at a time: who wins, and how even they are."""
     variance = total_variance(0.0, 0.0, beta)
@@ -243,7 +243,7 @@ def _decide_games(games: Floats, count: int, beta: float, draw_margin: float) ->
         games[TRUE_DENSITY + k] = density_at_zero(difference, variance)
 
 
-@compiled(makes_arrays=False)
+@compiled(refcounted=False)
 def play_few(
     players: Floats,
     noise: Floats,
@@ -273,13 +273,13 @@ def play_few(
         )  # fmt: skip
 
 
-@compiled(woven=True, makes_arrays=False)
+@compiled(inline=True, refcounted=False)
 def _entry(game: int, block: int) -> int:
     """Where the noise of a game lies in its block."""
     return game if game < block else game % block  # to divide takes as long as half a game
 
 
-@compiled(woven=True, makes_arrays=False)
+@compiled(inline=True, refcounted=False)
 def _report_game(
     b: int,
     outcome: int,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.runtime.checks import as_choice, as_number, as_positive_number
-from matchenv.runtime.object_spec import names_class, own_object, text_of
+from matchenv.runtime.object_spec import is_object_spec, object_from_spec, spec_of
 
 Floats = NDArray[np.float64]
 
@@ -204,8 +204,8 @@ def prior_of(given: Any, equal_variance: str = EQUAL_VARIANCES[0]) -> Prior:
     """
     if isinstance(given, Prior):
         return given
-    if names_class(given):
-        made: Prior = own_object("prior", given, {}, PRIORS, Prior)
+    if is_object_spec(given):
+        made: Prior = object_from_spec("prior", given, {}, PRIORS, Prior)
         return made
     if not isinstance(given, str) or given not in PRIORS:
         names = ", ".join(repr(name) for name in PRIORS)
@@ -222,7 +222,7 @@ def prior_text(given: str | Prior) -> str:
     Raises:
         ValueError: for an object that cannot be said in ``module:Class:key=value``.
     """
-    return given if isinstance(given, str) else text_of("prior", given)
+    return given if isinstance(given, str) else spec_of("prior", given)
 
 
 def check_named(name: str, given: Iterable[Any], why: str) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from matchenv.games_played import GamesPlayed
 from matchenv.play import DRAW_DENSITY, MATCH_QUALITY, REPORT_ROWS, TRUE_DRAW_DENSITY
-from matchenv.runtime.object_spec import names_class, own_object, text_of
+from matchenv.runtime.object_spec import is_object_spec, object_from_spec, spec_of
 
 Floats = NDArray[np.float64]
 
@@ -96,8 +96,8 @@ def reward_of(given: Any) -> Reward:
     """
     if isinstance(given, Reward):
         return given
-    if names_class(given):
-        made: Reward = own_object("reward", given, {}, REWARDS, Reward)
+    if is_object_spec(given):
+        made: Reward = object_from_spec("reward", given, {}, REWARDS, Reward)
         return made
     if not isinstance(given, str) or given not in REWARDS:
         names = ", ".join(repr(name) for name in REWARDS)
@@ -117,4 +117,4 @@ def reward_text(given: str | Reward) -> str:
     if isinstance(given, str):
         return given
     named = (name for name, each in REWARDS.items() if each is given)
-    return next(named, None) or text_of("reward", given)
+    return next(named, None) or spec_of("reward", given)

@@ -119,7 +119,7 @@ def play_chunk(chunk: int, state: Rows, constants: Constants, played: Round) -> 
             copied[k] = original[k]
 
 
-@compiled(woven=True)
+@compiled(inline=True)
 def could_play(chunk: int, state: Rows, constants: Constants, played: Round) -> bool:
     """Play a chunk; False where there was no memory: then nobody must wait for it either."""
     try:
@@ -204,7 +204,7 @@ def follow(board: Integers, stage: Integers, looks: int, state: Rows, constants:
             chunk_done(address, could_play(chunk, state, constants, played))
 
 
-@compiled(woven=True)
+@compiled(inline=True)
 def chunks_of(count: int) -> int:
     """Chunks of so many rows."""
     return -(-count // CHUNK)

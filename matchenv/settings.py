@@ -15,7 +15,7 @@ from matchenv.runtime.checks import (
     as_choice,
     as_integer,
     as_non_negative_number,
-    as_number_of_at_least,
+    as_number,
     as_positive_number,
     as_positive_share,
     as_share,
@@ -110,7 +110,7 @@ class Settings(Options):
     equal_variance: str = field(default="paper", metadata=_by(as_choice, known=EQUAL_VARIANCES))
     belief: str = field(default=DEFAULT_BELIEF, metadata=_by(_as_belief))
     availability: float = field(default=1.0, metadata=_by(as_positive_share))
-    mean_stay: float = field(default=50.0, metadata=_by(as_number_of_at_least, low=1.0))
+    mean_stay: float = field(default=50.0, metadata=_by(as_number, low=1.0))
     turnover: float = field(default=0.0, metadata=_by(as_share))
     noise: str = field(default="game", metadata=_by(as_choice, known=NOISES))
 

@@ -44,7 +44,7 @@ def new_board() -> Words:
     return np.zeros(BOARD_WORDS, dtype=np.int64)
 
 
-@compiled(woven=True)
+@compiled(inline=True)
 def open_round(board: int, stage: int, chunks: int) -> int:
     """Begin a round; what followers must know stands on the board already.
 
@@ -65,7 +65,7 @@ def open_round(board: int, stage: int, chunks: int) -> int:
     return number
 
 
-@compiled(woven=True)
+@compiled(inline=True)
 def taken_chunk(board: int, number: int, follows: bool) -> int:
     """Take a chunk of a round; -1 if none is left."""
     while True:
@@ -78,7 +78,7 @@ def taken_chunk(board: int, number: int, follows: bool) -> int:
             return last - 1 if follows else first
 
 
-@compiled(woven=True)
+@compiled(inline=True)
 def chunk_done(board: int, well: bool) -> None:
     """A chunk that was taken is done, or there was no memory to do it."""
     if not well:
@@ -86,7 +86,7 @@ def chunk_done(board: int, well: bool) -> None:
     add(board + DONE * BYTES, 1)
 
 
-@compiled(woven=True)
+@compiled(inline=True)
 def all_done(board: int, chunks: int, looks: int) -> bool:
     """Wait until all chunks of the round are done; whether all were done well.
 
@@ -103,7 +103,7 @@ def all_done(board: int, chunks: int, looks: int) -> bool:
     return load(board + FAILED * BYTES) == 0
 
 
-@compiled(woven=True)
+@compiled(inline=True)
 def next_round(board: int, stage: int, number: int, looks: int) -> int:
     """Look for a round after one.
 

@@ -8,18 +8,18 @@ import signal
 import stat
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from matchenv.ratings.leaderboard import Leaderboard
-from matchenv.runtime import files as atomic_files
 from matchenv.runtime.files import (
     remove_unfinished,
     write_bytes,
     write_text,
+    write_together,
 )
 
-LEFT = ".old.json.0123456789abcdef.unfinished"
 SECONDS = 1.0
 FORK = multiprocessing.get_context("fork") if hasattr(os, "fork") else None
 
@@ -80,36 +80,43 @@ def test_a_write_that_fails_changes_nothing(
 
     with monkeypatch.context() as patch:
         patch.setattr(os, fault, full)
-        with pytest.raises(OSError, match="No space left"):
+        with pytest.raises(OSError, match=r"No space left on device: .*file'"):
             write_text(path, "new")
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_what_a_killed_process_left_is_removed_and_no_more(tmp_path: Path) -> None:
-    others = [".hidden", "work.unfinished", ".mine.unfinished", ".x.0123.unfinished"]
-    for name in (LEFT, *others):
-        (tmp_path / name).write_text("half")
-    (tmp_path / LEFT.replace("old", "folder")).mkdir()
+def test_what_a_killed_process_left_is_overwritten_or_removed(tmp_path: Path) -> None:
+    (tmp_path / ".new.unfinished").write_text("half of a longer file")
     write_text(tmp_path / "new", "whole")
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["new", *others])
+    assert [path.name for path in tmp_path.iterdir()] == ["new"]
+    assert (tmp_path / "new").read_text() == "whole"
+    others = [".hidden", "work.unfinished", "new"]
+    (tmp_path / "below" / ".folder.unfinished" / "deep").mkdir(parents=True)
+    for name in (".old.json.unfinished", "below/.old.unfinished", *others):
+        (tmp_path / name).write_text("half")
+    remove_unfinished(tmp_path)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == sorted(["below", *others])
 
 
 @pytest.mark.skipif(FORK is None, reason="locks files as Unix does")
-def test_what_is_being_written_stays(tmp_path: Path) -> None:
-    """Two processes write many files while a third removes leftovers all the time."""
+def test_two_processes_write_the_same_files(tmp_path: Path) -> None:
+    """Each file is one process's whole content, and none of the temporary files stays."""
     assert FORK is not None
 
-    def write(name: str) -> None:
+    def write(word: str) -> None:
         for number in range(100):
-            write_text(tmp_path / name, f"{name} {number}" * 1000)
+            files = [(tmp_path / name, f"{word} {number}".encode() * 1000) for name in "ab"]
+            write_together(files)
 
-    writers = [FORK.Process(target=write, args=(name,)) for name in ("a", "b")]
+    writers = [FORK.Process(target=write, args=(word,)) for word in ("one", "two")]
     for each in writers:
         each.start()
-    while any(each.is_alive() for each in writers):
-        remove_unfinished(tmp_path)
+    for each in writers:
+        each.join()
     assert [each.exitcode for each in writers] == [0, 0]
+    contents = {f"{word} 99" * 1000 for word in ("one", "two")}
+    assert {path.read_text() for path in tmp_path.iterdir()} <= contents
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
 
 
@@ -157,15 +164,16 @@ def test_bytes_come_back(tmp_path: Path) -> None:
 def test_ctrl_c_just_after_a_new_file_was_made_leaves_none_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make = atomic_files._new_file
+    make = os.open
 
-    def make_and_interrupt(place: Path) -> tuple[int, Path]:
-        made = make(place)
+    def make_and_interrupt(*arguments: Any) -> int:
+        made = make(*arguments)
         signal.raise_signal(signal.SIGINT)
         return made
 
-    monkeypatch.setattr(atomic_files, "_new_file", make_and_interrupt)
     (tmp_path / "result").write_bytes(b"old")
-    with pytest.raises(KeyboardInterrupt):
-        atomic_files.write_bytes(tmp_path / "result", b"new")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", make_and_interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            write_bytes(tmp_path / "result", b"new")
     assert [(each.name, each.read_bytes()) for each in tmp_path.iterdir()] == [("result", b"old")]

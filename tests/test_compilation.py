@@ -42,19 +42,16 @@ def started(code: str, folder: Path) -> subprocess.Popen[str]:
 
 
 @pytest.mark.slow
-def test_of_several_processes_none_compiles_what_another_does(tmp_path: Path) -> None:
-    both = [started(PLAY, tmp_path) for _ in range(3)]
+def test_what_is_compiled_is_kept(tmp_path: Path) -> None:
+    """Two processes at a time do not disturb each other; one line says that they compile."""
+    both = [started(PLAY, tmp_path) for _ in range(2)]
     ends = [process.communicate(timeout=300) for process in both]
-    assert [process.returncode for process in both] == [0, 0, 0], ends
-    counts = [int(out) for out, _ in ends]
-    for count, (_, error) in zip(counts, ends, strict=True):
-        assert error.count(NOTICE) == (count > 0), "one line, where something is compiled"
+    assert [process.returncode for process in both] == [0, 0], ends
+    for out, error in ends:
+        assert int(out) > 10
+        assert error.strip() == NOTICE
     alone = started(PLAY, tmp_path)
     assert alone.communicate(timeout=300) == ("0\n", ""), "nothing is said with a warm cache"
-    fresh = started(PLAY, tmp_path / "fresh")
-    out, error = fresh.communicate(timeout=300)
-    assert sum(counts) == int(out) > 10
-    assert error.strip() == NOTICE
 
 
 def test_without_a_folder_for_results_it_works_and_says_so(tmp_path: Path) -> None:

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from matchenv.runtime.folder_lock import LOCK, folder_lock
+from matchenv.runtime.files import LOCK, folder_lock
 
 HOLDING = """
 import sys, time
 from pathlib import Path
-from matchenv.runtime.folder_lock import folder_lock
+from matchenv.runtime.files import folder_lock
 
 with folder_lock(Path(sys.argv[1])):
     print("held", flush=True)

@@ -16,7 +16,7 @@ from matchenv import NormalPrior, Prior, Reward, Settings
 from matchenv.games_played import GamesPlayed
 from matchenv.priors import DrawnPrior, InformativePrior, prior_of, prior_text
 from matchenv.rewards import REWARDS, reward_of, reward_text
-from matchenv.runtime.object_spec import names_class
+from matchenv.runtime.object_spec import is_object_spec
 
 NORMAL = "matchenv:NormalPrior:mean=25,deviation=8.3"
 
@@ -73,7 +73,7 @@ def test_texts_make_what_they_say(own_module: Path) -> None:
 def test_an_object_and_its_text_are_one(mean: float, deviation: float) -> None:
     prior = NormalPrior(mean, deviation)
     text = prior_text(prior)
-    assert names_class(text)
+    assert is_object_spec(text)
     assert prior_of(text) == prior
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from matchenv.runtime.parallel import WorkerPool, checked_workers, work_through
+from matchenv.runtime.parallel import LocalPool, checked_workers, work_through
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BEATING = """
 import sys, time
 from pathlib import Path
-from matchenv.runtime.parallel import WorkerPool, work_through
+from matchenv.runtime.parallel import LocalPool, work_through
 
 def beat(file):
     for number in range(2400):
@@ -30,7 +30,7 @@ def beat(file):
         time.sleep(0.05)
 
 if __name__ == "__main__":
-    with WorkerPool(2) as pool:
+    with LocalPool(2) as pool:
         work_through(sys.argv[1:], beat, pool, print)
 """
 
@@ -44,21 +44,21 @@ def slow_first(number: int) -> int:
 def test_results_are_in_the_order_of_the_jobs() -> None:
     done: list[tuple[int, int]] = []
     for workers in (1, 2):
-        with WorkerPool(workers) as pool:
+        with LocalPool(workers) as pool:
             found = work_through([3, -1, 2], abs, pool, lambda *both: done.append(both))
         assert found == [3, 1, 2]
     assert sorted(done) == [(-1, 1), (-1, 1), (2, 2), (2, 2), (3, 3), (3, 3)]
 
 
 def test_results_come_when_they_are_there() -> None:
-    with WorkerPool(2) as pool:
+    with LocalPool(2) as pool:
         numbers = [number for number, _ in pool.results(slow_first, [(0,), (1,), (2,)])]
         assert numbers == [1, 2, 0]
         assert [*pool.map(slow_first, [0, 1, 2])] == [0, 1, 2]
 
 
 def test_pool_maps_as_the_library_does() -> None:
-    with WorkerPool(1) as one, WorkerPool(2) as two, ThreadPoolExecutor(2) as threads:
+    with LocalPool(1) as one, LocalPool(2) as two, ThreadPoolExecutor(2) as threads:
         for pool in (one, two, threads):
             assert [*pool.map(pow, [2, 3], repeat(2))] == [4, 9]
             assert [*pool.map(pow, [2, 3, 4], repeat(3))] == [8, 27, 64]
@@ -68,16 +68,16 @@ def test_pool_maps_as_the_library_does() -> None:
 @pytest.mark.parametrize("workers", [1, 2])
 def test_failed_work_says_where_it_failed(workers: int) -> None:
     with (
-        WorkerPool(workers) as pool,
+        LocalPool(workers) as pool,
         pytest.raises(ValueError, match="invalid literal for int") as failed,
     ):
         pool.map(int, ["1", "x", "2", "3"])
     if workers > 1:
-        assert "in answer_of" in failed.value.__notes__[0]
+        assert "in _answer_of" in failed.value.__notes__[0]
 
 
 def test_pool_works_on_after_a_failure() -> None:
-    with WorkerPool(2) as pool:
+    with LocalPool(2) as pool:
         with pytest.raises(ZeroDivisionError):
             pool.map(divmod, [1, 2, 3, 4], [0, 1, 1, 1])
         assert [*pool.map(divmod, [7, 8], [2, 2])] == [(3, 1), (4, 0)]
@@ -94,20 +94,20 @@ def named_semaphores(_: int) -> list[str]:
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="looks at Linux processes")
 def test_progress_bars_in_processes_leave_no_semaphores() -> None:
     """Processes are killed when there is no work: what they share would stay behind."""
-    with WorkerPool(2) as pool:
+    with LocalPool(2) as pool:
         assert list(pool.map(named_semaphores, range(2))) == [[], []]
 
 
 def test_process_that_ends_at_work_is_an_error() -> None:
     with (
-        WorkerPool(2) as pool,
+        LocalPool(2) as pool,
         pytest.raises(OSError, match=r"ended with status 3 at job [12] of 2"),
     ):
         pool.map(os._exit, [3, 3])
 
 
 def interrupted_at_work(folder: Path) -> None:
-    with WorkerPool(2) as pool:
+    with LocalPool(2) as pool:
         jobs = [(folder / str(number),) for number in range(100)]
         for _ in pool.results(Path.mkdir, jobs):
             raise KeyboardInterrupt

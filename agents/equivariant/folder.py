@@ -20,13 +20,17 @@ from matchenv.agents.equivariant.network import EquivariantNetwork
 from matchenv.agents.equivariant.policy import description_of, new_equivariant_policy
 from matchenv.agents.equivariant.training import EquivariantConfig
 from matchenv.agents.policy_file import save_policy
-from matchenv.evaluation.made_with import made_with
-from matchenv.evaluation.result_files import json_bytes
-from matchenv.runtime.array_files import checked_npz_bytes, read_checked_npz
 from matchenv.runtime.checks import as_integer
-from matchenv.runtime.checksums import checksum
-from matchenv.runtime.files import write_bytes, write_text
-from matchenv.runtime.plain_data import parsed_json
+from matchenv.runtime.files import (
+    checksum,
+    json_bytes,
+    npz_bytes,
+    parsed_json,
+    read_npz,
+    write_bytes,
+    write_text,
+)
+from matchenv.runtime.provenance import provenance
 
 Floats = NDArray[np.float64]
 
@@ -65,11 +69,11 @@ class EquivariantFolder:
         file, made = self.path / "config.yml", self.path / "made_with.json"
         if not file.exists():
             self.path.mkdir(parents=True, exist_ok=True)
-            write_bytes(made, json_bytes(made_with()))
+            write_bytes(made, json_bytes(provenance()))
             write_text(file, yaml_text(asdict(self.config)))
             return
         theirs = {**_read(made), **asdict(read_equivariant_config(file))}
-        for name, value in {**made_with(), **asdict(self.config)}.items():
+        for name, value in {**provenance(), **asdict(self.config)}.items():
             if theirs.get(name) != value:
                 raise ValueError(
                     f"out must be a new folder or one with the same settings and versions: "
@@ -129,7 +133,7 @@ class EquivariantFolder:
 
     def save_totals(self, totals: dict[str, Floats]) -> None:
         """Keep the totals on the validation seeds, by name of the policy."""
-        write_bytes(self._totals_file, checked_npz_bytes(None, totals))
+        write_bytes(self._totals_file, npz_bytes(totals))
 
     def totals(self) -> dict[str, Floats]:
         """The totals kept so far.
@@ -140,7 +144,7 @@ class EquivariantFolder:
         if not self._totals_file.exists():
             return {}
         try:
-            return read_checked_npz(self._totals_file, None)
+            return read_npz(self._totals_file, None)
         except ValueError as error:
             raise ValueError(f"{error}; remove the file") from None
 

@@ -76,7 +76,7 @@ def all_scores(opponents: Singles, state: Singles, allowed: Masks, weights: Weig
     return scores
 
 
-@compiled(makes_arrays=False)
+@compiled(refcounted=False)
 def _highest(
     opponents: Singles,
     state: Singles,
@@ -136,7 +136,7 @@ def _new_work(opponents: int) -> Work:
     return Work(singles, single_totals, doubles, double_totals, places, candidates)
 
 
-@compiled(makes_arrays=False)
+@compiled(refcounted=False)
 def _choice(
     opponents: Singles, state: Singles, allowed: Masks, weights: Weights, work: Work
 ) -> int:
@@ -156,7 +156,7 @@ def _choice(
     return work.places[place]
 
 
-@compiled(makes_arrays=False)
+@compiled(refcounted=False)
 def _choose(
     opponents: Singles,
     state: Singles,
@@ -179,7 +179,7 @@ def highest_scores(
     return actions
 
 
-@compiled(makes_arrays=False)
+@compiled(refcounted=False)
 def _read_and_choose(
     observations: Singles,
     unit: float,

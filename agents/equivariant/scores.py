@@ -143,25 +143,25 @@ class Terms(NamedTuple):
     games: Any
 
 
-@compiled(makes_arrays=False)
+@compiled(refcounted=False)
 def segments_for(opponents: int) -> int:
     """How many segments hold so many opponents."""
     return (opponents + SEGMENT - 1) // SEGMENT
 
 
-@compiled(makes_arrays=False)
+@compiled(refcounted=False)
 def held(size: int, segment: int) -> int:
     """How many of ``size`` opponents a segment holds."""
     return min(size - segment * SEGMENT, SEGMENT)
 
 
-@compiled(makes_arrays=False)
+@compiled(refcounted=False)
 def filled(size: int, segment: int) -> int:
     """Where loops over a segment end, with ``size`` opponents in all."""
     return (held(size, segment) + AT_A_TIME - 1) // AT_A_TIME * AT_A_TIME
 
 
-@compiled(makes_arrays=False)
+@compiled(refcounted=False)
 def lay_out(opponents: Singles, allowed: Masks, work: Any, places: Integers) -> int:
     """Write who may be chosen into segments.
 
@@ -203,7 +203,7 @@ def lay_out(opponents: Singles, allowed: Masks, work: Any, places: Integers) -> 
     return size
 
 
-@compiled(makes_arrays=False)
+@compiled(refcounted=False)
 def _look(segment: Any, totals: Any, end: int) -> None:
     """Densities and distances of a segment, and what they add to the field."""
     kind = segment.dtype.type
@@ -225,7 +225,7 @@ def _look(segment: Any, totals: Any, end: int) -> None:
         totals[BEST + i] = max(best, density)
 
 
-@compiled(makes_arrays=False)
+@compiled(refcounted=False)
 def field_of(work: Any, size: int, totals: Any) -> Field:
     """Write chances and distances of all segments, and say what the opponents are together.
 
@@ -253,7 +253,7 @@ def field_of(work: Any, size: int, totals: Any) -> Field:
     return Field(size, best, second, float(totals[NEAR]), float(totals[SIDE]))
 
 
-@compiled(makes_arrays=False)
+@compiled(refcounted=False)
 def context_of(state: Singles, field: Field) -> Any:
     """The numbers of a state that all its opponents share, nine floats."""
     return (
@@ -269,7 +269,7 @@ def context_of(state: Singles, field: Field) -> Any:
     )
 
 
-@compiled(makes_arrays=False)
+@compiled(refcounted=False)
 def _factor(kind: Any, number: int, context: Any, weights: Weights) -> Any:
     base = weights.bias[number]
     for place, value in enumerate(context):
@@ -278,7 +278,7 @@ def _factor(kind: Any, number: int, context: Any, weights: Weights) -> Any:
     return kind(base), kind(row[0]), kind(row[1]), kind(row[2]), kind(row[3]), kind(row[4])
 
 
-@compiled(makes_arrays=False)
+@compiled(refcounted=False)
 def terms_of(state: Singles, field: Field, weights: Weights, work: Any) -> Terms:
     """What the scores of a state share, in the precision of ``work``."""
     kind = work.dtype.type
@@ -330,7 +330,7 @@ class Look(NamedTuple):
     row: Any
 
 
-@compiled(woven=True)
+@compiled(inline=True)
 def look_at(kind: Any, segment: Any, i: int, terms: Terms) -> Look:
     """All that makes the score of an opponent; ``expected_best`` of the network says how."""
     zero, one, two, half = kind(0.0), kind(1.0), kind(2.0), kind(0.5)
@@ -392,7 +392,7 @@ def look_at(kind: Any, segment: Any, i: int, terms: Terms) -> Look:
     )
 
 
-@compiled(makes_arrays=False)
+@compiled(refcounted=False)
 def write_scores(segment: Any, end: int, terms: Terms) -> None:
     """The scores of a segment."""
     kind = segment.dtype.type
@@ -401,7 +401,7 @@ def write_scores(segment: Any, end: int, terms: Terms) -> None:
         segment[SCORES + i] = look.now + look.worth * (look.lead + look.gain)
 
 
-@compiled(makes_arrays=False)
+@compiled(refcounted=False)
 def mark_first(work: Any, size: int, field: Field) -> None:
     """Mark the first opponent with the best density."""
     for number in range(segments_for(size)):

@@ -84,7 +84,7 @@ class Blur(NamedTuple):
     reach: Any
 
 
-@compiled(makes_arrays=False)
+@compiled(refcounted=False)
 def blur_of(field: Field, weights: Weights, terms: Terms) -> Blur:
     """Bounds of errors from the field and the weights."""
     exponent = 2.0 * math.log(PEAK_DENSITY / field.best) + 1.0
@@ -113,7 +113,7 @@ def blur_of(field: Field, weights: Weights, terms: Terms) -> Blur:
     )
 
 
-@compiled(makes_arrays=False)
+@compiled(refcounted=False)
 def _write_bounds(segment: Any, totals: Any, end: int, terms: Terms, blur: Blur) -> None:
     """Bounds of the scores of a segment, and the highest lower one."""
     kind = segment.dtype.type
@@ -148,7 +148,7 @@ def _write_bounds(segment: Any, totals: Any, end: int, terms: Terms, blur: Blur)
         totals[HIGHEST + i] = max(totals[HIGHEST + i], floor)
 
 
-@compiled(makes_arrays=False)
+@compiled(refcounted=False)
 def _mark_best(work: Any, size: int, field: Field, blur: Blur) -> None:
     """Mark who has the best density; as unsure, with a 2, those who may have it."""
     least = np.float32(field.best * (1.0 - 4.0 * blur.density))
@@ -159,7 +159,7 @@ def _mark_best(work: Any, size: int, field: Field, blur: Blur) -> None:
             segment[FIRST + i] = mark if segment[CHANCES + i] >= least else zero
 
 
-@compiled(makes_arrays=False)
+@compiled(refcounted=False)
 def _top_of(totals: Any) -> Any:
     """The highest of all that is known to be reached."""
     width = SEGMENT
@@ -170,7 +170,7 @@ def _top_of(totals: Any) -> Any:
     return totals[HIGHEST]
 
 
-@compiled(makes_arrays=False)
+@compiled(refcounted=False)
 def find_candidates(
     work: Any,
     totals: Any,

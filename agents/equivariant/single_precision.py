@@ -12,8 +12,10 @@ import math
 from typing import Any
 
 import numpy as np
+from numba import float32
+from numba.extending import overload
 
-from matchenv.runtime.compile import by_precision, compiled
+from matchenv.runtime.compile import compiled
 from matchenv.trueskill.elementary import exponential
 
 # Half the distance from 1 to the next number.
@@ -50,7 +52,30 @@ Q = tuple(np.float32(c) for c in (1.0, 0.47169581, 0.09521342, 0.0091277143))
 ONE, HALF = np.float32(1.0), np.float32(0.5)
 
 
-@compiled(woven=True, contracted=True)
+def by_precision(single: Any, double: Any) -> Any:
+    """One function for compiled code that takes numbers of either precision.
+
+    Args:
+        single: compiled, what it is where the first argument is a float32.
+        double: compiled, what it is elsewhere.
+    """
+
+    def chosen(*numbers: Any) -> Any:
+        return (single if isinstance(numbers[0], np.float32) else double)(*numbers)
+
+    def by_type(*types: Any) -> Any:
+        function = single if types[0] == float32 else double
+
+        def call(*types: Any) -> Any:
+            return function(*types)
+
+        return call
+
+    overload(chosen, jit_options={"forceinline": True})(by_type)
+    return chosen
+
+
+@compiled(inline=True, fma=True)
 def _exp_single(x: Any) -> Any:
     x = min(max(x, LEAST_EXPONENT), LARGEST_EXPONENT)
     rounded = x * LOG2_E + ROUNDER
@@ -62,7 +87,7 @@ def _exp_single(x: Any) -> Any:
     return np.int32(np.float32(value).view(np.int32) + power).view(np.float32)
 
 
-@compiled(woven=True, contracted=True)
+@compiled(inline=True, fma=True)
 def _log_single(x: Any, above: Any) -> Any:
     bits = np.float32(x).view(np.int32)
     power = np.int32(np.int32(bits - ROOT_BITS) >> EXPONENT_BITS)
@@ -73,7 +98,7 @@ def _log_single(x: Any, above: Any) -> Any:
     return (r - HALF * square + square * r * series) + np.float32(power) * LOG_2
 
 
-@compiled(woven=True, contracted=True)
+@compiled(inline=True, fma=True)
 def _erf_single(x: Any) -> Any:
     x = min(max(x, -ERF_END), ERF_END)
     square = x * x
@@ -81,12 +106,12 @@ def _erf_single(x: Any) -> Any:
     return above, Q[0] + square * (Q[1] + square * (Q[2] + square * Q[3]))
 
 
-@compiled(woven=True)
+@compiled(inline=True)
 def _log_double(x: Any, above: Any) -> Any:
     return math.log(x)
 
 
-@compiled(woven=True)
+@compiled(inline=True)
 def _erf_double(x: Any) -> Any:
     return math.erf(x), 1.0
 

@@ -86,7 +86,7 @@ def unit_of(beta: float) -> float:
     return PAPER_BETA / beta
 
 
-@compiled(makes_arrays=False)
+@compiled(refcounted=False)
 def are_of_belief(observations: Any) -> bool:
     """Whether ``KnowledgeState.from_observation`` takes these observations of the full belief.
 
@@ -126,7 +126,7 @@ def estimated_games_left(share: float, games_played: float) -> float:
     return share * horizon
 
 
-@compiled(makes_arrays=False)
+@compiled(refcounted=False)
 def _read(
     observations: Any, unit: float, opponents: Singles, state: Singles, work: NDArray[np.float64]
 ) -> None:
@@ -135,7 +135,7 @@ def _read(
         read_row(observations[row], unit, opponents[row], state[row], work)
 
 
-@compiled(makes_arrays=False)
+@compiled(refcounted=False)
 def read_row(
     observation: Any, unit: float, opponents: Singles, state: Singles, work: NDArray[np.float64]
 ) -> None:
@@ -177,7 +177,7 @@ def read_row(
     state[GAMES_LEFT] = estimated_games_left(share, GAMES_PER_PRECISION * _sum(games))
 
 
-@compiled(makes_arrays=False)
+@compiled(refcounted=False)
 def _sum(values: NDArray[np.float64]) -> float:
     total = 0.0
     for k in range(values.size):
@@ -185,13 +185,13 @@ def _sum(values: NDArray[np.float64]) -> float:
     return total
 
 
-@compiled(makes_arrays=False)
+@compiled(refcounted=False)
 def _own_variance(variance: float, slack: float, sigma_0: float) -> float:
     """Variance of s_k given s_0; rounding must not take all of it."""
     return max(variance - (slack * sigma_0) ** 2, 1e-6 * variance)
 
 
-@compiled(makes_arrays=False)
+@compiled(refcounted=False)
 def _missing_variance(mu: Any, difference: Any, slacks: Any, sigma_0: float, unit: float) -> float:
     """The variance that the skills of the field have and the belief does not know of."""
     weights, means, squares = 0.0, 0.0, 0.0

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from matchenv.baselines.gittins.grid import LEBESGUE, STENCIL, Grid, gap_at, new_grid, variance_at
 from matchenv.baselines.gittins.solver import first_values, one_game_more, transitions_of
 from matchenv.baselines.policy import Floats
-from matchenv.runtime.array_files import checked_npz_bytes, read_checked_npz
-from matchenv.runtime.files import write_bytes
+from matchenv.runtime.files import npz_bytes, read_npz, write_bytes
 
 # Another number for another way to compute tables: old files are then not read.
 METHOD = 1
@@ -181,13 +180,13 @@ def _computed(
 
 
 def _write(path: Path, settings: str, bonus: NDArray[np.float32]) -> None:
-    write_bytes(path, checked_npz_bytes(settings, {"bonus": bonus}, compressed=False))
+    write_bytes(path, npz_bytes({"bonus": bonus}, settings, compressed=False))
 
 
 def _read(path: Path, settings: str, grid: Grid) -> NDArray[np.float32] | None:
     """What the file holds, None where it is not there, damaged or of other settings."""
     try:
-        bonus = read_checked_npz(path, settings)["bonus"]
+        bonus = read_npz(path, settings)["bonus"]
     except (OSError, ValueError, KeyError):
         return None
     good = bonus.ndim == 3 and bonus.shape[1:] == (grid.variances, grid.gaps + 1)

@@ -7,7 +7,7 @@ from typing import Any
 
 from matchenv.benchmarks.bench.scoring import Score
 from matchenv.evaluation.tables import Column, markdown_table
-from matchenv.runtime.plain_data import parsed_json
+from matchenv.runtime.files import parsed_json
 
 FILE = "leaderboard.json"
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from matchenv.evaluation.tables import Column, markdown_table
-from matchenv.runtime.plain_data import parsed_json
+from matchenv.runtime.files import parsed_json
 
 FILE = "bounds.json"
 

@@ -13,11 +13,11 @@ from matchenv.benchmarks.bench.protocol import EPISODES, SEED, Family
 from matchenv.benchmarks.candidates import HIGH_END, LOW_END, candidates_of
 from matchenv.evaluation.candidates import Candidate, adapted
 from matchenv.evaluation.cells import Cell
-from matchenv.evaluation.engines import Workers
 from matchenv.evaluation.episode_table import ALL, Block, Plan, RolloutJob, jobs_of, work
 from matchenv.evaluation.rollout import TrueSkills
 from matchenv.evaluation.seeds import BENCH, INSTANCES, POLICIES, episode_seeds
-from matchenv.evaluation.store import Store, finish
+from matchenv.runtime.jobs import Store, run_jobs
+from matchenv.runtime.parallel import Workers
 from matchenv.settings import Settings
 
 Floats = NDArray[np.float64]
@@ -91,7 +91,7 @@ def play_families(
         for candidate, job in zip(plan.candidates, jobs_of(plan), strict=True):
             place[candidate.label, family.name] = len(jobs)
             jobs.append(replace(job, name=f"{family.name}_{job.name}"))
-    found = finish(jobs, work, store, workers=workers, quiet=quiet)
+    found = run_jobs(jobs, work, store, workers=workers, quiet=quiet)
 
     def total(label: str, family: Family) -> Floats:
         known = place.get((label, family.name), place[LOW_END, family.name])

@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any
 
 from matchenv.benchmarks.bench.marks import LEAST_ERRORS, Mark, read_marks
-from matchenv.runtime.checksums import checksum
+from matchenv.runtime.files import checksum
 from matchenv.settings import Settings
 
 NAME = "matchenv-bench-v1"

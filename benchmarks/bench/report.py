@@ -24,10 +24,9 @@ from matchenv.benchmarks.bench.scoring import Score, of_family, overall
 from matchenv.benchmarks.candidates import HIGH_END, LOW_END
 from matchenv.benchmarks.report.latex import latex_table
 from matchenv.benchmarks.report.section import Table
-from matchenv.evaluation.made_with import made_with
-from matchenv.evaluation.result_files import json_bytes
 from matchenv.evaluation.tables import Column, markdown_table
-from matchenv.runtime.checksums import checksum
+from matchenv.runtime.files import checksum, json_bytes
+from matchenv.runtime.provenance import provenance
 
 Floats = NDArray[np.float64]
 
@@ -173,7 +172,7 @@ class Result:
             "whole": self.whole,
             "refused": {label: list(names) for label, names in self.refused.items()},
             **{name: _plain(score) for name, score in self.scores.items()},
-            "made_with": made_with(),
+            "made_with": provenance(),
             "totals": {label: values.tolist() for label, values in self.totals.items()},
         }
         return {**said, DIGEST: checksum(said)}

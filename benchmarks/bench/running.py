@@ -13,11 +13,10 @@ from matchenv.benchmarks.bench.playing import TOLD, identities, play_families
 from matchenv.benchmarks.bench.protocol import NAME, families_named, protocol_digest
 from matchenv.benchmarks.bench.report import DIGEST, Result, result_files
 from matchenv.benchmarks.candidates import HIGH_END, LOW_END
-from matchenv.evaluation.engines import Workers, as_engine
-from matchenv.evaluation.store import open_store, write_results
 from matchenv.runtime.checks import as_integer
-from matchenv.runtime.checksums import checksum
-from matchenv.runtime.plain_data import parsed_json
+from matchenv.runtime.files import checksum, parsed_json
+from matchenv.runtime.jobs import open_store, write_results
+from matchenv.runtime.parallel import Workers, as_engine
 
 # Totals of the same games agree up to the last digits of other processors.
 TOLERANCE = 1e-9

@@ -31,7 +31,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
-@compiled(makes_arrays=False)
+@compiled(refcounted=False)
 def gain_of_playing(
     chance: float, density: float, prices: Floats, won: Floats, lost: Floats, gain: Floats
 ) -> None:

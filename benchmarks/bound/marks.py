@@ -10,9 +10,9 @@ from matchenv.benchmarks.bench.protocol import FAMILIES, MAIN, SEED, Family
 from matchenv.benchmarks.bound.report import cell_bounds
 from matchenv.benchmarks.bound.running import DEFAULT_DEPTH, run_bound
 from matchenv.benchmarks.candidates import LOW_END
-from matchenv.evaluation.engines import Workers
-from matchenv.evaluation.result_files import json_bytes, versions
-from matchenv.runtime.files import write_bytes
+from matchenv.runtime.files import json_bytes, write_bytes
+from matchenv.runtime.parallel import Workers
+from matchenv.runtime.provenance import versions
 
 # Equal priors take several times as long.
 EPISODES = {"informative": 500, "equal": 300}

@@ -20,9 +20,9 @@ from matchenv.evaluation.estimates import (
     share_closed,
     without_luck,
 )
-from matchenv.evaluation.result_files import json_bytes, records_csv, versions
 from matchenv.evaluation.tables import Column, text_table
-from matchenv.runtime.array_files import npz_bytes
+from matchenv.runtime.files import json_bytes, npz_bytes, records_csv
+from matchenv.runtime.provenance import versions
 
 Floats = NDArray[np.float64]
 

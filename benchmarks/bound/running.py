@@ -16,12 +16,12 @@ from matchenv.benchmarks.candidates import LOW_END
 from matchenv.benchmarks.compare.comparison import block_size, described, plan_of
 from matchenv.benchmarks.compare.report import Comparison
 from matchenv.evaluation.candidates import Candidate
-from matchenv.evaluation.engines import Workers, as_engine
 from matchenv.evaluation.episode_table import play
 from matchenv.evaluation.seeds import spans_of
-from matchenv.evaluation.store import finish, open_store, write_results
 from matchenv.priors import check_named
 from matchenv.runtime.checks import as_integer
+from matchenv.runtime.jobs import open_store, run_jobs, write_results
+from matchenv.runtime.parallel import Workers, as_engine
 
 DEFAULT_POLICIES = ("drawchance", "kg", "gittins", "optimistic:belief=full")
 DEFAULT_RANKS = ("top", "middle", "bottom")
@@ -89,7 +89,7 @@ def run_bound(
             for c, cell in enumerate(plan.cells)
             for first, count in spans_of(episodes, BLOCK)
         ]  # fmt: skip
-        found = finish(jobs, bounds_of, store, workers=workers, quiet=quiet)
+        found = run_jobs(jobs, bounds_of, store, workers=workers, quiet=quiet)
         values, luck, paid = (
             np.concatenate([each[name] for each in found]) for name in ("bound", "luck", "paid")
         )

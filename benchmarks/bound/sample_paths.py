@@ -21,8 +21,8 @@ from matchenv.evaluation.cells import Cell
 from matchenv.evaluation.rollout import Batch
 from matchenv.evaluation.seeds import episode_seeds
 from matchenv.play import game_outcome
-from matchenv.runtime.array_files import Arrays
 from matchenv.runtime.compile import compiled
+from matchenv.runtime.files import Arrays
 from matchenv.settings import Settings
 from matchenv.trueskill.game import density_at_zero, total_variance
 

@@ -11,14 +11,14 @@ from matchenv.agents.policy_sources import module_files
 from matchenv.benchmarks.candidates import candidates_of, with_references
 from matchenv.benchmarks.compare.report import ENVIRONMENT_OPTIONS, Comparison, result_files
 from matchenv.evaluation.cells import Cell, cells_of
-from matchenv.evaluation.engines import Workers, as_engine
 from matchenv.evaluation.episode_table import ALL, Block, Plan, play
-from matchenv.evaluation.made_with import digest_of
 from matchenv.evaluation.seeds import POLICIES, episode_seeds, spans_of
-from matchenv.evaluation.store import open_store, write_and_report
 from matchenv.priors import Prior
 from matchenv.runtime.checks import as_integer
-from matchenv.runtime.object_spec import names_class
+from matchenv.runtime.jobs import open_store, write_results
+from matchenv.runtime.object_spec import is_object_spec
+from matchenv.runtime.parallel import Workers, as_engine
+from matchenv.runtime.provenance import digest_of
 from matchenv.settings import Settings
 
 DEFAULT_POLICIES = ("pe", "drawchance", "kg", "gittins", "random", "oracle")
@@ -93,7 +93,11 @@ def run_comparison(
         rows = play(plan, store, workers=workers, quiet=quiet)
         found = Comparison(rows, against.rstrip("/\\"), settings, seed, block_size(settings))
         files = result_files(found, timing=timing).items()
-        write_and_report(store, files, found, report)
+        try:
+            write_results(store, files)
+        finally:  # what was found is reported even where the files cannot be written
+            if report is not None:
+                report(found)
     return found
 
 
@@ -161,7 +165,7 @@ def described_cells(cells: Sequence[Cell]) -> dict[str, Any]:
         cells: of a plan or a study.
     """
     own = {cell.prior: digest_of(module_files(cell.prior)) for cell in cells
-           if names_class(cell.prior)}  # fmt: skip
+           if is_object_spec(cell.prior)}  # fmt: skip
     return {"cells": [cell.name for cell in cells], **({"priors": own} if own else {})}
 
 

@@ -21,9 +21,10 @@ from matchenv.evaluation.estimates import (
     paired_difference,
     share_closed,
 )
-from matchenv.evaluation.result_files import json_bytes, records_csv, versions
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.evaluation.verdicts import detectable_effect, verdicts
+from matchenv.runtime.files import json_bytes, records_csv
+from matchenv.runtime.provenance import versions
 from matchenv.settings import Settings
 
 Floats = NDArray[np.float64]

@@ -16,10 +16,10 @@ from matchenv.benchmarks.compare.comparison import (
 )
 from matchenv.benchmarks.compare.report import Comparison
 from matchenv.evaluation.cells import Cell
-from matchenv.evaluation.engines import Workers
 from matchenv.evaluation.estimates import Estimate, paired_difference
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.runtime.files import write_text
+from matchenv.runtime.parallel import Workers
 
 TRUE_Q = "true_draw_density"
 

@@ -14,9 +14,9 @@ from matchenv.benchmarks.compare.comparison import (
 from matchenv.benchmarks.compare.report import Comparison
 from matchenv.benchmarks.queue.comparison import run_queue_comparison
 from matchenv.benchmarks.queue.report import QueueComparison
-from matchenv.evaluation.engines import Workers
 from matchenv.evaluation.queue_table import LOADS
 from matchenv.queue.settings import QueueSettings
+from matchenv.runtime.parallel import Workers
 
 # Whom a run of the queue is compared with, the last as what differences are taken to.
 QUEUE_RIVALS = ("fcfs", "drawchance", "matching")

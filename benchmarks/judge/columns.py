@@ -8,8 +8,8 @@ from typing import Any
 from matchenv.benchmarks.queue.report import GROUP_TITLES
 from matchenv.evaluation.estimates import Estimate
 from matchenv.evaluation.queue_measures import GROUPS
-from matchenv.evaluation.result_files import number
 from matchenv.evaluation.tables import Column
+from matchenv.runtime.files import number
 
 TITLES = dict(zip(GROUPS, GROUP_TITLES, strict=True))
 

@@ -9,7 +9,8 @@ from typing import Any
 from matchenv.benchmarks.judge.judgement import Judgement
 from matchenv.benchmarks.judge.text import judgement_text
 from matchenv.evaluation.estimates import CONFIDENCE, columns_of
-from matchenv.evaluation.result_files import json_bytes, records_csv, versions
+from matchenv.runtime.files import json_bytes, records_csv
+from matchenv.runtime.provenance import versions
 
 RESULT, PAGE = "judge.json", "judge.html"
 

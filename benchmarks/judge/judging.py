@@ -23,9 +23,6 @@ from matchenv.benchmarks.judge.settings import (
     ArrivalSettings,
 )
 from matchenv.benchmarks.queue.plan import queue_candidates
-from matchenv.evaluation.engines import Workers, as_engine
-from matchenv.evaluation.made_with import made_with
-from matchenv.evaluation.store import Store, open_store, write_results
 from matchenv.match_log import MatchLog
 from matchenv.queue.settings import QueueSettings
 from matchenv.replay import Fit, fit, replay_trueskill, smooth
@@ -34,6 +31,9 @@ from matchenv.replay.fitting.journal import JOURNAL, log_key
 from matchenv.replay.fitting.parameters import MU, SIGMA
 from matchenv.replay.smoothing.smooth import check_times
 from matchenv.runtime.checks import as_integer
+from matchenv.runtime.jobs import Store, open_store, write_results
+from matchenv.runtime.parallel import Workers, as_engine
+from matchenv.runtime.provenance import provenance
 
 # Arguments of ``replay_trueskill`` that decide the model; all others stay at their defaults.
 PARAMETERS = ("beta", "tau", "draw_probability", "time_drift", "advantage", "team_exponent")
@@ -178,7 +178,7 @@ def _check(log: MatchLog, episodes: int, tuning_episodes: int, horizon: int, see
 
 def _fitted(log: MatchLog, seed: int, store: Store | None, quiet: bool) -> Fit:
     journal = None if store is None else store.folder / JOURNAL
-    return fit(log, seed=seed, journal=journal, made_with=made_with(), quiet=quiet)
+    return fit(log, seed=seed, journal=journal, made_with=provenance(), quiet=quiet)
 
 
 def _checked(parameters: Mapping[str, float]) -> dict[str, float]:

@@ -19,7 +19,7 @@ from matchenv.evaluation.queue_rollout import queue_rollout
 from matchenv.evaluation.queue_table import maker_of
 from matchenv.queue.settings import QueueSettings
 from matchenv.runtime.checks import as_non_negative_number
-from matchenv.runtime.object_spec import names_class
+from matchenv.runtime.object_spec import is_object_spec
 
 # How a policy of the queue may be asked.
 METHODS = ("choose_many", "plan", "choose", "predict")
@@ -64,7 +64,7 @@ def read_rule(given: str | Path) -> Window | str:
     file, dot, behind = text.partition(".py")
     if dot and (not behind or behind[0] == ":"):
         return _class_of_file(Path(f"{file}.py"), behind[1:])
-    if text.partition(":")[0] in QUEUE_POLICIES or names_class(text):
+    if text.partition(":")[0] in QUEUE_POLICIES or is_object_spec(text):
         return text
     try:
         if not Path(text).is_file():

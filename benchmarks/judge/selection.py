@@ -19,16 +19,16 @@ from matchenv.benchmarks.judge.evenness import NEWCOMER_GAMES, earlier_games
 from matchenv.benchmarks.judge.judgement import Judgement
 from matchenv.benchmarks.judge.judging import NOTHING_FORESEEN, judge
 from matchenv.benchmarks.judge.simulated import SimulatedService, simulated_service
-from matchenv.evaluation.engines import Workers, as_engine
 from matchenv.evaluation.estimates import Estimate, estimate
 from matchenv.evaluation.queue_measures import DECILES
 from matchenv.evaluation.seeds import sequence_of
-from matchenv.evaluation.store import finish, open_store
 from matchenv.evaluation.tables import Column, markdown_table
 from matchenv.queue.population import RatedPopulation
 from matchenv.replay.fitting.parameters import SIGMA
-from matchenv.runtime.array_files import Arrays
 from matchenv.runtime.checks import as_integer
+from matchenv.runtime.files import Arrays
+from matchenv.runtime.jobs import open_store, run_jobs
+from matchenv.runtime.parallel import Workers, as_engine
 from matchenv.trueskill import true_draw_density
 
 Floats = NDArray[np.float64]
@@ -212,7 +212,7 @@ def run_selection(
         "seed": seed,
     }
     with open_store(out, asked) as store:
-        found = finish(jobs, work, store, workers=workers, quiet=quiet, unit="log")
+        found = run_jobs(jobs, work, store, workers=workers, quiet=quiet, unit="log")
 
     def of(name: str) -> Floats:
         stacked = np.stack([each[name] for each in found])

@@ -11,8 +11,8 @@ from matchenv.benchmarks.judge.columns import (
     of,
     standing_columns,
 )
-from matchenv.evaluation.result_files import number
 from matchenv.evaluation.tables import text_table
+from matchenv.runtime.files import number
 
 # What the score of favourites says of the matcher, by the verdict.
 FAVOURITES = {

@@ -18,8 +18,9 @@ from matchenv.evaluation.estimates import (
     estimate,
     paired_difference,
 )
-from matchenv.evaluation.result_files import json_bytes, records_csv, versions
 from matchenv.evaluation.tables import Column, text_table
+from matchenv.runtime.files import json_bytes, records_csv
+from matchenv.runtime.provenance import versions
 from matchenv.settings import Settings
 
 Floats = NDArray[np.float64]

@@ -25,12 +25,12 @@ from matchenv.benchmarks.optimum.trees import (
 )
 from matchenv.evaluation.candidates import Candidate
 from matchenv.evaluation.cells import cells_of
-from matchenv.evaluation.engines import Workers, as_engine
 from matchenv.evaluation.rollout import Batch, belief_of, one_thread
 from matchenv.evaluation.seeds import TRUTHS, episode_seeds, spans_of, stream_of
-from matchenv.evaluation.store import finish, open_store, write_results
-from matchenv.runtime.array_files import Arrays
 from matchenv.runtime.checks import as_integer
+from matchenv.runtime.files import Arrays
+from matchenv.runtime.jobs import open_store, run_jobs, write_results
+from matchenv.runtime.parallel import Workers, as_engine
 from matchenv.settings import Settings
 
 Floats = NDArray[np.float64]
@@ -152,7 +152,7 @@ def run_optimum(
         **{name: getattr(first.settings, name) for name in ("beta", "draw_margin")},
     }
     with open_store(out, asked) as store:
-        found = finish(jobs, work, store, workers=workers, quiet=quiet, unit="instance")
+        found = run_jobs(jobs, work, store, workers=workers, quiet=quiet, unit="instance")
         findings = []
         for k, problem in enumerate(problems):
             blocks = found[k * len(spans) : (k + 1) * len(spans)]

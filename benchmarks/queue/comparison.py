@@ -10,10 +10,10 @@ from typing import Any
 from matchenv.benchmarks.queue.front import front_files
 from matchenv.benchmarks.queue.plan import described, queue_plan
 from matchenv.benchmarks.queue.report import QueueComparison, result_files
-from matchenv.evaluation.engines import Workers, as_engine
 from matchenv.evaluation.queue_table import LOADS, play_queue
 from matchenv.evaluation.seeds import REPORT
-from matchenv.evaluation.store import open_store, write_and_report
+from matchenv.runtime.jobs import open_store, write_results
+from matchenv.runtime.parallel import Workers, as_engine
 
 DEFAULT_POLICIES = (
     "fcfs",
@@ -81,5 +81,9 @@ def run_queue_comparison(
         rows = play_queue(plan, store, workers=workers, quiet=quiet)
         found = QueueComparison(rows, against, plan.settings, seed, described(plan))
         files = chain(result_files(found, timing=timing).items(), front_files(rows))
-        write_and_report(store, files, found, report)
+        try:
+            write_results(store, files)
+        finally:  # what was found is reported even where the files cannot be written
+            if report is not None:
+                report(found)
     return found

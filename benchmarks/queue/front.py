@@ -12,7 +12,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from matchenv.benchmarks.figures import files_of, new_figure, style
 from matchenv.benchmarks.queue.report import known_estimate
 from matchenv.evaluation.queue_table import QueueTable
-from matchenv.evaluation.result_files import records_csv
+from matchenv.runtime.files import records_csv
 
 DOTS = 150
 SIZE = (4.4, 5.0)

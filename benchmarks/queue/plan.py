@@ -17,7 +17,7 @@ from matchenv.evaluation.queue_table import LOADS, Load, QueuePlan, RunBlock, ma
 from matchenv.evaluation.seeds import INSTANCES, POLICIES, QUEUE, episode_seeds, spans_of
 from matchenv.queue.settings import QueueSettings
 from matchenv.runtime.checks import as_integer
-from matchenv.runtime.object_spec import options_of
+from matchenv.runtime.object_spec import parsed_options
 
 # Runs that are played side by side. A stochastic policy has one stream for a block, so its size
 # is part of the result; it must not follow the number of workers.
@@ -142,5 +142,5 @@ def _files_of(text: str) -> list[Path]:
     """The files that a policy of the queue is read from, or the one that it asks."""
     name, _, options = text.partition(":")
     if name == Reserved.name:
-        return files_of(str(options_of("policy", text, options).get("policy", "")))
+        return files_of(str(parsed_options("policy", text, options).get("policy", "")))
     return [] if name in QUEUE_POLICIES else files_of(text)

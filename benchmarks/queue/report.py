@@ -21,9 +21,10 @@ from matchenv.evaluation.estimates import (
 )
 from matchenv.evaluation.queue_measures import DECILES, ERROR_GAMES, GROUPS
 from matchenv.evaluation.queue_table import ERRORS, MEANS, QueueTable
-from matchenv.evaluation.result_files import json_bytes, records_csv, versions
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.queue.settings import QueueSettings
+from matchenv.runtime.files import json_bytes, records_csv
+from matchenv.runtime.provenance import versions
 
 Floats = NDArray[np.float64]
 

@@ -10,14 +10,14 @@ from typing import Any
 
 from matchenv.benchmarks.queue.front import family_of, front_files
 from matchenv.benchmarks.queue.plan import described, queue_plan
-from matchenv.evaluation.engines import Workers, as_engine
 from matchenv.evaluation.estimates import Estimate, columns_of, estimate, paired_difference
 from matchenv.evaluation.queue_table import LOADS, QueueTable, play_queue
-from matchenv.evaluation.result_files import json_bytes, records_csv
 from matchenv.evaluation.seeds import TUNING
-from matchenv.evaluation.store import open_store, write_results
 from matchenv.evaluation.tables import Column, markdown_table
 from matchenv.runtime.checks import as_choice
+from matchenv.runtime.files import json_bytes, records_csv
+from matchenv.runtime.jobs import open_store, write_results
+from matchenv.runtime.parallel import Workers, as_engine
 
 DEFAULT_EPISODES = 50
 MEASURES = ("true_reward", "reward")

@@ -9,9 +9,7 @@ from matchenv.benchmarks.replay.report import Report, as_json, report_on
 from matchenv.benchmarks.replay.settings import ReplaySettings
 from matchenv.benchmarks.replay.table_text import reading_text, report_text
 from matchenv.csv_log.reader import read_log
-from matchenv.evaluation.result_files import csv_bytes, json_bytes
-from matchenv.runtime.files import write_together
-from matchenv.runtime.folder_lock import folder_lock
+from matchenv.runtime.files import csv_bytes, folder_lock, json_bytes, write_together
 
 
 def run(

@@ -7,15 +7,13 @@ from dataclasses import asdict
 from pathlib import Path
 
 from matchenv.csv_log.reader import Reading
-from matchenv.evaluation.made_with import made_with
-from matchenv.evaluation.result_files import json_bytes, versions
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.replay.fitting.fit import TRAIN_SHARE, Fit, fit
 from matchenv.replay.fitting.journal import JOURNAL
 from matchenv.replay.fitting.objectives import ObjectiveName
 from matchenv.runtime.checks import as_number
-from matchenv.runtime.files import write_bytes
-from matchenv.runtime.folder_lock import folder_lock
+from matchenv.runtime.files import folder_lock, json_bytes, write_bytes
+from matchenv.runtime.provenance import provenance, versions
 
 RESULT = "fit.json"
 WHAT = {"predictive": "the likelihood of games not yet seen", "evidence": "the log's evidence"}
@@ -96,7 +94,7 @@ def run_fit(
             train_share=train_share,
             seed=seed,
             journal=journal,
-            made_with=made_with(),
+            made_with=provenance(),
             quiet=quiet,
         )
         content = {

@@ -14,17 +14,21 @@ from matchenv.benchmarks.replay.fit_report import fitted_parameters
 from matchenv.benchmarks.replay.settings import ModelSettings
 from matchenv.benchmarks.replay.systems import draw_probability_of
 from matchenv.csv_log.reader import Reading
-from matchenv.evaluation.made_with import made_with
-from matchenv.evaluation.result_files import csv_bytes, json_bytes, versions
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.match_log import MatchLog
 from matchenv.match_tables import curves_table
 from matchenv.replay import SmoothedLog, smooth
 from matchenv.replay.smoothing.checkpoint import CHECKPOINT
 from matchenv.replay.smoothing.smooth import MAX_SWEEPS, SETTLED
-from matchenv.runtime.array_files import npz_bytes
-from matchenv.runtime.files import write_bytes, write_together
-from matchenv.runtime.folder_lock import folder_lock
+from matchenv.runtime.files import (
+    csv_bytes,
+    folder_lock,
+    json_bytes,
+    npz_bytes,
+    write_bytes,
+    write_together,
+)
+from matchenv.runtime.provenance import provenance, versions
 
 RESULT = "smooth.json"
 # Players that are shown where none is named.
@@ -203,7 +207,7 @@ def _smoothed(
         tolerance=settings.tolerance,
         max_iterations=settings.max_iterations,
         checkpoint=checkpoint,
-        made_with=made_with(),
+        made_with=provenance(),
         quiet=quiet,
     )
     players = list(settings.players) or strongest(reading.log, smoothed)

@@ -20,8 +20,8 @@ from matchenv.benchmarks.report.charts import (
 from matchenv.benchmarks.report.reading import cell_of, json_of
 from matchenv.benchmarks.report.section import Chart, Section, Table, pivot, short_text
 from matchenv.evaluation.estimates import Estimate
-from matchenv.evaluation.result_files import number
 from matchenv.evaluation.tables import Column
+from matchenv.runtime.files import number
 
 FILE = "comparison.json"
 

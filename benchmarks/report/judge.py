@@ -27,7 +27,7 @@ from matchenv.benchmarks.report.charts import (
 from matchenv.benchmarks.report.page import page_text
 from matchenv.benchmarks.report.reading import json_of
 from matchenv.benchmarks.report.section import Chart, Section, Table
-from matchenv.evaluation.result_files import number
+from matchenv.runtime.files import number
 
 FILE = "judge.json"
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from matchenv.evaluation.cells import Cell, cells_of
 from matchenv.priors import DEFAULT_PRIOR
-from matchenv.runtime.object_spec import names_class
+from matchenv.runtime.object_spec import is_object_spec
 from matchenv.settings import Settings
 
 
@@ -36,6 +36,6 @@ def rows_of(file: Path) -> list[dict[str, str]]:
 def cell_of(record: Mapping[str, Any], num_opponents: int) -> Cell:
     """The cell that a record names by its rank and its prior; imports nothing that it names."""
     prior = record["prior"]
-    named = DEFAULT_PRIOR if names_class(prior) else prior
+    named = DEFAULT_PRIOR if is_object_spec(prior) else prior
     by = record.get("rank_by", Settings.rank_by)
     return replace(cells_of((record["rank"],), (named,), num_opponents, by)[0], prior=prior)

@@ -9,8 +9,8 @@ from typing import Any
 from matchenv.benchmarks.report.charts import Palette, add_level, add_line, new_figure
 from matchenv.benchmarks.report.reading import json_of
 from matchenv.benchmarks.report.section import Chart, Section, Table
-from matchenv.evaluation.result_files import number
 from matchenv.evaluation.tables import Column
+from matchenv.runtime.files import number
 
 FILE = "report.json"
 

@@ -26,8 +26,8 @@ from matchenv.benchmarks.study.figures import GAMES_TOGETHER, GOALS, TITLES, bin
 from matchenv.benchmarks.tune.tuning import Tried
 from matchenv.evaluation.episode_table import ALL
 from matchenv.evaluation.estimates import Curve, Estimate, quantile_of
-from matchenv.evaluation.result_files import number
 from matchenv.evaluation.tables import Column
+from matchenv.runtime.files import number
 
 STUDY, TUNING = "verdict.json", "tuning.csv"
 # How a folder's settings and their own lists go on the page.

@@ -18,10 +18,11 @@ from matchenv.benchmarks.study.tables import (
     verdict_text,
     windows_csv,
 )
-from matchenv.evaluation.engines import Workers, as_engine
 from matchenv.evaluation.episode_table import EpisodeTable, play
-from matchenv.evaluation.result_files import json_bytes, versions
-from matchenv.evaluation.store import open_store, write_results
+from matchenv.runtime.files import json_bytes
+from matchenv.runtime.jobs import open_store, write_results
+from matchenv.runtime.parallel import Workers, as_engine
+from matchenv.runtime.provenance import versions
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,8 @@ from matchenv.benchmarks.study.results import CellResult
 from matchenv.benchmarks.study.settings import MEASURES, StudySettings, windows_of
 from matchenv.evaluation.episode_table import ALL
 from matchenv.evaluation.estimates import estimate_over_priors
-from matchenv.evaluation.result_files import csv_bytes
 from matchenv.evaluation.tables import Column, markdown_table
-from matchenv.runtime.array_files import npz_bytes
+from matchenv.runtime.files import csv_bytes, npz_bytes
 
 SPREAD = ("least of a prior", "greatest of a prior", "deviation over priors")
 ESTIMATE = ("standard error", "low", "high", *SPREAD)

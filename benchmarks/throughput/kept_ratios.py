@@ -9,8 +9,7 @@ from statistics import median
 from typing import NamedTuple
 
 from matchenv.benchmarks.throughput.timing import Contest, Measurement
-from matchenv.evaluation.result_files import json_bytes
-from matchenv.runtime.files import write_bytes
+from matchenv.runtime.files import json_bytes, write_bytes
 
 KEPT = Path(__file__).with_name("ratios.json")
 DIGITS = 3

@@ -9,14 +9,14 @@ from typing import Unpack
 
 from matchenv.benchmarks.study.results import CellResult, results_of
 from matchenv.benchmarks.study.settings import StudyOptions, StudySettings
-from matchenv.evaluation.engines import Workers, as_engine
 from matchenv.evaluation.episode_table import ALL, EpisodeTable, play
 from matchenv.evaluation.estimates import Estimate, columns_of
-from matchenv.evaluation.result_files import json_bytes, records_csv
 from matchenv.evaluation.seeds import TUNING
-from matchenv.evaluation.store import open_store, write_results
 from matchenv.evaluation.tables import Column, markdown_table
 from matchenv.runtime.checks import as_non_negative_number
+from matchenv.runtime.files import json_bytes, records_csv
+from matchenv.runtime.jobs import open_store, write_results
+from matchenv.runtime.parallel import Workers, as_engine
 
 MULTIPLIERS = (0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 70.0, 99.0, 200.0, 499.0)
 FINITE_HORIZON = "kg:finite_horizon=true"

@@ -106,7 +106,7 @@ def play_factorised(
         )  # fmt: skip
 
 
-@compiled(makes_arrays=False)
+@compiled(refcounted=False)
 def play_few_factorised(
     players: Floats,
     noise: Floats,
@@ -155,7 +155,7 @@ def learn_factorised(
         )  # fmt: skip
 
 
-@compiled(woven=True, makes_arrays=False)
+@compiled(inline=True, refcounted=False)
 def learn_part(
     first: int,
     count: int,
@@ -203,7 +203,7 @@ def learn_part(
             )  # fmt: skip
 
 
-@compiled(makes_arrays=False)
+@compiled(refcounted=False)
 def learn_from_few(
     players: Floats,
     opponents: Integers,
@@ -232,7 +232,7 @@ def learn_from_few(
         place_beliefs(b, j, mu_0, sigma_0, mu_j, sigma_j, players, observation)
 
 
-@compiled(woven=True, makes_arrays=False)
+@compiled(inline=True, refcounted=False)
 def place_beliefs(
     b: int,
     j: int,

@@ -22,7 +22,7 @@ from matchenv.commands.output import (
 )
 
 if TYPE_CHECKING:
-    from matchenv.commands.stopping import Stopping
+    from matchenv.runtime.signals import Stopping
 
 
 @dataclass(frozen=True)

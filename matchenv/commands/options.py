@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from matchenv.commands.output import show
-from matchenv.evaluation.engines import LOCAL, Engine
 from matchenv.priors import PRIORS
+from matchenv.runtime.parallel import LOCAL, Engine
 from matchenv.settings import RANKS, Settings
 
 DEFAULTS = Settings.checked()

@@ -8,7 +8,7 @@ import sys
 from contextlib import suppress
 from typing import TextIO
 
-from matchenv.runtime.plain_data import shown
+from matchenv.runtime.checks import printable
 
 # Characters of an error message; a header with 10,000 columns would fill the screen.
 LONGEST_MESSAGE = 2000
@@ -33,7 +33,7 @@ def show(text: str, *, end: str = "\n", file: TextIO | None = None, flush: bool 
         OSError: if it cannot be written.
     """
     try:
-        print(shown(text, kept="\n\t"), end=end, file=file or sys.stdout, flush=flush)
+        print(printable(text, kept="\n\t"), end=end, file=file or sys.stdout, flush=flush)
     except BrokenPipeError:
         raise ReaderGoneError from None
 
@@ -59,5 +59,5 @@ def finish_output() -> None:
 def one_line(message: str) -> str:
     """A message in one line, cut where it is very long."""
     # torch complains over several lines.
-    line = shown(" ".join(message.split()))
+    line = printable(" ".join(message.split()))
     return line if len(line) <= LONGEST_MESSAGE else f"{line[:LONGEST_MESSAGE]} ..."

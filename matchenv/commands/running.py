@@ -19,9 +19,8 @@ import tyro
 from matchenv.commands import BAD_INPUT, DONE, FAILED, say_error
 from matchenv.commands.options import Command
 from matchenv.commands.output import ReaderGoneError, show
-from matchenv.commands.stopping import Stopping
-from matchenv.runtime.parallel import WorkerEnded
-from matchenv.runtime.progress import use_own_lock
+from matchenv.runtime.parallel import WorkerEnded, use_own_lock
+from matchenv.runtime.signals import Stopping
 
 CommandType = TypeVar("CommandType", bound=Command)
 

@@ -53,7 +53,7 @@ class Search(Kept, Parallel):
         from matchenv.agents.equivariant.selection import train_seeds
         from matchenv.agents.run_config import LARGEST_SEED
         from matchenv.runtime.checks import as_integer
-        from matchenv.runtime.folder_lock import folder_lock
+        from matchenv.runtime.files import folder_lock
 
         config = read_equivariant_config(self.config)
         if self.quick:

@@ -45,10 +45,8 @@ class Throughput(Written):
         from matchenv.benchmarks.throughput.kept_ratios import beside, keep_ratios, kept_ratios
         from matchenv.benchmarks.throughput.report import as_json, line
         from matchenv.benchmarks.throughput.sections import sections
-        from matchenv.evaluation.result_files import json_bytes
         from matchenv.runtime.checks import as_choice, as_integer
-        from matchenv.runtime.files import write_bytes
-        from matchenv.runtime.folder_lock import folder_lock
+        from matchenv.runtime.files import folder_lock, json_bytes, write_bytes
 
         known = sections()
         turns = as_integer("turns", self.turns, 1)

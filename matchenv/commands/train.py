@@ -10,7 +10,7 @@ from matchenv.commands.learning import Learning, Trainings
 from matchenv.commands.options import GOES_ON, Environment, Parallel, Seeded, Written
 from matchenv.commands.output import show
 from matchenv.commands.queue_options import ONE_PLAYER, ONLY_ONE_PLAYER, QUEUE, SHARED
-from matchenv.runtime.folder_lock import held_folders
+from matchenv.runtime.files import held_folders
 
 if TYPE_CHECKING:
     from matchenv.agents.run_config import RunConfig

@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from matchenv.evaluation.made_with import digest_of
 from matchenv.evaluation.rollout import TrueSkills
 from matchenv.queue.settings import QueueSettings
+from matchenv.runtime.provenance import digest_of
 from matchenv.settings import Settings
 
 # Makes the policy that a text names, from the text, the settings of the environment and what gives

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from matchenv.priors import Prior, prior_text
-from matchenv.runtime.object_spec import names_class
+from matchenv.runtime.object_spec import is_object_spec
 from matchenv.settings import Settings, place_of_rank
 
 ANY = "any"
@@ -51,7 +51,7 @@ class Cell:
 
         It says what the place is by, where that is not the prior mean that policies know.
         """
-        prior = f"prior {self.prior}" if names_class(self.prior) else f"{self.prior} prior"
+        prior = f"prior {self.prior}" if is_object_spec(self.prior) else f"{self.prior} prior"
         if isinstance(self.rank, int):
             return f"{self._where} of {self.num_opponents + 1}{self._by}, {prior}"
         return f"{self._where} rank{self._by}, {prior}"

@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from matchenv.evaluation.candidates import Candidate
 from matchenv.evaluation.cells import Cell
-from matchenv.evaluation.engines import Workers
-from matchenv.evaluation.result_files import columns_csv
 from matchenv.evaluation.rollout import MEASURES, PolicyMaker, rollout
 from matchenv.evaluation.seeds import policy_key, sequence_of
-from matchenv.evaluation.store import CLOCK, Store, finish
-from matchenv.runtime.array_files import Arrays, npz_bytes
+from matchenv.runtime.files import Arrays, columns_csv, npz_bytes
+from matchenv.runtime.jobs import CLOCK, Store, run_jobs
+from matchenv.runtime.parallel import Workers
 from matchenv.settings import Settings
 
 Floats = NDArray[np.float64]
@@ -187,7 +186,7 @@ def play(plan: Plan, store: Store | None, *, workers: Workers, quiet: bool) -> E
         ValueError: for a damaged store.
         OSError: if a job cannot be written; the finished ones stay.
     """
-    return _table(plan, finish(jobs_of(plan), work, store, workers=workers, quiet=quiet))
+    return _table(plan, run_jobs(jobs_of(plan), work, store, workers=workers, quiet=quiet))
 
 
 def jobs_of(plan: Plan) -> list[RolloutJob]:

@@ -10,15 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.evaluation.candidates import Candidate
-from matchenv.evaluation.engines import Workers
 from matchenv.evaluation.queue_measures import ERROR_GAMES, GROUPS, SUMS, wait_percentile
 from matchenv.evaluation.queue_rollout import QueuePolicyMaker, queue_rollout
-from matchenv.evaluation.result_files import csv_bytes
 from matchenv.evaluation.seeds import policy_key, sequence_of
-from matchenv.evaluation.store import CLOCK, Store, finish
 from matchenv.queue.settings import QueueSettings
-from matchenv.runtime.array_files import Arrays, npz_bytes
 from matchenv.runtime.checks import as_positive_number
+from matchenv.runtime.files import Arrays, csv_bytes, npz_bytes
+from matchenv.runtime.jobs import CLOCK, Store, run_jobs
+from matchenv.runtime.parallel import Workers
 
 Floats = NDArray[np.float64]
 
@@ -228,7 +227,7 @@ def play_queue(
         for p, candidate in enumerate(plan.candidates)
         for block in plan.blocks
     ]
-    played = finish(jobs, work, store, workers=workers, quiet=quiet, unit="run")
+    played = run_jobs(jobs, work, store, workers=workers, quiet=quiet, unit="run")
     return _table(plan, played)
 
 

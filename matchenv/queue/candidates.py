@@ -21,7 +21,7 @@ from matchenv.queue.state import (
 from matchenv.runtime.compile import compiled
 
 
-@compiled(makes_arrays=False, woven=True)
+@compiled(refcounted=False, inline=True)
 def find_candidates(batch: Batch, row: int) -> None:
     """Write the nearest candidates of the focal player, and which actions that allows.
 
@@ -40,7 +40,7 @@ def find_candidates(batch: Batch, row: int) -> None:
         batch.mask[row, k] = k <= found
 
 
-@compiled(makes_arrays=False, woven=True)
+@compiled(refcounted=False, inline=True)
 def _nearest(batch: Batch, row: int, focal: int) -> int:
     """Fill in the nearest and say how many there are."""
     belief, players, line = batch.belief, batch.players, batch.by_mean
@@ -77,7 +77,7 @@ def _nearest(batch: Batch, row: int, focal: int) -> int:
     return found
 
 
-@compiled(makes_arrays=False, woven=True)
+@compiled(refcounted=False, inline=True)
 def observe(batch: Batch, rules: Rules, row: int) -> None:
     """Write the observation of one queue; ``MatchmakingQueueEnv`` says how it is laid out.
 

@@ -51,7 +51,7 @@ from matchenv.trueskill.game import match_quality_of, total_variance
 Floats = NDArray[np.float64]
 
 
-@compiled(makes_arrays=False, woven=True)
+@compiled(refcounted=False, inline=True)
 def begin_game(batch: Batch, rules: Rules, row: int, i: int, j: int) -> None:
     """Two players leave the queue for a game with each other; arguments as ``join``."""
     numbers, sums, belief = batch.numbers, batch.sums, batch.belief
@@ -83,7 +83,7 @@ def begin_game(batch: Batch, rules: Rules, row: int, i: int, j: int) -> None:
     sums[row, REWARD] += 2.0 * (true_quality if rules.by_truth else quality)
 
 
-@compiled(makes_arrays=False, woven=True)
+@compiled(refcounted=False, inline=True)
 def choose(batch: Batch, rules: Rules, row: int, action: int) -> None:
     """The focal player waits or plays; ``advance`` comes after it.
 
@@ -107,7 +107,7 @@ def choose(batch: Batch, rules: Rules, row: int, action: int) -> None:
     numbers[row, CURSOR] = after
 
 
-@compiled(makes_arrays=False)
+@compiled(refcounted=False)
 def step_all(
     batch: Batch, rules: Rules, actions: NDArray[np.int64], idle: NDArray[np.bool_]
 ) -> bool:
@@ -134,7 +134,7 @@ def step_all(
     return stuck
 
 
-@compiled(makes_arrays=False)
+@compiled(refcounted=False)
 def begin_all(
     batch: Batch, rules: Rules, rows: NDArray[np.int64], mu: Floats, sigma: Floats, skill: Floats
 ) -> None:
@@ -163,7 +163,7 @@ def begin_all(
         batch.sums[row, NEXT_LOG_ON] = time_to_next(batch, rules, row, numbers[LOGGED_ON])
 
 
-@compiled(makes_arrays=False)
+@compiled(refcounted=False)
 def close_all(batch: Batch, rules: Rules, rows: NDArray[np.int64]) -> None:
     """Where the horizon was reached before anybody was asked about, nobody is to be chosen."""
     for row in rows:
@@ -173,7 +173,7 @@ def close_all(batch: Batch, rules: Rules, rows: NDArray[np.int64]) -> None:
             observe(batch, rules, row)
 
 
-@compiled(makes_arrays=False)
+@compiled(refcounted=False)
 def advance_all(batch: Batch, rules: Rules, rows: NDArray[np.int64]) -> bool:
     """Go on wherever a tick is to be begun; arguments and result as ``step_all``.
 

@@ -31,7 +31,7 @@ from matchenv.queue.state import (
 from matchenv.runtime.compile import compiled
 
 
-@compiled(makes_arrays=False, woven=True)
+@compiled(refcounted=False, inline=True)
 def place_in_line(batch: Batch, row: int, mean: float, order: int) -> int:
     """How many of those who wait have a lower mean, or the same and joined before.
 
@@ -53,7 +53,7 @@ def place_in_line(batch: Batch, row: int, mean: float, order: int) -> int:
     return low
 
 
-@compiled(makes_arrays=False, woven=True)
+@compiled(refcounted=False, inline=True)
 def join(batch: Batch, rules: Rules, row: int, slot: int) -> None:
     """A player joins the queue, as the last.
 
@@ -87,7 +87,7 @@ def join(batch: Batch, rules: Rules, row: int, slot: int) -> None:
     numbers[row, WAITING] = waiting + 1
 
 
-@compiled(makes_arrays=False, woven=True)
+@compiled(refcounted=False, inline=True)
 def leave(batch: Batch, row: int, slot: int) -> None:
     """A player leaves the queue; arguments as ``join``."""
     numbers, players = batch.numbers, batch.players

@@ -25,7 +25,7 @@ TIME, KIND, WHICH = range(3)
 PATIENCE, STAYS = range(2)
 
 
-@compiled(makes_arrays=False)
+@compiled(refcounted=False)
 def stream(key: np.uint64, index: int, part: int, purpose: int) -> np.uint64:
     """The key of a few random numbers.
 

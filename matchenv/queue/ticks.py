@@ -69,7 +69,7 @@ from matchenv.trueskill.game import drifted, update_two
 Floats = NDArray[np.float64]
 
 
-@compiled(makes_arrays=False, woven=True)
+@compiled(refcounted=False, inline=True)
 def time_to_next(batch: Batch, rules: Rules, row: int, player: int) -> float:
     """Ticks between a log-on and the one before: exponential."""
     if rules.arrival_rate == 0.0:
@@ -78,7 +78,7 @@ def time_to_next(batch: Batch, rules: Rules, row: int, player: int) -> float:
     return exponential(u) / rules.arrival_rate
 
 
-@compiled(makes_arrays=False, woven=True)
+@compiled(refcounted=False, inline=True)
 def place_player(
     batch: Batch, rules: Rules, row: int, mu: float, sigma: float, skill: float, newcomer: int
 ) -> None:
@@ -96,7 +96,7 @@ def place_player(
     join(batch, rules, row, slot)
 
 
-@compiled(makes_arrays=False, woven=True)
+@compiled(refcounted=False, inline=True)
 def log_on(batch: Batch, rules: Rules, row: int) -> bool:
     """Those who log on before the tick is over join the queue; False where room is missing."""
     numbers, sums = batch.numbers, batch.sums
@@ -118,7 +118,7 @@ def log_on(batch: Batch, rules: Rules, row: int) -> bool:
     return True
 
 
-@compiled(makes_arrays=False, woven=True)
+@compiled(refcounted=False, inline=True)
 def game_noise(batch: Batch, row: int, number: int) -> float:
     """Noise of a run's game of this number."""
     if number < batch.noise.shape[1] and not math.isnan(batch.noise[row, number]):
@@ -126,7 +126,7 @@ def game_noise(batch: Batch, row: int, number: int) -> float:
     return normal_number(stream(batch.key[row], number, 0, GAME), 0)
 
 
-@compiled(makes_arrays=False, woven=True)
+@compiled(refcounted=False, inline=True)
 def end_games(batch: Batch, rules: Rules, row: int) -> None:
     """Games that are over change both beliefs; each player queues again or logs off."""
     numbers, games, belief = batch.numbers, batch.games, batch.belief
@@ -162,7 +162,7 @@ def end_games(batch: Batch, rules: Rules, row: int) -> None:
         come_back(batch, rules, row, j)
 
 
-@compiled(makes_arrays=False, woven=True)
+@compiled(refcounted=False, inline=True)
 def come_back(batch: Batch, rules: Rules, row: int, slot: int) -> None:
     """A player whose game is over queues again, or logs off; arguments as ``join``."""
     player, games = batch.players[row, slot, PLAYER], batch.players[row, slot, GAMES]
@@ -174,14 +174,14 @@ def come_back(batch: Batch, rules: Rules, row: int, slot: int) -> None:
         log_off(batch, row, slot)
 
 
-@compiled(makes_arrays=False, woven=True)
+@compiled(refcounted=False, inline=True)
 def log_off(batch: Batch, row: int, slot: int) -> None:
     """A player leaves the system; arguments as ``join``."""
     batch.free[row, batch.numbers[row, FREE]] = slot
     batch.numbers[row, FREE] += 1
 
 
-@compiled(makes_arrays=False, woven=True)
+@compiled(refcounted=False, inline=True)
 def keep_visit(
     batch: Batch, row: int, slot: int, served: bool, quality: float, true_quality: float
 ) -> None:
@@ -199,14 +199,14 @@ def keep_visit(
     visit[9], visit[10], visit[11] = belief[TRUE_SKILL], quality, true_quality
 
 
-@compiled(makes_arrays=False)
+@compiled(refcounted=False)
 def has_room_for_visits(batch: Batch) -> bool:
     """Whether all players of all queues may leave within a tick, and there is room to keep it."""
     most = (batch.numbers.shape[0] + 1) * batch.by_mean.shape[1]
     return batch.visits.shape[0] == 0 or batch.visits.shape[0] >= batch.num_visits[0] + most
 
 
-@compiled(makes_arrays=False, woven=True)
+@compiled(refcounted=False, inline=True)
 def end_tick(batch: Batch, rules: Rules, row: int) -> None:
     """Who still waits has waited one more tick; who has no more patience leaves."""
     numbers, players = batch.numbers, batch.players
@@ -226,7 +226,7 @@ def end_tick(batch: Batch, rules: Rules, row: int) -> None:
     numbers[row, PHASE] = BEGIN
 
 
-@compiled(makes_arrays=False)
+@compiled(refcounted=False)
 def advance(batch: Batch, rules: Rules, row: int) -> int:
     """Go on until somebody is to be asked about, the horizon is reached or room is missing.
 

@@ -14,9 +14,7 @@ from matchenv.runtime.checks import (
     as_number,
     as_positive_number,
 )
-from matchenv.runtime.checksums import checksum
-from matchenv.runtime.files import write_text
-from matchenv.runtime.plain_data import parsed_json
+from matchenv.runtime.files import checksum, parsed_json, write_text
 from matchenv.trueskill.rating import Rating, expose, rate
 from matchenv.trueskill.teams import Weights, as_draw_margin, sides_of
 

@@ -7,6 +7,7 @@ callers can raise before they change anything.
 from __future__ import annotations
 
 import operator
+import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
@@ -72,15 +73,17 @@ def _first_bad(array: NDArray[np.float64], good: NDArray[np.bool_]) -> str:
     return f"{float(array[index])!r} at index {index[0] if len(index) == 1 else index}"
 
 
-def as_number(name: str, value: Any) -> float:
-    """``value`` as one finite float.
+def as_number(name: str, value: Any, low: float = -LARGEST_SKILL) -> float:
+    """Return ``value`` as one finite float, ``low`` or above.
 
     Raises:
-        ValueError: if it is no real number, NaN, infinite or too large.
+        ValueError: if it is no real number, NaN, infinite, too large or below ``low``.
     """
     array = as_float_array(name, value)
     if array.ndim != 0 or isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be one number, got {value!r}")
+    if array < low:
+        raise ValueError(f"{name} must be at least {low:g}, got {value!r}")
     return float(array)
 
 
@@ -138,14 +141,6 @@ def as_positive_share(name: str, value: Any) -> float:
     number = as_number(name, value)
     if not 0.0 < number <= 1.0:
         raise ValueError(f"{name} must be in (0, 1], got {value!r}")
-    return number
-
-
-def as_number_of_at_least(name: str, value: Any, low: float) -> float:
-    """``value`` as one finite float, ``low`` or above."""
-    number = as_number(name, value)
-    if number < low:
-        raise ValueError(f"{name} must be at least {low:g}, got {value!r}")
     return number
 
 
@@ -223,3 +218,27 @@ def as_actions(actions: Any, count: int, num_opponents: int) -> NDArray[np.int64
             f"actions must be in [0, {num_opponents - 1}], got {int(array[index])} at index {index}"
         )
     return chosen
+
+
+# Categories of Unicode: control characters, halves of characters, separators of lines and
+# paragraphs.
+UNSHOWN = ("Cc", "Cs", "Zl", "Zp")
+# Characters that change the direction of writing.
+TURNS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def printable(text: str, kept: str = "") -> str:
+    """Return text with characters escaped that a terminal would obey, or not show.
+
+    Args:
+        text: from anywhere: a name out of a file, an error message.
+        kept: characters to leave as they are, such as line breaks.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        each.encode("unicode_escape").decode("ascii")
+        if each not in kept and (unicodedata.category(each) in UNSHOWN or each in TURNS)
+        else each
+        for each in text
+    )

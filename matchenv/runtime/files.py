@@ -1,143 +1,191 @@
-"""Files that are whole or not there: written beside their place, then moved into it.
+"""Files that are whole or not there, checked when they are read; one format for each kind of data.
 
-What is written beside has a name that no other process takes, and is locked while it is written:
-a file of that kind without a lock is of a process that was killed, and can go.
+A file is written beside its place, synced, and moved into its place: a kill, a full disk or
+Ctrl-C leaves the older file as it was. Arrays are .npz without pickle and with a checksum, plain
+data is JSON, tables are CSV. A folder of results belongs to one process at a time.
 """
 
 from __future__ import annotations
 
+import csv
 import errno
+import hashlib
+import io
+import json
+import math
 import os
-import re
-import secrets
+import platform
 import shutil
 import stat
-from collections.abc import Iterable
-from contextlib import suppress
+import sys
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from matchenv.runtime.signals import signals_wait
+import numpy as np
+from numpy.typing import NDArray
+
+from matchenv.runtime.checks import printable
+from matchenv.runtime.signals import at_forced_exit, signals_wait
 
 try:
     import fcntl
-except ImportError:  # on Windows, where a file that is open cannot be removed anyway
+except ImportError:  # on Windows, where a file that is open cannot be replaced anyway
     fcntl = None  # type: ignore[assignment]
 
-UNFINISHED = ".unfinished"
-BESIDE = re.compile(r"\..*\.[0-9a-f]{16}\.unfinished", re.DOTALL)
+if TYPE_CHECKING:
+    from filelock import FileLock
 
-# Bytes; longer names of files are cut, so that what is written beside them has a name too.
+# Arrays by name.
+Arrays = dict[str, NDArray[Any]]
+
+UNFINISHED, LOCK = ".unfinished", ".lock"
+
+# Bytes; a longer name of a file is cut, so that its temporary file has a name too.
 LONGEST_NAME = 200
 
-# Where this process has looked for what killed ones left behind.
-_looked: set[Path] = set()
+# In a file of arrays and in checked JSON: the checksum of all other entries.
+CHECKSUM = "checksum"
+
+# Bytes of an unpacked .npz that is read: a small file can claim to unpack to terabytes.
+LARGEST_NPZ = 1 << 30
+
+# Nesting of a JSON text that is read.
+DEEPEST_JSON = 50
+
+# Rows of a long table that are texts at a time.
+ROWS_AT_A_TIME = 20_000
+
+# First characters of a cell that a spreadsheet takes for a formula.
+FORMULA = tuple("=+-@")
+
+# Temporary files that this process writes, and files of the locks that it holds.
+_writing: set[Path] = set()
+_held: set[Path] = set()
+
+_WRITE = os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Write a file in one step; whatever interrupts it, an older file stays as it was.
 
-    The mode of an older file is kept, and a link stays one: what it leads to is replaced. What
-    is no regular file, such as ``/dev/null``, is written to.
+    The mode of an older file is kept, and a link stays a link: the file that it points to is
+    replaced. A special file, such as ``/dev/null``, is written to.
 
     Args:
         path: the file, in a folder that exists.
-        content: all of it.
+        content: all of its bytes.
 
     Raises:
-        OSError: if it cannot be written, a full disk included; nothing has changed then.
+        OSError: if it cannot be written, a full disk included; names the file. Nothing has
+            changed then.
     """
     write_together([(path, content)])
 
 
-def write_together(files: Iterable[tuple[Path, bytes]]) -> None:
-    """Write several files, all of them or, where one cannot be written, none.
+def write_text(path: Path, content: str) -> None:
+    """Write a UTF-8 text like ``write_bytes``."""
+    write_bytes(path, content.encode("utf-8"))
 
-    What can fail, a full disk above all, comes before the first old file is replaced.
+
+def write_together(files: Iterable[tuple[Path, bytes]]) -> None:
+    """Write several files: all of them or, where one cannot be written, none.
+
+    Everything that can fail, a full disk above all, comes before the first file is replaced.
 
     Args:
-        files: paths and contents; for each as ``write_bytes``.
+        files: paths and contents, as for ``write_bytes``.
 
     Raises:
-        OSError: if one cannot be written; nothing has changed then.
+        OSError: if one cannot be written; names it. Nothing has changed then.
     """
     written: list[tuple[int, Path, Path]] = []
+    path = Path()
     try:
         for path, content in files:
             place = Path(os.path.realpath(path))
-            mode = _mode_of(place)
+            mode = place.stat().st_mode if place.exists() else None
             if mode is not None and not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
                 place.write_bytes(content)
                 continue
-            if place.parent not in _looked:
-                remove_unfinished(place.parent)
-                _looked.add(place.parent)
-            # Ctrl-C between the two would leave the new file behind.
-            with signals_wait():
-                descriptor, beside = _new_file(place)
-                written.append((descriptor, beside, place))
+            descriptor = _open_beside(place, written)
             _write_all(descriptor, content)
             if mode is not None and hasattr(os, "fchmod"):
                 os.fchmod(descriptor, stat.S_IMODE(mode))
             os.fsync(descriptor)
-        places = [place for _, _, place in written]
+        folders = {place.parent for _, _, place in written}
         while written:
-            descriptor, beside, place = written[0]
+            descriptor, beside, path = written[0]
             if fcntl is None:
                 os.close(descriptor)
-                written[0] = (-1, beside, place)
-            os.replace(beside, place)
+                written[0] = (-1, beside, path)
+            os.replace(beside, path)
+            _writing.discard(beside)
             if fcntl is not None:
                 os.close(descriptor)
             del written[0]
+        for path in folders:
+            _sync_folder(path)
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            raise OSError(error.errno, error.strerror, str(path)) from None
+        raise
     finally:
         for descriptor, beside, _ in written:
-            if descriptor >= 0:
-                os.close(descriptor)
             with suppress(OSError):
                 beside.unlink()
-    for folder in {place.parent for place in places}:
-        sync_folder(folder)
+            _writing.discard(beside)
+            if descriptor >= 0:
+                os.close(descriptor)
 
 
-def write_text(path: Path, content: str) -> None:
-    """As ``write_bytes``, in UTF-8."""
-    write_bytes(path, content.encode("utf-8"))
+def _open_beside(place: Path, written: list[tuple[int, Path, Path]]) -> int:
+    """Open the temporary file of a path, which one process at a time writes, and note it.
 
-
-def remove_unfinished(folder: Path) -> None:
-    """Remove the files that killed processes left in ``folder`` half written.
-
-    Files that another process is writing stay.
+    What a killed process left there is overwritten.
     """
+    name = os.fsencode(place.name)[:LONGEST_NAME].decode(errors="ignore")
+    beside = place.with_name(f".{name}{UNFINISHED}")
+    while True:
+        # Ctrl-C between the two would leave the new file behind.
+        with signals_wait():
+            descriptor = os.open(beside, _WRITE, 0o666)
+            if _is_ours(descriptor, beside, wait=False):
+                _writing.add(beside)
+                written.append((descriptor, beside, place))
+                os.ftruncate(descriptor, 0)
+                return descriptor
+        try:
+            _is_ours(descriptor, beside, wait=True)
+        finally:
+            os.close(descriptor)
+
+
+def _is_ours(descriptor: int, path: Path, *, wait: bool) -> bool:
+    """Lock an open temporary file; False if another process has it, or has moved it meanwhile."""
+    if fcntl is None:
+        return True
     try:
-        names = os.listdir(folder)
-    except OSError:  # it cannot be read, so there is nothing to be done
-        return
-    for name in filter(BESIDE.fullmatch, names):
-        leftover = folder / name
-        if leftover.is_dir():
-            shutil.rmtree(leftover, ignore_errors=True)
-        else:
-            _remove_if_left(leftover)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        return os.stat(path).st_ino == os.fstat(descriptor).st_ino
+    except (BlockingIOError, FileNotFoundError):
+        return False
+    except OSError as error:
+        if error.errno in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):
+            return True  # a file system without locks
+        raise
 
 
-def remove_unfinished_below(folder: Path) -> None:
-    """``remove_unfinished`` in a folder that this process has locked, and in all that are in it."""
-    for place, _, _ in os.walk(folder):
-        remove_unfinished(Path(place))
+def _write_all(descriptor: int, content: bytes) -> None:
+    view = memoryview(content)
+    while view:
+        view = view[os.write(descriptor, view) :]
 
 
-def is_unfinished(path: Path) -> bool:
-    """Whether a file is one that was to be moved to its place, and was not."""
-    return BESIDE.fullmatch(path.name) is not None
-
-
-def sync_folder(folder: Path) -> None:
-    """See that the names in a folder are on disk, where the system can say so.
-
-    Raises:
-        OSError: if the disk fails.
-    """
+def _sync_folder(folder: Path) -> None:
+    """Sync the names in a folder, where the system supports that."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     try:
@@ -153,59 +201,299 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _mode_of(path: Path) -> int | None:
+def is_unfinished(path: Path) -> bool:
+    """Return whether a path is the temporary file, or folder, of one that is being written."""
+    return path.name.startswith(".") and path.name.endswith(UNFINISHED)
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove what killed processes left unfinished in a folder that this process has locked."""
+    for place, folders, names in os.walk(folder):
+        for path in filter(is_unfinished, (Path(place, name) for name in (*folders, *names))):
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+
+
+@contextmanager
+def folder_lock(folder: Path, *, make: bool = True, new: bool = False) -> Iterator[None]:
+    """Keep other processes out of a folder for the time of a block.
+
+    The operating system frees the lock when its process ends, however it ends: a killed process
+    keeps nobody out.
+
+    Args:
+        folder: the folder.
+        make: make the folder if it does not exist, and remove it again if it stays empty.
+        new: only a folder that does not exist yet.
+
+    Raises:
+        FileExistsError: if the folder is to be new and is not.
+        ValueError: if another process works in the folder; names that process. If there is no
+            folder.
+        OSError: if the folder cannot be made or written.
+    """
+    from filelock import FileLock  # it takes a while to load
+
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
     try:
-        return path.stat().st_mode
-    except FileNotFoundError:
-        return None
+        if make:
+            folder.mkdir(parents=True, exist_ok=not new)
+    except (FileExistsError, NotADirectoryError):
+        if new:
+            raise
+        make = False
+    if not make and not folder.is_dir():
+        raise ValueError(f"folder must be a folder that exists, got {str(folder)!r}")
+    file = folder / LOCK
+    lock = FileLock(file, timeout=0)
+    try:
+        _acquire(lock, folder, make)
+        _held.add(file)
+        holder = {"pid": os.getpid(), "host": platform.node(), "command": sys.argv}
+        file.write_text(json.dumps(holder), encoding="utf-8")
+        yield
+    finally:
+        if lock.is_locked:
+            # Removed while it is held: a process that opened it meanwhile sees that it has gone,
+            # and tries again.
+            file.unlink(missing_ok=True)
+            _held.discard(file)
+            lock.release()
+        for each in missing:
+            with suppress(OSError):
+                each.rmdir()
 
 
-def _beside(path: Path) -> Path:
-    """A name beside a path that nobody has."""
-    name = os.fsencode(path.name)[:LONGEST_NAME].decode(errors="ignore")
-    return path.with_name(f".{name}.{secrets.token_hex(8)}{UNFINISHED}")
+def held_folders() -> tuple[Path, ...]:
+    """Return the folders that this process has locked."""
+    return tuple(file.parent for file in tuple(_held))
 
 
-def _new_file(path: Path) -> tuple[int, Path]:
-    """A new file beside a path, locked by this process."""
+@at_forced_exit
+def _remove_temporary_files() -> None:
+    """Remove the locks and temporary files of a process that ends without ``finally``."""
+    for file in (*_held, *_writing):
+        with suppress(OSError):
+            file.unlink()
+
+
+def _acquire(lock: FileLock, folder: Path, make: bool) -> None:
+    from filelock import Timeout
+
     while True:
-        beside = _beside(path)
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666)
-        if fcntl is None or _locked(descriptor, beside):
-            return descriptor, beside
-        os.close(descriptor)
-
-
-_BINARY = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
-
-
-def _locked(descriptor: int, path: Path) -> bool:
-    """Whether a file that was just made was locked before somebody took it for a leftover."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return os.stat(path).st_ino == os.fstat(descriptor).st_ino
-    except (BlockingIOError, FileNotFoundError):
-        return False
-    except OSError:  # a file system without locks
-        return True
-
-
-def _remove_if_left(path: Path) -> None:
-    """Remove a file, unless a process is writing it."""
-    with suppress(OSError):
-        if fcntl is None:
-            path.unlink()
-            return
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # While it is locked: a process that made it just now sees that it has gone.
-            path.unlink()
-        finally:
-            os.close(descriptor)
+            lock.acquire()
+            return
+        except Timeout:
+            raise ValueError(
+                f"one process at a time may work in a folder, and {folder} is in use by "
+                f"{_holder(folder / LOCK)}"
+            ) from None
+        except FileNotFoundError:
+            # Another process made the folder too, wrote nothing, and has just removed it.
+            if not make:
+                raise
+            folder.mkdir(parents=True, exist_ok=True)
 
 
-def _write_all(descriptor: int, content: bytes) -> None:
-    view = memoryview(content)
-    while view:
-        view = view[os.write(descriptor, view) :]
+def _holder(file: Path) -> str:
+    """Describe the process that holds a lock."""
+    try:
+        holder = json.loads(file.read_text(encoding="utf-8"))
+        return f"process {holder['pid']} on {holder['host']} ({' '.join(holder['command'])})"
+    except (OSError, ValueError, KeyError, TypeError):
+        # Between taking the lock and writing its name.
+        return "a process that has just begun"
+
+
+def checksum(data: Any, arrays: Mapping[str, NDArray[Any]] | None = None) -> str:
+    """Return the sha256 of plain data and arrays, in hexadecimal.
+
+    Args:
+        data: anything that JSON can hold. The order of a mapping does not count.
+        arrays: by name; types, shapes and numbers count.
+    """
+    digest = hashlib.sha256(json.dumps(data, sort_keys=True).encode())
+    for name, array in sorted((arrays or {}).items()):
+        digest.update(json.dumps([name, array.dtype.name, array.shape]).encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def npz_bytes(
+    arrays: Mapping[str, NDArray[Any]], belongs_to: Any = None, *, compressed: bool = True
+) -> bytes:
+    """Pack arrays as NumPy's .npz, with a checksum and without pickle.
+
+    Args:
+        arrays: by name, none of them ``"checksum"``.
+        belongs_to: plain data that ``read_npz`` must be given again, such as settings.
+        compressed: small rather than quick.
+
+    Raises:
+        ValueError: for an array of objects, which only pickle could write.
+    """
+    # NumPy 2.1 would take ``allow_pickle`` for the name of one more array.
+    for name, array in arrays.items():
+        if array.dtype.hasobject:
+            raise ValueError(f"{name} must hold numbers or texts, got {array.dtype}")
+    buffer = io.BytesIO()
+    save = np.savez_compressed if compressed else np.savez
+    save(buffer, **{**arrays, CHECKSUM: np.array(checksum(belongs_to, arrays))})  # type: ignore[arg-type]
+    return buffer.getvalue()
+
+
+def read_npz(path: Path, belongs_to: Any = None, *, checked: bool = True) -> Arrays:
+    """Read arrays that ``npz_bytes`` packed.
+
+    Args:
+        path: the file.
+        belongs_to: as it was packed.
+        checked: False for a file from elsewhere, which may have no checksum.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: for a file that is damaged, belongs to something else or unpacks to more than
+            ``LARGEST_NPZ`` bytes; names it.
+    """
+    try:
+        with zipfile.ZipFile(path) as packed:
+            size = sum(each.file_size for each in packed.infolist())
+        if size > LARGEST_NPZ:
+            raise ValueError(f"it unpacks to {size:,} bytes, at most {LARGEST_NPZ:,} are read")
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except FileNotFoundError:
+        raise
+    # A damaged archive raises almost anything.
+    except Exception as error:
+        raise ValueError(f"{path} is damaged: {error}") from None
+    found = str(arrays.pop(CHECKSUM, "")) if checked or CHECKSUM in arrays else None
+    if found is not None and found != checksum(belongs_to, arrays):
+        raise ValueError(f"{path} is damaged, or of other settings or another job")
+    return arrays
+
+
+def json_bytes(data: Any, *, checked: bool = False) -> bytes:
+    """Pack data as indented JSON: lists for arrays, null for NaN and infinity.
+
+    Args:
+        data: mappings, sequences, arrays, numbers and texts.
+        checked: add the entry ``"checksum"`` to a mapping, which ``read_json`` verifies.
+    """
+    plain = _plain(data)
+    if checked:
+        plain[CHECKSUM] = checksum(plain)
+    return f"{json.dumps(plain, indent=1, allow_nan=False)}\n".encode()
+
+
+def read_json(path: Path, *, checked: bool = False) -> Any:
+    """Read a file of JSON.
+
+    Args:
+        path: the file.
+        checked: whether it was packed with a checksum.
+
+    Raises:
+        OSError: if it cannot be read.
+        ValueError: as ``parsed_json``, and for a checksum that does not fit; names the file.
+    """
+    found = parsed_json(path.read_bytes(), str(path))
+    if checked:
+        expected = found.pop(CHECKSUM, None) if isinstance(found, dict) else None
+        if expected != checksum(found):
+            raise ValueError(f"{path} is damaged: its checksum does not fit")
+    return found
+
+
+def parsed_json(text: str | bytes, name: str = "it") -> Any:
+    """Parse a JSON text.
+
+    Args:
+        text: the JSON, in UTF-8 if it is bytes.
+        name: its name in messages.
+
+    Raises:
+        ValueError: if it is no JSON, nested deeper than ``DEEPEST_JSON`` levels, or has NaN or
+            infinity.
+    """
+    try:
+        found = json.loads(text, parse_constant=_refuse)
+    except RecursionError:
+        raise _too_deep(name) from None
+    except ValueError as error:  # a broken encoding too
+        raise ValueError(f"{name} must be JSON: {error}") from None
+    level = [found]
+    for _ in range(DEEPEST_JSON):
+        level = [each for outer in level if isinstance(outer, dict | list)
+                 for each in (outer.values() if isinstance(outer, dict) else outer)]  # fmt: skip
+    if level:
+        raise _too_deep(name)
+    return found
+
+
+def _too_deep(name: str) -> ValueError:
+    return ValueError(f"{name} must be JSON that is nested at most {DEEPEST_JSON} levels deep")
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"numbers must be finite, got {constant}")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.ndarray | np.generic):
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def csv_bytes(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
+    """Pack a table as CSV.
+
+    Floats have as few digits as are read back exactly; None, NaN and infinity are empty cells.
+    In texts control characters are escaped, and what a spreadsheet would take for a formula gets
+    an apostrophe.
+    """
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(map(_cell, header))
+    for row in rows:
+        writer.writerow(map(_cell, row))
+    return buffer.getvalue().encode()
+
+
+def records_csv(records: Sequence[Mapping[str, Any]]) -> bytes:
+    """Pack rows with the same keys, at least one, as ``csv_bytes`` does."""
+    return csv_bytes(list(records[0]), (record.values() for record in records))  # type: ignore[misc]
+
+
+def columns_csv(columns: Mapping[str, NDArray[Any]]) -> bytes:
+    """Pack columns of equal length as ``csv_bytes`` does."""
+    length = max(column.size for column in columns.values())
+    parts = (slice(first, first + ROWS_AT_A_TIME) for first in range(0, length, ROWS_AT_A_TIME))
+    return csv_bytes(
+        list(columns),
+        (row for part in parts
+         for row in zip(*(column[part].tolist() for column in columns.values()), strict=True)),
+    )  # fmt: skip
+
+
+def number(cell: float | str | None) -> float:
+    """Return a number of a result file, where NaN is an empty cell or null."""
+    return math.nan if cell is None or cell == "" else float(cell)
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, str):
+        text = printable(value, kept="\n")
+        return f"'{text}" if text.startswith(FORMULA) else text
+    if value is None or (isinstance(value, float | np.floating) and not math.isfinite(value)):
+        return ""
+    return repr(float(value)) if isinstance(value, float | np.floating) else value

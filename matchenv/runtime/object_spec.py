@@ -1,44 +1,68 @@
-"""Objects named by texts: ``module:Class:key=value,key=value``, for classes of the user's own."""
+"""Objects written as text: ``module:Class:key=value,key=value``, for third-party classes."""
 
 from __future__ import annotations
 
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+import sysconfig
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 FORM = re.compile(r"(?P<module>\w+(\.\w+)*):(?P<name>[A-Za-z_]\w*)(:(?P<options>.*))?")
 
+# Whether modules outside this package and the installed ones may be imported.
+_any_code = True
 
-def names_class(text: Any) -> bool:
-    """Whether a text has the form ``module:Class`` or ``module:Class:key=value``."""
+
+def is_object_spec(text: Any) -> bool:
+    """Return whether a text has the form ``module:Class`` or ``module:Class:key=value``."""
     return isinstance(text, str) and FORM.fullmatch(text) is not None
 
 
-def own_object(
+@contextmanager
+def only_installed_code(*, allow_code: bool = False) -> Iterator[None]:
+    """Refuse to import modules that are not installed, for the time of a block.
+
+    For commands that read files which may come from others, such as the folder of a run.
+
+    Args:
+        allow_code: the user's permission (``--allow-code``): nothing is refused.
+    """
+    global _any_code
+    before, _any_code = _any_code, allow_code
+    try:
+        yield
+    finally:
+        _any_code = before
+
+
+def object_from_spec(
     kind: str,
     text: str,
-    told: Mapping[str, Any],
+    defaults: Mapping[str, Any],
     known: Iterable[str],
     base: type | None = None,
 ) -> Any:
-    """The object of a class of the user's own.
+    """Build an object of a third-party class.
 
     Args:
-        kind: what it is to be, such as ``"policy"``, for messages.
-        text: of the form that ``names_class`` asks for. The module is looked for where Python
-            looks, and in the working folder.
-        told: arguments that the constructor is given if it takes them; an option of the text
-            goes before.
-        known: names that mean something else, for messages.
-        base: the class must be below this one; nothing else is called. None: anything may be.
+        kind: the kind of object, for example ``"policy"``, for messages.
+        text: ``module:Class:key=value``. The module is looked for where Python looks, and in the
+            working folder.
+        defaults: arguments for those parameters of the class that have these names; options of
+            the text override them.
+        known: names that may stand in place of a spec, for messages.
+        base: class that it must be a subclass of; nothing else is called. None: any callable.
 
     Raises:
-        ValueError: if there is no such class, or it refuses its options.
+        ValueError: if there is no such class, it refuses its options, or its module may not be
+            imported (see ``only_installed_code``).
     """
     form = FORM.fullmatch(text)
     if form is None:
@@ -48,35 +72,50 @@ def own_object(
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.append(here)
+    _check_allowed(kind, text, form["module"])
     try:
-        made = getattr(import_module(form["module"]), form["name"])
+        factory = getattr(import_module(form["module"]), form["name"])
     except (ImportError, AttributeError) as error:
         raise ValueError(
             f"{kind} {text!r} is read as module:Class, and there is none: {error} (the known "
             f"names are {', '.join(known)})"
         ) from error
-    if base is not None and not (isinstance(made, type) and issubclass(made, base)):
-        raise ValueError(f"{kind} {text!r} must name a subclass of {base.__name__}, got {made!r}")
-    return made_with(kind, text, made, form["options"] or "", told)
+    if base is not None and not (isinstance(factory, type) and issubclass(factory, base)):
+        raise ValueError(f"{kind} {text!r} must name a subclass of {base.__name__}, got {factory}")
+    return build_object(kind, text, factory, form["options"] or "", defaults)
 
 
-def made_with(
-    kind: str, text: str, made: Callable[..., Any], options: str, told: Mapping[str, Any]
+def _check_allowed(kind: str, text: str, module: str) -> None:
+    top = module.partition(".")[0]
+    if _any_code or top == "matchenv" or top in sys.stdlib_module_names:
+        return
+    found = find_spec(top)  # imports nothing
+    places = list(found.submodule_search_locations or [found.origin or ""]) if found else []
+    installed = tuple(sysconfig.get_path(name) for name in ("purelib", "platlib"))
+    if not all(place.startswith(installed) for place in places):
+        raise ValueError(
+            f"{kind} {text!r} would run the code of {', '.join(places)}, which is not an "
+            "installed package: look at it, then give --allow-code"
+        )
+
+
+def build_object(
+    kind: str, text: str, factory: Callable[..., Any], options: str, defaults: Mapping[str, Any]
 ) -> Any:
-    """What a class or function makes of the options of a text and of what it is told.
+    """Build an object from ``key=value`` options and defaults.
 
     Args:
-        kind: as ``own_object``.
-        text: as there, for messages.
-        made: the class or function.
+        kind: as in ``object_from_spec``.
+        text: the whole spec, for messages.
+        factory: class or function.
         options: ``key=value,key=value``.
-        told: as ``own_object``.
+        defaults: as in ``object_from_spec``.
 
     Raises:
-        ValueError: for an option that it does not take, and values that it refuses.
+        ValueError: for an unknown option, and values that the factory refuses.
     """
     try:
-        parameters = inspect.signature(made).parameters
+        parameters = inspect.signature(factory).parameters
     except (TypeError, ValueError) as error:
         raise ValueError(f"{kind} {text!r} cannot be made: {error}") from None
     any_name = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
@@ -85,8 +124,8 @@ def made_with(
         for name, each in parameters.items()
         if name != "true_skill" and each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
     ]
-    arguments = {key: value for key, value in told.items() if key in parameters}
-    for key, value in options_of(kind, text, options).items():
+    arguments = {key: value for key, value in defaults.items() if key in parameters}
+    for key, value in parsed_options(kind, text, options).items():
         if key not in allowed and not any_name:
             raise ValueError(
                 f"options of {kind} {text!r} must be name=value with a name of "
@@ -99,21 +138,21 @@ def made_with(
     if arguments.get("true_skill", parameters) is None:
         raise ValueError(f"{kind} {text!r} must know the true skills, which are not known here")
     try:
-        return made(**arguments)
+        return factory(**arguments)
     except TypeError as error:
         raise ValueError(f"{kind} {text!r} cannot be made: {error}") from error
 
 
-def options_of(kind: str, text: str, options: str) -> dict[str, Any]:
-    """The options of a text by name: numbers, truth values and texts.
+def parsed_options(kind: str, text: str, options: str) -> dict[str, Any]:
+    """Parse ``key=value,key=value`` into numbers, truth values and texts.
 
     Args:
-        kind: as ``own_object``.
-        text: as there, for messages.
-        options: ``key=value,key=value``.
+        kind: as in ``object_from_spec``.
+        text: the whole spec, for messages.
+        options: the options.
 
     Raises:
-        ValueError: for one that is not name=value.
+        ValueError: for an option that is not name=value.
     """
     arguments: dict[str, Any] = {}
     for option in filter(None, options.split(",")):
@@ -135,11 +174,11 @@ def _value(text: str) -> Any:
     return text
 
 
-def text_of(kind: str, given: Any) -> str:
-    """The text by which ``own_object`` makes an equal object.
+def spec_of(kind: str, given: Any) -> str:
+    """Return the spec from which ``object_from_spec`` builds an equal object.
 
     Args:
-        kind: what it is, such as ``"prior"``, for messages.
+        kind: the kind of object, for messages.
         given: a dataclass of a module's top level, whose arguments are numbers, truth values
             and texts.
 
@@ -147,33 +186,32 @@ def text_of(kind: str, given: Any) -> str:
         ValueError: for any other object.
     """
     made = type(given)
-    if getattr(sys.modules.get(made.__module__), made.__qualname__, None) is not made:
-        raise _no_text(kind, given, f"{made.__qualname__} is not at the top level of its module")
-    if not is_dataclass(made):
-        raise _no_text(kind, given, f"{made.__qualname__} is no dataclass")
-    options = []
-    for each in fields(made):
-        value = getattr(given, each.name)
-        said = str(value).lower() if isinstance(value, bool) else str(value)
-        if each.init and value is not each.default:
-            if not isinstance(value, bool | int | float | str) or "," in said:
-                raise _no_text(kind, given, f"its {each.name} cannot be written as key=value")
-            options.append(f"{each.name}={said}")
-    text = ":".join(filter(None, (f"{made.__module__}:{made.__qualname__}", ",".join(options))))
-    twin = made(**options_of(kind, text, ",".join(options)))
-    for each in fields(made):
-        if not _same(getattr(twin, each.name), getattr(given, each.name)):
-            raise _no_text(kind, given, f"its {each.name} cannot be written as key=value")
-    return text
+    why = f"{made.__qualname__} is no dataclass of a module's top level"
+    if is_dataclass(made) and (
+        getattr(sys.modules.get(made.__module__), made.__qualname__, None) is made
+    ):
+        values = {each.name: getattr(given, each.name) for each in fields(made)}
+        options = ",".join(
+            f"{each.name}={str(value).lower() if isinstance(value, bool) else value}"
+            for each, value in zip(fields(made), values.values(), strict=True)
+            if each.init and value is not each.default
+        )
+        text = f"{made.__module__}:{made.__qualname__}" + (f":{options}" if options else "")
+        try:
+            twin = made(**parsed_options(kind, text, options))
+        except (TypeError, ValueError):
+            twin = None
+        differing = [name for name, value in values.items()
+                     if not _same(getattr(twin, name, None), value)]  # fmt: skip
+        if not differing:
+            return text
+        why = f"its {differing[0]} cannot be written as key=value"
+    raise ValueError(
+        f"{kind} must be a name, module:Class:key=value, or a dataclass that can be written so, "
+        f"since it stands in the files of results; got {given!r}, but {why}"
+    )
 
 
 def _same(one: Any, other: Any) -> bool:
     return one is other or (type(one) is type(other) and isinstance(one, bool | int | float | str)
                             and one == other)  # fmt: skip
-
-
-def _no_text(kind: str, given: Any, why: str) -> ValueError:
-    return ValueError(
-        f"{kind} must be a name, module:Class:key=value, or a dataclass that can be written so, "
-        f"since it stands in the files of results; got {given!r}, but {why}"
-    )

@@ -1,55 +1,66 @@
-"""Work on several processes that never outlive the one that asks."""
+"""Independent work on several processes of this machine, or on a Ray cluster.
+
+Processes of this machine are spawned, never get signals that ask to stop, and never outlive the
+process that asks. No number depends on where work is done.
+"""
 
 from __future__ import annotations
 
 import multiprocessing
 import os
 import pickle
+import platform
 import signal
+import socket
 import threading
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
 from matchenv.runtime.checks import as_integer
-from matchenv.runtime.progress import use_own_lock
-from matchenv.runtime.signals import signals_wait
+from matchenv.runtime.provenance import provenance
+from matchenv.runtime.signals import STOPS, signals_wait
 
-JobType = TypeVar("JobType")
 Result = TypeVar("Result")
+JobType = TypeVar("JobType")
+Job = tuple[Any, ...]
+
+LOCAL, RAY = "local", "ray"
+
+# Times that Ray does work again whose process or machine was killed, before it is an error.
+RETRIES = 5
+# Calls at a time for each core of a Ray cluster: one works, one waits.
+AHEAD = 2
+# Seconds until a cluster that does not answer is an error; Ray would try for minutes.
+CONNECT = 10.0
 
 
 class Mapper(Protocol):
-    """What calls a function with many arguments: a pool, or an executor of the library's."""
+    """Maps a function over arguments: a ``Pool``, or an executor of ``concurrent.futures``."""
 
     def map(self, work: Callable[..., Result], /, *arguments: Iterable[Any]) -> Iterator[Result]:
-        """Results in the order of the arguments, which are taken as ``zip`` takes them."""
+        """Return results in the order of the arguments, which are combined as ``zip`` does."""
         ...
 
 
-def checked_workers(workers: int | None) -> int:
-    """The number of processes: as asked for, or one for each core that may be used.
-
-    Raises:
-        ValueError: for anything but None or an integer of at least 1.
-    """
-    if workers is not None:
-        return as_integer("workers", workers, 1)
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+class WorkerEnded(OSError):
+    """A worker process was killed, or ended itself, before its work was done."""
 
 
 class Pool(ABC):
-    """What does independent jobs side by side for the time of a ``with`` block."""
+    """Processes for independent jobs, for the time of a ``with`` block."""
 
     def __enter__(self) -> Self:
-        """The pool; processes are started when there is work for them."""
+        """Return the pool; processes are started when there is work for them."""
         return self
 
     @abstractmethod
@@ -61,36 +72,32 @@ class Pool(ABC):
     ) -> None:
         """End all work, whatever is going on."""
 
+    @abstractmethod
+    def results(
+        self, work: Callable[..., Result], jobs: Sequence[Job]
+    ) -> Iterator[tuple[int, Result]]:
+        """Yield the number of each job with its result, as results come.
+
+        Args:
+            work: a function at the top of a module.
+            jobs: the arguments of each call, which can be pickled.
+
+        Raises:
+            WorkerEnded: if a process ended before its work did; names the work.
+        """
+
     def map(self, work: Callable[..., Result], /, *arguments: Iterable[Any]) -> Iterator[Result]:
-        """As ``Mapper.map``; the function stands at the top of a module."""
+        """Return results in the order of the arguments, as ``Mapper.map``."""
         jobs = list(zip(*arguments, strict=False))
         found = dict(self.results(work, jobs))
         return (found[number] for number in range(len(jobs)))
 
-    @abstractmethod
-    def results(
-        self, work: Callable[..., Result], jobs: Sequence[tuple[Any, ...]]
-    ) -> Iterator[tuple[int, Result]]:
-        """Results as they come.
 
-        Args:
-            work: a function at the top of a module.
-            jobs: the arguments of each call; picklable if there is more than one worker.
-
-        Yields:
-            Number of a job, and what it gave.
-
-        Raises:
-            WorkerEnded: if a process ended before its work did; says which work.
-        """
-
-
-class WorkerPool(Pool):
+class LocalPool(Pool):
     """Processes of this machine; at the end of the block they are gone, however it ends.
 
-    A process gets its next job when it has done the one before, through a pipe of its own. No
-    threads, locks or shared memory are needed, so that nothing can hang or stay behind when the
-    work is interrupted. Signals that ask to stop reach the first process alone.
+    Each process gets its next job through a pipe of its own. There are no queues with threads and
+    named semaphores, as in ``concurrent.futures``, so that processes can be killed at any moment.
 
     Args:
         workers: processes, >= 1; one stands for this process.
@@ -102,9 +109,6 @@ class WorkerPool(Pool):
 
     def __exit__(self, *_: object) -> None:
         """End the processes, whatever they do."""
-        self._end()
-
-    def _end(self) -> None:
         with signals_wait():
             for process, connection in self._processes:
                 process.kill()
@@ -115,49 +119,41 @@ class WorkerPool(Pool):
             self._processes.clear()
 
     def results(
-        self, work: Callable[..., Result], jobs: Sequence[tuple[Any, ...]]
+        self, work: Callable[..., Result], jobs: Sequence[Job]
     ) -> Iterator[tuple[int, Result]]:
-        """As ``Pool.results``; one worker, or one job, is done in this process."""
+        """Yield results as ``Pool.results``; one worker, or one job, is done in this process."""
         if self._workers == 1 or len(jobs) < 2:
             for number, job in enumerate(jobs):
                 yield number, work(*job)
             return
-        try:
-            yield from self._side_by_side(work, jobs)
-        except BaseException:
-            # Whoever is still at work would answer to the wrong question.
-            self._end()
-            raise
-
-    def _side_by_side(
-        self, work: Callable[..., Result], jobs: Sequence[tuple[Any, ...]]
-    ) -> Iterator[tuple[int, Result]]:
-        self._start(min(self._workers, len(jobs)))
         waiting = iter(enumerate(jobs))
         busy: dict[Connection, tuple[int, BaseProcess]] = {}
-
-        def give(process: BaseProcess, connection: Connection) -> None:
-            given = next(waiting, None)
-            if given is not None:
-                number, job = given
-                connection.send((work, job))
-                busy[connection] = number, process
-
-        for process, connection in self._processes:
-            give(process, connection)
-        while busy:
-            for ready in wait(list(busy)):
-                assert isinstance(ready, Connection)
-                number, process = busy.pop(ready)
-                result = _received(ready, process, name_of(jobs, number))
-                give(process, ready)
-                yield number, result
+        try:
+            self._start(min(self._workers, len(jobs)))
+            free = list(self._processes)
+            while True:
+                for (process, connection), (number, job) in zip(free, waiting, strict=False):
+                    connection.send((work, job))
+                    busy[connection] = number, process
+                if not busy:
+                    return
+                free = []
+                for ready in wait(list(busy)):
+                    assert isinstance(ready, Connection)
+                    number, process = busy.pop(ready)
+                    result = _received(ready, process, _name_of(jobs, number))
+                    free.append((process, ready))
+                    yield number, result
+        except BaseException:
+            # A process that is still at work would answer the wrong question.
+            self.__exit__()
+            raise
 
     def _start(self, count: int) -> None:
         # Spawned rather than forked: forks inherit the locks of libraries with threads.
         context = multiprocessing.get_context("spawn")
-        if self._processes == [] and hasattr(signal, "pthread_sigmask"):
-            # When the library starts this helper it lets signals through again.
+        if not self._processes and hasattr(signal, "pthread_sigmask"):
+            # Started by the library, this helper would let signals through again.
             resource_tracker.ensure_running()
         while len(self._processes) < count:
             with signals_wait():
@@ -177,13 +173,13 @@ def work_through(
     """Do every job.
 
     Args:
-        jobs: independent of each other; picklable if there is more than one worker.
+        jobs: independent of each other; as for ``Pool.results``.
         work: a function at the top of a module.
-        pool: does them.
-        done: called here after each job with what it gave.
+        pool: the processes.
+        done: called in this process with each job and its result, as results come.
 
     Returns:
-        One result for each job, in the jobs' order.
+        A result for each job, in the order of the jobs.
     """
     results: dict[int, Result] = {}
     for number, result in pool.results(work, [(job,) for job in jobs]):
@@ -192,12 +188,7 @@ def work_through(
     return [results[number] for number in range(len(jobs))]
 
 
-class WorkerEnded(OSError):
-    """A worker process was killed, or ended itself, before its work was done."""
-
-
-def name_of(jobs: Sequence[tuple[Any, ...]], number: int) -> str:
-    """A job in words."""
+def _name_of(jobs: Sequence[Job], number: int) -> str:
     name = getattr(jobs[number][0], "name", None) if jobs[number] else None
     return str(name) if name else f"job {number + 1} of {len(jobs)}"
 
@@ -213,27 +204,32 @@ def _received(connection: Connection, process: BaseProcess, work: str) -> Any:
             how = f"was killed by {signal.Signals(-status).name}"
             how += " (is there memory enough?)" if status == -signal.SIGKILL else ""
         raise WorkerEnded(f"a worker process {how} at {work}") from None
-    return result_of(answer)
+    return _result_of(answer)
 
 
 def _serve(connection: Connection) -> None:
-    """What a process of a pool does: one job after another, until nobody asks any more."""
+    """Do one job after another in a process of a pool, until the pool is gone."""
     use_own_lock()
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
-    while True:
-        try:
+    with suppress(EOFError):
+        while True:
             work, job = connection.recv()
-        except EOFError:
-            return
-        connection.send_bytes(answer_of(work, job))
+            connection.send_bytes(_answer_of(work, job))
 
 
-def answer_of(work: Callable[..., Any], job: tuple[Any, ...]) -> bytes:
-    """What a call gave or raised, for the process that asked."""
+def _end_with_the_parent() -> None:
+    """Exit when the parent was killed: its workers would wait for work forever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _answer_of(work: Callable[..., Any], job: Job) -> bytes:
+    """Pickle what a call returned or raised."""
     try:
         return pickle.dumps((True, work(*job)))
     except Exception as error:
-        # With the lines that it came from.
         lines = "".join(traceback.format_exception(error))
         error.add_note(lines)
         try:
@@ -244,17 +240,183 @@ def answer_of(work: Callable[..., Any], job: tuple[Any, ...]) -> bytes:
         return answer
 
 
-def result_of(answer: bytes) -> Any:
-    """What a call gave, from ``answer_of``; raises what the call raised."""
+def _result_of(answer: bytes) -> Any:
+    """Return what a call returned, or raise what it raised, from ``_answer_of``."""
     good, found = pickle.loads(answer)
     if not good:
         raise found
     return found
 
 
-def _end_with_the_parent() -> None:
-    """A parent that was killed tells nobody: its workers would wait for work for ever."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+def use_own_lock() -> None:
+    """Give the progress bars of this process a lock that no other process knows.
+
+    The library's own lock is a semaphore of the system. A process that is killed while it holds
+    it stops all that share it, and leaves it behind.
+    """
+    from tqdm import tqdm
+
+    tqdm.set_lock(threading.RLock())
+
+
+class RayPool(Pool):
+    """Cores of a Ray cluster for the time of a ``with`` block.
+
+    Ray finds the machines, sends the work, and does the work of a dead machine again. A process
+    that has connected to a cluster itself stays connected.
+
+    Args:
+        address: as ``ray.init`` takes it.
+        workers: calls at the same time, >= 1; None for as many as the cluster has cores.
+    """
+
+    def __init__(self, address: str | None, workers: int | None) -> None:
+        self._ray = import_module("ray")
+        self._address, self._workers = address, workers
+        self._ours = False
+
+    def __exit__(self, *_: object) -> None:
+        """Leave the cluster."""
+        if self._ours:
+            self._ours = False
+            self._ray.shutdown()
+
+    def results(
+        self, work: Callable[..., Result], jobs: Sequence[Job]
+    ) -> Iterator[tuple[int, Result]]:
+        """Yield results as ``Pool.results``."""
+        if not jobs:
+            return
+        self._connect()
+        call = self._ray.remote(num_cpus=1, max_retries=RETRIES)(_work_there)
+        there = self._ray.put((provenance(), os.getcwd(), work))
+        waiting = iter(range(len(jobs)))
+        asked: dict[Any, int] = {}
+        try:
+            while True:
+                # Counted each time: machines come and go.
+                cores = self._ray.cluster_resources().get("CPU", 1.0)
+                free = (self._workers or int(AHEAD * max(cores, 1.0))) - len(asked)
+                for _, number in zip(range(free), waiting, strict=False):
+                    asked[call.remote(there, jobs[number])] = number
+                if not asked:
+                    return
+                (ready,), _ = self._ray.wait(list(asked), num_returns=1)
+                number = asked.pop(ready)
+                yield number, _result_of(self._received(ready, _name_of(jobs, number)))
+        finally:
+            with suppress(Exception):  # after a failure the rest is not wanted
+                for ready in asked:
+                    self._ray.cancel(ready, force=True)
+
+    def _received(self, call: Any, work: str) -> bytes:
+        try:
+            answer: bytes = self._ray.get(call)
+        except self._ray.exceptions.RayTaskError as error:
+            # Of the check before the work; what the work itself raises is an answer.
+            raise error.cause from None
+        except self._ray.exceptions.RayError as error:
+            how = f"ended {RETRIES + 1} times at {work}: {_first_line(error)}"
+            raise WorkerEnded(f"processes of the cluster {how}") from None
+        return answer
+
+    def _connect(self) -> None:
+        if self._ray.is_initialized():
+            return
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        self._ours = True
+        handlers = {number: signal.getsignal(number) for number in STOPS}
+        try:
+            host, colon, port = (self._address or "").removeprefix("ray://").rpartition(":")
+            if colon:
+                socket.create_connection((host, int(port)), CONNECT).close()
+            self._ray.init(address=self._address, log_to_driver=False, logging_level="CRITICAL")
+        except (OSError, RuntimeError, ValueError) as error:
+            where = f" at {self._address}" if self._address else ""
+            raise OSError(f"no Ray cluster answers{where}: {_first_line(error)}") from None
+        finally:
+            # Ray replaces them; in another thread nobody can.
+            with suppress(ValueError):
+                for number, handler in handlers.items():
+                    signal.signal(number, handler)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]
+
+
+def _work_there(there: tuple[dict[str, str], str, Callable[..., Any]], job: Job) -> bytes:
+    """Do a job in a process of a cluster, if it has the same versions and code."""
+    asked, folder, work = there
+    here = provenance()
+    differing = [f"{key} {here.get(key)!r} and not {asked[key]!r}"
+                 for key in asked if here.get(key) != asked[key]]  # fmt: skip
+    if differing:
+        raise ValueError(
+            f"all machines of a cluster must have the same versions and code, and "
+            f"{platform.node()} has {', '.join(differing)}"
+        )
+    with suppress(OSError):  # paths mean the same where the machines share the folder
+        os.chdir(folder)
+    return _answer_of(work, job)
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Where independent jobs are done.
+
+    Attributes:
+        name: ``"local"`` for processes of this machine; ``"ray"`` for the Ray cluster that
+            ``ray.init()`` finds (it starts one on this machine if there is none);
+            ``"ray:ADDRESS"`` for one at an address: ``"ray:auto"``, ``"ray:10.0.0.1:6379"``,
+            ``"ray:ray://head:10001"``.
+        workers: jobs that are done at the same time, >= 1; None for as many as there are cores.
+
+    Raises:
+        ValueError: for another name or number.
+        ImportError: if Ray is asked for and not installed; says how to install it.
+    """
+
+    name: str = LOCAL
+    workers: int | None = None
+
+    def __post_init__(self) -> None:
+        checked_workers(self.workers)
+        kind, colon, address = self.name.partition(":")
+        if kind not in (LOCAL, RAY) or (colon and (kind == LOCAL or not address)):
+            raise ValueError(f"engine must be local, ray or ray:ADDRESS, got {self.name!r}")
+        if kind == RAY and find_spec("ray") is None:
+            raise ImportError('engine ray needs the package ray: pip install "matchenv[ray]"')
+
+    def pool(self) -> Pool:
+        """Return the processes, for the time of a ``with`` block."""
+        kind, _, address = self.name.partition(":")
+        if kind == LOCAL:
+            return LocalPool(checked_workers(self.workers))
+        return RayPool(address or None, self.workers)
+
+
+# An argument of functions: processes of this machine (None: one for each core), or an engine.
+Workers: TypeAlias = int | Engine | None
+
+
+def as_engine(workers: Workers) -> Engine:
+    """Return the engine for an engine or a number of processes.
+
+    Raises:
+        ValueError: for a bad number.
+    """
+    return workers if isinstance(workers, Engine) else Engine(workers=workers)
+
+
+def checked_workers(workers: int | None) -> int:
+    """Return a number of processes; for None one for each core that may be used.
+
+    Raises:
+        ValueError: for anything but None or an integer of at least 1.
+    """
+    if workers is not None:
+        return as_integer("workers", workers, 1)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

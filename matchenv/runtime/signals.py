@@ -1,24 +1,46 @@
-"""Signals that ask to stop, while work must not be cut short where it is."""
+"""Ctrl-C and SIGTERM: one line, status 130 or 143, and nothing lost.
+
+In the process of a command a signal raises ``Stopped`` in the main thread, so that ``with`` and
+``finally`` tidy up. That can fail: compiled code does not look for signals until it returns, and
+an exception inside a callback of a library is lost. A second thread, woken by the signal itself,
+therefore ends the process after a grace period. A second signal ends it at once.
+
+SIGTERM can be delayed until work reaches a safe point, such as a training's next checkpoint.
+"""
 
 from __future__ import annotations
 
+import atexit
+import os
+import select
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 STOPS = (signal.SIGINT, signal.SIGTERM)
+WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+
+# Seconds: until the process ends in any case; the most that a safe point is waited for; in which
+# several signals are one, since some programs send theirs twice; between two looks.
+GRACE, PATIENCE, SAME, PAUSE = 2.5, 30.0, 0.3, 0.05
+
+# An exception in the middle of these can crash the process later: the second thread ends it.
+UNSAFE = ("numba", "llvmlite")
+
+Handler = Callable[[int, FrameType | None], Any] | int | None
 
 
 @contextmanager
 def signals_wait() -> Iterator[None]:
-    """Let signals that ask to stop wait for the end of a short block.
+    """Delay signals that ask to stop until the end of a short block.
 
     Processes that are started in the block never get these signals: Ctrl-C reaches all processes
-    of a terminal, and only the first one is to act and to speak.
+    of a terminal, and only the first one is to act on it.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # Python handles signals in the main thread alone
@@ -43,7 +65,7 @@ def signals_wait() -> Iterator[None]:
 
 
 class SafePoint:
-    """Where work can be stopped without loss; made by ``stops_at_a_safe_point``.
+    """A place where work can be stopped without loss; made by ``stops_at_a_safe_point``.
 
     Attributes:
         asked: whether SIGTERM came.
@@ -76,7 +98,7 @@ def stops_at_a_safe_point() -> Iterator[SafePoint]:
     Ctrl-C is not delayed.
 
     Yields:
-        The point: the work asks it whether SIGTERM came, and stops there.
+        The safe point: the work reads ``asked`` and calls ``stop`` there.
     """
     global _waited_for
     point = SafePoint()
@@ -98,14 +120,154 @@ def stops_at_a_safe_point() -> Iterator[SafePoint]:
         point.stop()
 
 
-def waits_for_a_safe_point() -> bool:
-    """Whether this process would not stop at once if it got SIGTERM."""
-    return _waited_for is not None
-
-
-def _handle(number: int, handler: Callable[[int, FrameType | None], Any] | int | None) -> None:
-    """What a signal does; not sent again, since it would count as one more."""
+def _handle(number: int, handler: Handler) -> None:
+    """Call the handler of a signal; the signal is not sent again, which would count as one more."""
     if callable(handler):
         handler(number, sys._getframe())
     else:
         signal.raise_signal(signal.Signals(number))
+
+
+def exit_at_signals_during_import() -> None:
+    """In the process of the command ``matchenv``, end at once at a signal; elsewhere do nothing.
+
+    Nothing has begun yet that would need tidying up. An exception would be raised inside a half
+    imported library, with a traceback. ``Stopping`` replaces this later.
+    """
+    called = sys.argv[0] if sys.argv else ""
+    # As long as Python looks for the module of ``-m``, that is its name.
+    is_command = (
+        "matchenv" in sys.orig_argv
+        if called == "-m"
+        else os.path.basename(called) in ("matchenv", "matchenv.exe")
+    )
+    if is_command:
+        _listen(_exit_at_once)
+
+
+def _exit_at_once(number: int, _: FrameType | None) -> None:
+    try:
+        os.write(2, f"{WORDS[signal.Signals(number)]}\n".encode())
+    finally:
+        os._exit(128 + number)
+
+
+def _listen(handler: Callable[[int, FrameType | None], None]) -> None:
+    for number in STOPS:
+        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup asks
+            signal.signal(number, handler)
+
+
+# Called before a process ends without leaving its blocks.
+_at_forced_exit: list[Callable[[], None]] = []
+
+
+def at_forced_exit(tidy_up: Callable[[], None]) -> Callable[[], None]:
+    """Register a quick function that is called where a process ends without ``finally``."""
+    _at_forced_exit.append(tidy_up)
+    return tidy_up
+
+
+class Stopped(KeyboardInterrupt):
+    """The process was asked to stop."""
+
+
+class Stopping:
+    """The answer of a command's process to signals.
+
+    Attributes:
+        note: returns what the user should know, for example how to go on; printed in the one line.
+        number: of the signal, None before there was one.
+    """
+
+    def __init__(self) -> None:
+        self.note: Callable[[], str] = str
+        self.number: int | None = None
+        self._lock = threading.RLock()
+
+    def run(self, work: Callable[[], int]) -> int:
+        """Do the work of a process.
+
+        Args:
+            work: returns the exit status.
+
+        Returns:
+            The exit status; does not return if there was a signal.
+        """
+        try:
+            if hasattr(signal, "pthread_sigmask"):  # not on Windows
+                reading, writing = os.pipe()
+                os.set_blocking(writing, False)
+                # Python writes to it at the moment of a signal, even if the main thread is busy.
+                signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+                threading.Thread(target=self._watch, args=(reading,), daemon=True).start()
+            _listen(self._raise)
+            status = work()
+        except BaseException:
+            # After a signal anything can come up, for example from an import that was cut short.
+            if self.number is None:
+                raise
+        if self.number is not None:
+            self._leave(self.number)
+        return status
+
+    def _raise(self, number: int, frame: FrameType | None) -> None:
+        self._announce(number)
+        while frame is not None:
+            if str(frame.f_globals.get("__name__")).partition(".")[0] in UNSAFE:
+                return
+            frame = frame.f_back
+        _listen(lambda *_: None)  # the second thread answers to further signals
+        raise Stopped
+
+    def _watch(self, reading: int) -> None:
+        """Wait for a signal, then end the process when it has had time to end itself."""
+        number = 0
+        while number not in STOPS:  # a library may listen for others
+            number = os.read(reading, 1)[0]
+        patient = number == signal.SIGTERM and _waited_for is not None
+        self._announce(number)
+        time.sleep(SAME)
+        _another_came(reading, 0.0)
+        again, end = False, time.monotonic() + PATIENCE
+        while patient and _waited_for is not None and not again and time.monotonic() < end:
+            again = _another_came(reading, PAUSE)
+        end = time.monotonic() + GRACE - SAME
+        while not again and time.monotonic() < end:
+            again = _another_came(reading, PAUSE)
+        for tidy_up in _at_forced_exit:
+            tidy_up()
+        os._exit(128 + number)
+
+    def _announce(self, number: int) -> None:
+        with self._lock:
+            if self.number is not None:
+                return
+            self.number = number
+        line = "; ".join(filter(None, (WORDS[signal.Signals(number)], self.note())))
+        start = "\n" if _bar_is_shown() else ""
+        with suppress(OSError):  # nobody may be there to read it
+            os.write(2, f"{start}{line}\n".encode())
+        # What libraries print of exceptions in odd places would only hide that line.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+
+    def _leave(self, number: int) -> NoReturn:
+        try:
+            sys.stdout.flush()
+            # Not the rest of Python's way out: extensions that were half imported may crash there.
+            atexit._run_exitfuncs()
+        finally:
+            os._exit(128 + number)
+
+
+def _another_came(reading: int, seconds: float) -> bool:
+    """Return whether another signal that asks to stop came within this time."""
+    if not select.select([reading], [], [], seconds)[0]:
+        return False
+    return any(number in STOPS for number in os.read(reading, 1024))
+
+
+def _bar_is_shown() -> bool:
+    tqdm = getattr(sys.modules.get("tqdm"), "tqdm", None)
+    # The library keeps the bars that move; one that is being made has no such entry yet.
+    return any(not getattr(bar, "disable", True) for bar in getattr(tqdm, "_instances", ()))

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from matchenv.runtime.checks import LARGEST_SKILL, as_number, as_positive_number
-from matchenv.runtime.plain_data import shown
+from matchenv.runtime.checks import LARGEST_SKILL, as_number, as_positive_number, printable
 
 LONGEST_NAME = 200
 
@@ -60,7 +59,7 @@ def as_text(argument: str, value: Any) -> str:
         not isinstance(value, str)
         or not value.strip()
         or len(value) > LONGEST_NAME
-        or shown(value) != value
+        or printable(value) != value
     ):
         raise ValueError(
             f"{argument} must be a text of 1 to {LONGEST_NAME} characters without control "

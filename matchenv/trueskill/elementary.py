@@ -38,7 +38,7 @@ LOG_2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
 C = tuple(1.0 / math.factorial(n) for n in range(14))
 
 
-@compiled(woven=True)
+@compiled(inline=True)
 def exponential(x: float) -> float:
     """exp(x) for x <= 709, to 1 unit in the last place; 0 below -745.2.
 

@@ -25,7 +25,7 @@ from matchenv.trueskill.normal import (
 SMALLEST_DENSITY = 1e-290
 
 
-@compiled(woven=True)
+@compiled(inline=True)
 def drifted(sigma: float, tau: float) -> float:
     """The deviation of a belief after the skill has drifted by N(0, tau^2)."""
     if tau == 0.0:
@@ -33,19 +33,19 @@ def drifted(sigma: float, tau: float) -> float:
     return math.sqrt(sigma * sigma + tau * tau)
 
 
-@compiled(woven=True)
+@compiled(inline=True)
 def total_variance(sigma_i: float, sigma_j: float, beta: float) -> float:
     """c^2 = sigma_i^2 + sigma_j^2 + 2 beta^2, variance of a difference of performances."""
     return sigma_i * sigma_i + sigma_j * sigma_j + 2.0 * beta * beta
 
 
-@compiled(woven=True)
+@compiled(inline=True)
 def inverse_deviation(variance: float) -> float:
     """1 / c: formulas multiply by it, since a division takes five times as long."""
     return 1.0 / math.sqrt(variance)
 
 
-@compiled(woven=True)
+@compiled(inline=True)
 def density_at_zero(gap: float, variance: float) -> float:
     """Density at 0 of N(gap, variance): eq. (5) and eq. (14) of the 2011 paper."""
     inverse = inverse_deviation(variance)
@@ -130,7 +130,7 @@ def log_outcome_probability_of(
     return log_win_probability_of(outcome * gap, variance, draw_margin)
 
 
-@compiled(woven=True)
+@compiled(inline=True)
 def standardised_lead(gap: float, variance: float, outcome: int, draw_margin: float) -> float:
     """The lead of the side that won, less the margin, in standard deviations.
 
@@ -167,13 +167,13 @@ def difference_moments(
     return outcome * v, complement
 
 
-@compiled(woven=True)
+@compiled(inline=True)
 def mean_shift(sigma: float, variance: float, v: float) -> float:
     """What a game adds to a mean: eq. (1) of the 2011 paper, corrected; see ``updated_belief``."""
     return sigma * (sigma * inverse_deviation(variance)) * v
 
 
-@compiled(woven=True)
+@compiled(inline=True)
 def variance_share(
     sigma: float, sigma_other: float, beta: float, variance: float, complement: float
 ) -> float:
@@ -188,7 +188,7 @@ def variance_share(
     return min(1.0, rest + own * own * complement)
 
 
-@compiled(woven=True)
+@compiled(inline=True)
 def updated_belief(
     mu: float,
     sigma: float,

@@ -41,7 +41,7 @@ TABLE = 10 * PART
 LARGEST_LEAD = np.nextafter(TAIL_START, 0.0)
 
 
-@compiled(nogil=True, makes_arrays=False)
+@compiled(nogil=True, refcounted=False)
 def densities_at_zero(gap: Floats, variance: Floats, density: Floats) -> None:
     """Write ``density_at_zero`` of each game.
 
@@ -54,7 +54,7 @@ def densities_at_zero(gap: Floats, variance: Floats, density: Floats) -> None:
         density[k] = density_at_zero(gap[k], variance[k])
 
 
-@compiled(nogil=True, makes_arrays=False)
+@compiled(nogil=True, refcounted=False)
 def judge_games(games: Floats, count: int, beta: float) -> None:
     """Write DENSITY, ``density_at_zero`` before each game.
 
@@ -68,7 +68,7 @@ def judge_games(games: Floats, count: int, beta: float) -> None:
         games[DENSITY + k] = density_at_zero(games[MU_I + k] - games[MU_J + k], variance)
 
 
-@compiled(nogil=True, makes_arrays=False)
+@compiled(nogil=True, refcounted=False)
 def update_games(games: Floats, count: int, beta: float, draw_margin: float) -> None:
     """Write what is believed after each game, ``update_two``.
 

@@ -63,7 +63,7 @@ INVERSE_ODD = 1.0 / np.arange(1.0, 2.0 * DRAW_START + 4.0, 2.0)
 INVERSE_FACTORIALS = np.array([1.0 / math.factorial(n) for n in range(2 * DRAW_TERMS)])
 
 
-@compiled(woven=True)
+@compiled(inline=True)
 def normal_density(x: float) -> float:
     """Density of the standard normal at ``x``."""
     return INVERSE_SQRT_2PI * exponential(-0.5 * x * x)
@@ -103,7 +103,7 @@ def mills_ratio(x: float) -> float:
     return above / below
 
 
-@compiled(woven=True)
+@compiled(inline=True)
 def near_mills_ratio(x: float) -> tuple[float, float]:
     """``mills_ratio`` for 0 <= x < TAIL_START: what is to be divided by what."""
     # Pairs of terms, then pairs of pairs: one after the other they would wait for each other.
@@ -173,7 +173,7 @@ def win_moments(x: float) -> tuple[float, float, float]:
     return win_moments_from(x, density, *near_mills_ratio(abs(x)))
 
 
-@compiled(woven=True)
+@compiled(inline=True)
 def win_moments_from(
     x: float, density: float, above: float, below: float
 ) -> tuple[float, float, float]:

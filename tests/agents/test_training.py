@@ -242,7 +242,7 @@ def test_damaged_checkpoint_is_passed_over(tmp_path, small_config, monkeypatch):
         with pytest.raises(Interrupted):
             agents.start_training(tmp_path / "run", config, quiet=True)
     _, newest = sorted((tmp_path / "run" / "checkpoints").iterdir())
-    leftover = tmp_path / "run" / "checkpoints" / ".step-9.0123456789abcdef.unfinished"
+    leftover = tmp_path / "run" / "checkpoints" / ".step-9.unfinished"
     leftover.write_bytes(b"")
     good = newest.read_bytes()
     newest.write_bytes(good[:1000])

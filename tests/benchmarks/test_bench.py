@@ -18,7 +18,7 @@ from matchenv.benchmarks.bench.report import DIGEST, Result
 from matchenv.benchmarks.bench.scoring import family_scores, interquartile_mean, overall
 from matchenv.commands import run_command
 from matchenv.evaluation.rollout import Batch
-from matchenv.runtime.checksums import checksum
+from matchenv.runtime.files import checksum
 from matchenv.settings import Settings
 
 COUNTED = [each.name for each in protocol.FAMILIES if each.mark and each.mark.counts]

@@ -45,10 +45,10 @@ from matchenv.benchmarks.bound.report import (
 from matchenv.benchmarks.bound.running import run_bound
 from matchenv.benchmarks.bound.sample_paths import BoundJob, paths_of
 from matchenv.commands import run_command
-from matchenv.evaluation import store
 from matchenv.evaluation.cells import cells_of
 from matchenv.evaluation.rollout import Batch
 from matchenv.evaluation.seeds import episode_seeds
+from matchenv.runtime import jobs
 from matchenv.settings import Settings
 
 BETA = 1.3
@@ -412,7 +412,7 @@ class TestRuns:
             "env_kwargs": {"num_opponents": 3, "horizon": 5},
         }  # fmt: skip
         once = run_bound(["pe"], **options)
-        work, worked = store._work_and_save, []
+        work, worked = jobs.Store.save, []
 
         def until_stopped(*arguments: Any) -> Any:
             if len(worked) == finished:
@@ -420,11 +420,11 @@ class TestRuns:
             worked.append(arguments)
             return work(*arguments)
 
-        monkeypatch.setattr(store, "_work_and_save", until_stopped)
+        monkeypatch.setattr(jobs.Store, "save", until_stopped)
         with pytest.raises(KeyboardInterrupt):
             run_bound(["pe"], **options, out=tmp_path)
         assert len(list((tmp_path / "blocks").iterdir())) == finished
-        monkeypatch.setattr(store, "_work_and_save", work)
+        monkeypatch.setattr(jobs.Store, "save", work)
         again = run_bound(["pe"], **options, out=tmp_path)
         assert np.array_equal(once.values, again.values)
         assert once.table() == again.table()

@@ -16,9 +16,9 @@ from matchenv import MatchmakingEnv
 from matchenv.baselines import DrawChance, KnowledgeGradient, Oracle, RandomOpponent
 from matchenv.benchmarks.compare import Comparison, run_comparison
 from matchenv.benchmarks.compare.report import MEASURES
-from matchenv.evaluation import store
 from matchenv.evaluation.estimates import paired_difference
 from matchenv.evaluation.seeds import episode_seeds
+from matchenv.runtime import jobs
 
 SMALL = {"num_opponents": 7, "horizon": 12}
 
@@ -242,7 +242,7 @@ class TestFolders:
     @pytest.mark.parametrize("finished", [1, 4, 9])
     def test_one_that_was_stopped_goes_on(self, finished, tmp_path: Path, monkeypatch):
         compared(["random", "pe"], out=tmp_path / "once")
-        work, worked = store._work_and_save, []
+        work, worked = jobs.Store.save, []
 
         def until_stopped(*arguments: Any) -> Any:
             if len(worked) == finished:
@@ -250,11 +250,11 @@ class TestFolders:
             worked.append(arguments)
             return work(*arguments)
 
-        monkeypatch.setattr(store, "_work_and_save", until_stopped)
+        monkeypatch.setattr(jobs.Store, "save", until_stopped)
         with pytest.raises(KeyboardInterrupt):
             compared(["random", "pe"], out=tmp_path / "twice")
         worked.clear()
-        monkeypatch.setattr(store, "_work_and_save", lambda *job: worked.append(job) or work(*job))
+        monkeypatch.setattr(jobs.Store, "save", lambda *job: worked.append(job) or work(*job))
         compared(["random", "pe"], out=tmp_path / "twice")
         assert len(worked) == 10 - finished
         assert files_of(tmp_path / "once") == files_of(tmp_path / "twice")

@@ -22,7 +22,7 @@ from matchenv.benchmarks.optimum.trees import (
     values_of_choices,
 )
 from matchenv.commands import run_command
-from matchenv.evaluation import store
+from matchenv.runtime import jobs
 from matchenv.settings import PAPER_BETA, Settings
 
 
@@ -260,7 +260,7 @@ class TestCommand:
             "quiet": True,
         }  # fmt: skip
         once = run_optimum(["pe"], **options)
-        work, worked = store._work_and_save, []
+        work, worked = jobs.Store.save, []
 
         def until_stopped(*arguments: Any) -> Any:
             if len(worked) == finished:
@@ -268,10 +268,10 @@ class TestCommand:
             worked.append(arguments)
             return work(*arguments)
 
-        monkeypatch.setattr(store, "_work_and_save", until_stopped)
+        monkeypatch.setattr(jobs.Store, "save", until_stopped)
         with pytest.raises(KeyboardInterrupt):
             run_optimum(["pe"], **options, out=tmp_path)
-        monkeypatch.setattr(store, "_work_and_save", work)
+        monkeypatch.setattr(jobs.Store, "save", work)
         again = run_optimum(["pe"], **options, out=tmp_path)
         assert [each.table() for each in once] == [each.table() for each in again]
 

@@ -10,7 +10,7 @@ import pytest
 
 from matchenv.agents.policy_sources import files_of
 from matchenv.commands import run_command
-from matchenv.evaluation import made_with, store
+from matchenv.runtime import jobs, provenance
 
 POLICY = """
 from {name}_rule import CHOICE
@@ -86,13 +86,13 @@ def test_what_was_not_played_again_is_not_written_again(
 def test_a_policy_that_is_replaced_while_it_plays_is_refused(
     policy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any
 ) -> None:
-    save = store.Store.save
+    save = jobs.Store.save
 
     def save_and_replace(*arguments: Any) -> None:
         save(*arguments)
         (tmp_path / f"{policy}_rule.py").write_text("CHOICE = 1\n")
 
-    monkeypatch.setattr(store.Store, "save", save_and_replace)
+    monkeypatch.setattr(jobs.Store, "save", save_and_replace)
     words = ["compare", *COMMANDS["compare"], "--rank", "bottom", "--policy"]
     assert run_command([*words, f"{policy}:Fixed", "pe"]) == 2
     assert f"files of policy '{policy}:Fixed' must stay as they are" in capsys.readouterr().err
@@ -106,13 +106,13 @@ def test_other_versions_and_other_code_are_named(
     real = metadata.version
     with monkeypatch.context() as patch:
         patch.setattr(
-            "matchenv.evaluation.result_files.version",
+            "matchenv.runtime.provenance.version",
             lambda name: "0.0.1" if name == "numpy" else real(name),
         )
         assert run_command(words) == 2
     assert f"made_with: numpy was {real('numpy')!r} and is '0.0.1'" in capsys.readouterr().err
     with monkeypatch.context() as patch:
-        patch.setattr(made_with, "code_digest", lambda: "another")
+        patch.setattr(provenance, "code_digest", lambda: "another")
         assert run_command(words) == 2
     assert "made_with: code of matchenv was " in capsys.readouterr().err
     assert run_command(words) == 0
@@ -138,9 +138,9 @@ def test_code_and_files_count_by_their_content(tmp_path: Path) -> None:
     for content in contents:
         for name, each in zip(names, content, strict=True):
             (tmp_path / name).write_bytes(each)
-        digests.append(made_with.digest_of([tmp_path / name for name in names]))
+        digests.append(provenance.digest_of([tmp_path / name for name in names]))
     assert digests[0] == digests[3]
     assert len(set(digests)) == 3
-    found = [str(file) for file in made_with._code()]
+    found = [str(file) for file in provenance._code_files()]
     assert any(file.endswith("knowledge_gradient_rule.py") for file in found)
     assert not any("commands" in file for file in found)

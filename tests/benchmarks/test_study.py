@@ -25,12 +25,12 @@ from matchenv.benchmarks.study.settings import (
     place_at_share,
     windows_of,
 )
-from matchenv.evaluation import store
 from matchenv.evaluation.cells import Cell
 from matchenv.evaluation.episode_table import jobs_of, play
 from matchenv.evaluation.rollout import Batch, rollout
 from matchenv.evaluation.seeds import REPORT, TUNING
 from matchenv.priors import DrawnPrior
+from matchenv.runtime import jobs
 from matchenv.settings import Settings
 from matchenv.trueskill import draw_density, update, win_probability
 
@@ -341,7 +341,7 @@ def test_results_do_not_depend_on_interruptions(
     finished: int, workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_study(**STUDY, out=tmp_path / "once")
-    work_and_save, worked = store._work_and_save, []
+    work_and_save, worked = jobs.Store.save, []
 
     def until_stopped(*arguments: Any) -> Any:
         if len(worked) == finished:
@@ -349,10 +349,10 @@ def test_results_do_not_depend_on_interruptions(
         worked.append(arguments)
         return work_and_save(*arguments)
 
-    monkeypatch.setattr(store, "_work_and_save", until_stopped)
+    monkeypatch.setattr(jobs.Store, "save", until_stopped)
     with pytest.raises(KeyboardInterrupt):
         run_study(**STUDY, out=tmp_path / "twice")
-    monkeypatch.setattr(store, "_work_and_save", work_and_save)
+    monkeypatch.setattr(jobs.Store, "save", work_and_save)
     run_study(**{**STUDY, "workers": workers}, out=tmp_path / "twice")
     once, twice = files_of(tmp_path / "once"), files_of(tmp_path / "twice")
     assert once == twice

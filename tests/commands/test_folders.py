@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from matchenv.commands import run_command
-from matchenv.runtime.folder_lock import LOCK, folder_lock
+from matchenv.runtime.files import LOCK, folder_lock
 
 SMALL = ["--num-opponents", "2", "--horizon", "2"]
 

@@ -11,7 +11,8 @@ import pytest
 
 from matchenv.commands import run_command
 from matchenv.commands.output import LONGEST_MESSAGE, one_line
-from matchenv.runtime.plain_data import parsed_json, shown
+from matchenv.runtime.checks import printable
+from matchenv.runtime.files import parsed_json
 
 REPLAY = ["replay", "log.csv"]
 LOG = "game,player,score\n1,a\x1b[31m\x07,1\n1,b,0\n2,a\x1b[31m\x07,0\n2,b,1\n"
@@ -60,13 +61,13 @@ def test_names_cannot_talk_to_the_terminal(tmp_path: Path, monkeypatch: Any, cap
     "text", ["a\x1b[2J", "\x07", "\x7f", "\x9b1m", "a\u202eb", "\u2028", "\ud800"]
 )
 def test_control_characters_are_escaped(text: str) -> None:
-    assert shown(text).isprintable()
-    assert shown(text).encode("ascii").decode("unicode_escape") == text
+    assert printable(text).isprintable()
+    assert printable(text).encode("ascii").decode("unicode_escape") == text
 
 
 @pytest.mark.parametrize("text", ["Zoë", "李娜", "a b", "\U0001f469\u200d\U0001f52c", ""])
 def test_letters_of_all_languages_stay(text: str) -> None:
-    assert shown(text) == text
+    assert printable(text) == text
 
 
 def test_long_messages_are_cut() -> None:

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from matchenv.commands import run_command
-from matchenv.evaluation import engines
-from matchenv.evaluation.engines import Engine, as_engine
-from matchenv.runtime.parallel import WorkerPool
+from matchenv.runtime import parallel
+from matchenv.runtime.parallel import Engine, LocalPool, as_engine
 
 
 def without_ray(name: str) -> ModuleSpec | None:
@@ -23,7 +22,7 @@ def test_numbers_are_processes_of_this_machine() -> None:
     assert as_engine(None) == Engine()
     assert as_engine(3) == Engine("local", 3)
     assert as_engine(Engine("local", 2)) == Engine("local", 2)
-    assert isinstance(Engine("local", 2).pool(), WorkerPool)
+    assert isinstance(Engine("local", 2).pool(), LocalPool)
 
 
 @pytest.mark.parametrize("name", ["", "dask", "local:2", "ray:", "Ray", ":auto", "rays"])
@@ -42,7 +41,7 @@ def test_a_bad_number_of_workers(workers: Any) -> None:
 def test_without_the_extra_nothing_is_begun(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(engines, "find_spec", without_ray)
+    monkeypatch.setattr(parallel, "find_spec", without_ray)
     out = tmp_path / "out"
     assert run_command([name, "--engine", "ray:auto", "--out", str(out)]) == 2
     said = capsys.readouterr().err

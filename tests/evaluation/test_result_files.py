@@ -8,14 +8,13 @@ import io
 import numpy as np
 import pytest
 
-from matchenv.evaluation.result_files import columns_csv
-from matchenv.runtime.array_files import npz_bytes
+from matchenv.runtime.files import columns_csv, npz_bytes
 
 
 def test_arrays_come_back_and_nothing_else() -> None:
     arrays = {"numbers": np.arange(6.0).reshape(2, 3), "texts": np.array(["pe", "kg"])}
     read = np.load(io.BytesIO(npz_bytes(arrays)), allow_pickle=False)
-    assert set(read.files) == set(arrays)
+    assert set(read.files) == {*arrays, "checksum"}
     for name, array in arrays.items():
         np.testing.assert_array_equal(read[name], array)
 

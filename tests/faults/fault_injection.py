@@ -20,8 +20,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from matchenv.runtime import files as atomic_files
-
 SECONDS = 120
 KILL, FULL = "kill", "full disk"
 
@@ -172,8 +170,6 @@ def child(work: Callable[[], int], report: Callable[[], int] = int) -> Iterator[
         if pid == 0:
             status = 99
             try:
-                # A new process has not looked for leftovers anywhere.
-                atomic_files._looked.clear()
                 signal.alarm(SECONDS)
                 os.dup2(os.open(os.devnull, os.O_RDWR), 0)
                 os.dup2(os.open(os.devnull, os.O_RDWR), 1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import pickle
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict
@@ -15,9 +14,9 @@ import numpy as np
 import pytest
 
 from matchenv.csv_log.reader import read_log
-from matchenv.evaluation.store import Store
 from matchenv.ratings.leaderboard import Leaderboard
-from matchenv.runtime.compiled_files import sealed, unsealed
+from matchenv.runtime.files import read_npz
+from matchenv.runtime.jobs import Store
 
 DAMAGES = 1500
 
@@ -83,22 +82,9 @@ def block(folder: Path) -> tuple[Path, Read]:
     store.save("job", {"sums": rng.random((2, 3, 8)), "final": rng.random(8)})
 
     def read(path: Path) -> Any:
-        return {name: array.tolist() for name, array in store.load("job").items()}
+        return {name: array.tolist() for name, array in read_npz(path, ["key", "job"]).items()}
 
     return store.path("job"), read
-
-
-def compiled_code(folder: Path) -> tuple[Path, Read]:
-    path = folder / "f.nbc"
-    path.write_bytes(sealed(pickle.dumps(np.random.default_rng(0).bytes(3000))))
-
-    def read(path: Path) -> Any:
-        try:
-            return unsealed(path.read_bytes())
-        except Exception as error:  # compiled anew
-            raise ValueError(str(error)) from None
-
-    return path, read
 
 
 def packed_log(folder: Path) -> tuple[Path, Read]:
@@ -268,7 +254,7 @@ def state_of_a_smoothing(folder: Path) -> tuple[Path, Read]:
     return path, read
 
 
-FILES = (leaderboard, block, compiled_code, packed_log, run_config, policy, checkpoint, search,
+FILES = (leaderboard, block, packed_log, run_config, policy, checkpoint, search,
          totals, pool, journal_of_a_fit, table_of_indices, state_of_a_smoothing)  # fmt: skip
 
 
@@ -307,7 +293,7 @@ def test_damaged_files(make: Any, tmp_path: Path, faults: Any) -> None:
 
 @pytest.mark.parametrize(
     "make",
-    [leaderboard, block, compiled_code, packed_log, pool, journal_of_a_fit, state_of_a_smoothing],
+    [leaderboard, block, packed_log, pool, journal_of_a_fit, state_of_a_smoothing],
 )
 def test_some_damaged_files(make: Any, tmp_path: Path, faults: Any) -> None:
     damaged(make, tmp_path, 150, faults)

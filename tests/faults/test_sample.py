@@ -15,10 +15,10 @@ from fault_injection import FULL, KILL, Fault, content_of, with_fault
 from long_commands import LONG_COMMANDS
 from undisturbed import differing, undisturbed
 
-from matchenv.evaluation.made_with import made_with
-from matchenv.evaluation.store import finish, open_store, write_results
 from matchenv.ratings.leaderboard import Leaderboard
-from matchenv.runtime.array_files import Arrays
+from matchenv.runtime.files import Arrays
+from matchenv.runtime.jobs import open_store, run_jobs, write_results
+from matchenv.runtime.provenance import provenance
 
 pytestmark = pytest.mark.skipif(
     not os.path.exists("/proc/self/fd"), reason="looks at files as Linux does"
@@ -50,7 +50,7 @@ def store_in(folder: Path) -> Callable[[], int]:
     def work() -> int:
         try:
             with open_store(folder / "new" / "out", {"seed": 1}) as store:
-                found = finish(
+                found = run_jobs(
                     [Square(number) for number in range(2)], squared, store, workers=1, quiet=True
                 )
                 content = b"".join(each["value"].tobytes() for each in found)
@@ -64,7 +64,7 @@ def store_in(folder: Path) -> Callable[[], int]:
 
 def operations_of(work: Callable[[Path], Callable[[], int]], folder: Path, kind: str) -> int:
     """How many there are where nobody disturbs them."""
-    made_with()  # found once in a process, so that its forks have it
+    provenance()  # found once in a process, so that its forks have it
     folder.mkdir()
     counted = with_fault(work(folder), folder, Fault(kind))
     assert (counted.status, counted.said) == (0, "")

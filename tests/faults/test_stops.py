@@ -18,7 +18,7 @@ from long_commands import LONG_COMMANDS, LongCommand
 from undisturbed import differing, undisturbed
 
 from matchenv.commands import run_command
-from matchenv.commands.stopping import Stopping
+from matchenv.runtime.signals import Stopping
 
 pytestmark = [
     pytest.mark.faults,

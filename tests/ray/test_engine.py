@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from matchenv.commands import run_command
-from matchenv.evaluation import ray_pool, writers
+from matchenv.runtime import jobs, parallel
 
 ray = pytest.importorskip("ray")
 cluster_utils = pytest.importorskip("ray.cluster_utils")
@@ -62,7 +62,7 @@ def test_a_node_that_is_killed_in_the_middle(
     here, there = tmp_path / "here", tmp_path / "there"
     assert run_command([*LONG, "--workers", "2", "--out", str(here)]) == 0
     second = next(node for node in cluster.worker_nodes)
-    write, written = writers.write_bytes, []
+    write, written = jobs.write_bytes, []
 
     def write_and_kill(path: Path, content: bytes) -> None:
         write(path, content)
@@ -70,7 +70,7 @@ def test_a_node_that_is_killed_in_the_middle(
         if len(written) == 5:
             cluster.remove_node(second, allow_graceful=False)
 
-    monkeypatch.setattr(writers, "write_bytes", write_and_kill)
+    monkeypatch.setattr(jobs, "write_bytes", write_and_kill)
     assert run_command([*LONG, "--engine", f"ray:{cluster.address}", "--out", str(there)]) == 0
     assert len(written) > 20
     assert files_of(here) == files_of(there)
@@ -83,7 +83,7 @@ def test_what_was_begun_here_goes_on_there(
     here, there = tmp_path / "here", tmp_path / "there"
     words = [*COMPARE, "--quiet"]
     assert run_command([*words, "--workers", "1", "--out", str(here)]) == 0
-    write, written = writers.write_bytes, []
+    write, written = jobs.write_bytes, []
 
     def until_full(path: Path, content: bytes) -> None:
         if len(written) == 3:
@@ -91,11 +91,11 @@ def test_what_was_begun_here_goes_on_there(
         written.append(path)
         write(path, content)
 
-    monkeypatch.setattr(writers, "write_bytes", until_full)
+    monkeypatch.setattr(jobs, "write_bytes", until_full)
     engine = ["--engine", f"ray:{cluster.address}"]
     assert run_command([*words, *engine, "--out", str(there)]) == 1
     assert len(list((there / "blocks").iterdir())) == 3
-    monkeypatch.setattr(writers, "write_bytes", write)
+    monkeypatch.setattr(jobs, "write_bytes", write)
     assert run_command([*words, "--workers", "1", "--out", str(there)]) == 0
     assert files_of(here) == files_of(there)
 
@@ -103,20 +103,20 @@ def test_what_was_begun_here_goes_on_there(
 def test_a_machine_with_other_code_is_refused(
     cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wanted = {**ray_pool.made_with(), "numpy": "0.1"}
-    monkeypatch.setattr(ray_pool, "made_with", lambda: wanted)
+    wanted = {**parallel.provenance(), "numpy": "0.1"}
+    monkeypatch.setattr(parallel, "provenance", lambda: wanted)
     with (
         pytest.raises(ValueError, match=r"same versions and code, and .* not '0\.1'"),
-        ray_pool.RayPool(cluster.address, None) as pool,
+        parallel.RayPool(cluster.address, None) as pool,
     ):
         list(pool.results(abs, [(1,), (2,)]))
 
 
 def test_what_fails_there_fails_here(cluster: Any) -> None:
-    with ray_pool.RayPool(cluster.address, 1) as pool:
+    with parallel.RayPool(cluster.address, 1) as pool:
         with pytest.raises(ValueError, match="invalid literal for int") as failed:
             pool.map(int, ["1", "x", "2", "3"])
-        assert "in answer_of" in failed.value.__notes__[0]
+        assert "in _answer_of" in failed.value.__notes__[0]
         with pytest.raises(OSError, match=r"ended 6 times at job 1 of 1"):
             pool.map(os._exit, [3])
         assert [*pool.map(divmod, [7, 8], [2, 2])] == [(3, 1), (4, 0)]

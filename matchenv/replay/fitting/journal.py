@@ -11,8 +11,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from matchenv.match_log import MatchLog
-from matchenv.runtime.checksums import checksum
-from matchenv.runtime.files import write_text
+from matchenv.runtime.files import checksum, write_text
 
 JOURNAL = "evaluations.jsonl"
 

@@ -12,9 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.replay.smoothing.sweeps import Games
-from matchenv.runtime.array_files import Arrays, checked_npz_bytes, read_checked_npz
-from matchenv.runtime.checksums import checksum
-from matchenv.runtime.files import write_bytes
+from matchenv.runtime.files import Arrays, checksum, npz_bytes, read_npz, write_bytes
 
 Floats = NDArray[np.float64]
 
@@ -79,7 +77,7 @@ class Checkpoint:
         if self._path is not None:
             # Where there is none, or a damaged one, the work begins anew.
             with suppress(OSError, ValueError):
-                state = _state_of(read_checked_npz(self._path, self._key))
+                state = _state_of(read_npz(self._path, self._key))
                 if state.iterations <= max_iterations:
                     return state
         return new_state(len(games.player))
@@ -93,7 +91,7 @@ class Checkpoint:
         if self._path is None or time.monotonic() - self._written < SECONDS_BETWEEN:
             return
         arrays = {name: np.asarray(value) for name, value in state._asdict().items()}
-        write_bytes(self._path, checked_npz_bytes(self._key, arrays, compressed=False))
+        write_bytes(self._path, npz_bytes(arrays, self._key, compressed=False))
         self._written = time.monotonic()
 
     def remove(self) -> None:

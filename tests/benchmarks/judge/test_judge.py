@@ -26,8 +26,8 @@ from matchenv.benchmarks.queue.front import family_of
 from matchenv.benchmarks.report import page_text, sections_of
 from matchenv.commands import run_command
 from matchenv.evaluation.queue_measures import GROUPS
-from matchenv.evaluation.store import Store
 from matchenv.match_log import MatchLog
+from matchenv.runtime.jobs import Store
 
 RULE = "window:width=3,growth=0.1"
 MODEL = {"beta": 25.0 / 6.0, "draw_probability": 0.1}

@@ -1,0 +1,240 @@
+"""Folders of results that are resumed where they were stopped: settings, finished jobs, results.
+
+A job's result is a function of the job and the settings alone. It is kept under the settings, the
+versions and the code that made it, with a checksum: a damaged one is done again.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from tqdm import tqdm
+
+from matchenv.runtime.files import (
+    LOCK,
+    Arrays,
+    checksum,
+    folder_lock,
+    is_unfinished,
+    json_bytes,
+    npz_bytes,
+    read_json,
+    read_npz,
+    remove_unfinished,
+    write_bytes,
+    write_together,
+)
+from matchenv.runtime.parallel import Workers, as_engine, work_through
+from matchenv.runtime.provenance import provenance
+
+# Raised when the arrays of finished jobs mean something else than before.
+FORMAT = 2
+SETTINGS, BLOCKS = "settings.json", "blocks"
+
+# Array of times in seconds; never written, since no two runs have the same.
+CLOCK = "clock"
+
+
+class Job(Protocol):
+    """A block of work, seeded by itself."""
+
+    @property
+    def name(self) -> str:
+        """Name of its file, the job's own."""
+
+    @property
+    def count(self) -> int:
+        """Episodes in it."""
+
+    @property
+    def lasting(self) -> bool:
+        """Whether its result may be kept for another time."""
+
+
+AnyJob = TypeVar("AnyJob", bound=Job)
+
+
+@dataclass(frozen=True)
+class Store:
+    """A folder of finished jobs and results; made by ``open_store``.
+
+    Attributes:
+        folder: the folder.
+        settings_key: a checksum of the settings.
+    """
+
+    folder: Path
+    settings_key: str
+
+    def path(self, name: str) -> Path:
+        """Return the file of a job."""
+        return self.folder / BLOCKS / f"{name}.npz"
+
+    def load(self, name: str) -> Arrays | None:
+        """Return the result of a job; None if it is not finished, or its file is damaged."""
+        try:
+            return read_npz(self.path(name), [self.settings_key, name])
+        except FileNotFoundError:
+            return None
+        except ValueError as error:
+            warnings.warn(f"{error}; it is done again", stacklevel=3)
+            return None
+
+    def save(self, name: str, arrays: Arrays) -> None:
+        """Write the result of a job, whole or not at all.
+
+        Raises:
+            OSError: if it cannot be written, a full disk included.
+        """
+        kept = {key: array for key, array in arrays.items() if key != CLOCK}
+        write_bytes(self.path(name), npz_bytes(kept, [self.settings_key, name]))
+
+
+@contextmanager
+def open_store(
+    out: str | Path | None, settings: Mapping[str, Any], *, replace: bool = False
+) -> Iterator[Store | None]:
+    """Open a folder of results for the time of a block, in which no other process works.
+
+    Args:
+        out: folder, made if it does not exist; None keeps nothing.
+        settings: everything that decides the results, as plain data; versions and code are added.
+        replace: a folder with other settings loses them and its finished jobs; otherwise it is
+            refused.
+
+    Raises:
+        ValueError: for a folder with other settings (names those that differ) or with files of
+            something else, and one in which another process works.
+        OSError: for a folder that cannot be written.
+    """
+    if out is None:
+        yield None
+        return
+    folder = Path(out)
+    content = json_bytes({"format": FORMAT, **settings, "made_with": provenance()})
+    wanted = json.loads(content)
+    with folder_lock(folder):
+        differing = _differing(folder, wanted)
+        if differing and not replace:
+            raise ValueError(
+                f"out holds results that were made with other settings, versions or files: "
+                f"{'; '.join(differing)}. Rerun with the original ones, or choose another folder "
+                f"than {folder}"
+            )
+        blocks = folder / BLOCKS
+        if differing:
+            # First, so that at no time these settings have the others' blocks.
+            shutil.rmtree(blocks, ignore_errors=True)
+        # Before there is anything else, so that the folder is known as ours at any time.
+        if not _holds(folder / SETTINGS, content):
+            write_bytes(folder / SETTINGS, content)
+        blocks.mkdir(exist_ok=True)
+        remove_unfinished(folder)
+        yield Store(folder, checksum(wanted))
+
+
+def run_jobs(
+    jobs: Sequence[AnyJob],
+    work: Callable[[AnyJob], Arrays],
+    store: Store | None,
+    *,
+    workers: Workers = None,
+    quiet: bool = False,
+    unit: str = "episode",
+) -> list[Arrays]:
+    """Do the jobs that are not finished, and keep each result as it comes.
+
+    Args:
+        jobs: independent of each other, each with a name of its own.
+        work: a function at the top of a module; returns the result of a job.
+        store: where finished jobs lie; None keeps nothing.
+        workers: processes (None: one for each core), or an engine; no number depends on it.
+        quiet: no progress bar.
+        unit: unit of the progress bar.
+
+    Returns:
+        The arrays of each job, in the order of the jobs; ``CLOCK`` only of those done now.
+
+    Raises:
+        OSError: if a result cannot be written; the finished ones stay.
+    """
+    known: dict[str, Arrays] = {}
+    for job in jobs if store is not None else ():
+        arrays = store.load(job.name) if store is not None and job.lasting else None
+        if arrays is not None:
+            known[job.name] = arrays
+    missing = [job for job in jobs if job.name not in known]
+    total = sum(job.count for job in jobs)
+    left = sum(job.count for job in missing)
+    with (
+        as_engine(workers).pool() as pool,
+        tqdm(total=total, initial=total - left, unit=unit, disable=quiet) as bar,
+    ):
+
+        def done(job: AnyJob, arrays: Arrays) -> None:
+            if store is not None and job.lasting:
+                store.save(job.name, arrays)
+            known[job.name] = arrays
+            bar.update(job.count)
+
+        work_through(missing, work, pool, done)
+    return [known[job.name] for job in jobs]
+
+
+def write_results(store: Store | None, files: Iterable[tuple[str, bytes]]) -> None:
+    """Write result files, by name, all or none.
+
+    Names may have folders. A file with equal content is left alone. Without a store nothing is
+    written.
+
+    Raises:
+        OSError: if one cannot be written; all are as they were then.
+    """
+    if store is None:
+        return
+    places = [(store.folder / name, content) for name, content in files]
+    new = [(place, content) for place, content in places if not _holds(place, content)]
+    for place, _ in new:
+        place.parent.mkdir(parents=True, exist_ok=True)
+    write_together(new)
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    try:
+        return path.read_bytes() == content
+    except FileNotFoundError:
+        return False
+
+
+def _differing(folder: Path, wanted: dict[str, Any]) -> list[str]:
+    """Describe how a folder's settings differ from the wanted ones; empty for a new folder."""
+    file = folder / SETTINGS
+    try:
+        known = read_json(file)
+    except FileNotFoundError:
+        # A process that was stopped before it had written its settings may have left these.
+        if not all(path.name == LOCK or is_unfinished(path) for path in folder.iterdir()):
+            raise ValueError(
+                f"out must be a new folder or one with results of this command, got {folder} "
+                "with other files in it"
+            ) from None
+        return []
+    except ValueError:
+        raise ValueError(f"{file} is damaged; choose another folder") from None
+    return list(_differences(known if isinstance(known, dict) else {}, wanted))
+
+
+def _differences(known: dict[str, Any], wanted: dict[str, Any], inside: str = "") -> Iterator[str]:
+    for key in sorted(known.keys() | wanted.keys()):
+        before, now = known.get(key), wanted.get(key)
+        if isinstance(before, dict) and isinstance(now, dict):
+            yield from _differences(before, now, f"{inside}{key}: ")
+        elif before != now:
+            yield f"{inside}{key} was {before!r} and is {now!r}"
