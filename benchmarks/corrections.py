@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +11,12 @@ from numpy.typing import NDArray
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.runtime.checks import as_positive_array
 from matchenv.runtime.files import write_bytes
-from matchenv.trueskill import draw_correction, win_correction
-from matchenv.trueskill.normal import normal_density, normal_probability
+from matchenv.trueskill.normal import (
+    draw_moments,
+    normal_density,
+    normal_probability,
+    win_moments,
+)
 
 Floats = NDArray[np.float64]
 
@@ -53,8 +56,8 @@ def corrections_at(t: float, margin: float) -> tuple[float, ...]:
         t,
         normal_density(t),
         normal_probability(t),
-        *win_correction(t, margin),
-        *draw_correction(t, margin),
+        *win_moments(t - margin)[:2],
+        *draw_moments(t, margin)[:2],
     )
 
 
@@ -93,16 +96,17 @@ def draw_corrections(out: Path, margins: Sequence[float] = MARGINS) -> None:
 
     kind = kind_of_picture("out", out)
     gaps = np.linspace(-FARTHEST, FARTHEST, POINTS)
-    outcomes: dict[str, Callable[..., tuple[Any, Any]]] = {
-        "win": win_correction,
-        "draw": draw_correction,
+    outcomes: dict[str, Callable[[float, float], tuple[float, ...]]] = {
+        "win": lambda t, margin: win_moments(t - margin)[:2],
+        "draw": lambda t, margin: draw_moments(t, margin)[:2],
     }
     with style("corrections", 9.0):
         figure, axes = new_figure(2, 2, (7.2, 5.4))
         for column, (outcome, correction) in enumerate(outcomes.items()):
             for place, margin in enumerate(checked_margins(margins)):
                 colour, line, _ = LINES[place % len(LINES)]
-                for row, values in enumerate(correction(gaps, margin)):
+                points = [correction(t, margin) for t in gaps.tolist()]
+                for row, values in enumerate(np.transpose(points)):
                     axes[row, column].plot(
                         gaps, values, color=colour, linestyle=line, label=f"margin {margin:g}"
                     )

@@ -18,7 +18,7 @@ from matchenv.exact_order import places_in_order
 from matchenv.log_arrays import as_flags, as_integers, check_shape, check_starts, read_only
 from matchenv.runtime.checks import as_non_negative_array
 from matchenv.runtime.compile import compiled
-from matchenv.trueskill.teams import LARGEST_WEIGHT
+from matchenv.trueskill.sides import LARGEST_WEIGHT
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

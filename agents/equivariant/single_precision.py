@@ -16,7 +16,7 @@ from numba import float32
 from numba.extending import overload
 
 from matchenv.runtime.compile import compiled
-from matchenv.trueskill.elementary import exponential
+from matchenv.trueskill.normal import exponential
 
 # Half the distance from 1 to the next number.
 ROUNDING = 2.0**-24

@@ -11,7 +11,7 @@ from matchenv.csv_log.bad_rows import BadRows, Reason
 from matchenv.csv_log.columns import Columns
 from matchenv.csv_log.table import Table
 from matchenv.csv_log.times import Time, parse_times
-from matchenv.trueskill.teams import LARGEST_WEIGHT
+from matchenv.trueskill.sides import LARGEST_WEIGHT
 
 # What logs write where they have no value; compared in lower case.
 _MISSING = frozenset({"", "na", "n/a", "null", "none"})

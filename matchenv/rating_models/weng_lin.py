@@ -59,12 +59,12 @@ def rate_weng_lin(
     spread = as_positive_number("beta", beta)
     drift = as_non_negative_number("tau", tau)
     least = as_positive_number("kappa", kappa)
-    flat = flatten_teams(teams)
-    sides = len(flat.side_start) - 1
+    players, side_start = flatten_teams(teams)
+    sides = len(side_start) - 1
     update_weng_lin(
-        flat.mu,
-        flat.sigma,
-        flat.side_start,
+        players[0],
+        players[1],
+        side_start,
         as_ranks(ranks, sides),
         spread,
         drift,
@@ -72,8 +72,8 @@ def rate_weng_lin(
         plackett_luce,
         np.empty((4, sides)),
     )
-    ratings = list(map(Rating, flat.mu.tolist(), flat.sigma.tolist()))
-    return [ratings[a:b] for a, b in itertools.pairwise(flat.side_start.tolist())]
+    ratings = list(map(Rating, players[0].tolist(), players[1].tolist()))
+    return [ratings[a:b] for a, b in itertools.pairwise(side_start.tolist())]
 
 
 @compiled

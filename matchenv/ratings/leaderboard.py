@@ -15,8 +15,9 @@ from matchenv.runtime.checks import (
     as_positive_number,
 )
 from matchenv.runtime.files import checksum, parsed_json, write_text
+from matchenv.trueskill.draw_margin import as_draw_margin
 from matchenv.trueskill.rating import Rating, expose, rate
-from matchenv.trueskill.teams import Weights, as_draw_margin, sides_of
+from matchenv.trueskill.teams import Weights, sides_of
 
 FORMAT = "matchenv leaderboard 1"
 PARTS = {"format", "settings", "players"}

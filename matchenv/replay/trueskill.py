@@ -18,8 +18,8 @@ from matchenv.runtime.checks import (
     as_number,
     as_positive_number,
 )
+from matchenv.trueskill.draw_margin import as_draw_margin
 from matchenv.trueskill.rating import MAX_ITERATIONS, TOLERANCE
-from matchenv.trueskill.teams import as_draw_margin
 
 Integers = NDArray[np.int64]
 

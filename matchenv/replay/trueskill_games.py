@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 from matchenv.match_log import largest_game
 from matchenv.replay.beliefs import Beliefs, copy_beliefs, put_beliefs, set_sides
 from matchenv.runtime.compile import compiled
-from matchenv.trueskill.factor_graph import TABLE_ROWS
+from matchenv.trueskill.draw_margin import margin_between
 from matchenv.trueskill.game import drifted, match_quality_of
 from matchenv.trueskill.sides import (
-    margin_between,
+    TABLE_ROWS,
+    Constants,
+    Teams,
     quality_of_sides,
     rate_pair,
     rate_sides,
@@ -148,10 +150,12 @@ def replay_games(games: Games, model: Model, beliefs: Beliefs) -> Floats:
 
     most_teams, most_entries = largest_game(team_start, game_start)
     game_mu, game_sigma = np.empty(most_entries), np.empty(most_entries)
-    weight, new_sigma = np.ones(most_entries), np.empty(most_entries)
-    start, order = np.empty(most_teams + 1, np.int64), np.empty(most_teams, np.int64)
+    weight, start = np.ones(most_entries), np.empty(most_teams + 1, np.int64)
     game_rank, noise = np.empty(most_teams), np.empty(most_teams)
     table = np.empty((TABLE_ROWS, most_teams))
+    constants = Constants(
+        beta, tau, model.draw_margin, model.margin_grows, model.tolerance, model.max_iterations
+    )
     pair_margin = margin_between(model.draw_margin, model.margin_grows, 2)
 
     change = np.zeros(game_start.size - 1)
@@ -183,11 +187,8 @@ def replay_games(games: Games, model: Model, beliefs: Beliefs) -> Floats:
             beliefs.quality[game] = quality_of_sides(
                 team_mean[first_team:last_team], team_variance[first_team:last_team], noise
             )
-            change[game], _ = rate_sides(
-                game_mu, game_sigma, weight, start[: sides + 1], game_rank[:sides], beta, tau,
-                model.draw_margin, model.margin_grows, model.tolerance, model.max_iterations,
-                order, new_sigma, table,
-            )  # fmt: skip
+            teams = Teams(game_mu, game_sigma, weight, start[: sides + 1])
+            change[game] = rate_sides(teams, game_rank[:sides], constants, table)
             put_beliefs(player, first, last, game_mu, game_sigma, mu, sigma)
         if games.advantage[game] != 0.0:
             end = team_start[first_team + 1]

@@ -11,7 +11,7 @@ from matchenv.runtime.checks import (
     as_number,
     as_positive_number,
 )
-from matchenv.trueskill.teams import as_draw_margin
+from matchenv.trueskill.draw_margin import as_draw_margin
 
 MOST_RECENT = 1000
 

@@ -1,9 +1,10 @@
-"""Draw margin and draw probability, each from the other."""
+"""Draw margin and draw probability, each from the other, and the margin of one game."""
 
 from __future__ import annotations
 
+import functools
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from scipy.special import erf, erfinv
 
@@ -13,10 +14,11 @@ from matchenv.runtime.checks import (
     as_positive_number,
     as_probability,
 )
+from matchenv.runtime.compile import compiled
 
 
 def draw_margin_from_probability(draw_probability: Any, beta: Any, num_players: Any = 2) -> float:
-    """The margin at which two even sides of known skill draw with the given probability.
+    """Return the margin at which two even sides of known skill draw with a given probability.
 
     Args:
         draw_probability: in [0, 1).
@@ -29,15 +31,16 @@ def draw_margin_from_probability(draw_probability: Any, beta: Any, num_players: 
     Raises:
         ValueError: for a probability outside [0, 1), beta <= 0 or fewer than 2 players.
 
-    Source: Herbrich, Minka, Graepel (2006), section 4.1, with the square root over the
-    number of players alone (beta stands outside it).
+    Source: Herbrich, Minka, Graepel (2006), section 4.1, with beta outside the square root.
     """
     probability = as_probability("draw_probability", draw_probability)
-    return math.sqrt(2.0) * float(erfinv(probability)) * _performance_spread(beta, num_players)
+    return math.sqrt(2.0) * float(erfinv(probability)) * _performance_deviation(beta, num_players)
 
 
 def draw_probability_from_margin(draw_margin: Any, beta: Any, num_players: Any = 2) -> float:
-    """The probability of a draw between two even sides of known skill.
+    """Return the draw probability of two even sides of known skill.
+
+    The inverse of ``draw_margin_from_probability``.
 
     Args:
         draw_margin: performances closer than this are a draw, in skill points, >= 0.
@@ -49,13 +52,69 @@ def draw_probability_from_margin(draw_margin: Any, beta: Any, num_players: Any =
 
     Raises:
         ValueError: for a negative margin, beta <= 0 or fewer than 2 players.
-
-    Source: as ``draw_margin_from_probability``, whose inverse it is.
     """
     margin = as_non_negative_number("draw_margin", draw_margin)
-    return float(erf(margin / (math.sqrt(2.0) * _performance_spread(beta, num_players))))
+    return float(erf(margin / (math.sqrt(2.0) * _performance_deviation(beta, num_players))))
 
 
-def _performance_spread(beta: Any, num_players: Any) -> float:
+def _performance_deviation(beta: Any, num_players: Any) -> float:
     count = as_integer("num_players", num_players, 2)
     return math.sqrt(count) * as_positive_number("beta", beta)
+
+
+class DrawMargin(NamedTuple):
+    """Draw margin of games whose sides differ in size.
+
+    Attributes:
+        margin: the margin between any two sides, or that of one player if it grows.
+        grows: whether it is multiplied by the square root of the number of players.
+    """
+
+    margin: float
+    grows: bool
+
+
+@compiled
+def margin_between(margin: float, grows: bool, players: int) -> float:
+    """Return the draw margin between two sides; the first two arguments as ``DrawMargin``.
+
+    Args:
+        margin: see ``DrawMargin``.
+        grows: see ``DrawMargin``.
+        players: players in both sides together.
+    """
+    return margin * math.sqrt(players) if grows else margin
+
+
+def as_draw_margin(draw_probability: Any, draw_margin: Any, beta: float) -> DrawMargin:
+    """Return the margin between two sides from whichever of two arguments was given.
+
+    Args:
+        draw_probability: of two even sides of known skill, in [0, 1); the margin between sides
+            of n1 and n2 players is ``draw_margin_from_probability`` with n1 + n2 players,
+            whatever their weights. Or None.
+        draw_margin: the margin between any two sides, >= 0. Or None.
+        beta: standard deviation of one performance.
+
+    Raises:
+        ValueError: if both are given, or one is out of range.
+    """
+    try:
+        return _margin_of(draw_probability, draw_margin, beta)
+    except TypeError:  # not hashable, for example an array
+        return _margin_of.__wrapped__(draw_probability, draw_margin, beta)
+
+
+@functools.lru_cache(maxsize=256, typed=True)
+def _margin_of(draw_probability: Any, draw_margin: Any, beta: Any) -> DrawMargin:
+    if draw_margin is not None:
+        if draw_probability is not None:
+            raise ValueError(
+                "draw_margin must be left out where draw_probability is given, "
+                f"got {draw_margin!r} and {draw_probability!r}"
+            )
+        return DrawMargin(as_non_negative_number("draw_margin", draw_margin), False)
+    if draw_probability is None:
+        return DrawMargin(0.0, False)
+    margin = draw_margin_from_probability(draw_probability, beta, 2)
+    return DrawMargin(margin / math.sqrt(2.0), True)

@@ -1,14 +1,18 @@
-"""One game of two players in TrueSkill: scalar kernels, compiled.
+"""One game of two players in TrueSkill: compiled scalar kernels.
 
-The one place of each formula: the public functions of ``two_player``, the
-environments, the simulation study and the replay of match logs all call these. They
-check nothing; their callers do.
+The one place of each formula. Arguments are not checked here. Common ones:
+
+    gap         mean of the difference of the two performances, seen from i
+    variance    its variance, c^2 = sigma_i^2 + sigma_j^2 + 2 beta^2
+    outcome     +1 if i won, -1 if i lost, 0 for a draw (draw_margin > 0 then)
+    draw_margin performances closer than this are a draw
 """
 
 from __future__ import annotations
 
 import math
 
+from matchenv.runtime.checks import LARGEST_SKILL
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.normal import (
     LOG_SQRT_2PI,
@@ -25,9 +29,21 @@ from matchenv.trueskill.normal import (
 SMALLEST_DENSITY = 1e-290
 
 
+@compiled
+def is_skill(value: float) -> bool:
+    """Return whether a mean is finite and within limits; the limit of ``as_float_array``."""
+    return abs(value) <= LARGEST_SKILL
+
+
+@compiled
+def is_positive(value: float) -> bool:
+    """Return whether a standard deviation is allowed; the limits of ``as_positive_array``."""
+    return 1.0 / LARGEST_SKILL <= value <= LARGEST_SKILL
+
+
 @compiled(inline=True)
 def drifted(sigma: float, tau: float) -> float:
-    """The deviation of a belief after the skill has drifted by N(0, tau^2)."""
+    """Return the standard deviation of a belief after the skill has drifted by N(0, tau^2)."""
     if tau == 0.0:
         return sigma
     return math.sqrt(sigma * sigma + tau * tau)
@@ -35,38 +51,38 @@ def drifted(sigma: float, tau: float) -> float:
 
 @compiled(inline=True)
 def total_variance(sigma_i: float, sigma_j: float, beta: float) -> float:
-    """c^2 = sigma_i^2 + sigma_j^2 + 2 beta^2, variance of a difference of performances."""
+    """Return c^2, the variance of the difference of two performances."""
     return sigma_i * sigma_i + sigma_j * sigma_j + 2.0 * beta * beta
 
 
 @compiled(inline=True)
 def inverse_deviation(variance: float) -> float:
-    """1 / c: formulas multiply by it, since a division takes five times as long."""
+    """Return 1 / c; to multiply by it is five times as fast as to divide by c."""
     return 1.0 / math.sqrt(variance)
 
 
 @compiled(inline=True)
 def density_at_zero(gap: float, variance: float) -> float:
-    """Density at 0 of N(gap, variance): eq. (5) and eq. (14) of the 2011 paper."""
+    """Return the density at 0 of N(gap, variance): eq. (5) and (14) of the 2011 paper."""
     inverse = inverse_deviation(variance)
     return inverse * normal_density(gap * inverse)
 
 
 @compiled
 def quality_per_density(beta: float) -> float:
-    """The constant that turns eq. (5) into eq. (6): the density of an even, certain game."""
+    """Return the factor from eq. (5) to eq. (6): 1 / density of an even game of known skills."""
     return 2.0 * beta * math.sqrt(math.pi)
 
 
 @compiled
 def log_density_at_zero(gap: float, variance: float) -> float:
-    """Logarithm of ``density_at_zero``."""
+    """Return the logarithm of ``density_at_zero``."""
     return -LOG_SQRT_2PI - 0.5 * (math.log(variance) + gap * gap / variance)
 
 
 @compiled
 def draw_density_of(gap: float, variance: float) -> float:
-    """``density_at_zero`` with all its digits, down to the smallest density."""
+    """Return ``density_at_zero`` to full relative precision, down to the smallest density."""
     density = density_at_zero(gap, variance)
     if density > SMALLEST_DENSITY:
         return density
@@ -75,7 +91,7 @@ def draw_density_of(gap: float, variance: float) -> float:
 
 @compiled
 def match_quality_of(gap: float, variance: float, beta: float) -> float:
-    """Eq. (6) of the 2011 paper with all its digits, also where eq. (5) underflows."""
+    """Return eq. (6) of the 2011 paper to full precision, also where eq. (5) underflows."""
     density = density_at_zero(gap, variance)
     if density > SMALLEST_DENSITY:
         return density * quality_per_density(beta)
@@ -84,19 +100,19 @@ def match_quality_of(gap: float, variance: float, beta: float) -> float:
 
 @compiled
 def win_probability_of(gap: float, variance: float, draw_margin: float) -> float:
-    """Probability that a N(gap, variance) exceeds the margin: eq. (10) of 2011, corrected."""
+    """Return P(N(gap, variance) > draw_margin): eq. (10) of the 2011 paper, corrected."""
     return normal_probability((gap - draw_margin) / math.sqrt(variance))
 
 
 @compiled
 def log_win_probability_of(gap: float, variance: float, draw_margin: float) -> float:
-    """Logarithm of ``win_probability_of``."""
+    """Return the logarithm of ``win_probability_of``."""
     return log_normal_probability((gap - draw_margin) / math.sqrt(variance))
 
 
 @compiled
 def draw_probability_of(gap: float, variance: float, draw_margin: float) -> float:
-    """Probability that a N(gap, variance) lies within the margin; 0 for no margin."""
+    """Return P(|N(gap, variance)| <= draw_margin); 0 without a margin."""
     if draw_margin == 0.0:
         return 0.0
     c = math.sqrt(variance)
@@ -105,7 +121,7 @@ def draw_probability_of(gap: float, variance: float, draw_margin: float) -> floa
 
 @compiled
 def outcome_probability_of(gap: float, variance: float, outcome: int, draw_margin: float) -> float:
-    """Probability of an outcome, for a difference of performances N(gap, variance)."""
+    """Return the probability of an outcome."""
     if outcome == 0:
         return draw_probability_of(gap, variance, draw_margin)
     return win_probability_of(outcome * gap, variance, draw_margin)
@@ -113,7 +129,7 @@ def outcome_probability_of(gap: float, variance: float, outcome: int, draw_margi
 
 @compiled
 def log_draw_probability_of(gap: float, variance: float, draw_margin: float) -> float:
-    """Logarithm of ``draw_probability_of``; minus infinity for no margin."""
+    """Return the logarithm of ``draw_probability_of``; minus infinity without a margin."""
     if draw_margin == 0.0:
         return -math.inf
     c = math.sqrt(variance)
@@ -124,7 +140,7 @@ def log_draw_probability_of(gap: float, variance: float, draw_margin: float) -> 
 def log_outcome_probability_of(
     gap: float, variance: float, outcome: int, draw_margin: float
 ) -> float:
-    """Logarithm of ``outcome_probability_of``."""
+    """Return the logarithm of ``outcome_probability_of``."""
     if outcome == 0:
         return log_draw_probability_of(gap, variance, draw_margin)
     return log_win_probability_of(outcome * gap, variance, draw_margin)
@@ -132,14 +148,7 @@ def log_outcome_probability_of(
 
 @compiled(inline=True)
 def standardised_lead(gap: float, variance: float, outcome: int, draw_margin: float) -> float:
-    """The lead of the side that won, less the margin, in standard deviations.
-
-    Args:
-        gap: as ``difference_moments``, and so are the others.
-        variance: as there.
-        outcome: +1 or -1.
-        draw_margin: as there.
-    """
+    """Return the winner's lead minus the margin, in standard deviations; outcome +1 or -1."""
     return (outcome * gap - draw_margin) * inverse_deviation(variance)
 
 
@@ -147,17 +156,11 @@ def standardised_lead(gap: float, variance: float, outcome: int, draw_margin: fl
 def difference_moments(
     gap: float, variance: float, outcome: int, draw_margin: float
 ) -> tuple[float, float]:
-    """What an outcome says about the standardised difference of performances.
-
-    Args:
-        gap: mean of the difference of the two performances, seen from i.
-        variance: its variance c^2.
-        outcome: +1 if i won, -1 if i lost, 0 for a draw (draw_margin > 0 then).
-        draw_margin: performances closer than this are a draw.
+    """Return the moments of the standardised difference of performances, given the outcome.
 
     Returns:
-        ``(v, 1 - w)``: after the game the difference, less its mean, over c has mean v
-        (signed, seen from i) and variance 1 - w.
+        ``(v, 1 - w)``: (difference - gap) / c has mean v, signed as seen from i, and variance
+        1 - w.
     """
     if outcome == 0:
         c = math.sqrt(variance)
@@ -169,7 +172,7 @@ def difference_moments(
 
 @compiled(inline=True)
 def mean_shift(sigma: float, variance: float, v: float) -> float:
-    """What a game adds to a mean: eq. (1) of the 2011 paper, corrected; see ``updated_belief``."""
+    """Return the change of a mean by a game: eq. (1) of the 2011 paper, corrected."""
     return sigma * (sigma * inverse_deviation(variance)) * v
 
 
@@ -177,7 +180,7 @@ def mean_shift(sigma: float, variance: float, v: float) -> float:
 def variance_share(
     sigma: float, sigma_other: float, beta: float, variance: float, complement: float
 ) -> float:
-    """The share of sigma^2 that is left after a game: eq. (2) of the 2011 paper, corrected.
+    """Return the factor of sigma^2 after a game: eq. (2) of the 2011 paper, corrected.
 
     1 - w sigma^2 / c^2 is written as a sum of two positive terms, so that nothing cancels
     when the player's own uncertainty makes up all of c^2. Arguments as ``updated_belief``.
@@ -198,7 +201,7 @@ def updated_belief(
     v: float,
     complement: float,
 ) -> tuple[float, float]:
-    """One player's belief after a game, from the moments of the difference.
+    """Return one player's belief after a game, from the moments of the difference.
 
     Args:
         mu: mean of the player's belief.
@@ -226,7 +229,7 @@ def update_two(
     beta: float,
     draw_margin: float,
 ) -> tuple[float, float, float, float]:
-    """Both beliefs after a game of i and j; arguments as ``two_player.update``."""
+    """Return both beliefs after a game of i and j; arguments as ``two_player.update``."""
     variance = total_variance(sigma_i, sigma_j, beta)
     v, complement = difference_moments(mu_i - mu_j, variance, outcome, draw_margin)
     new_mu_i, new_sigma_i = updated_belief(mu_i, sigma_i, sigma_j, beta, variance, v, complement)

@@ -1,57 +1,395 @@
-"""One game of any number of sides of any size: compiled kernels.
+"""Games of any number of sides of any size: compiled kernels of expectation propagation.
 
-``rate_sides`` is the one update behind ``rate`` and the replay of match logs. It sums the
-performances of each side's players, lets ``factor_graph`` compare the sides, and hands what
-was learnt about each side on to its players.
+The factor graph of the game (Herbrich, Minka, Graepel 2006, Figure 1) is a tree apart from its
+comparison factors: the performances of a side's members add up to the side's performance, and only
+neighbours in rank are compared. So each side enters the comparisons as one normal, and receives one
+normal message from the comparison with its better neighbour and one from that with its worse one.
+
+A comparison truncates the difference of two performances to a half line (a win) or to an interval
+(a draw). Given that, the difference has variance c^2 (1 - w), where w is the paper's multiplicative
+correction. So the message has variance c^2 (1 - w) / w and mean gap + c v / w. In terms of 1 - w,
+it needs no difference of two nearly equal precisions, unlike equation (6) of the paper. A
+comparison without information (w = 0) is a message of infinite variance, kept as precision 0.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.runtime.compile import compiled
-from matchenv.trueskill.factor_graph import (
-    BETTER_PRECISION,
-    BETTER_SHIFT,
-    DRAWN,
-    MARGIN,
-    MEAN,
-    VARIANCE,
-    WORSE_PRECISION,
-    WORSE_SHIFT,
-    pass_messages,
+from matchenv.trueskill.draw_margin import margin_between
+from matchenv.trueskill.game import (
+    drifted,
+    is_positive,
+    is_skill,
+    log_density_at_zero,
+    log_outcome_probability_of,
+    update_two,
 )
-from matchenv.trueskill.game import drifted, update_two
-from matchenv.trueskill.limits import is_positive, is_skill
+from matchenv.trueskill.normal import draw_moments, win_moments
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-# Beyond these, a quotient is taken between logarithms.
-SMALLEST_QUOTIENT = 1e-290
-# As a ratio of variances: a side that is narrower than another by less keeps enough digits.
-FAR_NARROWER = 1e-8
-# Rounding that moves a belief by more than this share of its deviation is said.
-ROUNDING_TO_TELL = 1e-6
-# Relative error of a move: a few dozen roundings; members in another order showed up to 80 epsilon.
+# Rows of the table of one game; one column a side, in order of rank. ORDER is the side's number in
+# the order given. The comparison of sides i and i + 1 stands in column i of MARGIN and DRAWN.
+ORDER, MEAN, VARIANCE, MARGIN, DRAWN = range(5)
+# Blocks of rows for the message from the comparison with the better and with the worse neighbour:
+# its precision, its shift (precision x (mean - prior mean)), and the prior times this message.
+FROM_BETTER, FROM_WORSE = 5, 9
+PRECISION, SHIFT, BELIEF_MEAN, BELIEF_VARIANCE = range(4)
+TABLE_ROWS = 13
+
+# Seconds played fit in; squares of weights times squares of skills stay inside float64.
+LARGEST_WEIGHT = 1e9
+
+# The rest of a side without one member: below this share of the side's variance, the others are
+# summed, since to subtract the member would leave only rounding.
+SMALLEST_REST = 0.125
+
+# A weight next to 0 must not make a variance 0.
+LEAST_VARIANCE = 1e-300
+
+# Rounding that moves a belief by more than this share of its deviation is reported.
+REPORTED_ROUNDING = 1e-6
+# Relative error of a move: a few dozen roundings; other orders of members showed up to 80 epsilon.
 ERROR_OF_MOVE = 128.0 * float(np.finfo(np.float64).eps)
 # Error of a gap between sides, as a share of the numbers that it is a difference of.
 ERROR_OF_GAP = 8.0 * float(np.finfo(np.float64).eps)
 
+# Beyond these, a quotient is computed from logarithms.
+SMALLEST_QUOTIENT = 1e-290
+# As a ratio of variances: a side that is narrower than another by less keeps enough digits.
+FAR_NARROWER = 1e-8
+
+
+class Teams(NamedTuple):
+    """The players of one game, side by side.
+
+    Attributes:
+        mu: (players,) means of the beliefs.
+        sigma: (players,) their standard deviations.
+        weight: (players,) factor of each performance, for example the share of the game played.
+        side_start: (sides + 1,) where each side's players begin.
+    """
+
+    mu: Floats
+    sigma: Floats
+    weight: Floats
+    side_start: Integers
+
+
+class Constants(NamedTuple):
+    """The constants of ``rate_sides``.
+
+    Attributes:
+        beta: standard deviation of one performance.
+        tau: standard deviation of the drift before the game.
+        draw_margin: see ``margin_between``.
+        margin_grows: see ``margin_between``.
+        tolerance: messages have converged when in one iteration none moved its side's mean by more
+            than this share of the performance's standard deviation, nor its variance by more than
+            this share.
+        max_iterations: the cap on iterations.
+    """
+
+    beta: float
+    tau: float
+    draw_margin: float
+    margin_grows: bool
+    tolerance: float
+    max_iterations: int
+
 
 @compiled
-def margin_between(margin: float, grows: bool, players: int) -> float:
-    """Draw margin between two sides.
+def side_performance(
+    mu: Floats, sigma: Floats, weight: Floats, beta: float, tau: float, first: int, last: int
+) -> tuple[float, float]:
+    """Return mean and variance of the performance of the side of members first to last - 1."""
+    mean, variance, noise = 0.0, 0.0, tau * tau + beta * beta
+    for m in range(first, last):
+        mean += weight[m] * mu[m]
+        variance += weight[m] * weight[m] * (sigma[m] * sigma[m] + noise)
+    return mean, variance
+
+
+@compiled
+def performances(
+    players: Floats, side_start: Integers, beta: float
+) -> tuple[Floats, Floats, Floats]:
+    """Return mean and variance of each side's performance, and its noise's part of the variance."""
+    sides = side_start.size - 1
+    mean, variance, noise = np.empty(sides), np.empty(sides), np.zeros(sides)
+    for side in range(sides):
+        first, last = side_start[side], side_start[side + 1]
+        mean[side], variance[side] = side_performance(
+            players[0], players[1], players[2], beta, 0.0, first, last
+        )
+        for m in range(first, last):
+            noise[side] += (players[2, m] * beta) ** 2
+    return mean, np.maximum(variance, LEAST_VARIANCE), np.maximum(noise, LEAST_VARIANCE)
+
+
+@compiled
+def comparison_message(
+    gap: float, variance: float, draw_margin: float, drawn: float
+) -> tuple[float, float]:
+    """Return mean and variance of a comparison's message about the difference of two sides.
 
     Args:
-        margin: the margin itself, or that for one player if it grows.
-        grows: whether it is proportional to the square root of the number of players.
-        players: players in both sides together.
+        gap: mean of the difference, better minus worse, without this comparison.
+        variance: its variance c^2.
+        draw_margin: performances closer than this are a draw.
+        drawn: 1 for a draw, 0 for a win of the better side.
     """
-    return margin * math.sqrt(players) if grows else margin
+    c = math.sqrt(variance)
+    if drawn != 0.0:
+        v, w, complement = draw_moments(gap / c, draw_margin / c)
+    else:
+        v, w, complement = win_moments((gap - draw_margin) / c)
+    if w <= 0.0:
+        return gap, math.inf
+    return gap + c * v / w, variance * complement / w
+
+
+@compiled
+def _pass_message(table: Floats, i: int, block: int) -> float:
+    """Pass the message of the comparison of sides i and i + 1 on to one of the two.
+
+    Args:
+        table: see ``pass_messages``.
+        i: the comparison.
+        block: FROM_BETTER for the message to side i + 1, FROM_WORSE for that to side i.
+
+    Returns:
+        The square of the change of the receiver's belief.
+    """
+    better_mean = table[FROM_BETTER + BELIEF_MEAN, i]
+    better_variance = table[FROM_BETTER + BELIEF_VARIANCE, i]
+    worse_mean = table[FROM_WORSE + BELIEF_MEAN, i + 1]
+    worse_variance = table[FROM_WORSE + BELIEF_VARIANCE, i + 1]
+    target, noise = comparison_message(
+        better_mean - worse_mean,
+        better_variance + worse_variance,
+        table[MARGIN, i],
+        table[DRAWN, i],
+    )
+    if block == FROM_BETTER:
+        j, target, noise = i + 1, better_mean - target, better_variance + noise
+    else:
+        j, target, noise = i, worse_mean + target, worse_variance + noise
+    precision = 1.0 / noise
+    shift = precision * (target - table[MEAN, j])
+    variance = table[VARIANCE, j] / (1.0 + table[VARIANCE, j] * precision)
+    mean = table[MEAN, j] + variance * shift
+    move = mean - table[block + BELIEF_MEAN, j]
+    growth = variance / table[block + BELIEF_VARIANCE, j] - 1.0
+    table[block + PRECISION, j], table[block + SHIFT, j] = precision, shift
+    table[block + BELIEF_MEAN, j], table[block + BELIEF_VARIANCE, j] = mean, variance
+    return max(move * move / table[VARIANCE, j], growth * growth)
+
+
+@compiled
+def pass_messages(table: Floats, sides: int, tolerance: float, max_iterations: int) -> float:
+    """Run the schedule of Figure 1 until the beliefs about the sides have converged.
+
+    One iteration goes down the ranking and up again. Two sides need none: the only comparison is
+    exact.
+
+    Args:
+        table: (TABLE_ROWS, >= sides); rows MEAN, VARIANCE, MARGIN and DRAWN are read, the two
+            blocks of messages are written.
+        sides: number of sides, in order of rank.
+        tolerance: see ``Constants``.
+        max_iterations: see ``Constants``.
+
+    Returns:
+        The largest change in the last iteration; converged if that is at most the tolerance.
+    """
+    for i in range(sides):
+        for block in (FROM_BETTER, FROM_WORSE):
+            table[block + PRECISION, i] = table[block + SHIFT, i] = 0.0
+            table[block + BELIEF_MEAN, i] = table[MEAN, i]
+            table[block + BELIEF_VARIANCE, i] = table[VARIANCE, i]
+    change, iterations = 0.0, 0
+    if sides > 2:
+        bound = tolerance * tolerance
+        change = math.inf
+        while iterations < max_iterations and not change <= bound:
+            change = 0.0
+            for i in range(sides - 2):
+                change = max(change, _pass_message(table, i, FROM_BETTER))
+            for i in range(sides - 2, 0, -1):
+                change = max(change, _pass_message(table, i, FROM_WORSE))
+            iterations += 1
+    _pass_message(table, 0, FROM_WORSE)
+    _pass_message(table, sides - 2, FROM_BETTER)
+    return math.sqrt(change)
+
+
+@compiled
+def log_ranking_evidence(table: Floats, sides: int) -> float:
+    """Return the logarithm of a game's evidence after ``pass_messages``; exact for two sides.
+
+    Each comparison is replaced by its message, scaled to the comparison's probability. What is left
+    is normal: down the ranking, a side's belief with the message from the better sides meets the
+    next side's prior.
+
+    Source: Minka (2001), A family of algorithms for approximate Bayesian inference, section 3.2.
+    """
+    total = 0.0
+    for i in range(sides - 1):
+        mean = table[FROM_BETTER + BELIEF_MEAN, i]
+        deviation = table[FROM_BETTER + BELIEF_VARIANCE, i]
+        gap = mean - table[FROM_WORSE + BELIEF_MEAN, i + 1]
+        variance = deviation + table[FROM_WORSE + BELIEF_VARIANCE, i + 1]
+        outcome = 0 if table[DRAWN, i] != 0.0 else 1
+        margin = table[MARGIN, i]
+        total += log_outcome_probability_of(gap, variance, outcome, margin)
+        target, noise = comparison_message(gap, variance, margin, table[DRAWN, i])
+        if sides > 2 and noise < math.inf:
+            total -= log_density_at_zero(gap - target, variance + noise)
+            gap = mean - table[MEAN, i + 1]
+            variance = deviation + table[VARIANCE, i + 1]
+            total += log_density_at_zero(gap - target, variance + noise)
+    return total
+
+
+@compiled
+def set_comparisons(side_start: Integers, rank: Floats, model: Constants, table: Floats) -> None:
+    """Order the sides by rank, equal ones as given, and write rows ORDER, MARGIN and DRAWN."""
+    sides = rank.size
+    for side in range(sides):
+        place = side
+        while place > 0 and rank[int(table[ORDER, place - 1])] > rank[side]:
+            table[ORDER, place] = table[ORDER, place - 1]
+            place -= 1
+        table[ORDER, place] = side
+    for i in range(sides - 1):
+        a, b = int(table[ORDER, i]), int(table[ORDER, i + 1])
+        players = side_start[a + 1] - side_start[a] + side_start[b + 1] - side_start[b]
+        table[MARGIN, i] = margin_between(model.draw_margin, model.margin_grows, players)
+        table[DRAWN, i] = 1.0 if rank[a] == rank[b] else 0.0
+
+
+@compiled
+def updated_member(
+    mu: float,
+    sigma: float,
+    weight: float,
+    drift: float,
+    rest: float,
+    precision: float,
+    shift: float,
+) -> tuple[float, float]:
+    """Return a member's belief after the game, from the messages to the member's side.
+
+    Args:
+        mu: mean of the belief before the game.
+        sigma: its standard deviation.
+        weight: factor of the performance.
+        drift: variance of the skill's drift before the game, tau^2.
+        rest: variance of the side's performance without this member's skill.
+        precision: sum of the precisions of the side's messages.
+        shift: sum of their shifts.
+
+    Returns:
+        ``(mu, sigma)``; sigma includes the drift.
+    """
+    variance = sigma * sigma + drift
+    total = 1.0 + (weight * weight * variance + rest) * precision
+    # 1 - own p / (1 + side p) as a quotient of sums, so that nothing cancels.
+    shrink = min(1.0, (1.0 + rest * precision) / total)
+    return mu + weight * variance * shift / total, math.sqrt(variance * shrink)
+
+
+@compiled
+def _update_side(teams: Teams, side: int, model: Constants, table: Floats, column: int) -> float:
+    """Update the beliefs about a side's members in place.
+
+    If one member makes up nearly all of the side's variance, see SMALLEST_REST, the others are
+    summed. At most one member of a side is so uncertain.
+
+    Returns:
+        The square of the largest move of a mean, in standard deviations.
+    """
+    mu, sigma, weight = teams.mu, teams.sigma, teams.weight
+    first, last = teams.side_start[side], teams.side_start[side + 1]
+    precision = table[FROM_BETTER + PRECISION, column] + table[FROM_WORSE + PRECISION, column]
+    shift = table[FROM_BETTER + SHIFT, column] + table[FROM_WORSE + SHIFT, column]
+    drift = model.tau * model.tau
+    noise = drift + model.beta * model.beta
+    dominant, rest_of_dominant = -1, 0.0
+    for m in range(first, last):
+        square = weight[m] * weight[m]
+        rest = table[VARIANCE, column] - square * (sigma[m] * sigma[m] + drift)
+        if rest < SMALLEST_REST * table[VARIANCE, column]:
+            dominant, rest_of_dominant = m, square * model.beta * model.beta
+            for k in range(first, last):
+                if k != m:
+                    rest_of_dominant += weight[k] * weight[k] * (sigma[k] * sigma[k] + noise)
+    farthest = 0.0
+    for m in range(first, last):
+        before, variance = mu[m], sigma[m] * sigma[m] + drift
+        rest = table[VARIANCE, column] - weight[m] * weight[m] * variance
+        mu[m], sigma[m] = updated_member(
+            mu[m], sigma[m], weight[m], drift, rest if m != dominant else rest_of_dominant,
+            precision, shift,
+        )  # fmt: skip
+        farthest = max(farthest, (mu[m] - before) ** 2 / variance)
+    return farthest
+
+
+@compiled
+def _rounding_of_gaps(table: Floats, i: int, sides: int) -> float:
+    """Return the square of a side's move, in deviations, per relative error of its mean or margins.
+
+    The gaps around a side whose performance hardly varies are differences of far larger numbers.
+    Their rounding matters where the messages weigh more than the prior.
+    """
+    precision = table[FROM_BETTER + PRECISION, i] + table[FROM_WORSE + PRECISION, i]
+    size = abs(table[MEAN, i])
+    if i > 0:
+        size = max(size, table[MARGIN, i - 1])
+    if i < sides - 1:
+        size = max(size, table[MARGIN, i])
+    part = size * (1.0 - 1.0 / (1.0 + table[VARIANCE, i] * precision))
+    return part * part / table[VARIANCE, i]
+
+
+@compiled
+def rate_sides(teams: Teams, rank: Floats, model: Constants, table: Floats) -> float:
+    """Update the beliefs about all players of one game in place.
+
+    Args:
+        teams: the players; mu and sigma are written.
+        rank: (sides,) lower is better, equal is a draw, which needs a margin above 0.
+        model: the constants.
+        table: (TABLE_ROWS, >= sides) scratch; then what ``log_ranking_evidence`` reads.
+
+    Returns:
+        The largest change in the last iteration, or the effect of rounding if that is larger and
+        above REPORTED_ROUNDING.
+    """
+    sides = rank.size
+    set_comparisons(teams.side_start, rank, model, table)
+    for i in range(sides):
+        side = int(table[ORDER, i])
+        table[MEAN, i], table[VARIANCE, i] = side_performance(
+            teams.mu, teams.sigma, teams.weight, model.beta, model.tau,
+            teams.side_start[side], teams.side_start[side + 1],
+        )  # fmt: skip
+    change = pass_messages(table, sides, model.tolerance, model.max_iterations)
+    farthest, gaps = 0.0, 0.0
+    for i in range(sides):
+        gaps = max(gaps, _rounding_of_gaps(table, i, sides))
+        farthest = max(farthest, _update_side(teams, int(table[ORDER, i]), model, table, i))
+    rounding = max(ERROR_OF_MOVE * math.sqrt(farthest), ERROR_OF_GAP * math.sqrt(gaps))
+    return max(change, rounding) if rounding > REPORTED_ROUNDING else change
 
 
 @compiled
@@ -65,232 +403,15 @@ def rate_pair(
     tau: float,
     draw_margin: float,
 ) -> tuple[float, float, float, float]:
-    """Drift, then the closed-form update, for two players; arguments as ``update_two``."""
+    """Return both beliefs after drift and ``update_two``, the closed form for two players."""
     return update_two(
         mu_i, drifted(sigma_i, tau), mu_j, drifted(sigma_j, tau), outcome, beta, draw_margin
     )
 
 
 @compiled
-def side_performance(
-    mu: Floats,
-    sigma: Floats,
-    weight: Floats,
-    beta: float,
-    tau: float,
-    first: int,
-    last: int,
-) -> tuple[float, float]:
-    """Mean and variance of the performance of the side with members first to last - 1.
-
-    Args:
-        mu: (players,) means of the beliefs.
-        sigma: (players,) their standard deviations.
-        weight: (players,) what each performance counts.
-        beta: standard deviation of one performance.
-        tau: standard deviation of the drift before the game.
-        first: first member.
-        last: one after the last member.
-    """
-    mean, variance, noise = 0.0, 0.0, tau * tau + beta * beta
-    for m in range(first, last):
-        mean += weight[m] * mu[m]
-        variance += weight[m] * weight[m] * (sigma[m] * sigma[m] + noise)
-    return mean, variance
-
-
-@compiled
-def _rest_of_side(
-    sigma: Floats,
-    weight: Floats,
-    beta: float,
-    tau: float,
-    first: int,
-    last: int,
-    member: int,
-    side_variance: float,
-) -> float:
-    """Variance of a side's performance apart from one member's skill.
-
-    To subtract a member who makes up most of the variance would leave only rounding, so then
-    the others are summed. At most one member of a side is so uncertain.
-    """
-    share = weight[member] * weight[member]
-    own = share * (sigma[member] * sigma[member] + tau * tau)
-    if own <= 0.5 * side_variance:
-        return side_variance - own
-    rest = share * beta * beta
-    for m in range(first, last):
-        if m != member:
-            noise = tau * tau + beta * beta
-            rest += weight[m] * weight[m] * (sigma[m] * sigma[m] + noise)
-    return rest
-
-
-@compiled
-def _update_side(
-    mu: Floats,
-    sigma: Floats,
-    weight: Floats,
-    beta: float,
-    tau: float,
-    first: int,
-    last: int,
-    side_variance: float,
-    precision: float,
-    shift: float,
-    new_sigma: Floats,
-) -> float:
-    """What the comparisons said about a side's performance, handed on to its members.
-
-    Returns:
-        The square of the largest move of a mean, in standard deviations.
-    """
-    farthest = 0.0
-    total = 1.0 + side_variance * precision
-    for m in range(first, last):
-        rest = _rest_of_side(sigma, weight, beta, tau, first, last, m, side_variance)
-        variance = sigma[m] * sigma[m] + tau * tau
-        # 1 - own p / (1 + D p) as a quotient of sums, so that nothing cancels.
-        shrink = min(1.0, (1.0 + rest * precision) / total)
-        move = weight[m] * variance * shift / total
-        farthest = max(farthest, move * move / variance)
-        mu[m] += move
-        new_sigma[m] = math.sqrt(variance * shrink)
-    sigma[first:last] = new_sigma[first:last]
-    return farthest
-
-
-@compiled
-def _blur(table: Floats, i: int, sides: int) -> float:
-    """The square of what one part in a side's mean or margins moves the side by, in deviations.
-
-    A side whose performance hardly varies is told its place by gaps of far larger numbers; where
-    what is told weighs little beside what was known, their rounding does not matter.
-    """
-    told = table[VARIANCE, i] * (table[BETTER_PRECISION, i] + table[WORSE_PRECISION, i])
-    size = abs(table[MEAN, i])
-    if i > 0:
-        size = max(size, table[MARGIN, i - 1])
-    if i < sides - 1:
-        size = max(size, table[MARGIN, i])
-    part = size * (1.0 - 1.0 / (1.0 + told))
-    return part * part / table[VARIANCE, i]
-
-
-@compiled
-def order_by_rank(rank: Floats, order: Integers) -> None:
-    """Write the sides' numbers in order of rank, equal ranks in order of appearance."""
-    for side in range(rank.size):
-        place = side
-        while place > 0 and rank[order[place - 1]] > rank[side]:
-            order[place] = order[place - 1]
-            place -= 1
-        order[place] = side
-
-
-@compiled
-def set_comparisons(
-    side_start: Integers,
-    rank: Floats,
-    draw_margin: float,
-    margin_grows: bool,
-    order: Integers,
-    table: Floats,
-) -> bool:
-    """Order the sides and write the table's rows MARGIN and DRAWN.
-
-    Returns:
-        Whether some draw has no margin, so that the ranking has probability 0.
-    """
-    order_by_rank(rank, order)
-    impossible = False
-    for i in range(rank.size - 1):
-        a, b = order[i], order[i + 1]
-        players = side_start[a + 1] - side_start[a] + side_start[b + 1] - side_start[b]
-        table[MARGIN, i] = margin_between(draw_margin, margin_grows, players)
-        table[DRAWN, i] = 1.0 if rank[a] == rank[b] else 0.0
-        if table[DRAWN, i] == 1.0 and table[MARGIN, i] <= 0.0:
-            impossible = True
-    return impossible
-
-
-@compiled
-def rate_sides(
-    mu: Floats,
-    sigma: Floats,
-    weight: Floats,
-    side_start: Integers,
-    rank: Floats,
-    beta: float,
-    tau: float,
-    draw_margin: float,
-    margin_grows: bool,
-    tolerance: float,
-    max_iterations: int,
-    order: Integers,
-    new_sigma: Floats,
-    table: Floats,
-) -> tuple[float, bool]:
-    """Update the beliefs about all players of one game, in place.
-
-    Args:
-        mu: (players,) means, read and written.
-        sigma: (players,) standard deviations, read and written.
-        weight: (players,) what each performance counts.
-        side_start: (sides + 1,) where each side's players begin.
-        rank: (sides,) lower is better, equal is a draw.
-        beta: standard deviation of one performance.
-        tau: standard deviation of the drift before the game.
-        draw_margin: see ``margin_between``.
-        margin_grows: see ``margin_between``.
-        tolerance: see ``pass_messages``.
-        max_iterations: see ``pass_messages``.
-        order: (>= sides,) scratch.
-        new_sigma: (>= players,) scratch.
-        table: (TABLE_ROWS, >= sides) scratch.
-
-    Returns:
-        ``(change, impossible)``: the largest move of the last iteration (or, if that is
-        larger and worth telling, what rounding moves the result by), and whether some draw
-        has no margin (nothing is changed then).
-    """
-    sides = rank.size
-    if set_comparisons(side_start, rank, draw_margin, margin_grows, order, table):
-        return 0.0, True
-    for i in range(sides):
-        side = order[i]
-        table[MEAN, i], table[VARIANCE, i] = side_performance(
-            mu, sigma, weight, beta, tau, side_start[side], side_start[side + 1]
-        )
-    _, change = pass_messages(table, sides, tolerance, max_iterations)
-    farthest, blur = 0.0, 0.0
-    for i in range(sides):
-        side = order[i]
-        blur = max(blur, _blur(table, i, sides))
-        square = _update_side(
-            mu,
-            sigma,
-            weight,
-            beta,
-            tau,
-            side_start[side],
-            side_start[side + 1],
-            table[VARIANCE, i],
-            table[BETTER_PRECISION, i] + table[WORSE_PRECISION, i],
-            table[BETTER_SHIFT, i] + table[WORSE_SHIFT, i],
-            new_sigma,
-        )
-        farthest = max(farthest, square)
-    rounding = max(ERROR_OF_MOVE * math.sqrt(farthest), ERROR_OF_GAP * math.sqrt(blur))
-    if rounding > ROUNDING_TO_TELL:
-        change = max(change, rounding)
-    return change, False
-
-
-@compiled
 def all_beliefs(mu: Floats, sigma: Floats) -> bool:
-    """Whether every mean is finite and every standard deviation positive and finite."""
+    """Return whether all means and standard deviations are within limits."""
     good = True
     for m in range(mu.size):
         good &= is_skill(mu[m]) and is_positive(sigma[m])
@@ -298,34 +419,14 @@ def all_beliefs(mu: Floats, sigma: Floats) -> bool:
 
 
 @compiled
-def _log_quotient(a: float, b: float) -> float:
-    """log(a / b) for positive numbers whose quotient float64 may not hold."""
-    quotient = a / b
-    if SMALLEST_QUOTIENT < quotient < 1.0 / SMALLEST_QUOTIENT:
-        return math.log(quotient)
-    return math.log(a) - math.log(b)
-
-
-@compiled
-def _narrow_side(variance: Floats) -> int:
-    """The first side, unless another one's performance varies far less."""
-    side = 0
-    for i in range(1, variance.size):
-        if variance[i] < FAR_NARROWER * variance[side]:
-            side = i
-    return side
-
-
-@compiled
 def quality_of_sides(mean: Floats, variance: Floats, noise: Floats) -> float:
-    """Match quality from the sides' performances.
+    """Return the match quality of sides of given performances.
 
     The general form is sqrt(det(A' B A) / det(A' D A)) exp(-(A' m)' (A' D A)^-1 (A' m) / 2).
-    A takes differences of neighbours, m holds the sides' means, D their variances, and B the
-    part of D that is the performances' own noise. D and B are diagonal, so there are closed
-    forms, whatever the order of the sides: a determinant is the product of the entries times
-    the sum of their inverses, and the quadratic form is the sum of squares about the mean,
-    both weighted with 1 / D.
+    A takes differences of neighbours, m holds the sides' means, D their variances, and B the part
+    of D that is the performances' own noise. D and B are diagonal, so there are closed forms: a
+    determinant is the product of the entries times the sum of their inverses, and the quadratic
+    form is the sum of squares about the mean, both weighted with 1 / D.
 
     Args:
         mean: (sides,) means of the performances.
@@ -346,3 +447,22 @@ def quality_of_sides(mean: Floats, variance: Floats, noise: Floats) -> float:
         gap = mean[i] - origin - centre
         square += gap * gap / variance[i]
     return math.exp(0.5 * (log_ratio + _log_quotient(inverse_noise, inverse) - square))
+
+
+@compiled
+def _narrow_side(variance: Floats) -> int:
+    """Return the first side, or another one whose performance varies far less."""
+    side = 0
+    for i in range(1, variance.size):
+        if variance[i] < FAR_NARROWER * variance[side]:
+            side = i
+    return side
+
+
+@compiled
+def _log_quotient(a: float, b: float) -> float:
+    """Return log(a / b) for positive numbers whose quotient may overflow or underflow."""
+    quotient = a / b
+    if SMALLEST_QUOTIENT < quotient < 1.0 / SMALLEST_QUOTIENT:
+        return math.log(quotient)
+    return math.log(a) - math.log(b)

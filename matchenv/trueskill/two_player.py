@@ -1,8 +1,18 @@
-"""Two players in TrueSkill: probabilities, qualities and the update, for arrays.
+"""Two players: probabilities, match quality and the update, for numbers and arrays.
 
-Every argument broadcasts as NumPy's own functions do; results are float64, a scalar
-where all arguments are. All are exact to the end of float64: a gap of 1000 sigma, a sigma
-of 1e-6 or 1e6 and a draw between unequals give finite, correct numbers.
+Arguments broadcast as in NumPy; results are float64, scalars where all arguments are. All are exact
+to the limits of float64: gaps of 1000 sigma, a sigma of 1e-6 or 1e6 and draws between unequal
+players give finite, correct numbers.
+
+The common arguments:
+
+    mu_i, sigma_i   mean and standard deviation (> 0) of the belief about i, in skill points
+    mu_j, sigma_j   those of the belief about j
+    beta            standard deviation of one performance around skill, > 0
+    draw_margin     performances closer than this are a draw, >= 0
+
+A call with plain floats is one compiled function, which checks its arguments against the same
+limits and returns NaN for bad ones. The array functions then raise the ``ValueError``.
 """
 
 from __future__ import annotations
@@ -11,26 +21,31 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from matchenv.runtime.checks import as_float_array, as_non_negative_array, as_positive_array
-from matchenv.trueskill.broadcasting import flattened, shaped
-from matchenv.trueskill.limits import are_plain
-from matchenv.trueskill.pair_kernels import (
-    DENSITY,
-    DRAW,
-    LOG_DRAW,
-    LOG_WIN,
-    QUALITY,
-    WIN,
-    evenness_of_pair,
-    evennesses,
-    probabilities,
-    probability_of_pair,
-    true_density_of_pair,
-    update_of_pair,
-    updates,
+from matchenv.runtime.checks import (
+    LARGEST_SKILL,
+    as_float_array,
+    as_non_negative_array,
+    as_positive_array,
 )
+from matchenv.runtime.compile import compiled
+from matchenv.trueskill.game import (
+    draw_density_of,
+    draw_probability_of,
+    is_positive,
+    is_skill,
+    match_quality_of,
+    total_variance,
+    update_two,
+    win_probability_of,
+)
+
+Floats = NDArray[np.float64]
+
+WIN, DRAW, DENSITY, QUALITY, TRUE_DENSITY = range(5)
+
+PLAIN = frozenset((float, np.float64))
 
 
 def win_probability(
@@ -41,10 +56,10 @@ def win_probability(
     beta: ArrayLike,
     draw_margin: ArrayLike = 0.0,
 ) -> Any:
-    """Probability that player i beats player j.
+    """Return the probability that player i beats player j.
 
-    With a draw margin, ``win + draw + loss = 1``, where loss is the win probability of j
-    against i and draw is ``draw_probability``.
+    With a draw margin, ``win + draw + loss = 1``, where loss is the win probability of j against i
+    and draw is ``draw_probability``.
 
     Args:
         mu_i: means of the beliefs about i, in skill points.
@@ -60,25 +75,10 @@ def win_probability(
     Raises:
         ValueError: for NaN, infinity, sigma <= 0, beta <= 0 or a negative margin.
 
-    Source: Ryzhov, Tariq, Powell (2011), eq. (10), with the square root that is missing
-    there; the margin is that of Herbrich, Minka, Graepel (2006), section 2.
+    Source: Ryzhov, Tariq, Powell (2011), eq. (10), with the square root that is missing there; the
+    margin is that of Herbrich, Minka, Graepel (2006), section 2.
     """
-    return _game_probability(WIN, mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin)
-
-
-def log_win_probability(
-    mu_i: ArrayLike,
-    sigma_i: ArrayLike,
-    mu_j: ArrayLike,
-    sigma_j: ArrayLike,
-    beta: ArrayLike,
-    draw_margin: ArrayLike = 0.0,
-) -> Any:
-    """Natural logarithm of ``win_probability``, finite where that underflows to 0.
-
-    Arguments, shapes and errors as there.
-    """
-    return _game_probability(LOG_WIN, mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin)
+    return _measure(WIN, mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin)
 
 
 def draw_probability(
@@ -89,64 +89,41 @@ def draw_probability(
     beta: ArrayLike,
     draw_margin: ArrayLike = 0.0,
 ) -> Any:
-    """Probability that the performances of i and j differ by at most the draw margin.
+    """Return the probability that two performances differ by at most the draw margin.
 
     Arguments, shapes and errors as ``win_probability``. Exactly 0 without a margin.
 
     Source: Herbrich, Minka, Graepel (2006), section 2; eq. (3) of the 2011 paper.
     """
-    return _game_probability(DRAW, mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin)
-
-
-def log_draw_probability(
-    mu_i: ArrayLike,
-    sigma_i: ArrayLike,
-    mu_j: ArrayLike,
-    sigma_j: ArrayLike,
-    beta: ArrayLike,
-    draw_margin: ArrayLike = 0.0,
-) -> Any:
-    """Natural logarithm of ``draw_probability``; minus infinity without a margin."""
-    return _game_probability(LOG_DRAW, mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin)
+    return _measure(DRAW, mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin)
 
 
 def draw_density(
     mu_i: ArrayLike, sigma_i: ArrayLike, mu_j: ArrayLike, sigma_j: ArrayLike, beta: ArrayLike
 ) -> Any:
-    """q, the density of a draw: the density at 0 of the difference of performances.
+    """Return q, the draw density: the density at 0 of the difference of two performances.
 
-    Args:
-        mu_i: means of the beliefs about i, in skill points.
-        sigma_i: their standard deviations, > 0.
-        mu_j: means of the beliefs about j.
-        sigma_j: their standard deviations, > 0.
-        beta: standard deviation of one performance around skill, > 0.
-
-    Returns:
-        Densities, 1 / skill points, of the broadcast shape.
-
-    Raises:
-        ValueError: for NaN, infinity, sigma <= 0 or beta <= 0.
+    Arguments, shapes and errors as ``win_probability``; in 1 / skill points.
 
     Source: Ryzhov, Tariq, Powell (2011), eq. (5).
     """
-    return _even_game(DENSITY, mu_i, sigma_i, mu_j, sigma_j, beta)
+    return _measure(DENSITY, mu_i, sigma_i, mu_j, sigma_j, beta)
 
 
 def match_quality(
     mu_i: ArrayLike, sigma_i: ArrayLike, mu_j: ArrayLike, sigma_j: ArrayLike, beta: ArrayLike
 ) -> Any:
-    """q~, the draw density relative to that of an even game between known skills, in (0, 1].
+    """Return q~, the draw density relative to that of an even game of known skills, in (0, 1].
 
-    Arguments, shapes and errors as ``draw_density``.
+    Arguments, shapes and errors as ``win_probability``.
 
     Source: Ryzhov, Tariq, Powell (2011), eq. (6); Herbrich, Minka, Graepel (2006), eq. (7).
     """
-    return _even_game(QUALITY, mu_i, sigma_i, mu_j, sigma_j, beta)
+    return _measure(QUALITY, mu_i, sigma_i, mu_j, sigma_j, beta)
 
 
 def true_draw_density(skill_i: ArrayLike, skill_j: ArrayLike, beta: ArrayLike) -> Any:
-    """The draw density of a game between players whose true skills are known.
+    """Return the draw density of a game between players of known skill.
 
     Args:
         skill_i: true skills of i, in skill points.
@@ -161,18 +138,14 @@ def true_draw_density(skill_i: ArrayLike, skill_j: ArrayLike, beta: ArrayLike) -
 
     Source: Ryzhov, Tariq, Powell (2011), eq. (14).
     """
-    if are_plain(skill_i, skill_j, beta):
-        density = true_density_of_pair(skill_i, skill_j, beta)
+    if PLAIN.issuperset(map(type, (skill_i, skill_j, beta))):
+        # No sigma enters; beta stands in for both.
+        density = _measure_or_nan(TRUE_DENSITY, skill_i, beta, skill_j, beta, beta, 0.0)
         if not math.isnan(density):
             return np.float64(density)
-    arguments, shape = flattened(
-        as_float_array("skill_i", skill_i),
-        as_float_array("skill_j", skill_j),
-        as_positive_array("beta", beta),
-    )
-    skills_i, skills_j, betas = arguments
-    known = np.zeros_like(betas)
-    return shaped(evennesses(DENSITY, skills_i, known, skills_j, known, betas), shape)
+    skills_i, skills_j = as_float_array("skill_i", skill_i), as_float_array("skill_j", skill_j)
+    betas = as_positive_array("beta", beta)
+    return _measure_arrays(TRUE_DENSITY, skills_i, betas, skills_j, betas, betas, np.zeros(()))
 
 
 def update(
@@ -184,9 +157,9 @@ def update(
     beta: ArrayLike,
     draw_margin: ArrayLike = 0.0,
 ) -> tuple[Any, Any, Any, Any]:
-    """Beliefs about both players after a game between them.
+    """Return the beliefs about both players after a game between them.
 
-    The mean and variance of the exact posterior, which is not normal, as a normal again.
+    The exact posterior is not normal; it is replaced by a normal of the same mean and variance.
 
     Args:
         mu_i: means of the beliefs about i before the game, in skill points.
@@ -198,21 +171,20 @@ def update(
         draw_margin: performances closer than this are a draw, >= 0.
 
     Returns:
-        ``(mu_i, sigma_i, mu_j, sigma_j)`` after the game, each of the broadcast shape.
-        A sigma never grows.
+        ``(mu_i, sigma_i, mu_j, sigma_j)`` after the game, each of the broadcast shape. A sigma
+        never grows.
 
     Raises:
-        ValueError: for NaN, infinity, sigma <= 0, beta <= 0, a negative margin, an outcome
-            other than +1, 0 and -1, a draw where the margin is 0 (it has probability 0), or
-            scales so far apart (more than a hundred orders of magnitude) that float64 cannot
-            hold the result.
+        ValueError: for NaN, infinity, sigma <= 0, beta <= 0, a negative margin, an outcome other
+            than +1, 0 and -1, a draw where the margin is 0 (it has probability 0), or scales so
+            far apart (more than a hundred orders of magnitude) that float64 cannot hold the result.
 
-    Source: Ryzhov, Tariq, Powell (2011), eq. (1) and (2), with the square roots that are
-    missing there; draws from Herbrich, Minka, Graepel (2006), section 3.
+    Source: Ryzhov, Tariq, Powell (2011), eq. (1) and (2), with the square roots that are missing
+    there; draws from Herbrich, Minka, Graepel (2006), section 3.
     """
-    plain = are_plain(mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin)
+    plain = PLAIN.issuperset(map(type, (mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin)))
     if plain and type(outcome) is int and -1 <= outcome <= 1:
-        after = update_of_pair(mu_i, sigma_i, mu_j, sigma_j, outcome, beta, draw_margin)
+        after = _update_or_nan(mu_i, sigma_i, mu_j, sigma_j, outcome, beta, draw_margin)
         if after[1] > 0.0 and after[3] > 0.0:
             return tuple(map(np.float64, after))
     outcomes = as_float_array("outcome", outcome)
@@ -220,7 +192,7 @@ def update(
     if not known.all():
         raise ValueError(f"outcome must be +1, 0 or -1, got {outcomes[~known].flat[0]!r}")
     margins = as_non_negative_array("draw_margin", draw_margin)
-    arguments, shape = flattened(
+    rows, shape = _broadcast(
         as_float_array("mu_i", mu_i),
         as_positive_array("sigma_i", sigma_i),
         as_float_array("mu_j", mu_j),
@@ -229,62 +201,40 @@ def update(
         as_positive_array("beta", beta),
         margins,
     )
-    if bool(np.any((arguments[4] == 0.0) & (arguments[6] == 0.0))):
+    if bool(np.any((rows[4] == 0.0) & (rows[6] == 0.0))):
         raise ValueError(
             "outcome must be +1 or -1 where draw_margin is 0, got 0: a draw has probability 0 "
             "without a margin; give draw_margin > 0 (see draw_margin_from_probability)"
         )
-    new_mu_i, new_sigma_i, new_mu_j, new_sigma_j = updates(*arguments)
+    new_mu_i, new_sigma_i, new_mu_j, new_sigma_j = _updates(*rows)
     if not (np.all(new_sigma_i > 0.0) and np.all(new_sigma_j > 0.0)):
         raise ValueError(
             "sigma_i, sigma_j, beta and draw_margin must not mix scales so far apart that float64 "
             "cannot hold the result"
         )
     return (
-        shaped(new_mu_i, shape),
-        shaped(new_sigma_i, shape),
-        shaped(new_mu_j, shape),
-        shaped(new_sigma_j, shape),
+        new_mu_i.reshape(shape)[()],
+        new_sigma_i.reshape(shape)[()],
+        new_mu_j.reshape(shape)[()],
+        new_sigma_j.reshape(shape)[()],
     )
 
 
-def _even_game(
+def _measure(
     which: int,
     mu_i: ArrayLike,
     sigma_i: ArrayLike,
     mu_j: ArrayLike,
     sigma_j: ArrayLike,
     beta: ArrayLike,
+    draw_margin: ArrayLike = 0.0,
 ) -> Any:
-    """How even games are, by the measure asked for."""
-    if are_plain(mu_i, sigma_i, mu_j, sigma_j, beta):
-        evenness = evenness_of_pair(which, mu_i, sigma_i, mu_j, sigma_j, beta)
-        if not math.isnan(evenness):
-            return np.float64(evenness)
-    arguments, shape = flattened(
-        as_float_array("mu_i", mu_i),
-        as_positive_array("sigma_i", sigma_i),
-        as_float_array("mu_j", mu_j),
-        as_positive_array("sigma_j", sigma_j),
-        as_positive_array("beta", beta),
-    )
-    return shaped(evennesses(which, *arguments), shape)
-
-
-def _game_probability(
-    which: int,
-    mu_i: ArrayLike,
-    sigma_i: ArrayLike,
-    mu_j: ArrayLike,
-    sigma_j: ArrayLike,
-    beta: ArrayLike,
-    draw_margin: ArrayLike,
-) -> Any:
-    if are_plain(mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin):
-        probability = probability_of_pair(which, mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin)
-        if not math.isnan(probability):
-            return np.float64(probability)
-    arguments, shape = flattened(
+    if PLAIN.issuperset(map(type, (mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin))):
+        measure = _measure_or_nan(which, mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin)
+        if not math.isnan(measure):
+            return np.float64(measure)
+    return _measure_arrays(
+        which,
         as_float_array("mu_i", mu_i),
         as_positive_array("sigma_i", sigma_i),
         as_float_array("mu_j", mu_j),
@@ -292,4 +242,118 @@ def _game_probability(
         as_positive_array("beta", beta),
         as_non_negative_array("draw_margin", draw_margin),
     )
-    return shaped(probabilities(which, *arguments), shape)
+
+
+def _measure_arrays(which: int, *arguments: Floats) -> Any:
+    rows, shape = _broadcast(*arguments)
+    return _measures(which, *rows).reshape(shape)[()]
+
+
+def _broadcast(*arrays: Floats) -> tuple[list[Floats], tuple[int, ...]]:
+    """Return one contiguous row for each array, and the common shape."""
+    shape = np.broadcast_shapes(*(array.shape for array in arrays))
+    # Copies: NumPy warns of writing to broadcast views, and Numba asks whether they are writable.
+    rows = [array if array.shape == shape else np.broadcast_to(array, shape).copy()
+            for array in arrays]  # fmt: skip
+    return [np.ascontiguousarray(row).ravel() for row in rows], shape
+
+
+@compiled
+def _are_allowed(
+    mu_i: float, sigma_i: float, mu_j: float, sigma_j: float, beta: float, draw_margin: float
+) -> bool:
+    players = is_skill(mu_i) and is_positive(sigma_i) and is_skill(mu_j) and is_positive(sigma_j)
+    return players and is_positive(beta) and 0.0 <= draw_margin <= LARGEST_SKILL
+
+
+@compiled
+def _measure_of(
+    which: int,
+    mu_i: float,
+    sigma_i: float,
+    mu_j: float,
+    sigma_j: float,
+    beta: float,
+    draw_margin: float,
+) -> float:
+    gap = mu_i - mu_j
+    variance = total_variance(sigma_i, sigma_j, beta)
+    if which == WIN:
+        return win_probability_of(gap, variance, draw_margin)
+    if which == DRAW:
+        return draw_probability_of(gap, variance, draw_margin)
+    if which == DENSITY:
+        return draw_density_of(gap, variance)
+    if which == QUALITY:
+        return match_quality_of(gap, variance, beta)
+    return draw_density_of(gap, total_variance(0.0, 0.0, beta))
+
+
+@compiled
+def _measure_or_nan(
+    which: int,
+    mu_i: float,
+    sigma_i: float,
+    mu_j: float,
+    sigma_j: float,
+    beta: float,
+    draw_margin: float,
+) -> float:
+    if _are_allowed(mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin):
+        return _measure_of(which, mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin)
+    return math.nan
+
+
+@compiled
+def _measures(
+    which: int,
+    mu_i: Floats,
+    sigma_i: Floats,
+    mu_j: Floats,
+    sigma_j: Floats,
+    beta: Floats,
+    draw_margin: Floats,
+) -> Floats:
+    out = np.empty(mu_i.size)
+    for k in range(mu_i.size):
+        out[k] = _measure_of(
+            which, mu_i[k], sigma_i[k], mu_j[k], sigma_j[k], beta[k], draw_margin[k]
+        )
+    return out
+
+
+@compiled
+def _update_or_nan(
+    mu_i: float,
+    sigma_i: float,
+    mu_j: float,
+    sigma_j: float,
+    outcome: int,
+    beta: float,
+    draw_margin: float,
+) -> tuple[float, float, float, float]:
+    """Return ``update_two``; NaN for bad arguments and for a draw without a margin."""
+    possible = outcome != 0 or draw_margin > 0.0
+    if possible and _are_allowed(mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin):
+        return update_two(mu_i, sigma_i, mu_j, sigma_j, outcome, beta, draw_margin)
+    return math.nan, math.nan, math.nan, math.nan
+
+
+@compiled
+def _updates(
+    mu_i: Floats,
+    sigma_i: Floats,
+    mu_j: Floats,
+    sigma_j: Floats,
+    outcome: Floats,
+    beta: Floats,
+    draw_margin: Floats,
+) -> tuple[Floats, Floats, Floats, Floats]:
+    size = mu_i.size
+    new_mu_i, new_sigma_i = np.empty(size), np.empty(size)
+    new_mu_j, new_sigma_j = np.empty(size), np.empty(size)
+    for k in range(size):
+        new_mu_i[k], new_sigma_i[k], new_mu_j[k], new_sigma_j[k] = update_two(
+            mu_i[k], sigma_i[k], mu_j[k], sigma_j[k], int(outcome[k]), beta[k], draw_margin[k]
+        )
+    return new_mu_i, new_sigma_i, new_mu_j, new_sigma_j

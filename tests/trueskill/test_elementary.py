@@ -10,7 +10,7 @@ import pytest
 from numba import njit
 from numpy.typing import NDArray
 
-from matchenv.trueskill.elementary import exponential
+from matchenv.trueskill.normal import exponential
 
 Floats = NDArray[np.float64]
 

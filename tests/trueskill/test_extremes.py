@@ -14,8 +14,6 @@ from matchenv.trueskill import (
     ConvergenceWarning,
     draw_density,
     draw_probability,
-    log_draw_probability,
-    log_win_probability,
     match_quality,
     ranking_probability,
     rate,
@@ -23,6 +21,11 @@ from matchenv.trueskill import (
     true_draw_density,
     update,
     win_probability,
+)
+from matchenv.trueskill.game import (
+    log_draw_probability_of,
+    log_win_probability_of,
+    total_variance,
 )
 
 # Below this float64 has fewer digits.
@@ -120,12 +123,13 @@ def test_two_players() -> None:
             if exact > SMALLEST:
                 assert abs(got / exact - 1) < 1e-12
         assert 0.0 <= true_draw_density(gap, 0.0, beta) < math.inf
+        pair = gap, total_variance(sigma_i, sigma_j, beta), margin
         found = [
-            float(function(*players, margin))
-            for function in (
-                win_probability, draw_probability, log_win_probability, log_draw_probability
-            )
-        ]  # fmt: skip
+            win_probability(*players, margin),
+            draw_probability(*players, margin),
+            log_win_probability_of(*pair),
+            log_draw_probability_of(*pair),
+        ]
         assert not any(math.isnan(value) for value in found)
         if abs(t) > 30 or not e < 30:
             continue

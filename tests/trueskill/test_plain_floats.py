@@ -46,9 +46,7 @@ def assert_same(function: Callable[..., Any], *numbers: Any) -> None:
 def test_a_pair_of_floats_gives_what_arrays_give(pair, beta, margin, outcome) -> None:
     for function in (
         trueskill.win_probability,
-        trueskill.log_win_probability,
         trueskill.draw_probability,
-        trueskill.log_draw_probability,
     ):
         assert_same(function, *pair, beta)
         assert_same(function, *pair, beta, margin)
@@ -96,9 +94,10 @@ def test_teams_of_floats_give_what_weights_of_one_give(teams, ranks, beta, chanc
     long = said(
         lambda: rate(teams, ranks, beta=beta, tau=0.1, draw_probability=chance, weights=whole)
     )
-    if [len(side) for side in teams] == [1, 1] and not isinstance(long, str):
-        # One against one is the closed form, which the general sums meet but for rounding.
-        assert np.allclose(short, long, rtol=1e-9, atol=1e-9)
+    if len(teams) == 2 and not isinstance(long, str):
+        # Two sides are the closed form, which the general sums meet but for rounding.
+        for mine, other in zip(short, long, strict=True):
+            assert np.allclose(mine, other, rtol=1e-11, atol=1e-11)
     else:
         assert as_shown(short) == as_shown(long)
 
@@ -116,7 +115,11 @@ def test_two_against_two_give_what_weights_of_one_give(numbers, ranks, beta, cha
     game = {"beta": beta, "tau": 0.1, "draw_probability": chance}
     short = said(lambda: rate(teams, ranks, **game))
     long = said(lambda: rate(teams, ranks, **game, weights=[[1.0, 1.0], [1.0, 1.0]]))
-    assert as_shown(short) == as_shown(long)
+    if isinstance(long, str):
+        assert short == long
+    else:
+        for mine, other in zip(short, long, strict=True):
+            assert np.allclose(mine, other, rtol=1e-11, atol=1e-11)
 
 
 def test_what_was_given_is_not_changed() -> None:

@@ -10,8 +10,6 @@ import pytest
 
 from matchenv.trueskill import (
     draw_margin_from_probability,
-    log_draw_probability,
-    log_win_probability,
     match_quality,
     ranking_probability,
     team_draw_probability,
@@ -19,6 +17,7 @@ from matchenv.trueskill import (
     team_win_probability,
     win_probability,
 )
+from matchenv.trueskill.game import log_draw_probability_of, log_win_probability_of
 
 BETA = 25.0 / 6.0
 TEAMS = [[(25.0, 8.0)], [(11.0, 3.0), (12.0, 2.0)], [(27.0, 1.0)], [(15.0, 8.0)]]
@@ -124,8 +123,8 @@ def test_a_third_side_that_is_certain_to_lose_changes_nothing(margin: float, far
             continue
         found = ranking_probability([[i], [j], last], ranks, 1.0, draw_margin=margin)
         ordered = (*i, *j) if ranks[0] <= ranks[1] else (*j, *i)
-        exact = log_draw_probability if ranks[0] == ranks[1] else log_win_probability
-        expected = exact(*ordered, 1.0, margin)
+        exact = log_draw_probability_of if ranks[0] == ranks[1] else log_win_probability_of
+        expected = exact(ordered[0] - ordered[2], 4.0, margin)
         if math.isfinite(found.error):
             assert found.log_probability == pytest.approx(expected, rel=1e-7, abs=1e-7)
         two = ranking_probability([[i], [j]], ranks[:2], 1.0, draw_margin=margin)

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from scipy import integrate
 
 from matchenv import trueskill
+from matchenv.trueskill.game import log_draw_probability_of, log_win_probability_of
+from matchenv.trueskill.normal import draw_moments, win_moments
 
 GAPS = [0.0, 1e-9, 0.01, 0.5, 1.0, 2.0, 3.9, 4.0, 4.1, 6.0, 12.0, 30.0, 37.0, 100.0, 400.0, 1000.0]
 MARGINS = [1e-12, 1e-6, 0.01, 0.3, 0.99, 1.0, 1.5, 5.0, 30.0, 100.0, 1000.0, 1001.0]
@@ -59,7 +61,7 @@ def assert_close(value: float, reference: mpmath.mpf, what: object) -> None:
 def test_win_correction_equals_forty_digits(t: float) -> None:
     with mpmath.workdps(digits_for(min(t, 40.0))):
         v, w, _ = win_reference(t)
-        ours_v, ours_w = trueskill.win_correction(t)
+        ours_v, ours_w, _ = win_moments(t)
         assert_close(ours_v, v, t)
         assert_close(ours_w, w, t)
 
@@ -70,7 +72,7 @@ def test_draw_correction_equals_forty_digits(t: float, margin: float) -> None:
     with mpmath.workdps(digits_for(t, margin)):
         v, w, _ = draw_reference(t, margin)
         for sign in (1, -1):
-            ours_v, ours_w = trueskill.draw_correction(sign * t, margin)
+            ours_v, ours_w, _ = draw_moments(sign * t, margin)
             assert_close(ours_v, sign * v, (t, margin))
             assert_close(ours_w, w, (t, margin))
 
@@ -91,16 +93,14 @@ def test_probabilities_equal_forty_digits(gap: float, margin: float, scale: floa
             probability = upper_tail(-lead)
             swapped = (sign * mu_i, *arguments[1:])
             assert_close(trueskill.win_probability(*swapped), probability, arguments)
-            assert_close(
-                trueskill.log_win_probability(*swapped), mpmath.log(probability), arguments
-            )
+            logarithm = log_win_probability_of(sign * mu_i, float(c) ** 2, draw_margin)
+            assert_close(logarithm, mpmath.log(probability), arguments)
         if margin:
             low, high = (-mpmath.mpf(draw_margin) - mu_i) / c, (mpmath.mpf(draw_margin) - mu_i) / c
             probability = upper_tail(-high) - upper_tail(-low)
             assert_close(trueskill.draw_probability(*arguments), probability, arguments)
-            assert_close(
-                trueskill.log_draw_probability(*arguments), mpmath.log(probability), arguments
-            )
+            logarithm = log_draw_probability_of(mu_i, float(c) ** 2, draw_margin)
+            assert_close(logarithm, mpmath.log(probability), arguments)
 
 
 def posterior_by_quadrature(
@@ -233,11 +233,10 @@ def test_corrections_are_derivatives_of_the_log_probability(t: float, margin: fl
         def log_draw(x: mpmath.mpf) -> mpmath.mpf:
             return mpmath.log(upper_tail(-margin - x) - upper_tail(margin - x))
 
-        for log_probability, correction in (
-            (log_win, trueskill.win_correction),
-            (log_draw, trueskill.draw_correction),
+        for log_probability, (v, w, _) in (
+            (log_win, win_moments(t - margin)),
+            (log_draw, draw_moments(t, margin)),
         ):
-            v, w = correction(t, margin)
             assert float(v) == pytest.approx(
                 float(mpmath.diff(log_probability, t)), rel=1e-9, abs=1e-12
             )

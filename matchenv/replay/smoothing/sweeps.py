@@ -22,10 +22,16 @@ from matchenv.replay.beliefs import set_sides
 from matchenv.replay.smoothing.messages import log_overlap, widened
 from matchenv.replay.trueskill_games import set_weights
 from matchenv.runtime.compile import compiled
-from matchenv.trueskill.evidence import log_ranking_evidence
-from matchenv.trueskill.factor_graph import TABLE_ROWS
+from matchenv.trueskill.draw_margin import margin_between
 from matchenv.trueskill.game import log_outcome_probability_of, total_variance
-from matchenv.trueskill.sides import margin_between, rate_pair, rate_sides
+from matchenv.trueskill.sides import (
+    TABLE_ROWS,
+    Constants,
+    Teams,
+    log_ranking_evidence,
+    rate_pair,
+    rate_sides,
+)
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -81,8 +87,6 @@ def _play(
     start: Integers,
     rank: Floats,
     weight: Floats,
-    order: Integers,
-    new_sigma: Floats,
     table: Floats,
 ) -> float:
     """Update the beliefs of one game's players in place; the log probability of its result.
@@ -113,22 +117,10 @@ def _play(
         set_weights(given, games.team_exponent, weight[begin:end])
     share = advantage / weight[: start[1]].sum()
     mu[: start[1]] += share
-    rate_sides(
-        mu,
-        sigma,
-        weight,
-        start[: sides + 1],
-        rank[:sides],
-        beta,
-        0.0,
-        games.draw_margin,
-        games.margin_grows,
-        games.tolerance,
-        games.max_iterations,
-        order,
-        new_sigma,
-        table,
+    constants = Constants(
+        beta, 0.0, games.draw_margin, games.margin_grows, games.tolerance, games.max_iterations
     )
+    rate_sides(Teams(mu, sigma, weight, start[: sides + 1]), rank[:sides], constants, table)
     mu[: start[1]] -= share
     return log_ranking_evidence(table, sides) if measured else 0.0
 
@@ -170,9 +162,9 @@ def sweep(
     game_mu, game_sigma = np.empty(most_entries), np.empty(most_entries)
     cavity_precision, cavity_shift = np.empty(most_entries), np.empty(most_entries)
     near_precision, near_shift = np.empty(most_entries), np.empty(most_entries)
-    start, order = np.empty(most_teams + 1, np.int64), np.empty(most_teams, np.int64)
+    start = np.empty(most_teams + 1, np.int64)
     rank, weight = np.empty(most_teams), np.empty(most_entries)
-    new_sigma, table = np.empty(most_entries), np.empty((TABLE_ROWS, most_teams))
+    table = np.empty((TABLE_ROWS, most_teams))
 
     near[:] = 0.0
     if forwards:
@@ -195,7 +187,7 @@ def sweep(
                 rest[entry, 0], rest[entry, 1] = game_mu[m], game_sigma[m]
         found = _play(
             games, game, game_mu[: last - first], game_sigma[: last - first], measured,
-            start, rank, weight, order, new_sigma, table,
+            start, rank, weight, table,
         )  # fmt: skip
         if measured:
             log_probability[game] = found

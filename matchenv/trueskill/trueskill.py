@@ -12,8 +12,11 @@ from matchenv.runtime.checks import (
     as_positive_number,
     as_probability,
 )
-from matchenv.trueskill.first_place import first_place_probability
-from matchenv.trueskill.quality import team_match_quality, team_win_probability
+from matchenv.trueskill.probabilities import (
+    first_place_probability,
+    team_match_quality,
+    team_win_probability,
+)
 from matchenv.trueskill.rating import Rating, expose, rate
 from matchenv.trueskill.teams import Team, Weights, sides_of
 
