@@ -60,6 +60,20 @@ def test_evaluation_stands_on_top_of_the_core() -> None:
         assert not any(name.startswith("matchenv.evaluation") for name in imported_modules(path))
 
 
+def test_runtime_stands_below_all() -> None:
+    for path in (ROOT / "matchenv" / "runtime").rglob("*.py"):
+        for name in imported_modules(path):
+            assert room_of(name) is None or name.startswith("matchenv.runtime"), f"{path}: {name}"
+
+
+@pytest.mark.parametrize("call", ["os.replace(", "os.rename(", "signal.signal(", "FileLock("])
+@pytest.mark.parametrize("room", ROOMS)
+def test_files_locks_and_signals_are_the_runtimes(room: str, call: str) -> None:
+    for path in (ROOT / room).rglob("*.py"):
+        if (ROOT / "matchenv" / "runtime") not in path.parents:
+            assert call not in path.read_text(encoding="utf-8"), path
+
+
 @pytest.mark.parametrize("room", ROOMS)
 def test_rooms_are_imported_under_one_name(room: str) -> None:
     for path in (ROOT / room).rglob("*.py"):
@@ -153,5 +167,5 @@ def test_one_place_compiles() -> None:
     """So that there is one cache, one lock and one message."""
     for room in ROOMS:
         for path in (ROOT / room).rglob("*.py"):
-            if path.name != "compile.py":
+            if path.name not in ("compile.py", "single_precision.py"):
                 assert "numba" not in imported_modules(path), path

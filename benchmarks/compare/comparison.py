@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from matchenv.agents.policy_sources import module_files
 from matchenv.benchmarks.candidates import candidates_of, with_references
 from matchenv.benchmarks.compare.report import ENVIRONMENT_OPTIONS, Comparison, result_files
 from matchenv.evaluation.cells import Cell, cells_of
@@ -18,7 +17,7 @@ from matchenv.runtime.checks import as_integer
 from matchenv.runtime.jobs import open_store, write_results
 from matchenv.runtime.object_spec import is_object_spec
 from matchenv.runtime.parallel import Workers, as_engine
-from matchenv.runtime.provenance import digest_of
+from matchenv.runtime.provenance import digest_of, module_files
 from matchenv.settings import Settings
 
 DEFAULT_POLICIES = ("pe", "drawchance", "kg", "gittins", "random", "oracle")

@@ -19,7 +19,7 @@ LARGEST_SKILL = 1e150
 
 
 def as_float_array(name: str, value: ArrayLike) -> NDArray[np.float64]:
-    """``value`` as a float64 array of finite numbers no larger than ``LARGEST_SKILL``.
+    """Return ``value`` as a float64 array of finite numbers no larger than ``LARGEST_SKILL``.
 
     Args:
         name: the argument's name, for the message.
@@ -30,47 +30,37 @@ def as_float_array(name: str, value: ArrayLike) -> NDArray[np.float64]:
     """
     try:
         array = np.asarray(value)
-        if array.dtype.kind == "c" or array.dtype.kind not in "fiub":
+        if array.dtype.kind not in "fiub":
             raise TypeError
         array = array.astype(np.float64, copy=False)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must hold real numbers, got {value!r}") from None
     # The comparison is False for NaN, so one pass finds every kind of bad number.
     good = np.abs(array) <= LARGEST_SKILL
-    if not good.all():
-        raise ValueError(
-            f"{name} must be finite and at most {LARGEST_SKILL:g} in size, "
-            f"got {_first_bad(array, good)}"
-        )
-    return array
+    return _all(array, good, f"{name} must be finite and at most {LARGEST_SKILL:g} in size")
 
 
 def as_positive_array(name: str, value: ArrayLike) -> NDArray[np.float64]:
-    """As ``as_float_array``, every number above 0 (and above the square root of tiny)."""
-    array = as_float_array(name, value)
-    good = array >= 1.0 / LARGEST_SKILL
-    if not good.all():
-        raise ValueError(
-            f"{name} must be positive (at least {1.0 / LARGEST_SKILL:g}), "
-            f"got {_first_bad(array, good)}"
-        )
-    return array
+    """Return ``value`` as ``as_float_array``, every number at least 1 / ``LARGEST_SKILL``."""
+    array, least = as_float_array(name, value), 1.0 / LARGEST_SKILL
+    return _all(array, array >= least, f"{name} must be positive (at least {least:g})")
 
 
 def as_non_negative_array(name: str, value: ArrayLike) -> NDArray[np.float64]:
-    """As ``as_float_array``, no number below 0."""
+    """Return ``value`` as ``as_float_array``, no number below 0."""
     array = as_float_array(name, value)
-    good = array >= 0.0
-    if not good.all():
-        raise ValueError(f"{name} must not be negative, got {_first_bad(array, good)}")
-    return array
+    return _all(array, array >= 0.0, f"{name} must not be negative")
 
 
-def _first_bad(array: NDArray[np.float64], good: NDArray[np.bool_]) -> str:
+def _all(array: NDArray[np.float64], good: NDArray[np.bool_], rule: str) -> NDArray[np.float64]:
+    """Return the array if all of it is good, else refuse its first bad number."""
+    if good.all():
+        return array
     if array.ndim == 0:
-        return repr(float(array))
+        raise ValueError(f"{rule}, got {float(array)!r}")
     index = tuple(int(k) for k in np.argwhere(~good)[0])
-    return f"{float(array[index])!r} at index {index[0] if len(index) == 1 else index}"
+    where = index[0] if len(index) == 1 else index
+    raise ValueError(f"{rule}, got {float(array[index])!r} at index {where}")
 
 
 def as_number(name: str, value: Any, low: float = -LARGEST_SKILL) -> float:
@@ -88,72 +78,71 @@ def as_number(name: str, value: Any, low: float = -LARGEST_SKILL) -> float:
 
 
 def as_positive_number(name: str, value: Any) -> float:
-    """``value`` as one finite float above 0."""
-    number = as_number(name, value)
-    as_positive_array(name, number)
-    return number
+    """Return ``value`` as one finite float above 0."""
+    return float(as_positive_array(name, as_number(name, value)))
 
 
 def as_non_negative_number(name: str, value: Any) -> float:
-    """``value`` as one finite float, 0 or above."""
+    """Return ``value`` as one finite float, 0 or above."""
     number = as_number(name, value)
-    if number < 0.0:
-        raise ValueError(f"{name} must not be negative, got {value!r}")
+    return _number_if(number >= 0.0, f"{name} must not be negative, got {value!r}", number)
+
+
+def as_probability(name: str, value: Any) -> float:
+    """Return ``value`` as a float in ``[0, 1)``."""
+    number = as_number(name, value)
+    return _number_if(0.0 <= number < 1.0, f"{name} must be in [0, 1), got {value!r}", number)
+
+
+def as_share(name: str, value: Any) -> float:
+    """Return ``value`` as a float in ``[0, 1]``, both ends allowed."""
+    number = as_number(name, value)
+    return _number_if(0.0 <= number <= 1.0, f"{name} must be in [0, 1], got {value!r}", number)
+
+
+def as_positive_share(name: str, value: Any) -> float:
+    """Return ``value`` as a float in ``(0, 1]``."""
+    number = as_number(name, value)
+    return _number_if(0.0 < number <= 1.0, f"{name} must be in (0, 1], got {value!r}", number)
+
+
+def _number_if(good: bool, message: str, number: float) -> float:
+    if not good:
+        raise ValueError(message)
     return number
 
 
 def as_integer(name: str, value: Any, low: int, high: int | None = None) -> int:
-    """``value`` as an int in ``[low, high]``; floats and booleans are refused.
+    """Return ``value`` as an int in ``[low, high]``; floats and booleans are refused.
 
     Raises:
         ValueError: if it is no integer or outside the range.
     """
-    allowed = f"an integer of at least {low}" if high is None else f"an integer in [{low}, {high}]"
-    if isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name} must be {allowed}, got {value!r}")
+    number = _index(value)
+    if number is None or number < low or (high is not None and number > high):
+        allowed = f"of at least {low}" if high is None else f"in [{low}, {high}]"
+        raise ValueError(f"{name} must be an integer {allowed}, got {value!r}")
+    return number
+
+
+def _index(value: Any) -> int | None:
+    """Return an integer of any type as an int; None for anything else, booleans included."""
     try:
-        number = operator.index(value)
+        return None if isinstance(value, bool | np.bool_) else operator.index(value)
     except TypeError:
-        raise ValueError(f"{name} must be {allowed}, got {value!r}") from None
-    if number < low or (high is not None and number > high):
-        raise ValueError(f"{name} must be {allowed}, got {value!r}")
-    return number
-
-
-def as_probability(name: str, value: Any) -> float:
-    """``value`` as a float in ``[0, 1)``."""
-    number = as_number(name, value)
-    if not 0.0 <= number < 1.0:
-        raise ValueError(f"{name} must be in [0, 1), got {value!r}")
-    return number
-
-
-def as_share(name: str, value: Any) -> float:
-    """``value`` as a float in ``[0, 1]``, both ends allowed."""
-    number = as_number(name, value)
-    if not 0.0 <= number <= 1.0:
-        raise ValueError(f"{name} must be in [0, 1], got {value!r}")
-    return number
-
-
-def as_positive_share(name: str, value: Any) -> float:
-    """``value`` as a float in ``(0, 1]``."""
-    number = as_number(name, value)
-    if not 0.0 < number <= 1.0:
-        raise ValueError(f"{name} must be in (0, 1], got {value!r}")
-    return number
+        return None
 
 
 def as_action_masks(value: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Who may be chosen, as bool.
+    """Return masks of the actions that are allowed, as bool.
 
     Args:
         value: bool, or numbers that are 0 or 1.
         shape: (..., M), of the states that the masks belong to.
 
     Raises:
-        ValueError: for another shape or type, numbers other than 0 and 1, or a state in which
-            nobody may be chosen.
+        ValueError: for another shape or type, numbers other than 0 and 1, or a state without an
+            allowed action.
     """
     array = np.asarray(value)
     if array.shape != shape:
@@ -171,7 +160,7 @@ def as_action_masks(value: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
 
 
 def as_choice(name: str, value: Any, known: Iterable[str]) -> str:
-    """``value`` if it is one of ``known`` names.
+    """Return ``value`` if it is one of ``known`` names.
 
     Raises:
         ValueError: if not; the message lists the known ones.
@@ -184,22 +173,16 @@ def as_choice(name: str, value: Any, known: Iterable[str]) -> str:
 
 
 def as_action(action: Any, count: int) -> int:
-    """One action: an integer in [0, count).
+    """Return one action: an integer in [0, count).
 
     Raises:
         ValueError: for anything else.
     """
-    try:
-        chosen = operator.index(action)
-    except TypeError:
-        chosen = -1
-    if not 0 <= chosen < count or isinstance(action, bool | np.bool_):
-        raise ValueError(f"action must be an integer in [0, {count - 1}], got {action!r}")
-    return chosen
+    return as_integer("action", action, 0, count - 1)
 
 
 def as_actions(actions: Any, count: int, num_opponents: int) -> NDArray[np.int64]:
-    """Actions of ``count`` episodes: integers of shape (count,) in [0, num_opponents).
+    """Return actions of ``count`` episodes: integers of shape (count,) in [0, num_opponents).
 
     Raises:
         ValueError: for a wrong shape or type, or an action out of range.

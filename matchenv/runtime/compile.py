@@ -13,8 +13,10 @@ from functools import cache, partial
 from multiprocessing import parent_process
 from typing import Any
 
-from numba import config, njit
+from numba import config, njit, prange
 from numba.core import event
+
+__all__ = ["COMPILES", "NOTICE", "compiled", "prange"]
 
 NOTICE = "matchenv: compiling, once after an installation or a change; this takes some seconds"
 

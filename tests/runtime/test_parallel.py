@@ -1,4 +1,4 @@
-"""Pools of processes: they work, and leave nothing behind."""
+"""Pools of processes: they work, and leave nothing behind; names of engines."""
 
 from __future__ import annotations
 
@@ -9,35 +9,38 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from importlib.machinery import ModuleSpec
 from itertools import repeat
 from pathlib import Path
 
 import pytest
 
-from matchenv.runtime.parallel import LocalPool, checked_workers, work_through
+from matchenv.commands import run_command
+from matchenv.runtime import parallel
+from matchenv.runtime.parallel import Engine, LocalPool, as_engine, work_through
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
-# Workers that show that they live, and a parent that waits for them.
-BEATING = """
-import sys, time
-from pathlib import Path
-from matchenv.runtime.parallel import LocalPool, work_through
+# Workers that say who they are and wait, and a parent that waits for them.
+WAITING = """
+import os, signal
+from matchenv.runtime.parallel import LocalPool
 
-def beat(file):
-    for number in range(2400):
-        Path(file).write_text(str(number))
-        time.sleep(0.05)
+def wait(number):
+    os.write(1, f"{os.getpid()}\\n".encode())
+    signal.pause()
 
 if __name__ == "__main__":
     with LocalPool(2) as pool:
-        work_through(sys.argv[1:], beat, pool, print)
+        list(pool.map(wait, range(2)))
 """
 
 
-def slow_first(number: int) -> int:
+def first_waits(number: int, folder: Path) -> int:
     """Later jobs are done before the first one."""
-    time.sleep(0.5 if number == 0 else 0.0)
+    while number == 0 and len(list(folder.iterdir())) < 2:
+        time.sleep(0.01)
+    (folder / str(number)).touch()
     return number
 
 
@@ -50,11 +53,11 @@ def test_results_are_in_the_order_of_the_jobs() -> None:
     assert sorted(done) == [(-1, 1), (-1, 1), (2, 2), (2, 2), (3, 3), (3, 3)]
 
 
-def test_results_come_when_they_are_there() -> None:
+def test_results_come_when_they_are_there(tmp_path: Path) -> None:
     with LocalPool(2) as pool:
-        numbers = [number for number, _ in pool.results(slow_first, [(0,), (1,), (2,)])]
-        assert numbers == [1, 2, 0]
-        assert [*pool.map(slow_first, [0, 1, 2])] == [0, 1, 2]
+        jobs = [(number, tmp_path) for number in range(3)]
+        assert [number for number, _ in pool.results(first_waits, jobs)] == [1, 2, 0]
+        assert [*pool.map(abs, [0, -1, 2])] == [0, 1, 2]
 
 
 def test_pool_maps_as_the_library_does() -> None:
@@ -120,22 +123,48 @@ def test_an_exception_ends_the_processes_and_drops_the_work_that_waits(tmp_path:
     assert len(list(tmp_path.iterdir())) < 10
 
 
+@pytest.mark.skipif(not hasattr(signal, "pause"), reason="waits as Unix does")
 def test_workers_end_with_a_parent_that_was_killed(tmp_path: Path) -> None:
-    script, files = tmp_path / "beating.py", [tmp_path / "one", tmp_path / "two"]
-    script.write_text(BEATING)
-    parent = subprocess.Popen([sys.executable, str(script), *map(str, files)], cwd=ROOT)
-    deadline = time.monotonic() + 60.0
-    while not all(file.exists() for file in files) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    parent.send_signal(signal.SIGKILL)
+    script = tmp_path / "waiting.py"
+    script.write_text(WAITING)
+    parent = subprocess.Popen([sys.executable, str(script)], cwd=ROOT, stdout=subprocess.PIPE)
+    assert parent.stdout is not None
+    assert {int(parent.stdout.readline()) for _ in range(2)}.isdisjoint({parent.pid})
+    parent.kill()
+    # The workers have the pipe too: it ends when the last of them has.
+    assert parent.stdout.read() == b""
     parent.wait()
-    time.sleep(1.0)
-    before = [file.read_text() for file in files]
-    time.sleep(1.0)
-    assert [file.read_text() for file in files] == before
+
+
+def test_numbers_are_processes_of_this_machine() -> None:
+    assert as_engine(None) == Engine()
+    assert as_engine(3) == Engine("local", 3)
+    assert as_engine(Engine("local", 2)) == Engine("local", 2)
+    assert isinstance(Engine("local", 2).pool(), LocalPool)
+
+
+@pytest.mark.parametrize("name", ["", "dask", "local:2", "ray:", "Ray", ":auto", "rays"])
+def test_a_bad_engine_is_named(name: str) -> None:
+    with pytest.raises(ValueError, match="engine must be local, ray or ray:ADDRESS, got"):
+        Engine(name)
 
 
 @pytest.mark.parametrize("workers", [0, -1, 1.5, True])
 def test_a_bad_number_of_workers(workers: object) -> None:
     with pytest.raises(ValueError, match="workers must be"):
-        checked_workers(workers)  # type: ignore[arg-type]
+        Engine("local", workers)  # type: ignore[arg-type]
+
+
+def test_without_ray_nothing_is_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def without_ray(name: str) -> ModuleSpec | None:
+        assert name == "ray"
+        return None
+
+    monkeypatch.setattr(parallel, "find_spec", without_ray)
+    out = tmp_path / "out"
+    assert run_command(["compare", "--engine", "ray:auto", "--out", str(out)]) == 2
+    said = capsys.readouterr().err
+    assert said == 'error: engine ray needs the package ray: pip install "matchenv[ray]"\n'
+    assert not out.exists()

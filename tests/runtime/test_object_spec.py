@@ -16,7 +16,7 @@ from matchenv import NormalPrior, Prior, Reward, Settings
 from matchenv.games_played import GamesPlayed
 from matchenv.priors import DrawnPrior, InformativePrior, prior_of, prior_text
 from matchenv.rewards import REWARDS, reward_of, reward_text
-from matchenv.runtime.object_spec import is_object_spec
+from matchenv.runtime.object_spec import is_object_spec, only_installed_code
 
 NORMAL = "matchenv:NormalPrior:mean=25,deviation=8.3"
 
@@ -119,9 +119,9 @@ def test_what_no_text_can_say_is_refused_and_says_why() -> None:
     ]:
         with pytest.raises(ValueError, match=why):
             prior_text(prior)
-    with pytest.raises(ValueError, match="Plain is no dataclass"):
+    with pytest.raises(ValueError, match="Plain is no dataclass of a module's top level"):
         reward_text(Plain())
-    with pytest.raises(ValueError, match="is not at the top level of its module"):
+    with pytest.raises(ValueError, match="Inner is no dataclass of a module's top level"):
         reward_text(Inner())
 
 
@@ -142,3 +142,15 @@ def test_what_no_text_can_say_is_refused_and_says_why() -> None:
 def test_bad_texts_are_named(own_module: Path, text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Settings(prior=text)
+
+
+def test_code_that_is_not_installed_needs_a_permission(own_module: Path) -> None:
+    """What is refused is not imported either."""
+    (own_module / "evil.py").write_text("raise AssertionError('it was run')")
+    with only_installed_code():
+        with pytest.raises(ValueError, match=r"would run the code of .*evil\.py.*--allow-code"):
+            prior_of("evil:Prior")
+        assert prior_of(NORMAL) == NormalPrior(25.0, 8.3)
+    with only_installed_code(allow_code=True):
+        assert prior_of("own_leagues:Leagues").gap == 4.0
+    assert prior_of("own_leagues:Leagues").gap == 4.0
