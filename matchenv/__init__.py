@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 
 if TYPE_CHECKING:
-    from matchenv.env import MatchmakingEnv
-    from matchenv.knowledge import KnowledgeState, share_of_games_left
-    from matchenv.priors import EqualPrior, InformativePrior, NormalPrior, Prior
+    from matchenv.envs.one_player.env import MatchmakingEnv
+    from matchenv.belief.knowledge import KnowledgeState, share_of_games_left
+    from matchenv.envs.one_player.priors import EqualPrior, InformativePrior, NormalPrior, Prior
     from matchenv.queue.env import MatchmakingQueueEnv
     from matchenv.queue.vector_env import MatchmakingQueueVectorEnv
-    from matchenv.rewards import Reward
-    from matchenv.settings import Settings
-    from matchenv.vector_env import MatchmakingVectorEnv
+    from matchenv.envs.one_player.rewards import Reward
+    from matchenv.envs.one_player.settings import Settings
+    from matchenv.envs.one_player.env import MatchmakingVectorEnv
 
 try:
     __version__ = version("matchenv")
@@ -51,26 +51,26 @@ __all__ = [
 ]
 
 _WHERE = {
-    "EqualPrior": "matchenv.priors",
-    "InformativePrior": "matchenv.priors",
-    "KnowledgeState": "matchenv.knowledge",
-    "MatchmakingEnv": "matchenv.env",
+    "EqualPrior": "matchenv.envs.one_player.priors",
+    "InformativePrior": "matchenv.envs.one_player.priors",
+    "KnowledgeState": "matchenv.belief.knowledge",
+    "MatchmakingEnv": "matchenv.envs.one_player.env",
     "MatchmakingQueueEnv": "matchenv.queue.env",
     "MatchmakingQueueVectorEnv": "matchenv.queue.vector_env",
-    "MatchmakingVectorEnv": "matchenv.vector_env",
-    "NormalPrior": "matchenv.priors",
-    "Prior": "matchenv.priors",
-    "Reward": "matchenv.rewards",
-    "Settings": "matchenv.settings",
-    "share_of_games_left": "matchenv.knowledge",
+    "MatchmakingVectorEnv": "matchenv.envs.one_player.env",
+    "NormalPrior": "matchenv.envs.one_player.priors",
+    "Prior": "matchenv.envs.one_player.priors",
+    "Reward": "matchenv.envs.one_player.rewards",
+    "Settings": "matchenv.envs.one_player.settings",
+    "share_of_games_left": "matchenv.belief.knowledge",
 }
 _MODULES = {"agents", "baselines", "benchmarks", *(each.name for each in iter_modules(__path__))}
 _MODULES.discard("__main__")
 
 gymnasium.register(
     id="Matchmaking-v0",
-    entry_point="matchenv.env:MatchmakingEnv",
-    vector_entry_point="matchenv.vector_env:MatchmakingVectorEnv",
+    entry_point="matchenv.envs.one_player.env:MatchmakingEnv",
+    vector_entry_point="matchenv.envs.one_player.env:MatchmakingVectorEnv",
 )
 gymnasium.register(
     id="MatchmakingQueue-v0",

@@ -1,43 +1,48 @@
-"""Beliefs about skill: what the game master knows, one type for each kind.
+"""Beliefs about skill, one type for each kind.
 
 ``BELIEFS`` holds them by name. A new kind is a file in this folder with a subclass of
 ``Belief`` (of ``IndependentBelief`` where players stay apart) and its place in the table
-below; a user's own is made known with ``register``.
+below; users add theirs with ``register``.
 """
 
 from __future__ import annotations
 
-from matchenv.belief.belief import OUTCOMES, Belief, GameConstants
-from matchenv.belief.factorised import FactorisedBelief
+from matchenv.belief.belief import (
+    MU,
+    OUTCOMES,
+    SIGMA,
+    TRUE_SKILL,
+    Belief,
+    GameConstants,
+)
+from matchenv.belief.factorised import FactorisedBelief, IndependentBelief
 from matchenv.belief.full import FullBelief
-from matchenv.belief.independent import IndependentBelief
-from matchenv.belief.printed import PrintedBelief
 from matchenv.runtime.checks import as_choice
 
 __all__ = [
     "BELIEFS",
     "DEFAULT_BELIEF",
+    "MU",
     "OUTCOMES",
+    "SIGMA",
+    "TRUE_SKILL",
     "Belief",
     "FactorisedBelief",
     "FullBelief",
     "GameConstants",
     "IndependentBelief",
-    "PrintedBelief",
     "belief_named",
     "register",
 ]
 
-BELIEFS: dict[str, Belief] = {
-    belief.name: belief for belief in (FactorisedBelief(), FullBelief(), PrintedBelief())
-}
+BELIEFS: dict[str, Belief] = {belief.name: belief for belief in (FactorisedBelief(), FullBelief())}
 
 # The papers' own.
 DEFAULT_BELIEF = FactorisedBelief.name
 
 
 def belief_named(name: str) -> Belief:
-    """The belief of that name.
+    """Return the belief of that name.
 
     Raises:
         ValueError: for an unknown one; the known ones are listed.

@@ -1,4 +1,4 @@
-"""What a belief is: its layout, its start, its update and what it shows."""
+"""A belief about skill: its layout, its start, its update and what an observation shows."""
 
 from __future__ import annotations
 
@@ -8,20 +8,24 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.play import FEW, MU, REPORT_ROWS, SIGMA, drift_skills, play_few, play_games
 from matchenv.runtime.compile import compiled
-from matchenv.trueskill.game import outcome_probability_of
-from matchenv.trueskill.game_loops import densities_at_zero
+from matchenv.trueskill.game import density_at_zero, outcome_probability_of
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Outcomes = NDArray[np.int8]
+Masks = NDArray[np.bool_]
+Observations = NDArray[np.float32]
 
-# A game has these outcomes for player 0; the last only with a draw margin.
+# The numbers of each player, side by side.
+MU, SIGMA, TRUE_SKILL = range(3)
+
+# Outcomes of a game for player 0; the last only with a draw margin.
 OUTCOMES = (1, -1, 0)
 
 
 class GameConstants(NamedTuple):
-    """The constants of a game.
+    """Constants of a game.
 
     Attributes:
         beta: standard deviation of one performance around skill, > 0.
@@ -35,28 +39,25 @@ class GameConstants(NamedTuple):
 
     @property
     def outcomes(self) -> tuple[int, ...]:
-        """The outcomes that a game may have: no draw without a margin."""
+        """The possible outcomes of a game: no draw without a margin."""
         return OUTCOMES if self.draw_margin > 0.0 else OUTCOMES[:2]
 
 
 class Belief(ABC):
     """A kind of belief about the skills of player 0 and M opponents.
 
-    A belief object holds no numbers of any episode; it says how they are laid out, how they
-    start, what a game changes, and what an observation shows. ``matchenv.belief.register``
-    makes a new one known by its name.
-
-    The numbers of B episodes are ``players``, shape (B, M + 1, 3), whose entries MU and SIGMA
-    (``matchenv.play``) are the mean and standard deviation of every player's skill, and
-    ``memory``, shape (B, R, M), which is the belief's own. An observation shows mu, sigma,
-    ``extra`` (E * M numbers of the belief's choice, E rows of one for each opponent) and the
-    share of games left, float32.
+    A belief object holds no numbers of any episode. The numbers of B episodes are ``players``,
+    shape (B, M + 1, 3), whose entries MU and SIGMA are the mean and standard deviation of every
+    player's skill (beliefs never read TRUE_SKILL), and ``memory``, shape (B, R, M), the belief's
+    own. ``shown``, float32, shape (B, (2 + E) M + 3), is the observation: mu, sigma, ``extra``
+    (E numbers for each opponent) and last the share of games left, which belongs to the
+    simulator. ``matchenv.belief.register`` makes a new kind known by its name.
 
     Attributes:
         name: how users ask for it.
-        memory_rows: R, numbers kept for each opponent beside mean and deviation.
-        extra_rows: E, numbers shown for each opponent beside mean and deviation.
-        extra_name: what messages call them.
+        memory_rows: R, numbers kept for each opponent besides mean and deviation.
+        extra_rows: E, numbers shown for each opponent besides mean and deviation.
+        extra_name: their name in messages.
     """
 
     name: ClassVar[str]
@@ -67,165 +68,107 @@ class Belief(ABC):
     def check_constants(  # noqa: B027
         self, constants: GameConstants
     ) -> None:
-        """Refuse games whose update this belief does not have.
+        """Refuse games that this belief has no update for.
 
         Raises:
             ValueError: it names the constant, its value and what is allowed.
         """
 
     def observation_size(self, num_opponents: int) -> int:
-        """Numbers in an observation of M opponents: (2 + E) M + 3."""
+        """Return the size of an observation of M opponents: (2 + E) M + 3."""
         return (2 + self.extra_rows) * num_opponents + 3
 
     def num_opponents_of(self, observation_size: int) -> int | None:
-        """M of an observation of this size, None where no number of opponents gives it."""
+        """Return M of an observation of this size, None where no M gives it."""
         count, rest = divmod(observation_size - 3, 2 + self.extra_rows)
         return count if rest == 0 and count >= 1 else None
 
     def new_memory(self, count: int, num_opponents: int) -> Floats:
-        """Memory of ``count`` episodes that have not begun."""
+        """Return the memory of ``count`` episodes that have not begun."""
         return np.zeros((count, self.memory_rows, num_opponents))
 
     @abstractmethod
-    def begin(
-        self,
-        rows: Integers,
-        players: Floats,
-        memory: Floats,
-        observation: NDArray[np.float32],
-    ) -> None:
+    def begin(self, players: Floats, memory: Floats, shown: Observations, rows: Integers) -> None:
         """Start episodes from the independent normals in ``players``.
 
         Args:
-            rows: the episodes, shape (K,).
             players: as the class says.
-            memory: as the class says; the rows are written.
-            observation: shape (B, K), the rows are written, but for the share of games left.
+            memory: written at the rows.
+            shown: written at the rows, but for the share of games left.
+            rows: the episodes, shape (K,).
         """
-
-    def replace(
-        self,
-        rows: Integers,
-        opponents: Integers,
-        players: Floats,
-        memory: Floats,
-        observation: NDArray[np.float32],
-    ) -> None:
-        """Take strangers for opponents who have left: nothing ties them to anybody yet.
-
-        What is believed of all others stays as it is. A stranger's memory is that of an opponent
-        whom nobody has played, so a belief whose memory of one opponent depends on others must
-        do this by itself.
-
-        Args:
-            rows: the episodes, shape (K,), ascending.
-            opponents: 0 to M - 1, shape (K,).
-            players: as the class says, with the strangers' prior in it.
-            memory: changed for these opponents.
-            observation: brought up to date, but for the share of games left.
-        """
-        count = players.shape[1]
-        pairs = np.arange(rows.size)
-        fresh = self.new_memory(rows.size, count - 1)
-        scratch = np.empty((rows.size, self.observation_size(count - 1)), dtype=np.float32)
-        self.begin(pairs, players[rows], fresh, scratch)
-        memory[rows, :, opponents] = fresh[pairs, :, opponents]
-        observation[rows, opponents + 1] = players[rows, opponents + 1, MU]
-        observation[rows, count + opponents + 1] = players[rows, opponents + 1, SIGMA]
-        if self.extra_rows > 0:
-            changed = np.unique(rows)
-            shown = self.extra(players[changed], memory[changed])
-            observation[changed, 2 * count : 2 * count + shown.shape[1]] = shown
-
-    def play(
-        self,
-        players: Floats,
-        noise: Floats,
-        games_played: Integers,
-        memory: Floats,
-        opponents: Integers,
-        waiting: NDArray[np.bool_],
-        horizon: int,
-        constants: GameConstants,
-        observation: NDArray[np.float32],
-        terminated: NDArray[np.bool_],
-        report: Floats,
-        outcomes: NDArray[np.int8],
-    ) -> None:
-        """Play one game in each episode that does not wait, as it truly goes, and learn from it.
-
-        Args:
-            players: changed.
-            noise: as ``matchenv.play.play_games``.
-            games_played: as there, and so is ``horizon``.
-            memory: changed.
-            opponents: shape (B,), 0 to M - 1 as actions name them.
-            waiting: shape (B,), episodes to leave alone.
-            horizon: games in an episode.
-            constants: of the games.
-            observation: brought up to date.
-            terminated: shape (B,), written.
-            report: shape (5, B), written.
-            outcomes: shape (B,), written.
-        """
-        if constants.tau > 0.0:
-            drift_skills(players, noise, games_played, opponents, waiting, constants.tau)
-        (play_few if waiting.size <= FEW else play_games)(
-            players,
-            noise,
-            games_played,
-            opponents,
-            waiting,
-            horizon,
-            constants.beta,
-            constants.draw_margin,
-            observation,
-            terminated,
-            report,
-            outcomes,
-        )
-        self.learn(players, memory, opponents, outcomes, waiting, constants, report, observation)
 
     @abstractmethod
     def learn(
         self,
         players: Floats,
         memory: Floats,
+        shown: Observations,
         opponents: Integers,
-        outcomes: NDArray[np.int8],
-        waiting: NDArray[np.bool_],
+        outcomes: Outcomes,
+        running: Masks,
         constants: GameConstants,
-        report: Floats,
-        observation: NDArray[np.float32],
-    ) -> None:
-        """Judge one game of each episode by the belief before it, then learn from it.
+    ) -> Floats:
+        """Update the belief after one game of each running episode.
 
         Args:
-            players: changed; true skills are not looked at.
+            players: changed.
             memory: changed.
-            opponents: shape (B,), 0 to M - 1 as actions name them.
+            shown: brought up to date, but for the share of games left.
+            opponents: shape (B,), 0 to M - 1.
             outcomes: shape (B,), +1 player 0 won, -1 lost, 0 a draw.
-            waiting: shape (B,), episodes that played no game.
+            running: shape (B,), episodes that played a game.
             constants: of the games.
-            report: shape (5, B); DRAW_DENSITY and MATCH_QUALITY are written, 0 where waiting.
-            observation: brought up to date, but for the share of games left.
+
+        Returns:
+            The draw density of each game under the belief before it, eq. (5) of the 2011 paper;
+            0 where not running.
         """
 
-    @abstractmethod
-    def difference_variances(self, players: Floats, memory: Floats) -> Floats:
-        """Var(s_0 - s_k) of every opponent, shape (B, M), from what is kept."""
+    def replace(
+        self,
+        players: Floats,
+        memory: Floats,
+        shown: Observations,
+        rows: Integers,
+        opponents: Integers,
+    ) -> None:
+        """Replace departed opponents by uncorrelated newcomers.
+
+        The belief about all others stays as it is. A belief whose memory of one opponent depends
+        on others must override this.
+
+        Args:
+            players: with the prior of the newcomers in it.
+            memory: changed for these opponents.
+            shown: brought up to date, but for the share of games left.
+            rows: the episodes, shape (K,), ascending.
+            opponents: 0 to M - 1, shape (K,).
+        """
+        count = players.shape[1]
+        pairs = np.arange(rows.size)
+        fresh = self.new_memory(rows.size, count - 1)
+        scratch = np.empty((rows.size, shown.shape[1]), dtype=np.float32)
+        self.begin(players[rows], fresh, scratch, pairs)
+        memory[rows, :, opponents] = fresh[pairs, :, opponents]
+        shown[rows, opponents + 1] = players[rows, opponents + 1, MU]
+        shown[rows, count + opponents + 1] = players[rows, opponents + 1, SIGMA]
+        if self.extra_rows > 0:
+            changed = np.unique(rows)
+            extra = self.extra(players[changed], memory[changed])
+            shown[changed, 2 * count : 2 * count + extra.shape[1]] = extra
 
     @abstractmethod
     def extra(self, players: Floats, memory: Floats) -> Floats:
-        """What is shown beside mu and sigma, shape (B, E * M)."""
+        """Return the numbers shown besides mu and sigma, shape (B, E * M)."""
 
     @abstractmethod
     def memory_of(self, sigma: Floats, extra: Floats) -> Floats:
-        """The memory that a knowledge state implies, shape (B, R, M)."""
+        """Return the memory that a knowledge state implies, shape (B, R, M)."""
 
     @abstractmethod
     def difference_variance(self, sigma: Any, extra: Any) -> Any:
-        """Var(s_0 - s_k) of every opponent, shape (..., M), from what is shown.
+        """Return Var(s_0 - s_k) of every opponent, shape (..., M).
 
         Args:
             sigma: shape (..., M + 1).
@@ -234,17 +177,16 @@ class Belief(ABC):
 
     @abstractmethod
     def paired_sigma(self, sigma: Floats, extra: Floats) -> Floats:
-        """Deviations, shape (..., M + 1): squares of the first and the k-th add up to
-        Var(s_0 - s_k).
+        """Return deviations, shape (..., M + 1), for rules that read variances of differences.
 
-        For rules in which only the variance of a difference counts.
-        """  # noqa: D205
+        The squares of the first and the k-th add up to Var(s_0 - s_k).
+        """
 
     @abstractmethod
     def drawn_skills(
         self, mu: Floats, sigma: Floats, extra: Floats, normals: Floats, spread: float
     ) -> Floats:
-        """Skills of all players drawn from the belief, shape (B, M + 1).
+        """Draw the skills of all players from the belief, shape (B, M + 1).
 
         Args:
             mu: shape (B, M + 1).
@@ -264,19 +206,20 @@ class Belief(ABC):
         """
 
     def draw_density(self, mu: Floats, variance: Floats, beta: float) -> Floats:
-        """q of every opponent, shape (..., M): eq. (5) of the 2011 paper.
+        """Return q of every opponent, shape (..., M): eq. (5) of the 2011 paper.
 
         Args:
             mu: shape (..., M + 1).
             variance: Var(s_0 - s_k), shape (..., M).
             beta: standard deviation of one performance around skill.
         """
-        return densities(mu[..., :1] - mu[..., 1:], variance + 2.0 * beta * beta)
+        gap, total = mu[..., :1] - mu[..., 1:], variance + 2.0 * beta * beta
+        return _densities(np.ravel(gap), np.ravel(total)).reshape(gap.shape)
 
     def outcome_probability(
         self, mu: Floats, sigma: Floats, variance: Floats, outcome: int, constants: GameConstants
     ) -> Floats:
-        """Probability that the next game, with each opponent, ends so, shape (..., M).
+        """Return the probability of an outcome of the next game with each opponent, (..., M).
 
         Args:
             mu: shape (..., M + 1).
@@ -286,9 +229,12 @@ class Belief(ABC):
             constants: of the game.
         """
         del sigma
-        variance = variance + 2.0 * constants.beta * constants.beta
         gap = mu[..., :1] - mu[..., 1:]
-        return outcome_probabilities(gap, variance, outcome, constants.draw_margin)
+        total = variance + 2.0 * constants.beta * constants.beta
+        flat = _outcome_probabilities(
+            np.ravel(gap), np.ravel(total), outcome, constants.draw_margin
+        )
+        return flat.reshape(gap.shape)
 
     def after_games(
         self,
@@ -296,10 +242,10 @@ class Belief(ABC):
         sigma: Floats,
         extra: Floats,
         opponents: Integers,
-        outcomes: NDArray[np.int8],
+        outcomes: Outcomes,
         constants: GameConstants,
     ) -> tuple[Floats, Floats, Floats]:
-        """The belief after one game of each state, by ``learn`` itself.
+        """Return the belief after one game of each state, by ``learn``.
 
         Args:
             mu: shape (B, M + 1).
@@ -315,17 +261,9 @@ class Belief(ABC):
         count = mu.shape[0]
         players = np.stack((mu, sigma, np.zeros_like(mu)), axis=-1)
         memory = self.memory_of(sigma, extra)
-        observation = np.empty((count, self.observation_size(mu.shape[1] - 1)), dtype=np.float32)
-        self.learn(
-            players,
-            memory,
-            opponents,
-            outcomes,
-            np.zeros(count, dtype=np.bool_),
-            constants,
-            np.empty((len(REPORT_ROWS), count)),
-            observation,
-        )
+        shown = np.empty((count, self.observation_size(mu.shape[1] - 1)), dtype=np.float32)
+        running = np.ones(count, dtype=np.bool_)
+        self.learn(players, memory, shown, opponents, outcomes, running, constants)
         return (
             np.ascontiguousarray(players[..., MU]),
             np.ascontiguousarray(players[..., SIGMA]),
@@ -333,23 +271,11 @@ class Belief(ABC):
         )
 
 
-def densities(gap: Floats, variance: Floats) -> Floats:
-    """Density at 0 of N(gap, variance) for arrays of one shape."""
-    return _densities(np.ravel(gap), np.ravel(variance)).reshape(np.shape(gap))
-
-
-def outcome_probabilities(
-    gap: Floats, variance: Floats, outcome: int, draw_margin: float
-) -> Floats:
-    """``outcome_probability_of`` for arrays of one shape."""
-    flat = _outcome_probabilities(np.ravel(gap), np.ravel(variance), outcome, draw_margin)
-    return flat.reshape(np.shape(gap))
-
-
-@compiled(nogil=True)
+@compiled
 def _densities(gap: Floats, variance: Floats) -> Floats:
     values = np.empty(gap.size)
-    densities_at_zero(gap, variance, values)
+    for k in range(gap.size):
+        values[k] = density_at_zero(gap[k], variance[k])
     return values
 
 

@@ -1,78 +1,216 @@
-"""``belief="factorised"``: the papers' own, every player's skill apart."""
+"""``belief="factorised"``: every player's skill apart, as in TrueSkill."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from matchenv.belief.belief import Floats, GameConstants, Integers
-from matchenv.belief.factorised_kernels import (
-    learn_factorised,
-    learn_from_few,
-    play_factorised,
-    play_few_factorised,
+from matchenv.belief.belief import (
+    MU,
+    SIGMA,
+    Belief,
+    Floats,
+    GameConstants,
+    Integers,
+    Masks,
+    Observations,
+    Outcomes,
 )
-from matchenv.belief.independent import IndependentBelief
-from matchenv.play import FEW
+from matchenv.runtime.compile import compiled
+from matchenv.trueskill.game import density_at_zero, drifted, total_variance, update_two
+from matchenv.trueskill.two_player import draw_density, update
 
 
-class FactorisedBelief(IndependentBelief):
-    """TrueSkill's belief: independent normals before and after every game.
+class IndependentBelief(Belief):
+    """Independent normal skills; a game changes the two who play it.
 
-    The games' own correlations are forgotten, so it grows overconfident with many games.
-
-    Source: Herbrich, Minka, Graepel (2006), section 3; Ryzhov, Tariq, Powell (2011), eq. (1)
-    and (2), corrected.
+    A subclass may override how the deviations change before a game (``widened``), what a game
+    does to the two (``updated``), and how likely each outcome is (``outcome_probability``).
     """
 
-    name: ClassVar[str] = "factorised"
+    def widened(self, sigma: Floats, constants: GameConstants) -> Floats:
+        """Return the deviations at the time of the next game: here, after the skills' drift.
 
-    def play(
+        Args:
+            sigma: after the last game, of any shape.
+            constants: of the game.
+        """
+        if constants.tau == 0.0:
+            return sigma
+        widened: Floats = np.sqrt(sigma * sigma + constants.tau * constants.tau)
+        return widened
+
+    def updated(
         self,
-        players: Floats,
-        noise: Floats,
-        games_played: Integers,
-        memory: Floats,
-        opponents: Integers,
-        waiting: NDArray[np.bool_],
-        horizon: int,
+        mu_0: Floats,
+        sigma_0: Floats,
+        mu_j: Floats,
+        sigma_j: Floats,
+        outcome: Outcomes,
         constants: GameConstants,
-        observation: NDArray[np.float32],
-        terminated: NDArray[np.bool_],
-        report: Floats,
-        outcomes: NDArray[np.int8],
-    ) -> None:
-        """As ``Belief.play``, in one compiled call."""
+    ) -> tuple[Any, Any, Any, Any]:
+        """Return means and deviations of player 0 and the opponent after a game.
+
+        Args:
+            mu_0: means of player 0 before it, shape (K,), one for each game.
+            sigma_0: standard deviations of player 0.
+            mu_j: means of the opponents.
+            sigma_j: standard deviations of the opponents.
+            outcome: +1 player 0 won, -1 lost, 0 a draw.
+            constants: of the games.
+
+        Returns:
+            ``(mu_0, sigma_0, mu_j, sigma_j)``, each of shape (K,).
+
+        Source: Ryzhov, Tariq, Powell (2011), eq. (1) and (2), corrected, on the deviations of
+        ``widened``.
+        """
+        sigma_0, sigma_j = self.widened(sigma_0, constants), self.widened(sigma_j, constants)
+        return update(mu_0, sigma_0, mu_j, sigma_j, outcome, constants.beta, constants.draw_margin)
+
+    def outcome_probability(
+        self, mu: Floats, sigma: Floats, variance: Floats, outcome: int, constants: GameConstants
+    ) -> Floats:
+        """Return ``Belief.outcome_probability`` from the deviations of ``widened``."""
+        sigma = self.widened(sigma, constants)
+        variance = sigma[..., :1] ** 2 + sigma[..., 1:] ** 2
+        return super().outcome_probability(mu, sigma, variance, outcome, constants)
+
+    def begin(self, players: Floats, memory: Floats, shown: Observations, rows: Integers) -> None:
+        """Show every player's mean and deviation."""
         del memory
-        play = play_few_factorised if waiting.size <= FEW else play_factorised
-        play(
-            players,
-            noise,
-            games_played,
-            opponents,
-            waiting,
-            horizon,
-            *constants,
-            observation,
-            terminated,
-            report,
-            outcomes,
-        )
+        show_players(players, shown, rows)
 
     def learn(
         self,
         players: Floats,
         memory: Floats,
+        shown: Observations,
         opponents: Integers,
-        outcomes: NDArray[np.int8],
-        waiting: NDArray[np.bool_],
+        outcomes: Outcomes,
+        running: Masks,
         constants: GameConstants,
-        report: Floats,
-        observation: NDArray[np.float32],
-    ) -> None:
-        """As ``Belief.learn``, in compiled loops."""
+    ) -> Floats:
+        """Update the two players of each game by ``updated``."""
         del memory
-        learn = learn_from_few if waiting.size <= FEW else learn_factorised
-        learn(players, opponents, outcomes, waiting, *constants, report, observation)
+        density = np.zeros(running.size)
+        rows = np.flatnonzero(running)
+        if rows.size == 0:
+            return density
+        j = opponents[rows] + 1
+        mu_0, sigma_0 = players[rows, 0, MU], players[rows, 0, SIGMA]
+        mu_j, sigma_j = players[rows, j, MU], players[rows, j, SIGMA]
+        density[rows] = draw_density(mu_0, sigma_0, mu_j, sigma_j, constants.beta)
+        after = self.updated(mu_0, sigma_0, mu_j, sigma_j, outcomes[rows], constants)
+        count = players.shape[1]
+        for player, entry, place, values in (
+            (0, MU, 0, after[0]),
+            (0, SIGMA, count, after[1]),
+            (j, MU, j, after[2]),
+            (j, SIGMA, count + j, after[3]),
+        ):
+            players[rows, player, entry] = values
+            shown[rows, place] = values
+        return density
+
+    def extra(self, players: Floats, memory: Floats) -> Floats:
+        """Return nothing more, shape (B, 0)."""
+        del memory
+        return np.empty((players.shape[0], 0))
+
+    def memory_of(self, sigma: Floats, extra: Floats) -> Floats:
+        """Return no memory, shape (B, 0, M)."""
+        del extra
+        return self.new_memory(sigma.shape[0], sigma.shape[1] - 1)
+
+    def difference_variance(self, sigma: Any, extra: Any) -> Any:
+        """Return sums of two variances."""
+        del extra
+        return sigma[..., :1] ** 2 + sigma[..., 1:] ** 2
+
+    def paired_sigma(self, sigma: Floats, extra: Floats) -> Floats:
+        """Return the deviations themselves."""
+        del extra
+        return sigma
+
+    def drawn_skills(
+        self, mu: Floats, sigma: Floats, extra: Floats, normals: Floats, spread: float
+    ) -> Floats:
+        """Draw every skill from its own normal."""
+        del extra
+        skills: Floats = mu + spread * sigma * normals
+        return skills
+
+
+class FactorisedBelief(IndependentBelief):
+    """Independent normal skills with TrueSkill's update, compiled.
+
+    With many games against few opponents it grows overconfident: it forgets that a game measures
+    a difference.
+
+    Source: Ryzhov, Tariq, Powell (2011), eq. (1) and (2), corrected; Herbrich, Minka, Graepel
+    (2006).
+    """
+
+    name: ClassVar[str] = "factorised"
+
+    def learn(
+        self,
+        players: Floats,
+        memory: Floats,
+        shown: Observations,
+        opponents: Integers,
+        outcomes: Outcomes,
+        running: Masks,
+        constants: GameConstants,
+    ) -> Floats:
+        """Update the two players of each game."""
+        del memory
+        return learn_factorised(players, shown, opponents, outcomes, running, constants)
+
+
+@compiled
+def show_players(players: Floats, shown: Observations, rows: Integers) -> None:
+    """Write means and deviations of the given rows into their observations."""
+    count = players.shape[1]
+    for row in rows:
+        for i in range(count):
+            shown[row, i] = players[row, i, MU]
+            shown[row, count + i] = players[row, i, SIGMA]
+
+
+@compiled
+def learn_factorised(
+    players: Floats,
+    shown: Observations,
+    opponents: Integers,
+    outcomes: Outcomes,
+    running: Masks,
+    constants: GameConstants,
+) -> Floats:
+    """Update as ``Belief.learn`` does, and return its draw densities."""
+    density = np.zeros(running.size)
+    beta, draw_margin, tau = constants
+    count = players.shape[1]
+    for b in range(running.size):
+        if not running[b]:
+            continue
+        j = opponents[b] + 1
+        mu_0, sigma_0 = players[b, 0, MU], players[b, 0, SIGMA]
+        mu_j, sigma_j = players[b, j, MU], players[b, j, SIGMA]
+        density[b] = density_at_zero(mu_0 - mu_j, total_variance(sigma_0, sigma_j, beta))
+        mu_0, sigma_0, mu_j, sigma_j = update_two(
+            mu_0,
+            drifted(sigma_0, tau),
+            mu_j,
+            drifted(sigma_j, tau),
+            np.int64(outcomes[b]),
+            beta,
+            draw_margin,
+        )
+        players[b, 0, MU], players[b, 0, SIGMA] = mu_0, sigma_0
+        players[b, j, MU], players[b, j, SIGMA] = mu_j, sigma_j
+        shown[b, 0], shown[b, count] = mu_0, sigma_0
+        shown[b, j], shown[b, count + j] = mu_j, sigma_j
+    return density

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.belief import Belief, GameConstants, belief_named
-from matchenv.knowledge import KnowledgeState
+from matchenv.belief.knowledge import KnowledgeState
 from matchenv.play import MU, REPORT_ROWS, SIGMA
 
 Floats = NDArray[np.float64]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypedDict
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from matchenv.belief import DEFAULT_BELIEF, Belief, GameConstants, belief_named
-from matchenv.options import Options, shows_options_of
-from matchenv.options import checked_by as _by
-from matchenv.priors import DEFAULT_PRIOR, EQUAL_VARIANCES, Prior, prior_of
-from matchenv.rewards import DEFAULT_REWARD, Reward, reward_of
+from matchenv.envs.core.settings import Options, option, unchecked
+from matchenv.envs.one_player.instances import ANY_RANK
+from matchenv.envs.one_player.priors import DEFAULT_PRIOR, EQUAL_VARIANCES, Prior, prior_of
+from matchenv.envs.one_player.rewards import DEFAULT_REWARD, Reward, reward_of
 from matchenv.runtime.checks import (
     as_choice,
     as_integer,
@@ -30,9 +30,6 @@ PAPER_BETA = math.sqrt(2.5)
 
 # Beyond these nothing could be played, and arrays would not fit into any memory.
 MOST_OPPONENTS, LONGEST_HORIZON = 1_000_000, 1_000_000_000
-
-# Where no place was asked for.
-ANY_RANK = -1
 
 
 def _as_belief(name: str, value: Any) -> str:
@@ -54,43 +51,17 @@ def _as_reward(name: str, value: Any) -> str | Reward:
     return given
 
 
-def _as_it_is(name: str, value: Any) -> Any:
-    del name
-    return value
+def _as_limit(name: str, value: Any) -> int | None:
+    return None if value is None else as_integer(name, value, 1)
 
 
 @dataclass(frozen=True)
 class Settings(Options):
-    """The settings of an environment; made with bad ones it raises ``ValueError``.
+    """The settings of ``Matchmaking-v0``; bad ones raise ``ValueError``.
 
-    A new option is four edits: its line below with default and check, its line in this
-    docstring, its line in ``EnvironmentOptions``, and its row in ``MatchmakingEnv``'s table.
-    Both environments, ``gym.make``, configurations and commands then have it.
-
-    Attributes:
-        num_opponents: M, opponents of player 0, at most a million.
-        horizon: N, games in an episode, at most a thousand million.
-        beta: standard deviation of one performance around skill.
-        prior: ``"informative"`` or ``"equal"``, the two set-ups of the 2011 study, or a
-            ``matchenv.Prior``.
-        rank: place of player 0 among all M + 1 players: 0 the best, ``"top"``, ``"middle"``,
-            ``"bottom"``, or None for random.
-        reward: one of ``matchenv.rewards.REWARDS``, or a ``matchenv.Reward``.
-        draw_margin: performances closer than this are a draw; 0: no draws.
-        tau: standard deviation of a skill's drift at each of the player's games.
-        rank_by: what the place is by, ``"prior_mean"`` or ``"true_skill"``.
-        equal_variance: with ``prior="equal"``, ``"paper"`` keeps the variances of 2 to 3,
-            ``"matching"`` adds the variance of the hidden means, so that the belief is true.
-        belief: a name of ``matchenv.belief.BELIEFS``: ``"factorised"``, every player apart,
-            ``"full"``, with covariances, or ``"printed"``, with the 2011 paper's misprints.
-        availability: share of the opponents who are online at a time, in (0, 1].
-        mean_stay: games that an opponent stays online or offline, the mean over stays of both
-            kinds, which alternate: online ones last 2 availability mean_stay games on average,
-            offline ones 2 (1 - availability) mean_stay, and neither less than 1.
-        turnover: probability after each game that an opponent leaves for good and a stranger
-            takes the place.
-        noise: ``"game"``: the n-th game of an episode has the same noise whoever is chosen;
-            ``"opponent"``: the k-th game against an opponent has, whenever it is played.
+    A new option is a line here, with default, check and documentation, and its effect in
+    ``matchenv.envs.one_player.simulator``. Environments, ``gym.make``, configurations, commands
+    and the table of the documentation have it by themselves.
 
     Raises:
         ValueError: for a value that is not allowed; it names the argument and what is.
@@ -98,21 +69,52 @@ class Settings(Options):
 
     sizes: ClassVar[tuple[str, ...]] = ("num_opponents", "horizon")
 
-    num_opponents: int = field(default=49, metadata=_by(as_integer, low=1, high=MOST_OPPONENTS))
-    horizon: int = field(default=500, metadata=_by(as_integer, low=1, high=LONGEST_HORIZON))
-    beta: float = field(default=PAPER_BETA, metadata=_by(as_positive_number))
-    prior: str | Prior = field(default=DEFAULT_PRIOR, metadata=_by(_as_prior))
-    rank: int | str | None = field(default=None, metadata=_by(_as_it_is))
-    reward: str | Reward = field(default=DEFAULT_REWARD, metadata=_by(_as_reward))
-    draw_margin: float = field(default=0.0, metadata=_by(as_non_negative_number))
-    tau: float = field(default=0.0, metadata=_by(as_non_negative_number))
-    rank_by: str = field(default="prior_mean", metadata=_by(as_choice, known=RANKINGS))
-    equal_variance: str = field(default="paper", metadata=_by(as_choice, known=EQUAL_VARIANCES))
-    belief: str = field(default=DEFAULT_BELIEF, metadata=_by(_as_belief))
-    availability: float = field(default=1.0, metadata=_by(as_positive_share))
-    mean_stay: float = field(default=50.0, metadata=_by(as_number, low=1.0))
-    turnover: float = field(default=0.0, metadata=_by(as_share))
-    noise: str = field(default="game", metadata=_by(as_choice, known=NOISES))
+    num_opponents: int = option(
+        49, as_integer, "opponents to choose from", low=1, high=MOST_OPPONENTS
+    )
+    horizon: int = option(500, as_integer, "games in an episode", low=1, high=LONGEST_HORIZON)
+    beta: float = option(PAPER_BETA, as_positive_number, "standard deviation of one performance")
+    prior: str | Prior = option(
+        DEFAULT_PRIOR, _as_prior, '`"informative"`, `"equal"` or a `matchenv.Prior`'
+    )
+    rank: int | str | None = option(
+        None, unchecked, "place of player 0: None for any, 0 (the best) to `num_opponents`, "
+        '`"top"`, `"middle"` or `"bottom"`',
+    )  # fmt: skip
+    reward: str | Reward = option(
+        DEFAULT_REWARD, _as_reward, "see Rewards; or a `matchenv.Reward`"
+    )
+    draw_margin: float = option(
+        0.0, as_non_negative_number, "performances no further apart are a draw; 0: no draws"
+    )
+    tau: float = option(
+        0.0, as_non_negative_number, "drift of a skill before each of the player's games"
+    )
+    rank_by: str = option(
+        "prior_mean", as_choice, 'what the rank is by, `"prior_mean"` or `"true_skill"`',
+        known=RANKINGS,
+    )  # fmt: skip
+    equal_variance: str = option(
+        "paper", as_choice, '`"paper"`, or `"matching"` for a calibrated `prior="equal"`',
+        known=EQUAL_VARIANCES,
+    )  # fmt: skip
+    belief: str = option(DEFAULT_BELIEF, _as_belief, '`"factorised"` or `"full"`; see Belief')
+    availability: float = option(
+        1.0, as_positive_share, "share of the opponents who are online, in (0, 1]; see Pool"
+    )
+    mean_stay: float = option(
+        50.0, as_number, "games that an opponent stays online or offline", low=1.0
+    )
+    turnover: float = option(
+        0.0, as_share, "probability after a game that an opponent leaves for good"
+    )
+    noise: str = option(
+        "game", as_choice, 'random numbers of a game by its number, `"game"`, or by `"opponent"`',
+        known=NOISES,
+    )  # fmt: skip
+    max_games_per_opponent: int | None = option(
+        None, _as_limit, "games after which an opponent cannot be chosen; None for no limit"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -123,6 +125,13 @@ class Settings(Options):
             raise ValueError(
                 f"mean_stay must be at least {least:g} with availability={self.availability!r}, "
                 f"so that online and offline stays last a game or more, got {self.mean_stay!r}"
+            )
+        limit = self.max_games_per_opponent
+        if limit is not None and limit * self.num_opponents < self.horizon:
+            raise ValueError(
+                "max_games_per_opponent times num_opponents must be at least the horizon, so that "
+                f"every game has an opponent, got {limit} times {self.num_opponents} for "
+                f"{self.horizon} games"
             )
         place = place_of_rank(self.rank, self.num_opponents)
         if self.rank is not None and not isinstance(self.rank, str):
@@ -166,14 +175,19 @@ class Settings(Options):
 
     @property
     def observation_size(self) -> int:
-        """Numbers in an observation: the belief's, and the mask of a pool that changes."""
-        masks = self.num_opponents if self.pool_changes else 0
+        """Numbers in an observation: the belief's, and the mask where it changes."""
+        masks = self.num_opponents if self.masks_change else 0
         return self.belief_type.observation_size(self.num_opponents) + masks
 
     @property
     def pool_changes(self) -> bool:
         """Whether opponents come and go."""
         return self.availability < 1.0 or self.turnover > 0.0
+
+    @property
+    def masks_change(self) -> bool:
+        """Whether some opponents cannot be chosen at times."""
+        return self.pool_changes or self.max_games_per_opponent is not None
 
     @property
     def goes_offline(self) -> float:
@@ -188,31 +202,8 @@ class Settings(Options):
         return 1.0 if share == 1.0 else 0.5 / ((1.0 - share) * self.mean_stay)
 
 
-class EnvironmentOptions(TypedDict, total=False):
-    """The options of an environment, for editors; ``Settings`` says what they are."""
-
-    num_opponents: int
-    horizon: int
-    beta: float
-    prior: str | Prior
-    rank: int | str | None
-    reward: str | Reward
-    draw_margin: float
-    tau: float
-    rank_by: str
-    equal_variance: str
-    belief: str
-    availability: float
-    mean_stay: float
-    turnover: float
-    noise: str
-
-
-shows_options = shows_options_of(Settings)
-
-
 def place_of_rank(rank: Any, num_opponents: int) -> int:
-    """The place that a rank names: 0 is the best, ``num_opponents`` the worst.
+    """Return the place that a rank names: 0 is the best, ``num_opponents`` the worst.
 
     Args:
         rank: None for any place, an integer, ``"top"``, ``"middle"`` (of 50 players the 25th)

@@ -1,4 +1,4 @@
-"""Priors: whom player 0 meets, how good they truly are, and what is believed at the start."""
+"""Priors: the players of an episode, their true skills, and the initial belief."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ EQUAL_VARIANCES = ("paper", "matching")
 
 
 class Prior(ABC):
-    """A generator of instances: all players of an episode, from random numbers passed in.
+    """Generator of instances: all players of an episode, from random numbers passed in.
 
     Every array has one row for each instance and one column for each of the M + 1 players.
     Player 0 is chosen later, by the place that is asked for.
 
     Attributes:
-        means_differ: whether ``draw`` gives players different means, so that a place by prior
-            mean says something.
+        means_differ: whether ``draw`` gives players different means, so that a rank by prior
+            mean is meaningful.
     """
 
     means_differ: ClassVar[bool] = True
 
     @abstractmethod
     def draw(self, normals: Floats, uniforms: Floats) -> tuple[Floats, Floats]:
-        """Means and standard deviations of the normals that true skills are drawn from.
+        """Return means and standard deviations of the normals that true skills are drawn from.
 
         Args:
             normals: standard normal, shape (K, M + 1).
@@ -53,7 +53,7 @@ class Prior(ABC):
         """
 
     def true_skill(self, mu: Floats, sigma: Floats, normals: Floats) -> Floats:
-        """True skills, s_i ~ N(mu_i, sigma_i^2).
+        """Return true skills, s_i ~ N(mu_i, sigma_i^2).
 
         Args:
             mu: shape (K, M + 1).
@@ -67,7 +67,7 @@ class Prior(ABC):
         return skills
 
     def believed(self, mu: Floats, sigma: Floats) -> tuple[Floats, Floats]:
-        """What a policy is told at the start: here, just that.
+        """Return the initial belief: here, the normals themselves.
 
         Args:
             mu: shape (K, M + 1), as drawn.
@@ -79,8 +79,8 @@ class Prior(ABC):
         return mu, sigma
 
     @property
-    def of_strangers(self) -> Prior:
-        """The prior of those who take the place of opponents who leave: here, the same."""
+    def newcomers(self) -> Prior:
+        """The prior of newcomers who replace departed opponents: here, the same."""
         return self
 
 
@@ -92,7 +92,7 @@ class InformativePrior(Prior):
     """
 
     def draw(self, normals: Floats, uniforms: Floats) -> tuple[Floats, Floats]:
-        """As the class says."""
+        """Draw them; arguments as ``Prior.draw``."""
         width = PRIOR_VARIANCE_HIGH - PRIOR_VARIANCE_LOW
         return math.sqrt(PRIOR_MEAN_VARIANCE) * normals, np.sqrt(
             PRIOR_VARIANCE_LOW + width * uniforms
@@ -116,7 +116,7 @@ class EqualPrior(InformativePrior):
         as_choice("equal_variance", self.variance, EQUAL_VARIANCES)
 
     def believed(self, mu: Floats, sigma: Floats) -> tuple[Floats, Floats]:
-        """The means are forgotten."""
+        """Hide the means."""
         hidden = PRIOR_MEAN_VARIANCE if self.variance == "matching" else 0.0
         return np.zeros_like(mu), np.sqrt(sigma * sigma + hidden) if hidden else sigma
 
@@ -142,7 +142,7 @@ class NormalPrior(Prior):
         object.__setattr__(self, "deviation", as_positive_number("deviation", self.deviation))
 
     def draw(self, normals: Floats, uniforms: Floats) -> tuple[Floats, Floats]:
-        """The same for all."""
+        """Return the same for all."""
         del uniforms
         return np.full(normals.shape, self.mean), np.full(normals.shape, self.deviation)
 
@@ -169,20 +169,20 @@ class DrawnPrior(Prior):
         return cls(kind, mu[0], sigma[0])
 
     def draw(self, normals: Floats, uniforms: Floats) -> tuple[Floats, Floats]:
-        """The same for all."""
+        """Return the same for all."""
         return np.tile(self.mu, (len(normals), 1)), np.tile(self.sigma, (len(normals), 1))
 
     def true_skill(self, mu: Floats, sigma: Floats, normals: Floats) -> Floats:
-        """As the kind says."""
+        """Return what the kind does."""
         return self.kind.true_skill(mu, sigma, normals)
 
     def believed(self, mu: Floats, sigma: Floats) -> tuple[Floats, Floats]:
-        """As the kind says."""
+        """Return what the kind does."""
         return self.kind.believed(mu, sigma)
 
     @property
-    def of_strangers(self) -> Prior:
-        """The kind itself: a stranger is drawn anew."""
+    def newcomers(self) -> Prior:
+        """The kind itself: a newcomer is drawn anew."""
         return self.kind
 
 
@@ -192,7 +192,7 @@ DEFAULT_PRIOR = PRIORS[0]
 
 
 def prior_of(given: Any, equal_variance: str = EQUAL_VARIANCES[0]) -> Prior:
-    """The prior that a text stands for, or the prior itself.
+    """Return the prior that a text names, or the prior itself.
 
     Args:
         given: one of ``PRIORS``, ``module:Class:key=value`` for a subclass of ``Prior``, or a
@@ -217,7 +217,7 @@ def prior_of(given: Any, equal_variance: str = EQUAL_VARIANCES[0]) -> Prior:
 
 
 def prior_text(given: str | Prior) -> str:
-    """A prior as text, from which ``prior_of`` makes it again.
+    """Return a prior as text, from which ``prior_of`` makes it again.
 
     Raises:
         ValueError: for an object that cannot be said in ``module:Class:key=value``.
@@ -226,7 +226,7 @@ def prior_text(given: str | Prior) -> str:
 
 
 def check_named(name: str, given: Iterable[Any], why: str) -> None:
-    """See that priors are among those with names, where others would make no sense.
+    """Refuse priors without a name, where others make no sense.
 
     Args:
         name: of the argument.

@@ -1,0 +1,255 @@
+"""``Matchmaking-v0``: choose an opponent for one player, game after game."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import AutoresetMode
+from numpy.typing import NDArray
+
+from matchenv.belief import MU, SIGMA, TRUE_SKILL
+from matchenv.belief.knowledge import KnowledgeState
+from matchenv.envs.core.scalar import ScalarEnv
+from matchenv.envs.core.settings import documents_options
+from matchenv.envs.core.vector import NativeVectorEnv
+from matchenv.envs.one_player.settings import Settings
+from matchenv.envs.one_player.simulator import OnePlayer, State
+
+
+@documents_options(Settings)
+class MatchmakingEnv(ScalarEnv):
+    """Choose opponents for one player whose skill, like theirs, is known only as a belief.
+
+    ## Description
+
+    A game service holds a belief about the skill of every player: a mean and a standard
+    deviation (TrueSkill). Player 0 wants to play `horizon` games, one after another, and the
+    service chooses the opponent of each among `num_opponents` others. A good game is an
+    even one: the reward is the *draw density* q, the density at zero of the difference of
+    the two performances. After each game the belief about both players changes. An
+    uneven but informative game now can make all later games more even, so the choice trades
+    learning against playing well, as in a bandit problem.
+
+    The problem is that of Ryzhov, Tariq and Powell, "May the best man win: simulation
+    optimization for match-making in e-sports" (Winter Simulation Conference 2011), with the
+    belief model of Herbrich, Minka and Graepel, "TrueSkill: a Bayesian skill rating system"
+    (NIPS 2006).
+
+    ## Action Space
+
+    `Discrete(num_opponents)`: action `a` chooses opponent `a + 1`.
+
+    ## Observation Space
+
+    `Box`, float32, shape `(2 * (num_opponents + 1) + 1,)`. With M = `num_opponents`:
+
+    | Num              | Observation                                  | Min  | Max |
+    |------------------|----------------------------------------------|------|-----|
+    | 0                | mu_0, mean of the belief about player 0      | -Inf | Inf |
+    | 1 to M           | mu_1 to mu_M, the same for the opponents     | -Inf | Inf |
+    | M + 1            | sigma_0, standard deviation of that belief   | 0    | Inf |
+    | M + 2 to 2 M + 1 | sigma_1 to sigma_M                           | 0    | Inf |
+    | 2 M + 2          | games left / horizon                         | 0    | 1   |
+
+    With `belief="full"` the shape is `(3 * num_opponents + 3,)`: between the last sigma and
+    games left / horizon stand the M standard deviations of s_0 - s_1 to s_0 - s_M.
+
+    The true skills are in no observation.
+
+    ## Rewards
+
+    For each game, from the belief or the truth before it (`c^2 = sigma_0^2 + sigma_j^2 +
+    2 beta^2`):
+
+    - `"draw_density"` (default): q = N(mu_0 - mu_j; 0, c^2), eq. (5) of the 2011 paper;
+    - `"match_quality"`: q relative to an even game of known skills, in (0, 1], eq. (6);
+    - `"true_draw_density"`: q under the true skills, N(s_0 - s_j; 0, 2 beta^2), eq. (14);
+    - a `matchenv.Reward` of your own.
+
+    ## Belief
+
+    `belief="factorised"` (default, the papers' own) keeps every player's skill apart and so
+    forgets that a game measures a difference: with many games it grows overconfident.
+    `belief="full"` keeps the covariances; its q uses the variance of the difference, `c^2 =
+    Var(s_0 - s_j) + 2 beta^2`. The same seed gives the same players and the same noise on
+    either, and true q does not depend on the belief. `tau` must be 0 with the full belief.
+    `matchenv.belief.register` makes a belief of your own known.
+
+    ## Pool
+
+    With `availability` below 1 opponents go on- and offline between games, each by a two-state
+    Markov chain that starts in its stationary law: online stays last `2 * availability *
+    mean_stay` games on average, offline ones `2 * (1 - availability) * mean_stay`; both kinds
+    alternate, so that a stay lasts `mean_stay` games on average. After each game an opponent
+    leaves for good with probability `turnover`; a newcomer takes the place, online or not as the
+    predecessor was, with a fresh prior and a fresh true skill. With `max_games_per_opponent` an
+    opponent who was met in so many games cannot be chosen any more. Where nobody could be chosen,
+    one opponent below that limit, all equally likely, comes online. Comings and goings do not
+    depend on what is chosen, and players and outcomes of a seed are those of an unchanged pool.
+
+    Who can be chosen is seen in the mask: `info["action_mask"]` (int8, for
+    `action_space.sample(mask)`; a sample without a mask is of allowed opponents),
+    `action_masks()` (bool), and the last `num_opponents` numbers of the observation, 1 for
+    allowed. To choose another opponent is a `ValueError`.
+
+    ## Starting State
+
+    Prior means are drawn from N(0, 4) and prior variances uniformly from [2, 3]; the true
+    skills from the normals that these describe. Player 0 is the one at the place `rank`.
+    With `prior="equal"` the belief then forgets the means (mu = 0 for all), which leaves it
+    overconfident, as in the paper; `equal_variance="matching"` widens it to the truth.
+    `prior=matchenv.NormalPrior(mean=25, deviation=25 / 3)` draws everyone's skill from one
+    normal, which is what is believed; any other `matchenv.Prior` does as it says.
+    `reset(options={"mu": ..., "sigma": ..., "true_skill": ...})` fixes all or part of an
+    instance, each an array of `num_opponents + 1` numbers; true skills that are not given
+    are drawn from the belief.
+
+    ## Episode End
+
+    The episode terminates after `horizon` games: the horizon is part of the problem. It is
+    truncated only by the `max_episode_steps` of `gym.make` and `gym.make_vec`.
+
+    ## Information
+
+    After a step, about the game just played (0 after a reset): `draw_density`, `match_quality`,
+    `true_draw_density`, `squared_error` (of mu_0 before the game), `skill_difference` (true,
+    player 0 minus the opponent), `won` (by player 0) and `outcome` (+1, -1, 0 for a draw).
+
+    ## Rendering
+
+    A picture (`"rgb_array"`, `"human"`; `"rgb_array_list"` through `gym.make`) shows the skill
+    axis with every belief as a bell, the surer the higher (the height is not to scale), player 0
+    and the last opponent in colour; the true skills as marks; the last result, q of every game
+    and its running total. `render_true_skill=False` hides the true skills and what follows from
+    them; q is then that of the belief. Pictures need `pip install "matchenv[render]"`.
+    `"ansi"` gives the most even opponents as text.
+
+    ## Arguments
+
+    | Parameter        | Default          | Meaning                                          |
+    |------------------|------------------|--------------------------------------------------|
+    {options}
+    | `render_mode`    | `None`           | `"rgb_array"`, `"human"` or `"ansi"`; see Rendering |
+    | `render_true_skill` | `True`        | whether pictures show true skills and true q     |
+
+    `rank` is None for any place, an integer from 0 (the best) to `num_opponents`, `"top"`,
+    `"middle"` or `"bottom"`. With drift, the skills of the two who play move by N(0, tau^2)
+    before the game, and the belief widens by tau^2 before it is updated; the reward is that of
+    the belief as observed.
+
+    ```python
+    import gymnasium as gym
+    import matchenv
+
+    env = gym.make("Matchmaking-v0", rank="top")
+    observation, info = env.reset(seed=1)
+    observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
+    ```
+
+    ## Version History
+
+    * v0: initial version
+    """
+
+    settings: Settings
+    simulator: OnePlayer
+    _state: State
+
+    def __init__(
+        self, *, render_mode: str | None = None, render_true_skill: bool = True, **options: Any
+    ) -> None:
+        _check_flag("render_true_skill", render_true_skill)
+        simulator = OnePlayer(Settings(**options))
+        super().__init__(simulator, render_mode, render_true_skill=render_true_skill)
+
+    @property
+    def knowledge_state(self) -> KnowledgeState:
+        """A copy of the current beliefs, float64, shape (M + 1,)."""
+        return _copied(self.simulator, self._state)[0]
+
+    @property
+    def true_skill(self) -> NDArray[np.float64]:
+        """A copy of the true skills, shape (M + 1,); for judging and for the oracle only."""
+        return self._state.players[0, :, TRUE_SKILL].copy()
+
+    @property
+    def games_left(self) -> int:
+        """Games left in the episode."""
+        return self.settings.horizon - int(self._state.games[0])
+
+
+@documents_options(Settings)
+class MatchmakingVectorEnv(NativeVectorEnv):
+    """``num_envs`` copies of ``MatchmakingEnv``, stepped together.
+
+    The description, spaces, rewards and arguments are those of ``MatchmakingEnv``. Copy i of
+    a vector environment that is reset with seed s plays the same games as a scalar
+    environment reset with seed s + i.
+
+    Args:
+        num_envs: copies, >= 1.
+        autoreset_mode: ``AutoresetMode.NEXT_STEP`` (default), ``SAME_STEP`` or ``DISABLED``,
+            as Gymnasium defines them; also their values as text.
+        max_episode_steps: games after which an episode is truncated, >= 1; None for never.
+        copy: return new arrays of observations; False: views that the next step changes.
+        options: as ``MatchmakingEnv``, all of them.
+
+    Attributes:
+        generators: one random generator for each environment, empty before the first reset.
+
+    Raises:
+        ValueError: for a bad argument; it names the argument and what is allowed.
+    """
+
+    settings: Settings
+    simulator: OnePlayer
+    _state: State
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        render_mode: str | None = None,
+        render_true_skill: bool = True,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        max_episode_steps: int | None = None,
+        copy: bool = True,
+        **options: Any,
+    ) -> None:
+        _check_flag("render_true_skill", render_true_skill)
+        super().__init__(
+            OnePlayer(Settings(**options)),
+            num_envs,
+            render_mode,
+            autoreset_mode,
+            max_episode_steps,
+            copy=copy,
+            render_true_skill=render_true_skill,
+        )
+
+    @property
+    def knowledge_state(self) -> KnowledgeState:
+        """A copy of the current beliefs, float64, shape (num_envs, M + 1)."""
+        return _copied(self.simulator, self._state)
+
+    @property
+    def true_skill(self) -> NDArray[np.float64]:
+        """A copy of the true skills, shape (num_envs, M + 1); for judging and the oracle."""
+        return self._state.players[:, :, TRUE_SKILL].copy()
+
+    @property
+    def games_left(self) -> NDArray[np.int64]:
+        """Games left in each episode, shape (num_envs,)."""
+        return self.settings.horizon - self._state.games
+
+
+def _copied(simulator: OnePlayer, state: State) -> KnowledgeState:
+    mu, sigma = state.players[:, :, MU].copy(), state.players[:, :, SIGMA].copy()
+    extra = simulator.belief.extra(state.players, state.memory)
+    return KnowledgeState.trusted(mu, sigma, extra, simulator.belief.name)
+
+
+def _check_flag(name: str, value: Any) -> None:
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {value!r}")

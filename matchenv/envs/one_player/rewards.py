@@ -1,0 +1,165 @@
+"""Rewards: the value of a game, computed from its measures."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchenv.runtime.object_spec import is_object_spec, object_from_spec, spec_of
+
+Floats = NDArray[np.float64]
+
+# Measures of a game, the rows of a report.
+MEASURES = (
+    "draw_density",
+    "match_quality",
+    "true_draw_density",
+    "squared_error",
+    "skill_difference",
+)
+
+
+class GamesPlayed(NamedTuple):
+    """One game in each of B episodes; 0 where an episode did not run.
+
+    Attributes:
+        terminated: shape (B,), the episode ended with this game.
+        report: shape (5, B), rows as ``MEASURES``.
+        outcomes: shape (B,), +1 player 0 won, -1 lost, 0 a draw.
+        opponents: shape (B,), 0 to M - 1.
+    """
+
+    terminated: NDArray[np.bool_]
+    report: Floats
+    outcomes: NDArray[np.int8]
+    opponents: NDArray[np.int64]
+
+    @property
+    def draw_density(self) -> Floats:
+        """q under the belief before the game: eq. (5) of the 2011 paper."""
+        return self.report[0]
+
+    @property
+    def match_quality(self) -> Floats:
+        """q relative to an even game of known skills: eq. (6)."""
+        return self.report[1]
+
+    @property
+    def true_draw_density(self) -> Floats:
+        """q under the true skills: eq. (14)."""
+        return self.report[2]
+
+    @property
+    def squared_error(self) -> Floats:
+        """(mu_0 - s_0)^2 before the game."""
+        return self.report[3]
+
+    @property
+    def skill_difference(self) -> Floats:
+        """s_0 minus the opponent's true skill."""
+        return self.report[4]
+
+
+class Reward(ABC):
+    """A number for each game just played, from its measures.
+
+    A reward of a user's own has one method, ``of``; it should not change between calls, so
+    that the scalar and the vector environment give the same.
+    """
+
+    @abstractmethod
+    def of(self, games: GamesPlayed) -> Floats:
+        """Return the rewards.
+
+        Args:
+            games: one game in each of B episodes: q under the belief and under the truth, the
+                outcome, and more.
+
+        Returns:
+            Shape (B,), finite. Ignored where an episode does not run.
+        """
+
+    def checked(self, games: GamesPlayed, running: NDArray[np.bool_]) -> Floats:
+        """Return ``of`` as a new array, 0 where an episode does not run.
+
+        Raises:
+            ValueError: for rewards of another shape, or that are not finite.
+        """
+        given = np.asarray(self.of(games), dtype=np.float64)
+        if given.shape != running.shape:
+            raise ValueError(
+                f"{self!r}.of must give shape {running.shape}, one number for each game, "
+                f"got {given.shape}"
+            )
+        rewards: Floats = np.where(running, given, 0.0)
+        if not np.isfinite(rewards).all():
+            raise ValueError(f"{self!r}.of must give finite numbers, got {rewards!r}")
+        return rewards
+
+
+@dataclass(frozen=True)
+class MeasureReward(Reward):
+    """One of the measures of every game.
+
+    Args:
+        row: of ``MEASURES``.
+    """
+
+    row: int
+
+    def of(self, games: GamesPlayed) -> Floats:
+        """Return the row of the report."""
+        row: Floats = games.report[self.row]
+        return row
+
+    def checked(self, games: GamesPlayed, running: NDArray[np.bool_]) -> Floats:
+        """Return a copy of the row, which needs no check."""
+        del running
+        row: Floats = games.report[self.row].copy()
+        return row
+
+
+# What the names stand for: eq. (5), (6) and (14) of Ryzhov, Tariq, Powell (2011).
+REWARDS: dict[str, Reward] = {name: MeasureReward(row) for row, name in enumerate(MEASURES[:3])}
+
+DEFAULT_REWARD = MEASURES[0]
+
+
+def reward_of(given: Any) -> Reward:
+    """Return the reward that a text names, or the reward itself.
+
+    Args:
+        given: one of ``REWARDS``, ``module:Class:key=value`` for a subclass of ``Reward``, or a
+            ``Reward``.
+
+    Raises:
+        ValueError: for anything else.
+    """
+    if isinstance(given, Reward):
+        return given
+    if is_object_spec(given):
+        made: Reward = object_from_spec("reward", given, {}, REWARDS, Reward)
+        return made
+    if not isinstance(given, str) or given not in REWARDS:
+        names = ", ".join(repr(name) for name in REWARDS)
+        raise ValueError(
+            f"reward must be one of {names} or a matchenv.Reward, also as module:Class:key=value, "
+            f"got {given!r}"
+        )
+    return REWARDS[given]
+
+
+def reward_text(given: str | Reward) -> str:
+    """Return a reward as text, from which ``reward_of`` makes it again.
+
+    Raises:
+        ValueError: for an object that cannot be said in ``module:Class:key=value``.
+    """
+    if isinstance(given, str):
+        return given
+    named = (name for name, each in REWARDS.items() if each is given)
+    return next(named, None) or spec_of("reward", given)
