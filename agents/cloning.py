@@ -31,7 +31,7 @@ from matchenv.agents.policies import policy_named
 from matchenv.agents.policy_file import SUFFIX, PolicyDescription, save_policy
 from matchenv.agents.policy_network import new_policy
 from matchenv.agents.policy_sources import files_of
-from matchenv.belief import DEFAULT_BELIEF
+from matchenv.belief import DEFAULT_BELIEF, TRUE_SKILL
 from matchenv.evaluation.rollout import Batch, belief_of
 from matchenv.evaluation.seeds import training_seed
 from matchenv.runtime.checks import as_integer
@@ -227,24 +227,26 @@ class _Cell:
     def __init__(self, config: CloningConfig, cell: dict[str, Any], seeds: list[int]) -> None:
         settings = Settings.checked(**{**config.env_kwargs, **cell})
         self.horizon = settings.horizon
-        self._teacher = config.new_teacher(settings, lambda: self._teachers.true_skill)
+        self._teacher = config.new_teacher(
+            settings, lambda: self._teachers.state.players[:, :, TRUE_SKILL]
+        )
         beliefs = (belief_of(self._teacher), settings.belief)
         self._games = [Batch(replace(settings, belief=belief), seeds) for belief in beliefs]
-        self._teachers, self._students = (batch.episodes for batch in self._games)
+        self._teachers, self._students = self._games
         self._students_turn = np.arange(len(seeds)) < round(config.student_share * len(seeds))
 
     @property
     def student_sees(self) -> NDArray[np.float32]:
-        return self._students.observation
+        return self._students.state.shown
 
     def teachers_choice(self) -> NDArray[np.int64]:
-        chosen, _ = self._teacher.predict(self._teachers.observation)
+        chosen, _ = self._teacher.predict(self._teachers.state.shown)
         return np.asarray(chosen, dtype=np.int64)
 
     def play(self, teachers: NDArray[np.int64], students: NDArray[np.int64]) -> None:
         played = np.where(self._students_turn, students, teachers)
         for batch in self._games:
-            batch.play(played)
+            batch.step(played)
 
 
 def _learn(

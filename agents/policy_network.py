@@ -16,11 +16,11 @@ from torch import nn
 from matchenv.agents.algorithms import Algorithm
 from matchenv.agents.features import EXTRACTORS, RelativeSkills
 from matchenv.agents.queue.network import QueueConstants
+from matchenv.envs.one_player.simulator import observation_space
 from matchenv.queue.env import queue_observation_space
 from matchenv.queue.settings import QueueSettings
 from matchenv.runtime.checks import as_choice, as_integer, as_number
 from matchenv.settings import Settings
-from matchenv.spaces import action_space, observation_space
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {
     "tanh": nn.Tanh,
@@ -177,7 +177,7 @@ def _spaces(settings: Settings | QueueSettings) -> tuple[spaces.Space[Any], spac
     """Of an observation and of an action."""
     if isinstance(settings, QueueSettings):
         return queue_observation_space(settings), spaces.Discrete(settings.capacity)
-    return observation_space(settings), action_space(settings)
+    return observation_space(settings), spaces.Discrete(settings.num_opponents)
 
 
 def _no_learning(progress_remaining: float) -> float:

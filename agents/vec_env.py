@@ -14,7 +14,6 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env.base_vec_env import VecEnv, VecEnvIndices
 
 from matchenv import MatchmakingVectorEnv
-from matchenv.episode_state import episode_state, restore_episodes
 from matchenv.rendering.modes import PICTURE_MODES
 
 # One row of these belongs to each environment; every other attribute is shared by all.
@@ -204,11 +203,11 @@ class MatchmakingVecEnv(VecEnv):
 
     def _episodes(self) -> dict[str, Any]:
         """The state of the native environment, as ``state`` keeps it."""
-        return episode_state(self.matchmaking)
+        return dict(self.matchmaking.get_state())
 
     def _restore_episodes(self, state: dict[str, Any]) -> None:
         """Set the native environment to such a state."""
-        restore_episodes(self.matchmaking, state)
+        self.matchmaking.set_state(state)
 
     def _rows(self, indices: VecEnvIndices) -> list[int]:
         rows = [int(index) for index in self._get_indices(indices)]

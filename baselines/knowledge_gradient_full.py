@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from matchenv.baselines.policy import Floats
-from matchenv.belief.full_kernels import slack_of_deviations
+from matchenv.belief.full import slack_of_deviations
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import (
     density_at_zero,
@@ -80,7 +80,7 @@ def full_look_ahead_value(
         draw_margin: performances no further apart than this are a draw.
 
     Source: Ryzhov, Tariq, Powell (2011), section 3, on the belief of
-    ``matchenv.belief.full_kernels``.
+    ``matchenv.belief.full``.
     """
     gap, variance = gaps[j], variances[j]
     noise = 2.0 * beta * beta

@@ -14,7 +14,7 @@ from matchenv.baselines.point_estimate import PointEstimate
 from matchenv.baselines.policy import Policy
 from matchenv.baselines.queue import QUEUE_POLICIES, QueuePolicy, Reserved
 from matchenv.belief import BELIEFS
-from matchenv.env import MatchmakingEnv
+from matchenv.envs.one_player.env import MatchmakingEnv
 from matchenv.evaluation.queue_rollout import queue_rollout
 from matchenv.evaluation.rollout import TrueSkills, rollout
 from matchenv.queue.settings import QueueSettings

@@ -17,7 +17,7 @@ from matchenv.baselines.gittins.choice import all_indices
 from matchenv.baselines.gittins.widened_belief import EVEN_SHARE
 from matchenv.baselines.policy import Floats, Integers
 from matchenv.belief import FullBelief
-from matchenv.belief.full_kernels import SLACK, memory_of_deviations
+from matchenv.belief.full import SLACK, memory_of_deviations
 from matchenv.knowledge import KnowledgeState
 from matchenv.runtime.checks import as_number, as_positive_number
 from matchenv.settings import PAPER_BETA

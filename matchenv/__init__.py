@@ -19,15 +19,16 @@ from typing import TYPE_CHECKING, Any
 
 import gymnasium
 
+from matchenv.envs import ENVIRONMENTS
+
 if TYPE_CHECKING:
-    from matchenv.envs.one_player.env import MatchmakingEnv
     from matchenv.belief.knowledge import KnowledgeState, share_of_games_left
+    from matchenv.envs.one_player.env import MatchmakingEnv, MatchmakingVectorEnv
     from matchenv.envs.one_player.priors import EqualPrior, InformativePrior, NormalPrior, Prior
-    from matchenv.queue.env import MatchmakingQueueEnv
-    from matchenv.queue.vector_env import MatchmakingQueueVectorEnv
     from matchenv.envs.one_player.rewards import Reward
     from matchenv.envs.one_player.settings import Settings
-    from matchenv.envs.one_player.env import MatchmakingVectorEnv
+    from matchenv.queue.env import MatchmakingQueueEnv
+    from matchenv.queue.vector_env import MatchmakingQueueVectorEnv
 
 try:
     __version__ = version("matchenv")
@@ -67,11 +68,8 @@ _WHERE = {
 _MODULES = {"agents", "baselines", "benchmarks", *(each.name for each in iter_modules(__path__))}
 _MODULES.discard("__main__")
 
-gymnasium.register(
-    id="Matchmaking-v0",
-    entry_point="matchenv.envs.one_player.env:MatchmakingEnv",
-    vector_entry_point="matchenv.envs.one_player.env:MatchmakingVectorEnv",
-)
+for _id, _parts in ENVIRONMENTS.items():
+    gymnasium.register(id=_id, entry_point=_parts.env, vector_entry_point=_parts.vector_env)
 gymnasium.register(
     id="MatchmakingQueue-v0",
     entry_point="matchenv.queue.env:MatchmakingQueueEnv",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.vector_env import MatchmakingVectorEnv
+from matchenv.envs.one_player.env import MatchmakingVectorEnv
 
 
 def episode_state(env: MatchmakingVectorEnv) -> dict[str, Any]:

@@ -10,8 +10,9 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
+from matchenv.envs.core.rendering import RENDER_FPS, RENDER_MODES, Frame
 from matchenv.options import Options
-from matchenv.rendering import RENDER_FPS, RENDER_MODES, Frame, RenderedBatch
+from matchenv.queue.rendered_batch import RenderedBatch
 from matchenv.runtime.checks import as_integer
 
 # The one row of a batch of one, and that it is not left alone.

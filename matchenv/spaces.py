@@ -8,23 +8,6 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from matchenv.pool import Pool
-from matchenv.settings import Settings
-
-
-def observation_space(settings: Settings) -> spaces.Box:
-    """The box of one observation: mu unbounded, deviations >= 0, shares in [0, 1].
-
-    The last number is games left / horizon. Where the pool changes, the mask of the opponents who
-    are online follows.
-    """
-    size = settings.observation_size
-    low = np.zeros(size, dtype=np.float32)
-    low[: settings.num_players] = -np.inf
-    high = np.full(size, np.inf, dtype=np.float32)
-    high[settings.belief_type.observation_size(settings.num_opponents) - 1 :] = 1.0
-    return spaces.Box(low, high, dtype=np.float32)
-
 
 def shows_mask(box: spaces.Box, num_opponents: int) -> bool:
     """Whether observations of this box end with the mask of a pool that changes.
@@ -34,18 +17,6 @@ def shows_mask(box: spaces.Box, num_opponents: int) -> bool:
         num_opponents: M.
     """
     return bool((box.high[-1 - num_opponents :] == 1.0).all())
-
-
-def action_space(settings: Settings, pool: Pool | None = None) -> spaces.Discrete:
-    """One action for each opponent.
-
-    Args:
-        settings: of the environment.
-        pool: where it changes, the environment's own: samples are opponents who are online.
-    """
-    if pool is None:
-        return spaces.Discrete(settings.num_opponents)
-    return OnlineOpponents(pool)
 
 
 class Choosable(Protocol):

@@ -12,8 +12,9 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from matchenv.envs.core.rendering import RENDER_FPS, RENDER_MODES, Frame
 from matchenv.options import Options
-from matchenv.rendering import RENDER_FPS, RENDER_MODES, Frame, RenderedBatch
+from matchenv.queue.rendered_batch import RenderedBatch
 from matchenv.runtime.checks import as_actions, as_integer
 from matchenv.vector_reset import as_autoreset_mode, reseeded, taken_reset_mask
 

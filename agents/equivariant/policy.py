@@ -21,8 +21,9 @@ from matchenv.agents.equivariant.network import EquivariantNetwork, split_number
 from matchenv.agents.equivariant.state import OPPONENT_NUMBERS, STATE_NUMBERS, state_of_observations
 from matchenv.agents.policy_file import PolicyDescription
 from matchenv.belief import BELIEFS, FullBelief
+from matchenv.envs.one_player.simulator import observation_space
 from matchenv.settings import PAPER_BETA, Settings
-from matchenv.spaces import action_space, observation_space, shows_mask
+from matchenv.spaces import shows_mask
 
 
 class OpponentRows(BaseFeaturesExtractor):
@@ -154,7 +155,10 @@ def new_equivariant_policy(
     """
     settings = Settings.checked(**{**env_kwargs, "belief": "full"})
     policy = EquivariantPolicy(
-        observation_space(settings), action_space(settings), _no_learning, beta=settings.beta
+        observation_space(settings),
+        spaces.Discrete(settings.num_opponents),
+        _no_learning,
+        beta=settings.beta,
     )
     if network is not None:
         network_of(policy).load_state_dict(network.state_dict())

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.belief import BELIEFS, FullBelief
-from matchenv.belief.full import ROUNDING
-from matchenv.belief.full_kernels import slack_of_deviations
+from matchenv.belief.full import ROUNDING, slack_of_deviations
 from matchenv.priors import FIELD_VARIANCE, PRIOR_MEAN_VARIANCE
 from matchenv.runtime.compile import compiled
 from matchenv.settings import PAPER_BETA
@@ -48,7 +47,7 @@ class StateBatch:
     Attributes:
         opponents: shape (n, 3, M): mu_0 - mu_k, Var(s_0 - s_k) and the coupling 1 - a_k, which is 0
             for an opponent never met and goes to 1 with games (a_k as in
-            ``matchenv.belief.full_kernels``).
+            ``matchenv.belief.full``).
         state: shape (n, 4): Var(s_0); the variance that the skills of the field have and the
             belief does not know of; the share of games left; an estimate of their number.
     """

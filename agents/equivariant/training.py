@@ -30,9 +30,9 @@ from matchenv.agents.equivariant.network import (
     Index,
 )
 from matchenv.agents.equivariant.state import state_of_observations
-from matchenv.evaluation.rollout import Batch, Decisions, games
+from matchenv.evaluation.rollout import Batch, Decisions
+from matchenv.evaluation.rollout import steps as games
 from matchenv.evaluation.seeds import evaluation_seed, training_seed
-from matchenv.play import REPORT_ROWS
 from matchenv.runtime.parallel import Mapper
 from matchenv.settings import Settings
 
@@ -41,7 +41,6 @@ Floats = NDArray[np.float64]
 # Episodes side by side in a validation: more would leave the processor's cache.
 BLOCK = 512
 
-TRUE_DRAW_DENSITY = REPORT_ROWS.index("true_draw_density")
 
 VALIDATION_CELLS = tuple(
     {"rank": rank, "prior": prior}
@@ -109,10 +108,11 @@ def play_totals(
         Batch(Settings.checked(**{**cell, "belief": "full"}), row)
         for cell, row in zip(cells, seeds, strict=True)
     ]
-    policy = _Greedy(network, batches[0].episodes.settings.beta)
+    policy = _Greedy(network, batches[0].simulator.settings.beta)
     totals = np.zeros((len(cells), len(seeds[0])))
     for played in games(Decisions(policy), batches):
-        totals += [each.report[TRUE_DRAW_DENSITY] for each in played]
+        del played
+        totals += [batch.simulator.facts(batch.state)["true_draw_density"] for batch in batches]
     return totals
 
 

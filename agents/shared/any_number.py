@@ -6,12 +6,13 @@ from dataclasses import replace
 from typing import Any, Self
 
 import torch
+from gymnasium import spaces
 from stable_baselines3.common.policies import BasePolicy
 
 from matchenv.agents.learned_policy import GAMES, LearnedPolicy
 from matchenv.agents.shared.rows import OpponentNumbers
+from matchenv.envs.one_player.simulator import observation_space
 from matchenv.settings import Settings
-from matchenv.spaces import action_space, observation_space
 
 
 class SharedLearnedPolicy(LearnedPolicy):
@@ -60,7 +61,7 @@ def _for_environment(network: Any, settings: Settings) -> BasePolicy:
             **{
                 **network._get_constructor_parameters(),
                 "observation_space": observation_space(settings),
-                "action_space": action_space(settings),
+                "action_space": spaces.Discrete(settings.num_opponents),
                 "belief": settings.belief,
                 "beta": settings.beta,
             }

@@ -2,7 +2,7 @@
 
 Where all prior means are equal, the prior may hide how wide the field is: skills then vary by more
 than anybody's prior variance says, and the belief is overconfident. The full belief can be taken
-apart again. With the slack a_k and the prior variance P_k of ``matchenv.belief.full_kernels``, the
+apart again. With the slack a_k and the prior variance P_k of ``matchenv.belief.full``, the
 games with k say of s_0 - s_k what a measurement y_k of precision rho_k would:
 
     rho_k = (1 / a_k - 1) / P_k,        mu_k = a_k m + (1 - a_k) (mu_0 - y_k).
@@ -19,7 +19,7 @@ import math
 import numpy as np
 
 from matchenv.baselines.policy import Floats
-from matchenv.belief.full_kernels import (
+from matchenv.belief.full import (
     difference_variance,
     opponent_variance,
     slack_of_deviations,

@@ -17,10 +17,10 @@ from matchenv.benchmarks.bound.kinds import (
     uninformed_kinds,
 )
 from matchenv.benchmarks.bound.payments import best_split, payments_of, payments_of_counts
+from matchenv.envs.one_player.simulator import wins_ahead
 from matchenv.evaluation.cells import Cell
 from matchenv.evaluation.rollout import Batch
 from matchenv.evaluation.seeds import episode_seeds
-from matchenv.play import game_outcome
 from matchenv.runtime.compile import compiled
 from matchenv.runtime.files import Arrays
 from matchenv.settings import Settings
@@ -114,15 +114,13 @@ def bounds_of(job: BoundJob) -> Arrays:
 def paths_of(job: BoundJob) -> Iterator[Path]:
     """The episodes of a comparison with this seed, with the same outcomes."""
     settings = replace(job.settings, rank=job.cell.rank, prior="informative")
-    episodes = Batch(settings, episode_seeds(job.seed, job.first, job.count)).episodes
-    noise = episodes.opponent_noise
-    if noise is None:
+    if settings.noise != "opponent":
         raise ValueError(f"noise must be 'opponent', got {settings.noise!r}")
+    state = Batch(settings, episode_seeds(job.seed, job.first, job.count)).state
     for e in range(job.count):
-        skill = episodes.true_skill[e].copy()
-        won = wins_ahead(skill, noise.ahead(e, settings.horizon), settings.beta)
-        densities = densities_of(skill, settings.beta)
-        yield Path(episodes.mu[e].copy(), episodes.sigma[e] ** 2, skill, won, densities)
+        mu, sigma, skill = state.players[e].T.copy()
+        won = wins_ahead(state.key[e], skill, settings.horizon, settings.beta)
+        yield Path(mu, sigma**2, skill, won, densities_of(skill, settings.beta))
 
 
 def opponents_of(job: BoundJob, paths: Sequence[Path]) -> tuple[Kinds, Places]:
@@ -160,19 +158,3 @@ def densities_of(true_skill: Floats, beta: float) -> Floats:
     for j in range(densities.size):
         densities[j] = density_at_zero(true_skill[0] - true_skill[j + 1], variance)
     return densities
-
-
-@compiled
-def wins_ahead(true_skill: Floats, noise: Floats, beta: float) -> Flags:
-    """Whether player 0 wins the first, second, ... game with each opponent.
-
-    Args:
-        true_skill: shape (M + 1,).
-        noise: standard normals, shape (M, N).
-        beta: standard deviation of one performance around skill.
-    """
-    won = np.empty(noise.shape, dtype=np.bool_)
-    for j in range(noise.shape[0]):
-        for k in range(noise.shape[1]):
-            won[j, k] = game_outcome(true_skill[0], true_skill[j + 1], noise[j, k], beta, 0.0) > 0
-    return won

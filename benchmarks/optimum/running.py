@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.belief import DEFAULT_BELIEF
+from matchenv.belief import DEFAULT_BELIEF, MU, SIGMA
 from matchenv.belief.states import States
 from matchenv.benchmarks.candidates import candidates_of
 from matchenv.benchmarks.optimum.report import OPTIMUM, Findings, Problem, result_files
@@ -166,8 +166,8 @@ def work(job: OptimumJob) -> Arrays:
     """``believed``, ``true_q`` and ``first_is_best``, as in ``Findings``, of a job's instances."""
     problem, settings = job.problem, job.problem.settings
     instances = replace(settings, rank=problem.cell.rank, belief=DEFAULT_BELIEF)
-    episodes = Batch(instances, episode_seeds(problem.seed, job.first, job.count)).episodes
-    mu, sigma = episodes.mu.copy(), episodes.sigma.copy()
+    players = Batch(instances, episode_seeds(problem.seed, job.first, job.count)).state.players
+    mu, sigma = players[:, :, MU].copy(), players[:, :, SIGMA].copy()
     normals = [
         stream_of(problem.seed, TRUTHS, b).standard_normal((problem.truths, mu.shape[1]))
         for b in range(job.first, job.first + job.count)

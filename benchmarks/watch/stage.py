@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from matchenv.agents.policies import policy_named
+from matchenv.belief import TRUE_SKILL
 from matchenv.evaluation.rollout import Batch, Decisions, belief_of, one_thread
 from matchenv.evaluation.seeds import POLICIES, episode_seeds, policy_key, stream_of
-from matchenv.play import DRAW_DENSITY, TRUE_DRAW_DENSITY
 from matchenv.rendering.scene import EpisodeRecord, Scene
 from matchenv.runtime.checks import as_integer
 from matchenv.settings import Settings
@@ -82,11 +82,10 @@ class Stage:
         """The present moment of every policy's episode."""
         found = []
         for performer in self._performers:
-            episodes = performer.batch.episodes
-            mu, sigma, skill = (
-                each[0].copy() for each in (episodes.mu, episodes.sigma, episodes.true_skill)
-            )
-            online = None if episodes.pool is None else episodes.action_masks()[0]
+            batch = performer.batch
+            mu, sigma, skill = batch.state.players[0].T.copy()
+            masks = batch.simulator.masks(batch.state)
+            online = None if masks is None else masks[0].copy()
             found.append(performer.record.scene(mu, sigma, skill, online))
         return found
 
@@ -101,13 +100,12 @@ class Stage:
         )
 
     def _performer(self, text: str) -> Performer:
-        policy = policy_named(text, self.settings, lambda: batch.episodes.true_skill)
+        policy = policy_named(text, self.settings, lambda: batch.state.players[:, :, TRUE_SKILL])
         settings = replace(self.settings, belief=belief_of(policy))
         batch = Batch(settings, episode_seeds(self.seed, self.episode, 1))
         rng = stream_of(self.seed, POLICIES, self.episode, *policy_key(text))
         record = EpisodeRecord(settings.horizon, settings.beta, text, self.show_true_skill)
-        episodes = batch.episodes
-        record.begin(episodes.mu[0], episodes.sigma[0], episodes.true_skill[0])
+        record.begin(*batch.state.players[0].T.copy())
         return Performer(batch, Decisions(policy, rng), record)
 
 
@@ -129,10 +127,12 @@ def checked_policies(policies: Sequence[str]) -> list[str]:
 def _play(performer: Performer) -> None:
     with one_thread():
         (actions,) = performer.decisions.of([performer.batch])
-    played = performer.batch.play(actions)
+    batch = performer.batch
+    batch.step(actions)
+    facts = batch.simulator.facts(batch.state)
     performer.record.add(
         int(actions[0]),
-        int(played.outcomes[0]),
-        float(played.report[DRAW_DENSITY, 0]),
-        float(played.report[TRUE_DRAW_DENSITY, 0]),
+        int(facts["outcome"][0]),
+        float(facts["draw_density"][0]),
+        float(facts["true_draw_density"][0]),
     )

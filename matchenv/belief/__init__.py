@@ -8,20 +8,24 @@ below; users add theirs with ``register``.
 from __future__ import annotations
 
 from matchenv.belief.belief import (
+    MEASURES,
     MU,
     OUTCOMES,
     SIGMA,
     TRUE_SKILL,
     Belief,
     GameConstants,
+    GamesPlayed,
 )
 from matchenv.belief.factorised import FactorisedBelief, IndependentBelief
 from matchenv.belief.full import FullBelief
+from matchenv.belief.printed import PrintedBelief
 from matchenv.runtime.checks import as_choice
 
 __all__ = [
     "BELIEFS",
     "DEFAULT_BELIEF",
+    "MEASURES",
     "MU",
     "OUTCOMES",
     "SIGMA",
@@ -30,12 +34,16 @@ __all__ = [
     "FactorisedBelief",
     "FullBelief",
     "GameConstants",
+    "GamesPlayed",
     "IndependentBelief",
+    "PrintedBelief",
     "belief_named",
     "register",
 ]
 
-BELIEFS: dict[str, Belief] = {belief.name: belief for belief in (FactorisedBelief(), FullBelief())}
+BELIEFS: dict[str, Belief] = {
+    belief.name: belief for belief in (FactorisedBelief(), FullBelief(), PrintedBelief())
+}
 
 # The papers' own.
 DEFAULT_BELIEF = FactorisedBelief.name

@@ -43,6 +43,62 @@ class GameConstants(NamedTuple):
         return OUTCOMES if self.draw_margin > 0.0 else OUTCOMES[:2]
 
 
+# Measures of a game, the rows of ``GamesPlayed.measures``.
+MEASURES = (
+    "draw_density",
+    "match_quality",
+    "true_draw_density",
+    "squared_error",
+    "skill_difference",
+)
+DRAW_DENSITY, MATCH_QUALITY, TRUE_DRAW_DENSITY, SQUARED_ERROR, SKILL_DIFFERENCE = range(5)
+
+
+class GamesPlayed(NamedTuple):
+    """One game in each of B episodes; 0 where an episode does not run.
+
+    Attributes:
+        opponents: shape (B,), 0 to M - 1.
+        running: shape (B,), episodes that play.
+        terminated: shape (B,), the episode ended with this game.
+        measures: shape (5, B), rows as ``MEASURES``.
+        won: shape (B,), whether player 0 won.
+        outcomes: shape (B,), +1 player 0 won, -1 lost, 0 a draw; int8.
+    """
+
+    opponents: Integers
+    running: Masks
+    terminated: Masks
+    measures: Floats
+    won: Masks
+    outcomes: Outcomes
+
+    @property
+    def draw_density(self) -> Floats:
+        """q under the belief before the game: eq. (5) of the 2011 paper."""
+        return self.measures[DRAW_DENSITY]
+
+    @property
+    def match_quality(self) -> Floats:
+        """q relative to an even game of known skills: eq. (6)."""
+        return self.measures[MATCH_QUALITY]
+
+    @property
+    def true_draw_density(self) -> Floats:
+        """q under the true skills: eq. (14)."""
+        return self.measures[TRUE_DRAW_DENSITY]
+
+    @property
+    def squared_error(self) -> Floats:
+        """(mu_0 - s_0)^2 before the game."""
+        return self.measures[SQUARED_ERROR]
+
+    @property
+    def skill_difference(self) -> Floats:
+        """s_0 minus the opponent's true skill."""
+        return self.measures[SKILL_DIFFERENCE]
+
+
 class Belief(ABC):
     """A kind of belief about the skills of player 0 and M opponents.
 
@@ -104,25 +160,18 @@ class Belief(ABC):
         players: Floats,
         memory: Floats,
         shown: Observations,
-        opponents: Integers,
-        outcomes: Outcomes,
-        running: Masks,
+        games: GamesPlayed,
         constants: GameConstants,
-    ) -> Floats:
+    ) -> None:
         """Update the belief after one game of each running episode.
 
         Args:
             players: changed.
             memory: changed.
             shown: brought up to date, but for the share of games left.
-            opponents: shape (B,), 0 to M - 1.
-            outcomes: shape (B,), +1 player 0 won, -1 lost, 0 a draw.
-            running: shape (B,), episodes that played a game.
+            games: the opponents and outcomes; the draw density and the match quality of the
+                belief before the game are written.
             constants: of the games.
-
-        Returns:
-            The draw density of each game under the belief before it, eq. (5) of the 2011 paper;
-            0 where not running.
         """
 
     def replace(
@@ -262,8 +311,10 @@ class Belief(ABC):
         players = np.stack((mu, sigma, np.zeros_like(mu)), axis=-1)
         memory = self.memory_of(sigma, extra)
         shown = np.empty((count, self.observation_size(mu.shape[1] - 1)), dtype=np.float32)
-        running = np.ones(count, dtype=np.bool_)
-        self.learn(players, memory, shown, opponents, outcomes, running, constants)
+        played = np.ones(count, dtype=np.bool_)
+        measures = np.empty((len(MEASURES), count))
+        games = GamesPlayed(opponents, played, ~played, measures, outcomes > 0, outcomes)
+        self.learn(players, memory, shown, games, constants)
         return (
             np.ascontiguousarray(players[..., MU]),
             np.ascontiguousarray(players[..., SIGMA]),

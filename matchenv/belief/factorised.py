@@ -7,18 +7,36 @@ from typing import Any, ClassVar
 import numpy as np
 
 from matchenv.belief.belief import (
+    DRAW_DENSITY,
+    MATCH_QUALITY,
     MU,
     SIGMA,
     Belief,
     Floats,
     GameConstants,
+    GamesPlayed,
     Integers,
-    Masks,
     Observations,
     Outcomes,
 )
 from matchenv.runtime.compile import compiled
-from matchenv.trueskill.game import density_at_zero, drifted, total_variance, update_two
+from matchenv.trueskill.game import drifted, quality_per_density
+from matchenv.trueskill.game_loops import (
+    DENSITY,
+    MU_I,
+    MU_J,
+    NEW_MU_I,
+    NEW_MU_J,
+    NEW_SIGMA_I,
+    NEW_SIGMA_J,
+    OUTCOME,
+    PART,
+    SIGMA_I,
+    SIGMA_J,
+    TABLE,
+    judge_games,
+    update_games,
+)
 from matchenv.trueskill.two_player import draw_density, update
 
 
@@ -87,22 +105,21 @@ class IndependentBelief(Belief):
         players: Floats,
         memory: Floats,
         shown: Observations,
-        opponents: Integers,
-        outcomes: Outcomes,
-        running: Masks,
+        games: GamesPlayed,
         constants: GameConstants,
-    ) -> Floats:
+    ) -> None:
         """Update the two players of each game by ``updated``."""
         del memory
-        density = np.zeros(running.size)
-        rows = np.flatnonzero(running)
+        rows = np.flatnonzero(games.running)
         if rows.size == 0:
-            return density
-        j = opponents[rows] + 1
+            return
+        j = games.opponents[rows] + 1
         mu_0, sigma_0 = players[rows, 0, MU], players[rows, 0, SIGMA]
         mu_j, sigma_j = players[rows, j, MU], players[rows, j, SIGMA]
-        density[rows] = draw_density(mu_0, sigma_0, mu_j, sigma_j, constants.beta)
-        after = self.updated(mu_0, sigma_0, mu_j, sigma_j, outcomes[rows], constants)
+        density = draw_density(mu_0, sigma_0, mu_j, sigma_j, constants.beta)
+        games.draw_density[rows] = density
+        games.match_quality[rows] = quality_per_density(constants.beta) * density
+        after = self.updated(mu_0, sigma_0, mu_j, sigma_j, games.outcomes[rows], constants)
         count = players.shape[1]
         for player, entry, place, values in (
             (0, MU, 0, after[0]),
@@ -112,7 +129,6 @@ class IndependentBelief(Belief):
         ):
             players[rows, player, entry] = values
             shown[rows, place] = values
-        return density
 
     def extra(self, players: Floats, memory: Floats) -> Floats:
         """Return nothing more, shape (B, 0)."""
@@ -160,14 +176,12 @@ class FactorisedBelief(IndependentBelief):
         players: Floats,
         memory: Floats,
         shown: Observations,
-        opponents: Integers,
-        outcomes: Outcomes,
-        running: Masks,
+        games: GamesPlayed,
         constants: GameConstants,
-    ) -> Floats:
+    ) -> None:
         """Update the two players of each game."""
         del memory
-        return learn_factorised(players, shown, opponents, outcomes, running, constants)
+        learn_factorised(players, shown, tuple(games), tuple(constants))
 
 
 @compiled
@@ -184,33 +198,45 @@ def show_players(players: Floats, shown: Observations, rows: Integers) -> None:
 def learn_factorised(
     players: Floats,
     shown: Observations,
-    opponents: Integers,
-    outcomes: Outcomes,
-    running: Masks,
-    constants: GameConstants,
-) -> Floats:
-    """Update as ``Belief.learn`` does, and return its draw densities."""
-    density = np.zeros(running.size)
-    beta, draw_margin, tau = constants
+    all_games: tuple[Any, ...],
+    all_constants: tuple[float, float, float],
+) -> None:
+    """Update as ``Belief.learn`` does.
+
+    Args:
+        players: as there, and so is ``shown``.
+        shown: changed.
+        all_games: a ``GamesPlayed`` as a plain tuple, which Numba takes faster.
+        all_constants: a ``GameConstants``, the same.
+    """
+    games, constants = GamesPlayed(*all_games), GameConstants(*all_constants)
+    beta, tau = constants.beta, constants.tau
+    quality = quality_per_density(beta)
     count = players.shape[1]
-    for b in range(running.size):
-        if not running[b]:
-            continue
-        j = opponents[b] + 1
-        mu_0, sigma_0 = players[b, 0, MU], players[b, 0, SIGMA]
-        mu_j, sigma_j = players[b, j, MU], players[b, j, SIGMA]
-        density[b] = density_at_zero(mu_0 - mu_j, total_variance(sigma_0, sigma_j, beta))
-        mu_0, sigma_0, mu_j, sigma_j = update_two(
-            mu_0,
-            drifted(sigma_0, tau),
-            mu_j,
-            drifted(sigma_j, tau),
-            np.int64(outcomes[b]),
-            beta,
-            draw_margin,
-        )
-        players[b, 0, MU], players[b, 0, SIGMA] = mu_0, sigma_0
-        players[b, j, MU], players[b, j, SIGMA] = mu_j, sigma_j
-        shown[b, 0], shown[b, count] = mu_0, sigma_0
-        shown[b, j], shown[b, count + j] = mu_j, sigma_j
-    return density
+    table = np.empty(TABLE)
+    for first in range(0, games.running.size, PART):
+        size = min(PART, games.running.size - first)
+        # The numbers of a game lie far apart; a loop that only reads waits for all of them at once.
+        for k in range(size):
+            b = first + k
+            j = games.opponents[b] + 1
+            table[MU_I + k], table[SIGMA_I + k] = players[b, 0, MU], players[b, 0, SIGMA]
+            table[MU_J + k], table[SIGMA_J + k] = players[b, j, MU], players[b, j, SIGMA]
+            table[OUTCOME + k] = games.outcomes[b]
+        judge_games(table, size, beta)
+        if tau > 0.0:
+            for k in range(size):
+                table[SIGMA_I + k] = drifted(table[SIGMA_I + k], tau)
+                table[SIGMA_J + k] = drifted(table[SIGMA_J + k], tau)
+        update_games(table, size, beta, constants.draw_margin)
+        for k in range(size):
+            b = first + k
+            if not games.running[b]:
+                continue
+            j = games.opponents[b] + 1
+            games.measures[DRAW_DENSITY, b] = table[DENSITY + k]
+            games.measures[MATCH_QUALITY, b] = quality * table[DENSITY + k]
+            players[b, 0, MU], players[b, 0, SIGMA] = table[NEW_MU_I + k], table[NEW_SIGMA_I + k]
+            players[b, j, MU], players[b, j, SIGMA] = table[NEW_MU_J + k], table[NEW_SIGMA_J + k]
+            shown[b, 0], shown[b, count] = table[NEW_MU_I + k], table[NEW_SIGMA_I + k]
+            shown[b, j], shown[b, count + j] = table[NEW_MU_J + k], table[NEW_SIGMA_J + k]

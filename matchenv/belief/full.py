@@ -28,19 +28,25 @@ from typing import Any, ClassVar
 import numpy as np
 
 from matchenv.belief.belief import (
+    DRAW_DENSITY,
+    MATCH_QUALITY,
     MU,
     SIGMA,
     Belief,
     Floats,
     GameConstants,
+    GamesPlayed,
     Integers,
-    Masks,
     Observations,
-    Outcomes,
 )
 from matchenv.runtime.checks import as_positive_array
 from matchenv.runtime.compile import compiled
-from matchenv.trueskill.game import density_at_zero, difference_moments, total_variance
+from matchenv.trueskill.game import (
+    density_at_zero,
+    difference_moments,
+    quality_per_density,
+    total_variance,
+)
 
 # Observations are float32: three deviations of one belief may disagree by this much of their sum.
 ROUNDING = 1e-5
@@ -79,14 +85,11 @@ class FullBelief(Belief):
         players: Floats,
         memory: Floats,
         shown: Observations,
-        opponents: Integers,
-        outcomes: Outcomes,
-        running: Masks,
+        games: GamesPlayed,
         constants: GameConstants,
-    ) -> Floats:
+    ) -> None:
         """Update all players; q uses the variance of the difference."""
-        beliefs = players, memory, shown
-        return learn_full(beliefs, opponents, outcomes, running, constants)
+        learn_full(players, memory, shown, tuple(games), tuple(constants))
 
     def extra(self, players: Floats, memory: Floats) -> Floats:
         """Return the standard deviations of s_0 - s_k, shape (B, M)."""
@@ -229,37 +232,31 @@ def begin_full(players: Floats, memory: Floats, shown: Observations, rows: Integ
 
 @compiled
 def learn_full(
-    beliefs: tuple[Floats, Floats, Observations],
-    opponents: Integers,
-    outcomes: Outcomes,
-    running: Masks,
-    constants: GameConstants,
-) -> Floats:
-    """Update as ``Belief.learn`` does, and return its draw densities.
-
-    Args:
-        beliefs: players, memory and shown.
-        opponents: as ``Belief.learn``, and so are the others.
-        outcomes: +1, -1, 0.
-        running: episodes that played a game.
-        constants: of the games.
-    """
-    players, memory, shown = beliefs
-    density = np.zeros(running.size)
+    players: Floats,
+    memory: Floats,
+    shown: Observations,
+    all_games: tuple[Any, ...],
+    all_constants: tuple[float, float, float],
+) -> None:
+    """Update as ``Belief.learn`` does; the last two as plain tuples, which Numba takes faster."""
+    games, constants = GamesPlayed(*all_games), GameConstants(*all_constants)
     noise = total_variance(0.0, 0.0, constants.beta)
-    for b in range(running.size):
-        if not running[b]:
+    quality = quality_per_density(constants.beta)
+    for b in range(games.running.size):
+        if not games.running[b]:
             continue
-        j = opponents[b] + 1
+        j = games.opponents[b] + 1
         variance = noise + difference_variance(
             players[b, 0, SIGMA], memory[b, SLACK, j - 1], memory[b, PRIOR_VARIANCE, j - 1]
         )
-        density[b] = density_at_zero(players[b, 0, MU] - players[b, j, MU], variance)
+        density = density_at_zero(players[b, 0, MU] - players[b, j, MU], variance)
+        games.measures[DRAW_DENSITY, b] = density
+        games.measures[MATCH_QUALITY, b] = quality * density
+        outcome = np.int64(games.outcomes[b])
         players[b, 0, SIGMA] = update_full(
-            players[b, :, MU], players[b, 0, SIGMA], memory[b], j, np.int64(outcomes[b]), constants
+            players[b, :, MU], players[b, 0, SIGMA], memory[b], j, outcome, constants
         )
         show_full(players, memory, shown, b)
-    return density
 
 
 @compiled

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.belief.belief import Floats, GameConstants
-from matchenv.belief.independent import IndependentBelief
+from matchenv.belief.factorised import IndependentBelief
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import total_variance
 from matchenv.trueskill.normal import normal_probability, win_moments

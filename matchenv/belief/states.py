@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.belief import Belief, GameConstants, belief_named
+from matchenv.belief import MEASURES, MU, SIGMA, Belief, GameConstants, GamesPlayed, belief_named
 from matchenv.belief.knowledge import KnowledgeState
-from matchenv.play import MU, REPORT_ROWS, SIGMA
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -35,7 +34,7 @@ class States:
         kind = belief_named(belief)
         players = np.stack((mu, sigma, np.zeros_like(mu)), axis=-1)
         memory = kind.new_memory(len(mu), mu.shape[1] - 1)
-        kind.begin(np.arange(len(mu)), players, memory, _observations(kind, players))
+        kind.begin(players, memory, _observations(kind, players), np.arange(len(mu)))
         return cls(kind, players, memory)
 
     def __len__(self) -> int:
@@ -66,16 +65,13 @@ class States:
     ) -> States:
         """The states after a game each, new arrays; both arguments of shape (B,)."""
         after = States(self.belief, self.players.copy(), self.memory.copy())
-        self.belief.learn(
-            after.players,
-            after.memory,
-            opponents,
-            np.full(len(self), outcomes, dtype=np.int8),
-            np.zeros(len(self), dtype=np.bool_),
-            constants,
-            np.empty((len(REPORT_ROWS), len(self))),
-            _observations(self.belief, self.players),
-        )
+        count = len(self)
+        played = np.ones(count, dtype=np.bool_)
+        result = np.full(count, outcomes, dtype=np.int8)
+        measures = np.empty((len(MEASURES), count))
+        games = GamesPlayed(opponents, played, ~played, measures, result > 0, result)
+        shown = _observations(self.belief, self.players)
+        self.belief.learn(after.players, after.memory, shown, games, constants)
         return after
 
     def knowledge_state(self) -> KnowledgeState:
@@ -88,7 +84,8 @@ class States:
         )
 
     def _variances(self) -> Floats:
-        return self.belief.difference_variances(self.players, self.memory)
+        extra = self.belief.extra(self.players, self.memory)
+        return self.belief.difference_variance(self.players[:, :, SIGMA], extra)
 
 
 def _observations(belief: Belief, players: Floats) -> NDArray[np.float32]:

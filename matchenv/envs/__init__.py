@@ -1,1 +1,69 @@
-"""The environments: each a simulator and a page, over loops that are written once."""
+"""The environments: each a simulator and a page, over loops that are written once.
+
+``ENVIRONMENTS`` names their parts; a new environment is a line there.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from matchenv.runtime.checks import as_choice
+
+if TYPE_CHECKING:
+    from matchenv.envs.core.settings import Options
+    from matchenv.envs.core.simulator import Simulator
+
+
+class Environment(NamedTuple):
+    """Parts of an environment, each as ``module:name`` and imported when it is first used.
+
+    Attributes:
+        settings: dataclass of the options.
+        simulator: made from the settings.
+        env: the scalar environment.
+        vector_env: the native vector environment.
+        renderer: of its episodes.
+    """
+
+    settings: str
+    simulator: str
+    env: str
+    vector_env: str
+    renderer: str
+
+
+ENVIRONMENTS = {
+    "Matchmaking-v0": Environment(
+        settings="matchenv.envs.one_player.settings:Settings",
+        simulator="matchenv.envs.one_player.simulator:OnePlayer",
+        env="matchenv.envs.one_player.env:MatchmakingEnv",
+        vector_env="matchenv.envs.one_player.env:MatchmakingVectorEnv",
+        renderer="matchenv.rendering.rendered:RenderedEpisodes",
+    ),
+}
+
+
+def part_of(env_id: str, part: str) -> Any:
+    """Import a part of an environment.
+
+    Args:
+        env_id: a name of ``ENVIRONMENTS``.
+        part: a field of ``Environment``.
+
+    Raises:
+        ValueError: for an unknown environment.
+    """
+    as_choice("env", env_id, ENVIRONMENTS)
+    module, _, name = getattr(ENVIRONMENTS[env_id], part).partition(":")
+    return getattr(import_module(module), name)
+
+
+def simulator_of(settings: Options) -> Simulator[Any]:
+    """Return the simulator of an environment with these settings."""
+    for env_id, each in ENVIRONMENTS.items():
+        module, _, name = each.settings.partition(":")
+        if (type(settings).__module__, type(settings).__qualname__) == (module, name):
+            made: Simulator[Any] = part_of(env_id, "simulator")(settings)
+            return made
+    raise ValueError(f"settings must be those of an environment, got {settings!r}")

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from matchenv.evaluation.candidates import Candidate
 from matchenv.evaluation.cells import Cell
-from matchenv.evaluation.rollout import MEASURES, PolicyMaker, rollout
+from matchenv.evaluation.rollout import EPISODE_MEASURES as MEASURES
+from matchenv.evaluation.rollout import PolicyMaker, rollout
 from matchenv.evaluation.seeds import policy_key, sequence_of
 from matchenv.runtime.files import Arrays, columns_csv, npz_bytes
 from matchenv.runtime.jobs import CLOCK, Store, run_jobs

@@ -1,4 +1,4 @@
-"""The one loop that plays a policy through episodes, side by side."""
+"""The loop that plays a policy through episodes of any simulator, side by side."""
 
 from __future__ import annotations
 
@@ -14,15 +14,13 @@ import numpy as np
 from gymnasium.utils.seeding import np_random
 from numpy.typing import NDArray
 
-from matchenv.belief import DEFAULT_BELIEF
-from matchenv.episodes import Episodes
-from matchenv.games_played import GamesPlayed
-from matchenv.instance import GivenInstance
-from matchenv.play import REPORT_ROWS
+from matchenv.belief import DEFAULT_BELIEF, MEASURES, TRUE_SKILL
+from matchenv.envs import simulator_of
+from matchenv.envs.core.settings import Options
+from matchenv.envs.core.simulator import Step
+from matchenv.envs.one_player.settings import Settings
 from matchenv.runtime.checks import as_actions
-from matchenv.runtime.compile import compiled
-from matchenv.settings import Settings
-from matchenv.threads import AUTO, as_num_threads
+from matchenv.runtime.random import drawn_key
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -30,22 +28,19 @@ Integers = NDArray[np.int64]
 # True skills of all players at the time of a choice, shape (B, M + 1).
 TrueSkills = Callable[[], Floats]
 
-# Makes a policy for episodes with these settings; what knows the truth asks the function for it.
+# Makes a policy for episodes with these settings; an oracle asks the function for the truth.
 PolicyMaker = Callable[[Settings, TrueSkills], Any]
 
-# What is known of each game, and so can be kept of an episode.
-MEASURES = (*REPORT_ROWS, "win_ratio")
-
-# And what the environment pays, which may be a reward of the user's own.
+# Measures of an episode of ``Matchmaking-v0``: those of its games, and the reward.
+EPISODE_MEASURES = (*MEASURES, "win_ratio")
 REWARD = "reward"
 
-
-# Deviation of a belief that was told player 0's skill: next to none.
-TOLD_SIGMA = 1e-3
+# Deviation of an initial belief that knows player 0's skill.
+KNOWN_SIGMA = 1e-3
 
 
 def belief_of(policy: Any) -> str:
-    """The belief that a policy reads; a stranger's that says nothing reads the default."""
+    """Return the belief that a policy reads; third-party policies default to the factorised."""
     return str(getattr(policy, "belief", DEFAULT_BELIEF))
 
 
@@ -53,64 +48,60 @@ class Batch:
     """Episodes that are played side by side, each from a seed of its own.
 
     Args:
-        settings: of all of them.
-        seeds: one for each episode.
-        told_skill: the belief starts with player 0's true skill, all but certain; players and
-            noise are the same.
-
-    Threads share the games where that pays, as ``num_threads="auto"`` of an environment.
+        settings: of an environment.
+        seeds: one for each episode: that of ``reset(seed=...)`` of the scalar environment.
+        given: as ``options`` of a reset, arrays with one row for each episode.
 
     Attributes:
-        episodes: their state.
+        simulator: of the episodes.
+        state: of the episodes.
+        running: shape (B,), episodes that are not over.
     """
 
     def __init__(
-        self, settings: Settings, seeds: Sequence[int], *, told_skill: bool = False
+        self, settings: Options, seeds: Sequence[int], given: dict[str, Any] | None = None
     ) -> None:
-        threads = as_num_threads(AUTO, len(seeds), settings.num_opponents)
-        self.episodes = Episodes(settings, len(seeds), threads)
-        self._generators = [np_random(seed)[0] for seed in seeds]
-        self._waiting = np.zeros(len(seeds), dtype=np.bool_)
-        rows = np.arange(len(seeds))
-        self.episodes.begin(rows, self._generators)
-        if told_skill:
-            mu, sigma, skill = self.episodes.players.transpose(2, 0, 1).copy()
-            mu[:, 0], sigma[:, 0] = skill[:, 0], TOLD_SIGMA
-            self._generators = [np_random(seed)[0] for seed in seeds]
-            self.episodes.begin(rows, self._generators, GivenInstance(mu, sigma, skill))
+        self.simulator = simulator_of(settings)
+        self.running = np.ones(len(seeds), dtype=np.bool_)
+        keys = np.array([drawn_key(np_random(seed)[0]) for seed in seeds], dtype=np.uint64)
+        state = self.simulator.new_state(len(seeds))
+        self.state = self.simulator.begin(
+            state, np.arange(len(seeds)), keys, self.simulator.given(given, len(seeds))
+        )
 
     def __len__(self) -> int:
-        return len(self._generators)
+        return self.running.size
 
-    def play(self, actions: Any) -> GamesPlayed:
-        """Play one game in each episode.
+    def step(self, actions: Any) -> Step[Any]:
+        """Carry out one action in each running episode.
 
         Args:
-            actions: shape (B,), integers in [0, M).
+            actions: shape (B,), integers in [0, A).
 
         Raises:
-            ValueError: for actions of a wrong shape or type, out of range or of opponents who are
-                offline.
+            ValueError: for actions of a wrong shape or type, out of range or not allowed.
         """
-        opponents = as_actions(actions, len(self), self.episodes.settings.num_opponents)
-        self.episodes.check_online(opponents)
-        self.episodes.draw_more_noise(self._generators)
-        return self.episodes.play(opponents, self._waiting)
+        chosen = as_actions(actions, len(self), self.simulator.num_actions)
+        self.simulator.check_allowed(self.state, chosen, self.running)
+        step = self.simulator.step(self.state, chosen, self.running)
+        self.state = step.state
+        self.running = self.running & ~(step.terminated | step.truncated)
+        return step
 
 
 class Decisions:
-    """A policy that is asked before each game, with a clock.
+    """A policy that is asked before each step, with a clock.
 
-    A policy with ``act`` reads knowledge states in float64, any other observations, through
-    the ``predict`` of stable-baselines3.
+    A policy with ``act`` reads what the simulator's ``view`` gives, in float64; any other reads
+    observations, through the ``predict`` of stable-baselines3.
 
     Args:
-        policy: who chooses.
+        policy: chooses.
         rng: for a policy with ``act`` that is stochastic.
 
     Attributes:
         count: choices that were timed: all but the first, which may compile or load.
-        seconds: what they took.
+        seconds: their time.
     """
 
     def __init__(self, policy: Any, rng: np.random.Generator | None = None) -> None:
@@ -122,72 +113,67 @@ class Decisions:
         self._first = True
 
     def of(self, batches: Sequence[Batch]) -> list[Any]:
-        """Actions for the episodes of each batch; what reads observations is asked once."""
-        sizes = [len(batch) for batch in batches]
+        """Return actions for the episodes of each batch; ``predict`` is asked once for all."""
         start = time.perf_counter()
         if self._acts:
-            actions = [self._act(batch.episodes) for batch in batches]
+            actions = [self._act(batch) for batch in batches]
         else:
-            observations = np.concatenate([batch.episodes.observation for batch in batches])
-            masks = [self._masks(batch.episodes) for batch in batches]
-            among = {key: np.concatenate([m[key] for m in masks]) for key in masks[0]}
+            observations = [batch.simulator.observe(batch.state) for batch in batches]
+            masks = [self._masks(batch) for batch in batches]
+            among = {key: np.concatenate([each[key] for each in masks]) for key in masks[0]}
+            sizes = [len(batch) for batch in batches]
             chosen, self._memory = self._policy.predict(
-                observations,
+                np.concatenate(observations),
                 self._memory,
-                np.full(len(observations), self._first),
+                np.full(sum(sizes), self._first),
                 deterministic=True,
                 **among,
             )
             actions = np.split(np.asarray(chosen), np.cumsum(sizes)[:-1])
         if not self._first:
             self.seconds += time.perf_counter() - start
-            self.count += sum(sizes)
+            self.count += sum(int(np.count_nonzero(batch.running)) for batch in batches)
         self._first = False
         return actions
 
-    def _act(self, episodes: Episodes) -> Integers:
-        left = episodes.settings.horizon - episodes.games_played
-        chosen: Integers = self._policy.act(
-            episodes.knowledge_state(copy=False), left, self._rng, **self._masks(episodes)
-        )
-        return chosen
+    def _act(self, batch: Batch) -> Any:
+        view = batch.simulator.view(batch.state)
+        return self._policy.act(*view, self._rng, **self._masks(batch))
 
-    def _masks(self, episodes: Episodes) -> dict[str, NDArray[np.bool_]]:
-        """Who can be chosen, for a policy that can be told and where the pool changes."""
-        if episodes.pool is None or not self._takes_masks:
-            return {}
-        return {"action_masks": episodes.pool.online}
+    def _masks(self, batch: Batch) -> dict[str, NDArray[np.bool_]]:
+        masks = batch.simulator.masks(batch.state)
+        return {"action_masks": masks} if masks is not None and self._takes_masks else {}
 
 
 def _takes_masks(method: Callable[..., Any]) -> bool:
-    """Whether a policy can be told who may be chosen; a stranger's reads it from observations."""
+    """Return whether a policy takes masks; third-party policies may read them in observations."""
     parameters = inspect.signature(method).parameters
     return "action_masks" in parameters or any(
         each.kind is each.VAR_KEYWORD for each in parameters.values()
     )
 
 
-def games(decisions: Decisions, batches: Sequence[Batch]) -> Iterator[list[GamesPlayed]]:
+def steps(decisions: Decisions, batches: Sequence[Batch]) -> Iterator[list[Step[Any]]]:
     """Play whole episodes.
 
     Args:
         decisions: the policy.
-        batches: fresh ones, of one horizon.
+        batches: of episodes that have just begun.
 
     Yields:
-        After each game what it gave in each batch.
+        After each step its result in each batch.
     """
     with one_thread():
-        for _ in range(batches[0].episodes.settings.horizon):
+        while any(batch.running.any() for batch in batches):
             yield [
-                batch.play(actions)
+                batch.step(actions)
                 for batch, actions in zip(batches, decisions.of(batches), strict=True)
             ]
 
 
 @dataclass(frozen=True)
 class Rollout:
-    """What a policy made of a batch of B episodes.
+    """Sums over a batch of B episodes of a policy.
 
     Attributes:
         sums: sums over the games of W windows of K measures, shape (W, K, B).
@@ -196,7 +182,7 @@ class Rollout:
             (K, N, 2); of no game where they were not asked for.
         counts: games with each opponent, shape (B, M).
         decisions: choices that were timed.
-        seconds: what they took.
+        seconds: their time.
     """
 
     sums: Floats
@@ -207,98 +193,86 @@ class Rollout:
     seconds: float
 
 
+def begin_for(make: PolicyMaker, settings: Settings, seeds: Sequence[int]) -> tuple[Any, Batch]:
+    """Make a policy, and begin episodes under the belief that it reads.
+
+    A policy whose ``told_skill`` is true starts from a belief that knows player 0's skill.
+    """
+    policy = make(settings, lambda: batch.state.players[:, :, TRUE_SKILL])
+    settings = replace(settings, belief=belief_of(policy))
+    batch = Batch(settings, seeds)
+    if getattr(policy, "told_skill", False):
+        mu, sigma, skill = batch.state.players.transpose(2, 0, 1).copy()
+        mu[:, 0], sigma[:, 0] = skill[:, 0], KNOWN_SIGMA
+        batch = Batch(settings, seeds, {"mu": mu, "sigma": sigma, "true_skill": skill})
+    return policy, batch
+
+
 def rollout(
     make: PolicyMaker,
     settings: Settings,
     seeds: Sequence[int],
     rng: np.random.Generator | None = None,
     *,
-    measures: Sequence[str] = MEASURES,
+    measures: Sequence[str] = EPISODE_MEASURES,
     windows: Mapping[str, slice] | None = None,
     curves: bool = False,
 ) -> Rollout:
-    """Play a policy through a batch of episodes.
+    """Play a policy through a batch of episodes of ``Matchmaking-v0``.
 
-    Every policy meets the same instances and the same performance noise: they come from the
-    seeds of the episodes, as ``Settings.noise`` says.
-
-    A policy whose ``told_skill`` is true starts from a belief that knows player 0's skill.
+    Every policy meets the same instances and the same luck: they follow from the seeds of the
+    episodes, as ``Settings.noise`` says.
 
     Args:
         make: makes the policy.
         settings: of the episodes, but for the belief, which is the policy's.
         seeds: one for each episode.
         rng: for a stochastic policy.
-        measures: out of ``MEASURES``, and ``REWARD``.
+        measures: out of ``EPISODE_MEASURES``, and ``REWARD``.
         windows: games to sum over, by name; None for all games.
         curves: keep sums over the episodes at each game.
     """
-    policy = make(settings, lambda: batch.episodes.true_skill)
-    told = bool(getattr(policy, "told_skill", False))
-    batch = Batch(replace(settings, belief=belief_of(policy)), seeds, told_skill=told)
+    policy, batch = begin_for(make, settings, seeds)
     decisions = Decisions(policy, rng)
     horizon = settings.horizon
-    chosen = [slice(0, horizon)] if windows is None else windows.values()
-    spans = np.array([(span.start, span.stop) for span in chosen])
-    rows = np.array([(*MEASURES, REWARD).index(measure) for measure in measures])
-    reward = settings.reward_type if REWARD in measures else None
-    sums = np.zeros((len(spans), len(rows), len(seeds)))
-    at_games = np.zeros((len(rows), horizon if curves else 0, 2))
-    counts = np.zeros((len(seeds), settings.num_opponents), dtype=np.int64)
-    every = np.arange(len(seeds))
-    for n, (played,) in enumerate(games(decisions, [batch])):
-        paid = played.draw_density if reward is None else reward.of(played)
-        _add_up(n, played.report, played.outcomes, paid, rows, spans, sums, at_games)
-        counts[every, played.opponents] += 1
-    episodes = batch.episodes
-    error = (episodes.mu[:, 0] - episodes.true_skill[:, 0]) ** 2
-    return Rollout(sums, error, at_games, counts, decisions.count, decisions.seconds)
-
-
-@compiled
-def _add_up(
-    n: int,
-    report: Floats,
-    outcomes: NDArray[np.int8],
-    paid: Floats,
-    rows: Integers,
-    spans: Integers,
-    sums: Floats,
-    at_games: Floats,
-) -> None:
-    """Add game n of each episode to the sums of the windows that it is in, and to the curves."""
-    for k in range(rows.size):
-        total, squares = 0.0, 0.0
-        for b in range(outcomes.size):
-            if rows[k] < report.shape[0]:
-                value = report[rows[k], b]
-            elif rows[k] == report.shape[0]:
-                value = 0.5 * (1.0 + outcomes[b])
+    spans = [slice(0, horizon)] if windows is None else list(windows.values())
+    sums = np.zeros((len(spans), len(measures), len(seeds)))
+    at_games = np.zeros((len(measures), horizon if curves else 0, 2))
+    values = np.empty((len(measures), len(seeds)))
+    for n, (step,) in enumerate(steps(decisions, [batch])):
+        facts = batch.simulator.facts(batch.state)
+        for row, measure in enumerate(measures):
+            if measure == REWARD:
+                values[row] = step.reward
+            elif measure == "win_ratio":
+                values[row] = 0.5 * (1.0 + facts["outcome"])
             else:
-                value = paid[b]
-            for w in range(spans.shape[0]):
-                if spans[w, 0] <= n < spans[w, 1]:
-                    sums[w, k, b] += value
-            total += value
-            squares += value * value
-        if at_games.shape[1] > 0:
-            at_games[k, n, 0], at_games[k, n, 1] = total, squares
+                values[row] = facts[measure]
+        for window, span in enumerate(spans):
+            if span.start <= n < span.stop:
+                sums[window] += values
+        if curves:
+            at_games[:, n, 0] = values.sum(axis=1)
+            at_games[:, n, 1] = np.square(values).sum(axis=1)
+    mu, _, skill = np.moveaxis(batch.state.players[:, 0], 1, 0)
+    counts = batch.state.met.astype(np.int64)
+    return Rollout(sums, (mu - skill) ** 2, at_games, counts, decisions.count, decisions.seconds)
 
 
 def check_can_play(label: str, make: PolicyMaker, settings: Settings) -> None:
-    """Let a policy play one game: one that cannot is found before the work begins.
+    """Let a policy play one game, so that one that cannot is found before the work begins.
 
     Baselines, which have ``act``, play any size and are only made: some are slow at large ones.
 
     Raises:
         ValueError: if it cannot play; names the policy.
     """
-    policy = make(settings, lambda: batch.episodes.true_skill)
-    # Whatever a stranger's model raises, the user must learn whose it is and of what size.
+    policy = make(settings, lambda: batch.state.players[:, :, TRUE_SKILL])
+    # Whatever a third-party model raises, the user must learn whose it is and of what size.
     try:
         batch = Batch(replace(settings, belief=belief_of(policy)), [0])
         if not callable(getattr(policy, "act", None)):
-            next(games(Decisions(policy), [batch]))
+            next(steps(Decisions(policy), [batch]))
     except Exception as error:
         raise ValueError(
             f"policy {label!r} cannot play with num_opponents={settings.num_opponents}: {error}"

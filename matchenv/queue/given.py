@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.instance import as_given, checked_options
+from matchenv.envs.core.reset_options import as_given, checked_options
 from matchenv.runtime.checks import as_float_array
 
 Floats = NDArray[np.float64]

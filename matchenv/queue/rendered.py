@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.queue.queues import Queues
+from matchenv.queue.rendered_batch import Pixels, RenderedBatch
 from matchenv.queue.state import TICK, WAITING
 from matchenv.queue.text import describe_queue
-from matchenv.rendering.batch import Pixels, RenderedBatch
 
 
 class RenderedQueues(RenderedBatch):

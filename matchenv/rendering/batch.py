@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.rendering.modes import RENDER_FPS, checked_render_mode
+from matchenv.envs.core.rendering import RENDER_FPS, Renderer, checked_render_mode
 
 if TYPE_CHECKING:
     from matchenv.rendering.window import Window
@@ -24,7 +24,7 @@ SHARED_SIZE = (480, 360)
 MOST_IN_GRID = 6
 
 
-class RenderedBatch(ABC):
+class RenderedBatch(Renderer):
     """The pictures and texts of a batch of episodes.
 
     Without a render mode nothing is kept and every call does nothing.
@@ -52,42 +52,38 @@ class RenderedBatch(ABC):
         self._window: Window | None = None
 
     @abstractmethod
-    def begin(self, rows: NDArray[np.int64]) -> None:
-        """The episodes of ``rows`` have begun anew."""
+    def text(self, state: Any, row: int) -> str:
+        """Describe one episode."""
 
     @abstractmethod
-    def text(self, row: int) -> str:
-        """One episode in words."""
-
-    @abstractmethod
-    def picture(self, row: int) -> Pixels:
-        """One episode's picture, uint8, shape (height, width, 3)."""
+    def picture(self, state: Any, row: int) -> Pixels:
+        """Draw one episode, uint8, shape (height, width, 3)."""
 
     def title_of(self, row: int) -> str:
-        """What is written over the picture of one episode."""
+        """Return the title over the picture of one episode."""
         return self.title if self.count == 1 else f"environment {row}"
 
-    def frame(self, row: int) -> Frame:
-        """One episode as the render mode shows it: a text with ``"ansi"``, else a picture."""
-        return self.text(row) if self.render_mode == "ansi" else self.picture(row)
+    def frame(self, state: Any, row: int) -> Frame:
+        """Return one episode as the render mode shows it: a text with ``"ansi"``, else pixels."""
+        return self.text(state, row) if self.render_mode == "ansi" else self.picture(state, row)
 
-    def grid(self) -> Pixels:
-        """The pictures of the first episodes in rows, uint8, shape (height, width, 3)."""
+    def grid(self, state: Any) -> Pixels:
+        """Return the pictures of the first episodes in rows, uint8, shape (height, width, 3)."""
         from matchenv.rendering.picture import tiled
         from matchenv.rendering.theme import LIGHT
 
         count = min(MOST_IN_GRID, self.count)
-        return tiled([self.picture(row) for row in range(count)], LIGHT.grid, gap=2)
+        return tiled([self.picture(state, row) for row in range(count)], LIGHT.grid, gap=2)
 
-    def show(self) -> None:
-        """In human mode, show the present pictures in the window, for a frame's time."""
+    def show(self, state: Any) -> None:
+        """Show the current pictures in the window, for a frame's time, in human mode."""
         if self.render_mode != "human":
             return
         if self._window is None:
             from matchenv.rendering.window import Window
 
             self._window = Window(self.title)
-        self._window.show(self.grid())
+        self._window.show(self.grid(state))
         self._window.events()
         self._window.wait(RENDER_FPS)
 

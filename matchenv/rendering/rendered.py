@@ -7,9 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.episodes import Episodes
-from matchenv.games_played import GamesPlayed
-from matchenv.play import DRAW_DENSITY, TRUE_DRAW_DENSITY
+from matchenv.envs.one_player.simulator import OnePlayer, State
 from matchenv.rendering.batch import Pixels, RenderedBatch
 from matchenv.rendering.scene import EpisodeRecord, Scene
 from matchenv.rendering.text import describe_state
@@ -18,89 +16,71 @@ Floats = NDArray[np.float64]
 
 
 class RenderedEpisodes(RenderedBatch):
-    """The pictures and texts of a batch of episodes.
+    """Pictures and texts of a batch of episodes.
 
     Args:
-        render_mode: None or one of ``RENDER_MODES``.
-        render_true_skill: whether pictures show true skills and true q.
-        episodes: the episodes to show.
-
-    Raises:
-        ValueError: for an unknown mode, or if ``render_true_skill`` is no bool.
-        MissingRenderPackage: for pictures where pygame is not installed.
+        simulator: of the episodes.
+        render_mode: one of ``RENDER_MODES``.
+        count: episodes.
+        render_true_skill: show true skills and true q.
     """
 
     title: ClassVar[str] = "Matchmaking-v0"
 
     def __init__(
-        self, render_mode: str | None, render_true_skill: bool, episodes: Episodes
+        self, simulator: OnePlayer, render_mode: str, count: int, *, render_true_skill: bool = True
     ) -> None:
-        super().__init__(render_mode, episodes.games_played.size)
-        if not isinstance(render_true_skill, bool | np.bool_):
-            raise ValueError(f"render_true_skill must be True or False, got {render_true_skill!r}")
-        self.episodes = episodes
-        settings = episodes.settings
+        super().__init__(render_mode, count)
+        self.simulator = simulator
+        settings = simulator.settings
         self._records = [
             EpisodeRecord(
                 settings.horizon, settings.beta, self.title_of(row), bool(render_true_skill)
             )
-            for row in range(self.count)
+            for row in range(count)
         ]
 
-    def begin(self, rows: NDArray[np.int64]) -> None:
-        """The episodes of ``rows`` have begun anew."""
-        if self._records:
-            for row in rows.tolist():
-                self._records[row].begin(*self._players(row))
+    def begin(self, state: State, rows: NDArray[np.int64]) -> None:
+        """Note that the episodes of ``rows`` have begun."""
+        for row in rows.tolist():
+            self._records[row].begin(*state.players[row].T.copy())
 
-    def add(
-        self, opponents: NDArray[np.int64], played: GamesPlayed, waiting: NDArray[np.bool_]
-    ) -> None:
-        """Games were played.
+    def add(self, state: State, actions: NDArray[np.int64], running: NDArray[np.bool_]) -> None:
+        """Note the games just played."""
+        facts = self.simulator.facts(state)
+        games = zip(
+            self._records,
+            running.tolist(),
+            actions.tolist(),
+            facts["outcome"].tolist(),
+            facts["draw_density"].tolist(),
+            facts["true_draw_density"].tolist(),
+            strict=True,
+        )
+        for record, runs, *game in games:
+            if runs:
+                record.add(*game)
 
-        Args:
-            opponents: actions, shape (B,).
-            played: what they gave.
-            waiting: shape (B,), bool, episodes that did not play.
-        """
-        if self._records:
-            games = zip(
-                self._records,
-                waiting.tolist(),
-                opponents.tolist(),
-                played.outcomes.tolist(),
-                played.report[DRAW_DENSITY].tolist(),
-                played.report[TRUE_DRAW_DENSITY].tolist(),
-                strict=True,
-            )
-            for record, waits, *game in games:
-                if not waits:
-                    record.add(*game)
+    def scene(self, state: State, row: int) -> Scene:
+        """Return the content of the picture of one episode."""
+        return self._records[row].scene(*state.players[row].T.copy(), self._online(state, row))
 
-    def scene(self, row: int) -> Scene:
-        """What a picture of one episode shows now."""
-        return self._records[row].scene(*self._players(row), self._online(row))
-
-    def picture(self, row: int) -> Pixels:
-        """One episode's picture, uint8, shape (height, width, 3)."""
+    def picture(self, state: State, row: int) -> Pixels:
+        """Draw one episode, uint8, shape (height, width, 3)."""
         from matchenv.rendering.picture import draw_scene
 
-        return draw_scene(self.scene(row), *self.size)
+        return draw_scene(self.scene(state, row), *self.size)
 
-    def text(self, row: int) -> str:
-        """One episode in words."""
-        record = self._records[row]
+    def text(self, state: State, row: int) -> str:
+        """Describe one episode."""
         return describe_state(
-            self.episodes.knowledge_state()[row],
-            int(self.episodes.games_played[row]),
-            self.episodes.settings,
-            record.last_game,
-            self._online(row),
+            self.simulator.knowledge_state(state)[row],
+            int(state.games[row]),
+            self.simulator.settings,
+            self._records[row].last_game,
+            self._online(state, row),
         )
 
-    def _online(self, row: int) -> NDArray[np.bool_] | None:
-        return None if self.episodes.pool is None else self.episodes.action_masks()[row]
-
-    def _players(self, row: int) -> tuple[Floats, Floats, Floats]:
-        episodes = self.episodes
-        return episodes.mu[row].copy(), episodes.sigma[row].copy(), episodes.true_skill[row].copy()
+    def _online(self, state: State, row: int) -> NDArray[np.bool_] | None:
+        masks = self.simulator.masks(state)
+        return None if masks is None else masks[row].copy()

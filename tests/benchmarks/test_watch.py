@@ -28,7 +28,7 @@ from matchenv.benchmarks.watch.picture import (
     total_differences,
 )
 from matchenv.benchmarks.watch.stage import MOST_POLICIES, Stage
-from matchenv.env import MatchmakingEnv
+from matchenv.envs.one_player.env import MatchmakingEnv
 from matchenv.evaluation.seeds import episode_seeds
 from matchenv.rendering.picture import draw_scene
 from matchenv.rendering.theme import DARK, LIGHT

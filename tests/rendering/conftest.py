@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from matchenv.env import MatchmakingEnv
+from matchenv.envs.one_player.env import MatchmakingEnv
 from matchenv.rendering.scene import EpisodeRecord, Scene
 
 SceneMaker = Callable[..., Scene]

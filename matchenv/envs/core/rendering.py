@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.envs.core.simulator import Facts, Simulator
+from matchenv.envs import part_of
+from matchenv.envs.core.simulator import Simulator
 
 RENDER_MODES = ("human", "rgb_array", "ansi")
 PICTURE_MODES = ("human", "rgb_array")
@@ -19,12 +19,6 @@ PICTURE_MODES = ("human", "rgb_array")
 RENDER_FPS = 30
 
 Frame = NDArray[np.uint8] | str
-
-# The renderer of each environment; a module is imported only where a render mode is given.
-RENDERERS = {
-    "Matchmaking-v0": "matchenv.rendering.rendered:RenderedEpisodes",
-    "MatchmakingQueue-v0": "matchenv.queue.rendered:RenderedQueues",
-}
 
 
 class MissingRenderPackage(ImportError, TypeError):
@@ -43,10 +37,8 @@ class Renderer(ABC):
         """Note that the episodes of ``rows`` have begun."""
 
     @abstractmethod
-    def add(
-        self, state: Any, actions: NDArray[np.int64], facts: Facts, running: NDArray[np.bool_]
-    ) -> None:
-        """Note the result of one step; arguments as ``Simulator.step``."""
+    def add(self, state: Any, actions: NDArray[np.int64], running: NDArray[np.bool_]) -> None:
+        """Note the state after one step; arguments as ``Simulator.step``."""
 
     @abstractmethod
     def frame(self, state: Any, row: int) -> Frame:
@@ -113,6 +105,5 @@ def make_renderer(
     """
     if checked_render_mode(render_mode) is None:
         return None
-    module, _, name = RENDERERS[simulator.env_id].partition(":")
-    made: Renderer = getattr(import_module(module), name)(simulator, render_mode, count, **options)
+    made: Renderer = part_of(simulator.env_id, "renderer")(simulator, render_mode, count, **options)
     return made

@@ -11,7 +11,7 @@ from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
 from matchenv.envs.core.rendering import RENDER_FPS, RENDER_MODES, Frame, make_renderer
-from matchenv.envs.core.simulator import Facts, Simulator
+from matchenv.envs.core.simulator import Simulator
 from matchenv.envs.core.spaces import AllowedActions, MaskedDiscrete
 from matchenv.runtime.checks import as_action, as_integer
 from matchenv.runtime.random import drawn_key
@@ -81,7 +81,7 @@ class ScalarEnv(gym.Env[NDArray[np.float32], np.int64]):
         if self._renderer is not None:
             self._renderer.begin(self._state, ROW)
             self._renderer.show(self._state)
-        return self._observation(), self._info(self.simulator.first_facts(self._state))
+        return self._observation(), self._info()
 
     def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         """Carry out an action.
@@ -104,16 +104,14 @@ class ScalarEnv(gym.Env[NDArray[np.float32], np.int64]):
         actions[0] = as_action(action, simulator.num_actions)
         if self._allowed is not None:
             simulator.check_allowed(self._state, actions, RUNS)
-        self._state, reward, terminated, truncated, facts = simulator.step(
-            self._state, actions, RUNS
-        )
+        self._state, reward, terminated, truncated = simulator.step(self._state, actions, RUNS)
         ended, cut = terminated.item(0), truncated.item(0)
         if ended or cut:
             self._phase = OVER
         if self._renderer is not None:
-            self._renderer.add(self._state, actions, facts, RUNS)
+            self._renderer.add(self._state, actions, RUNS)
             self._renderer.show(self._state)
-        return self._observation(), reward.item(0), ended, cut, self._info(facts)
+        return self._observation(), reward.item(0), ended, cut, self._info()
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Return the actions that are allowed now, shape (A,).
@@ -154,9 +152,9 @@ class ScalarEnv(gym.Env[NDArray[np.float32], np.int64]):
     def _observation(self) -> NDArray[np.float32]:
         return self.simulator.observe(self._state)[0].copy()
 
-    def _info(self, facts: Facts) -> dict[str, Any]:
+    def _info(self) -> dict[str, Any]:
         # NumPy's scalars, so that libraries learn the types of the vector environment's arrays.
-        info = {name: values[0] for name, values in facts.items()}
+        info = {name: values[0] for name, values in self.simulator.facts(self._state).items()}
         if self._allowed is not None:
             masks = self.simulator.masks(self._state)
             assert masks is not None

@@ -26,21 +26,19 @@ State = TypeVar("State", bound=tuple[Any, ...])
 
 
 class Step(NamedTuple, Generic[State]):
-    """Result of one step of B episodes; all arrays are new, and 0 where an episode did not run.
+    """Result of one step of B episodes; arrays are new, and 0 where an episode did not run.
 
     Attributes:
         state: after the step; the same arrays as before it, unless a simulator needed larger ones.
         reward: shape (B,).
         terminated: shape (B,), the episode came to its own end.
         truncated: shape (B,), the episode was cut off by a limit of the simulator.
-        facts: the ``info`` of the step by name, shape (B,) each.
     """
 
     state: State
     reward: Floats
     terminated: Masks
     truncated: Masks
-    facts: Facts
 
 
 class Simulator(ABC, Generic[State]):
@@ -52,14 +50,12 @@ class Simulator(ABC, Generic[State]):
 
     Attributes:
         env_id: the name under which Gymnasium makes the environment.
-        fact_types: dtype of each fact of a step, by name.
         settings: of the episodes.
         num_actions: A, the actions are 0 to A - 1.
         observation_space: of one episode, float32.
     """
 
     env_id: ClassVar[str]
-    fact_types: ClassVar[Mapping[str, type[np.generic]]]
 
     settings: Options
     num_actions: int
@@ -127,10 +123,12 @@ class Simulator(ABC, Generic[State]):
         They may be views that the next step changes.
         """
 
-    def first_facts(self, state: State) -> Facts:
-        """Return the facts after a reset, new arrays: zeros unless a subclass knows better."""
-        count = len(self.observe(state))
-        return {name: np.zeros(count, dtype) for name, dtype in self.fact_types.items()}
+    @abstractmethod
+    def facts(self, state: State) -> Facts:
+        """Return the ``info`` of the last step by name, shape (B,) each; after a reset, its own.
+
+        The same names at all times. They may be views that the next step changes.
+        """
 
     def restored(self, state: State, arrays: Mapping[str, Any]) -> State:
         """Return a state with the values of saved arrays.

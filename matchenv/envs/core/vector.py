@@ -13,7 +13,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from matchenv.envs.core.rendering import RENDER_FPS, RENDER_MODES, Frame, make_renderer
-from matchenv.envs.core.simulator import Facts, Simulator, check_like
+from matchenv.envs.core.simulator import Simulator, check_like
 from matchenv.envs.core.spaces import AllowedActions, MaskedDiscrete, MaskedMultiDiscrete
 from matchenv.runtime.checks import as_actions, as_integer
 from matchenv.runtime.random import drawn_key
@@ -121,7 +121,7 @@ class NativeVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[
         self._set_phase()
         if self._renderer is not None:
             self._renderer.show(self._state)
-        return self._observations(), self._infos(self.simulator.first_facts(self._state), mask)
+        return self._observations(), self._infos(mask)
 
     def step(self, actions: NDArray[np.int64]) -> Stepped:
         """Carry out an action in every environment.
@@ -154,18 +154,16 @@ class NativeVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[
             )
         if self._allowed is not None:
             simulator.check_allowed(self._state, chosen, running)
-        self._state, rewards, terminated, truncated, facts = simulator.step(
-            self._state, chosen, running
-        )
+        self._state, rewards, terminated, truncated = simulator.step(self._state, chosen, running)
         if self.max_episode_steps is not None:
             self._steps += running
             truncated |= (self._steps >= self.max_episode_steps) & running
         if self._renderer is not None:
-            self._renderer.add(self._state, chosen, facts, running)
-        final = self._begin_where_over(terminated | truncated, facts)
+            self._renderer.add(self._state, chosen, running)
+        final = self._begin_where_over(terminated | truncated)
         if self._renderer is not None:
             self._renderer.show(self._state)
-        infos = {**self._infos(facts, self._everywhere), **final}
+        infos = {**self._infos(self._everywhere), **final}
         return self._observations(), rewards, terminated, truncated, infos
 
     def action_masks(self) -> NDArray[np.bool_]:
@@ -244,12 +242,11 @@ class NativeVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[
         if self._renderer is not None:
             self._renderer.begin(self._state, rows)
 
-    def _begin_where_over(self, over: Masks, facts: Facts) -> Infos:
+    def _begin_where_over(self, over: Masks) -> Infos:
         """Begin new episodes where the autoreset mode asks for it.
 
         Args:
             over: shape (num_envs,), episodes that this step ended.
-            facts: of the step; where an episode begins, they become those after a reset.
 
         Returns:
             With SAME_STEP ``final_obs`` and ``final_info`` with their masks, where one ended.
@@ -258,22 +255,20 @@ class NativeVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[
         if self.autoreset_mode == AutoresetMode.SAME_STEP:
             rows = np.flatnonzero(over)
             if rows.size > 0:
-                final = self._final(rows, over, facts)
+                final = self._final(rows, over)
         else:
             rows = np.flatnonzero(~self._running) if not self._all_run else self._no_rows
             self._running = ~over
         if rows.size > 0:
             self._begin(rows)
-            for name, values in self.simulator.first_facts(self._state).items():
-                facts[name][rows] = values[rows]
         self._set_phase()
         return final
 
-    def _final(self, rows: NDArray[np.int64], over: Masks, facts: Facts) -> Infos:
+    def _final(self, rows: NDArray[np.int64], over: Masks) -> Infos:
         observations = np.full(self.num_envs, None, dtype=object)
         for row, observation in zip(rows, self.simulator.observe(self._state)[rows], strict=True):
             observations[row] = observation
-        info = {name: values.copy() for name, values in self._infos(facts, over).items()}
+        info = self._infos(over)
         for name, values in info.items():
             if not name.startswith("_"):
                 values[~over] = 0
@@ -284,11 +279,11 @@ class NativeVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[
             "_final_info": over,
         }
 
-    def _infos(self, facts: Facts, mask: Masks) -> Infos:
+    def _infos(self, mask: Masks) -> Infos:
         """Return facts and action masks, each with the mask of the environments it is of."""
         infos: Infos = {}
-        for name, values in facts.items():
-            infos[name], infos[f"_{name}"] = values, mask
+        for name, values in self.simulator.facts(self._state).items():
+            infos[name], infos[f"_{name}"] = values.copy(), mask
         masks = self._share_masks()
         if masks is not None:
             infos["action_mask"], infos["_action_mask"] = masks.astype(np.int8), mask

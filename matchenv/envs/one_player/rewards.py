@@ -4,64 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from matchenv.belief import MEASURES, GamesPlayed
 from matchenv.runtime.object_spec import is_object_spec, object_from_spec, spec_of
 
 Floats = NDArray[np.float64]
-
-# Measures of a game, the rows of a report.
-MEASURES = (
-    "draw_density",
-    "match_quality",
-    "true_draw_density",
-    "squared_error",
-    "skill_difference",
-)
-
-
-class GamesPlayed(NamedTuple):
-    """One game in each of B episodes; 0 where an episode did not run.
-
-    Attributes:
-        terminated: shape (B,), the episode ended with this game.
-        report: shape (5, B), rows as ``MEASURES``.
-        outcomes: shape (B,), +1 player 0 won, -1 lost, 0 a draw.
-        opponents: shape (B,), 0 to M - 1.
-    """
-
-    terminated: NDArray[np.bool_]
-    report: Floats
-    outcomes: NDArray[np.int8]
-    opponents: NDArray[np.int64]
-
-    @property
-    def draw_density(self) -> Floats:
-        """q under the belief before the game: eq. (5) of the 2011 paper."""
-        return self.report[0]
-
-    @property
-    def match_quality(self) -> Floats:
-        """q relative to an even game of known skills: eq. (6)."""
-        return self.report[1]
-
-    @property
-    def true_draw_density(self) -> Floats:
-        """q under the true skills: eq. (14)."""
-        return self.report[2]
-
-    @property
-    def squared_error(self) -> Floats:
-        """(mu_0 - s_0)^2 before the game."""
-        return self.report[3]
-
-    @property
-    def skill_difference(self) -> Floats:
-        """s_0 minus the opponent's true skill."""
-        return self.report[4]
 
 
 class Reward(ABC):
@@ -106,25 +57,24 @@ class MeasureReward(Reward):
     """One of the measures of every game.
 
     Args:
-        row: of ``MEASURES``.
+        name: of ``matchenv.belief.MEASURES``.
     """
 
-    row: int
+    name: str
 
     def of(self, games: GamesPlayed) -> Floats:
-        """Return the row of the report."""
-        row: Floats = games.report[self.row]
-        return row
+        """Return the measure."""
+        values: Floats = getattr(games, self.name)
+        return values
 
     def checked(self, games: GamesPlayed, running: NDArray[np.bool_]) -> Floats:
-        """Return a copy of the row, which needs no check."""
+        """Return a copy of the measure, which needs no check."""
         del running
-        row: Floats = games.report[self.row].copy()
-        return row
+        return self.of(games).copy()
 
 
 # What the names stand for: eq. (5), (6) and (14) of Ryzhov, Tariq, Powell (2011).
-REWARDS: dict[str, Reward] = {name: MeasureReward(row) for row, name in enumerate(MEASURES[:3])}
+REWARDS: dict[str, Reward] = {name: MeasureReward(name) for name in MEASURES[:3]}
 
 DEFAULT_REWARD = MEASURES[0]
 

@@ -81,9 +81,7 @@ class Settings(Options):
         None, unchecked, "place of player 0: None for any, 0 (the best) to `num_opponents`, "
         '`"top"`, `"middle"` or `"bottom"`',
     )  # fmt: skip
-    reward: str | Reward = option(
-        DEFAULT_REWARD, _as_reward, "see Rewards; or a `matchenv.Reward`"
-    )
+    reward: str | Reward = option(DEFAULT_REWARD, _as_reward, "see Rewards; or a `matchenv.Reward`")
     draw_margin: float = option(
         0.0, as_non_negative_number, "performances no further apart are a draw; 0: no draws"
     )

@@ -6,35 +6,36 @@ their outcomes, without true skills; then the pool changes.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from matchenv.belief import MU, SIGMA, TRUE_SKILL
+from matchenv.belief import MEASURES, MU, SIGMA, TRUE_SKILL, GamesPlayed
+from matchenv.belief.belief import SKILL_DIFFERENCE, SQUARED_ERROR, TRUE_DRAW_DENSITY
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.core.simulator import Facts, Floats, Integers, Keys, Masks, Simulator, Step
 from matchenv.envs.one_player.instances import GivenInstance, Instances, instances_of
-from matchenv.envs.one_player.rewards import MEASURES, GamesPlayed
 from matchenv.envs.one_player.settings import ANY_RANK, Settings
 from matchenv.runtime.compile import compiled
 from matchenv.runtime.random import normal, normals, uniform, uniforms
 from matchenv.trueskill.game import (
     density_at_zero,
     draw_probability_of,
-    quality_per_density,
+    standardised_lead,
     total_variance,
     win_probability_of,
 )
+from matchenv.trueskill.game_loops import LARGEST_LEAD, PART
+from matchenv.trueskill.normal import TAIL_START, near_mills_ratio, normal_density
 
 # Streams of random numbers. Games are counted from 0; players of game n are at n (M + 1) + i.
 (MEANS, VARIANCES, SKILLS, OUTCOME, DRIFT, OPPONENT_DRIFT, ONLINE, LEAVES, NEEDED,
  NEWCOMER_MEANS, NEWCOMER_VARIANCES, NEWCOMER_SKILLS) = range(12)  # fmt: skip
 
-(DRAW_DENSITY, MATCH_QUALITY, TRUE_DRAW_DENSITY, SQUARED_ERROR, SKILL_DIFFERENCE) = range(5)
+# Places in the table of ``play_games``.
+SKILL_GAP, ERROR, LUCK, TRUE_DENSITY, WIN = range(0, 5 * PART, PART)
 
 
 class State(NamedTuple):
@@ -50,6 +51,10 @@ class State(NamedTuple):
         online: opponents who are online, shape (B, M).
         allowed: opponents who can be chosen, shape (B, M).
         key: of the random numbers, shape (B,), uint64.
+        measures: of the last games, shape (5, B), rows as ``matchenv.belief.MEASURES``; 0 before
+            the first game, and so are the next two.
+        won: whether player 0 won it, shape (B,).
+        outcomes: its outcome for player 0, shape (B,), int8.
     """
 
     players: Floats
@@ -60,6 +65,19 @@ class State(NamedTuple):
     met_before: NDArray[np.int32]
     online: Masks
     allowed: Masks
+    key: Keys
+    measures: Floats
+    won: Masks
+    outcomes: NDArray[np.int8]
+
+
+class History(NamedTuple):
+    """The fields of ``State`` that a game reads and changes."""
+
+    players: Floats
+    shown: NDArray[np.float32]
+    games: Integers
+    met: NDArray[np.int32]
     key: Keys
 
 
@@ -110,12 +128,6 @@ class OnePlayer(Simulator[State]):
     """
 
     env_id: ClassVar[str] = "Matchmaking-v0"
-    fact_types: ClassVar[Mapping[str, type[np.generic]]] = {
-        **dict.fromkeys(MEASURES, np.float64),
-        "won": np.bool_,
-        "outcome": np.int8,
-    }
-
     settings: Settings
 
     def __init__(self, settings: Settings) -> None:
@@ -123,7 +135,8 @@ class OnePlayer(Simulator[State]):
         self.num_actions = settings.num_opponents
         self.observation_space = observation_space(settings)
         self.belief = settings.belief_type
-        self._params = Params.of(settings)
+        self._params = tuple(Params.of(settings))
+        self._last_shown = settings.belief_type.observation_size(settings.num_opponents) - 1
         self._constants = settings.constants
         self._reward = settings.reward_type
         self._masked = settings.masks_change
@@ -141,6 +154,9 @@ class OnePlayer(Simulator[State]):
             online=np.ones((count, opponents), dtype=np.bool_),
             allowed=np.ones((count, opponents), dtype=np.bool_),
             key=np.zeros(count, dtype=np.uint64),
+            measures=np.zeros((len(MEASURES), count)),
+            won=np.zeros(count, dtype=np.bool_),
+            outcomes=np.zeros(count, dtype=np.int8),
         )
 
     def given(self, options: Any, count: int | None) -> GivenInstance | None:
@@ -168,31 +184,35 @@ class OnePlayer(Simulator[State]):
         state.games[rows] = 0
         state.met[rows] = 0
         state.met_before[rows] = 0
+        state.measures[:, rows] = 0.0
+        state.won[rows] = False
+        state.outcomes[rows] = 0
         self.belief.begin(state.players, state.memory, state.shown, rows)
-        state.shown[rows, self._params.last_shown] = 1.0
+        state.shown[rows, self._last_shown] = 1.0
         if self._masked:
-            begin_pool(state, self._params, rows)
+            begin_pool(tuple(state), self._params, rows)
             self._show_allowed(state)
         return state
 
     def step(self, state: State, actions: Integers, running: Masks) -> Step[State]:
         """Play one game in every running episode; arguments as the contract."""
         count = actions.size
-        report = np.zeros((len(MEASURES), count))
-        outcomes = np.zeros(count, dtype=np.int8)
-        terminated = np.zeros(count, dtype=np.bool_)
-        games = GamesPlayed(terminated, report, outcomes, actions)
-        play_games(state, self._params, running, games)
-        report[DRAW_DENSITY] = self.belief.learn(
-            state.players, state.memory, state.shown, actions, outcomes, running, self._constants
-        )
-        np.multiply(
-            report[DRAW_DENSITY], quality_per_density(self._constants.beta), report[MATCH_QUALITY]
-        )
+        terminated = np.zeros(count, np.bool_)
+        games = GamesPlayed(actions, running, terminated, state.measures, state.won, state.outcomes)
+        history = (state.players, state.shown, state.games, state.met, state.key)
+        play_games(history, self._params, tuple(games))
+        self.belief.learn(state.players, state.memory, state.shown, games, self._constants)
         if self._masked:
             self._change_pool(state, running)
         reward = self._reward.checked(games, running)
-        return Step(state, reward, terminated, np.zeros(count, np.bool_), _facts(games))
+        return Step(state, reward, terminated, np.zeros(count, np.bool_))
+
+    def facts(self, state: State) -> Facts:
+        """Return the measures and the outcome of the last games."""
+        facts: Facts = dict(zip(MEASURES, state.measures, strict=True))
+        facts["won"] = state.won
+        facts["outcome"] = state.outcomes
+        return facts
 
     def observe(self, state: State) -> NDArray[np.float32]:
         """Return the current observations; a view."""
@@ -215,12 +235,13 @@ class OnePlayer(Simulator[State]):
     def describe_allowed(self, mask: Masks) -> str:
         """Describe the opponents who can be chosen."""
         kind = "an opponent who is online"
-        if self._params.limit > 0:
-            kind += f" and was met in fewer than {self._params.limit} games"
+        limit = self.settings.max_games_per_opponent
+        if limit is not None:
+            kind += f" and was met in fewer than {limit} games"
         return kind
 
     def _change_pool(self, state: State, running: Masks) -> None:
-        left = change_pool(state, self._params, running)
+        left = change_pool(tuple(state), self._params, running)
         if left.any():
             rows, opponents = np.nonzero(left)
             changed, field = np.unique(rows, return_inverse=True)
@@ -237,7 +258,7 @@ class OnePlayer(Simulator[State]):
         self._show_allowed(state)
 
     def _show_allowed(self, state: State) -> None:
-        state.shown[:, self._params.last_shown + 1 :] = state.allowed
+        state.shown[:, self._last_shown + 1 :] = state.allowed
 
 
 def observation_space(settings: Settings) -> spaces.Box:
@@ -254,51 +275,100 @@ def observation_space(settings: Settings) -> spaces.Box:
     return spaces.Box(low, high, dtype=np.float32)
 
 
-def _facts(games: GamesPlayed) -> Facts:
-    facts: Facts = dict(zip(MEASURES, games.report, strict=True))
-    facts["won"] = games.outcomes > 0
-    facts["outcome"] = games.outcomes
-    return facts
-
-
 @compiled
-def play_games(state: State, params: Params, running: Masks, games: GamesPlayed) -> None:
+def play_games(
+    all_history: tuple[Any, ...], all_params: tuple[Any, ...], all_games: tuple[Any, ...]
+) -> None:
     """Play one game in every running episode; nothing is believed here.
 
+    All arguments are plain tuples, which Numba takes several times faster than NamedTuples.
+
     Args:
-        state: true skills drift; games are counted, and the share of games left is shown.
-        params: of the episodes.
-        running: shape (B,).
-        games: names the opponents; outcomes, ends and the true measures are written, 0 where not
-            running.
+        all_history: a ``History``: true skills drift, games are counted, the share of games left
+            is shown.
+        all_params: ``Params`` of the episodes.
+        all_games: a ``GamesPlayed`` that names the opponents; all but the measures of the belief
+            are written.
     """
-    variance = total_variance(0.0, 0.0, params.beta)
-    for b in range(running.size):
-        if not running[b]:
-            continue
-        j = games.opponents[b]
-        index = luck_index(state, params, b, j)
-        if params.tau > 0.0:
-            drift_0 = normal(state.key[b], DRIFT, state.games[b])
-            drift_j = normal(state.key[b], OPPONENT_DRIFT, index)
-            state.players[b, 0, TRUE_SKILL] += params.tau * drift_0
-            state.players[b, j + 1, TRUE_SKILL] += params.tau * drift_j
-        skill = state.players[b, 0, TRUE_SKILL]
-        difference = skill - state.players[b, j + 1, TRUE_SKILL]
-        luck = uniform(state.key[b], OUTCOME, index)
-        games.outcomes[b] = outcome_of(luck, difference, variance, params.draw_margin)
-        games.report[TRUE_DRAW_DENSITY, b] = density_at_zero(difference, variance)
-        games.report[SQUARED_ERROR, b] = (state.players[b, 0, MU] - skill) ** 2
-        games.report[SKILL_DIFFERENCE, b] = difference
-        state.met[b, j] += 1
-        state.games[b] += 1
-        left = params.horizon - state.games[b]
-        games.terminated[b] = left == 0
-        state.shown[b, params.last_shown] = left / params.horizon
+    state, params = History(*all_history), Params(*all_params)
+    games = GamesPlayed(*all_games)
+    table = np.empty(5 * PART)
+    for first in range(0, games.running.size, PART):
+        size = min(PART, games.running.size - first)
+        for k in range(size):
+            if games.running[first + k]:
+                open_game(state, params, games, table, first, k)
+        decide_games(table, size, params.beta, params.draw_margin)
+        for k in range(size):
+            if games.running[first + k]:
+                close_game(state, params, games, table, first, k)
 
 
-@compiled
-def luck_index(state: State, params: Params, row: int, opponent: int) -> int:
+@compiled(inline=True, refcounted=False)
+def open_game(
+    state: History, params: Params, games: GamesPlayed, table: Floats, first: int, k: int
+) -> None:
+    """Draw the random numbers of one game, and let the true skills drift."""
+    b = first + k
+    j = games.opponents[b]
+    index = luck_index(state, params, b, j)
+    if params.tau > 0.0:
+        drift_0 = normal(state.key[b], DRIFT, state.games[b])
+        drift_j = normal(state.key[b], OPPONENT_DRIFT, index)
+        state.players[b, 0, TRUE_SKILL] += params.tau * drift_0
+        state.players[b, j + 1, TRUE_SKILL] += params.tau * drift_j
+    skill = state.players[b, 0, TRUE_SKILL]
+    table[SKILL_GAP + k] = skill - state.players[b, j + 1, TRUE_SKILL]
+    table[ERROR + k] = state.players[b, 0, MU] - skill
+    table[LUCK + k] = uniform(state.key[b], OUTCOME, index)
+
+
+@compiled(refcounted=False)
+def decide_games(table: Floats, size: int, beta: float, draw_margin: float) -> None:
+    """Write the probability of winning and the draw density of true skills."""
+    variance = total_variance(0.0, 0.0, beta)
+    others = 0
+    for k in range(min(size, PART)):
+        gap = table[SKILL_GAP + k]
+        lead = standardised_lead(gap, variance, 1, draw_margin)
+        far = abs(lead)
+        others += far >= TAIL_START
+        above, below = near_mills_ratio(min(far, LARGEST_LEAD))
+        tail = normal_density(far) * above / below
+        table[WIN + k] = tail if lead < 0.0 else 1.0 - tail
+        table[TRUE_DENSITY + k] = density_at_zero(gap, variance)
+    if others > 0:
+        for k in range(size):
+            if abs(standardised_lead(table[SKILL_GAP + k], variance, 1, draw_margin)) >= TAIL_START:
+                table[WIN + k] = win_probability_of(table[SKILL_GAP + k], variance, draw_margin)
+
+
+@compiled(inline=True, refcounted=False)
+def close_game(
+    state: History, params: Params, games: GamesPlayed, table: Floats, first: int, k: int
+) -> None:
+    """Write the outcome and the true measures of one game, and count it."""
+    b = first + k
+    win, luck = table[WIN + k], table[LUCK + k]
+    outcome = 1 if luck < win else -1
+    if params.draw_margin > 0.0 and luck >= win:
+        variance = total_variance(0.0, 0.0, params.beta)
+        draw = draw_probability_of(table[SKILL_GAP + k], variance, params.draw_margin)
+        outcome = 0 if luck < win + draw else -1
+    games.outcomes[b] = outcome
+    games.won[b] = outcome > 0
+    games.measures[TRUE_DRAW_DENSITY, b] = table[TRUE_DENSITY + k]
+    games.measures[SQUARED_ERROR, b] = table[ERROR + k] * table[ERROR + k]
+    games.measures[SKILL_DIFFERENCE, b] = table[SKILL_GAP + k]
+    state.met[b, games.opponents[b]] += 1
+    state.games[b] += 1
+    left = params.horizon - state.games[b]
+    games.terminated[b] = left == 0
+    state.shown[b, params.last_shown] = left / params.horizon
+
+
+@compiled(inline=True, refcounted=False)
+def luck_index(state: History, params: Params, row: int, opponent: int) -> int:
     """Return the index of the random numbers of an episode's next game.
 
     By the number of the game, or by the opponent (0 to M - 1) and how often they have met: then
@@ -306,29 +376,21 @@ def luck_index(state: State, params: Params, row: int, opponent: int) -> int:
     random numbers, synchronised; Law, "Simulation modeling and analysis", chapter 11).
     """
     if params.noise_by_opponent:
-        return np.int64(state.met[row, opponent]) * state.met.shape[1] + opponent
+        met = np.int64(state.met[row, opponent])
+        return index_by_opponent(met, state.met.shape[1], opponent)
     return state.games[row]
 
 
-@compiled
-def outcome_of(luck: float, difference: float, variance: float, draw_margin: float) -> int:
-    """Return who wins: +1 player 0, -1 the opponent, 0 a draw.
-
-    Args:
-        luck: a uniform number; player 0 wins where it is below the probability of winning.
-        difference: true skill of player 0 minus the opponent's.
-        variance: of the difference of the two performances.
-        draw_margin: performances no further apart than this are a draw.
-    """
-    win = win_probability_of(difference, variance, draw_margin)
-    if luck < win:
-        return 1
-    return 0 if luck < win + draw_probability_of(difference, variance, draw_margin) else -1
+@compiled(inline=True)
+def index_by_opponent(met: int, num_opponents: int, opponent: int) -> int:
+    """Return the index of the random numbers of a game after ``met`` games with an opponent."""
+    return met * num_opponents + opponent
 
 
 @compiled
-def begin_pool(state: State, params: Params, rows: Integers) -> None:
+def begin_pool(all_state: tuple[Any, ...], all_params: tuple[Any, ...], rows: Integers) -> None:
     """Bring each opponent online with the stationary probability, ``availability``."""
+    state, params = State(*all_state), Params(*all_params)
     count = state.online.shape[1]
     for row in rows:
         for j in range(count):
@@ -338,12 +400,13 @@ def begin_pool(state: State, params: Params, rows: Integers) -> None:
 
 
 @compiled
-def change_pool(state: State, params: Params, running: Masks) -> Masks:
+def change_pool(all_state: tuple[Any, ...], all_params: tuple[Any, ...], running: Masks) -> Masks:
     """Let opponents come, go and leave after a game of every running episode.
 
     Returns:
         Opponents whose place a newcomer takes, shape (B, M).
     """
+    state, params = State(*all_state), Params(*all_params)
     left = np.zeros(state.online.shape, dtype=np.bool_)
     count = state.online.shape[1]
     for b in range(running.size):
@@ -383,7 +446,7 @@ def allow(state: State, params: Params, row: int) -> None:
     if chosen > 0:
         return
     number = uniform(state.key[row], NEEDED, state.games[row])
-    place = min(possible - 1, int(math.floor(number * possible)))
+    place = min(possible - 1, int(number * possible))
     for j in range(count):
         if not limited or state.met[row, j] - state.met_before[row, j] < params.limit:
             if place == 0:
@@ -414,3 +477,29 @@ def newcomer_numbers(keys: Keys, games: Integers, players: int) -> tuple[Floats,
             variances[k, i] = uniform(keys[k], NEWCOMER_VARIANCES, place)
             skills[k, i] = normal(keys[k], NEWCOMER_SKILLS, place)
     return means, variances, skills
+
+
+@compiled
+def wins_ahead(key: np.uint64, true_skill: Floats, games: int, beta: float) -> Masks:
+    """Return whether player 0 wins the first, second, ... game with each opponent.
+
+    The outcomes of an episode with ``noise="opponent"`` and neither draws nor drift.
+
+    Args:
+        key: of the episode.
+        true_skill: shape (M + 1,).
+        games: how many with each.
+        beta: standard deviation of one performance around skill.
+
+    Returns:
+        Shape (M, games).
+    """
+    opponents = true_skill.size - 1
+    table = np.empty(5 * PART)
+    won = np.empty((opponents, games), dtype=np.bool_)
+    for j in range(opponents):
+        table[SKILL_GAP] = true_skill[0] - true_skill[j + 1]
+        decide_games(table, 1, beta, 0.0)
+        for n in range(games):
+            won[j, n] = uniform(key, OUTCOME, index_by_opponent(n, opponents, j)) < table[WIN]
+    return won

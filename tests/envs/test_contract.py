@@ -1,0 +1,302 @@
+"""What every environment over a simulator promises, over several episode ends."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import warnings
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.error import ResetNeeded
+from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from numpy.typing import NDArray
+
+from matchenv.envs import ENVIRONMENTS, part_of
+from matchenv.evaluation.rollout import Batch, Decisions, steps
+
+CHANGING = {"availability": 0.5, "mean_stay": 3.0, "turnover": 0.1}
+ONE_PLAYER = "Matchmaking-v0"
+
+# Settings of every environment: each option that changes what a step does is in one of them.
+SETTINGS: list[tuple[str, dict[str, Any]]] = [
+    (ONE_PLAYER, {"num_opponents": 5, "horizon": 6}),
+    (ONE_PLAYER, {"num_opponents": 1, "horizon": 1}),
+    (ONE_PLAYER, {"num_opponents": 4, "horizon": 5, "belief": "full", "rank": "top"}),
+    (ONE_PLAYER, {"num_opponents": 3, "horizon": 7, "tau": 0.2, "draw_margin": 0.5}),
+    (ONE_PLAYER, {"num_opponents": 5, "horizon": 6, "noise": "opponent", "prior": "equal"}),
+    (ONE_PLAYER, {"num_opponents": 5, "horizon": 6, **CHANGING}),
+    (ONE_PLAYER, {"num_opponents": 4, "horizon": 8, "belief": "full", **CHANGING}),
+    (ONE_PLAYER, {"num_opponents": 3, "horizon": 7, "tau": 0.2, "turnover": 0.4}),
+    (ONE_PLAYER, {"num_opponents": 3, "horizon": 7, "max_games_per_opponent": 3}),
+    (ONE_PLAYER, {"num_opponents": 5, "horizon": 9, "max_games_per_opponent": 2, **CHANGING}),
+]
+IDS = [f"{env_id}-{'-'.join(options)}" for env_id, options in SETTINGS]
+every_setting = pytest.mark.parametrize(("env_id", "options"), SETTINGS, ids=IDS)
+
+
+def some_actions(masks: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Allowed actions, shape (B,), from masks of shape (B, A)."""
+    return (rng.random(masks.shape) * masks).argmax(axis=-1)
+
+
+def assert_same(found: dict[str, Any], expected: dict[str, Any], where: str) -> None:
+    """Equal infos of vector environments, where their masks say that a value counts."""
+    assert set(found) == set(expected), where
+    for name, value in expected.items():
+        if name.startswith("_"):
+            np.testing.assert_array_equal(found[name], value, err_msg=f"{where} {name}")
+        elif isinstance(value, dict):
+            assert_same(found[name], value, f"{where} {name}")
+        else:
+            for row in np.flatnonzero(expected[f"_{name}"]):
+                one, other = np.asarray(found[name][row]), np.asarray(value[row])
+                np.testing.assert_array_equal(one, other, err_msg=f"{where} {name}")
+                assert one.dtype == other.dtype, f"{where} {name}"
+
+
+@every_setting
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+@pytest.mark.parametrize("most", [None, 4])
+def test_the_native_vector_environment_is_gymnasiums_over_scalars(
+    env_id: str, options: dict[str, Any], mode: AutoresetMode, most: int | None
+) -> None:
+    count = 4
+    native = gym.make_vec(
+        env_id, num_envs=count, autoreset_mode=mode, max_episode_steps=most, **options
+    )
+    reference = SyncVectorEnv(
+        [lambda: gym.make(env_id, max_episode_steps=most, disable_env_checker=True, **options)]
+        * count,
+        autoreset_mode=mode,
+    )
+    found, infos = native.reset(seed=3)
+    expected, expected_infos = reference.reset(seed=3)
+    np.testing.assert_array_equal(found, expected)
+    assert_same(infos, expected_infos, "reset")
+    rng = np.random.default_rng(1)
+    ends = 0
+    for step in range(40):
+        actions = some_actions(native.action_masks(), rng)
+        result, expected_result = native.step(actions), reference.step(actions)
+        for part in range(4):
+            np.testing.assert_array_equal(
+                result[part], expected_result[part], err_msg=f"step {step}, part {part}"
+            )
+        assert_same(result[4], expected_result[4], f"step {step}")
+        ends += int((result[2] | result[3]).sum())
+    assert ends >= 2 * count
+
+
+@every_setting
+def test_a_batch_of_a_rollout_is_the_environment(env_id: str, options: dict[str, Any]) -> None:
+    """Observations, rewards and facts from the same seeds, to the end of the episode."""
+    seeds = [5, 6, 7]
+    settings = part_of(env_id, "settings")(**options)
+    batch = Batch(settings, seeds)
+    envs = [gym.make(env_id, **options).unwrapped for _ in seeds]
+    for env, seed in zip(envs, seeds, strict=True):
+        env.reset(seed=seed)
+    rng = np.random.default_rng(2)
+    for _ in range(200):
+        if not batch.running.any():
+            return
+        masks = np.array([env.get_wrapper_attr("action_masks")() for env in envs])
+        actions = some_actions(masks, rng)
+        running = batch.running.copy()
+        step = batch.step(actions)
+        facts = batch.simulator.facts(batch.state)
+        for row in np.flatnonzero(running):
+            observation, reward, terminated, truncated, info = envs[row].step(actions[row])
+            np.testing.assert_array_equal(batch.simulator.observe(batch.state)[row], observation)
+            assert (step.reward[row], step.terminated[row]) == (reward, terminated)
+            assert step.truncated[row] == truncated
+            assert all(facts[name][row] == info[name] for name in facts)
+    pytest.fail("the episodes did not end")
+
+
+@every_setting
+def test_gymnasiums_checker_passes(env_id: str, options: dict[str, Any]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", message=".*infinity.*")
+        warnings.filterwarnings("ignore", message=".*render_fps.*")
+        env = gym.make(env_id, **options).unwrapped
+        if isinstance(env.action_space, gym.spaces.Discrete) and "availability" not in options:
+            check_env(env, skip_render_check=True)
+
+
+@every_setting
+def test_infos_have_the_same_names_after_reset_and_step(
+    env_id: str, options: dict[str, Any]
+) -> None:
+    env = gym.make(env_id, **options)
+    _, first = env.reset(seed=1)
+    action = env.action_space.sample()
+    *_, after = env.step(action)
+    assert set(first) == set(after)
+    assert {name: np.asarray(value).dtype for name, value in first.items()} == {
+        name: np.asarray(value).dtype for name, value in after.items()
+    }
+
+
+@every_setting
+def test_equal_seeds_give_equal_episodes(env_id: str, options: dict[str, Any]) -> None:
+    """Whatever was played before, in a copy and after a pickle too."""
+
+    def episode(env: gym.Env[Any, Any]) -> list[Any]:
+        rng = np.random.default_rng(0)
+        observation, _ = env.reset(seed=11)
+        found = [observation]
+        over = False
+        while not over:
+            masks = env.get_wrapper_attr("action_masks")()
+            result = env.step(some_actions(masks[None], rng)[0])
+            found += [result[0], result[1]]
+            over = result[2] or result[3]
+        return found
+
+    env = gym.make(env_id, **options)
+    first = episode(env)
+    for other in (env, copy.deepcopy(env), pickle.loads(pickle.dumps(env))):
+        for one, two in zip(first, episode(other), strict=True):
+            np.testing.assert_array_equal(one, two)
+
+
+@every_setting
+def test_a_restored_state_goes_on_equally(env_id: str, options: dict[str, Any]) -> None:
+    rng = np.random.default_rng(4)
+
+    def play(env: Any, actions: list[NDArray[np.int64]] | None) -> tuple[list[Any], list[Any]]:
+        found, chosen = [], []
+        for n in range(15):
+            masks = env.action_masks()
+            action = some_actions(masks, rng) if actions is None else actions[n]
+            chosen.append(action)
+            observation, reward, *_ = env.step(action)
+            found += [observation, reward]
+        return found, chosen
+
+    native = gym.make_vec(env_id, num_envs=3, **options).unwrapped
+    native.reset(seed=9)
+    play(native, None)
+    state = pickle.loads(pickle.dumps(native.get_state()))
+    first, chosen = play(native, None)
+    other = gym.make_vec(env_id, num_envs=3, **options).unwrapped
+    other.set_state(state)
+    second, _ = play(other, chosen)
+    for one, two in zip(first, second, strict=True):
+        np.testing.assert_array_equal(one, two)
+    bad = {**state, "steps": state["steps"][:2]}
+    with pytest.raises(ValueError, match="steps must be int64 of shape"):
+        other.set_state(bad)
+
+
+@every_setting
+def test_bad_actions_change_nothing(env_id: str, options: dict[str, Any]) -> None:
+    env = gym.make(env_id, **options).unwrapped
+    with pytest.raises(ResetNeeded):
+        env.step(0)
+    env.reset(seed=1)
+    before = env.get_wrapper_attr("action_masks")().copy()
+    for bad in (-1, before.size, 0.5, None, "0", np.nan, True, [0, 1]):
+        with pytest.raises(ValueError, match="action must be an integer in"):
+            env.step(bad)
+    for forbidden in np.flatnonzero(~before):
+        with pytest.raises(ValueError, match=rf"action must be .*, got {forbidden}"):
+            env.step(forbidden)
+    other = gym.make(env_id, **options).unwrapped
+    other.reset(seed=1)
+    action = np.flatnonzero(before)[0]
+    np.testing.assert_array_equal(env.step(action)[0], other.step(action)[0])
+
+
+@every_setting
+def test_partial_resets_leave_the_others_alone(env_id: str, options: dict[str, Any]) -> None:
+    native = gym.make_vec(
+        env_id, num_envs=3, autoreset_mode=AutoresetMode.DISABLED, **options
+    ).unwrapped
+    observations, _ = native.reset(seed=2)
+    mask = np.array([False, True, False])
+    after, infos = native.reset(seed=[None, 8, None], options={"reset_mask": mask})
+    np.testing.assert_array_equal(after[[0, 2]], observations[[0, 2]])
+    np.testing.assert_array_equal(after[1], gym.make(env_id, **options).reset(seed=8)[0])
+    assert all(np.array_equal(infos[n], mask) for n in infos if n.startswith("_"))
+    for bad in (np.zeros(3, bool), np.ones(2, bool), [1, 0, 0]):
+        with pytest.raises(ValueError, match="reset_mask"):
+            native.reset(options={"reset_mask": bad})
+
+
+@pytest.mark.parametrize("env_id", ENVIRONMENTS)
+@pytest.mark.parametrize(
+    ("bad", "named"),
+    [
+        ({"num_envs": 0}, "num_envs"),
+        ({"autoreset_mode": "sometimes"}, "autoreset_mode"),
+        ({"max_episode_steps": 0}, "max_episode_steps"),
+        ({"copy": 1}, "copy"),
+        ({"render_mode": "film"}, "render_mode"),
+    ],
+)
+def test_bad_arguments_are_named(env_id: str, bad: dict[str, Any], named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        part_of(env_id, "vector_env")(**{"num_envs": 2, **bad})
+
+
+@pytest.mark.parametrize("env_id", ENVIRONMENTS)
+@pytest.mark.parametrize("seed", [-1, 0.5, "one", [1, 2, 3], [-1, 2]])
+def test_bad_seeds_are_named(env_id: str, seed: Any) -> None:
+    native = part_of(env_id, "vector_env")(2)
+    with pytest.raises(ValueError, match="seed"):
+        native.reset(seed=seed)
+
+
+@pytest.mark.parametrize("env_id", ENVIRONMENTS)
+def test_every_option_is_in_the_signature_and_in_the_table(env_id: str) -> None:
+    import dataclasses
+    import inspect
+
+    for part in ("env", "vector_env"):
+        made = part_of(env_id, part)
+        names = [each.name for each in dataclasses.fields(part_of(env_id, "settings"))]
+        assert set(names) <= set(inspect.signature(made).parameters)
+    page = part_of(env_id, "env").__doc__
+    assert all(f"| `{name}` |" in page for name in names)
+
+
+@pytest.mark.parametrize("env_id", ENVIRONMENTS)
+def test_views_are_returned_without_copies(env_id: str) -> None:
+    views, copies = (part_of(env_id, "vector_env")(2, copy=copy) for copy in (False, True))
+    first, kept = views.reset(seed=1)[0], copies.reset(seed=1)[0].copy()
+    actions = copies.action_masks().argmax(axis=1)
+    np.testing.assert_array_equal(first, kept)
+    assert views.step(actions)[0] is first
+    np.testing.assert_array_equal(first, copies.step(actions)[0])
+
+
+class FirstAllowed:
+    """The allowed action with the lowest number, read from masks."""
+
+    def predict(self, observation: Any, state: Any, start: Any, **rest: Any) -> tuple[Any, Any]:
+        masks = rest.get("action_masks")
+        if masks is None:
+            return np.zeros(len(observation), dtype=np.int64), state
+        return masks.argmax(axis=1), state
+
+
+@every_setting
+def test_a_loop_over_batches_plays_each_as_alone(env_id: str, options: dict[str, Any]) -> None:
+    settings = part_of(env_id, "settings")(**options)
+
+    def total(groups: list[list[int]]) -> NDArray[np.float64]:
+        batches = [Batch(settings, seeds) for seeds in groups]
+        rewards = [np.zeros(len(seeds)) for seeds in groups]
+        for results in steps(Decisions(FirstAllowed()), batches):
+            for k, result in enumerate(results):
+                rewards[k] += result.reward
+        return np.concatenate(rewards)
+
+    np.testing.assert_array_equal(total([[1, 2, 3, 4]]), total([[1], [2, 3], [4]]))
