@@ -302,6 +302,10 @@ def play_games(
         for k in range(size):
             if games.running[first + k]:
                 close_game(state, params, games, table, first, k)
+            else:
+                games.measures[:, first + k] = 0.0
+                games.won[first + k] = False
+                games.outcomes[first + k] = 0
 
 
 @compiled(inline=True, refcounted=False)
