@@ -219,11 +219,10 @@ def test_a_digit_that_was_changed_in_checked_json_is_seen(tmp_path: Path) -> Non
     path = tmp_path / "comparison.json"
     content = json_bytes({"rows": [{"q": np.float64(1.25), "lost": math.nan}]}, checked=True)
     path.write_bytes(content)
-    assert read_json(path, checked=True) == {"rows": [{"q": 1.25, "lost": None}]}
-    for broken in (content.replace(b"1.25", b"1.35"), content.replace(b"checksum", b"checksun")):
-        path.write_bytes(broken)
-        with pytest.raises(ValueError, match=r"comparison.json is damaged"):
-            read_json(path, checked=True)
+    assert read_json(path) == {"rows": [{"q": 1.25, "lost": None}]}
+    path.write_bytes(content.replace(b"1.25", b"1.35"))
+    with pytest.raises(ValueError, match=r"comparison.json is damaged"):
+        read_json(path)
 
 
 @pytest.mark.parametrize(
