@@ -100,6 +100,7 @@ def write_together(files: Iterable[tuple[Path, bytes]]) -> None:
 
     Raises:
         OSError: if one cannot be written; names it. Nothing has changed then.
+        ValueError: for one path twice.
     """
     written: list[tuple[int, Path, Path]] = []
     try:
@@ -112,7 +113,8 @@ def write_together(files: Iterable[tuple[Path, bytes]]) -> None:
             if fcntl is None:
                 os.close(descriptor)
                 written[0] = (-1, beside, path)
-            os.replace(beside, path)
+            with _errors_name(path):
+                os.replace(beside, path)
             _writing.discard(beside)
             if fcntl is not None:
                 os.close(descriptor)
@@ -147,6 +149,8 @@ def _write_beside(path: Path, content: bytes, written: list[tuple[int, Path, Pat
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         place.write_bytes(content)
         return
+    if any(place == other for _, _, other in written):
+        raise ValueError(f"files that are written together must differ, got {path} twice")
     descriptor = _open_beside(place, written)
     view = memoryview(content)
     while view:

@@ -139,6 +139,12 @@ def test_two_processes_write_the_same_files(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
 
 
+def test_one_path_twice_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="must differ, got .*file twice"):
+        write_together([(tmp_path / "file", b"one"), (tmp_path / "." / "file", b"two")])
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_bytes_come_back(tmp_path: Path) -> None:
     content = bytes(range(256)) * 5000
     write_bytes(tmp_path / "file", content)
