@@ -140,7 +140,7 @@ def test_two_processes_write_the_same_files(tmp_path: Path) -> None:
 
 
 def test_one_path_twice_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="must differ, got .*file twice"):
+    with pytest.raises(ValueError, match=r"must differ, got .*file twice"):
         write_together([(tmp_path / "file", b"one"), (tmp_path / "." / "file", b"two")])
     assert list(tmp_path.iterdir()) == []
 
