@@ -101,7 +101,7 @@ def _proposals(pool: Pool, count: int) -> Side:
 
 def _bare_choices(pool: Pool, count: int) -> Side:
     """The highest draw density by NumPy, over arrays that are ready, for scale."""
-    mu, sigma = (np.array(column[:PLAYERS]) for column in (pool._players.mu, pool._players.sigma))
+    mu, sigma, *_ = (column.copy() for column in pool._players.columns)
     noise = 2.0 * pool.settings.beta**2
 
     def work() -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from matchenv.commands.options import Command
 from matchenv.commands.output import show
 
-# Seconds that requests have to end in once the service was asked to stop.
-LAST_REQUESTS = 1
+if TYPE_CHECKING:
+    from matchenv.service import NewPlayer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,16 +19,24 @@ class Serve(Command):
     """Keep ratings, propose opponents, match and split players over HTTP.
 
     A game is confirmed only after it has been written to the file. Paths and
-    bodies are described at /docs and /openapi.json. See docs/service.md.
+    bodies are described at /docs and /openapi.json; GET /backup is a copy of
+    the file.
+
+    There is no authentication, so it listens at this machine alone; for others,
+    put it behind a gateway that has one. Limits: bodies of 1 MB; splits of 100
+    players, matches of 10,000, 25 proposals and 10,000 standings a request;
+    500 connections; 10 seconds for a request to arrive and 60 for its answer.
+    See docs/service.md.
 
     Example:
         matchenv serve --pool pool.db --port 8000
 
     Attributes:
         pool: the pool's file; it is made if it does not exist.
-        host: address to listen at.
+        host: address to listen at; any other than the default lets others in.
         port: to listen at.
         policy: who is proposed (default: drawchance): a one-player policy, as in compare.
+        ratings: ratings.csv of matchenv replay, whose players are added to a new file.
         mu: mean of the belief about a newcomer; this and the rest are for a new file, an old one
             has its own (default: 25).
         sigma: its standard deviation (default: 25/3).
@@ -41,6 +51,7 @@ class Serve(Command):
     host: str = "127.0.0.1"
     port: int = 8000
     policy: str | None = None
+    ratings: Path | None = None
     mu: float | None = None
     sigma: float | None = None
     beta: float | None = None
@@ -61,35 +72,41 @@ class Serve(Command):
 
     def run(self) -> None:
         """Serve until a signal."""
-        import socket
-
-        import uvicorn
-
         from matchenv.runtime.checks import as_integer
         from matchenv.service import Pool, PoolSettings
-        from matchenv.service.http import create_app
+        from matchenv.service.http import listen, serve
 
         port = as_integer("port", self.port, 0, 65535)
-        try:  # before the pool's file is made
-            socket.getaddrinfo(self.host or None, port, type=socket.SOCK_STREAM)
-        except ValueError:
-            raise ValueError(f"host must be an address or a name, got {self.host!a}") from None
-        except OSError as error:
-            raise OSError(f"cannot listen at {self.host}:{port}: {error.strerror}") from None
         names = {each.name for each in fields(PoolSettings)} & {each.name for each in fields(self)}
         given = {name: getattr(self, name) for name in sorted(names)}
-        told = {name: value for name, value in given.items() if value is not None}
-        with Pool.open(self.pool, rule=self.policy, **told) as pool:
+        settings = {name: value for name, value in given.items() if value is not None}
+        # Listen first: a port that is taken leaves no new file.
+        players = [] if self.ratings is None else _players_of(self.ratings)
+        Pool(rule=self.policy, **settings).add_many(players)  # bad ones leave no new file
+        with (
+            listen(self.host, port) as listener,
+            Pool.open(self.pool, rule=self.policy, **settings) as pool,
+        ):
+            if players and len(pool) > 0:
+                raise ValueError(f"ratings must be for a new file, {self.pool} has players")
+            if players:
+                pool.add_many(players)
             if not self.quiet:
-                show(f"{len(pool)} players at http://{self.host}:{port}/docs", flush=True)
-            config = uvicorn.Config(
-                create_app(pool),
-                host=self.host,
-                port=port,
-                log_level="error",
-                timeout_graceful_shutdown=LAST_REQUESTS,
-            )
-            try:
-                uvicorn.Server(config).run()
-            except SystemExit:
-                raise OSError(f"cannot listen at {self.host}:{port}") from None
+                address = f"http://{self.host}:{listener.getsockname()[1]}/docs"
+                show(f"{len(pool)} players at {address}", flush=True)
+            serve(pool, listener)
+
+
+def _players_of(file: Path) -> list[NewPlayer]:
+    """Return the players of a table of ratings."""
+    from matchenv.service import NewPlayer
+
+    with file.open(newline="", encoding="utf-8-sig") as lines:
+        rows = csv.DictReader(lines)
+        try:
+            return [NewPlayer(row["player"], float(row["mu"]), float(row["sigma"])) for row in rows]
+        except (KeyError, TypeError, ValueError, csv.Error) as error:
+            raise ValueError(
+                f"ratings must have columns player, mu and sigma, {file} has not in line "
+                f"{rows.line_num}: {error}"
+            ) from None

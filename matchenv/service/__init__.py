@@ -4,9 +4,15 @@
 It stands above the core, the baselines and the agents, whose policies are its rules.
 """
 
-from matchenv.service.answers import Meeting, Split
-from matchenv.service.given import Game, NewPlayer, PlayerExistsError, UnknownPlayerError
-from matchenv.service.players import Player
+from matchenv.service.players import (
+    Game,
+    Meeting,
+    NewPlayer,
+    Player,
+    PlayerExistsError,
+    Split,
+    UnknownPlayerError,
+)
 from matchenv.service.pool import Pool
 from matchenv.service.settings import PoolSettings
 

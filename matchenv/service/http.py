@@ -2,28 +2,55 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import time
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Annotated, Any, get_type_hints
 
+import uvicorn
 from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, PlainTextResponse
-from pydantic import BaseModel, ConfigDict, Field
+from fastapi.responses import JSONResponse
+from fastapi_swagger import patch_fastapi
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Summary, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+from pydantic import BaseModel, ConfigDict, Field, create_model
+from starlette.middleware.body_limit import RequestBodyLimitMiddleware
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import matchenv
-from matchenv.service.given import Game, PlayerExistsError, UnknownPlayerError
-from matchenv.service.metrics import Metrics
+from matchenv.ratings.leaderboard import RankedPlayer
+from matchenv.service.players import (
+    Game,
+    Meeting,
+    Player,
+    PlayerExistsError,
+    Split,
+    UnknownPlayerError,
+)
 from matchenv.service.pool import Pool
+from matchenv.trueskill import Rating
+
+# What one request may ask for, so that it is answered in about a second.
+BODY_BYTES, SPLIT_PLAYERS, PROPOSALS, WAITING, STANDINGS = 1_000_000, 100, 25, 10_000, 10_000
+# A request has to arrive whole in this time from the connection or the last answer on, and its
+# answer has to be taken in the second one. In the last one requests end once a signal came.
+REQUEST_SECONDS, ANSWER_SECONDS, LAST_SECONDS = 10, 60, 1
+# Connections at a time; and those that the system accepts before they are counted.
+CONNECTIONS, BACKLOG = 500, 32
 
 ERRORS: dict[int | str, dict[str, Any]] = {
     404: {"description": "A name that no player of the pool has."},
+    413: {"description": f"A body of more than {BODY_BYTES:,} bytes."},
     422: {"description": "Bad input; nothing was changed."},
+    503: {"description": "The file could not be written, or there are too many connections."},
 }
 
 
 class Body(BaseModel):
-    """What a request may hold: no other fields."""
+    """A request's body; other fields are refused."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -46,29 +73,32 @@ class GameBody(Body):
 
 
 class GamesBody(Body):
-    """Games in their order; all or none are taken in."""
+    """Games in their order; all or none are rated."""
 
     games: list[GameBody]
 
 
 class ProposalBody(Body):
-    """Who asks for opponents."""
+    """A player who asks for opponents."""
 
     player: str
-    k: int = 1
+    k: int = Field(1, le=PROPOSALS)
     among: list[str] | None = None
 
 
 class MatchesBody(Body):
-    """Who waits; with numbers, the match quality that each asks for."""
+    """Players who wait; with numbers, the match quality that each asks for."""
 
-    waiting: list[str] | dict[str, float]
+    waiting: (
+        Annotated[list[str], Field(max_length=WAITING)]
+        | Annotated[dict[str, float], Field(max_length=WAITING)]
+    )
 
 
 class SplitBody(Body):
     """Players for teams."""
 
-    players: list[str]
+    players: list[str] = Field(max_length=SPLIT_PLAYERS)
     sides: int = 2
     together: list[list[str]] = Field(default_factory=list)
 
@@ -80,8 +110,27 @@ class BlockBody(Body):
     other: str
 
 
+def answer(name: str, kind: type | None = None, **fields: Any) -> type[BaseModel]:
+    """Return the model of an answer: the fields of a named tuple, and others."""
+    hints = {} if kind is None else get_type_hints(kind)
+    model: type[BaseModel] = create_model(name, **{**hints, **fields})
+    return model
+
+
+PlayerAnswer = answer("Player", Player, exposed=float)
+RatingsAnswer = answer("Ratings", ratings=dict[str, answer("Rating", Rating)])  # type: ignore[misc]
+MeetingAnswer = answer("Meeting", Meeting)
+ProposalsAnswer = answer("Proposals", proposals=list[MeetingAnswer])  # type: ignore[valid-type]
+MatchesAnswer = answer("Matches", matches=list[MeetingAnswer])  # type: ignore[valid-type]
+SplitAnswer = answer("Split", Split)
+StandingsAnswer = answer("Standings", standings=list[answer("RankedPlayer", RankedPlayer)])  # type: ignore[misc]
+HealthAnswer = answer("Health", status=str, players=int, games=int)
+
+
 def create_app(pool: Pool) -> FastAPI:
-    """The application around an open pool.
+    """Return the application around an open pool.
+
+    Requests are answered in threads, not in the event loop.
 
     Args:
         pool: it is not closed by the application.
@@ -90,25 +139,41 @@ def create_app(pool: Pool) -> FastAPI:
         title="matchenv",
         version=matchenv.__version__,
         description="Ratings, proposals, matches and teams of a pool of players.",
+        docs_url=None,
+        redoc_url=None,
+        swagger_ui_oauth2_redirect_url=None,
+        responses=ERRORS,
     )
-    metrics = Metrics()
-    _add_errors(app, metrics)
+    app.add_middleware(RequestBodyLimitMiddleware, max_body_size=BODY_BYTES)
+    patch_fastapi(app)
+    _add_metrics(app, pool)
+    _add_errors(app)
     _add_players(app, pool)
     _add_decisions(app, pool)
-
-    @app.get("/health", tags=["service"])
-    def health() -> dict[str, Any]:
-        return {"status": "ok", "players": len(pool), "games": pool.games}
-
-    @app.get("/metrics", tags=["service"], response_class=PlainTextResponse)
-    def show_metrics() -> PlainTextResponse:
-        text = metrics.text(players=len(pool), games=pool.games)
-        return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
-
     return app
 
 
-def _add_errors(app: FastAPI, metrics: Metrics) -> None:
+class PoolMetrics(Collector):
+    """The pool's size, as Prometheus reads it."""
+
+    def __init__(self, pool: Pool) -> None:
+        self.pool = pool
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metrics."""
+        yield GaugeMetricFamily("matchenv_players", "Players in the pool.", len(self.pool))
+        text = "Games since the pool was made."
+        yield CounterMetricFamily("matchenv_games", text, self.pool.games)
+
+
+def _add_metrics(app: FastAPI, pool: Pool) -> None:
+    registry = CollectorRegistry()
+    registry.register(PoolMetrics(pool))
+    labels = ("method", "route", "status")
+    requests = Summary(
+        "matchenv_request_seconds", "Requests and their durations.", labels, registry=registry
+    )
+
     @app.middleware("http")
     async def count(request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:
         start, status = time.perf_counter(), 500
@@ -116,10 +181,26 @@ def _add_errors(app: FastAPI, metrics: Metrics) -> None:
             response = await answer(request)
             status = response.status_code
         finally:
+            # The route as it is declared: labels with players' names would have no end.
             route = getattr(request.scope.get("route"), "path", "other")
-            metrics.count(request.method, route, status, time.perf_counter() - start)
+            method = request.method if route != "other" else "other"
+            requests.labels(method, route, status).observe(time.perf_counter() - start)
         return response
 
+    @app.get("/health", tags=["service"], response_model=HealthAnswer)
+    def health() -> Any:
+        return {"status": "ok", "players": len(pool), "games": pool.games}
+
+    @app.get("/metrics", tags=["service"], response_class=Response)
+    def metrics() -> Response:
+        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+
+    @app.get("/backup", tags=["service"], response_class=Response)
+    def backup() -> Response:
+        return Response(pool.backup(), media_type="application/vnd.sqlite3")
+
+
+def _add_errors(app: FastAPI) -> None:
     def refuse(status: int) -> Callable[[Request, Exception], JSONResponse]:
         return lambda request, error: JSONResponse({"detail": str(error)}, status)
 
@@ -137,48 +218,138 @@ def _add_errors(app: FastAPI, metrics: Metrics) -> None:
 
 
 def _add_players(app: FastAPI, pool: Pool) -> None:
-    @app.post("/players", status_code=201, tags=["players"], responses=ERRORS)
-    def add(body: NewPlayerBody) -> dict[str, Any]:
+    @app.post("/players", status_code=201, tags=["players"], response_model=PlayerAnswer)
+    def add(body: NewPlayerBody) -> Any:
         pool.add(body.name, body.mu, body.sigma, body.region)
         return show(body.name)
 
-    @app.get("/players/{name:path}", tags=["players"], responses=ERRORS)
-    def show(name: str) -> dict[str, Any]:
+    @app.get("/players/{name:path}", tags=["players"], response_model=PlayerAnswer)
+    def show(name: str) -> Any:
         return pool.player(name)._asdict() | {"exposed": pool.expose(name)}
 
-    @app.delete("/players/{name:path}", status_code=204, tags=["players"], responses=ERRORS)
+    @app.delete("/players/{name:path}", status_code=204, tags=["players"])
     def remove(name: str) -> None:
         pool.remove(name)
 
-    @app.post("/games", tags=["games"], responses=ERRORS)
-    def rate(body: GamesBody) -> dict[str, Any]:
+    @app.post("/blocks", status_code=204, tags=["players"])
+    def block(body: BlockBody) -> None:
+        pool.block(body.one, body.other)
+
+    @app.post("/blocks/lifted", status_code=204, tags=["players"])
+    def unblock(body: BlockBody) -> None:
+        pool.unblock(body.one, body.other)
+
+    @app.get("/standings", tags=["players"], response_model=StandingsAnswer)
+    def standings(limit: int = Query(100, le=STANDINGS)) -> Any:
+        return {"standings": [each._asdict() for each in pool.standings(limit)]}
+
+
+def _add_decisions(app: FastAPI, pool: Pool) -> None:
+    @app.post("/games", tags=["games"], response_model=RatingsAnswer)
+    def rate(body: GamesBody) -> Any:
         pool.rate([Game(each.teams, each.ranks, each.weights) for each in body.games])
         names = {name for each in body.games for side in each.teams for name in side}
         return {"ratings": {name: pool[name]._asdict() for name in sorted(names)}}
 
-    @app.post("/blocks", status_code=204, tags=["players"], responses=ERRORS)
-    def block(body: BlockBody) -> None:
-        pool.block(body.one, body.other)
-
-    @app.post("/blocks/lifted", status_code=204, tags=["players"], responses=ERRORS)
-    def unblock(body: BlockBody) -> None:
-        pool.unblock(body.one, body.other)
-
-
-def _add_decisions(app: FastAPI, pool: Pool) -> None:
-    @app.post("/proposals", tags=["decisions"], responses=ERRORS)
-    def propose(body: ProposalBody) -> dict[str, Any]:
+    @app.post("/proposals", tags=["decisions"], response_model=ProposalsAnswer)
+    def propose(body: ProposalBody) -> Any:
         found = pool.propose(body.player, body.k, body.among)
         return {"proposals": [each._asdict() for each in found]}
 
-    @app.post("/matches", tags=["decisions"], responses=ERRORS)
-    def match(body: MatchesBody) -> dict[str, Any]:
+    @app.post("/matches", tags=["decisions"], response_model=MatchesAnswer)
+    def match(body: MatchesBody) -> Any:
         return {"matches": [each._asdict() for each in pool.match(body.waiting)]}
 
-    @app.post("/splits", tags=["decisions"], responses=ERRORS)
-    def split(body: SplitBody) -> dict[str, Any]:
+    @app.post("/splits", tags=["decisions"], response_model=SplitAnswer)
+    def split(body: SplitBody) -> Any:
         return pool.split(body.players, body.sides, body.together)._asdict()
 
-    @app.get("/standings", tags=["players"], responses=ERRORS)
-    def standings(limit: int = Query(100)) -> dict[str, Any]:
-        return {"standings": [each._asdict() for each in pool.standings(limit)]}
+
+class LimitedConnection(H11Protocol):
+    """A connection with limits of time; where there are too many, the one that waits longest ends.
+
+    uvicorn alone would wait without end for the rest of a request, and for a client that does not
+    read its answer.
+    """
+
+    def connection_made(self, transport: Any) -> None:
+        """Wait for the first request."""
+        super().connection_made(transport)
+        self._wait()
+        alive = [each for each in self.connections if not each.transport.is_closing()]
+        if len(alive) >= (self.limit_concurrency or CONNECTIONS):
+            waiting = [each for each in alive if isinstance(each, LimitedConnection) and each.waits]
+            min(waiting, key=lambda each: each.timer.when()).transport.abort()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        self.timer.cancel()
+        self._wait()
+        super().on_response_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no longer."""
+        self.timer.cancel()
+        super().connection_lost(exc)
+
+    @property
+    def waits(self) -> bool:
+        """Whether a request has not arrived yet, or not all of it."""
+        return self.cycle is None or self.cycle.response_complete or self.cycle.more_body
+
+    def _wait(self) -> None:
+        self.timer = self.loop.call_later(REQUEST_SECONDS, self._check)
+
+    def _check(self) -> None:
+        if self.waits:
+            self.transport.abort()
+        else:
+            self.timer = self.loop.call_later(ANSWER_SECONDS, self.transport.abort)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens at an address.
+
+    Raises:
+        ValueError: if the host is no address and no name.
+        OSError: if the address cannot be listened at.
+    """
+    try:
+        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM)
+        family, _, _, _, address = found[0]
+        return socket.create_server(address[:2], family=family, backlog=BACKLOG)
+    except ValueError:
+        raise ValueError(f"host must be an address or a name, got {host!a}") from None
+    except OSError as error:
+        # The name's resolver counts its errors in its own way.
+        is_name = isinstance(error, socket.gaierror)
+        reason = error.strerror if is_name else os.strerror(error.errno or 0)
+        raise OSError(f"cannot listen at {host}:{port}: {reason}") from None
+
+
+def serve(pool: Pool, listener: socket.socket) -> None:
+    """Answer requests until a signal; requests that have begun may end.
+
+    Args:
+        pool: it is not closed.
+        listener: as ``listen`` returns it.
+    """
+    config = uvicorn.Config(
+        create_app(pool),
+        http=LimitedConnection,
+        ws="none",
+        log_level="error",
+        backlog=BACKLOG,
+        limit_concurrency=min(CONNECTIONS, _descriptors() // 2),
+        timeout_graceful_shutdown=LAST_SECONDS,
+    )
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+def _descriptors() -> int:
+    """Return how many files and connections this process may have open."""
+    try:
+        import resource
+    except ImportError:  # on Windows, which has no such limit
+        return 2 * CONNECTIONS
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]

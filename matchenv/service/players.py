@@ -1,24 +1,55 @@
-"""The players of a pool as arrays that are ready for every decision."""
+"""The players of a pool: what callers give and get, and the arrays that decisions read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.runtime.compile import compiled
-from matchenv.service.given import NewPlayer
+from matchenv.runtime.checks import printable
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Codes = NDArray[np.int32]
+LONGEST_NAME = 200
 
-SECONDS_A_DAY = 86_400.0
-# The region of a slot in which nobody is, and the opponent who is not there.
-NOBODY = -1
-LEAST_CAPACITY = 16
+
+class UnknownPlayerError(ValueError):
+    """A name that no player of the pool has."""
+
+
+class PlayerExistsError(ValueError):
+    """A name that a player of the pool has already."""
+
+
+class NewPlayer(NamedTuple):
+    """A player to be added.
+
+    Attributes:
+        name: of the player.
+        mu: mean of the belief about the player's skill; None for the pool's.
+        sigma: its standard deviation, > 0; None for the pool's.
+        region: players meet only within a region; those without one among themselves.
+    """
+
+    name: str
+    mu: float | None = None
+    sigma: float | None = None
+    region: str | None = None
+
+
+class Game(NamedTuple):
+    """One game that was played.
+
+    Attributes:
+        teams: the sides, each a list of its members' names.
+        ranks: one number for each side; lower is better, equal is a draw.
+        weights: for each side the share of the game that each member played, in [0, 1]; None
+            for all 1.
+    """
+
+    teams: Sequence[Sequence[str]]
+    ranks: Sequence[float]
+    weights: Sequence[Sequence[float]] | None = None
 
 
 class Player(NamedTuple):
@@ -32,6 +63,7 @@ class Player(NamedTuple):
         seen: time of the last game, or of the arrival, in seconds.
         games_played: number of games.
         recent: names of the last opponents, the last one first.
+        blocked: names of those who must not meet the player.
     """
 
     name: str
@@ -39,268 +71,147 @@ class Player(NamedTuple):
     mu: float
     sigma: float
     seen: float
-    games_played: int
-    recent: tuple[str, ...]
+    games_played: int = 0
+    recent: tuple[str, ...] = ()
+    blocked: tuple[str, ...] = ()
 
 
-def newcomer(given: NewPlayer, now: float) -> Player:
-    """A player who was checked, without games."""
-    assert given.mu is not None
-    assert given.sigma is not None
-    return Player(given.name, given.region, given.mu, given.sigma, now, 0, ())
+class Meeting(NamedTuple):
+    """Two players who should meet.
 
-
-@compiled
-def sigma_after(sigma: float, seen: float, now: float, drift_per_day: float) -> float:
-    """The standard deviation after a time without games.
-
-    Args:
-        sigma: at the time ``seen``.
-        seen: in seconds.
-        now: in seconds; a clock that went back counts as no time.
-        drift_per_day: standard deviation of the skill's drift in one day.
+    Attributes:
+        player: who was asked for, or the first of a pair.
+        opponent: the other one.
+        match_quality: of their game, in (0, 1].
     """
-    days = max(0.0, now - seen) / SECONDS_A_DAY
-    # ``drifted`` with the drift's variance: a large pool feels every square root.
-    return np.sqrt(sigma * sigma + drift_per_day * drift_per_day * days)
+
+    player: str
+    opponent: str
+    match_quality: float
 
 
-@compiled
-def sigmas_after(sigma: Floats, seen: Floats, now: float, drift_per_day: float) -> Floats:
-    """``sigma_after`` for every slot."""
-    grown = sigma.copy()
-    if drift_per_day > 0.0:
-        for i in range(sigma.size):
-            grown[i] = sigma_after(sigma[i], seen[i], now, drift_per_day)
-    return grown
+class Split(NamedTuple):
+    """Teams.
 
-
-@compiled
-def line_up(
-    mu: Floats,
-    sigma: Floats,
-    seen: Floats,
-    region: Codes,
-    barred: NDArray[np.bool_],
-    used: int,
-    own: int,
-    now: float,
-    drift_per_day: float,
-    mu_out: Floats,
-    sigma_out: Floats,
-    slot_out: Integers,
-) -> int:
-    """Write a player and all who may be chosen for the player, as a knowledge state has them.
-
-    Everybody stands at the place of the slot as far as that goes: a place that stays free is
-    filled from the end. So two decisions see nearly the same order, and rules that sort have
-    little to do.
-
-    Args:
-        mu: of all slots.
-        sigma: of all slots, at the times ``seen``.
-        seen: of all slots, in seconds.
-        region: of all slots, ``NOBODY`` where nobody is.
-        barred: of all slots, who may not be chosen; the player must be among them.
-        used: slots that may be in use.
-        own: slot of the player.
-        now: in seconds.
-        drift_per_day: as ``sigma_after``.
-        mu_out: shape (slots + 1,), overwritten.
-        sigma_out: as ``mu_out``.
-        slot_out: shape (slots + 1,), overwritten with the slots.
-
-    Returns:
-        M, how many may be chosen; they stand from 1 to M, the player at 0.
+    Attributes:
+        teams: the sides, lists of names.
+        match_quality: of their game, in (0, 1].
     """
-    # Whole columns first, which a processor does many numbers at a time, then what must not stay.
-    mu_out[0], slot_out[0] = mu[own], own
-    mu_out[1 : used + 1] = mu[:used]
-    sigma_out[1 : used + 1] = sigma[:used]
-    if drift_per_day > 0.0:
-        for slot in range(used):
-            sigma_out[slot + 1] = sigma_after(sigma[slot], seen[slot], now, drift_per_day)
-    sigma_out[0] = sigma_out[own + 1]
-    for slot in range(used):
-        slot_out[slot + 1] = slot
-    here = region[own]
-    first, last = 0, used - 1
-    while first <= last:
-        if region[first] != here or barred[first]:
-            while last > first and (region[last] != here or barred[last]):
-                last -= 1
-            if last == first:
-                break
-            slot_out[first + 1] = last
-            mu_out[first + 1], sigma_out[first + 1] = mu_out[last + 1], sigma_out[last + 1]
-            last -= 1
-        first += 1
-    return first
+
+    teams: list[list[str]]
+    match_quality: float
+
+
+class Columns(NamedTuple):
+    """The players' numbers, a slot for each; shape (players,).
+
+    Attributes:
+        mu: means.
+        sigma: standard deviations at the times ``seen``.
+        seen: seconds.
+        region: a number for each region.
+    """
+
+    mu: NDArray[np.float64]
+    sigma: NDArray[np.float64]
+    seen: NDArray[np.float64]
+    region: NDArray[np.float64]
 
 
 class Players:
-    """Players by name in slots of arrays; a slot stays a player's until the player is removed.
-
-    Args:
-        recent: opponents that are remembered for each player.
-        capacity: slots to begin with.
+    """Players by name, and their numbers as arrays.
 
     Attributes:
+        records: the player in each slot.
         slots: the slot of each name.
-        names: the name in each slot.
-        mu: shape (slots,), means.
-        sigma: shape (slots,), standard deviations at the times ``seen``.
-        seen: shape (slots,), seconds.
-        played: shape (slots,), games.
-        region: shape (slots,), codes, ``NOBODY`` where nobody is.
-        recent: shape (slots, recent), slots of the last opponents, ``NOBODY`` at the end.
-        regions: the name of each code.
-        used: slots that may be in use.
     """
 
-    def __init__(self, recent: int = 0, capacity: int = LEAST_CAPACITY) -> None:
+    def __init__(self) -> None:
+        self.records: list[Player] = []
         self.slots: dict[str, int] = {}
-        self.names: list[str] = []
-        self.regions: list[str | None] = [None]
-        self._codes: dict[str | None, int] = {None: 0}
-        self._free: list[int] = []
-        self.used = 0
-        self.mu, self.seen = np.zeros(capacity), np.zeros(capacity)
-        self.sigma = np.ones(capacity)
-        self.played = np.zeros(capacity, dtype=np.int64)
-        self.region = np.full(capacity, NOBODY, dtype=np.int32)
-        self.recent = np.full((capacity, recent), NOBODY, dtype=np.int32)
-        self._make_room()
+        self._regions: dict[str | None, int] = {}
+        self._numbers = np.empty((len(Columns._fields), 16))
 
-    @classmethod
-    def of_columns(
-        cls,
-        names: list[str],
-        mu: Floats,
-        sigma: Floats,
-        seen: Floats,
-        played: Integers,
-        region: Codes,
-        regions: list[str | None],
-        recent: Codes,
-    ) -> Players:
-        """Players from whole columns, in slots 0, 1, ...; attributes as there."""
-        count = len(names)
-        players = cls(recent.shape[1], max(LEAST_CAPACITY, count + count // 8))
-        players.names = list(names)
-        players.slots = dict(zip(names, range(count), strict=True))
-        players.used = count
-        players.mu[:count], players.sigma[:count], players.seen[:count] = mu, sigma, seen
-        players.played[:count], players.region[:count] = played, region
-        players.recent[:count] = recent
-        players.regions = list(regions)
-        players._codes = {name: code for code, name in enumerate(regions)}
-        return players
+    @property
+    def columns(self) -> Columns:
+        """The arrays, which change with the players."""
+        return Columns(*self._numbers[:, : len(self.records)])
 
-    def get(self, slot: int) -> Player:
-        """All about the player in a slot."""
-        return Player(
-            self.names[slot],
-            self.regions[self.region[slot]],
-            float(self.mu[slot]),
-            float(self.sigma[slot]),
-            float(self.seen[slot]),
-            int(self.played[slot]),
-            tuple(self.names[each] for each in self.recent[slot].tolist() if each != NOBODY),
+    def put(self, players: Sequence[Player]) -> None:
+        """Write players, new ones or known ones."""
+        for player in players:
+            slot = self.slots.setdefault(player.name, len(self.records))
+            if slot == len(self.records):
+                self.records.append(player)
+            self.records[slot] = player
+            self._regions.setdefault(player.region, len(self._regions))
+        missing = len(self.records) - self._numbers.shape[1]
+        if missing > 0:
+            room = np.empty((len(self._numbers), missing + self._numbers.shape[1]))
+            self._numbers = np.concatenate((self._numbers, room), axis=1)
+        self._numbers[:, [self.slots[player.name] for player in players]] = (
+            [player.mu for player in players],
+            [player.sigma for player in players],
+            [player.seen for player in players],
+            [self._regions[player.region] for player in players],
         )
 
-    def put(self, players: Iterable[Player]) -> None:
-        """Write players, new ones or known ones, who may name each other as opponents."""
-        players = list(players)
-        for player in players:
-            if player.name not in self.slots:
-                self._take_slot(player.name)
-        for player in players:
-            slot = self.slots[player.name]
-            self.mu[slot], self.sigma[slot] = player.mu, player.sigma
-            self.seen[slot], self.played[slot] = player.seen, player.games_played
-            self.region[slot] = self._code(player.region)
-            if self.recent.shape[1]:
-                known = [self.slots[name] for name in player.recent if name in self.slots]
-                self.recent[slot] = NOBODY
-                self.recent[slot, : len(known)] = known
-
     def remove(self, name: str) -> None:
-        """Free the slot of a player, whom nobody remembers as an opponent any more."""
-        slot = self.slots.pop(name)
-        self.names[slot] = ""
-        self.region[slot] = NOBODY
-        self._free.append(slot)
-        if self.recent.shape[1]:
-            rows = np.flatnonzero((self.recent == slot).any(axis=1))
-            for row in rows.tolist():
-                kept = self.recent[row][self.recent[row] != slot]
-                self.recent[row] = NOBODY
-                self.recent[row, : kept.size] = kept
+        """Remove a player, whose slot the last player takes."""
+        slot, last = self.slots.pop(name), self.records.pop()
+        if last.name != name:
+            self.records[slot], self.slots[last.name] = last, slot
+            self._numbers[:, slot] = self._numbers[:, len(self.records)]
 
-    def present(self) -> Integers:
-        """Slots in use, in ascending order."""
-        return np.flatnonzero(self.region[: self.used] != NOBODY)
+    def get(self, name: str) -> Player:
+        """Return a player; errors as ``slot``."""
+        return self.records[self.slot(name)]
 
-    def line_up(
-        self, own: int, barred: Iterable[int], now: float, drift_per_day: float
-    ) -> tuple[Floats, Floats, Integers]:
-        """The player in a slot and all who may be chosen, as a knowledge state has them.
+    def slot(self, name: Any) -> int:
+        """Return the slot of a player.
 
-        Args:
-            own: slot of the player.
-            barred: slots of those who may not be chosen.
-            now: in seconds.
-            drift_per_day: as ``sigma_after``.
-
-        Returns:
-            Means, deviations and slots, shape (M + 1,), the player first. They are overwritten
-            by the next call.
+        Raises:
+            UnknownPlayerError: if there is none of that name.
         """
-        closed = [own, *barred]
-        self._barred[closed] = True
-        try:
-            count = line_up(
-                self.mu, self.sigma, self.seen, self.region, self._barred, self.used, own, now,
-                drift_per_day, self._mu_out, self._sigma_out, self._slot_out,
-            )  # fmt: skip
-        finally:
-            self._barred[closed] = False
-        rows = slice(0, count + 1)
-        return self._mu_out[rows], self._sigma_out[rows], self._slot_out[rows]
+        found = self.slots.get(as_name("name", name))
+        if found is None:
+            raise UnknownPlayerError(f"name must be of a player in the pool, got {name!r}")
+        return found
 
-    def _take_slot(self, name: str) -> None:
-        if self._free:
-            slot = self._free.pop()
-            self.names[slot] = name
-        else:
-            slot = self.used
-            if slot == self.mu.size:
-                self._grow()
-            self.used += 1
-            self.names.append(name)
-        self.slots[name] = slot
 
-    def _grow(self) -> None:
-        more = self.mu.size
-        for column, value in (
-            ("mu", 0.0), ("sigma", 1.0), ("seen", 0.0), ("played", 0), ("region", NOBODY),
-            ("recent", NOBODY),
-        ):  # fmt: skip
-            old = getattr(self, column)
-            new = np.full((more, *old.shape[1:]), value, dtype=old.dtype)
-            setattr(self, column, np.concatenate((old, new)))
-        self._make_room()
+def as_name(argument: str, value: Any) -> str:
+    """Check a name: 1 to 200 characters, none of which a terminal obeys or hides.
 
-    def _make_room(self) -> None:
-        """Arrays that decisions write to."""
-        size = self.mu.size
-        self._barred = np.zeros(size, dtype=np.bool_)
-        self._mu_out, self._sigma_out = np.empty(size + 1), np.empty(size + 1)
-        self._slot_out = np.empty(size + 1, dtype=np.int64)
+    Raises:
+        ValueError: for anything else.
+    """
+    if (
+        not isinstance(value, str)
+        or not value.strip()
+        or len(value) > LONGEST_NAME
+        or printable(value) != value
+    ):
+        raise ValueError(
+            f"{argument} must be a text of 1 to {LONGEST_NAME} characters without control "
+            f"characters, got {value if not isinstance(value, str) else value[:LONGEST_NAME]!r}"
+        )
+    return value
 
-    def _code(self, region: str | None) -> int:
-        if region not in self._codes:
-            self._codes[region] = len(self.regions)
-            self.regions.append(region)
-        return self._codes[region]
+
+def as_names(argument: str, value: Any, least: int = 0) -> list[str]:
+    """Check a list of names, none twice.
+
+    Raises:
+        ValueError: for anything else, too few names, or one that comes twice.
+    """
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise ValueError(f"{argument} must be a list of names, got {value!r}")
+    names = [as_name(argument, each) for each in value]
+    if len(names) < least:
+        raise ValueError(f"{argument} must have at least {least} names, got {len(names)}")
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise ValueError(f"{argument} must not hold anybody twice, got {name!r} twice")
+        seen.add(name)
+    return names

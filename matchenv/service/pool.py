@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -11,39 +12,44 @@ from typing import Any, Self
 import numpy as np
 
 from matchenv.ratings.leaderboard import RankedPlayer
-from matchenv.runtime.checks import as_integer
-from matchenv.service.answers import Meeting, Split, standings_of
-from matchenv.service.given import (
+from matchenv.runtime.checks import as_integer, as_number, as_positive_number
+from matchenv.service.players import (
     Game,
+    Meeting,
     NewPlayer,
+    Player,
     PlayerExistsError,
-    as_games,
-    as_newcomers,
-    as_texts,
+    Players,
+    Split,
+    UnknownPlayerError,
+    as_name,
+    as_names,
 )
-from matchenv.service.kept import Kept
-from matchenv.service.pairing import Asked, as_asked, pairs_of
-from matchenv.service.played import after_games
-from matchenv.service.players import Players, newcomer
 from matchenv.service.rules import as_rule
 from matchenv.service.settings import PoolSettings
 from matchenv.service.splitting import fairest_teams
-from matchenv.service.storage import Change, Content, Storage
-from matchenv.trueskill import match_quality
+from matchenv.service.storage import Storage
+from matchenv.trueskill import Rating, match_quality, rate
 from matchenv.trueskill.teams import sides_of
 
+SECONDS_A_DAY = 86_400.0
 
-class Pool(Kept):
+
+class Pool:
     """Players by name, their ratings, and decisions about who meets whom.
 
     All methods may be called from several threads. A call that raises has changed nothing.
     Without ``open`` the pool is in memory alone.
 
     Args:
-        rule: who is proposed: a one-player policy with ``act``, such as ``DrawChance(beta=...)``;
-            a text such as ``"kg"``; None for DrawChance with the pool's beta.
+        rule: who is proposed: a one-player policy with ``act``, for example
+            ``DrawChance(beta=...)``; a text, for example ``"kg"``; None for DrawChance with the
+            pool's beta.
         clock: gives the time in seconds; skills drift with it where ``drift_per_day`` is set.
         settings: attributes of ``PoolSettings`` by name.
+
+    Attributes:
+        settings: of the pool.
 
     Raises:
         ValueError: for bad settings, or a rule that cannot choose from means and deviations.
@@ -52,8 +58,14 @@ class Pool(Kept):
     def __init__(
         self, *, rule: Any = None, clock: Callable[[], float] = time.time, **settings: Any
     ) -> None:
-        checked = PoolSettings.checked(**settings)
-        self._start(checked, Content(Players(checked.recent)), None, rule, clock)
+        self.settings = PoolSettings.checked(**settings)
+        self._rule = as_rule(rule, self.settings)
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._players = Players()
+        self._games = 0
+        self._storage: Storage | None = None
+        self._closed = False
 
     @classmethod
     def open(
@@ -64,9 +76,11 @@ class Pool(Kept):
         clock: Callable[[], float] = time.time,
         **settings: Any,
     ) -> Self:
-        """The pool in a file, which is made if it does not exist.
+        """Open the pool in a file, which is made if it does not exist.
 
-        What a method returned from is in the file, whatever happens to the process afterwards.
+        A change is in the file once its method has returned, whatever happens to the process
+        afterwards. So a copy of the file that is made between two changes is a pool, too;
+        ``backup`` makes one at any time.
 
         Args:
             path: the file.
@@ -79,20 +93,114 @@ class Pool(Kept):
                 damaged, or one that another process has open.
             OSError: if it cannot be read or written.
         """
-        checked = PoolSettings.checked(**settings)
-        as_rule(rule, checked)
+        checked = cls(rule=rule, clock=clock, **settings).settings
         storage = Storage(Path(path), checked)
         try:
             for name in settings:
-                told, found = getattr(checked, name), getattr(storage.settings, name)
-                if told != found:
-                    raise ValueError(f"{name} must be {found!r} as in {path}, got {told!r}")
-            pool = cls.__new__(cls)
-            pool._start(storage.settings, storage.read(), storage, rule, clock)
+                given, found = getattr(checked, name), getattr(storage.settings, name)
+                if given != found:
+                    raise ValueError(f"{name} must be {found!r} as in {path}, got {given!r}")
+            pool = cls(rule=rule, clock=clock, **vars(storage.settings))
+            pool._storage, pool._games = storage, storage.games
+            pool._players.put(storage.players)
         except BaseException:
             storage.close()
             raise
         return pool
+
+    def close(self) -> None:
+        """Close the file; later calls that change something raise."""
+        with self._lock:
+            self._closed = True
+            if self._storage is not None:
+                self._storage.close()
+
+    def backup(self) -> bytes:
+        """Return the content of a file with everything up to now, which ``open`` reads.
+
+        Raises:
+            ValueError: for a pool without a file.
+        """
+        with self._lock:
+            if self._storage is None or self._closed:
+                raise ValueError("the pool must be open in a file to be copied")
+            return self._storage.copy()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Pool of {len(self)} players, {self.settings}>"
+
+    def __len__(self) -> int:
+        return len(self._players.records)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._players.slots
+
+    def __getitem__(self, name: str) -> Rating:
+        """Return the current belief about a player.
+
+        Raises:
+            UnknownPlayerError: if there is none of that name.
+        """
+        player = self.player(name)
+        return Rating(player.mu, player.sigma)
+
+    @property
+    def games(self) -> int:
+        """Games since the pool was made."""
+        return self._games
+
+    def player(self, name: str) -> Player:
+        """Return all about a player, with the current deviation.
+
+        Raises:
+            UnknownPlayerError: if there is none of that name.
+        """
+        with self._lock:
+            found = self._players.get(name)
+            return found._replace(sigma=float(self._current(found.sigma, found.seen)))
+
+    def expose(self, player: str) -> float:
+        """Return mu - k sigma with k = mu_0 / sigma_0 of a newcomer, who has 0.
+
+        Raises:
+            UnknownPlayerError: if there is none of that name.
+        """
+        mu, sigma = self[player]
+        return mu - self._deviations * sigma
+
+    def standings(self, limit: int | None = None) -> list[RankedPlayer]:
+        """Return the players, the highest ``expose`` first; equal ones by name.
+
+        Args:
+            limit: number of players, from the first; None for all.
+
+        Raises:
+            ValueError: for a limit below 1.
+        """
+        most = None if limit is None else as_integer("limit", limit, 1)
+        with self._lock:
+            records, columns = self._players.records, self._players.columns
+            sigma = self._current(columns.sigma, columns.seen)
+            exposed = columns.mu - self._deviations * sigma
+            if most is None or most >= exposed.size:
+                slots = np.arange(exposed.size)
+            else:  # with those who are equal to the last one
+                slots = np.flatnonzero(exposed >= np.partition(exposed, -most)[-most])
+            columns_shown = sigma[slots].tolist(), exposed[slots].tolist()
+            lines = [
+                RankedPlayer(one.name, one.mu, width, value, one.games_played)
+                for one, width, value in zip(
+                    (records[slot] for slot in slots.tolist()), *columns_shown, strict=True
+                )
+            ]
+        lines.sort(key=lambda line: (-line.exposed, line.name))
+        return lines[:most]
 
     def add(
         self,
@@ -121,13 +229,18 @@ class Pool(Kept):
         Args:
             players: each a ``NewPlayer`` or a name.
         """
-        newcomers = as_newcomers(players, self.settings.mu, self.settings.sigma)
+        if isinstance(players, str | bytes) or not isinstance(players, Iterable):
+            raise ValueError(f"players must be a list of NewPlayer, got {players!r}")
+        given = [each if isinstance(each, tuple) else (each,) for each in players]
+        for each in given:
+            if not 1 <= len(each) <= 4:
+                raise ValueError(
+                    f"players must hold NewPlayer(name, mu, sigma, region), got {each!r}"
+                )
+        as_names("name", [each[0] for each in given])
         with self._lock:
             now = self._now()
-            for each in newcomers:
-                if each.name in self._players.slots:
-                    raise PlayerExistsError(f"name must be new, {each.name!r} is in the pool")
-            self._commit(Change([newcomer(each, now) for each in newcomers]))
+            self._commit([self._newcomer(NewPlayer(*each), now) for each in given])
 
     def remove(self, name: str) -> None:
         """Remove a player, and with the player all blocks.
@@ -136,49 +249,72 @@ class Pool(Kept):
             UnknownPlayerError: if there is none of that name.
         """
         with self._lock:
-            self._slot(name)
-            self._commit(Change(removed=[name]))
+            player = self._players.get(name)
+            others = [
+                each._replace(
+                    recent=_without(name, each.recent), blocked=_without(name, each.blocked)
+                )
+                for each in self._players.records
+                if name in each.recent or name in each.blocked
+            ]
+            self._commit([each for each in others if each.name != name], removed=[player])
 
     def rate(self, games: Game | Iterable[Game]) -> None:
-        """Take in one game or many, in their order; all or none.
+        """Rate the players of one game or many, in their order; all or none.
+
+        The time since a player's last game counts before the first of the games.
 
         Args:
             games: a ``Game``, or a list of them or of tuples like them.
 
         Raises:
             UnknownPlayerError: for a name that the pool does not have.
-            ValueError: for bad games, such as a player against itself or a NaN among the ranks.
+            ValueError: for bad games, for example a player against itself or a NaN among the
+                ranks; the message says which one of several.
         """
-        given = as_games(games)
+        if isinstance(games, Game):
+            games = [games]
+        if isinstance(games, str | bytes) or not isinstance(games, Iterable):
+            raise ValueError(f"games must be a Game or a list of them, got {games!r}")
+        listed = list(games)
+        if not listed:
+            raise ValueError("games must not be empty")
         with self._lock:
-            players = after_games(self._players, given, self.settings, self._now())
-            self._commit(Change(players, games=self._content.games + len(given)))
+            now, found = self._now(), dict[str, Player]()
+            for i, game in enumerate(listed):
+                if not isinstance(game, tuple) or len(game) not in (2, 3):
+                    raise ValueError(f"games must hold Game(teams, ranks, weights), got {game!r}")
+                try:
+                    self._play(Game(*game), found, now)
+                except ValueError as error:
+                    if len(listed) == 1:
+                        raise
+                    raise type(error)(f"games[{i}]: {error}") from None
+            self._commit(list(found.values()), games=len(listed))
 
     def block(self, one: str, other: str) -> None:
-        """See that two players do not meet.
+        """Keep two players from meeting.
 
         Raises:
             UnknownPlayerError: for a name that the pool does not have.
             ValueError: for a player and itself.
         """
-        with self._lock:
-            self._commit(Change(blocked=[self._pair(one, other)]))
+        self._pair(one, other, is_blocked=True)
 
     def unblock(self, one: str, other: str) -> None:
         """Let two players meet again; arguments and errors as ``block``."""
-        with self._lock:
-            self._commit(Change(unblocked=[self._pair(one, other)]))
+        self._pair(one, other, is_blocked=False)
 
     def propose(self, player: str, k: int = 1, among: Iterable[str] | None = None) -> list[Meeting]:
-        """The best opponents for a player by the pool's rule, the best first.
+        """Return the best opponents for a player by the pool's rule, the best first.
 
         The second is whom the rule chooses where the first does not exist, and so on. Nobody is
         proposed of another region, of a blocked pair, or among the last opponents.
 
         Args:
             player: who asks.
-            k: how many opponents, >= 1.
-            among: who may be chosen, such as those online; None for the whole pool.
+            k: number of opponents, >= 1.
+            among: who may be chosen, for example those online; None for the whole pool.
 
         Returns:
             At most k opponents, fewer where no more may be chosen.
@@ -189,28 +325,40 @@ class Pool(Kept):
         """
         most = as_integer("k", k, 1)
         with self._lock:
-            own = self._slot(player)
-            barred = self._barred(own, player)
+            players = self._players
+            own = players.slot(player)
+            allowed = players.columns.region == players.columns.region[own]
+            allowed[[own, *self._barred(own)]] = False
             if among is not None:
-                named = as_texts("among", among)
-                if player in named:
+                names = as_names("among", among)
+                if player in names:
                     raise ValueError(f"among must not hold the player itself, got {player!r}")
-                chosen = {self._slot(name) for name in named}
-                barred |= set(self._players.present().tolist()) - chosen - {own}
+                online = np.zeros_like(allowed)
+                online[[players.slot(name) for name in names]] = True
+                allowed &= online
+            # A place that may not be chosen is filled from the end: two decisions see nearly the
+            # same order, in which rules that sort have little to do.
+            count = int(np.count_nonzero(allowed))
+            holes = np.flatnonzero(~allowed[:count])
+            fillers = count + np.flatnonzero(allowed[count:])
+            mu, sigma, seen, slots = (
+                np.concatenate((column[own : own + 1], column[:count]))
+                for column in (*players.columns[:3], np.arange(allowed.size))
+            )
+            for column, values in zip(players.columns, (mu, sigma, seen), strict=False):
+                values[1 + holes] = column[fillers]
+            slots[1 + holes] = fillers
+            sigma = self._current(sigma, seen)
             found: list[Meeting] = []
-            while len(found) < most:
-                mu, sigma, slots = self._players.line_up(
-                    own, barred, self._now(), self.settings.drift_per_day
-                )
-                if slots.size == 1:
-                    break
-                place = self._rule(mu, sigma) + 1
+            for last in range(count, max(count - most, 0), -1):
+                place = self._rule(mu[: last + 1], sigma[: last + 1]) + 1
                 quality = match_quality(
                     mu[0], sigma[0], mu[place], sigma[place], self.settings.beta
                 )
-                slot = int(slots[place])
-                found.append(Meeting(player, self._players.names[slot], float(quality)))
-                barred.add(slot)
+                opponent = players.records[slots[place]].name
+                found.append(Meeting(player, opponent, float(quality)))
+                for values in (mu, sigma, slots):
+                    values[place] = values[last]
             return found
 
     def match(self, waiting: Iterable[str] | Mapping[str, float]) -> list[Meeting]:
@@ -231,24 +379,49 @@ class Pool(Kept):
             UnknownPlayerError: for a name that the pool does not have.
             ValueError: for a name that comes twice, or a bad number.
         """
-        asked: Asked = as_asked(waiting)
+        from matchenv.baselines.queue.planned import best_pairs
+
+        names = as_names("waiting", waiting)
+        asked = np.zeros(len(names))
+        if isinstance(waiting, Mapping):
+            asked[:] = [as_number(f"waiting[{name!r}]", waiting[name]) for name in names]
         with self._lock:
-            slots = np.array([self._slot(name) for name in asked.names], dtype=np.int64)
-            now, names = self._now(), self._players.names
-            barred = {int(slot): self._barred(int(slot), names[slot]) for slot in slots}
-            pairs = pairs_of(self._players, slots, asked.quality, barred, self.settings, now)
-            return [Meeting(names[one], names[other], value) for one, other, value in pairs]
+            players, beta = self._players, self.settings.beta
+            slots = np.array([players.slot(name) for name in names], dtype=np.int64)
+            mu, sigma, seen, region = (column[slots] for column in players.columns)
+            sigma = self._current(sigma, seen)
+            barred = [self._barred(slot) for slot in slots.tolist()]
+        pairs: list[Meeting] = []
+        for code in np.unique(region):
+            here = np.flatnonzero(region == code)
+            here = here[np.argsort(mu[here], kind="stable")]
+            place = {slot: i for i, slot in enumerate(slots[here].tolist())}
+            closed = [
+                (i, place[other])
+                for i, own in enumerate(here.tolist())
+                for other in barred[own] & place.keys()
+            ]
+            partners = best_pairs(
+                mu[here], sigma[here], asked[here], 0.0, beta, 0.0, 0.0,
+                barred=np.array(closed, dtype=np.int64).reshape(-1, 2),
+            )  # fmt: skip
+            first = np.flatnonzero(partners > np.arange(partners.size))
+            one, other = here[first], here[partners[first]]
+            quality = match_quality(mu[one], sigma[one], mu[other], sigma[other], beta)
+            for i, j, value in zip(one, other, quality.tolist(), strict=True):
+                pairs.append(Meeting(names[i], names[j], value))
+        return pairs
 
     def split(
         self, players: Iterable[str], sides: int = 2, together: Sequence[Sequence[str]] = ()
     ) -> Split:
-        """The fairest teams: of the highest match quality, with sizes as equal as can be.
+        """Return the fairest teams: of the highest match quality, sizes as equal as can be.
 
         Exact up to 12 players, by exchanges from many starts above.
 
         Args:
             players: names.
-            sides: how many teams, >= 2.
+            sides: number of teams, >= 2.
             together: parties, who stay in one team.
 
         Returns:
@@ -259,37 +432,117 @@ class Pool(Kept):
             ValueError: for fewer players than sides, a name that comes twice, a party whose
                 members are not among the players, or parties that fit in no teams.
         """
-        names = as_texts("players", players, 2)
+        names = as_names("players", players, 2)
         count = as_integer("sides", sides, 2, len(names))
         listed = sides_of("together", together)
-        parties = [as_texts(f"together[{i}]", each, 1) for i, each in enumerate(listed)]
-        grouped = as_texts("together", [name for party in parties for name in party])
-        for name in grouped:
-            if name not in names:
-                raise ValueError(f"together must hold names among players, got {name!r}")
-        groups = parties + [[name] for name in names if name not in set(grouped)]
+        parties = [as_names(f"together[{i}]", each, 1) for i, each in enumerate(listed)]
+        grouped = set(as_names("together", [name for party in parties for name in party]))
+        for name in grouped - set(names):
+            raise ValueError(f"together must hold names among players, got {name!r}")
+        groups = parties + [[name] for name in names if name not in grouped]
         with self._lock:
             rated = {name: self[name] for name in names}
         return fairest_teams(groups, rated, count, self.settings.beta)
 
-    def expose(self, player: str) -> float:
-        """mu - k sigma with k = mu_0 / sigma_0 of a newcomer, who has 0.
+    @property
+    def _deviations(self) -> float:
+        """k of mu - k sigma, which standings are sorted by."""
+        return self.settings.mu / self.settings.sigma
 
-        Raises:
-            UnknownPlayerError: if there is none of that name.
-        """
-        mu, sigma = self[player]
-        return mu - self.settings.exposed_deviations * sigma
+    def _now(self) -> float:
+        return as_number("clock()", self._clock())
 
-    def standings(self, limit: int | None = None) -> list[RankedPlayer]:
-        """The players, the highest ``expose`` first; equal ones by name.
+    def _current(self, sigma: Any, seen: Any) -> Any:
+        """Return deviations after the time since ``seen``; a clock that went back adds nothing."""
+        drift = self.settings.drift_per_day
+        if drift == 0.0:
+            return sigma
+        variance = np.maximum(self._now() - seen, 0.0)
+        variance /= SECONDS_A_DAY
+        variance *= drift * drift
+        variance += sigma * sigma
+        return np.sqrt(variance)
 
-        Args:
-            limit: so many of the first alone; None for all.
+    def _barred(self, slot: int) -> set[int]:
+        """Return the slots of those who must not meet a player again."""
+        player = self._players.records[slot]
+        return {self._players.slots[name] for name in (*player.recent, *player.blocked)}
 
-        Raises:
-            ValueError: for a limit below 1.
-        """
-        most = None if limit is None else as_integer("limit", limit, 1)
+    def _newcomer(self, given: NewPlayer, now: float) -> Player:
+        if given.name in self:
+            raise PlayerExistsError(f"name must be new, {given.name!r} is in the pool")
+        return Player(
+            given.name,
+            None if given.region is None else as_name("region", given.region),
+            self.settings.mu if given.mu is None else as_number("mu", given.mu),
+            self.settings.sigma
+            if given.sigma is None
+            else as_positive_number("sigma", given.sigma),
+            now,
+        )
+
+    def _pair(self, one: str, other: str, *, is_blocked: bool) -> None:
         with self._lock:
-            return standings_of(self._players, self.settings, self._now(), most)
+            players = [self._players.get(one), self._players.get(other)]
+            if one == other:
+                raise ValueError(f"other must be another player, got {other!r} twice")
+            self._commit(
+                [
+                    each._replace(
+                        blocked=_without(name, each.blocked) + ((name,) if is_blocked else ())
+                    )
+                    for each, name in zip(players, (other, one), strict=True)
+                ]
+            )
+
+    def _play(self, game: Game, found: dict[str, Player], now: float) -> None:
+        """Write the players of a game to ``found``, which has those of the games before."""
+        if isinstance(game.teams, str | bytes) or not isinstance(game.teams, Iterable):
+            raise ValueError(f"teams must be lists of names, got {game.teams!r}")
+        sides = [as_names(f"teams[{i}]", side, 1) for i, side in enumerate(game.teams)]
+        settings, players = self.settings, self._players
+        for name in as_names("teams", [name for side in sides for name in side]):
+            if name not in found:
+                if name not in players.slots:
+                    raise UnknownPlayerError(f"teams must hold players of the pool, got {name!r}")
+                player = players.records[players.slots[name]]
+                sigma = float(self._current(player.sigma, player.seen))
+                found[name] = player._replace(sigma=sigma, seen=max(now, player.seen))
+        rated = rate(
+            [[(found[name].mu, found[name].sigma) for name in side] for side in sides],
+            game.ranks,
+            beta=settings.beta,
+            tau=settings.tau,
+            draw_probability=settings.draw_probability,
+            weights=game.weights,
+        )
+        for side, ratings in zip(sides, rated, strict=True):
+            others = [name for other in sides if other is not side for name in other]
+            for name, rating in zip(side, ratings, strict=True):
+                player = found[name]
+                # The last opponents, those of the last game first, nobody twice.
+                recent = (*others, *(each for each in player.recent if each not in others))
+                found[name] = player._replace(
+                    mu=float(rating.mu),
+                    sigma=float(rating.sigma),
+                    games_played=player.games_played + 1,
+                    recent=recent[: settings.recent],
+                )
+
+    def _commit(
+        self, players: Sequence[Player], removed: Sequence[Player] = (), games: int = 0
+    ) -> None:
+        """Write players who changed or are new to the file first, then to memory."""
+        if self._closed:
+            raise ValueError("the pool must be open, it was closed")
+        if self._storage is not None:
+            known = [self._players.get(each.name) for each in players if each.name in self]
+            self._storage.commit([*known, *removed], players, self._games + games)
+        for player in removed:
+            self._players.remove(player.name)
+        self._players.put(players)
+        self._games += games
+
+
+def _without(name: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(each for each in names if each != name)

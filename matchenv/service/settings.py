@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Self
 
 from matchenv.runtime.checks import (
@@ -20,7 +20,7 @@ MOST_RECENT = 1000
 class PoolSettings:
     """What a pool's beliefs start from, and how games and time change them.
 
-    The defaults are those of ``matchenv.ratings.leaderboard.Leaderboard``.
+    The defaults are those of ``matchenv.ratings.Leaderboard``.
 
     Attributes:
         mu: mean of the belief about a newcomer, in skill points.
@@ -30,8 +30,8 @@ class PoolSettings:
         draw_probability: of two even sides, in [0, 1); 0 refuses draws.
         drift_per_day: standard deviation of the skill's drift in one day without a game, >= 0;
             after d days the variance has grown by d drift_per_day^2.
-        recent: so many of a player's last opponents are not chosen for the player again.
-        games_left: what rules that count the games to come are told, >= 1.
+        recent: number of a player's last opponents who are not chosen for the player again.
+        games_left: number of games to come, for rules that count them, >= 1.
     """
 
     mu: float = 25.0
@@ -45,7 +45,7 @@ class PoolSettings:
 
     @classmethod
     def checked(cls, **given: Any) -> Self:
-        """Settings of checked numbers.
+        """Return settings of checked numbers.
 
         Args:
             given: any of the attributes, by name.
@@ -53,25 +53,18 @@ class PoolSettings:
         Raises:
             ValueError: for an unknown name or a number that is not allowed.
         """
-        known = asdict(cls())
+        known = [each.name for each in fields(cls)]
         for name in given:
             if name not in known:
                 raise ValueError(f"settings must be among {', '.join(known)}, got {name!r}")
-        told = {**known, **given}
-        checked = cls(
-            mu=as_number("mu", told["mu"]),
-            sigma=as_positive_number("sigma", told["sigma"]),
-            beta=as_positive_number("beta", told["beta"]),
-            tau=as_non_negative_number("tau", told["tau"]),
-            draw_probability=as_number("draw_probability", told["draw_probability"]),
-            drift_per_day=as_non_negative_number("drift_per_day", told["drift_per_day"]),
-            recent=as_integer("recent", told["recent"], 0, MOST_RECENT),
-            games_left=as_integer("games_left", told["games_left"], 1),
-        )
-        as_draw_margin(checked.draw_probability, None, checked.beta)
-        return checked
-
-    @property
-    def exposed_deviations(self) -> float:
-        """k of mu - k sigma, what standings are sorted by: a newcomer's is 0."""
-        return self.mu / self.sigma
+        new = cls(**given)
+        for name, check in (
+            ("mu", as_number), ("sigma", as_positive_number), ("beta", as_positive_number),
+            ("tau", as_non_negative_number), ("draw_probability", as_number),
+            ("drift_per_day", as_non_negative_number),
+        ):  # fmt: skip
+            object.__setattr__(new, name, check(name, getattr(new, name)))
+        as_integer("recent", new.recent, 0, MOST_RECENT)
+        as_integer("games_left", new.games_left, 1)
+        as_draw_margin(new.draw_probability, None, new.beta)
+        return new

@@ -1,36 +1,34 @@
-"""The fairest teams: exact for few players, by exchanges for many."""
+"""The fairest teams: all splits of few players, exchanges for many."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.runtime.compile import compiled
-from matchenv.service.answers import Split
+from matchenv.service.players import Split
 from matchenv.trueskill import Rating, team_match_quality
-from matchenv.trueskill.sides import quality_of_sides
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 # So many players are split exactly.
 MOST_EXACT = 12
-# Starting points of the exchanges, and the seed that draws them.
-STARTS, SEED = 20, 0
-# How often a packing of the parties is tried anew.
-PACKINGS = 200
+# Starting points of the exchanges, how often one is looked for, and the seed.
+STARTS, ATTEMPTS, SEED = 20, 200, 0
+# Exchanges that gain less are rounding.
+PRECISION = 1e-12
 
 
 class Units(NamedTuple):
-    """Those who stay together, a player alone being one too.
+    """Players who stay together, a player alone being one too; shape (units,).
 
     Attributes:
-        size: shape (units,), players.
-        mean: shape (units,), sums of means.
-        variance: shape (units,), sums of variances of performances.
+        size: players.
+        mean: sums of means.
+        variance: sums of variances of performances.
     """
 
     size: Integers
@@ -38,229 +36,144 @@ class Units(NamedTuple):
     variance: Floats
 
 
-def room_of_sides(players: int, sides: int) -> Integers:
-    """Players of each side, as equal as can be, the larger sides first."""
-    room = np.full(sides, players // sides)
-    room[: players % sides] += 1
-    return room
-
-
-@compiled
-def value_of(
-    side_of: Integers, size: Integers, mean: Floats, variance: Floats, sides: int, beta: float
-) -> tuple[float, float]:
-    """How fair teams are: match quality, and the spread of the means where that is 0.
-
-    Args:
-        side_of: shape (units,).
-        size: as ``Units``, and so are the next two.
-        mean: as there.
-        variance: as there.
-        sides: number of them.
-        beta: standard deviation of one performance around skill.
-
-    Returns:
-        The quality, and the negative variance of the sides' means.
-    """
-    means, variances, noises = np.zeros(sides), np.zeros(sides), np.zeros(sides)
-    for unit in range(size.size):
-        side = side_of[unit]
-        means[side] += mean[unit]
-        variances[side] += variance[unit]
-        noises[side] += size[unit] * beta * beta
-    return quality_of_sides(means, variances, noises), -float(np.var(means))
-
-
-@compiled
-def exact_split(
-    size: Integers, mean: Floats, variance: Floats, room: Integers, beta: float
-) -> Integers:
-    """The side of each unit, of all splits the one of the highest quality; -1 if none fits.
-
-    Goes through all splits in which the sides are as large as ``room`` says; of sides that are
-    still empty and equally large only the first is tried.
-
-    Args:
-        size: as ``Units``, and so are the next two.
-        mean: as there.
-        variance: as there.
-        room: shape (sides,), players of each.
-        beta: standard deviation of one performance around skill.
-    """
-    units, sides = size.size, room.size
-    side_of = np.full(units, -1)
-    best = np.full(units, -1)
-    best_quality, best_spread = -1.0, -np.inf
-    left = room.copy()
-    unit = 0
-    while unit >= 0:
-        if unit == units:
-            quality, spread = value_of(side_of, size, mean, variance, sides, beta)
-            if quality > best_quality or (quality == best_quality and spread > best_spread):
-                best_quality, best_spread = quality, spread
-                best[:] = side_of
-            unit -= 1
-            continue
-        if side_of[unit] >= 0:
-            left[side_of[unit]] += size[unit]
-        side = side_of[unit] + 1
-        while side < sides:
-            is_twin = (
-                side > 0
-                and left[side] == room[side]
-                and left[side - 1] == room[side - 1]
-                and room[side] == room[side - 1]
-            )
-            if left[side] >= size[unit] and not is_twin:
-                break
-            side += 1
-        if side == sides:
-            side_of[unit] = -1
-            unit -= 1
-        else:
-            side_of[unit] = side
-            left[side] -= size[unit]
-            unit += 1
-    return best
-
-
-@compiled
-def exchange(
-    side_of: Integers, size: Integers, mean: Floats, variance: Floats, sides: int, beta: float
-) -> float:
-    """Exchange units of equal size between sides while that makes the teams fairer.
-
-    A unit also changes places with two that are together as large.
-
-    Args:
-        side_of: shape (units,), overwritten.
-        size: as ``Units``, and so are the next two.
-        mean: as there.
-        variance: as there.
-        sides: number of them.
-        beta: standard deviation of one performance around skill.
-
-    Returns:
-        The quality in the end.
-    """
-    units = size.size
-    quality, spread = value_of(side_of, size, mean, variance, sides, beta)
-    moved = True
-    while moved:
-        moved = False
-        for i in range(units):
-            for j in range(units):
-                # k = j stands for no third one.
-                for k in range(j, units if size[i] > 1 else j + 1):
-                    both = size[j] if k == j else size[j] + size[k]
-                    a, b = side_of[i], side_of[j]
-                    if a == b or size[i] != both or side_of[k] != b:
-                        continue
-                    side_of[i] = b
-                    side_of[j] = a
-                    side_of[k] = a
-                    new_quality, new_spread = value_of(side_of, size, mean, variance, sides, beta)
-                    if new_quality > quality or (new_quality == quality and new_spread > spread):
-                        quality, spread, moved = new_quality, new_spread, True
-                    else:
-                        side_of[i] = a
-                        side_of[j] = b
-                        side_of[k] = b
-    return quality
-
-
-def fairest_split(units: Units, sides: int, beta: float) -> Integers | None:
-    """The side of each unit, sizes as equal as can be; None if the parties do not fit.
-
-    Up to ``MOST_EXACT`` players it is the split of the highest match quality, above the best that
-    exchanges find from several starts.
-
-    Args:
-        units: parties and players alone.
-        sides: number of sides, 2 to the number of players.
-        beta: standard deviation of one performance around skill.
-    """
-    players = int(units.size.sum())
-    room = room_of_sides(players, sides)
-    # The largest units first: they fit or they do not.
-    order = np.lexsort((-units.mean, -units.size))
-    sorted_units = Units(units.size[order], units.mean[order], units.variance[order])
-    if players <= MOST_EXACT:
-        found = exact_split(*sorted_units, room, beta)
-    else:
-        found = _split_by_exchanges(sorted_units, room, beta)
-    if found[0] < 0:
-        return None
-    side_of = np.empty_like(found)
-    side_of[order] = found
-    return side_of
-
-
 def fairest_teams(
     groups: Sequence[Sequence[str]], rated: Mapping[str, Rating], sides: int, beta: float
 ) -> Split:
-    """``fairest_split`` of named players.
+    """Split players into teams of the highest match quality, sizes as equal as can be.
+
+    Up to ``MOST_EXACT`` players it is the best of all splits, above the best that exchanges find
+    from several starts.
 
     Args:
         groups: parties, and players alone.
         rated: the belief about each player.
-        sides: number of sides.
+        sides: number of sides, 2 to the number of players.
         beta: standard deviation of one performance around skill.
 
     Raises:
         ValueError: if the parties do not fit.
     """
-    members = [[rated[name] for name in group] for group in groups]
+    # The largest units first: they fit or they do not. Then the strongest.
+    groups = sorted(groups, key=lambda group: (-len(group), -sum(rated[each].mu for each in group)))
     units = Units(
         np.array([len(group) for group in groups]),
-        np.array([sum(one.mu for one in group) for group in members]),
-        np.array([sum(one.sigma**2 + beta**2 for one in group) for group in members]),
+        np.array([sum(rated[each].mu for each in group) for group in groups]),
+        np.array([sum(rated[each].sigma ** 2 + beta**2 for each in group) for group in groups]),
     )
-    side_of = fairest_split(units, sides, beta)
-    if side_of is None:
+    room = np.full(sides, len(rated) // sides)
+    room[: len(rated) % sides] += 1
+    if len(rated) <= MOST_EXACT:
+        splits = all_splits(units.size, room)
+    else:
+        starts = start_splits(units.size, room)
+        splits = np.array([exchanged(start, units, sides) for start in starts])
+    if len(splits) == 0:
         raise ValueError(f"together must fit in {sides} teams of {len(rated)} players")
+    side_of = splits[np.argmax(log_quality(*sums_of_sides(splits, units, sides)))]
     teams: list[list[str]] = [[] for _ in range(sides)]
     for group, side in zip(groups, side_of.tolist(), strict=True):
         teams[side] += group
-    quality = team_match_quality([[rated[name] for name in team] for team in teams], beta)
-    return Split(teams, quality)
+    return Split(
+        teams, team_match_quality([[rated[each] for each in team] for team in teams], beta)
+    )
 
 
-def _split_by_exchanges(units: Units, room: Integers, beta: float) -> Integers:
-    rng = np.random.default_rng(SEED)
-    best, best_quality, starts = np.full(units.size.size, -1), -1.0, 0
-    for attempt in range(PACKINGS):
-        side_of = _packed(units, room, rng, shuffled=attempt > 0)
-        if side_of is None:
-            continue
-        quality = exchange(side_of, *units, room.size, beta)
-        starts += 1
-        if quality > best_quality:
-            best, best_quality = side_of, quality
-        if starts == STARTS:
-            break
-    return best
+def log_quality(mean: Floats, variance: Floats) -> Floats:
+    """Return the logarithm of the match quality of splits into the same sizes, but for a constant.
+
+    As ``matchenv.trueskill.team_match_quality``, whose noise depends on the sizes alone. Unlike
+    the quality it does not underflow where sides are far apart.
+
+    Args:
+        mean: shape (splits, sides), of the performances.
+        variance: shape (splits, sides).
+    """
+    inverse = 1.0 / variance
+    total = inverse.sum(axis=-1)
+    gap = mean - ((mean * inverse).sum(axis=-1) / total)[..., None]
+    return -0.5 * (np.log(variance).sum(axis=-1) + np.log(total) + (gap**2 * inverse).sum(axis=-1))
 
 
-def _packed(
-    units: Units, room: Integers, rng: np.random.Generator, *, shuffled: bool
-) -> Integers | None:
-    """Units one after the other to the weakest side that has room; None where one has none."""
-    # Equal sizes in any order, so that starts differ.
-    chance = rng.random(units.size.size) if shuffled else -units.mean
-    order = np.lexsort((chance, -units.size))
-    left, strength = room.copy(), np.zeros(room.size)
-    side_of = np.full(units.size.size, -1)
-    for unit in order.tolist():
-        fits = left >= units.size[unit]
-        if not fits.any():
-            return None
-        # Parties go where most room is, so that the next ones fit; players alone where it lacks.
-        room_first = -left if units.size[unit] > 1 else np.zeros(room.size)
-        if shuffled and units.size[unit] > 1:
-            room_first = rng.random(room.size)
-        side = int(np.lexsort((strength, room_first, ~fits))[0])
-        side_of[unit] = side
-        left[side] -= units.size[unit]
-        strength[side] += units.mean[unit]
+def sums_of_sides(side_of: Integers, units: Units, sides: int) -> tuple[Floats, Floats]:
+    """Return means and variances of the sides, shape (splits, sides), from (splits, units)."""
+    member = side_of[..., None] == np.arange(sides)
+    return units.mean @ member, units.variance @ member
+
+
+def all_splits(size: Integers, room: Integers) -> Integers:
+    """Return the side of each unit in all splits, shape (splits, units), that fill the sides.
+
+    Of sides that are still empty and equally large only the first is tried.
+
+    Args:
+        size: players in each unit.
+        room: players of each side, shape (sides,), in descending order.
+    """
+    side_of = np.empty((1, 0), dtype=np.int64)
+    left = room[None]
+    for players in size.tolist():
+        is_twin = np.zeros(left.shape, dtype=np.bool_)
+        is_empty = left == room
+        is_twin[:, 1:] = is_empty[:, 1:] & is_empty[:, :-1] & (room[1:] == room[:-1])
+        split, side = np.nonzero((left >= players) & ~is_twin)
+        side_of = np.column_stack((side_of[split], side))
+        left = left[split]
+        left[np.arange(len(side)), side] -= players
     return side_of
+
+
+def start_splits(size: Integers, room: Integers) -> Iterator[Integers]:
+    """Yield at most ``STARTS`` random splits that fill the sides; arguments as ``all_splits``.
+
+    Parties go to any side that has room for them, then players alone to what is left.
+    """
+    rng = np.random.default_rng(SEED)
+    found = 0
+    for _ in range(ATTEMPTS):
+        left, side_of = room.copy(), np.zeros(size.size, dtype=np.int64)
+        for unit in np.flatnonzero(size > 1).tolist():
+            sides = np.flatnonzero(left >= size[unit])
+            if sides.size == 0:
+                break
+            side_of[unit] = rng.choice(sides)
+            left[side_of[unit]] -= size[unit]
+        else:
+            side_of[size == 1] = rng.permutation(np.repeat(np.arange(room.size), left))
+            yield side_of
+            found += 1
+        if found == STARTS:
+            break
+
+
+def exchanged(side_of: Integers, units: Units, sides: int) -> Integers:
+    """Exchange units of equal size between sides, the best exchange first, until none helps.
+
+    Args:
+        side_of: shape (units,).
+        units: parties and players alone.
+        sides: number of sides.
+    """
+    first, second = np.triu_indices(side_of.size, 1)
+    fits = units.size[first] == units.size[second]
+    first, second = first[fits], second[fits]
+    if first.size == 0:
+        return side_of
+    mean, variance = sums_of_sides(side_of, units, sides)
+    while True:
+        one, other = side_of[first], side_of[second]
+        every = np.arange(first.size)
+        after = []
+        for values, sums in ((units.mean, mean), (units.variance, variance)):
+            # Row by row the sums after one exchange; within a side nothing changes.
+            moved = np.repeat(sums[None], first.size, axis=0)
+            gain = values[second] - values[first]
+            moved[every, one] += gain
+            moved[every, other] -= gain
+            after.append(moved)
+        quality = log_quality(*after)
+        now = float(log_quality(mean, variance))
+        best = int(np.argmax(quality))
+        if quality[best] - now <= PRECISION * max(1.0, abs(now)):
+            return side_of
+        side_of[[first[best], second[best]]] = other[best], one[best]
+        mean, variance = sums_of_sides(side_of, units, sides)

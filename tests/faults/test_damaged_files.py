@@ -184,8 +184,7 @@ def pool(folder: Path) -> tuple[Path, Read]:
 
     def read(path: Path) -> Any:
         # Left by the one before; a pool that was closed has none.
-        for name in ("pool.db-wal", "pool.db-shm"):
-            (folder / name).unlink(missing_ok=True)
+        (folder / "pool.db-journal").unlink(missing_ok=True)
         with Pool.open(path) as found:
             return found.standings()
 

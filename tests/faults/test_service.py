@@ -14,7 +14,7 @@ import pytest
 from database_faults import can_install, install
 from fault_injection import FULL, KILL, Ended, Fault, child
 
-from matchenv.service import Game, Pool, kept
+from matchenv.service import Game, Pool
 
 pytestmark = [
     pytest.mark.faults,
@@ -63,11 +63,9 @@ def test_what_was_acknowledged_is_kept(
     kind: str,
     status: int,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     faults: Callable[..., None],
 ) -> None:
     """At most one game more, and the pool goes on to the same standings."""
-    monkeypatch.setattr(kept, "JOURNAL", 7)  # so that snapshots meet faults too
     play(Pool(recent=1), GAMES)  # compiled before the forks
     (tmp_path / "whole").mkdir()
     whole, _ = served(tmp_path / "whole" / "pool.db", Fault(kind))

@@ -23,6 +23,7 @@ pytest.importorskip("fastapi")
 pytest.importorskip("httpx")
 
 from fastapi.testclient import TestClient
+from prometheus_client.parser import text_string_to_metric_families
 
 from matchenv.service.http import create_app
 
@@ -74,14 +75,14 @@ def test_a_round_through_all_routes(client: TestClient, pool: Pool) -> None:
 def test_metrics_are_prometheus_text(client: TestClient) -> None:
     client.post("/players", json={"name": "ann"})
     client.get("/players/nobody")
-    lines = client.get("/metrics").text.splitlines()
-    assert "matchenv_players 1" in lines
-    label = '{method="POST",route="/players",status="201"}'
-    assert f"matchenv_request_seconds_count{label} 1" in lines
+    families = text_string_to_metric_families(client.get("/metrics").text)
+    samples = [sample for family in families for sample in family.samples]
+    found = {(name, *labels.values()): value for name, labels, value, *_ in samples}
+    assert found["matchenv_players",] == 1
+    assert found["matchenv_games_total",] == 0
+    assert found["matchenv_request_seconds_count", "POST", "/players", "201"] == 1
     # Labels are routes: names of players would be numbers without end.
-    assert not any("nobody" in line for line in lines)
-    for line in lines:
-        assert line.startswith("#") or float(line.rsplit(" ", 1)[1]) >= 0.0
+    assert found["matchenv_request_seconds_count", "GET", "/players/{name:path}", "404"] == 1
 
 
 @pytest.mark.parametrize(
