@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -149,7 +150,7 @@ def run_jobs(
     quiet: bool = False,
     unit: str = "episode",
 ) -> list[Arrays]:
-    """Do the jobs that are not finished, and keep each result as it comes.
+    """Do the jobs that are not finished; each result is kept before its process takes the next job.
 
     Args:
         jobs: independent of each other, each with a name of its own.
@@ -173,19 +174,33 @@ def run_jobs(
     missing = [job for job in jobs if job.name not in known]
     total = sum(job.count for job in jobs)
     left = sum(job.count for job in missing)
+    engine = as_engine(workers)
+    saving = store if engine.is_here else None  # other machines cannot write here
     with (
-        as_engine(workers).pool() as pool,
+        engine.pool() as pool,
         tqdm(total=total, initial=total - left, unit=unit, disable=quiet) as bar,
     ):
 
         def done(job: AnyJob, arrays: Arrays) -> None:
-            if store is not None and job.lasting:
-                store.save(job.name, arrays)
+            if saving is None:
+                _save(store, job, arrays)
             known[job.name] = arrays
             bar.update(job.count)
 
-        work_through(missing, work, pool, done)
+        work_through(missing, partial(_work_and_save, work, saving), pool, done)
     return [known[job.name] for job in jobs]
+
+
+def _work_and_save(work: Callable[[AnyJob], Arrays], store: Store | None, job: AnyJob) -> Arrays:
+    """Do a job where it is done; writing is mostly waiting, so that processes wait side by side."""
+    arrays = work(job)
+    _save(store, job, arrays)
+    return arrays
+
+
+def _save(store: Store | None, job: Job, arrays: Arrays) -> None:
+    if store is not None and job.lasting:
+        store.save(job.name, arrays)
 
 
 def write_results(store: Store | None, files: Iterable[tuple[str, bytes]]) -> None:

@@ -130,20 +130,18 @@ class LocalPool(Pool):
         busy: dict[Connection, tuple[int, BaseProcess]] = {}
         try:
             self._start(min(self._workers, len(jobs)))
-            free = list(self._processes)
-            while True:
+            free, results = list(self._processes), list[tuple[int, Result]]()
+            while free or busy:
                 for (process, connection), (number, job) in zip(free, waiting, strict=False):
                     connection.send((work, job))
                     busy[connection] = number, process
-                if not busy:
-                    return
-                free = []
-                for ready in wait(list(busy)):
+                yield from results
+                free, results = [], []
+                for ready in wait(list(busy)) if busy else ():
                     assert isinstance(ready, Connection)
                     number, process = busy.pop(ready)
-                    result = _received(ready, process, _name_of(jobs, number))
+                    results.append((number, _received(ready, process, _name_of(jobs, number))))
                     free.append((process, ready))
-                    yield number, result
         except BaseException:
             # A process that is still at work would answer the wrong question.
             self.__exit__()
@@ -387,6 +385,11 @@ class Engine:
             raise ValueError(f"engine must be local, ray or ray:ADDRESS, got {self.name!r}")
         if kind == RAY and find_spec("ray") is None:
             raise ImportError('engine ray needs the package ray: pip install "matchenv[ray]"')
+
+    @property
+    def is_here(self) -> bool:
+        """Whether all of it is on this machine, with its disk."""
+        return self.name == LOCAL
 
     def pool(self) -> Pool:
         """Return the processes, for the time of a ``with`` block."""

@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 
 import pytest
@@ -41,6 +40,7 @@ CASES = [
     for command in COMMANDS
     for workers in ((1, 2) if command in WITH_WORKERS else (None,))
 ]
+QUICK = (("compare", 2), ("train", None), ("replay", None))
 WAYS = ("one", "two", "group")
 LONG_GAMES = 400_000
 
@@ -169,25 +169,18 @@ def check_stop(command: str, workers: int | None, stop: Stop, folder: Path, log:
     assert left == []
 
 
-@pytest.mark.parametrize(("command", "workers"), CASES)
+@pytest.mark.parametrize(
+    ("command", "workers"),
+    [pytest.param(*case, marks=() if case in QUICK else pytest.mark.slow) for case in CASES],
+)
 def test_command_ends_when_it_is_told_to(
     command: str, workers: int | None, tmp_path: Path, log: Path
 ) -> None:
+    """All commands have one answer to signals: some of them run with the quick tests."""
     stop = Stop(
         random.choice((signal.SIGINT, signal.SIGTERM)),
         random.choice(WAYS),
-        random.uniform(0.0, 2.0),
+        random.uniform(0.0, 4.0),
     )
     print(stop)  # of a failure, to see it again
     check_stop(command, workers, stop, tmp_path, log)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("command", "workers"), CASES)
-def test_command_ends_in_every_way(
-    command: str, workers: int | None, tmp_path: Path, log: Path
-) -> None:
-    for number, way in product((signal.SIGINT, signal.SIGTERM), WAYS):
-        stop = Stop(number, way, random.uniform(0.0, 8.0))
-        print(stop)
-        check_stop(command, workers, stop, tmp_path / number.name / way, log)
