@@ -223,6 +223,6 @@ def result_files(bounds: Bounds) -> dict[str, bytes]:
         **bounds.comparison.rows.files(),
         "bound.npz": npz_bytes({"bound": bounds.values, "luck": bounds.luck, "paid": bounds.paid}),
         "bound.txt": f"{bounds.table()}\n".encode(),
-        "bound.json": json_bytes(plain),
+        "bound.json": json_bytes(plain, checked=True),
         "bound.csv": records_csv(records),
     }

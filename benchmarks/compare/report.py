@@ -243,7 +243,7 @@ def result_files(comparison: Comparison, *, timing: bool) -> dict[str, bytes]:
         **comparison.rows.files(),
         "comparison.txt": f"{comparison.table(timing=timing)}\n".encode(),
         "comparison.csv": records_csv(records),
-        "comparison.json": json_bytes({**head(comparison), "standings": plain}),
+        "comparison.json": json_bytes({**head(comparison), "standings": plain}, checked=True),
     }
 
 

@@ -29,7 +29,7 @@ def judgement_files(found: Judgement, asked: Mapping[str, Any]) -> dict[str, byt
     from matchenv.benchmarks.report.judge import judge_page
 
     plain = as_plain(found, asked)
-    content = json_bytes(plain)
+    content = json_bytes(plain, checked=True)
     tables = {
         "evenness.csv": found.groups,
         "matchers.csv": found.standings,

@@ -159,6 +159,6 @@ def result_files(all_findings: Sequence[Findings]) -> dict[str, bytes]:
     plain = {"confidence": CONFIDENCE, "versions": versions(), "problems": problems}
     return {
         "optimum.txt": f"{tables}\n".encode(),
-        "optimum.json": json_bytes(plain),
+        "optimum.json": json_bytes(plain, checked=True),
         "optimum.csv": records_csv(records),
     }

@@ -285,7 +285,7 @@ def result_files(comparison: QueueComparison, *, timing: bool) -> dict[str, byte
         "comparison.txt": f"{comparison.table(timing=timing)}\n".encode(),
         "comparison.csv": records_csv(records),
         "groups.csv": records_csv(groups),
-        "comparison.json": json_bytes(content),
+        "comparison.json": json_bytes(content, checked=True),
     }
 
 

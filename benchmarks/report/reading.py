@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 from matchenv.evaluation.cells import Cell, cells_of
 from matchenv.priors import DEFAULT_PRIOR
+from matchenv.runtime.files import read_json
 from matchenv.runtime.object_spec import is_object_spec
 from matchenv.settings import Settings
 
@@ -22,8 +22,8 @@ def json_of(file: Path) -> Any:
         ValueError: for a damaged one; it says what to do.
     """
     try:
-        return json.loads(file.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        return read_json(file)
+    except ValueError as error:
         raise ValueError(f"{file} is damaged, run its command again: {error}") from None
 
 

@@ -100,38 +100,28 @@ def write_together(files: Iterable[tuple[Path, bytes]]) -> None:
 
     Raises:
         OSError: if one cannot be written; names it. Nothing has changed then.
+        ValueError: for one path twice.
     """
     written: list[tuple[int, Path, Path]] = []
-    path = Path()
     try:
         for path, content in files:
-            place = Path(os.path.realpath(path))
-            mode = place.stat().st_mode if place.exists() else None
-            if mode is not None and not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-                place.write_bytes(content)
-                continue
-            descriptor = _open_beside(place, written)
-            _write_all(descriptor, content)
-            if mode is not None and hasattr(os, "fchmod"):
-                os.fchmod(descriptor, stat.S_IMODE(mode))
-            os.fsync(descriptor)
+            with _errors_name(path):
+                _write_beside(path, content, written)
         folders = {place.parent for _, _, place in written}
         while written:
             descriptor, beside, path = written[0]
             if fcntl is None:
                 os.close(descriptor)
                 written[0] = (-1, beside, path)
-            os.replace(beside, path)
+            with _errors_name(path):
+                os.replace(beside, path)
             _writing.discard(beside)
             if fcntl is not None:
                 os.close(descriptor)
             del written[0]
-        for path in folders:
-            _sync_folder(path)
-    except OSError as error:
-        if error.filename is None and error.errno is not None:
-            raise OSError(error.errno, error.strerror, str(path)) from None
-        raise
+        for folder in folders:
+            with _errors_name(folder):
+                _sync_folder(folder)
     finally:
         for descriptor, beside, _ in written:
             with suppress(OSError):
@@ -139,6 +129,35 @@ def write_together(files: Iterable[tuple[Path, bytes]]) -> None:
             _writing.discard(beside)
             if descriptor >= 0:
                 os.close(descriptor)
+
+
+@contextmanager
+def _errors_name(path: Path) -> Iterator[None]:
+    """Add the name of a file to errors of descriptors, which do not know it."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            raise OSError(error.errno, error.strerror, str(path)) from None
+        raise
+
+
+def _write_beside(path: Path, content: bytes, written: list[tuple[int, Path, Path]]) -> None:
+    """Write and sync the temporary file of a path, and note it."""
+    place = Path(os.path.realpath(path))
+    mode = place.stat().st_mode if place.exists() else stat.S_IFREG
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        place.write_bytes(content)
+        return
+    if any(place == other for _, _, other in written):
+        raise ValueError(f"files that are written together must differ, got {path} twice")
+    descriptor = _open_beside(place, written)
+    view = memoryview(content)
+    while view:
+        view = view[os.write(descriptor, view) :]
+    if stat.S_IMODE(mode) and hasattr(os, "fchmod"):
+        os.fchmod(descriptor, stat.S_IMODE(mode))
+    os.fsync(descriptor)
 
 
 def _open_beside(place: Path, written: list[tuple[int, Path, Path]]) -> int:
@@ -176,12 +195,6 @@ def _is_ours(descriptor: int, path: Path, *, wait: bool) -> bool:
         if error.errno in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):
             return True  # a file system without locks
         raise
-
-
-def _write_all(descriptor: int, content: bytes) -> None:
-    view = memoryview(content)
-    while view:
-        view = view[os.write(descriptor, view) :]
 
 
 def _sync_folder(folder: Path) -> None:
@@ -252,7 +265,8 @@ def folder_lock(folder: Path, *, make: bool = True, new: bool = False) -> Iterat
         _acquire(lock, folder, make)
         _held.add(file)
         holder = {"pid": os.getpid(), "host": platform.node(), "command": sys.argv}
-        file.write_text(json.dumps(holder), encoding="utf-8")
+        with _errors_name(file):
+            file.write_text(json.dumps(holder), encoding="utf-8")
         yield
     finally:
         if lock.is_locked:
@@ -389,22 +403,17 @@ def json_bytes(data: Any, *, checked: bool = False) -> bytes:
     return f"{json.dumps(plain, indent=1, allow_nan=False)}\n".encode()
 
 
-def read_json(path: Path, *, checked: bool = False) -> Any:
-    """Read a file of JSON.
-
-    Args:
-        path: the file.
-        checked: whether it was packed with a checksum.
+def read_json(path: Path) -> Any:
+    """Read a file of JSON; a checksum in it is verified and left out.
 
     Raises:
         OSError: if it cannot be read.
         ValueError: as ``parsed_json``, and for a checksum that does not fit; names the file.
     """
     found = parsed_json(path.read_bytes(), str(path))
-    if checked:
-        expected = found.pop(CHECKSUM, None) if isinstance(found, dict) else None
-        if expected != checksum(found):
-            raise ValueError(f"{path} is damaged: its checksum does not fit")
+    expected = found.pop(CHECKSUM, None) if isinstance(found, dict) else None
+    if expected is not None and expected != checksum(found):
+        raise ValueError(f"{path} is damaged: its checksum does not fit")
     return found
 
 

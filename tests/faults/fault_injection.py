@@ -20,6 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from matchenv.commands import run_command
+from matchenv.runtime.signals import Stopping
+
 SECONDS = 120
 KILL, FULL = "kill", "full disk"
 
@@ -140,6 +143,14 @@ class Running:
         if self._ended is None:
             os.kill(self.pid, number)
 
+    def wait(self, seconds: float) -> None:
+        """Wait for some time, or for its end."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and not os.waitid(
+            os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT
+        ):
+            time.sleep(0.001)
+
     def ended(self) -> Ended:
         """Wait for its end."""
         if self._ended is None:
@@ -203,15 +214,20 @@ def with_fault(work: Callable[[], int], folder: Path, fault: Fault | None = None
 def killed_after(work: Callable[[], int], seconds: float, number: signal.Signals) -> Ended:
     """Do some work in a process of its own that gets a signal after some seconds."""
     with child(work) as running:
-        end = time.monotonic() + seconds
-        while time.monotonic() < end and not _has_ended(running.pid):
-            time.sleep(0.001)
+        running.wait(seconds)
         running.send(number)
         return running.ended()
 
 
-def _has_ended(pid: int) -> bool:
-    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+def as_a_process(words: Callable[[Path], list[str]], folder: Path) -> Callable[[], int]:
+    """A command in a folder with what handles its signals, as ``python -m matchenv`` has it."""
+
+    def work() -> int:
+        os.chdir(folder)
+        stopping = Stopping()
+        return stopping.run(lambda: run_command(words(folder), stopping))
+
+    return work
 
 
 def content_of(folder: Path, left_out: tuple[str, ...] = ()) -> dict[str, bytes]:

@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and workers that the system kills, in whole processes with workers."""
+"""Ctrl-C and kills with workers, checkpoints at SIGTERM, trainings side by side."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fault_injection import content_of, killed_after, with_fault
-from long_commands import LONG_COMMANDS, LongCommand
+from fault_injection import as_a_process, child, content_of, killed_after, with_fault
+from long_commands import LONG_COMMANDS
 from undisturbed import differing, undisturbed
 
 from matchenv.commands import run_command
-from matchenv.runtime.signals import Stopping
 
 pytestmark = [
     pytest.mark.faults,
@@ -96,46 +95,6 @@ def test_a_worker_that_the_system_kills(tmp_path: Path, faults: Callable[..., No
     assert kept
 
 
-def as_a_process(command: LongCommand, folder: Path) -> Callable[[], int]:
-    """A command with what handles its signals, as ``python -m matchenv`` has it."""
-
-    def work() -> int:
-        os.chdir(folder)
-        stopping = Stopping()
-        return stopping.run(lambda: run_command(command.next_words(folder), stopping))
-
-    return work
-
-
-@pytest.mark.parametrize("command", LONG_COMMANDS, ids=lambda each: each.name)
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_stopped_at_random_moments(
-    command: LongCommand, number: signal.Signals, tmp_path: Path, faults: Callable[..., None]
-) -> None:
-    """One line and the status of the signal, nothing half written, and the same bytes then."""
-    whole = undisturbed(command)
-    word = "terminated" if number == signal.SIGTERM else "interrupted"
-    wrong: list[str] = []
-    for place in range(TIMES):
-        folder = tmp_path / str(place)
-        folder.mkdir()
-        # Not in the first milliseconds, in which the process does not listen yet.
-        seconds = random.uniform(0.1, max(0.2, whole.seconds))
-        ended = killed_after(as_a_process(command, folder), seconds, number)
-        said = command.beyond(ended.said)
-        # In its first moments a command does not know yet how it goes on.
-        one_line = said.count("\n") == 1 and (said == f"{word}\n" or said.startswith(f"{word}; "))
-        if ended.status not in (0, 128 + number) or (ended.status and not one_line):
-            wrong.append(f"after {seconds:.3f} s status {ended.status}: {ended.said}")
-        left = [name for name in content_of(folder) if "unfinished" in name or ".lock" in name]
-        ended = with_fault(command.work(folder), folder)
-        well = (ended.status, command.beyond(ended.said)) == (0, "")
-        if left or not well or differing(command, folder):
-            wrong.append(f"after {seconds:.3f} s {left} {ended} {differing(command, folder)}")
-    faults(f"{number.name} at a random moment", command.name, TIMES, max(0, TIMES - len(wrong)))
-    assert wrong == []
-
-
 def test_sigterm_of_a_training_writes_a_checkpoint(
     tmp_path: Path, faults: Callable[..., None]
 ) -> None:
@@ -150,9 +109,31 @@ def test_sigterm_of_a_training_writes_a_checkpoint(
     for place in range(TIMES):
         folder = tmp_path / str(place)
         folder.mkdir()
-        ended = killed_after(as_a_process(rare, folder), 0.5 * whole.seconds, signal.SIGTERM)
+        ended = killed_after(
+            as_a_process(rare.next_words, folder), 0.5 * whole.seconds, signal.SIGTERM
+        )
         kept = list((folder / "out" / "checkpoints").glob("step-*"))
         again = with_fault(rare.work(folder), folder)
         held += (ended.status, len(kept), again.status, differing(rare, folder)) == (143, 1, 0, [])
     faults("SIGTERM writes a checkpoint", "train", TIMES, held)
     assert held == TIMES
+
+
+def test_trainings_without_a_folder(tmp_path: Path, faults: Callable[..., None]) -> None:
+    """Four at the same time have four folders, each with the same policy."""
+    (train,) = (each for each in LONG_COMMANDS if each.name == "train")
+    undisturbed(train)
+
+    def work() -> int:
+        os.chdir(tmp_path)
+        words = train.next_words(tmp_path)
+        place = words.index("--out")
+        return run_command([*words[:place], *words[place + 2 :]])
+
+    with child(work) as a, child(work) as b, child(work) as c, child(work) as d:
+        ended = [each.ended() for each in (a, b, c, d)]
+    held = sum((each.status, each.said) == (0, "") for each in ended)
+    policies = [run / "policy.safetensors" for run in (tmp_path / "runs").iterdir()]
+    faults("trainings without --out at the same time", "train", len(ended), held)
+    assert held == len(policies) == 4
+    assert len({policy.read_bytes() for policy in policies}) == 1
