@@ -165,7 +165,6 @@ def _rate_two_sides(teams: Any, ranks: Any, model: Constants) -> list[list[Ratin
     """
     beta, tau, margin, grows, _, _ = model
     drift = tau * tau
-    noise = drift + beta * beta
     try:
         if len(teams) != 2 or len(ranks) != 2:
             return None
@@ -174,26 +173,34 @@ def _rate_two_sides(teams: Any, ranks: Any, model: Constants) -> list[list[Ratin
         small = first and second and players <= MOST_PLAYERS_ONE_BY_ONE
         if not (small and type(rank_1) is type(rank_2) is int):
             return None
-        gap, variance = 0.0, players * noise
+        # Sums of each side apart, so that the order of the sides does not matter.
+        mean_1 = mean_2 = square_1 = square_2 = 0.0
         for mu, sigma in first:
             if not type(mu) is type(sigma) is float:
                 return None
-            gap += mu
-            variance += sigma * sigma
+            mean_1 += mu
+            square_1 += sigma * sigma
         for mu, sigma in second:
             if not type(mu) is type(sigma) is float:
                 return None
-            gap -= mu
-            variance += sigma * sigma
+            mean_2 += mu
+            square_2 += sigma * sigma
+        gap, variance = mean_1 - mean_2, square_1 + square_2 + players * (drift + beta * beta)
         outcome = (rank_1 < rank_2) - (rank_1 > rank_2)
         message, shift = _message_of_two(gap, variance, outcome, margin, grows, players)
-        new, member = _new_rating, _member_of_two
-        return [
-            [new(member(mu, sigma, drift, variance, message, shift)) for mu, sigma in first],
-            [new(member(mu, sigma, drift, variance, message, -shift)) for mu, sigma in second],
-        ]
-    except (TypeError, ValueError, KeyError, FloatingPointError):
+    except (TypeError, ValueError, KeyError):
         return None
+    rated = []
+    for side in (first, second):
+        ratings = []
+        for mu, sigma in side:
+            belief = _member_or_nan(mu, sigma, drift, variance, message, shift)
+            if belief[1] != belief[1]:
+                return None
+            ratings.append(_new_rating(belief))
+        rated.append(ratings)
+        shift = -shift  # seen from the second side
+    return rated
 
 
 @compiled
@@ -202,8 +209,7 @@ def _message_of_two(
 ) -> tuple[float, float]:
     """Return precision and shift of the message about the difference of two performances.
 
-    Raises:
-        FloatingPointError: for a draw without a margin, and where rounding may be worth a warning.
+    NaN for a draw without a margin, and where rounding may be worth a warning.
     """
     sign = -1.0 if outcome < 0 else 1.0
     width = margin_between(margin, grows, players)
@@ -211,18 +217,17 @@ def _message_of_two(
     move = sign * target - gap
     within = move * move < LARGEST_MOVE * variance and width * width < LARGEST_GAP * variance
     if not within or (outcome == 0 and width == 0.0):
-        raise FloatingPointError("rate by expectation propagation")
+        return math.nan, math.nan
     return 1.0 / noise, move / noise
 
 
 @compiled
-def _member_of_two(
+def _member_or_nan(
     mu: float, sigma: float, drift: float, variance: float, precision: float, shift: float
 ) -> tuple[float, float]:
     """Return ``updated_member`` of weight 1, for a message about the difference of two sides.
 
-    Raises:
-        FloatingPointError: for numbers that are not allowed, and where rounding may show.
+    NaN for numbers that are not allowed, and where rounding may show.
     """
     own = sigma * sigma + drift
     rest = variance - own
@@ -231,7 +236,7 @@ def _member_of_two(
         new_mu, new_sigma = updated_member(mu, sigma, 1.0, drift, rest, precision, shift)
         if is_skill(new_mu) and is_positive(new_sigma):
             return new_mu, new_sigma
-    raise FloatingPointError("rate by expectation propagation")
+    return math.nan, math.nan
 
 
 def _rate_any(
