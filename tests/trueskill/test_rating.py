@@ -1,9 +1,11 @@
-"""rate: closed form, symmetries, extremes, partial play, refusals and speed's short cuts."""
+"""rate: independent references, symmetries, extremes, partial play, refusals and short paths."""
 
 from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,12 +18,121 @@ from matchenv.trueskill import (
     draw_margin_from_probability,
     expose,
     rate,
+    team_match_quality,
     update,
 )
 
 BETA, TAU = 25.0 / 6.0, 25.0 / 300.0
 PRIOR = (25.0, 25.0 / 3.0)
+# Of the grid of ``grid_posterior``.
+STEP = 0.02
 beliefs = st.tuples(st.floats(-50.0, 50.0), st.floats(0.05, 20.0))
+
+
+def test_the_published_value_that_is_wrong_after_seven_digits() -> None:
+    winner, loser = rate(
+        [[(25.0, 25.0 / 3.0)], [(25.0, 25.0 / 3.0)]],
+        [0, 1],
+        beta=BETA,
+        tau=TAU,
+        draw_probability=0.1,
+    )
+    assert winner[0] == pytest.approx((29.39583169299151, 7.17147580700922), rel=1e-14)
+    assert loser[0] == pytest.approx((50.0 - 29.39583169299151, 7.17147580700922), rel=1e-14)
+
+
+def grid_posterior(
+    skills: list[tuple[float, float]], drawn: list[bool], margin: float
+) -> list[tuple[float, float]]:
+    """Posterior mean and deviation of each skill, one player a side, best first.
+
+    The joint density of three performances on a grid, summed out one side at a time; the
+    skill given the performance is normal.
+    """
+    x = np.arange(-60.0, 110.0, STEP)
+    cut = round(margin / STEP)
+    density = [np.exp(-0.5 * (x - mu) ** 2 / (s * s + BETA**2)) for mu, s in skills]
+
+    def sum_over(values: np.ndarray, draw: bool, worse: bool) -> np.ndarray:
+        """At each x the sum over the neighbour's allowed places, its ends counted half."""
+        total = np.concatenate(([0.0], np.cumsum(values)))
+        low, high = np.clip(np.arange(x.size) - cut, 0, None), np.arange(x.size) + cut
+        high = np.clip(high, None, x.size - 1)
+        if draw:
+            return total[high + 1] - total[low] - 0.5 * (values[low] + values[high])
+        if worse:  # the neighbour is below x - margin
+            return total[low] + 0.5 * values[low]
+        return total[-1] - total[high] - 0.5 * values[high]
+
+    from_worse = [np.ones(x.size)] * 3
+    from_better = [np.ones(x.size)] * 3
+    for i in (1, 0):
+        from_worse[i] = sum_over(density[i + 1] * from_worse[i + 1], drawn[i], True)
+    for i in (1, 2):
+        from_better[i] = sum_over(density[i - 1] * from_better[i - 1], drawn[i - 1], False)
+    out = []
+    for i, (mu, s) in enumerate(skills):
+        marginal = density[i] * from_worse[i] * from_better[i]
+        marginal /= marginal.sum()
+        mean = (marginal * x).sum()
+        variance = (marginal * (x - mean) ** 2).sum()
+        gain = s * s / (s * s + BETA**2)
+        out.append((mu + gain * (mean - mu), np.sqrt(gain * gain * variance + gain * BETA**2)))
+    return out
+
+
+SKILLS = [
+    [(25.0, 25.0 / 3.0)] * 3,
+    [(30.0, 3.0), (25.0, 8.0), (18.0, 5.0)],
+    [(18.0, 5.0), (25.0, 8.0), (30.0, 3.0)],
+    [(25.0, 1.0), (25.0, 8.0), (25.0, 1.0)],
+]
+
+
+@pytest.mark.parametrize("drawn", [[False, False], [True, False], [False, True], [True, True]])
+@pytest.mark.parametrize("skills", SKILLS)
+def test_three_sides_are_near_the_exact_posterior(
+    skills: list[tuple[float, float]], drawn: list[bool]
+) -> None:
+    margin = 0.74
+    exact = grid_posterior(skills, drawn, margin)
+    ranks = [0, int(not drawn[0]), int(not drawn[0]) + int(not drawn[1])]
+    rated = rate([[skill] for skill in skills], ranks, beta=BETA, draw_margin=margin)
+    for (mine,), (mean, deviation) in zip(rated, exact, strict=True):
+        assert abs(mine.mu - mean) < 0.0025 * deviation
+        assert mine.sigma == pytest.approx(deviation, rel=0.008)
+
+
+def test_the_grid_itself_is_exact_where_only_two_sides_matter() -> None:
+    skills = [(40.0, 3.0), (36.0, 8.0), (-20.0, 1.0)]
+    exact = grid_posterior(skills, [False, False], 0.74)
+    rated = rate([[skills[0]], [skills[1]]], [0, 1], beta=BETA, draw_margin=0.74)
+    for (mine,), (mean, deviation) in zip(rated, exact, strict=False):
+        assert mine == pytest.approx((mean, deviation), rel=1e-6)
+
+
+@pytest.mark.parametrize("ranks", [[0, 1], [1, 0], [0, 0]])
+@pytest.mark.parametrize("weights", [None, [[1.0, 0.4], [0.7, 1.0]]])
+def test_two_against_two_is_the_exact_posterior(
+    ranks: list[int], weights: list[list[float]] | None
+) -> None:
+    teams = [[(25.0, 8.0), (29.0, 2.0)], [(22.0, 4.0), (30.0, 6.0)]]
+    margin, samples = 3.0, 1_000_000
+    rng = np.random.default_rng(3)
+    belief = np.array(teams).reshape(4, 2)
+    skill = belief[:, 0] + belief[:, 1] * rng.standard_normal((samples, 4))
+    performance = skill + BETA * rng.standard_normal((samples, 4))
+    share = np.array(weights or [[1.0, 1.0], [1.0, 1.0]]).ravel()
+    gap = (performance * share * [1, 1, -1, -1]).sum(axis=1)
+    happened = {0: gap > margin, 1: gap < -margin}[ranks[0]]
+    if ranks[0] == ranks[1]:
+        happened = np.abs(gap) <= margin
+    kept = skill[happened]
+    rated = rate(teams, ranks, beta=BETA, draw_margin=margin, weights=weights)
+    for k, mine in enumerate(one for side in rated for one in side):
+        deviation = kept[:, k].std()
+        assert abs(mine.mu - kept[:, k].mean()) < 4.5 * deviation / np.sqrt(len(kept))
+        assert abs(mine.sigma - deviation) < 4.5 * deviation / np.sqrt(2.0 * len(kept))
 
 
 @given(
@@ -234,3 +345,160 @@ def test_expose() -> None:
     assert expose([30.0, 20.0], 2.0).tolist() == [24.0, 14.0]
     with pytest.raises(ValueError, match="sigma"):
         expose(25.0, -1.0)
+
+
+def any_scale(rng: np.random.Generator) -> float:
+    return float(10.0 ** rng.uniform(-150.0, 150.0))
+
+
+def any_gap(rng: np.random.Generator, width: float) -> float:
+    """A gap of any size, mostly one that the given width lets happen."""
+    gap = rng.choice([0.0, width, 30.0 * width, any_scale(rng)]) * rng.normal()
+    return float(np.clip(gap, -1e150, 1e150))
+
+
+def test_beliefs_after_a_game_are_finite_or_the_game_is_refused() -> None:
+    rng = np.random.default_rng(2)
+    refused, given = 0, 0
+    for _ in range(500):
+        beta, margin = any_scale(rng), any_scale(rng)
+        teams = [
+            [(any_gap(rng, 0.0), any_scale(rng)) for _ in range(rng.integers(1, 3))]
+            for _ in range(rng.choice([2, 2, 3]))
+        ]
+        ranks = rng.integers(0, 3, len(teams)).tolist()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                rated = rate(teams, ranks, beta=beta, draw_margin=margin)
+            if len(teams) == 2 and sum(map(len, teams)) == 2:
+                beliefs = update(
+                    *teams[0][0], *teams[1][0], int(np.sign(ranks[1] - ranks[0])), beta, margin
+                )
+                assert np.isfinite(beliefs).all()
+        except ValueError as error:
+            refused += "must not mix scales so far apart" in str(error)
+            continue
+        given += 1
+        beliefs = np.array([belief for side in rated for belief in side])
+        assert np.isfinite(beliefs).all()
+        assert (beliefs[:, 1] > 0.0).all()
+    assert given + refused == 500
+    assert refused < 75
+
+
+def permuted(
+    game: tuple[Any, ...], side: int, order: tuple[int, ...], draw_probability: float = 0.1
+) -> tuple[Any, bool]:
+    """The beliefs in the order in which the members were given, and whether there was a warning."""
+    teams, weights, ranks = ([list(row) for row in part] for part in (*game[:2], [game[2]]))
+    teams[side] = [teams[side][k] for k in order]
+    weights[side] = [weights[side][k] for k in order]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        rated = rate(
+            teams, ranks[0], beta=BETA, tau=0.1, draw_probability=draw_probability, weights=weights
+        )
+    back = sorted(zip(order, rated[side], strict=True))
+    rated[side] = [rating for _, rating in back]
+    return np.array([pair for team in rated for pair in team]), bool(caught)
+
+
+@pytest.mark.parametrize(("games", "bound", "draws"), [(150, 1e-6, False), (700, 1e-5, True)])
+def test_weights_next_to_nothing_are_rated_alike_in_any_order_or_warned_about(
+    games: int, bound: float, draws: bool
+) -> None:
+    """With draws, 0.16 and 0.0003 of a deviation were seen without a warning."""
+    rng = np.random.default_rng(12345 if draws else 11)
+    warned = 0
+    for _ in range(games):
+        sides = int(rng.integers(2, 5) if draws else rng.integers(3, 6))
+        small = int(rng.integers(sides))
+        other = (small + (1 if draws else int(rng.integers(2)))) % sides
+        sizes = rng.integers(1, 4, sides) if draws else np.full(sides, 3)
+        sizes[small] = 3
+        low, high = (-1.0, 1.2) if draws else (0.0, 0.95)
+        teams = [
+            [(float(rng.normal(25, 8)), float(10.0 ** rng.uniform(low, high))) for _ in range(n)]
+            for n in sizes
+        ]
+        weights = [rng.uniform(0.1, 1.5, n).tolist() if draws else [1.0] * n for n in sizes]
+        # Between two such sides, a win by the draw margin is next to impossible.
+        for side in (small, other):
+            least = rng.uniform(-15, -9) if draws else -15.0
+            most = -8.0 if draws else -6.0
+            weights[side] = (10.0 ** rng.uniform(least, most, sizes[side])).tolist()
+        ranks = (rng.integers(0, sides, sides) if draws else rng.permutation(sides)).tolist()
+        margin = float(rng.choice([0.01, 0.1, 0.5])) if draws else 0.1
+        deviations = np.array([sigma for team in teams for _, sigma in team])
+        base, warns = permuted((teams, weights, ranks), small, (0, 1, 2), margin)
+        for order in ((1, 0, 2), (2, 1, 0)):
+            rated, also = permuted((teams, weights, ranks), small, order, margin)
+            shift = np.abs(base - rated).max(axis=1) / deviations
+            # Iterations end at a tolerance of 1e-8, from where some have a way of 1e-6 to go.
+            assert warns or also or shift.max() < bound
+        warned += warns
+    assert 0 < warned < games
+
+
+def said(call: Callable[[], Any]) -> Any:
+    """What a call gives, or the words of its refusal."""
+    try:
+        return call()
+    except ValueError as error:
+        return str(error)
+
+
+ODD = [0.0, -0.0, -1.0, 1e-151, 1e-150, 1e150, 1.1e150, math.inf, -math.inf, math.nan]
+NUMBERS = st.tuples(
+    st.one_of(st.floats(-1e3, 1e3), st.sampled_from(ODD)),
+    st.one_of(st.floats(1e-3, 1e3), st.floats(1e-3, 1e3), st.sampled_from(ODD)),
+)
+GOOD = st.tuples(st.floats(-50.0, 50.0), st.floats(0.1, 10.0))
+TEAMS = st.one_of(
+    st.lists(st.lists(GOOD, min_size=1, max_size=9), min_size=2, max_size=4),
+    st.lists(st.lists(NUMBERS, max_size=9), max_size=4),
+    st.lists(st.lists(NUMBERS, min_size=1, max_size=2), min_size=2, max_size=2),
+)
+RANKS = st.one_of(
+    st.integers(0, 3), st.floats(0.0, 3.0), st.sampled_from([2**53, 2**53 + 1, 10**400, math.nan])
+)
+
+
+@pytest.mark.filterwarnings("ignore::matchenv.trueskill.ConvergenceWarning")
+@settings(max_examples=200, deadline=None)
+@given(
+    teams=TEAMS,
+    ranks=st.lists(RANKS, min_size=4, max_size=4),
+    beta=st.one_of(st.floats(1e-3, 1e3), st.sampled_from(ODD)),
+    chance=st.sampled_from([None, 0.1]),
+)
+def test_floats_give_what_weights_of_one_give(teams, ranks, beta, chance) -> None:
+    """The closed form of two sides meets the general sums but for rounding."""
+    whole, ranks = [[1.0] * len(side) for side in teams], ranks[: len(teams)]
+    assert repr(said(lambda: team_match_quality(teams, beta))) == repr(
+        said(lambda: team_match_quality(teams, beta, whole))
+    )
+    game = {"beta": beta, "tau": 0.1, "draw_probability": chance}
+    short = said(lambda: rate(teams, ranks, **game))
+    long = said(lambda: rate(teams, ranks, **game, weights=whole))
+    if len(teams) != 2 or isinstance(long, str):
+        assert repr(short) == repr(long)
+    else:
+        for mine, other in zip(short, long, strict=True):
+            assert np.allclose(mine, other, rtol=1e-11, atol=1e-11)
+
+
+def test_what_was_given_is_not_changed() -> None:
+    sides = [np.array([[25.0, 8.0], [20.0, 3.0]]), np.array([[22.0, 2.0]])]
+    before = [side.copy() for side in sides]
+    rate(sides, [0, 1], beta=4.0)
+    team_match_quality(sides, 4.0)
+    assert all(np.array_equal(a, b) for a, b in zip(sides, before, strict=True))
+
+
+def test_teams_may_be_a_generator() -> None:
+    teams = [[(25.0, 8.0)], [(20.0, 3.0)]]
+    assert rate((side for side in teams), [0, 1], beta=4.0) == rate(
+        teams, [0, 1], beta=4.0, weights=[[1.0], [1.0]]
+    )

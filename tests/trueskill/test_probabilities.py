@@ -1,15 +1,20 @@
-"""Quality and probabilities of games between teams, against determinants and sampling."""
+"""Quality and probabilities of games of sides, against determinants, sampling and quadrature."""
 
 from __future__ import annotations
 
 import itertools
 import math
+from statistics import NormalDist
 
+import mpmath
 import numpy as np
 import pytest
+from scipy.integrate import quad
 
 from matchenv.trueskill import (
+    TrueSkill,
     draw_margin_from_probability,
+    first_place_probability,
     match_quality,
     ranking_probability,
     team_draw_probability,
@@ -19,9 +24,13 @@ from matchenv.trueskill import (
 )
 from matchenv.trueskill.game import log_draw_probability_of, log_win_probability_of
 
+NORMAL = NormalDist()
 BETA = 25.0 / 6.0
 TEAMS = [[(25.0, 8.0)], [(11.0, 3.0), (12.0, 2.0)], [(27.0, 1.0)], [(15.0, 8.0)]]
 WEIGHTS = [[0.5], [1.0, 0.2], [1.0], [0.9]]
+# Below this float64 has fewer digits.
+SMALLEST = 1e-290
+Team = list[tuple[float, float]]
 
 
 def quality_by_determinants(teams: list, beta: float, weights: list) -> float:
@@ -56,6 +65,73 @@ def test_quality_of_two_players_and_of_many() -> None:
     assert 0.0 < team_match_quality([[(25.0, 3.0)]] * 300, BETA) < 1e-10
     far = [[(0.0, 1.0)], [(1000.0, 1.0)], [(500.0, 1.0)]]
     assert team_match_quality(far, 1.0) == 0.0
+
+
+def any_scale(rng: np.random.Generator) -> float:
+    return float(10.0 ** rng.uniform(-150.0, 150.0))
+
+
+def any_gap(rng: np.random.Generator, width: float) -> float:
+    """A gap of any size, mostly one that the given width lets happen."""
+    gap = rng.choice([0.0, width, 30.0 * width, any_scale(rng)]) * rng.normal()
+    return float(np.clip(gap, -1e150, 1e150))
+
+
+def quality_in_many_digits(
+    teams: list[Team], beta: float, weights: list[list[float]]
+) -> mpmath.mpf:
+    """sqrt(det(A' B A) / det(A' D A)) exp(-...), with the determinants of diagonal B and D."""
+    exact = mpmath.mpf
+    mean, noise, variance = [], [], []
+    for side, shares in zip(teams, weights, strict=True):
+        both = list(zip(shares, side, strict=True))
+        mean.append(sum(exact(w) * exact(mu) for w, (mu, _) in both))
+        noise.append(sum(exact(w) ** 2 * exact(beta) ** 2 for w, _ in both))
+        variance.append(
+            sum(exact(w) ** 2 * (exact(beta) ** 2 + exact(s) ** 2) for w, (_, s) in both)
+        )
+    inverse = sum(1 / v for v in variance)
+    ratio = mpmath.fprod(noise) * sum(1 / n for n in noise) / mpmath.fprod(variance) / inverse
+    centre = sum(m / v for m, v in zip(mean, variance, strict=True)) / inverse
+    square = sum((m - centre) ** 2 / v for m, v in zip(mean, variance, strict=True))
+    return mpmath.sqrt(ratio) * mpmath.exp(-square / 2)
+
+
+def test_quality_of_any_scale() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(500):
+        beta = any_scale(rng)
+        sizes = rng.integers(1, 4, rng.choice([2, 2, 3, 5]))
+        sigma = [[any_scale(rng) for _ in range(size)] for size in sizes]
+        scale = float(rng.choice([0.0, min(map(min, sigma)), max(map(max, sigma)), beta]))
+        teams = [[(scale * float(rng.normal()), s) for s in side] for side in sigma]
+        teams = [[(float(np.clip(mu, -1e150, 1e150)), s) for mu, s in side] for side in teams]
+        weights = [[float(10.0 ** rng.uniform(-3.0, 0.0)) for _ in side] for side in teams]
+        with mpmath.workdps(450):
+            exact = quality_in_many_digits(teams, beta, weights)
+        got = team_match_quality(teams, beta, weights)
+        if exact > SMALLEST:
+            assert abs(got / exact - 1) < 1e-11, (teams, beta, weights)
+        else:
+            assert 0.0 <= got <= 2.0 * SMALLEST
+
+
+@pytest.mark.parametrize("beta", [1e-150, 1e-100, 1.0])
+@pytest.mark.parametrize("sigma", [1e-100, 1.0, 1e100, 1e150])
+def test_quality_of_newcomers_is_beta_over_their_spread(beta: float, sigma: float) -> None:
+    """Which was NaN or infinite where sigma / beta is above 1e154, or beta below 1e-77."""
+    expected = 1.0 / math.hypot(1.0, sigma / beta)
+    two, three = ([[(25.0, sigma)]] * count for count in (2, 3))
+    assert team_match_quality(two, beta) == pytest.approx(expected, rel=1e-12)
+    assert match_quality(25.0, sigma, 25.0, sigma, beta) == pytest.approx(expected, rel=1e-12)
+    if expected > 1e-145:
+        assert team_match_quality(three, beta) == pytest.approx(expected**2, rel=1e-12)
+
+
+def test_a_weight_may_be_next_to_nothing() -> None:
+    for weight in (1e-10, 1e-100, 1e-150):
+        quality = team_match_quality([[(0.0, 1e150)], [(0.0, 1.0)]], 1e-150, [[weight], [1.0]])
+        assert 0.0 <= quality <= 1.0
 
 
 @pytest.mark.parametrize("keywords", [{}, {"draw_probability": 0.2}, {"draw_margin": 3.0}])
@@ -132,9 +208,62 @@ def test_a_third_side_that_is_certain_to_lose_changes_nothing(margin: float, far
         assert two.error == 0.0
 
 
-def test_a_drawn_ranking_without_a_margin_is_impossible() -> None:
-    found = ranking_probability(TEAMS, [0, 0, 1, 2], BETA)
-    assert found == (0.0, -math.inf, 0.0)
+def test_ranking_probability_says_where_it_knows_nothing() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(15):
+        teams = [[(any_gap(rng, 0.0), any_scale(rng))] for _ in range(rng.choice([2, 3]))]
+        ranks = rng.integers(0, 3, len(teams)).tolist()
+        found = ranking_probability(teams, ranks, any_scale(rng), draw_margin=any_scale(rng))
+        assert 0.0 <= found.probability <= 1.0
+        assert found.log_probability <= 0.0
+        assert found.error >= 0.0
+
+
+@pytest.mark.parametrize("margin", [0.0, 1.5])
+@pytest.mark.parametrize("scale", [1.0, 0.01])
+def test_first_places_are_the_integral_of_the_model(margin: float, scale: float) -> None:
+    # The second side is much narrower for a small scale.
+    teams = [[(25.0, 8.0)], [(27.0 * scale, 2.0 * scale)], [(20.0, 3.0), (4.0, 1.0)], [(31.0, 5.0)]]
+    weights = [[1.0], [scale], [1.0, 1.0], [2.0]]
+    means = [
+        sum(w * m for (m, _), w in zip(*x, strict=True)) for x in zip(teams, weights, strict=True)
+    ]
+    spreads = [
+        math.sqrt(sum(w * w * (s * s + BETA**2) for (_, s), w in zip(*x, strict=True)))
+        for x in zip(teams, weights, strict=True)
+    ]
+    found = first_place_probability(teams, BETA, draw_margin=margin, weights=weights)
+    for i, chance in enumerate(found):
+
+        def density(x: float, i: int = i) -> float:
+            others = [NORMAL.cdf((x - margin - means[j]) / spreads[j]) for j in range(4) if j != i]
+            return NORMAL.pdf((x - means[i]) / spreads[i]) / spreads[i] * math.prod(others)
+
+        ends = means[i] - 12 * spreads[i], means[i] + 12 * spreads[i]
+        points = [
+            m + margin + k * s
+            for m, s in zip(means, spreads, strict=True)
+            for k in (-6, -2, 0, 2, 6)
+        ]
+        points = [p for p in points if ends[0] < p < ends[1]]
+        exact, _ = quad(density, *ends, points=points, limit=2000, epsabs=1e-13)
+        assert chance == pytest.approx(exact, abs=1e-10)
+    assert sum(found) == pytest.approx(1.0, abs=1e-10) if margin == 0.0 else sum(found) < 1.0
+
+
+def test_first_places_are_sums_of_rankings_and_those_of_two_sides_win_probabilities() -> None:
+    teams = [[(25.0, 8.0)], [(30.0, 2.0)], [(22.0, 4.0), (5.0, 1.0)]]
+    for i, chance in enumerate(first_place_probability(teams, BETA)):
+        ranked = [ranks for ranks in itertools.permutations(range(3)) if ranks[i] == 0]
+        total = sum(ranking_probability(teams, ranks, BETA).probability for ranks in ranked)
+        assert chance == pytest.approx(total, abs=1e-9)
+    trueskill = TrueSkill(draw_probability=0.3)
+    pair = teams[0], teams[2]
+    first, second = trueskill.first_place_probability(pair)
+    keywords = {"beta": BETA, "draw_probability": 0.3}
+    assert first == pytest.approx(team_win_probability(*pair, **keywords), abs=1e-11)
+    assert first == pytest.approx(trueskill.win_probability(*pair), abs=1e-11)
+    assert second == pytest.approx(trueskill.win_probability(*pair[::-1]), abs=1e-11)
 
 
 def test_bad_input_is_refused() -> None:
@@ -148,3 +277,5 @@ def test_bad_input_is_refused() -> None:
         ranking_probability(TEAMS, [0, 1], BETA)
     with pytest.raises(ValueError, match="tolerance"):
         ranking_probability(TEAMS, range(4), BETA, tolerance=0.0)
+    # A draw without a margin is impossible.
+    assert ranking_probability(TEAMS, [0, 0, 1, 2], BETA) == (0.0, -math.inf, 0.0)

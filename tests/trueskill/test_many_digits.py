@@ -1,0 +1,348 @@
+"""Kernels and functions of two players against mpmath."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba import njit
+from numpy.typing import NDArray
+
+from matchenv import trueskill
+from matchenv.trueskill.game import (
+    log_draw_probability_of,
+    log_win_probability_of,
+    total_variance,
+)
+from matchenv.trueskill.normal import (
+    TAIL_START,
+    draw_moments,
+    exponential,
+    mills_ratio,
+    win_moments,
+)
+
+Floats = NDArray[np.float64]
+
+GAPS = [0.0, 1e-9, 0.01, 0.5, 1.0, 2.0, 3.9, 4.0, 4.1, 6.0, 12.0, 30.0, 37.0, 100.0, 400.0, 1000.0]
+MARGINS = [1e-12, 1e-6, 0.01, 0.3, 0.99, 1.0, 1.5, 5.0, 30.0, 100.0, 1000.0, 1001.0]
+RELATIVE_ERROR = 1e-10
+SMALLEST_NORMAL = 2.3e-308
+# Below this float64 has fewer digits.
+SMALLEST = 1e-290
+
+
+@njit
+def of_row(x: Floats) -> Floats:
+    """A loop as kernels have it, which the compiler may do several numbers at a time."""
+    values = np.empty(x.size)
+    for k in range(x.size):
+        values[k] = exponential(x[k])
+    return values
+
+
+def units_off(x: Floats) -> Floats:
+    """Distance from the true value, in units in the last place."""
+    with mpmath.workprec(120):
+        exact = [mpmath.exp(mpmath.mpf(float(value))) for value in x]
+        return np.array(
+            [
+                float(abs(mpmath.mpf(float(value)) - true) / mpmath.mpf(np.spacing(float(true))))
+                for value, true in zip(of_row(x), exact, strict=True)
+            ]
+        )
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(-1.0, 0.0), (-50.0, 0.0), (-700.0, -50.0), (-745.0, -700.0), (0.0, 709.0)],
+)
+def test_exponential_is_right_to_the_last_place(low: float, high: float) -> None:
+    x = np.random.default_rng(1).uniform(low, high, 4000)
+    assert units_off(x).max() < 1.0
+
+
+def test_exponential_of_tiny_numbers_and_at_the_ends_of_its_pieces() -> None:
+    tiny = -(10.0 ** np.linspace(-320.0, 0.0, 641))
+    halves = (np.arange(-1074, 0) + 0.5) * math.log(2.0)  # where it rounds to another power of 2
+    sides = [np.nextafter(halves, 0.0), halves, np.nextafter(halves, -np.inf)]
+    assert units_off(np.concatenate([tiny, [-0.0, 0.0, -700.0], *sides])).max() < 1.0
+
+
+def test_exponential_ends_in_nothing_and_hands_nan_on() -> None:
+    assert of_row(np.array([-745.2, -746.0, -1e300, -np.inf])).tolist() == [0.0] * 4
+    assert of_row(np.array([-745.13]))[0] == 5e-324
+    assert of_row(np.array([0.0, -0.0])).tolist() == [1.0, 1.0]
+    assert math.isnan(of_row(np.array([np.nan]))[0])
+
+
+def test_a_row_gives_the_bits_of_its_numbers() -> None:
+    """Whether compiled for one number, for many at a time, or not compiled at all."""
+    x = -np.random.default_rng(2).exponential(100.0, 1001)
+    row = of_row(x)
+    assert [exponential(value) for value in x] == row.tolist()
+    assert [exponential.py_func(value) for value in x] == row.tolist()
+    assert [of_row(x[k : k + 1])[0] for k in range(100)] == row[:100].tolist()
+
+
+def true_ratio(x: float) -> mpmath.mpf:
+    """(1 - Phi(x)) / phi(x)."""
+    number = mpmath.mpf(float(x))
+    return (
+        mpmath.sqrt(mpmath.pi / 2)
+        * mpmath.exp(number**2 / 2)
+        * mpmath.erfc(number / mpmath.sqrt(2))
+    )
+
+
+def test_mills_ratio_keeps_its_digits() -> None:
+    x = np.random.default_rng(1).uniform(0.0, TAIL_START, 3000)
+    ends = [0.0, 1e-300, np.nextafter(TAIL_START, 0.0), TAIL_START, 10.0, 1e6]
+    with mpmath.workprec(160):
+        for number in [*x.tolist(), *ends]:
+            error = mills_ratio(number) / true_ratio(number) - 1
+            assert abs(error) < 8e-16, number
+
+
+def test_moments_of_a_win_keep_their_digits() -> None:
+    """What the processor does by selection is right for either side who may have won."""
+    with mpmath.workprec(160):
+        for number in np.random.default_rng(2).uniform(-6.0, 6.0, 2000).tolist():
+            # v = phi(x) / Phi(x), and Phi(x) is the upper tail at -x.
+            v = 1 / true_ratio(-number)
+            w = v * (v + number)
+            found_v, found_w, found_rest = win_moments(number)
+            # The density has the rounding of x^2 / 2. Where the tail begins v + x is v / 17, and
+            # 1 - w is w / 19: an error of v is as many times as large in w and 1 - w.
+            assert abs(found_v / v - 1) < 5e-15, number
+            assert abs(found_w / w - 1) < 17 * 8e-16 + 5e-15, number
+            assert abs(found_rest / (1 - w) - 1) < 17 * 19 * 8e-16 + 5e-15, number
+
+
+def upper_tail(x: mpmath.mpf) -> mpmath.mpf:
+    return mpmath.erfc(x / mpmath.sqrt(2)) / 2
+
+
+def digits_for(t: float, margin: float = 0.0) -> int:
+    """Digits that survive the cancellations of the textbook formulas, plus 40."""
+    return 40 + int(2 * abs(t) + 2 * abs(math.log10(margin) if margin else 0)) + 40
+
+
+def win_reference(t: float) -> tuple[mpmath.mpf, mpmath.mpf, mpmath.mpf]:
+    """v, w and the log probability of a win at t."""
+    x = mpmath.mpf(t)
+    probability = upper_tail(-x)
+    v = mpmath.npdf(x) / probability
+    return v, v * (v + x), mpmath.log(probability)
+
+
+def draw_reference(t: float, margin: float) -> tuple[mpmath.mpf, mpmath.mpf, mpmath.mpf]:
+    """v, w and the probability of a draw, from the formulas of the 2006 paper."""
+    low, high = -mpmath.mpf(margin) - t, mpmath.mpf(margin) - mpmath.mpf(t)
+    probability = (
+        upper_tail(low) - upper_tail(high) if t < 0 else upper_tail(-high) - upper_tail(-low)
+    )
+    v = (mpmath.npdf(low) - mpmath.npdf(high)) / probability
+    w = v * v + (high * mpmath.npdf(high) - low * mpmath.npdf(low)) / probability
+    return v, w, probability
+
+
+def assert_close(value: float, reference: mpmath.mpf, what: object) -> None:
+    if abs(reference) < SMALLEST_NORMAL:
+        assert abs(value) <= 2 * SMALLEST_NORMAL, what
+        return
+    error = abs((mpmath.mpf(float(value)) - reference) / reference)
+    assert error < RELATIVE_ERROR, (what, float(error))
+
+
+@pytest.mark.parametrize("t", sorted({s * g for g in GAPS for s in (1, -1)}))
+def test_win_correction_equals_forty_digits(t: float) -> None:
+    with mpmath.workdps(digits_for(min(t, 40.0))):
+        v, w, _ = win_reference(t)
+        ours_v, ours_w, _ = win_moments(t)
+        assert_close(ours_v, v, t)
+        assert_close(ours_w, w, t)
+
+
+@pytest.mark.parametrize("margin", MARGINS)
+@pytest.mark.parametrize("t", GAPS)
+def test_draw_correction_equals_forty_digits(t: float, margin: float) -> None:
+    with mpmath.workdps(digits_for(t, margin)):
+        v, w, _ = draw_reference(t, margin)
+        for sign in (1, -1):
+            ours_v, ours_w, _ = draw_moments(sign * t, margin)
+            assert_close(ours_v, sign * v, (t, margin))
+            assert_close(ours_w, w, (t, margin))
+
+
+@given(t=st.floats(-8, 8), margin=st.floats(0.05, 3))
+@settings(max_examples=200, deadline=None)
+def test_corrections_are_derivatives_of_the_log_probability(t: float, margin: float) -> None:
+    """v is the first derivative and -w the second, by 40-digit differentiation."""
+    with mpmath.workdps(60):
+
+        def log_win(x: mpmath.mpf) -> mpmath.mpf:
+            return mpmath.log(upper_tail(mpmath.mpf(margin) - x))
+
+        def log_draw(x: mpmath.mpf) -> mpmath.mpf:
+            return mpmath.log(upper_tail(-margin - x) - upper_tail(margin - x))
+
+        for log_probability, (v, w, _) in (
+            (log_win, win_moments(t - margin)),
+            (log_draw, draw_moments(t, margin)),
+        ):
+            assert float(v) == pytest.approx(
+                float(mpmath.diff(log_probability, t)), rel=1e-9, abs=1e-12
+            )
+            assert float(w) == pytest.approx(
+                float(-mpmath.diff(log_probability, t, 2)), rel=1e-9, abs=1e-12
+            )
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("gap", [0.0, 0.3, 3.0, 30.0, 1000.0])
+@pytest.mark.parametrize("margin", [0.0, 0.5])
+def test_probabilities_equal_forty_digits(gap: float, margin: float, scale: float) -> None:
+    sigma_i, sigma_j, beta = 1.3 * scale, 0.7 * scale, 0.9 * scale
+    mu_i, mu_j, draw_margin = gap * scale, 0.0, margin * scale
+    arguments = (mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin)
+    with mpmath.workdps(digits_for(gap, margin) + int(gap)):
+        c = mpmath.sqrt(
+            mpmath.mpf(sigma_i) ** 2 + mpmath.mpf(sigma_j) ** 2 + 2 * mpmath.mpf(beta) ** 2
+        )
+        for sign in (1, -1):
+            lead = (sign * mpmath.mpf(mu_i) - mpmath.mpf(draw_margin)) / c
+            probability = upper_tail(-lead)
+            swapped = (sign * mu_i, *arguments[1:])
+            assert_close(trueskill.win_probability(*swapped), probability, arguments)
+            logarithm = log_win_probability_of(sign * mu_i, float(c) ** 2, draw_margin)
+            assert_close(logarithm, mpmath.log(probability), arguments)
+        if margin:
+            low, high = (-mpmath.mpf(draw_margin) - mu_i) / c, (mpmath.mpf(draw_margin) - mu_i) / c
+            probability = upper_tail(-high) - upper_tail(-low)
+            assert_close(trueskill.draw_probability(*arguments), probability, arguments)
+            logarithm = log_draw_probability_of(mu_i, float(c) ** 2, draw_margin)
+            assert_close(logarithm, mpmath.log(probability), arguments)
+
+
+@pytest.mark.parametrize("probability", [1e-9, 0.01, 0.1, 0.5, 0.999])
+@pytest.mark.parametrize("players", [2, 9])
+def test_draw_margin_equals_forty_digits(probability: float, players: int) -> None:
+    with mpmath.workdps(40):
+        margin = mpmath.sqrt(2) * mpmath.erfinv(mpmath.mpf(probability))
+        margin *= mpmath.sqrt(players) * mpmath.mpf("1.7")
+    ours = trueskill.draw_margin_from_probability(probability, 1.7, players)
+    assert ours == pytest.approx(float(margin), rel=1e-13)
+    back = trueskill.draw_probability_from_margin(ours, 1.7, players)
+    assert back == pytest.approx(probability, rel=1e-12)
+
+
+def exact_duel(
+    pair: tuple[tuple[float, float], ...], outcome: int, beta: float, margin: float
+) -> list[tuple[float, float]]:
+    """Posterior means and deviations, from V and W of the paper."""
+    (mu_i, sigma_i), (mu_j, sigma_j) = (tuple(map(mpmath.mpf, belief)) for belief in pair)
+    variance = sigma_i**2 + sigma_j**2 + 2 * mpmath.mpf(beta) ** 2
+    c, gap = mpmath.sqrt(variance), mu_i - mu_j
+    if outcome == 0:
+        v, w, _ = draw_reference(gap / c, margin / c)
+    else:
+        v, w, _ = win_reference((outcome * gap - margin) / c)
+        v *= outcome
+    return [
+        (float(mu + sign * s**2 / c * v), float(s * mpmath.sqrt(1 - s**2 / variance * w)))
+        for mu, s, sign in ((mu_i, sigma_i, 1), (mu_j, sigma_j, -1))
+    ]
+
+
+@pytest.mark.parametrize("outcome", [1, 0, -1])
+@pytest.mark.parametrize("gap", [-60.0, -8.0, -0.3, 0.0, 2.0, 30.0])
+@pytest.mark.parametrize("margin", [1e-3, 0.74, 9.0])
+def test_both_paths_of_rate_agree_with_many_digits(outcome: int, gap: float, margin: float) -> None:
+    pair = ((25.0 + gap, 2.5), (25.0, 7.0))
+    with mpmath.workdps(digits_for(20.0, margin)):
+        expected = exact_duel(pair, outcome, 25.0 / 6.0, margin)
+    ranks = {1: [0, 1], 0: [0, 0], -1: [1, 0]}[outcome]
+    for weights in (None, [[1.0], [1.0]]):  # the closed form, and the factor graph
+        game = {"beta": 25.0 / 6.0, "draw_margin": margin, "weights": weights}
+        rated = trueskill.rate([[pair[0]], [pair[1]]], ranks, **game)  # type: ignore[arg-type]
+        for (mine,), exact in zip(rated, expected, strict=True):
+            assert mine == pytest.approx(exact, rel=1e-12)
+
+
+@pytest.mark.parametrize("sigma", [1e-6, 1e6])
+@pytest.mark.parametrize("gap", [-1000.0, 1000.0])
+def test_update_at_the_extremes_equals_many_digits(sigma: float, gap: float) -> None:
+    """An upset by 1000 sigma, for a player whose own sigma is all or nothing of c."""
+    mu = gap * math.sqrt(total_variance(sigma, 1.0, 1.58))
+    with mpmath.workdps(digits_for(gap)):
+        (exact_mu, exact_sigma), _ = exact_duel(((mu, sigma), (0.0, 1.0)), 1, 1.58, 0.0)
+    new_mu, new_sigma, _, _ = trueskill.update(mu, sigma, 0.0, 1.0, 1, 1.58)
+    assert_close(new_mu, exact_mu, (sigma, gap))
+    assert_close(new_sigma, exact_sigma, (sigma, gap))
+
+
+@pytest.fixture
+def all_digits() -> Iterator[None]:
+    with mpmath.workdps(450), warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        yield
+
+
+def any_scale(rng: np.random.Generator) -> float:
+    return float(10.0 ** rng.uniform(-150.0, 150.0))
+
+
+def any_gap(rng: np.random.Generator, width: float) -> float:
+    """A gap of any size, mostly one that the given width lets happen."""
+    gap = rng.choice([0.0, width, 30.0 * width, any_scale(rng)]) * rng.normal()
+    return float(np.clip(gap, -1e150, 1e150))
+
+
+@pytest.mark.usefixtures("all_digits")
+def test_two_players_of_any_scale() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        beta, sigma_i, sigma_j = any_scale(rng), any_scale(rng), any_scale(rng)
+        variance = 2 * mpmath.mpf(beta) ** 2 + mpmath.mpf(sigma_i) ** 2 + mpmath.mpf(sigma_j) ** 2
+        c = mpmath.sqrt(variance)
+        gap = any_gap(rng, float(c))
+        margin = abs(any_gap(rng, float(c)))
+        players = (gap, sigma_i, 0.0, sigma_j, beta)
+        t, e = gap / c, margin / c
+        density = mpmath.npdf(t) / c
+        quality = density * 2 * beta * mpmath.sqrt(mpmath.pi)
+        for got, exact in (
+            (trueskill.draw_density(*players), density),
+            (trueskill.match_quality(*players), quality),
+        ):
+            assert 0.0 <= got < math.inf
+            if exact > SMALLEST:
+                assert abs(got / exact - 1) < 1e-12
+        assert 0.0 <= trueskill.true_draw_density(gap, 0.0, beta) < math.inf
+        pair = gap, total_variance(sigma_i, sigma_j, beta), margin
+        found = [
+            trueskill.win_probability(*players, margin),
+            trueskill.draw_probability(*players, margin),
+            log_win_probability_of(*pair),
+            log_draw_probability_of(*pair),
+        ]
+        assert not any(math.isnan(value) for value in found)
+        if abs(t) > 30 or not e < 30:
+            continue
+        for k, exact in enumerate(
+            (
+                mpmath.erfc((e - t) / mpmath.sqrt(2)) / 2,
+                mpmath.ncdf(e - abs(t)) - mpmath.ncdf(-e - abs(t)),
+            )
+        ):
+            if exact > SMALLEST:
+                assert abs(found[k] / exact - 1) < 1e-11
+            if exact > 0:
+                assert abs(found[k + 2] - mpmath.log(exact)) < 1e-12 * (1 - mpmath.log(exact))

@@ -1,0 +1,131 @@
+"""The TrueSkill object against the trueskill package and by its forms of arguments."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import pytest
+
+from matchenv.trueskill import TrueSkill
+
+NORMAL = NormalDist()
+
+
+def normal_probability(x: float) -> float:
+    return 0.5 * math.erfc(-x / math.sqrt(2.0))
+
+
+# The package's own normal is exact to seven digits; SciPy's is as exact as this one, and slow.
+BACKEND = (normal_probability, NORMAL.pdf, NORMAL.inv_cdf)
+
+
+def random_game(rng: np.random.Generator) -> tuple[list[Any], list[Any] | None, list[int] | None]:
+    """Groups as lists or dicts, weights up to 3 or none, and ranks or none.
+
+    The skills of a side are drawn about an even share, so that no gap makes the package fail or
+    reach for its inexact tails.
+    """
+    sides = int(rng.integers(2, 9))
+    sizes = rng.integers(1, 5, sides) if rng.random() < 0.6 else np.ones(sides, dtype=int)
+    groups: list[Any] = [
+        {f"{side}-{k}": (float(rng.normal(25.0, 6.0) / n), float(rng.uniform(1.0, 9.0)))
+         for k in range(n)}
+        for side, n in enumerate(sizes)
+    ]  # fmt: skip
+    weights: Any = [{name: float(rng.uniform(0.3, 3.0)) for name in group} for group in groups]
+    if rng.random() < 0.5:
+        groups = [list(group.values()) for group in groups]
+        weights = [tuple(row.values()) for row in weights]
+    ranks = rng.integers(0, sides, sides) if rng.random() < 0.4 else rng.permutation(sides)
+    return groups, weights if rng.random() < 0.4 else None, ranks.tolist()
+
+
+def check_random_games(seed: int, games: int) -> None:
+    package = pytest.importorskip("trueskill")
+    rng = np.random.default_rng(seed)
+    for _ in range(games):
+        groups, weights, ranks = random_game(rng)
+        chance = float(rng.choice([0.02, 0.1, 0.3, 0.6]))
+        ours = TrueSkill(draw_probability=chance)
+        theirs = package.TrueSkill(draw_probability=chance, backend=BACKEND)
+        names = [list(g) if isinstance(g, dict) else list(range(len(g))) for g in groups]
+        lists = [list(g.values()) if isinstance(g, dict) else g for g in groups]
+        known = [tuple(package.Rating(*pair) for pair in side) for side in lists]
+        forms, flat = [weights], None
+        if weights is not None:
+            flat = [tuple(w.values()) if isinstance(w, dict) else w for w in weights]
+            forms.append(
+                {(i, n): w for i, (k, row) in enumerate(zip(names, flat, strict=True))
+                 for n, w in zip(k, row, strict=True)}
+            )  # fmt: skip
+        expected = theirs.rate(known, ranks, flat, min_delta=1e-12)
+        quality = theirs.quality(known, flat)
+        for form in forms:
+            for mine, their, side in zip(
+                ours.rate(groups, ranks, form), expected, groups, strict=True
+            ):
+                assert isinstance(mine, dict) == isinstance(side, dict)
+                found = list(mine.values()) if isinstance(mine, dict) else mine
+                for pair, rating in zip(found, their, strict=True):
+                    assert pair == pytest.approx((rating.mu, rating.sigma), rel=1e-5, abs=1e-5)
+            assert ours.quality(groups, form) == pytest.approx(quality, rel=1e-7)
+        assert ours.rate(groups, None, weights) == ours.rate(groups, range(len(groups)), weights)
+
+
+def test_random_games_of_every_form_agree_with_the_package() -> None:
+    check_random_games(0, 80)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1, 21))
+def test_thousands_more_games_agree_with_the_package(seed: int) -> None:
+    check_random_games(seed, 200)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_two_players_and_constants_agree_with_the_package() -> None:
+    package = pytest.importorskip("trueskill")
+    theirs, ours = package.TrueSkill(backend=BACKEND), TrueSkill()
+    new, other = ours.create_rating(), ours.create_rating(30.0, 2.0)
+    assert new == (theirs.mu, theirs.sigma)
+    pair = package.Rating(*new), package.Rating(*other)
+    for drawn in (False, True):
+        expected = theirs.rate_1vs1(*pair, drawn)
+        for mine, their in zip(ours.rate_1vs1(new, other, drawn), expected, strict=True):
+            assert mine == pytest.approx((their.mu, their.sigma), abs=1e-6)
+    quality = theirs.quality_1vs1(*pair)
+    assert ours.quality_1vs1(new, other) == pytest.approx(quality, rel=1e-12)
+    assert ours.expose(other) == pytest.approx(theirs.expose(pair[1]), rel=1e-12)
+    assert TrueSkill(k=2.0).expose(other) == 26.0
+
+
+def test_weights_may_leave_members_out_by_name() -> None:
+    trueskill = TrueSkill()
+    groups = [{"ada": (25.0, 8.0), "bo": (27.0, 3.0)}, {"cy": (30.0, 2.0)}]
+    expected = trueskill.rate(groups, weights=[[1.0, 2.0], [1.0]])
+    assert trueskill.rate(groups, weights=[{"bo": 2.0}, {}]) == expected
+    assert trueskill.rate(groups, weights={(0, "bo"): 2.0}) == expected
+    assert trueskill.rate(groups, [0, 1], {(0, "bo"): 2.0}) == expected
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda t: t.rate([{"a": (25.0, 8.0)}, 3]), "groups"),
+        (lambda t: t.rate([[(25.0, 8.0)]] * 2, weights={(0, "a"): 1.0}), "weights"),
+        (lambda t: t.rate([{"a": (25.0, 8.0)}] * 2, weights=[{"b": 1.0}, {}]), "weights"),
+        (lambda t: t.rate([[(25.0, 8.0)]] * 2, weights=[[1.0]]), "weights"),
+        (lambda t: t.rate([[(25.0, 8.0)]] * 2, weights=[[1.0], [2e9]]), "weights"),
+        (lambda t: t.rate([[(25.0, 8.0)]] * 2, [0]), "ranks"),
+        (lambda t: t.create_rating(math.nan), "mu"),
+        (lambda t: TrueSkill(draw_probability=1.0), "draw_probability"),
+        (lambda t: TrueSkill(sigma=0.0), "sigma"),
+        (lambda t: TrueSkill(k=-1.0), "k must"),
+    ],
+)
+def test_bad_input_is_named(change: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        change(TrueSkill())
