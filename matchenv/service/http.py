@@ -39,7 +39,7 @@ BODY_BYTES, SPLIT_PLAYERS, PROPOSALS, WAITING, STANDINGS = 1_000_000, 100, 25, 1
 # answer has to be taken in the second one. In the last one requests end once a signal came.
 REQUEST_SECONDS, ANSWER_SECONDS, LAST_SECONDS = 10, 60, 1
 # Connections at a time; and those that the system accepts before they are counted.
-CONNECTIONS, BACKLOG = 500, 32
+CONNECTIONS, BACKLOG = 500, 16
 
 ERRORS: dict[int | str, dict[str, Any]] = {
     404: {"description": "A name that no player of the pool has."},

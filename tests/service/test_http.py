@@ -2,30 +2,42 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
-import time
-import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
+from matchenv.commands.serve import Serve
 from matchenv.service import Game, Pool
 
 pytest.importorskip("fastapi")
 pytest.importorskip("httpx")
+pytest.importorskip("uvicorn")
 
+import uvicorn
 from fastapi.testclient import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 
-from matchenv.service.http import create_app
+from matchenv.service.http import (
+    BODY_BYTES,
+    PROPOSALS,
+    SPLIT_PLAYERS,
+    WAITING,
+    LimitedConnection,
+    create_app,
+    listen,
+)
 
 
 @pytest.fixture
@@ -120,46 +132,167 @@ def test_bad_requests_say_why_and_change_nothing(
     assert pool.games == 0
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "status", "word"),
+    [
+        ("/players", b" " * (BODY_BYTES + 1), 413, ""),
+        ("/splits", {"players": ["ann"] * (SPLIT_PLAYERS + 1)}, 422, "players"),
+        ("/matches", {"waiting": dict.fromkeys(map(str, range(WAITING + 1)), 0.5)}, 422, "waiting"),
+        ("/proposals", {"player": "ann", "k": PROPOSALS + 1}, 422, "k:"),
+        ("/games", b"[" * 100_000, 400, "body"),
+    ],
+)
+def test_a_request_that_asks_for_too_much_is_refused(
+    client: TestClient, path: str, body: Any, status: int, word: str
+) -> None:
+    text = body if isinstance(body, bytes) else json.dumps(body)
+    answer = client.post(path, content=text, headers={"Content-Type": "application/json"})
+    assert answer.status_code == status
+    assert word in answer.text
+
+
+def test_every_answer_has_a_type(client: TestClient) -> None:
+    described = client.get("/openapi.json").json()
+    models = described["components"]["schemas"]
+    for path, methods in described["paths"].items():
+        for operation in methods.values():
+            for status, found in operation["responses"].items():
+                if status in ("200", "201") and path not in ("/metrics", "/backup"):
+                    model = found["content"]["application/json"]["schema"]["$ref"].split("/")[-1]
+                    assert models[model]["properties"]
+    assert models["Player"]["properties"]["games_played"]["type"] == "integer"
+
+
+def test_the_page_needs_no_other_host(client: TestClient) -> None:
+    page = client.get("/docs").text
+    links = re.findall(r"""(?:src|href|url)[=:]\s*["']([^"']+)""", page)
+    assert len(links) >= 3
+    for link in links:
+        assert client.get(link).status_code == 200  # of another host, it would not be
+
+
+def test_a_backup_is_a_pool(tmp_path: Path) -> None:
+    with Pool.open(tmp_path / "pool.db") as pool, TestClient(create_app(pool)) as client:
+        pool.add_many(["ann", "bob"])
+        pool.rate(Game([["ann"], ["bob"]], [1, 2]))
+        (tmp_path / "copy.db").write_bytes(client.get("/backup").content)
+        with Pool.open(tmp_path / "copy.db") as copy:
+            assert copy.standings() == pool.standings()
+            assert copy.games == 1
+    with TestClient(create_app(Pool())) as client:
+        assert client.get("/backup").status_code == 422
+
+
 def ask(port: int, path: str, body: Any = None) -> Any:
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(
         f"http://127.0.0.1:{port}{path}", data, {"Content-Type": "application/json"}
     )
-    with urllib.request.urlopen(request, timeout=30) as answer:
+    with urllib.request.urlopen(request, timeout=60) as answer:
         return json.load(answer)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="no SIGTERM")
-def test_a_process_that_is_asked_to_stop_loses_nothing(tmp_path: Path) -> None:
-    pytest.importorskip("uvicorn")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    file = tmp_path / "pool.db"
-    words = ["serve", "--pool", str(file), "--port", str(port), "--quiet"]
+class Service(NamedTuple):
+    """A running ``matchenv serve``."""
+
+    process: subprocess.Popen[str]
+    file: Path
+    port: int
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    file, ratings = tmp_path / "pool.db", tmp_path / "ratings.csv"
+    ratings.write_text("player,mu,sigma,games\nann,30.5,2.25,7\nbob,25,8,1\n")
+    # Few descriptors, so that the connections of a test are more.
+    command = f'ulimit -n 128; exec "{sys.executable}" -m matchenv serve --port 0'
     process = subprocess.Popen(
-        [sys.executable, "-m", "matchenv", *words], stderr=subprocess.PIPE, text=True
-    )
+        ["/bin/sh", "-c", f'{command} --pool "{file}" --ratings "{ratings}"'],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
     try:
-        for _ in range(600):
-            try:
-                ask(port, "/health")
-                break
-            except (urllib.error.URLError, ConnectionError):
-                assert process.poll() is None, process.communicate()[1]
-                time.sleep(0.1)
-        for name in ("ann", "bob"):
-            ask(port, "/players", {"name": name})
-        game = {"teams": [["ann"], ["bob"]], "ranks": [0, 0]}
-        for _ in range(20):
-            ask(port, "/games", {"games": [game]})
-        process.send_signal(signal.SIGTERM)
-        said = process.communicate(timeout=60)[1]
+        assert process.stdout is not None
+        said = re.search(r"2 players at http://127.0.0.1:(\d+)/docs", process.stdout.readline())
+        assert said is not None, process.communicate()[1]
+        yield Service(process, file, int(said[1]))
     finally:
         process.kill()
-    assert process.returncode == 143
+        process.communicate()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no SIGTERM")
+def test_a_process_that_is_asked_to_stop_loses_nothing(service: Service) -> None:
+    game = {"teams": [["ann"], ["bob"]], "ranks": [0, 0]}
+    for _ in range(20):
+        ask(service.port, "/games", {"games": [game]})
+    service.process.send_signal(signal.SIGTERM)
+    said = service.process.communicate(timeout=60)[1]
+    assert service.process.returncode == 143
     assert len(said.splitlines()) == 1
-    assert str(file) in said
-    with Pool.open(file) as pool:
+    assert str(service.file) in said
+    with Pool.open(service.file) as pool:
         assert pool.games == 20
         assert pool.player("ann").games_played == 20
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no ulimit")
+def test_half_sent_requests_keep_nobody_out(service: Service) -> None:
+    with ExitStack() as opened:
+        for _ in range(300):
+            half = socket.create_connection(("127.0.0.1", service.port), timeout=60)
+            opened.enter_context(half).sendall(b"POST /games HTTP/1.1\r\nContent-Le")
+        assert ask(service.port, "/players/ann")["mu"] == 30.5
+    service.process.send_signal(signal.SIGTERM)
+    assert len(service.process.communicate(timeout=60)[1].splitlines()) == 1
+
+
+def test_a_request_that_does_not_arrive_ends_its_connection() -> None:
+    async def closes(sent: bytes) -> bytes:
+        app = create_app(Pool())
+        config = uvicorn.Config(app, http=LimitedConnection, log_level="error", lifespan="off")
+        server = uvicorn.Server(config)
+        listener = listen("127.0.0.1", 0)
+        running = asyncio.create_task(server.serve(sockets=[listener]))
+        reader, writer = await asyncio.open_connection(*listener.getsockname())
+        writer.write(sent)
+        with suppress(ConnectionError):
+            answered = await reader.read()
+        server.should_exit = True
+        writer.close()
+        await running
+        return answered
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("matchenv.service.http.REQUEST_SECONDS", 0.05)
+        head = b"POST /games HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n"
+        for sent in (b"", head, head + b"\r\n{"):
+            assert asyncio.run(closes(sent)) == b""
+
+
+def test_a_taken_port_is_one_line_and_leaves_no_new_pool(tmp_path: Path) -> None:
+    with listen("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        words = ["serve", "--pool", str(tmp_path / "pool.db"), "--port", str(port)]
+        done = subprocess.run(
+            [sys.executable, "-m", "matchenv", *words], capture_output=True, text=True, check=False
+        )
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert f"cannot listen at 127.0.0.1:{port}: Address already in use" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("table", "word"),
+    [("name,mu\nann,1\n", "player"), ("player,mu,sigma\nann,x,1\n", "line 2"),
+     ("player,mu,sigma\nann,1,0\n", "sigma"), ("player,mu,sigma\nann,1,2\nann,1,2\n", "twice")],
+)  # fmt: skip
+def test_bad_ratings_are_refused_before_a_pool_is_made(
+    tmp_path: Path, table: str, word: str
+) -> None:
+    ratings = tmp_path / "ratings.csv"
+    ratings.write_text(table)
+    with pytest.raises(ValueError, match=word):
+        Serve(pool=tmp_path / "pool.db", port=0, ratings=ratings).run()
+    assert list(tmp_path.iterdir()) == [ratings]

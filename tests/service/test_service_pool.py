@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -340,3 +341,52 @@ def test_damaged_and_foreign_files_are_refused(tmp_path: Path) -> None:
         Pool.open(file)
     with pytest.raises(ValueError, match="folder"):
         Pool.open(tmp_path / "none" / "pool.db")
+
+
+def played_file(folder: Path, games: int) -> tuple[Path, list[bytes]]:
+    """A pool's file, and its content and its journal's after the last game of a live pool."""
+    file = folder / "pool.db"
+    with Pool.open(file, recent=1) as pool:
+        pool.add_many([f"p{number}" for number in range(20)])
+        for number in range(games):
+            pool.rate(Game([[f"p{number % 20}"], [f"p{(number * 7 + 1) % 20}"]], [0, 1]))
+        contents = [file.read_bytes(), (folder / "pool.db-journal").read_bytes()]
+    return file, contents
+
+
+def test_a_copy_of_a_live_pools_file_has_everything_acknowledged(tmp_path: Path) -> None:
+    for games in (0, 1, 30):
+        folder = tmp_path / str(games)
+        folder.mkdir()
+        file, (copy, _) = played_file(folder, games)
+        (folder / "copy.db").write_bytes(copy)
+        with Pool.open(folder / "copy.db") as copied, Pool.open(file) as pool:
+            assert copied.games == games
+            assert copied.standings() == pool.standings()
+
+
+def test_a_changed_bit_after_a_kill_loses_no_game_in_silence(tmp_path: Path) -> None:
+    """Neither in the file nor in the journal, which a killed process leaves beside it."""
+    file, contents = played_file(tmp_path, 30)
+    with Pool.open(file) as pool:
+        right = pool.standings()
+    rng, opened = np.random.default_rng(0), 0
+    for trial in range(200):
+        changed = [bytearray(content) for content in contents]
+        content = changed[trial % 2]
+        content[rng.integers(len(content))] ^= 1 << int(rng.integers(8))
+        file.write_bytes(changed[0])
+        (tmp_path / "pool.db-journal").write_bytes(changed[1])
+        with suppress(ValueError), Pool.open(file) as pool:
+            assert pool.games == 30
+            assert pool.standings() == right
+            opened += 1
+    assert opened >= 100  # every one of the journal, which says that it is over
+
+
+def test_what_is_left_of_a_file_is_no_new_pool(tmp_path: Path) -> None:
+    file, (content, _) = played_file(tmp_path, 30)
+    for length in (0, 1, 4096, len(content) // 2, len(content) - 4096):
+        file.write_bytes(content[:length])
+        with pytest.raises(ValueError, match="pool's file"):
+            Pool.open(file)
