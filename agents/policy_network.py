@@ -17,8 +17,8 @@ from matchenv.agents.algorithms import Algorithm
 from matchenv.agents.features import EXTRACTORS, RelativeSkills
 from matchenv.agents.queue.network import QueueConstants
 from matchenv.envs.one_player.simulator import observation_space
-from matchenv.queue.env import queue_observation_space
-from matchenv.queue.settings import QueueSettings
+from matchenv.envs.queue.settings import QueueSettings
+from matchenv.envs.queue.simulator import queue_observation_space
 from matchenv.runtime.checks import as_choice, as_integer, as_number
 from matchenv.settings import Settings
 

@@ -14,8 +14,8 @@ from matchenv.agents.policies import (
 )
 from matchenv.baselines.catalogue import POLICIES
 from matchenv.baselines.queue import QUEUE_POLICIES, Reserved
+from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.candidates import adapted
-from matchenv.queue.settings import QueueSettings
 from matchenv.runtime.object_spec import build_object, is_object_spec, object_from_spec
 from matchenv.settings import Settings
 

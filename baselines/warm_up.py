@@ -15,9 +15,9 @@ from matchenv.baselines.policy import Policy
 from matchenv.baselines.queue import QUEUE_POLICIES, QueuePolicy, Reserved
 from matchenv.belief import BELIEFS
 from matchenv.envs.one_player.env import MatchmakingEnv
+from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.queue_rollout import queue_rollout
 from matchenv.evaluation.rollout import TrueSkills, rollout
-from matchenv.queue.settings import QueueSettings
 from matchenv.settings import Settings
 
 # Two opponents would leave parts of KG's search without work.

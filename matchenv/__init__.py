@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from matchenv.envs.one_player.priors import EqualPrior, InformativePrior, NormalPrior, Prior
     from matchenv.envs.one_player.rewards import Reward
     from matchenv.envs.one_player.settings import Settings
-    from matchenv.queue.env import MatchmakingQueueEnv
-    from matchenv.queue.vector_env import MatchmakingQueueVectorEnv
+    from matchenv.envs.queue.env import MatchmakingQueueEnv, MatchmakingQueueVectorEnv
 
 try:
     __version__ = version("matchenv")
@@ -56,8 +55,8 @@ _WHERE = {
     "InformativePrior": "matchenv.envs.one_player.priors",
     "KnowledgeState": "matchenv.belief.knowledge",
     "MatchmakingEnv": "matchenv.envs.one_player.env",
-    "MatchmakingQueueEnv": "matchenv.queue.env",
-    "MatchmakingQueueVectorEnv": "matchenv.queue.vector_env",
+    "MatchmakingQueueEnv": "matchenv.envs.queue.env",
+    "MatchmakingQueueVectorEnv": "matchenv.envs.queue.env",
     "MatchmakingVectorEnv": "matchenv.envs.one_player.env",
     "NormalPrior": "matchenv.envs.one_player.priors",
     "Prior": "matchenv.envs.one_player.priors",
@@ -70,11 +69,6 @@ _MODULES.discard("__main__")
 
 for _id, _parts in ENVIRONMENTS.items():
     gymnasium.register(id=_id, entry_point=_parts.env, vector_entry_point=_parts.vector_env)
-gymnasium.register(
-    id="MatchmakingQueue-v0",
-    entry_point="matchenv.queue.env:MatchmakingQueueEnv",
-    vector_entry_point="matchenv.queue.vector_env:MatchmakingQueueVectorEnv",
-)
 
 
 def __getattr__(name: str) -> Any:

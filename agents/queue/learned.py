@@ -14,8 +14,8 @@ from matchenv.agents.masked_choice import chosen, masked_predictions
 from matchenv.agents.queue.actor_critic import MaskablePricePolicy
 from matchenv.agents.queue.network import QueueConstants
 from matchenv.baselines.queue.planned import PlannedPolicy, best_pairs
-from matchenv.queue.settings import QUEUE_NUMBERS, QueueSettings
-from matchenv.queue.waiting import NOBODY, WaitingPlayers
+from matchenv.envs.queue.settings import QUEUE_NUMBERS, QueueSettings
+from matchenv.envs.queue.view import NOBODY, WaitingPlayers
 from matchenv.runtime.checks import as_action_masks
 
 Integers = NDArray[np.int64]

@@ -12,8 +12,8 @@ from torch import nn
 
 from matchenv.agents.queue.best_plans import plan_margins
 from matchenv.agents.shared.network import linear_layers
-from matchenv.queue.population import REGULAR_SHARE
-from matchenv.queue.settings import QUEUE_NUMBERS, QueueSettings
+from matchenv.envs.queue.population import REGULAR_SHARE
+from matchenv.envs.queue.settings import QUEUE_NUMBERS, QueueSettings
 
 # Numbers of each player, and of the queue.
 PLAYER_NUMBERS, STATE_NUMBERS = 4, 3

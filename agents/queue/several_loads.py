@@ -10,9 +10,7 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from matchenv import MatchmakingQueueVectorEnv
-from matchenv.queue.queue_state import queue_state, restore_queues
-from matchenv.queue.settings import QueueSettings
-from matchenv.queue.state import TICK
+from matchenv.envs.queue.settings import QueueSettings
 
 
 class SeveralLoads:
@@ -102,7 +100,7 @@ class SeveralLoads:
 
     def state(self) -> dict[str, Any]:
         """All that the next choices depend on, as plain data and arrays."""
-        return {str(number): queue_state(env) for number, env in enumerate(self.loads)}
+        return {str(number): env.get_state() for number, env in enumerate(self.loads)}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on where another object of the same settings was when it gave its state.
@@ -111,7 +109,7 @@ class SeveralLoads:
             ValueError: for a state of other sizes.
         """
         for number, env in enumerate(self.loads):
-            restore_queues(env, state[str(number)])
+            env.set_state(state[str(number)])
 
     def close(self) -> None:
         """Close all."""
@@ -119,7 +117,7 @@ class SeveralLoads:
             env.close()
 
     def _ticks(self) -> NDArray[np.int64]:
-        return self._joined([env._queues.batch.numbers[:, TICK] for env in self.loads])
+        return self._joined([env._state.queue["tick"] for env in self.loads])
 
     def _joined(self, parts: list[NDArray[Any]]) -> NDArray[Any]:
         whole = np.empty((self.num_envs, *parts[0].shape[1:]), dtype=parts[0].dtype)

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from matchenv.agents.algorithms import ALGORITHMS, Algorithm
 from matchenv.agents.queue_policies import queue_policy_named
 from matchenv.agents.tasks import QUEUE, Task
+from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.estimates import estimate, paired_difference
 from matchenv.evaluation.queue_rollout import queue_rollout
-from matchenv.queue.settings import QueueSettings
 from matchenv.runtime.checks import as_integer
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from matchenv.agents.queue.several_loads import SeveralLoads
 from matchenv.agents.vec_env import MatchmakingVecEnv
-from matchenv.queue.settings import QueueSettings
+from matchenv.envs.queue.settings import QueueSettings
 
 Floats = NDArray[np.float64]
 

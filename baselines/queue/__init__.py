@@ -1,6 +1,7 @@
-"""What plays in ``MatchmakingQueue-v0``: rules from those who wait to an opponent.
+"""Policies of ``MatchmakingQueue-v0``: rules from waiting players to an opponent.
 
-Each has ``choose(waiting, rng)``, with ``waiting`` a ``matchenv.queue.WaitingPlayers``.
+Each has ``act(queues, rng)`` for a ``matchenv.envs.queue.QueueView`` of many queues, and
+``choose(waiting, rng)`` for the ``matchenv.envs.queue.WaitingPlayers`` of one.
 """
 
 from matchenv.baselines.queue.best_pair import QueueKnowledgeGradient, ReservedDrawChance
@@ -13,7 +14,6 @@ from matchenv.baselines.queue.planned import (
 )
 from matchenv.baselines.queue.policy import QueuePolicy
 from matchenv.baselines.queue.reserved import Reserved
-from matchenv.baselines.queue.shown import ShownPolicy
 from matchenv.baselines.queue.simple import FirstComeFirstServed, RandomCandidate, WideningWindow
 
 __all__ = [
@@ -28,6 +28,5 @@ __all__ = [
     "RandomCandidate",
     "Reserved",
     "ReservedDrawChance",
-    "ShownPolicy",
     "WideningWindow",
 ]

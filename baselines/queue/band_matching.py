@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.queue.waiting import NOBODY
+from matchenv.envs.queue.view import NOBODY
 from matchenv.runtime.compile import compiled
 
 Floats = NDArray[np.float64]

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from matchenv.baselines.queue.pair_values import best_candidates, candidate_values
-from matchenv.baselines.queue.policy import Floats, Reservation
-from matchenv.baselines.queue.shown import Integers, ShownPolicy
-from matchenv.queue.shown import ShownPlayers
+from matchenv.baselines.queue.policy import Floats, Integers, QueuePolicy, Reservation
+from matchenv.envs.queue.view import QueueView
 from matchenv.runtime.checks import as_non_negative_number
 
 
-class QueueKnowledgeGradient(ShownPolicy):
+class QueueKnowledgeGradient(QueuePolicy):
     """KG: match quality now, and what the game would teach for the games to come.
 
     The value of a candidate is the match quality + multiplier x gain; the gain of a player is
@@ -48,27 +48,32 @@ class QueueKnowledgeGradient(ShownPolicy):
         self.multiplier = as_non_negative_number("multiplier", multiplier)
         self.both = bool(both)
 
-    def choose_many(self, shown: ShownPlayers, rng: np.random.Generator) -> Integers:
-        """The best candidate or none, of equals the nearest; as ``ShownPolicy``."""
+    def act(
+        self,
+        queues: QueueView,
+        rng: np.random.Generator | None = None,
+        action_masks: ArrayLike | None = None,
+    ) -> Integers:
+        """The best candidate or none, of equals the nearest; as ``QueuePolicy``."""
         return best_candidates(
-            shown.mu,
-            shown.sigma,
-            shown.filled,
-            self._asked.after(shown.waited),
+            queues.mu,
+            queues.sigma,
+            queues.filled,
+            self._asked.after(queues.waited),
             self.multiplier,
             self.both,
-            *shown.settings.constants,
+            *queues.settings.constants,
         )
 
-    def values(self, shown: ShownPlayers) -> Floats:
+    def values(self, queues: QueueView) -> Floats:
         """The value of each candidate of the first queue."""
-        places = 1 + int(shown.filled[0])
+        places = 1 + int(queues.filled[0])
         return candidate_values(
-            shown.mu[0, :places],
-            shown.sigma[0, :places],
+            queues.mu[0, :places],
+            queues.sigma[0, :places],
             self.multiplier,
             self.both,
-            *shown.settings.constants,
+            *queues.settings.constants,
         )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import rustworkx
 from numpy.typing import NDArray
 
-from matchenv.queue.waiting import NOBODY
+from matchenv.envs.queue.view import NOBODY
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from matchenv.baselines.queue.band_matching import band_matching
 from matchenv.baselines.queue.exact_matching import exact_matching
 from matchenv.baselines.queue.pair_values import band_values
-from matchenv.baselines.queue.policy import WAIT, Floats, QueuePolicy, Reservation
-from matchenv.queue.waiting import NOBODY, WaitingPlayers
+from matchenv.baselines.queue.policy import WAIT, Floats, Integers, QueuePolicy, Reservation
+from matchenv.envs.queue.view import NOBODY, QueueView, WaitingPlayers
 from matchenv.runtime.checks import as_non_negative_number
 
-Integers = NDArray[np.int64]
+NO_PLAYERS, NO_MEANS = np.zeros(0, dtype=np.int64), np.zeros(0)
 
 # Queues up to here are matched exactly, larger ones among players so many places apart.
 MOST_EXACT = 200
@@ -24,33 +23,51 @@ BAND = 9
 
 
 class PlannedPolicy(QueuePolicy):
-    """A rule that pairs all who wait once in a tick, at the first question.
+    """A rule that pairs all who wait once in a tick, at its first choice.
 
-    ``choose`` keeps the plan of one tick of one queue; who plays several queues side by side asks
-    ``plan`` for each.
+    The plan of each queue is kept until its tick or its run changes, or a player is asked about
+    who is not in it.
     """
 
     def __init__(self) -> None:
-        self._tick = -1
-        # By the number of a player: the mean when the plan was made, and the partner's number.
-        self._planned = dict[int, tuple[float, int]]()
+        # Of each queue: the run, the tick, and all players of the plan with their partners.
+        self._plans: list[tuple[int, int, Integers, Floats, Integers]] = []
 
-    def choose(self, waiting: WaitingPlayers, rng: np.random.Generator) -> int:
-        """What the tick's plan says; who is paired with no candidate waits."""
-        focal, mean = int(waiting.player[waiting.focal]), float(waiting.mu[waiting.focal])
-        known, _ = self._planned.get(focal, (math.nan, NOBODY))
-        if self._tick != waiting.tick or known != mean:
-            partners = self.plan(waiting)
-            names = np.where(partners == NOBODY, NOBODY, waiting.player[partners])
-            planned = zip(waiting.mu.tolist(), names.tolist(), strict=True)
-            self._tick = waiting.tick
-            self._planned = dict(zip(waiting.player.tolist(), planned, strict=True))
-        chosen = np.flatnonzero(waiting.player[waiting.filled] == self._planned[focal][1])
-        return int(chosen[0]) + 1 if chosen.size > 0 else WAIT
+    def act(
+        self,
+        queues: QueueView,
+        rng: np.random.Generator | None = None,
+        action_masks: ArrayLike | None = None,
+    ) -> Integers:
+        """Follow the plan of the tick; a player without a partner among the candidates waits."""
+        actions = np.full(len(queues), WAIT, dtype=np.int64)
+        if len(self._plans) != len(queues):
+            self._plans = [(0, -1, NO_PLAYERS, NO_MEANS, NO_PLAYERS)] * len(queues)
+        for row in np.flatnonzero(queues.filled > 0).tolist():
+            partner = self._partner(queues, row)
+            if partner != NOBODY:
+                chosen = queues.player[row, 1:] == partner
+                actions[row] = chosen.argmax() + 1 if chosen.any() else WAIT
+        return actions
+
+    def _partner(self, queues: QueueView, row: int) -> int:
+        """Return the number of the focal player's partner, or ``NOBODY``."""
+        run, tick = int(queues.run[row]), int(queues.tick[row])
+        focal, mean = queues.player[row, 0], queues.mu[row, 0]
+        planned = self._plans[row]
+        if planned[:2] == (run, tick):
+            found = np.flatnonzero((planned[2] == focal) & (planned[3] == mean))
+            if found.size > 0:
+                return int(planned[4][found[0]])
+        waiting = queues[row]
+        partners = self.plan(waiting)
+        names = np.where(partners == NOBODY, NOBODY, waiting.player[partners])
+        self._plans[row] = (run, tick, waiting.player, waiting.mu, names)
+        return int(names[waiting.focal])
 
     @abstractmethod
     def plan(self, waiting: WaitingPlayers) -> Integers:
-        """The index of each one's partner, shape (n,), ``NOBODY`` for those who wait."""
+        """Return the index of each player's partner, shape (n,), ``NOBODY`` for those who wait."""
 
 
 class MaximumWeightMatching(PlannedPolicy):

@@ -1,4 +1,4 @@
-"""The base class of the queue's policies: a rule from those who wait to an opponent."""
+"""The base class of the queue's policies, and the falling reservation that most of them have."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from matchenv.queue.waiting import WaitingPlayers
+from matchenv.envs.queue.view import QueueView, WaitingPlayers
 from matchenv.runtime.checks import as_non_negative_number, as_number
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
-# The choice of a player who waits this tick.
+# The action of a focal player who waits this tick.
 WAIT = 0
 
 
 class QueuePolicy(ABC):
-    """A rule that chooses an opponent for one waiting player at a time.
+    """A rule that chooses an opponent for the focal player of each queue.
 
     It never touches an environment.
 
     Attributes:
         name: the policy's name in tables and on command lines.
-        stochastic: whether equal queues may get different choices, so that it needs ``rng``.
+        stochastic: whether equal queues may get different actions, so that it needs ``rng``.
         needs_truth: whether it reads the true skills, which no fair policy sees.
     """
 
@@ -38,16 +39,26 @@ class QueuePolicy(ABC):
         return f"{type(self).__name__}({', '.join(f'{n}={getattr(self, n)!r}' for n in names)})"
 
     @abstractmethod
-    def choose(self, waiting: WaitingPlayers, rng: np.random.Generator) -> int:
-        """What the focal player does.
+    def act(
+        self,
+        queues: QueueView,
+        rng: np.random.Generator | None = None,
+        action_masks: ArrayLike | None = None,
+    ) -> Integers:
+        """Choose an action for the focal player of each queue.
 
         Args:
-            waiting: all who wait, the focal player and the candidates among them.
-            rng: for stochastic policies.
+            queues: view of B queues; ``queues[row]`` holds all who wait in one.
+            rng: generator for stochastic policies; None for a new one.
+            action_masks: not used; the view holds the candidates that are allowed.
 
         Returns:
-            0 to wait this tick, k for the k-th candidate.
+            Shape (B,): 0 to wait this tick, k for the k-th candidate.
         """
+
+    def choose(self, waiting: WaitingPlayers, rng: np.random.Generator | None = None) -> int:
+        """Return the action in one queue, as ``act``."""
+        return int(self.act(QueueView.of(waiting), rng)[0])
 
 
 class Reservation:

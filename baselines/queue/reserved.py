@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from matchenv.baselines.queue.policy import WAIT, Floats, Reservation
-from matchenv.baselines.queue.shown import Integers, ShownPolicy
+from matchenv.baselines.queue.policy import WAIT, Floats, Integers, QueuePolicy, Reservation
 from matchenv.belief import DEFAULT_BELIEF
 from matchenv.belief.states import States
-from matchenv.queue.shown import ShownPlayers
+from matchenv.envs.queue.view import QueueView
 from matchenv.runtime.checks import as_integer
 from matchenv.trueskill import match_quality
 
 
-class Reserved(ShownPolicy):
+class Reserved(QueuePolicy):
     """The opponent whom a policy of ``Matchmaking-v0`` chooses, if the game is even enough.
 
     The policy sees the focal player and the candidates as one player and a pool. What it knows
@@ -51,22 +51,27 @@ class Reserved(ShownPolicy):
         """Whether the policy that it asks is."""
         return bool(getattr(self.policy, "stochastic", False))
 
-    def choose_many(self, shown: ShownPlayers, rng: np.random.Generator) -> Integers:
+    def act(
+        self,
+        queues: QueueView,
+        rng: np.random.Generator | None = None,
+        action_masks: ArrayLike | None = None,
+    ) -> Integers:
         """The policy's opponent or none; pools of one size are asked about at once."""
-        actions = np.full(len(shown.mu), WAIT, dtype=np.int64)
-        asked = self._asked.after(shown.waited)
-        for size in np.unique(shown.filled[shown.filled > 0]).tolist():
-            rows = np.flatnonzero(shown.filled == size)
-            mu, sigma = shown.mu[rows, : size + 1], shown.sigma[rows, : size + 1]
+        actions = np.full(len(queues.mu), WAIT, dtype=np.int64)
+        asked = self._asked.after(queues.waited)
+        for size in np.unique(queues.filled[queues.filled > 0]).tolist():
+            rows = np.flatnonzero(queues.filled == size)
+            mu, sigma = queues.mu[rows, : size + 1], queues.sigma[rows, : size + 1]
             chosen = self._opponents(mu, sigma, rng)
             pair = np.arange(rows.size), chosen + 1
             quality = match_quality(
-                mu[:, 0], sigma[:, 0], mu[pair], sigma[pair], shown.settings.beta
+                mu[:, 0], sigma[:, 0], mu[pair], sigma[pair], queues.settings.beta
             )
             actions[rows] = np.where(quality >= asked[rows], chosen + 1, WAIT)
         return actions
 
-    def _opponents(self, mu: Floats, sigma: Floats, rng: np.random.Generator) -> Integers:
+    def _opponents(self, mu: Floats, sigma: Floats, rng: np.random.Generator | None) -> Integers:
         """Whom the policy chooses in pools of one size, shape (B, M + 1) to (B,), from 0 on."""
         belief = getattr(self.policy, "belief", DEFAULT_BELIEF)
         state = States.of_prior(mu, sigma, belief).knowledge_state()

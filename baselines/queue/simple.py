@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from matchenv.baselines.queue.policy import WAIT
-from matchenv.baselines.queue.shown import Integers, ShownPolicy
-from matchenv.queue.shown import ShownPlayers
+from matchenv.baselines.queue.policy import WAIT, Integers, QueuePolicy
+from matchenv.envs.queue.view import QueueView
 from matchenv.runtime.checks import as_non_negative_number, as_probability
 
 
-class FirstComeFirstServed(ShownPolicy):
+class FirstComeFirstServed(QueuePolicy):
     """Whoever waits longest plays at once, against the nearest mean.
 
     Source: the first come, first served discipline of queueing theory, with the rule of
@@ -21,12 +21,17 @@ class FirstComeFirstServed(ShownPolicy):
 
     name: ClassVar[str] = "fcfs"
 
-    def choose_many(self, shown: ShownPlayers, rng: np.random.Generator) -> Integers:
-        """The nearest candidate; as ``ShownPolicy``."""
-        return np.where(shown.filled > 0, 1, WAIT)
+    def act(
+        self,
+        queues: QueueView,
+        rng: np.random.Generator | None = None,
+        action_masks: ArrayLike | None = None,
+    ) -> Integers:
+        """The nearest candidate; as ``QueuePolicy``."""
+        return np.where(queues.filled > 0, 1, WAIT)
 
 
-class WideningWindow(ShownPolicy):
+class WideningWindow(QueuePolicy):
     """The nearest mean, once it is within a window that grows while the player waits.
 
     Args:
@@ -45,16 +50,21 @@ class WideningWindow(ShownPolicy):
         self.width = as_non_negative_number("width", width)
         self.growth = as_non_negative_number("growth", growth)
 
-    def choose_many(self, shown: ShownPlayers, rng: np.random.Generator) -> Integers:
-        """The nearest candidate if it is near enough; as ``ShownPolicy``."""
-        if shown.mu.shape[1] == 1:
-            return np.full(len(shown.mu), WAIT)
-        window = self.width + self.growth * shown.waited
-        near = np.abs(shown.mu[:, 1] - shown.mu[:, 0]) <= window
-        return np.where((shown.filled > 0) & near, 1, WAIT)
+    def act(
+        self,
+        queues: QueueView,
+        rng: np.random.Generator | None = None,
+        action_masks: ArrayLike | None = None,
+    ) -> Integers:
+        """The nearest candidate if it is near enough; as ``QueuePolicy``."""
+        if queues.mu.shape[1] == 1:
+            return np.full(len(queues.mu), WAIT)
+        window = self.width + self.growth * queues.waited
+        near = np.abs(queues.mu[:, 1] - queues.mu[:, 0]) <= window
+        return np.where((queues.filled > 0) & near, 1, WAIT)
 
 
-class RandomCandidate(ShownPolicy):
+class RandomCandidate(QueuePolicy):
     """A candidate at random, all equally likely.
 
     Args:
@@ -70,8 +80,14 @@ class RandomCandidate(ShownPolicy):
     def __init__(self, wait: float = 0.0) -> None:
         self.wait = as_probability("wait", wait)
 
-    def choose_many(self, shown: ShownPlayers, rng: np.random.Generator) -> Integers:
-        """Any of the candidates; as ``ShownPolicy``."""
-        waits = rng.random(len(shown.mu)) < self.wait
-        candidate = rng.integers(1, np.maximum(shown.filled, 1) + 1)
-        return np.where(waits | (shown.filled == 0), WAIT, candidate)
+    def act(
+        self,
+        queues: QueueView,
+        rng: np.random.Generator | None = None,
+        action_masks: ArrayLike | None = None,
+    ) -> Integers:
+        """Any of the candidates; as ``QueuePolicy``."""
+        rng = np.random.default_rng() if rng is None else rng
+        waits = rng.random(len(queues.mu)) < self.wait
+        candidate = rng.integers(1, np.maximum(queues.filled, 1) + 1)
+        return np.where(waits | (queues.filled == 0), WAIT, candidate)

@@ -14,8 +14,8 @@ from matchenv.benchmarks.compare.comparison import (
 from matchenv.benchmarks.compare.report import Comparison
 from matchenv.benchmarks.queue.comparison import run_queue_comparison
 from matchenv.benchmarks.queue.report import QueueComparison
+from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.queue_table import LOADS
-from matchenv.queue.settings import QueueSettings
 from matchenv.runtime.parallel import Workers
 
 # Whom a run of the queue is compared with, the last as what differences are taken to.

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.benchmarks.judge.settings import ArrivalSettings
+from matchenv.envs.queue.settings import QueueSettings
 from matchenv.match_log import MatchLog
-from matchenv.queue.settings import QueueSettings
 
 Integers = NDArray[np.int64]
 

@@ -23,8 +23,8 @@ from matchenv.benchmarks.judge.settings import (
     ArrivalSettings,
 )
 from matchenv.benchmarks.queue.plan import queue_candidates
+from matchenv.envs.queue.settings import QueueSettings
 from matchenv.match_log import MatchLog
-from matchenv.queue.settings import QueueSettings
 from matchenv.replay import Fit, fit, replay_trueskill, smooth
 from matchenv.replay.fitting.fit import FEWEST_GAMES
 from matchenv.replay.fitting.journal import JOURNAL, log_key

@@ -13,9 +13,9 @@ from matchenv.benchmarks.queue.front import QUALITY, family_of, mean_over
 from matchenv.benchmarks.queue.plan import described, queue_plan, queue_settings_of
 from matchenv.benchmarks.queue.report import QueueComparison
 from matchenv.benchmarks.queue.tuning import MEASURES, QueueTuning
+from matchenv.envs.queue.population import Population
 from matchenv.evaluation.queue_table import Load, QueuePlan, QueueTable, play_queue
 from matchenv.evaluation.seeds import REPORT, TUNING
-from matchenv.queue.population import Population
 from matchenv.runtime.jobs import Store
 from matchenv.runtime.parallel import Workers
 from matchenv.trueskill import draw_margin_from_probability

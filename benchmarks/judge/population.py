@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from matchenv.envs.queue.population import RatedPopulation
 from matchenv.match_log import MatchLog
-from matchenv.queue.population import RatedPopulation
 from matchenv.replay import TrueSkillReplay
 from matchenv.replay.time_away import SECONDS_PER_DAY
 

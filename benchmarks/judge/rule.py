@@ -14,15 +14,15 @@ from typing import Any
 from matchenv.agents.config_file import parsed
 from matchenv.baselines.queue import QUEUE_POLICIES
 from matchenv.benchmarks.queue.plan import queue_candidates
+from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.candidates import Candidate
 from matchenv.evaluation.queue_rollout import queue_rollout
 from matchenv.evaluation.queue_table import maker_of
-from matchenv.queue.settings import QueueSettings
 from matchenv.runtime.checks import as_non_negative_number
 from matchenv.runtime.object_spec import is_object_spec
 
 # How a policy of the queue may be asked.
-METHODS = ("choose_many", "plan", "choose", "predict")
+METHODS = ("act", "choose", "predict")
 
 # Ticks of a run in which a rule must do nothing wrong before any work begins.
 TRIAL = 200

@@ -19,11 +19,11 @@ from matchenv.benchmarks.judge.evenness import NEWCOMER_GAMES, earlier_games
 from matchenv.benchmarks.judge.judgement import Judgement
 from matchenv.benchmarks.judge.judging import NOTHING_FORESEEN, judge
 from matchenv.benchmarks.judge.simulated import SimulatedService, simulated_service
+from matchenv.envs.queue.population import RatedPopulation
 from matchenv.evaluation.estimates import Estimate, estimate
 from matchenv.evaluation.queue_measures import DECILES
 from matchenv.evaluation.seeds import sequence_of
 from matchenv.evaluation.tables import Column, markdown_table
-from matchenv.queue.population import RatedPopulation
 from matchenv.replay.fitting.parameters import SIGMA
 from matchenv.runtime.checks import as_integer
 from matchenv.runtime.files import Arrays

@@ -9,9 +9,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from matchenv.envs.queue.settings import QueueSettings
+from matchenv.envs.queue.view import NOBODY, WaitingPlayers
 from matchenv.match_log import MatchLog
-from matchenv.queue.settings import QueueSettings
-from matchenv.queue.waiting import NOBODY, WaitingPlayers
 from matchenv.replay.fitting.parameters import MU, SIGMA
 from matchenv.runtime.checks import (
     as_choice,

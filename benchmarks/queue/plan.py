@@ -11,11 +11,11 @@ from typing import Any
 from matchenv.agents.policy_sources import files_of
 from matchenv.agents.queue_policies import queue_policy_named
 from matchenv.baselines.queue import QUEUE_POLICIES, Reserved
+from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.candidates import Candidate, checked_candidates
 from matchenv.evaluation.queue_rollout import queue_rollout
 from matchenv.evaluation.queue_table import LOADS, Load, QueuePlan, RunBlock, maker_of
 from matchenv.evaluation.seeds import INSTANCES, POLICIES, QUEUE, episode_seeds, spans_of
-from matchenv.queue.settings import QueueSettings
 from matchenv.runtime.checks import as_integer
 from matchenv.runtime.object_spec import parsed_options
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.estimates import (
     CONFIDENCE,
     UNKNOWN,
@@ -22,7 +23,6 @@ from matchenv.evaluation.estimates import (
 from matchenv.evaluation.queue_measures import DECILES, ERROR_GAMES, GROUPS
 from matchenv.evaluation.queue_table import ERRORS, MEANS, QueueTable
 from matchenv.evaluation.tables import Column, text_table
-from matchenv.queue.settings import QueueSettings
 from matchenv.runtime.files import json_bytes, records_csv
 from matchenv.runtime.provenance import versions
 

@@ -9,8 +9,8 @@ import numpy as np
 from matchenv.baselines.queue import KnowledgeMatching, MaximumWeightMatching
 from matchenv.baselines.queue.planned import BAND, MOST_EXACT, best_pairs
 from matchenv.benchmarks.throughput.timing import Contest, Measurement, seconds
-from matchenv.queue.settings import QueueSettings
-from matchenv.queue.waiting import NOBODY, WaitingPlayers
+from matchenv.envs.queue.settings import QueueSettings
+from matchenv.envs.queue.view import NOBODY, WaitingPlayers
 from matchenv.trueskill import match_quality
 
 SECTION = "matching"

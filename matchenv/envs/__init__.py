@@ -41,6 +41,13 @@ ENVIRONMENTS = {
         vector_env="matchenv.envs.one_player.env:MatchmakingVectorEnv",
         renderer="matchenv.rendering.rendered:RenderedEpisodes",
     ),
+    "MatchmakingQueue-v0": Environment(
+        settings="matchenv.envs.queue.settings:QueueSettings",
+        simulator="matchenv.envs.queue.simulator:QueueSimulator",
+        env="matchenv.envs.queue.env:MatchmakingQueueEnv",
+        vector_env="matchenv.envs.queue.env:MatchmakingQueueVectorEnv",
+        renderer="matchenv.queue.rendered:RenderedQueues",
+    ),
 }
 
 

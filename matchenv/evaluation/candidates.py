@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.rollout import TrueSkills
-from matchenv.queue.settings import QueueSettings
 from matchenv.runtime.provenance import digest_of
 from matchenv.settings import Settings
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from matchenv.queue.population import CENTRE, DEVIATION, SPREAD, Population
-from matchenv.queue.settings import QueueSettings
+from matchenv.envs.queue.population import CENTRE, DEVIATION, SPREAD, Population
+from matchenv.envs.queue.settings import QueueSettings
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -11,14 +11,12 @@ import numpy as np
 from gymnasium.utils.seeding import np_random
 from numpy.typing import NDArray
 
+from matchenv.envs.queue.settings import QUEUE_REWARDS, QueueSettings
+from matchenv.envs.queue.simulator import QueueSimulator
+from matchenv.envs.queue.state import OVER, State
 from matchenv.evaluation.queue_measures import SUMS, Tally
 from matchenv.evaluation.rollout import one_thread
-from matchenv.queue.queues import Queues, slots_in_line
-from matchenv.queue.settings import QUEUE_REWARDS, QueueSettings
-from matchenv.queue.shown import ShownPlayers
-from matchenv.queue.state import ABANDONED, FOCAL, NONE, OVER, PHASE, QUEUED, TICK, Batch
-from matchenv.queue.waiting import NOBODY
-from matchenv.runtime.compile import compiled
+from matchenv.runtime.random import drawn_key
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -33,13 +31,13 @@ CHOICES_BETWEEN = 1000
 class QueueDecisions:
     """A policy that is asked in many queues, with a clock.
 
-    A policy with ``choose_many`` is asked about all queues at once, from what is shown; one with
-    ``plan`` once in a tick of each queue; one with ``choose`` about each queue; any other through
-    the ``predict`` of sb3-contrib's MaskablePPO, from observations.
+    A policy with ``act`` is asked about all queues at once, from the simulator's view; one with
+    ``choose`` about each queue; any other through the ``predict`` of sb3-contrib's MaskablePPO,
+    from observations.
 
     Args:
         policy: who chooses.
-        queues: where.
+        simulator: of the queues.
         rng: for stochastic policies.
 
     Attributes:
@@ -47,78 +45,45 @@ class QueueDecisions:
         seconds: what they took.
     """
 
-    def __init__(self, policy: Any, queues: Queues, rng: np.random.Generator) -> None:
+    def __init__(self, policy: Any, simulator: QueueSimulator, rng: np.random.Generator) -> None:
         self.count, self.seconds = 0, 0.0
-        self._policy, self._queues, self._rng = policy, queues, rng
-        self._planned_tick = np.full(queues.count, -1, dtype=np.int64)
-        self._partner = np.full((queues.count, 0), NONE, dtype=np.int64)
+        self._policy, self._simulator, self._rng = policy, simulator, rng
         self._first = True
-        for method in ("choose_many", "plan", "choose", "predict"):
+        for method in ("act", "choose", "predict"):
             if callable(getattr(policy, method, None)):
                 self._ask = getattr(self, f"_{method}")
                 break
         else:
-            raise ValueError(f"policy must have a method choose or predict, {policy!r} has none")
+            raise ValueError(
+                f"policy must have a method act, choose or predict, {policy!r} has none"
+            )
 
-    def of(self, idle: NDArray[np.bool_]) -> Integers:
-        """A choice for each queue that is not idle, shape (B,)."""
+    def of(self, state: State, idle: NDArray[np.bool_]) -> Integers:
+        """Return a choice for each queue that is not idle, shape (B,)."""
         start = time.perf_counter()
-        actions: Integers = self._ask(idle)
+        actions: Integers = self._ask(state, idle)
         if not self._first:
             self.seconds += time.perf_counter() - start
             self.count += int((~idle).sum())
         self._first = False
         return actions
 
-    def _choose_many(self, idle: NDArray[np.bool_]) -> Integers:
-        shown = ShownPlayers.of_batch(self._queues.batch, self._queues.settings)
-        chosen: Integers = self._policy.choose_many(shown, self._rng)
+    def _act(self, state: State, idle: NDArray[np.bool_]) -> Integers:
+        chosen: Integers = self._policy.act(*self._simulator.view(state), rng=self._rng)
         return chosen
 
-    def _plan(self, idle: NDArray[np.bool_]) -> Integers:
-        batch = self._queues.batch
-        if self._partner.shape[1] < batch.room:
-            wider = np.full((self._queues.count, batch.room), NONE, dtype=np.int64)
-            wider[:, : self._partner.shape[1]] = self._partner
-            self._partner = wider
-        ticks = batch.numbers[:, TICK]
-        for row in np.flatnonzero((ticks != self._planned_tick) & ~idle).tolist():
-            partners = self._policy.plan(self._queues.waiting_players(row))
-            slots = slots_in_line(batch, row)
-            self._partner[row, slots] = np.where(partners == NOBODY, NONE, slots[partners])
-            self._planned_tick[row] = ticks[row]
-        return _answers(batch, self._partner, idle)
-
-    def _choose(self, idle: NDArray[np.bool_]) -> Integers:
+    def _choose(self, state: State, idle: NDArray[np.bool_]) -> Integers:
         actions = np.zeros(idle.size, dtype=np.int64)
         for row in np.flatnonzero(~idle).tolist():
-            waiting = self._queues.waiting_players(row)
+            waiting = self._simulator.waiting_players(state, row)
             actions[row] = self._policy.choose(waiting, self._rng)
         return actions
 
-    def _predict(self, idle: NDArray[np.bool_]) -> Integers:
-        batch = self._queues.batch
+    def _predict(self, state: State, idle: NDArray[np.bool_]) -> Integers:
         actions, _ = self._policy.predict(
-            batch.observation.copy(), action_masks=batch.mask.copy(), deterministic=True
+            state.observation.copy(), action_masks=state.mask.copy(), deterministic=True
         )
         return np.asarray(actions).astype(np.int64)
-
-
-@compiled
-def _answers(batch: Batch, partner: Integers, idle: NDArray[np.bool_]) -> Integers:
-    """What the plans say of each focal player; who is paired with no candidate waits."""
-    actions = np.zeros(idle.size, dtype=np.int64)
-    for row in range(idle.size):
-        if idle[row]:
-            continue
-        planned = partner[row, batch.numbers[row, FOCAL]]
-        if planned == NONE:
-            continue
-        for place in range(batch.candidates.shape[1]):
-            if batch.candidates[row, place] == planned:
-                actions[row] = place + 1
-                break
-    return actions
 
 
 @dataclass(frozen=True)
@@ -164,34 +129,33 @@ def queue_rollout(
     Raises:
         ValueError: for a choice that is not allowed.
     """
-    queues = Queues(settings, len(seeds))
-    queues.keep_visits()
-    queues.begin(np.arange(len(seeds)), [np_random(seed)[0] for seed in seeds])
+    simulator = QueueSimulator(settings, keep_visits=True)
+    keys = np.array([drawn_key(np_random(seed)[0]) for seed in seeds])
+    state = simulator.begin(simulator.new_state(len(seeds)), np.arange(len(seeds)), keys)
     decisions = QueueDecisions(
-        make(settings), queues, np.random.default_rng() if rng is None else rng
+        make(settings), simulator, np.random.default_rng() if rng is None else rng
     )
     reward, tally = np.zeros(len(seeds)), Tally(settings, len(seeds))
-    idle = queues.batch.numbers[:, PHASE] == OVER
+    idle = state.queue["phase"] == OVER
     steps = 0
     with one_thread():
         while not idle.all():
-            actions = np.where(idle, 0, decisions.of(idle))
-            _check_allowed(actions, queues.batch.mask, idle)
-            paid, over = queues.step(actions, idle)
+            actions = np.where(idle, 0, decisions.of(state, idle))
+            _check_allowed(actions, state.mask, idle)
+            state, paid, _, over = simulator.step(state, actions, ~idle)
             reward += paid
             idle |= over
             steps += 1
             if steps % CHOICES_BETWEEN == 0:
-                tally.add(queues.taken_visits())
-    tally.add(queues.taken_visits())
-    numbers = queues.batch.numbers
+                tally.add(simulator.taken_visits(state))
+    tally.add(simulator.taken_visits(state))
     believed, true = (tally.sums[:, 0, SUMS.index(name)] for name in QUEUE_REWARDS)
     costs = reward - (believed if settings.reward == QUEUE_REWARDS[0] else true)
     return QueueRollout(
         reward=costs + believed,
         true_reward=costs + true,
-        queued=numbers[:, QUEUED].astype(np.float64),
-        abandoned=numbers[:, ABANDONED].astype(np.float64),
+        queued=state.queue["queued"].astype(np.float64),
+        abandoned=state.queue["abandoned"].astype(np.float64),
         tally=tally,
         decisions=decisions.count,
         seconds=decisions.seconds,

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.candidates import Candidate
 from matchenv.evaluation.queue_measures import ERROR_GAMES, GROUPS, SUMS, wait_percentile
 from matchenv.evaluation.queue_rollout import QueuePolicyMaker, queue_rollout
 from matchenv.evaluation.seeds import policy_key, sequence_of
-from matchenv.queue.settings import QueueSettings
 from matchenv.runtime.checks import as_positive_number
 from matchenv.runtime.files import Arrays, csv_bytes, npz_bytes
 from matchenv.runtime.jobs import CLOCK, Store, run_jobs

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.queue.waiting import NOBODY, WaitingPlayers
+from matchenv.envs.queue.view import NOBODY, WaitingPlayers
 from matchenv.rendering.axis import Axis
 from matchenv.rendering.canvas import Canvas, line_height, mixed
 from matchenv.rendering.charts import draw_chart

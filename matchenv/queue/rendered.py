@@ -1,4 +1,4 @@
-"""What ``MatchmakingQueue-v0`` keeps and calls to show its runs, in every render mode."""
+"""The renderer of ``MatchmakingQueue-v0``."""
 
 from __future__ import annotations
 
@@ -8,68 +8,62 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.queue.queues import Queues
-from matchenv.queue.rendered_batch import Pixels, RenderedBatch
-from matchenv.queue.state import TICK, WAITING
+from matchenv.envs.queue.simulator import QueueSimulator
+from matchenv.envs.queue.state import State
 from matchenv.queue.text import describe_queue
+from matchenv.rendering.batch import Pixels, RenderedBatch
 
 
 class RenderedQueues(RenderedBatch):
-    """The pictures and texts of a batch of queues.
+    """Pictures and texts of a batch of queues.
 
     Args:
-        render_mode: None or one of ``RENDER_MODES``.
-        queues: what to show.
-
-    Raises:
-        ValueError: for an unknown mode.
-        MissingRenderPackage: for pictures where pygame is not installed.
+        simulator: of the queues.
+        render_mode: one of ``RENDER_MODES``.
+        count: queues.
     """
 
     title: ClassVar[str] = "MatchmakingQueue-v0"
 
-    def __init__(self, render_mode: str | None, queues: Queues) -> None:
-        super().__init__(render_mode, queues.count)
-        self.queues = queues
+    def __init__(self, simulator: QueueSimulator, render_mode: str, count: int) -> None:
+        super().__init__(render_mode, count)
+        self.simulator = simulator
         # How many waited when each tick was last looked at.
-        self._lengths: list[array[float]] = [array("d") for _ in range(self.count)]
+        self._lengths: list[array[float]] = [array("d") for _ in range(count)]
 
-    def begin(self, rows: NDArray[np.int64]) -> None:
-        """The runs of ``rows`` have begun anew."""
-        if self._lengths:
-            for row in rows.tolist():
-                del self._lengths[row][:]
-                self._remember(row)
+    def begin(self, state: State, rows: NDArray[np.int64]) -> None:
+        """Note that the runs of ``rows`` have begun."""
+        for row in rows.tolist():
+            del self._lengths[row][:]
+            self._remember(state, row)
 
-    def add(self, idle: NDArray[np.bool_]) -> None:
-        """A choice was carried out in every queue that is not idle, shape (B,)."""
-        for row in range(len(self._lengths)):
-            if not idle[row]:
-                self._remember(row)
+    def add(self, state: State, actions: NDArray[np.int64], running: NDArray[np.bool_]) -> None:
+        """Note the lengths of the running queues after a choice."""
+        for row in np.flatnonzero(running).tolist():
+            self._remember(state, row)
 
-    def text(self, row: int) -> str:
-        """One run in words."""
-        return describe_queue(self.queues.waiting_players(row))
+    def text(self, state: State, row: int) -> str:
+        """Describe one queue."""
+        return describe_queue(self.simulator.waiting_players(state, row))
 
-    def picture(self, row: int) -> Pixels:
-        """One run's picture, uint8, shape (height, width, 3)."""
+    def picture(self, state: State, row: int) -> Pixels:
+        """Draw one queue, uint8, shape (height, width, 3)."""
         from matchenv.queue.picture import QueueScene, draw_queue
 
-        infos = {name: value[row].item() for name, value in self.queues.infos().items()
-                 if value.ndim == 1}  # fmt: skip
+        facts = {name: values[row].item() for name, values in self.simulator.facts(state).items()}
         scene = QueueScene(
-            self.queues.waiting_players(row),
-            self.queues.games(row),
+            self.simulator.waiting_players(state, row),
+            self.simulator.games(state, row),
             np.array(self._lengths[row]),
-            infos["matched_players"],
-            infos["abandoned"],
-            infos["mean_wait"],
+            facts["matched_players"],
+            facts["abandoned"],
+            facts["mean_wait"],
             self.title_of(row),
         )
         return draw_queue(scene, *self.size)
 
-    def _remember(self, row: int) -> None:
-        numbers, lengths = self.queues.batch.numbers[row], self._lengths[row]
-        tick = min(int(numbers[TICK]), self.queues.settings.horizon - 1)
+    def _remember(self, state: State, row: int) -> None:
+        queue, lengths = state.queue[row], self._lengths[row]
+        tick = min(int(queue["tick"]), self.simulator.settings.horizon - 1)
         del lengths[tick:]
-        lengths.extend([float(numbers[WAITING])] * (tick + 1 - len(lengths)))
+        lengths.extend([float(queue["waiting"])] * (tick + 1 - len(lengths)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from matchenv.queue.waiting import NOBODY, WaitingPlayers
+from matchenv.envs.queue.view import NOBODY, WaitingPlayers
 
 SHOWN_CANDIDATES = 10
 

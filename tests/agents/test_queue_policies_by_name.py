@@ -16,7 +16,7 @@ from matchenv.baselines.queue import (
     Reserved,
     WideningWindow,
 )
-from matchenv.queue.settings import QueueSettings
+from matchenv.envs.queue.settings import QueueSettings
 
 SETTINGS = QueueSettings(capacity=8, beta=0.7, tau=0.1)
 

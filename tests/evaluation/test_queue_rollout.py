@@ -12,6 +12,10 @@ from gymnasium.utils.seeding import np_random
 from scipy.stats import norm
 
 from matchenv.agents.queue_policies import queue_policy_named
+from matchenv.envs.queue.population import NormalPopulation, RatedPopulation
+from matchenv.envs.queue.settings import QueueSettings
+from matchenv.envs.queue.simulator import QueueSimulator
+from matchenv.envs.queue.state import OVER
 from matchenv.evaluation.queue_measures import (
     DECILES,
     ERROR_GAMES,
@@ -23,10 +27,7 @@ from matchenv.evaluation.queue_measures import (
 )
 from matchenv.evaluation.queue_rollout import queue_rollout
 from matchenv.evaluation.queue_table import MEANS, Load, mean_of
-from matchenv.queue.population import NormalPopulation, RatedPopulation
-from matchenv.queue.queues import Queues
-from matchenv.queue.settings import QueueSettings
-from matchenv.queue.state import OVER, PHASE
+from matchenv.runtime.random import drawn_key
 
 SETTINGS = QueueSettings(
     arrival_rate=0.7, horizon=60, capacity=6, patience=9.0, stay=0.9, draw_margin=0.2
@@ -56,17 +57,18 @@ class Lowest:
 
 def by_hand(policy: Any, settings: QueueSettings, seed: int) -> tuple[float, dict[str, Any]]:
     """One queue alone: its reward and the visits to it."""
-    queues = Queues(settings, 1)
-    queues.keep_visits()
-    queues.begin(np.arange(1), [np_random(seed)[0]])
+    simulator, running = QueueSimulator(settings, keep_visits=True), np.ones(1, dtype=np.bool_)
+    key = np.array([drawn_key(np_random(seed)[0])])
+    state = simulator.begin(simulator.new_state(1), np.arange(1), key)
     total, rng = 0.0, np.random.default_rng(0)
-    while queues.batch.numbers[0, PHASE] != OVER:
+    while state.queue["phase"][0] != OVER:
         if hasattr(policy, "choose"):
-            action = policy.choose(queues.waiting_players(0), rng)
+            action = policy.choose(simulator.waiting_players(state, 0), rng)
         else:
-            action = int(queues.batch.mask[0].sum()) - 1
-        total += queues.step(np.array([action]), np.zeros(1, dtype=np.bool_))[0][0]
-    return total, queues.taken_visits()
+            action = int(state.mask[0].sum()) - 1
+        state, reward, *_ = simulator.step(state, np.array([action]), running)
+        total += reward[0]
+    return total, simulator.taken_visits(state)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from matchenv.benchmarks.replay.systems import draw_probability_of
 from matchenv.commands import run_command
 from matchenv.csv_log.reader import read_log
 from matchenv.csv_log.settings import ReadingSettings
-from matchenv.queue.population import population_of
+from matchenv.envs.queue.population import population_of
 from matchenv.replay import replay_trueskill
 
 LOGS = Path(__file__).parent / "logs"

@@ -98,7 +98,7 @@ class ScalarEnv(gym.Env[NDArray[np.float32], np.int64]):
                 changed then.
             gymnasium.error.ResetNeeded: before the first reset or after the end.
         """
-        if self._phase is not RUNNING:
+        if self._phase != RUNNING:
             raise ResetNeeded(f"Call reset() before step(): this environment was {self._phase}.")
         simulator, actions = self.simulator, self._actions
         actions[0] = as_action(action, simulator.num_actions)
@@ -134,7 +134,7 @@ class ScalarEnv(gym.Env[NDArray[np.float32], np.int64]):
                 f'use gym.make("{self.simulator.env_id}", render_mode="rgb_array").'
             )
             return None
-        if self._phase is NEVER_RESET:
+        if self._phase == NEVER_RESET:
             raise ResetNeeded("Call reset() before render().")
         return None if self.render_mode == "human" else self._renderer.frame(self._state, 0)
 

@@ -268,25 +268,25 @@ class NativeVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[
         observations = np.full(self.num_envs, None, dtype=object)
         for row, observation in zip(rows, self.simulator.observe(self._state)[rows], strict=True):
             observations[row] = observation
-        info = self._infos(over)
-        for name, values in info.items():
-            if not name.startswith("_"):
-                values[~over] = 0
         return {
             "final_obs": observations,
             "_final_obs": over,
-            "final_info": info,
+            "final_info": self._infos(over),
             "_final_info": over,
         }
 
     def _infos(self, mask: Masks) -> Infos:
-        """Return facts and action masks, each with the mask of the environments it is of."""
+        """Return facts and action masks, 0 outside ``mask``, each with that mask."""
         infos: Infos = {}
         for name, values in self.simulator.facts(self._state).items():
             infos[name], infos[f"_{name}"] = values.copy(), mask
         masks = self._share_masks()
         if masks is not None:
             infos["action_mask"], infos["_action_mask"] = masks.astype(np.int8), mask
+        if mask is not self._everywhere:
+            for name, values in infos.items():
+                if not name.startswith("_"):
+                    values[~mask] = 0
         return infos
 
     def _share_masks(self) -> Masks | None:

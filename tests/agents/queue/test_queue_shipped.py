@@ -9,9 +9,9 @@ from matchenv import MatchmakingQueueEnv, agents
 from matchenv.agents.policies import SHIPPED_FOR_QUEUE
 from matchenv.agents.queue.learned import QueuePricePolicy
 from matchenv.agents.queue_policies import queue_policy_named
+from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.estimates import paired_difference
 from matchenv.evaluation.queue_rollout import queue_rollout
-from matchenv.queue.settings import QueueSettings
 
 
 def test_it_is_small_and_loads_by_name() -> None:

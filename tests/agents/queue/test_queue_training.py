@@ -18,9 +18,8 @@ from matchenv.agents.run_config import RunConfig, configured
 from matchenv.agents.tasks import QUEUE
 from matchenv.benchmarks.compare.trained import QUEUE_RIVALS, compare_run
 from matchenv.commands import run_command
+from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.queue_rollout import queue_rollout
-from matchenv.queue.queue_state import queue_state, restore_queues
-from matchenv.queue.settings import QueueSettings
 from matchenv.settings import Settings
 
 RATES = [0.5, 2.0]
@@ -110,13 +109,13 @@ def test_queues_go_on_from_their_state() -> None:
     for _ in range(500):
         first.step(first.action_masks()[:, 1].astype(int))
     second.reset(seed=9)
-    restore_queues(second, queue_state(first))
+    second.set_state(first.get_state())
     for _ in range(300):
         actions = first.action_masks()[:, 1].astype(int)
         for one, other in zip(first.step(actions)[:4], second.step(actions)[:4], strict=True):
             np.testing.assert_array_equal(one, other)
     with pytest.raises(ValueError, match="must be"):
-        restore_queues(MatchmakingQueueVectorEnv(2), queue_state(first))
+        MatchmakingQueueVectorEnv(2).set_state(first.get_state())
 
 
 def test_numbers_depend_on_no_unit_side_or_capacity() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from matchenv.queue.settings import QueueSettings
-from matchenv.queue.waiting import NOBODY, WaitingPlayers
+from matchenv.envs.queue.settings import QueueSettings
+from matchenv.envs.queue.view import NOBODY, WaitingPlayers
 
 
 def queue_of(rng: np.random.Generator, count: int, **changes: Any) -> WaitingPlayers:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from matchenv.baselines.queue.band_matching import band_matching
 from matchenv.baselines.queue.exact_matching import exact_matching
-from matchenv.queue.waiting import NOBODY
+from matchenv.envs.queue.view import NOBODY
 
 Floats = NDArray[np.float64]
 BETA_SQUARED = 2.5

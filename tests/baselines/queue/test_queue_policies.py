@@ -24,10 +24,9 @@ from matchenv.baselines.queue import (
     ReservedDrawChance,
     WideningWindow,
 )
+from matchenv.envs.queue.settings import QueueSettings
+from matchenv.envs.queue.view import NOBODY, QueueView, WaitingPlayers
 from matchenv.knowledge import KnowledgeState
-from matchenv.queue.settings import QueueSettings
-from matchenv.queue.shown import ShownPlayers
-from matchenv.queue.waiting import NOBODY, WaitingPlayers
 from matchenv.trueskill import match_quality, update, win_probability
 
 RNG = np.random.default_rng(0)
@@ -104,7 +103,7 @@ def test_kg_weighs_what_a_game_teaches(make_queue: Any, seed: int, both: bool) -
         if both:
             learnt = 0.5 * (learnt + gain(queue, k, 0))
         values.append(quality(queue, 0, k) + 4.0 * learnt)
-    np.testing.assert_allclose(policy.values(ShownPlayers.of(queue)), values, rtol=1e-10)
+    np.testing.assert_allclose(policy.values(QueueView.of(queue)), values, rtol=1e-10)
     assert ask(policy, queue) == 1 + int(np.argmax(values))
 
 

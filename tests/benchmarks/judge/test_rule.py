@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from matchenv.benchmarks.judge.rule import Window, read_rule, rule_candidate
-from matchenv.queue.settings import QueueSettings
+from matchenv.envs.queue.settings import QueueSettings
 
 NEAREST = """
 class Nearest:

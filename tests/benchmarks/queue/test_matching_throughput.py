@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from matchenv.benchmarks.throughput import matching
-from matchenv.queue.waiting import NOBODY
+from matchenv.envs.queue.view import NOBODY
 
 
 def test_the_queues_that_are_timed_are_queues() -> None:

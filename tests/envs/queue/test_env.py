@@ -16,7 +16,7 @@ from gymnasium.utils.env_checker import check_env
 
 import matchenv
 from matchenv import MatchmakingEnv, MatchmakingQueueEnv
-from matchenv.queue import NOBODY, NormalPopulation, WaitingPlayers
+from matchenv.envs.queue import NOBODY, NormalPopulation, WaitingPlayers
 from matchenv.trueskill import match_quality, update
 
 BETA = math.sqrt(2.5)
@@ -177,42 +177,35 @@ def test_a_game_lasts_its_ticks_and_changes_both_beliefs() -> None:
 
 
 def test_one_player_among_opponents_who_always_wait_is_matchmaking() -> None:
-    """The beliefs and qualities of ``Matchmaking-v0`` on the same players and noise."""
+    """The beliefs and qualities of ``Matchmaking-v0`` on the same players and outcomes."""
     opponents, games = 7, 60
     sibling = MatchmakingEnv(num_opponents=opponents, horizon=games, reward="match_quality")
     sibling.reset(seed=9)
-    state = sibling.knowledge_state
-    # The numbers that the sibling draws: two rows for the instance, one of variances, the noise.
-    generator = gym.utils.seeding.np_random(9)[0]
-    generator.standard_normal(2 * (opponents + 1))
-    generator.random(opponents + 1)
-    noise = generator.standard_normal(games)
+    start, skill = sibling.knowledge_state, sibling.true_skill
+    actions = np.random.default_rng(4).integers(opponents, size=games)
+    states, infos = [], []
+    for action in actions:
+        states.append(sibling.knowledge_state)
+        infos.append(sibling.step(action)[4])
     env = MatchmakingQueueEnv(
         **CLOSED, game_length=1, capacity=opponents + 1, horizon=games, waiting_cost=0.0
     )
-    given = {"mu": state.mu, "sigma": state.sigma, "true_skill": sibling.true_skill}
-    env.reset(seed=0, options={**given, "noise": noise})
-    rng = np.random.default_rng(4)
-    played = 0
-    while played < games:
-        waiting = env.waiting_players()
-        if waiting.player[waiting.focal] != 0:
+    noise = [50.0 * info["outcome"] for info in infos]
+    given = {"mu": start.mu, "sigma": start.sigma, "true_skill": skill, "noise": noise}
+    env.reset(seed=0, options=given)
+    for action, state, expected in zip(actions, states, infos, strict=True):
+        while (waiting := env.waiting_players()).player[waiting.focal] != 0:
             env.step(0)
-            continue
         by_player = np.argsort(waiting.player)
-        state = sibling.knowledge_state
         np.testing.assert_allclose(waiting.mu[by_player], state.mu, rtol=1e-13, atol=1e-13)
         np.testing.assert_allclose(waiting.sigma[by_player], state.sigma, rtol=1e-13)
-        action = int(rng.integers(opponents))
         wanted = int(np.flatnonzero(waiting.player == action + 1)[0])
-        choice = 1 + int(np.flatnonzero(waiting.candidates == wanted)[0])
-        info, expected = env.step(choice)[4], sibling.step(action)[4]
+        info = env.step(1 + int(np.flatnonzero(waiting.candidates == wanted)[0]))[4]
         assert info["match_quality"] == pytest.approx(expected["match_quality"], rel=1e-13)
         scale = 2 * BETA * math.sqrt(math.pi)
         assert info["true_match_quality"] == pytest.approx(
             scale * expected["true_draw_density"], rel=1e-13
         )
-        played += 1
 
 
 @pytest.mark.parametrize("bad", [-1, 16, 3.0, None, True, "1", np.array([1])])
@@ -222,7 +215,7 @@ def test_actions_out_of_range_change_nothing(bad: Any) -> None:
 
 @pytest.mark.parametrize("bad", [4, 15])
 def test_actions_that_the_mask_forbids_change_nothing(bad: int) -> None:
-    refused(bad, f"allowed by action_masks.*3 candidates, got {bad}")
+    refused(bad, f"0 to wait or one of 3 candidates, as action_masks.*got {bad}")
 
 
 def refused(bad: Any, said: str) -> None:

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from matchenv.queue.population import NormalPopulation, RatedPopulation, population_of
-from matchenv.queue.settings import QueueSettings
+from matchenv.envs.queue.population import NormalPopulation, RatedPopulation, population_of
+from matchenv.envs.queue.settings import QueueSettings
 from matchenv.ratings.leaderboard import Leaderboard
 
 

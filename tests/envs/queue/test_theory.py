@@ -14,9 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from matchenv import MatchmakingQueueVectorEnv
-from matchenv.counter_numbers import normal_number, uniform_number
-from matchenv.queue.random_numbers import exponential, geometric, stream
-from matchenv.queue.state import LOGGED_ON
+from matchenv.envs.queue.dynamics import geometric
 
 Choose = Callable[[np.ndarray, np.random.Generator], np.ndarray]
 
@@ -185,7 +183,7 @@ def conserved(env: MatchmakingQueueVectorEnv, infos: dict[str, np.ndarray]) -> N
     """Who joined was matched, gave up or waits; who logged on waits, plays or has left."""
     left = infos["matched_players"] + infos["abandoned"]
     np.testing.assert_array_equal(infos["queued"], left + infos["waiting"])
-    logged_on = env._queues.batch.numbers[:, LOGGED_ON]
+    logged_on = env._state.queue["logged_on"]
     inside = infos["waiting"] + infos["playing"]
     # Everybody who logged on joined once, and once more after each game that they came back from.
     assert (logged_on >= inside).all()
@@ -219,9 +217,9 @@ def conserve(options: dict[str, Any], seed: int, ticks: int, count: int) -> None
         masks = env.action_masks()
         actions = masks[:, 1] * (rng.random(count) < 0.5) * (1 + at_random(masks[:, 1:], rng))
         _, _, _, truncated, infos = env.step(actions.astype(np.int64))
-        assert np.isfinite(env._queues.batch.observation).all()
+        assert np.isfinite(env._state.observation).all()
         over |= truncated
-    assert env._queues.batch.room <= 4096
+    assert env._state.room <= 4096
 
 
 @settings(max_examples=5, deadline=None, derandomize=True)
@@ -239,42 +237,12 @@ def test_players_are_conserved_over_a_million_ticks(options: dict[str, Any], see
     conserve({**options, "arrival_rate": rate}, seed, 10**6, 500)
 
 
-def test_streams_differ_in_each_of_their_numbers() -> None:
-    """Runs, players, visits and purposes that are near each other have streams of their own."""
-    keys = [np.uint64(key) for key in (0, 1, 2**64 - 1)]
-    streams = {
-        int(stream(key, index, part, purpose))
-        for key in keys
-        for index in range(40)
-        for part in range(20)
-        for purpose in range(4)
-    }
-    assert len(streams) == 3 * 40 * 20 * 4
-
-
-def test_numbers_have_their_distributions() -> None:
-    key = np.uint64(3)
-    count = 20_000
-    flat = np.array(
-        [
-            [uniform_number(np.uint64(stream(key, k, 0, 1)), place) for place in range(4)]
-            for k in range(count)
-        ]
-    ).ravel()
-    assert stats.kstest(flat, "uniform").pvalue > 1e-3
-    bells = np.array(
-        [
-            [normal_number(np.uint64(stream(key, k, 0, 2)), place) for place in range(2)]
-            for k in range(count)
-        ]
-    )
-    assert stats.kstest(bells.ravel(), "norm").pvalue > 1e-3
-    assert abs(np.corrcoef(bells.T)[0, 1]) < 4 / math.sqrt(count)
-    assert stats.kstest([exponential(u) for u in flat], "expon").pvalue > 1e-3
-    whole = np.array([geometric(u, 3.0) for u in flat])
+def test_patience_is_geometric() -> None:
+    uniforms = np.random.default_rng(3).random(80_000)
+    whole = np.array([geometric(u, 3.0) for u in uniforms])
     share = stats.geom.pmf(np.arange(1, 15), 1 / 3)
     counts = np.bincount(np.minimum(whole, 15).astype(int), minlength=16)[1:]
-    assert stats.chisquare(counts, flat.size * np.append(share, 1 - share.sum())).pvalue > 1e-3
+    assert stats.chisquare(counts, whole.size * np.append(share, 1 - share.sum())).pvalue > 1e-3
     assert geometric(0.3, 1.0) == 1.0
     assert geometric(0.3, math.inf) == math.inf
 
@@ -284,11 +252,11 @@ def test_arrays_are_let_go_after_each_step() -> None:
     env = MatchmakingQueueVectorEnv(2, arrival_rate=2.0)
     env.reset(seed=0)
     for turns in (3, 300):
-        before = [sys.getrefcount(array) for array in env._queues.batch]
-        batch = env._queues.batch
+        before = [sys.getrefcount(array) for array in env._state]
+        batch = env._state
         for _ in range(turns):
             env.step(np.zeros(2, dtype=np.int64))
-        if env._queues.batch is batch:
+        if env._state is batch:
             assert [sys.getrefcount(array) for array in batch] == before
     for array in batch:
         assert sys.getrefcount(array) < 10
@@ -303,7 +271,7 @@ def test_memory_stays_flat_over_ten_million_decisions() -> None:
     env.reset(seed=0)
     for _ in range(500):
         env.step(at_random(env.action_masks(), rng))
-    room = env._queues.batch.room
+    room = env._state.room
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
     for _ in range(10_000):
@@ -311,4 +279,4 @@ def test_memory_stays_flat_over_ten_million_decisions() -> None:
     grown = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
     assert grown < 2**20
-    assert env._queues.batch.room <= 2 * room
+    assert env._state.room <= 2 * room

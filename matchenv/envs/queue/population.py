@@ -1,0 +1,270 @@
+"""Who logs on: true skills, and the beliefs about newcomers and regulars.
+
+The model, for a population of K rows of a centre m, a spread d and a deviation s each. A player who
+logs on belongs to a row chosen uniformly at random, and with standard normal z1, z2:
+
+- the belief about a regular is N(m + d z1, s^2);
+- the true skill is m + d z1 + s z2, so that this belief is calibrated;
+- the belief about a newcomer has the population's mean and standard deviation, and the true skill
+  is drawn as a regular's.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchenv.runtime.checks import (
+    LARGEST_SKILL,
+    as_float_array,
+    as_number,
+    as_positive_array,
+    as_positive_number,
+)
+
+if TYPE_CHECKING:
+    from matchenv.ratings.leaderboard import Leaderboard
+
+Floats = NDArray[np.float64]
+
+# Columns of a row.
+CENTRE, SPREAD, DEVIATION = range(3)
+
+# The total variance of skills in the 2011 study: N(0, 4), and a variance of 2.5 on average.
+DEFAULT_DEVIATION = math.sqrt(6.5)
+
+# Deviation of a regular's belief, as a share of the population's.
+REGULAR_SHARE = 1.0 / 3.0
+
+# Bad lines of a file that a message names.
+MOST_NAMED = 5
+
+
+class Population(ABC):
+    """The players who may log on."""
+
+    @property
+    @abstractmethod
+    def rows(self) -> Floats:
+        """Shape (K, 3): CENTRE, SPREAD and DEVIATION of each row."""
+
+    @property
+    def mean(self) -> float:
+        """Mean of the true skills, and of a newcomer's belief."""
+        return float(self.rows[:, CENTRE].mean())
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the true skills, and of a newcomer's belief."""
+        rows = self.rows
+        within = (rows[:, SPREAD] ** 2 + rows[:, DEVIATION] ** 2).mean()
+        return math.sqrt(float(rows[:, CENTRE].var() + within))
+
+
+@dataclass(frozen=True)
+class NormalPopulation(Population):
+    """True skills from one normal distribution; all regulars' beliefs have one deviation.
+
+    Args:
+        mean: of the true skills, in skill points.
+        deviation: their standard deviation, > 0.
+        regular_deviation: standard deviation of the belief about a regular, > 0 and below
+            ``deviation``; None for a third of it.
+
+    Raises:
+        ValueError: for other numbers.
+    """
+
+    mean: float = 0.0
+    deviation: float = DEFAULT_DEVIATION
+    regular_deviation: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mean", as_number("mean", self.mean))
+        object.__setattr__(self, "deviation", as_positive_number("deviation", self.deviation))
+        regular = self.regular_deviation
+        if regular is None:
+            regular = REGULAR_SHARE * self.deviation
+        regular = as_positive_number("regular_deviation", regular)
+        if regular >= self.deviation:
+            raise ValueError(
+                f"regular_deviation must be below the deviation {self.deviation!r}, got {regular!r}"
+            )
+        object.__setattr__(self, "regular_deviation", regular)
+
+    @property
+    def rows(self) -> Floats:
+        """One row."""
+        regular = float(self.regular_deviation or 0.0)
+        spread = math.sqrt(self.deviation**2 - regular**2)
+        return np.array([[self.mean, spread, regular]])
+
+
+@dataclass(frozen=True, eq=False)
+class RatedPopulation(Population):
+    """Players with ratings: one of them, chosen uniformly, logs on each time.
+
+    Args:
+        mu: means of the ratings, shape (K,), in skill points.
+        sigma: their standard deviations, shape (K,), > 0.
+        source: where they are from, for ``repr``.
+
+    Raises:
+        ValueError: for arrays that are empty or of different shapes, NaN, or sigma <= 0.
+    """
+
+    mu: Floats
+    sigma: Floats
+    source: str = field(default="arrays")
+
+    def __post_init__(self) -> None:
+        mu = as_float_array("population mu", self.mu)
+        sigma = as_positive_array("population sigma", self.sigma)
+        if mu.ndim != 1 or mu.shape != sigma.shape or mu.size == 0:
+            raise ValueError(
+                "population mu and sigma must be rows of equal length with at least one player, "
+                f"got shapes {mu.shape} and {sigma.shape}"
+            )
+        object.__setattr__(self, "mu", mu.copy())
+        object.__setattr__(self, "sigma", sigma.copy())
+
+    @property
+    def rows(self) -> Floats:
+        """A row for each player, without spread."""
+        return np.column_stack((self.mu, np.zeros_like(self.mu), self.sigma))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, RatedPopulation)
+            and np.array_equal(self.mu, other.mu)
+            and np.array_equal(self.sigma, other.sigma)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.mu.tobytes(), self.sigma.tobytes()))
+
+    def __repr__(self) -> str:
+        return f"<RatedPopulation of {self.mu.size} players from {self.source}>"
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str]) -> RatedPopulation:
+        """Read ratings from a file.
+
+        Args:
+            path: a CSV file, plain or packed with gzip, with columns ``mu`` and ``sigma`` and any
+                others, such as the ``ratings.csv`` of ``matchenv replay``; or the JSON file of
+                ``Leaderboard.save``.
+
+        Raises:
+            ValueError: if the file cannot be read, has no players or misses a column, and for
+                numbers that are missing, NaN, infinite or, in sigma, not above 0; it names their
+                lines.
+        """
+        file = Path(path)
+        source = repr(os.fspath(path))
+        if file.suffix != ".json":
+            return cls(*_read_table(file), source)
+        from matchenv.ratings.leaderboard import Leaderboard
+
+        try:
+            board = Leaderboard.load(file)
+        except OSError as error:
+            raise ValueError(
+                f"population must be a readable file: {file}: {error.strerror or error}"
+            ) from None
+        except ValueError as error:
+            raise ValueError(f"population must be a leaderboard's file: {error}") from None
+        return cls.from_leaderboard(board, source)
+
+    @classmethod
+    def from_leaderboard(cls, board: Leaderboard, source: str = "a leaderboard") -> RatedPopulation:
+        """Return the ratings of all players of a board.
+
+        Raises:
+            ValueError: for a board without players.
+        """
+        if len(board) == 0:
+            raise ValueError(f"population must hold at least one player, got none in {source}")
+        mu, sigma = np.array([board[name] for name in board], dtype=np.float64).T
+        return cls(mu, sigma, source)
+
+
+def population_of(given: Any) -> Population:
+    """Return the population that an option stands for.
+
+    Args:
+        given: ``"normal"`` for ``NormalPopulation()``, a ``Population``, a ``Leaderboard``, a pair
+            of arrays ``(mu, sigma)``, or the path of a file with ratings.
+
+    Raises:
+        ValueError: for anything else, and for bad ratings.
+    """
+    if isinstance(given, Population):
+        return given
+    if isinstance(given, str) and given == "normal":
+        return NormalPopulation()
+    if isinstance(given, str | os.PathLike):
+        return RatedPopulation.from_file(given)
+    if isinstance(given, tuple | list | np.ndarray) and len(given) == 2:
+        return RatedPopulation(given[0], given[1])
+    from matchenv.ratings.leaderboard import Leaderboard
+
+    if isinstance(given, Leaderboard):
+        return RatedPopulation.from_leaderboard(given)
+    raise ValueError(
+        "population must be 'normal', the path of a file with ratings, a matchenv Leaderboard, a "
+        f"pair of arrays (mu, sigma) or a Population, got {given!r}"
+    )
+
+
+def _read_table(file: Path) -> tuple[Floats, Floats]:
+    """Return mu and sigma of a CSV file, shape (K,) each; errors as ``from_file``."""
+    from matchenv.csv_log.bad_rows import BadRows
+    from matchenv.csv_log.lines import read_pieces
+    from matchenv.csv_log.table import read_table
+
+    bad_rows = BadRows()
+    try:
+        table = read_table(read_pieces(file), "utf-8", bad_rows)
+    except ValueError as error:
+        raise ValueError(f"population must be a readable file of ratings: {error}") from None
+    header = [name.lower() for name in table.header]
+    missing = [name for name in ("mu", "sigma") if name not in header]
+    if missing:
+        raise ValueError(
+            f"population must have columns mu and sigma: {file} has no {' and no '.join(missing)} "
+            f"in line 1, {', '.join(table.header)}"
+        )
+    problems = {row.line: f"line {row.line}: {row.reason}" for row in bad_rows.sorted()}
+    numbers: dict[str, list[float]] = {"mu": [], "sigma": []}
+    for name, values in numbers.items():
+        for line, text in zip(table.lines, table.columns[header.index(name)], strict=True):
+            value = _number(text)
+            values.append(value)
+            if not abs(value) <= LARGEST_SKILL:
+                problems.setdefault(line, f"line {line}: {name} is {text.strip()!r}")
+            elif name == "sigma" and value < 1.0 / LARGEST_SKILL:
+                problems.setdefault(line, f"line {line}: sigma is {text.strip()!r}, not above 0")
+    if problems:
+        named = [problems[line] for line in sorted(problems)[:MOST_NAMED]]
+        more = f" and {len(problems) - MOST_NAMED} more" if len(problems) > MOST_NAMED else ""
+        raise ValueError(
+            f"population must hold finite numbers, sigma above 0: {file}: {'; '.join(named)}{more}"
+        )
+    if not table.lines:
+        raise ValueError(f"population must hold at least one player, got none in {file}")
+    return np.array(numbers["mu"]), np.array(numbers["sigma"])
+
+
+def _number(text: str) -> float:
+    try:
+        return math.nan if "_" in text else float(text)
+    except ValueError:
+        return math.nan

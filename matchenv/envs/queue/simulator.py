@@ -1,0 +1,274 @@
+"""The simulator of ``MatchmakingQueue-v0``: B queues, one compiled call for a step of all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from matchenv.envs.core.reset_options import as_given, checked_options
+from matchenv.envs.core.simulator import Facts, Keys, Masks, Simulator, Step
+from matchenv.envs.queue.dynamics import (
+    advance_all,
+    begin_all,
+    close_all,
+    shown_players,
+    step_all,
+)
+from matchenv.envs.queue.settings import QueueSettings
+from matchenv.envs.queue.state import (
+    NONE,
+    OVER,
+    VISIT,
+    Floats,
+    Integers,
+    Params,
+    State,
+    empty_state,
+    with_luck,
+    with_room,
+    with_visits,
+)
+from matchenv.envs.queue.view import NOBODY, QueueView, WaitingPlayers
+from matchenv.runtime.checks import as_float_array
+
+# Fields of QUEUE records by the names of facts.
+TOTALS = {
+    "tick": "tick",
+    "queued": "queued",
+    "matched_players": "matched",
+    "abandoned": "abandoned",
+    "waiting": "waiting",
+    "playing": "playing",
+}
+QUALITIES = ("match_quality", "true_match_quality")
+
+VISIT_COLUMNS = ("environment", *VISIT.names) if VISIT.names else ()
+
+GIVEN_NAMES = ("mu", "sigma", "true_skill", "noise")
+
+
+class GivenQueue(NamedTuple):
+    """Options of a reset; the arrays may have a row for each environment.
+
+    Attributes:
+        mu: means of the players who wait at tick 0, shape (n,), the longest waiting first.
+        sigma: their standard deviations.
+        true_skill: NaN where it is drawn from the belief.
+        noise: standard normals of the first N games, shape (N,); None to draw them.
+    """
+
+    mu: Floats
+    sigma: Floats
+    true_skill: Floats
+    noise: Floats | None
+
+
+NOTHING_GIVEN = GivenQueue(np.zeros(0), np.zeros(0), np.zeros(0), None)
+
+
+class QueueSimulator(Simulator[State]):
+    """Queues of one kind.
+
+    Args:
+        settings: of the environment.
+        keep_visits: write down every visit to a queue that ends, for ``taken_visits``.
+    """
+
+    env_id: ClassVar[str] = "MatchmakingQueue-v0"
+    settings: QueueSettings
+
+    def __init__(self, settings: QueueSettings, *, keep_visits: bool = False) -> None:
+        self.settings = settings
+        self.params = Params.of(settings)
+        self.num_actions = settings.capacity
+        self.observation_space = queue_observation_space(settings)
+        self._keeps_visits = keep_visits
+
+    def new_state(self, count: int) -> State:
+        """Return the state of ``count`` queues that have not begun."""
+        state = empty_state(self.settings, count)
+        return self.keeping_visits(state) if self._keeps_visits else state
+
+    def given(self, options: Any, count: int | None) -> GivenQueue | None:
+        """Check the options of a reset; as ``Simulator``.
+
+        Args:
+            options: may hold ``"mu"`` and ``"sigma"`` together, ``"true_skill"`` with them, and
+                ``"noise"``.
+            count: B; None for a single environment.
+        """
+        given = checked_options(options, GIVEN_NAMES)
+        for name, needed in (("mu", "sigma"), ("sigma", "mu"), ("true_skill", "mu")):
+            if name in given and needed not in given:
+                raise ValueError(f"options must hold {needed!r} where they hold {name!r}")
+        found: dict[str, Floats] = {}
+        for name in given:
+            shape = np.shape(given["mu" if name != "noise" else "noise"])
+            if not 1 <= len(shape) <= 2 or (len(shape) == 2 and shape[0] != count):
+                allowed = "(n,)" if count is None else f"(n,) or ({count}, n)"
+                raise ValueError(f"options[{name!r}] must have shape {allowed}, got {shape}")
+            if name == "noise":
+                found[name] = as_float_array("options['noise']", given[name])
+            else:
+                found[name] = as_given(name, given[name], [shape])
+        if not found:
+            return None
+        mu = found.get("mu", NOTHING_GIVEN.mu)
+        return GivenQueue(
+            mu,
+            found.get("sigma", NOTHING_GIVEN.sigma),
+            found.get("true_skill", np.full_like(mu, np.nan)),
+            found.get("noise"),
+        )
+
+    def begin(
+        self, state: State, rows: Integers, keys: Keys, given: GivenQueue | None = None
+    ) -> State:
+        """Start new runs, up to the first choice; as ``Simulator``."""
+        given = given or NOTHING_GIVEN
+        if given.noise is not None:
+            # A game is won where u < P(win): so noise z means u = Phi(-z), as seen by the focal
+            # player: skill difference + sqrt(2) beta z > draw margin.
+            state = with_luck(state, rows, ndtr(-given.noise))
+        elif state.luck.size > 0:
+            state.luck[rows] = np.nan
+        shape = (len(state.queue), given.mu.shape[-1])
+        if shape[1] > state.room:
+            state = with_room(state, shape[1])
+        players = (
+            np.ascontiguousarray(np.broadcast_to(each, shape))
+            for each in (given.mu, given.sigma, given.true_skill)
+        )
+        begin_all(state, self.params, rows, keys, *players)
+        state = self._go_on(state, rows, advance_all(state, self.params, rows))
+        close_all(state, self.params, rows)
+        return state
+
+    def step(self, state: State, actions: Integers, running: Masks) -> Step[State]:
+        """Carry out one choice in every running queue, and go on to the next; as ``Simulator``."""
+        stuck = step_all(state, self.params, actions, running)
+        if stuck:
+            state = self._go_on(state, np.flatnonzero(running), stuck)
+        reward = np.where(running, state.queue["reward"], 0.0)
+        state.queue["reward"] -= reward
+        truncated = (state.queue["phase"] == OVER) & running
+        return Step(state, reward, np.zeros_like(running), truncated)
+
+    def observe(self, state: State) -> NDArray[np.float32]:
+        """Return the current observations, shape (B, 4 C + 3); a view."""
+        return state.observation
+
+    def masks(self, state: State) -> Masks:
+        """Return the allowed actions, shape (B, C); a view."""
+        return state.mask
+
+    def view(self, state: State) -> tuple[QueueView]:
+        """Return the one argument of ``act``: the players of all queues."""
+        mu, sigma, waited, player = shown_players(state)
+        view = QueueView(
+            mu=mu,
+            sigma=sigma,
+            waited=waited,
+            player=player,
+            filled=np.maximum(state.mask.sum(axis=1) - 1, 0),
+            tick=state.queue["tick"],
+            run=state.queue["key"],
+            settings=self.settings,
+            everyone=lambda row: self.waiting_players(state, row),
+        )
+        return (view,)
+
+    def facts(self, state: State) -> Facts:
+        """Return the totals since the reset, current numbers, and the last game's qualities."""
+        queue = state.queue
+        left = np.maximum(queue["matched"] + queue["abandoned"], 1)
+        return {
+            **{name: queue[field] for name, field in TOTALS.items()},
+            "mean_wait": queue["waited"] / left,
+            **{name: queue[name] for name in QUALITIES},
+        }
+
+    def describe_allowed(self, mask: Masks) -> str:
+        """Describe the allowed actions of one queue for an error message."""
+        return f"0 to wait or one of {int(mask.sum()) - 1} candidates"
+
+    def restored(self, state: State, arrays: Mapping[str, Any]) -> State:
+        """Return a state with the values of saved arrays, of any room; as ``Simulator``."""
+        growing = ("players", "luck", "visits")
+        sizes = [arrays[name].shape[1] if arrays[name].ndim == 2 else 0 for name in growing]
+        return super().restored(empty_state(self.settings, len(state.queue), *sizes), arrays)
+
+    def waiting_players(self, state: State, row: int) -> WaitingPlayers:
+        """Return all who wait in one queue; copies."""
+        queue, line = state.queue[row], state.line[row, : state.queue[row]["length"]]
+        places = line[line != NONE]
+        index = np.full(state.room + 1, NOBODY, dtype=np.int64)
+        index[places] = np.arange(places.size)
+        players = state.players[row, places]
+        return WaitingPlayers(
+            mu=players["mu"].copy(),
+            sigma=players["sigma"].copy(),
+            waited=queue["tick"] - players["joined"],
+            player=players["number"].copy(),
+            focal=int(index[queue["focal"]]),
+            candidates=index[state.shown[row, 1:]],
+            tick=int(queue["tick"]),
+            playing=int(queue["playing"]),
+            settings=self.settings,
+            true_skill=players["true_skill"].copy(),
+        )
+
+    def games(self, state: State, row: int) -> Floats:
+        """Return the means of both players of each game under way, shape (G, 2), oldest first."""
+        queue = state.queue[row]
+        entries = (queue["first"] + np.arange(queue["playing"])) % state.room
+        means: Floats = state.players["mu"][row, state.ring["place"][row, entries]]
+        return means.reshape(-1, 2)
+
+    def keeping_visits(self, state: State) -> State:
+        """Return a state that keeps visits from now on."""
+        return state if state.visits.size > 0 else with_visits(state, 2 * state.room)
+
+    def taken_visits(self, state: State) -> dict[str, Floats]:
+        """Return the visits that ended since the last call, and forget them.
+
+        Returns:
+            A column for each of ``VISIT_COLUMNS``, float64; the visits of one environment are
+            in the order in which they ended. ``waited`` counts ticks, ``served`` is 1 for a game
+            and 0 for a player who gave up, ``mu`` and ``sigma`` are the belief at the end of the
+            visit, after ``games_played`` games; the qualities are 0 without a game.
+        """
+        counts = state.queue["visits"].copy()
+        state.queue["visits"] = 0
+        kept = np.arange(state.visits.shape[1]) < counts[:, np.newaxis]
+        visits = state.visits[kept]
+        columns = {name: visits[name].astype(np.float64) for name in VISIT_COLUMNS[1:]}
+        return {"environment": np.nonzero(kept)[0].astype(np.float64), **columns}
+
+    def _go_on(self, state: State, rows: Integers, stuck: bool) -> State:
+        """Enlarge the arrays and go on, until no queue of ``rows`` is stuck."""
+        while stuck:
+            if (state.queue["free"][rows] == 0).any():
+                state = with_room(state, 2 * state.room)
+            size = state.visits.shape[1]
+            if 0 < size < state.queue["visits"].max() + state.room:
+                state = with_visits(state, 2 * max(size, state.room))
+            stuck = advance_all(state, self.params, rows)
+        return state
+
+
+def queue_observation_space(settings: QueueSettings) -> spaces.Box:
+    """Return the box of one observation.
+
+    Means are unbounded, standard deviations at least 0, all others in [0, 1].
+    """
+    low = np.zeros(settings.observation_size, dtype=np.float32)
+    low[: settings.capacity] = -np.inf
+    high = np.ones(settings.observation_size, dtype=np.float32)
+    high[: 2 * settings.capacity] = np.inf
+    return spaces.Box(low, high, dtype=np.float32)
