@@ -6,22 +6,11 @@ import math
 import os
 import random
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
-from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    invariant,
-    precondition,
-    rule,
-    run_state_machine_as_test,
-)
 
 from matchenv.ratings.leaderboard import RankedPlayer
 from matchenv.service import Game, Pool, UnknownPlayerError
@@ -30,7 +19,6 @@ from matchenv.trueskill import draw_density, rate
 
 NAMES = [f"p{i}" for i in range(9)]
 RECENT, DRIFT, DAY = 2, 0.4, 86_400.0
-names = st.sampled_from(NAMES)
 
 
 class Model:
@@ -192,74 +180,6 @@ class Both:
         assert self.pool.standings() == expected
 
 
-class PoolAgainstModel(RuleBasedStateMachine):
-    """Hypothesis chooses the operations, and shortens what fails."""
-
-    @initialize()
-    def begin(self) -> None:
-        self.both = Both()
-
-    def teardown(self) -> None:
-        if hasattr(self, "both"):
-            self.both.end()
-
-    @rule(name=names, mu=st.floats(0, 50), sigma=st.floats(0.1, 9), region=st.sampled_from(
-        [None, "eu"]))  # fmt: skip
-    def add(self, name: str, mu: float, sigma: float, region: str | None) -> None:
-        self.both.add(name, mu, sigma, region)
-
-    @rule(name=names)
-    def remove(self, name: str) -> None:
-        self.both.remove(name)
-
-    @precondition(lambda self: len(self.both.model.rows) > 1)
-    @rule(data=st.data(), games=st.integers(1, 3))
-    def play(self, data: Any, games: int) -> None:
-        played = []
-        for _ in range(games):
-            order = data.draw(st.permutations(sorted(self.both.model.rows)))
-            size = data.draw(st.integers(2, len(order)))
-            cut = data.draw(st.integers(1, size - 1))
-            ranks = data.draw(st.lists(st.integers(0, 1), min_size=2, max_size=2))
-            played.append(Game([list(order[:cut]), list(order[cut:size])], ranks))
-        self.both.play(played, data.draw(st.booleans()))
-
-    @rule(one=names, other=names, on=st.booleans())
-    def block(self, one: str, other: str, on: bool) -> None:
-        self.both.block(one, other, on)
-
-    @rule(days=st.floats(0, 30))
-    def wait(self, days: float) -> None:
-        self.both.wait(days)
-
-    @rule(close=st.booleans())
-    def open_again(self, close: bool) -> None:
-        self.both.open_again(close)
-
-    @rule(name=names, k=st.integers(1, 4))
-    def propose(self, name: str, k: int) -> None:
-        self.both.propose(name, k)
-
-    @rule()
-    def match(self) -> None:
-        self.both.match()
-
-    @invariant()
-    def agrees(self) -> None:
-        if hasattr(self, "both"):
-            self.both.agree()
-
-
-def run(examples: int, steps: int) -> None:
-    checks = settings(
-        max_examples=examples,
-        stateful_step_count=steps,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-    )
-    run_state_machine_as_test(PoolAgainstModel, settings=checks)  # type: ignore[no-untyped-call]
-
-
 def random_play(both: Both, rng: random.Random) -> None:
     present = sorted(both.model.rows)
     if len(present) < 2:
@@ -288,14 +208,14 @@ OPERATIONS: dict[str, tuple[float, Callable[[Both, random.Random], None]]] = {
         lambda both, rng: both.block(rng.choice(NAMES), rng.choice(NAMES), rng.random() < 0.4),
     ),
     "wait": (10.0, lambda both, rng: both.wait(rng.choice((0.0, rng.uniform(0, 30))))),
-    "open again": (0.1, lambda both, rng: both.open_again(rng.random() < 0.5)),
+    "open again": (1.0, lambda both, rng: both.open_again(rng.random() < 0.5)),
     "propose": (20.0, lambda both, rng: both.propose(rng.choice(NAMES), rng.randint(1, 4))),
     "match": (4.0, lambda both, _: both.match()),
 }
 
 
 def run_at_random(operations: int, seed: int, check_every: int) -> None:
-    """So many operations on one pool; without Hypothesis, which would take hours for a million."""
+    """So many operations on one pool; what fails is named with its number and its seed."""
     rng, both = random.Random(seed), Both()
     weights = [weight for weight, _ in OPERATIONS.values()]
     chosen = rng.choices(list(OPERATIONS), weights, k=operations)
@@ -315,23 +235,13 @@ def run_at_random(operations: int, seed: int, check_every: int) -> None:
         both.end()
 
 
-def test_hundreds_of_operations() -> None:
-    run(8, 40)
-
-
-def test_a_thousand_operations_without_hypothesis() -> None:
-    run_at_random(1_000, 1, 1)
-
-
-@pytest.mark.slow
-def test_tens_of_thousands_of_operations() -> None:
-    run(int(os.environ.get("POOL_EXAMPLES", "150")), 100)
+@pytest.mark.parametrize("seed", range(4))
+def test_hundreds_of_operations(seed: int) -> None:
+    run_at_random(500, seed, 1)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_a_million_operations(seed: int) -> None:
     """A quarter each, so that several workers share them."""
-    began = time.process_time()
     run_at_random(int(os.environ.get("POOL_OPERATIONS", "250000")), 100 + seed, 25)
-    print(f"seed {100 + seed}: {time.process_time() - began:.0f} s of CPU")
