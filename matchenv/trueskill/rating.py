@@ -260,7 +260,7 @@ def _rate_any(
             ConvergenceWarning,
             stacklevel=3,
         )
-    mu, sigma, _ = players.tolist()
+    mu, sigma = players[:2].tolist()
     ratings = list(map(_new_rating, zip(mu, sigma, strict=True)))
     return [ratings[first:last] for first, last in itertools.pairwise(side_start.tolist())]
 

@@ -57,10 +57,11 @@ def flatten_teams(teams: Iterable[Team], weights: Weights | None = None) -> tupl
             flat = [weight for row in rows for weight in row]
         else:
             raise ValueError("weights must have one number for each member")
-        players = np.array([numbers[0::2], numbers[1::2], flat])
-        if players.dtype is not FLOAT64 or players.ndim != 2:
+        players = np.array([*numbers[0::2], *numbers[1::2], *flat])
+        if players.dtype is not FLOAT64 or players.ndim != 1:
             _refuse_bad(sides, rows)
             players = players.astype(np.float64)
+        players = players.reshape(3, -1)
     except (TypeError, ValueError):
         _refuse_bad(sides, rows)
         raise

@@ -145,7 +145,7 @@ def true_draw_density(skill_i: ArrayLike, skill_j: ArrayLike, beta: ArrayLike) -
             return np.float64(density)
     skills_i, skills_j = as_float_array("skill_i", skill_i), as_float_array("skill_j", skill_j)
     betas = as_positive_array("beta", beta)
-    return _measure_arrays(TRUE_DENSITY, skills_i, betas, skills_j, betas, betas, np.zeros(()))
+    return _measure_arrays(TRUE_DENSITY, skills_i, betas, skills_j, betas, betas)
 
 
 def update(
@@ -192,7 +192,7 @@ def update(
     if not known.all():
         raise ValueError(f"outcome must be +1, 0 or -1, got {outcomes[~known].flat[0]!r}")
     margins = as_non_negative_array("draw_margin", draw_margin)
-    rows, shape = _broadcast(
+    table, shape = _broadcast(
         as_float_array("mu_i", mu_i),
         as_positive_array("sigma_i", sigma_i),
         as_float_array("mu_j", mu_j),
@@ -201,23 +201,19 @@ def update(
         as_positive_array("beta", beta),
         margins,
     )
-    if bool(np.any((rows[4] == 0.0) & (rows[6] == 0.0))):
+    if bool(np.any((table[4] == 0.0) & (table[6] == 0.0))):
         raise ValueError(
             "outcome must be +1 or -1 where draw_margin is 0, got 0: a draw has probability 0 "
             "without a margin; give draw_margin > 0 (see draw_margin_from_probability)"
         )
-    new_mu_i, new_sigma_i, new_mu_j, new_sigma_j = _updates(*rows)
-    if not (np.all(new_sigma_i > 0.0) and np.all(new_sigma_j > 0.0)):
+    new = _updates(table)
+    if not np.all(new[1::2] > 0.0):
         raise ValueError(
             "sigma_i, sigma_j, beta and draw_margin must not mix scales so far apart that float64 "
             "cannot hold the result"
         )
-    return (
-        new_mu_i.reshape(shape)[()],
-        new_sigma_i.reshape(shape)[()],
-        new_mu_j.reshape(shape)[()],
-        new_sigma_j.reshape(shape)[()],
-    )
+    after = new.reshape(4, *shape)
+    return after[0, ...][()], after[1, ...][()], after[2, ...][()], after[3, ...][()]
 
 
 def _measure(
@@ -233,29 +229,30 @@ def _measure(
         measure = _measure_or_nan(which, mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin)
         if not math.isnan(measure):
             return np.float64(measure)
-    return _measure_arrays(
-        which,
+    arguments = [
         as_float_array("mu_i", mu_i),
         as_positive_array("sigma_i", sigma_i),
         as_float_array("mu_j", mu_j),
         as_positive_array("sigma_j", sigma_j),
         as_positive_array("beta", beta),
-        as_non_negative_array("draw_margin", draw_margin),
-    )
+    ]
+    if which in (WIN, DRAW):
+        arguments.append(as_non_negative_array("draw_margin", draw_margin))
+    return _measure_arrays(which, *arguments)
 
 
 def _measure_arrays(which: int, *arguments: Floats) -> Any:
-    rows, shape = _broadcast(*arguments)
-    return _measures(which, *rows).reshape(shape)[()]
+    table, shape = _broadcast(*arguments)
+    return _measures(which, table).reshape(shape)[()]
 
 
-def _broadcast(*arrays: Floats) -> tuple[list[Floats], tuple[int, ...]]:
-    """Return one contiguous row for each array, and the common shape."""
+def _broadcast(*arrays: Floats) -> tuple[Floats, tuple[int, ...]]:
+    """Return a table with one row for each array, and the common shape."""
     shape = np.broadcast_shapes(*(array.shape for array in arrays))
-    # Copies: NumPy warns of writing to broadcast views, and Numba asks whether they are writable.
-    rows = [array if array.shape == shape else np.broadcast_to(array, shape).copy()
-            for array in arrays]  # fmt: skip
-    return [np.ascontiguousarray(row).ravel() for row in rows], shape
+    table = np.empty((len(arrays), *shape))
+    for row, array in enumerate(arrays):
+        table[row] = array
+    return table.reshape(len(arrays), -1), shape
 
 
 @compiled
@@ -305,19 +302,12 @@ def _measure_or_nan(
 
 
 @compiled
-def _measures(
-    which: int,
-    mu_i: Floats,
-    sigma_i: Floats,
-    mu_j: Floats,
-    sigma_j: Floats,
-    beta: Floats,
-    draw_margin: Floats,
-) -> Floats:
-    out = np.empty(mu_i.size)
-    for k in range(mu_i.size):
+def _measures(which: int, table: Floats) -> Floats:
+    out = np.empty(table.shape[1])
+    for k in range(out.size):
+        margin = table[5, k] if which in (WIN, DRAW) else 0.0
         out[k] = _measure_of(
-            which, mu_i[k], sigma_i[k], mu_j[k], sigma_j[k], beta[k], draw_margin[k]
+            which, table[0, k], table[1, k], table[2, k], table[3, k], table[4, k], margin
         )
     return out
 
@@ -340,20 +330,12 @@ def _update_or_nan(
 
 
 @compiled
-def _updates(
-    mu_i: Floats,
-    sigma_i: Floats,
-    mu_j: Floats,
-    sigma_j: Floats,
-    outcome: Floats,
-    beta: Floats,
-    draw_margin: Floats,
-) -> tuple[Floats, Floats, Floats, Floats]:
-    size = mu_i.size
-    new_mu_i, new_sigma_i = np.empty(size), np.empty(size)
-    new_mu_j, new_sigma_j = np.empty(size), np.empty(size)
-    for k in range(size):
-        new_mu_i[k], new_sigma_i[k], new_mu_j[k], new_sigma_j[k] = update_two(
-            mu_i[k], sigma_i[k], mu_j[k], sigma_j[k], int(outcome[k]), beta[k], draw_margin[k]
+def _updates(table: Floats) -> Floats:
+    new = np.empty((4, table.shape[1]))
+    for k in range(new.shape[1]):
+        mu_i, sigma_i, mu_j, sigma_j = table[0, k], table[1, k], table[2, k], table[3, k]
+        outcome, beta, draw_margin = int(table[4, k]), table[5, k], table[6, k]
+        new[0, k], new[1, k], new[2, k], new[3, k] = update_two(
+            mu_i, sigma_i, mu_j, sigma_j, outcome, beta, draw_margin
         )
-    return new_mu_i, new_sigma_i, new_mu_j, new_sigma_j
+    return new
