@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 # Arrays by name.
 Arrays = dict[str, NDArray[Any]]
 
+CLOSED = -1  # in place of a descriptor
 UNFINISHED, LOCK = ".unfinished", ".lock"
 
 # Bytes; a longer name of a file is cut, so that its temporary file has a name too.
@@ -110,14 +111,10 @@ def write_together(files: Iterable[tuple[Path, bytes]]) -> None:
         folders = {place.parent for _, _, place in written}
         while written:
             descriptor, beside, path = written[0]
-            if fcntl is None:
-                os.close(descriptor)
-                written[0] = (-1, beside, path)
             with _errors_name(path):
                 os.replace(beside, path)
+            _close(descriptor)
             _writing.discard(beside)
-            if fcntl is not None:
-                os.close(descriptor)
             del written[0]
         for folder in folders:
             with _errors_name(folder):
@@ -126,9 +123,8 @@ def write_together(files: Iterable[tuple[Path, bytes]]) -> None:
         for descriptor, beside, _ in written:
             with suppress(OSError):
                 beside.unlink()
+            _close(descriptor)
             _writing.discard(beside)
-            if descriptor >= 0:
-                os.close(descriptor)
 
 
 @contextmanager
@@ -158,6 +154,14 @@ def _write_beside(path: Path, content: bytes, written: list[tuple[int, Path, Pat
     if stat.S_IMODE(mode) and hasattr(os, "fchmod"):
         os.fchmod(descriptor, stat.S_IMODE(mode))
     os.fsync(descriptor)
+    if fcntl is None:
+        os.close(descriptor)
+        written[-1] = (CLOSED, *written[-1][1:])
+
+
+def _close(descriptor: int) -> None:
+    if descriptor != CLOSED:
+        os.close(descriptor)
 
 
 def _open_beside(place: Path, written: list[tuple[int, Path, Path]]) -> int:
@@ -199,12 +203,9 @@ def _is_ours(descriptor: int, path: Path, *, wait: bool) -> bool:
 
 def _sync_folder(folder: Path) -> None:
     """Sync the names in a folder, where the system supports that."""
-    if not hasattr(os, "O_DIRECTORY"):
+    if fcntl is None or not os.access(folder, os.R_OK):
         return
-    try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    except PermissionError:  # a folder may be writable and not readable
-        return
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     except OSError as error:

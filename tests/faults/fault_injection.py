@@ -53,11 +53,12 @@ class Fault:
         lasts = self.kind == FULL
         return self.at > 0 and (self.count == self.at or (lasts and self.count > self.at))
 
-    def strike(self) -> None:
-        """Let it happen."""
+    def strike(self, place: Any = None) -> None:
+        """Let it happen at a path, which the error names, or at a descriptor, which has no name."""
         if self.kind == KILL:
             os.kill(os.getpid(), signal.SIGKILL)
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        name = None if isinstance(place, int) else place
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), name)
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def install(folder: Path, fault: Fault) -> None:
             if below(place, options.get("dir_fd")) and fault.comes(name):
                 if name == "write":
                     real(place, more[0][: len(more[0]) // 2])
-                fault.strike()
+                fault.strike(place)
             return real(place, *more, **options)
 
         return call
@@ -120,7 +121,7 @@ def install(folder: Path, fault: Fault) -> None:
         if not set(mode) & set("wxa+") or isinstance(file, int) or not below(file):
             return real_open(file, mode, buffering, *more, **options)
         if fault.comes("open"):
-            fault.strike()
+            fault.strike(file)
         raw = File(file, mode.replace("b", "").replace("t", ""))
         buffered: Any = io.BufferedRandom(raw) if "+" in mode else io.BufferedWriter(raw)
         return buffered if "b" in mode else io.TextIOWrapper(buffered, *more, **options)
