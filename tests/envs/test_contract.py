@@ -300,3 +300,48 @@ def test_a_loop_over_batches_plays_each_as_alone(env_id: str, options: dict[str,
         return np.concatenate(rewards)
 
     np.testing.assert_array_equal(total([[1, 2, 3, 4]]), total([[1], [2, 3], [4]]))
+
+
+@every_setting
+def test_returned_arrays_are_the_callers_own(env_id: str, options: dict[str, Any]) -> None:
+    """Later steps leave them alone, and writing into them changes no game."""
+    env, untouched = (gym.make_vec(env_id, num_envs=3, **options).unwrapped for _ in range(2))
+    returned = [env.reset(seed=0)]
+    untouched.reset(seed=0)
+    for _ in range(25):
+        actions = untouched.action_masks().argmax(axis=1)
+        kept = copy.deepcopy(returned[-1])
+        returned.append(env.step(actions))
+        for now, before in zip(returned[-2], kept, strict=True):
+            np.testing.assert_equal(now, before)
+        for mine, theirs in zip(returned[-1][:4], untouched.step(actions)[:4], strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+            mine[...] = 1
+        returned[-1] = copy.deepcopy(returned[-1])
+
+
+@every_setting
+def test_samples_are_allowed_and_nothing_warns(env_id: str, options: dict[str, Any]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        env = gym.make_vec(env_id, num_envs=3, **options)
+        env.reset(seed=0)
+        for _ in range(60):
+            env.step(env.action_space.sample())
+        env.close()
+
+
+@every_setting
+def test_disabled_autoreset_waits_for_a_reset(env_id: str, options: dict[str, Any]) -> None:
+    env = gym.make_vec(
+        env_id, num_envs=2, autoreset_mode="Disabled", max_episode_steps=1, **options
+    )
+    env.reset(seed=0)
+    actions = env.unwrapped.action_masks().argmax(axis=1)
+    _, _, terminated, truncated, _ = env.step(actions)
+    assert (terminated | truncated).all()
+    with pytest.raises(ResetNeeded, match=r"environments \[0, 1\] were played to their end"):
+        env.step(actions)
+    env.reset(options={"reset_mask": np.array([True, False])})
+    with pytest.raises(ResetNeeded, match=r"environments \[1\]"):
+        env.step(actions)

@@ -16,7 +16,8 @@ from matchenv.agents.policies import policy_named
 from matchenv.evaluation.candidates import Candidate
 from matchenv.evaluation.cells import Cell, cells_of
 from matchenv.evaluation.episode_table import ALL, Block, EpisodeTable, Plan, play
-from matchenv.evaluation.rollout import MEASURES, Batch, Decisions, check_can_play, games, rollout
+from matchenv.evaluation.rollout import EPISODE_MEASURES as MEASURES
+from matchenv.evaluation.rollout import Batch, Decisions, check_can_play, rollout, steps
 from matchenv.evaluation.seeds import POLICIES
 from matchenv.settings import Settings
 
@@ -94,9 +95,9 @@ def test_batches_are_played_in_step_and_asked_once() -> None:
     other = replace(SETTINGS, rank=0)
     totals = [np.zeros(3), np.zeros(2)]
     batches = [Batch(SETTINGS, SEEDS), Batch(other, SEEDS[:2])]
-    for played in games(Decisions(Counting()), batches):
+    for played in steps(Decisions(Counting()), batches):
         for total, each in zip(totals, played, strict=True):
-            total += each.report[0]
+            total += each.reward
     assert asked == [5] * 15
     for total, settings, seeds in zip(totals, (SETTINGS, other), (SEEDS, SEEDS[:2]), strict=True):
         alone = rollout(lambda *_: LowestMean(), settings, seeds, measures=("draw_density",))

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from matchenv import MatchmakingVectorEnv
@@ -75,19 +72,6 @@ def test_options_fix_instances_for_all_or_for_each() -> None:
     np.testing.assert_array_equal(env.true_skill, -mu)
 
 
-def test_pickle_and_copy_go_on_alike() -> None:
-    env = MatchmakingVectorEnv(3, num_opponents=3, horizon=4)
-    env.reset(seed=1)
-    env.step([0, 1, 2])
-    twins = [pickle.loads(pickle.dumps(env)), copy.deepcopy(env)]
-    for n in range(12):
-        actions = np.full(3, n % 3)
-        expected = env.step(actions)
-        for twin in twins:
-            for mine, theirs in zip(expected[:4], twin.step(actions)[:4], strict=True):
-                np.testing.assert_array_equal(mine, theirs)
-
-
 def test_rendering_is_a_text_for_each() -> None:
     env = gym.make_vec("Matchmaking-v0", num_envs=2, render_mode="ansi")
     env.reset(seed=0)
@@ -141,14 +125,3 @@ def test_bad_resets_change_nothing(call: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         env.reset(**call)
     np.testing.assert_array_equal(env.knowledge_state.mu, before)
-
-
-def test_bad_arguments_are_named() -> None:
-    with pytest.raises(ValueError, match="num_envs must be an integer of at least 1, got 0"):
-        MatchmakingVectorEnv(0)
-    with pytest.raises(ValueError, match="autoreset_mode must be one of"):
-        MatchmakingVectorEnv(2, autoreset_mode="sometimes")
-    with pytest.raises(ValueError, match="beta must be positive"):
-        gym.make_vec("Matchmaking-v0", num_envs=2, beta=-1.0)
-    with pytest.raises(ResetNeeded, match="never reset"):
-        MatchmakingVectorEnv(2).step([0, 0])

@@ -1,7 +1,8 @@
-"""Pools that change: chains, strangers and masks, against what theory says of them."""
+"""Pools that change: chains, newcomers and masks, against what theory says of them."""
 
 from __future__ import annotations
 
+import copy
 from itertools import product
 from typing import Any
 
@@ -9,8 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from matchenv import MatchmakingEnv, MatchmakingVectorEnv, NormalPrior, Settings
-from matchenv.belief import BELIEFS, GameConstants
+from matchenv import KnowledgeState, MatchmakingEnv, MatchmakingVectorEnv, NormalPrior, Settings
+from matchenv.belief import BELIEFS, TRUE_SKILL, GameConstants
 from matchenv.evaluation.rollout import Batch
 
 Masks = NDArray[np.bool_]
@@ -19,12 +20,22 @@ Masks = NDArray[np.bool_]
 def played(games: int, count: int, seed: int = 0, **options: Any) -> tuple[Masks, Any]:
     """Masks before the first game and after each, (games + 1, B, M), and all true skills."""
     batch = Batch(Settings.checked(horizon=games, **options), range(seed, seed + count))
-    masks, skills = [batch.episodes.action_masks()], [batch.episodes.true_skill.copy()]
+    masks, skills = [batch.state.allowed.copy()], [true_skill(batch)]
     for _ in range(games):
-        batch.play(batch.episodes.action_masks().argmax(axis=1))
-        masks.append(batch.episodes.action_masks())
-        skills.append(batch.episodes.true_skill.copy())
+        batch.step(batch.state.allowed.argmax(axis=1))
+        masks.append(batch.state.allowed.copy())
+        skills.append(true_skill(batch))
     return np.array(masks), np.array(skills)
+
+
+def true_skill(batch: Batch) -> NDArray[np.float64]:
+    """A copy of the true skills, shape (B, M + 1)."""
+    return batch.state.players[:, :, TRUE_SKILL].copy()
+
+
+def knowledge_state(batch: Batch) -> KnowledgeState:
+    """A copy of the current beliefs."""
+    return copy.deepcopy(batch.simulator.view(batch.state)[0])
 
 
 def assert_share(hits: NDArray[Any], expected: float) -> None:
@@ -79,7 +90,7 @@ def test_one_opponent_is_always_there() -> None:
     assert masks.all()
 
 
-def test_strangers_come_at_the_rate_of_turnover_with_skills_of_the_prior() -> None:
+def test_newcomers_come_at_the_rate_of_turnover_with_skills_of_the_prior() -> None:
     masks, skills = played(40, 60, num_opponents=30, turnover=0.1)
     assert masks.all()
     new = skills[1:, :, 1:] != skills[:-1, :, 1:]
@@ -95,27 +106,27 @@ def test_strangers_come_at_the_rate_of_turnover_with_skills_of_the_prior() -> No
 
 @pytest.mark.parametrize("belief", sorted(BELIEFS))
 @pytest.mark.parametrize("prior", ["informative", "equal"])
-def test_strangers_have_a_fresh_prior_that_fits_their_skill(belief: str, prior: str) -> None:
+def test_newcomers_have_a_fresh_prior_that_fits_their_skill(belief: str, prior: str) -> None:
     options: Any = {"num_opponents": 12, "turnover": 0.2, "belief": belief, "prior": prior}
     batch = Batch(Settings.checked(horizon=60, **options), range(40))
     errors = []
     for game in range(60):
-        skills = batch.episodes.true_skill.copy()
-        batch.play(np.full(40, game % 12))
-        state = batch.episodes.knowledge_state()
-        new = batch.episodes.true_skill[:, 1:] != skills[:, 1:]
+        skills = true_skill(batch)
+        batch.step(np.full(40, game % 12))
+        state = knowledge_state(batch)
+        new = true_skill(batch)[:, 1:] != skills[:, 1:]
         mu, sigma = state.mu[:, 1:][new], state.sigma[:, 1:][new]
         assert ((sigma**2 >= 2.0) & (sigma**2 <= 3.0)).all()
         assert prior == "informative" or (mu == 0.0).all()
-        # Nothing ties a stranger to player 0.
+        # Nothing ties a newcomer to player 0.
         np.testing.assert_allclose(
             state.difference_variance[new],
             (state.sigma[:, :1] ** 2 + state.sigma[:, 1:] ** 2)[new],
             rtol=1e-12,
         )
-        errors.append((batch.episodes.true_skill[:, 1:][new] - mu) / sigma)
+        errors.append((true_skill(batch)[:, 1:][new] - mu) / sigma)
         np.testing.assert_array_equal(
-            batch.episodes.observation,
+            batch.state.shown,
             np.concatenate((state.to_observation((59 - game) / 60), np.ones((40, 12))), axis=1),
         )
     z = np.concatenate(errors)
@@ -130,12 +141,13 @@ def test_who_stays_is_believed_as_if_nobody_had_left(belief: str) -> None:
     batch = Batch(settings, range(8))
     constants = GameConstants(settings.beta)
     for game in range(30):
-        before, skills = batch.episodes.knowledge_state(), batch.episodes.true_skill.copy()
+        before, skills = knowledge_state(batch), true_skill(batch)
         opponents = np.full(8, game % 6)
-        outcomes = batch.play(opponents).outcomes
+        batch.step(opponents)
+        outcomes = batch.state.outcomes
         expected = before.after_games(opponents, outcomes, constants)
-        stayed = np.array(batch.episodes.true_skill == skills)
-        after = batch.episodes.knowledge_state()
+        stayed = np.array(true_skill(batch) == skills)
+        after = knowledge_state(batch)
         np.testing.assert_allclose(after.mu[stayed], expected.mu[stayed], rtol=1e-9)
         np.testing.assert_allclose(after.sigma[stayed], expected.sigma[stayed], rtol=1e-9)
         np.testing.assert_allclose(
@@ -164,20 +176,20 @@ def test_players_and_noise_are_those_of_an_unchanged_pool_episode_after_episode(
 
 
 def test_no_choice_moves_the_pool() -> None:
-    """Every policy meets the same opponents online at the same games, and the same strangers."""
+    """Every policy meets the same opponents online at the same games, and the same newcomers."""
     options: Any = {"num_opponents": 9, "horizon": 40, "availability": 0.6, "turnover": 0.05}
     batches = [Batch(Settings.checked(belief=b, **options), range(6)) for b in ("full", "printed")]
     rng = np.random.default_rng(0)
     for _ in range(40):
         for batch in batches:
-            chances = rng.random((6, 9)) * batch.episodes.action_masks()
-            batch.play(chances.argmax(axis=1))
-        one, other = (batch.episodes for batch in batches)
-        np.testing.assert_array_equal(one.action_masks(), other.action_masks())
-        np.testing.assert_array_equal(one.true_skill, other.true_skill)
+            chances = rng.random((6, 9)) * batch.state.allowed
+            batch.step(chances.argmax(axis=1))
+        one, other = batches
+        np.testing.assert_array_equal(one.state.allowed, other.state.allowed)
+        np.testing.assert_array_equal(true_skill(one), true_skill(other))
 
 
-def test_a_prior_of_the_users_own_gives_the_strangers() -> None:
+def test_a_prior_of_the_users_own_gives_the_newcomers() -> None:
     env = MatchmakingEnv(
         num_opponents=20, horizon=30, turnover=0.5, prior=NormalPrior(25.0, 1e-3), rank=None
     )
@@ -213,3 +225,49 @@ def test_the_shortest_stays_are_allowed() -> None:
     masks, _ = played(10, 3, num_opponents=30, availability=0.5, mean_stay=1.0)
     assert (masks[1:] != masks[:-1]).all()
     Settings.checked(availability=0.9, mean_stay=5.0)
+
+
+@pytest.mark.parametrize("options", [{}, {"availability": 0.4, "mean_stay": 2.0}])
+def test_nobody_is_met_more_often_than_the_limit(options: dict[str, Any]) -> None:
+    """And every game has an opponent, to the last one, where each is met as often as allowed."""
+    settings = Settings.checked(num_opponents=4, horizon=12, max_games_per_opponent=3, **options)
+    batch = Batch(settings, range(50))
+    rng = np.random.default_rng(0)
+    met = np.zeros((50, 4), dtype=int)
+    while batch.running.any():
+        allowed = batch.state.allowed
+        assert (met[allowed] < 3).all()
+        assert allowed.any(axis=1).all()
+        if not options:
+            np.testing.assert_array_equal(allowed, met < 3)
+        np.testing.assert_array_equal(batch.state.shown[:, -4:], allowed)
+        actions = (rng.random((50, 4)) * allowed).argmax(axis=1)
+        met[np.arange(50), actions] += 1
+        batch.step(actions)
+    assert (met == 3).all()
+
+
+def test_a_newcomer_has_games_of_its_own_before_the_limit() -> None:
+    settings = Settings.checked(
+        num_opponents=3, horizon=300, max_games_per_opponent=100, turnover=0.05
+    )
+    batch = Batch(settings, range(20))
+    games = np.zeros((20, 3), dtype=int)
+    skills = true_skill(batch)[:, 1:]
+    while batch.running.any():
+        games[:, 0] += 1
+        batch.step(np.zeros(20, dtype=int) if games[:, 0].max() < 100 else
+                   batch.state.allowed.argmax(axis=1))  # fmt: skip
+        now = true_skill(batch)[:, 1:]
+        games[now != skills] = 0
+        skills = now
+        assert batch.state.allowed[:, 0][games[:, 0] < 100].all()
+
+
+def test_a_limit_that_leaves_games_without_opponent_is_refused() -> None:
+    message = "max_games_per_opponent times num_opponents must be at least the horizon"
+    with pytest.raises(ValueError, match=message):
+        MatchmakingEnv(num_opponents=4, horizon=13, max_games_per_opponent=3)
+    for bad in (0, -1, 2.5, "two"):
+        with pytest.raises(ValueError, match="max_games_per_opponent must be an integer"):
+            MatchmakingEnv(num_opponents=49, horizon=5, max_games_per_opponent=bad)

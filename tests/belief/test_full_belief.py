@@ -132,7 +132,7 @@ def test_many_games_of_two_players_lose_little_to_the_whole_posterior() -> None:
     A Gaussian after every game is an approximation; what it adds to the squared error of the
     exact posterior mean is a small part of that error.
     """
-    count, games = 400, 100
+    count, games = 4000, 100
     env = MatchmakingVectorEnv(
         count, num_opponents=1, horizon=games + 1, beta=BETA, prior="equal",
         equal_variance="matching", belief="full",
@@ -142,7 +142,7 @@ def test_many_games_of_two_players_lose_little_to_the_whole_posterior() -> None:
     wins = np.zeros((count, 1))
     for _ in range(games):
         wins[:, 0] += env.step(np.zeros(count, dtype=np.int64))[4]["won"]
-    z = np.linspace(-8.0, 8.0, 2001)
+    z = np.linspace(-8.0, 8.0, 801)
     t = width * z / (np.sqrt(2.0) * BETA)
     log_weight = stats.norm.logpdf(z) + wins * stats.norm.logcdf(t)
     log_weight += (games - wins) * stats.norm.logcdf(-t)
