@@ -177,6 +177,7 @@ class MatchmakingQueueVectorEnv(NativeVectorEnv):
             Gymnasium defines them; also their values as text.
         max_episode_steps: choices after which an episode is truncated, >= 1; None for the horizon
             alone.
+        copy: return new arrays of observations; False: views that the next step changes.
         options: as ``MatchmakingQueueEnv``.
 
     Attributes:
@@ -196,6 +197,7 @@ class MatchmakingQueueVectorEnv(NativeVectorEnv):
         render_mode: str | None = None,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         max_episode_steps: int | None = None,
+        copy: bool = True,
         **options: Any,
     ) -> None:
         super().__init__(
@@ -204,6 +206,7 @@ class MatchmakingQueueVectorEnv(NativeVectorEnv):
             render_mode,
             autoreset_mode,
             max_episode_steps,
+            copy=copy,
         )
 
     def waiting_players(self, index: int) -> WaitingPlayers:
