@@ -101,6 +101,8 @@ def _players_of(file: Path) -> list[NewPlayer]:
     """Return the players of a table of ratings."""
     from matchenv.service import NewPlayer
 
+    if not file.is_file():  # a device may have no end
+        raise ValueError(f"ratings must be a file that exists, got {str(file)!r}")
     with file.open(newline="", encoding="utf-8-sig") as lines:
         rows = csv.DictReader(lines)
         try:

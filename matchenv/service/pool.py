@@ -188,16 +188,16 @@ class Pool:
             records, columns = self._players.records, self._players.columns
             sigma = self._current(columns.sigma, columns.seen)
             exposed = columns.mu - self._deviations * sigma
-            if most is None or most >= exposed.size:
-                slots = np.arange(exposed.size)
-            else:  # with those who are equal to the last one
-                slots = np.flatnonzero(exposed >= np.partition(exposed, -most)[-most])
-            columns_shown = sigma[slots].tolist(), exposed[slots].tolist()
+            least = -np.inf
+            if most is not None and most < exposed.size:
+                # That of the last one, with whom equal players compete by name.
+                least = np.partition(exposed, -most)[-most]
             lines = [
-                RankedPlayer(one.name, one.mu, width, value, one.games_played)
-                for one, width, value in zip(
-                    (records[slot] for slot in slots.tolist()), *columns_shown, strict=True
+                RankedPlayer(each.name, each.mu, width, value, each.games_played)
+                for each, width, value in zip(
+                    records, sigma.tolist(), exposed.tolist(), strict=True
                 )
+                if value >= least
             ]
         lines.sort(key=lambda line: (-line.exposed, line.name))
         return lines[:most]

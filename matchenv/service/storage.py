@@ -92,7 +92,7 @@ class Storage:
         self.settings = PoolSettings.checked(**json.loads(self._settings))
         texts = {text for row in rows for text in row[-2:]}
         lists = {text: tuple(json.loads(text)) for text in texts}
-        self.players = [Player(*row[:-2], lists[row[-2]], lists[row[-1]]) for row in rows]
+        self.players = [Player._make((*row[:-2], *map(lists.get, row[-2:]))) for row in rows]
 
     def commit(self, before: Sequence[Player], after: Sequence[Player], games: int) -> None:
         """Replace players in one transaction; once this returns, it survives.
