@@ -11,13 +11,12 @@ from matchenv.agents.extra import with_extra
 
 if TYPE_CHECKING:
     from matchenv.agents.learned_policy import LearnedPolicy
-    from matchenv.agents.loading import load
     from matchenv.agents.policies import expanded, known_policies, policy_named
+    from matchenv.agents.policy_file import load
     from matchenv.agents.queue_policies import queue_policy_named
     from matchenv.agents.run_config import RunConfig, configured
     from matchenv.agents.run_folder import RunFolder
-    from matchenv.agents.several_seeds import train_seeds
-    from matchenv.agents.training import continue_training, start_training
+    from matchenv.agents.training import continue_training, start_training, train_seeds
     from matchenv.agents.vec_env import MatchmakingVecEnv
 
 __all__ = [
@@ -45,11 +44,11 @@ _WHERE = {
     "continue_training": "matchenv.agents.training",
     "expanded": "matchenv.agents.policies",
     "known_policies": "matchenv.agents.policies",
-    "load": "matchenv.agents.loading",
+    "load": "matchenv.agents.policy_file",
     "policy_named": "matchenv.agents.policies",
     "queue_policy_named": "matchenv.agents.queue_policies",
     "start_training": "matchenv.agents.training",
-    "train_seeds": "matchenv.agents.several_seeds",
+    "train_seeds": "matchenv.agents.training",
 }
 
 

@@ -1,4 +1,4 @@
-"""The learning algorithms that may be used, by name; without torch."""
+"""The learning algorithms by name; without torch."""
 
 from __future__ import annotations
 
@@ -20,26 +20,20 @@ class Algorithm:
         name: as on the command line, the names of rl-baselines3-zoo.
         where: module and class of the algorithm.
         policies: module and class of the policy network for each policy name.
-        off_policy: whether it learns from a replay buffer.
-        schedules: whether its rates may change over the training.
-        features: whether its policy takes a features extractor.
-        masks: whether it can be told who may be chosen.
+        masks: whether it supports action masks.
     """
 
     name: str
     where: tuple[str, str]
     policies: dict[str, tuple[str, str]]
-    off_policy: bool = False
-    schedules: bool = True
-    features: bool = True
     masks: bool = False
 
     def load_class(self) -> type[BaseAlgorithm]:
-        """The class of the algorithm; imports torch."""
+        """Return the class of the algorithm; imports torch."""
         return _imported(self.where)
 
     def load_policy_class(self, policy: str) -> type[BasePolicy]:
-        """The class of the policy network of this name; imports torch.
+        """Return the class of the policy network of this name; imports torch.
 
         Raises:
             ValueError: for an unknown name.
@@ -50,30 +44,21 @@ class Algorithm:
         return _imported(self.policies[policy])
 
     def arguments(self) -> set[str]:
-        """Names of the hyperparameters that the constructor takes."""
-        names = set(inspect.signature(self.load_class().__init__).parameters)
-        return {name for name in names - NOT_HYPERPARAMETERS if not name.startswith("_")}
+        """Return the names of the hyperparameters that the constructor takes."""
+        return set(inspect.signature(self.load_class().__init__).parameters) - NOT_HYPERPARAMETERS
 
 
 # Arguments of the constructors that the training sets itself.
 NOT_HYPERPARAMETERS = {
     "self", "policy", "env", "verbose", "seed", "device", "tensorboard_log", "policy_kwargs",
     "replay_buffer_class", "replay_buffer_kwargs", "rollout_buffer_class",
-    "rollout_buffer_kwargs",
+    "rollout_buffer_kwargs", "_init_setup_model",
 }  # fmt: skip
 
+SHARED = "matchenv.agents.sb3_policies"
 ACTOR_CRITIC = {
+    "SharedPolicy": (SHARED, "SharedPolicy"),
     "MlpPolicy": ("stable_baselines3.common.policies", "ActorCriticPolicy"),
-    "SharedPolicy": ("matchenv.agents.shared.actor_critic", "SharedPolicy"),
-    "EquivariantPolicy": ("matchenv.agents.equivariant.policy", "EquivariantPolicy"),
-}
-VALUES = "matchenv.agents.shared.action_values"
-
-MASKABLE_ACTOR_CRITIC = {
-    "MlpPolicy": ("sb3_contrib.common.maskable.policies", "MaskableActorCriticPolicy"),
-    "SharedPolicy": ("matchenv.agents.shared.actor_critic", "MaskableSharedPolicy"),
-    "EquivariantPolicy": ("matchenv.agents.equivariant.policy", "MaskableEquivariantPolicy"),
-    "PricePolicy": ("matchenv.agents.queue.actor_critic", "MaskablePricePolicy"),
 }
 
 ALGORITHMS: dict[str, Algorithm] = {
@@ -81,29 +66,25 @@ ALGORITHMS: dict[str, Algorithm] = {
     for algorithm in (
         Algorithm("a2c", ("stable_baselines3", "A2C"), ACTOR_CRITIC),
         Algorithm(
-            "ars",
-            ("matchenv.agents.counted_ars", "CountedARS"),
-            {
-                "MlpPolicy": ("sb3_contrib.ars.policies", "ARSPolicy"),
-                "LinearPolicy": ("sb3_contrib.ars.policies", "ARSLinearPolicy"),
-                "SharedPolicy": (VALUES, "SharedARSPolicy"),
-            },
-            # It counts progress within one call of learn(), so a schedule would start again
-            # after a resumption.
-            schedules=False,
-            features=False,
-        ),
-        Algorithm(
             "dqn",
             ("stable_baselines3", "DQN"),
             {
+                "SharedPolicy": (SHARED, "SharedDQNPolicy"),
                 "MlpPolicy": ("stable_baselines3.dqn.policies", "DQNPolicy"),
-                "SharedPolicy": (VALUES, "SharedDQNPolicy"),
             },
-            off_policy=True,
         ),
+        Algorithm("imitation", ("matchenv.agents.imitation", "Imitation"), ACTOR_CRITIC),
         Algorithm(
-            "maskable_ppo", ("sb3_contrib", "MaskablePPO"), MASKABLE_ACTOR_CRITIC, masks=True
+            "maskable_ppo",
+            ("sb3_contrib", "MaskablePPO"),
+            {
+                "SharedPolicy": (SHARED, "MaskableSharedPolicy"),
+                "MlpPolicy": (
+                    "sb3_contrib.common.maskable.policies",
+                    "MaskableActorCriticPolicy",
+                ),
+            },
+            masks=True,
         ),
         Algorithm("ppo", ("stable_baselines3", "PPO"), ACTOR_CRITIC),
         Algorithm(
@@ -120,10 +101,9 @@ ALGORITHMS: dict[str, Algorithm] = {
             "qrdqn",
             ("sb3_contrib", "QRDQN"),
             {
+                "SharedPolicy": (SHARED, "SharedQRDQNPolicy"),
                 "MlpPolicy": ("sb3_contrib.qrdqn.policies", "QRDQNPolicy"),
-                "SharedPolicy": (VALUES, "SharedQRDQNPolicy"),
             },
-            off_policy=True,
         ),
         Algorithm("trpo", ("sb3_contrib", "TRPO"), ACTOR_CRITIC),
     )
@@ -134,7 +114,7 @@ CONTINUOUS = ("crossq", "ddpg", "sac", "td3", "tqc")
 
 
 def algorithm_by_name(name: Any) -> Algorithm:
-    """The algorithm of this name.
+    """Return the algorithm of this name.
 
     Raises:
         ValueError: for an unknown name, or one that does not fit this environment; the

@@ -1,4 +1,4 @@
-"""Progress bar, evaluations and checkpoints of a training.
+"""Progress bar, evaluations, checkpoints and trackers of a training.
 
 Evaluations and checkpoints are made between two rollouts. They use no random number of the
 training, so they do not change what it learns.
@@ -6,18 +6,31 @@ training, so they do not change what it learns.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.logger import KVWriter
 from tqdm import tqdm
 
 from matchenv.agents.checkpoints import save_checkpoint
-from matchenv.agents.evaluation import Floats
+from matchenv.agents.environments import Floats, evaluate, rival_totals
+from matchenv.agents.learned_policy import LearnedPolicy
 from matchenv.agents.policy_file import PolicyDescription, save_policy
 from matchenv.agents.run_config import RunConfig
 from matchenv.agents.run_folder import RunFolder
 from matchenv.evaluation.seeds import evaluation_seed
+from matchenv.runtime.checks import as_choice
 from matchenv.runtime.signals import SafePoint
+
+# The project of the trackers.
+PROJECT = "matchenv"
 
 
 class Progress(BaseCallback):
@@ -77,7 +90,7 @@ class Evaluation(BaseCallback):
     ) -> None:
         super().__init__()
         self._folder, self._config, self._description = folder, config, description
-        self._rival: Floats | None = None
+        self._rival: list[Floats] | None = None
         self.evaluations = evaluations
 
     def _on_step(self) -> bool:
@@ -96,12 +109,17 @@ class Evaluation(BaseCallback):
 
     def _evaluate(self) -> None:
         config, seed = self._config, evaluation_seed(self._config.seed)
-        task = config.task
-        games = (config.env_kwargs, config.evaluation_episodes, seed)
+        games = (config.environment, config.env_kwargs, config.evaluation_episodes, seed)
         if self._rival is None:
-            self._rival = task.rival_totals(*games)
-        policy = task.learned("in training", self.model.policy, self._description.settings())
-        result = task.evaluate(policy, *games, self._rival)
+            self._rival = rival_totals(*games)
+        settings = self._description.settings()
+        belief = getattr(settings, "belief", "factorised")
+        network: Any = self.model.policy
+        trained = network.training
+        result = evaluate(
+            LearnedPolicy("in training", network, belief, settings), *games, self._rival
+        )
+        network.set_training_mode(trained)
         best = max((each["mean_return"] for each in self.evaluations), default=None)
         if best is None or result["mean_return"] > best:
             save_policy(self._folder.best_policy_file, self.model.policy, self._description)
@@ -159,3 +177,102 @@ class Checkpoints(BaseCallback):
         self._last = self.model.num_timesteps
         save_checkpoint(self._folder.checkpoints, self.model, self._config, self._evaluations)
         save_policy(self._folder.policy_file, self.model.policy, self._description)
+
+
+class Recorder(KVWriter):
+    """One more place for what stable-baselines3 records: a function of numbers and a step.
+
+    Args:
+        record: called with the numbers by name, and with the games played so far.
+    """
+
+    def __init__(self, record: Callable[[dict[str, float], int], Any]) -> None:
+        self._record = record
+
+    def write(
+        self,
+        key_values: dict[str, Any],
+        key_excluded: dict[str, tuple[str, ...]],
+        step: int = 0,
+    ) -> None:
+        """Record what is a number."""
+        del key_excluded
+        numbers = {
+            name: float(value)
+            for name, value in key_values.items()
+            if isinstance(value, int | float | np.number)
+        }
+        self._record(numbers, step)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def check_tracker(track: str | None) -> None:
+    """See that a tracker is known and installed.
+
+    Args:
+        track: ``"wandb"``, ``"mlflow"``, or None for none.
+
+    Raises:
+        ValueError: for another name.
+        ImportError: if its package is missing; it says how to install it.
+    """
+    if track is None:
+        return
+    as_choice("track", track, TRACKERS)
+    if find_spec(track) is None:
+        raise ImportError(f"track={track!r} needs the package {track}: pip install {track}")
+
+
+@contextmanager
+def tracked(track: str | None, path: Path, config: RunConfig) -> Iterator[list[KVWriter]]:
+    """Where a training is recorded besides its own folder, for the time of a block.
+
+    Args:
+        track: as ``check_tracker``.
+        path: folder of the run, whose name the run gets.
+        config: of the run.
+
+    Raises:
+        ValueError: as ``check_tracker``.
+        ImportError: as there.
+    """
+    check_tracker(track)
+    if track is None:
+        yield []
+        return
+    with TRACKERS[track](path.name, asdict(config)) as record:
+        yield [Recorder(record)]
+
+
+@contextmanager
+def _wandb(name: str, config: dict[str, Any]) -> Iterator[Callable[[dict[str, float], int], Any]]:
+    run = import_module("wandb").init(project=PROJECT, name=name, config=config)
+    try:
+        yield lambda numbers, step: run.log(numbers, step=step)
+    finally:
+        run.finish()
+
+
+@contextmanager
+def _mlflow(name: str, config: dict[str, Any]) -> Iterator[Callable[[dict[str, float], int], Any]]:
+    mlflow = import_module("mlflow")
+    mlflow.set_experiment(PROJECT)
+    with mlflow.start_run(run_name=name):
+        mlflow.log_params(_flat(config))
+        yield lambda numbers, step: mlflow.log_metrics(numbers, step=step)
+
+
+def _flat(values: dict[str, Any], before: str = "") -> dict[str, Any]:
+    """Return nested mappings as one, with dots in the names, as MLflow takes parameters."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, dict):
+            found |= _flat(value, f"{before}{name}.")
+        else:
+            found[before + name] = value
+    return found
+
+
+TRACKERS = {"wandb": _wandb, "mlflow": _mlflow}

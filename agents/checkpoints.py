@@ -10,18 +10,18 @@ import hashlib
 import random
 import warnings
 from collections import deque
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from sb3_contrib.common.recurrent.type_aliases import RNNStates
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 
-from matchenv.agents.counted_ars import CountedARS
-from matchenv.agents.plain_tree import flattened, restored
 from matchenv.agents.run_config import RunConfig
 from matchenv.agents.tensor_files import read_tensor_file, write_tensor_file
 from matchenv.agents.vec_env import MatchmakingVecEnv
@@ -41,6 +41,9 @@ MEMORY = "_last_lstm_states"
 
 # Rows of a replay buffer; only those that were written are kept.
 ROWS = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
+
+# What stands in the JSON for what JSON does not know; every other mapping is written as pairs.
+ARRAY, TENSOR, TUPLE, MAPPING = "array", "tensor", "tuple", "mapping"
 
 # What a sound file of another version may raise on the way into an algorithm.
 MISFIT = (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, RuntimeError)
@@ -133,7 +136,7 @@ def _state(model: BaseAlgorithm) -> dict[str, Any]:
         "parameters": model.get_parameters(),
         # Without the seconds, which no two runs share.
         "episodes": [{**each, "t": 0.0} for each in model.ep_info_buffer or ()],
-        "env": env.state(),
+        "env": env.get_state(),
         "actions": model.action_space.np_random.bit_generator.state,
         "memory": getattr(model, MEMORY, None),
         "generators": {
@@ -157,7 +160,7 @@ def _state(model: BaseAlgorithm) -> dict[str, Any]:
 def _restore(model: BaseAlgorithm, state: dict[str, Any]) -> None:
     env = model.get_env()
     assert isinstance(env, MatchmakingVecEnv)
-    env.restore(state["env"])
+    env.set_state(state["env"])
     model.set_parameters(state["parameters"], exact_match=True, device=model.device)
     for name in COUNTERS:
         if hasattr(model, name):
@@ -168,10 +171,6 @@ def _restore(model: BaseAlgorithm, state: dict[str, Any]) -> None:
     if hasattr(model, MEMORY) and state["memory"] is not None:
         memory = [tuple(each.to(model.device) for each in pair) for pair in state["memory"]]
         setattr(model, MEMORY, RNNStates(*memory))
-    if isinstance(model, CountedARS):
-        # Its constructor makes fresh weights.
-        flat = torch.nn.utils.parameters_to_vector(model.policy.parameters()).detach()
-        model.weights = flat  # type: ignore[assignment]
     if isinstance(model, OffPolicyAlgorithm):
         _restore_buffer(model.replay_buffer, state["replay_buffer"])
     random.setstate(state["generators"]["python"])
@@ -184,3 +183,62 @@ def _restore_buffer(buffer: ReplayBuffer | None, state: dict[str, Any]) -> None:
     buffer.full, buffer.pos = state["full"], state["pos"]
     for name, rows in state["rows"].items():
         getattr(buffer, name)[: len(rows)] = rows
+
+
+def flattened(value: Any, arrays: Arrays, place: str = "") -> Any:
+    """A value as JSON can say it, with its arrays put aside.
+
+    Args:
+        value: numbers, texts, None, arrays, tensors, and lists, tuples and mappings of these.
+        arrays: takes the arrays; the names are the places in the value.
+        place: where the value stands.
+
+    Raises:
+        TypeError: for anything else.
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, torch.Tensor):
+        arrays[place] = value.detach().cpu().numpy()
+        return {TENSOR: place}
+    if isinstance(value, np.ndarray):
+        arrays[place] = value
+        return {ARRAY: place}
+    if isinstance(value, Mapping):
+        return {
+            MAPPING: [
+                [flattened(key, arrays), flattened(each, arrays, f"{place}/{key}")]
+                for key, each in value.items()
+            ]
+        }
+    if isinstance(value, list | tuple):
+        parts = [flattened(each, arrays, f"{place}/{i}") for i, each in enumerate(value)]
+        return {TUPLE: parts} if isinstance(value, tuple) else parts
+    raise TypeError(f"{place} must be plain data or arrays, got {type(value).__name__}")
+
+
+def restored(value: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
+    """The value that ``flattened`` took apart; a named tuple comes back as a tuple.
+
+    Raises:
+        ValueError: for what ``flattened`` does not write.
+        KeyError: for an array that is missing.
+    """
+    if isinstance(value, list):
+        return [restored(each, arrays) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if len(value) != 1:
+        raise ValueError(f"a mapping must be written as pairs, got {sorted(value)}")
+    ((kind, content),) = value.items()
+    if kind == ARRAY:
+        return arrays[content].copy()
+    if kind == TENSOR:
+        return torch.from_numpy(arrays[content].copy())
+    if kind == TUPLE:
+        return tuple(restored(each, arrays) for each in content)
+    if kind == MAPPING:
+        return {restored(key, arrays): restored(each, arrays) for key, each in content}
+    raise ValueError(f"a kind must be array, tensor, tuple or mapping, got {kind!r}")

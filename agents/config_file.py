@@ -1,11 +1,9 @@
-"""Configurations as plain data: YAML files, ``key=value`` texts, dataclasses; without torch."""
+"""Configurations as plain data: YAML files, ``key=value`` texts, pydantic's types; no torch."""
 
 from __future__ import annotations
 
-from dataclasses import fields
 from functools import reduce
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_type_hints
 
@@ -15,52 +13,52 @@ from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, Validation
 
 Config = TypeVar("Config")
 
-# Characters; a run's configuration has some 1,000, and reading so many takes a second.
+# Characters; the configuration of a run has about 1,000, and reading so many takes a second.
 LONGEST_YAML = 50_000
 
-# The configuration of dataclasses whose fields are entries of a file.
+# The configuration of classes whose fields are entries of a file.
 CLOSED = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+# Beyond it no buffer fits into a memory.
+MOST = 100_000_000
+
+# Pydantic's errors for what is no mapping.
+NO_MAPPING = ("dataclass_type", "model_type")
 
 
 def _python_number(value: Any) -> Any:
     return value.item() if isinstance(value, np.integer) else value
 
 
-# Types of such fields: no text passes for a number, no number for a truth value.
+def _whole(value: Any) -> Any:
+    """Return a number that YAML reads as a float, such as 1e+6, as an integer if it is one."""
+    return int(value) if isinstance(value, float) and value.is_integer() else _python_number(value)
+
+
+# Types of such fields: no text is accepted for a number, no number for a truth value.
 Whole = Annotated[int, BeforeValidator(_python_number), Field(strict=True)]
 Count = Annotated[Whole, Field(ge=1)]
+Games = Annotated[int, BeforeValidator(_whole), Field(strict=True, ge=1)]
+Large = Annotated[Games, Field(le=MOST)]
 Number = Annotated[float, Field(strict=True)]
 Positive = Annotated[Number, Field(gt=0.0)]
+NonNegative = Annotated[Number, Field(ge=0.0)]
 Share = Annotated[Number, Field(ge=0.0, le=1.0)]
 
 
-def read_config(kind: type[Config], package_file: str, path: Path | None = None) -> Config:
-    """The configuration in a YAML file.
-
-    Args:
-        kind: the dataclass whose fields the file names.
-        package_file: the package's own file in ``agents/hyperparameters``.
-        path: a file of the user's; None reads the package's own.
-
-    Raises:
-        ValueError: for a file that is missing or damaged, or as ``built``.
-    """
-    return built(kind, read_yaml(package_file, path))
-
-
 def read_yaml(package_file: str, path: Path | None = None) -> Any:
-    """What a YAML file says, as plain data; 1e-3 and 1e6 are numbers, as everywhere else.
+    """Return the content of a YAML file as plain data; 1e-3 and 1e6 are numbers.
 
     Args:
-        package_file: as ``read_config``.
-        path: as there.
+        package_file: one of the package's own in ``agents/hyperparameters``.
+        path: a file of the user's instead.
 
     Raises:
         ValueError: if it cannot be read or is no YAML.
     """
     source: Any = path
     if path is None:
-        source = _package_files().joinpath(package_file)
+        source = files("matchenv.agents").joinpath("hyperparameters", package_file)
     try:
         with source.open(encoding="utf-8") as file:
             text = file.read(LONGEST_YAML + 1)
@@ -70,13 +68,9 @@ def read_yaml(package_file: str, path: Path | None = None) -> Any:
 
 
 def package_names() -> tuple[str, ...]:
-    """Names of the package's own files in ``agents/hyperparameters``, without their ending."""
-    found = (Path(each.name) for each in _package_files().iterdir())
-    return tuple(sorted(path.stem for path in found if path.suffix == ".yml"))
-
-
-def _package_files() -> Traversable:
-    return files("matchenv.agents").joinpath("hyperparameters")
+    """Return the names of the package's own files, without their ending."""
+    found = files("matchenv.agents").joinpath("hyperparameters").iterdir()
+    return tuple(sorted(Path(each.name).stem for each in found if each.name.endswith(".yml")))
 
 
 class _PlainLoader(yaml.SafeLoader):
@@ -96,7 +90,7 @@ class _PlainDumper(yaml.SafeDumper):
 
 
 def parsed(text: str, name: str) -> Any:
-    """What a YAML text says.
+    """Return the content of a YAML text.
 
     Args:
         text: the YAML, at most ``LONGEST_YAML`` characters, without aliases.
@@ -119,12 +113,12 @@ def parsed(text: str, name: str) -> Any:
 
 
 def yaml_text(data: Any) -> str:
-    """Plain data as YAML that ``parsed`` reads."""
+    """Return plain data as YAML that ``parsed`` reads."""
     return yaml.dump(data, Dumper=_PlainDumper, sort_keys=False)
 
 
 def parse_pairs(name: str, pairs: list[str]) -> dict[str, Any]:
-    """``key=value`` texts of a command line as a mapping.
+    """Return ``key=value`` texts of a command line as a mapping.
 
     Args:
         name: the option's name, for the message.
@@ -144,10 +138,10 @@ def parse_pairs(name: str, pairs: list[str]) -> dict[str, Any]:
 
 
 def built(kind: type[Config], content: Any, name: str = "config") -> Config:
-    """A dataclass from plain data, read and checked by pydantic.
+    """Return an object of a pydantic class from plain data.
 
     Args:
-        kind: made by ``pydantic.dataclasses.dataclass`` with the configuration ``CLOSED``.
+        kind: a pydantic model or dataclass with the configuration ``CLOSED``.
         content: a mapping with an entry for each field; one with a default may be left out.
         name: what the content is, for messages.
 
@@ -162,16 +156,25 @@ def built(kind: type[Config], content: Any, name: str = "config") -> Config:
     about, at, got = first["type"], first["loc"], f"got {first['input']!r:.200}"
     if about == "value_error":
         raise ValueError(str(first["ctx"]["error"]))
-    if about in ("missing", "unexpected_keyword_argument", "dataclass_type"):
-        holder = at if about == "dataclass_type" else at[:-1]
-        inner: Any = reduce(lambda outer, part: get_type_hints(outer)[str(part)], holder, kind)
-        listed = ", ".join(each.name for each in fields(inner))
-        if about != "dataclass_type":
+    if about in ("missing", "unexpected_keyword_argument", "extra_forbidden", *NO_MAPPING):
+        holder = at if about in NO_MAPPING else at[:-1]
+        inner: Any = reduce(lambda outer, part: _fields(outer)[str(part)], holder, kind)
+        listed = ", ".join(_fields(inner))
+        if about not in NO_MAPPING:
             got = f"{at[-1]} is missing" if about == "missing" else f"got {at[-1]!r} too"
         where = ".".join(map(str, holder)) or name
         raise ValueError(f"{where} must be a mapping with the entries {listed}; {got}")
-    where = ".".join(map(str, at)) or name
+    where = ".".join(str(part) for part in at if not str(part).endswith("]")) or name
     raise ValueError(f"{first['msg'].replace('Input should', f'{where} must')}, {got}")
+
+
+def _fields(kind: Any) -> dict[str, Any]:
+    """Return the types of the fields of a pydantic class."""
+    model = getattr(kind, "model_fields", None)
+    if model is not None:
+        return {name: each.annotation for name, each in model.items()}
+    return {name: each for name, each in get_type_hints(kind).items()
+            if name in kind.__dataclass_fields__}  # fmt: skip
 
 
 def _plain(value: Any) -> Any:
@@ -184,10 +187,5 @@ def _plain(value: Any) -> Any:
             number = float(value)
         except ValueError:
             return value
-        return whole(number)
+        return int(number) if number.is_integer() else number
     return value
-
-
-def whole(number: float) -> int | float:
-    """The number as an integer if it is one."""
-    return int(number) if number.is_integer() else number

@@ -2,38 +2,61 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import torch
+from gymnasium import spaces
 from numpy.typing import ArrayLike, NDArray
-from stable_baselines3.common.policies import BasePolicy
+from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
+from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
 
-from matchenv.agents.masked_choice import masked_predictions
+from matchenv.agents.network import reader_of
 from matchenv.belief import BELIEFS
+from matchenv.envs.one_player.settings import Settings
+from matchenv.envs.one_player.simulator import observation_space
+from matchenv.envs.queue.settings import QUEUE_NUMBERS, QueueSettings
+from matchenv.envs.queue.simulator import queue_observation_space
 from matchenv.observations import with_mask
 from matchenv.runtime.checks import as_action_masks
-from matchenv.settings import Settings
+
+AnySettings = Settings | QueueSettings
+Memory = tuple[NDArray[Any], ...] | None
 
 # A network of fixed size plays only with the settings of these names that it was trained with.
-GAMES = ("num_opponents", "horizon", "beta", "draw_margin", "tau")
+FIXED: dict[type, tuple[str, ...]] = {
+    Settings: ("num_opponents", "horizon", "beta", "draw_margin", "tau"),
+    QueueSettings: ("capacity",),
+}
 
 
 class LearnedPolicy:
-    """A trained policy network.
+    """A trained policy network, for ``Matchmaking-v0`` or ``MatchmakingQueue-v0``.
+
+    A shared network plays any number of opponents (any capacity), horizon and unit of skill: its
+    weights are the same for every opponent. It does not know of draws or of a drift that the
+    training did not have: there it plays by the belief as everywhere. Any other network plays with
+    the sizes that it was trained with.
 
     Args:
         name: the name or path that it was loaded by.
         network: the network of stable-baselines3.
         belief: the belief whose observation it reads.
         settings: of the environment that it was trained in; None if that is not known.
+        training: how it was trained, as ``PolicyDescription``.
 
     Attributes:
         name: the name or path that it was loaded by.
         belief: the belief whose observation it reads.
-        num_opponents: M, of the environment that it was trained in.
+        num_opponents: M, of the environment that it plays in.
         observation_shape: shape of one observation.
         network: the network of stable-baselines3.
         settings: of the environment that it plays in; None if that is not known.
+        training: how it was trained: algorithm, seed, games and what it started from, for each
+            training that it went through; empty if that is not known.
         stochastic: False; ``predict`` draws only if it is asked to.
         needs_truth: False; it reads the observation alone.
     """
@@ -42,14 +65,18 @@ class LearnedPolicy:
     needs_truth: ClassVar[bool] = False
 
     def __init__(
-        self, name: str, network: BasePolicy, belief: str, settings: Settings | None = None
+        self,
+        name: str,
+        network: BasePolicy,
+        belief: str,
+        settings: AnySettings | None = None,
+        training: Sequence[Mapping[str, Any]] = (),
     ) -> None:
-        self.settings = settings
-        self.name = name
-        self.network = network
-        self.belief = belief
+        self.name, self.network, self.belief = name, network, belief
+        self.settings, self.training = settings, list(training)
         self.num_opponents = int(network.action_space.n)  # type: ignore[attr-defined]
         self.observation_shape: tuple[int, ...] = tuple(network.observation_space.shape or ())
+        network.set_training_mode(False)
 
     def __repr__(self) -> str:
         return (
@@ -57,8 +84,13 @@ class LearnedPolicy:
             f"num_opponents={self.num_opponents}, belief={self.belief!r})"
         )
 
-    def for_settings(self, settings: Settings) -> Self:
-        """The policy for an environment; its prior, rank and reward may be any.
+    @property
+    def is_shared(self) -> bool:
+        """Whether the weights are the same for every opponent."""
+        return bool(getattr(self.network, "shares_weights", False))
+
+    def for_settings(self, settings: AnySettings) -> Self:
+        """Return the policy for an environment; its prior, rank and reward may be any.
 
         The belief of the settings is ignored: the policy always reads the one of its attribute
         ``belief``.
@@ -67,30 +99,65 @@ class LearnedPolicy:
             settings: of the environment.
 
         Raises:
-            ValueError: if the policy was trained with other settings; it names what differs. Of a
+            ValueError: if the policy cannot play with these settings; it names what differs. Of a
                 zip file of stable-baselines3 only the number of opponents is known.
         """
+        kind = Settings if self.settings is None else type(self.settings)
+        if not isinstance(settings, kind):
+            env = "MatchmakingQueue-v0" if kind is QueueSettings else "Matchmaking-v0"
+            raise ValueError(f"the policy {self.name} only plays {env}")
         trained = {"num_opponents": self.num_opponents}
         if self.settings is not None:
-            trained = {name: getattr(self.settings, name) for name in GAMES}
+            trained = {name: getattr(self.settings, name) for name in FIXED[kind]}
         others = {name: getattr(settings, name) for name in trained}
         differing = [name for name in trained if trained[name] != others[name]]
-        if differing:
+        if self.settings is not None and self.is_shared:
+            if differing or isinstance(settings, QueueSettings):
+                return self._resized(settings, others)
+        elif differing:
             raise ValueError(
                 f"the policy {self.name} was trained with "
                 f"{_listed(trained, differing)} and cannot play with {_listed(others, differing)}"
             )
         return self
 
+    def _resized(self, settings: AnySettings, games: dict[str, Any]) -> Self:
+        """Return the same weights for an environment of another size."""
+        if isinstance(self.settings, Settings):
+            try:
+                # The rank of the training may be one that a smaller field does not have.
+                settings = replace(self.settings, rank=None, **games)
+            except ValueError as error:
+                raise ValueError(
+                    f"the policy {self.name} reads the {self.belief} belief and cannot play: "
+                    f"{error}"
+                ) from None
+        network: Any = self.network
+        observations, actions = spaces_of(settings)
+        # Weights are drawn before they are replaced; that must not change anybody's numbers.
+        with torch.random.fork_rng(devices=[]):
+            resized = type(network)(
+                **{
+                    **network._get_constructor_parameters(),
+                    "observation_space": observations,
+                    "action_space": actions,
+                    **reader_of(settings),
+                }
+            )
+        resized.load_state_dict(network.state_dict())
+        return type(self)(
+            self.name, resized.to(network.device), self.belief, settings, self.training
+        )
+
     def predict(
         self,
         observation: Any,
-        state: tuple[NDArray[Any], ...] | None = None,
+        state: Memory = None,
         episode_start: NDArray[np.bool_] | None = None,
         deterministic: bool = True,
         action_masks: ArrayLike | None = None,
-    ) -> tuple[NDArray[np.int64], tuple[NDArray[Any], ...] | None]:
-        """Choose opponents, as stable-baselines3's models do.
+    ) -> tuple[NDArray[np.int64], Memory]:
+        """Choose actions, as stable-baselines3's models do.
 
         A policy plays where the pool changes and where it does not, wherever it was trained.
 
@@ -99,65 +166,122 @@ class LearnedPolicy:
                 pool changes.
             state: what the last call returned, for a policy with a memory.
             episode_start: shape (n,), where a memory must start anew.
-            deterministic: take the likeliest opponent, else draw one from torch's generator.
-            action_masks: who may be chosen, shape (M,) or (n, M), as sb3-contrib gives it; None
-                takes the mask that the observation ends with, or everybody where it has none.
+            deterministic: choose the likeliest action, else draw one from torch's generator.
+            action_masks: which actions are allowed, shape (M,) or (n, M), as sb3-contrib gives it;
+                None uses the mask that the observation shows, or allows all where it has none.
 
         Returns:
             ``(actions, state)``, actions of shape () or (n,).
 
         Raises:
             ValueError: for observations of another size, NaN or infinity, and for masks of another
-                shape or that allow nobody.
+                shape or that allow nothing.
         """
         array, masks = self._read(observation, action_masks)
-        if masks is None or masks.all():
-            return self.network.predict(array, state, episode_start, deterministic)
-        actions, memory = masked_predictions(
-            self.network, np.atleast_2d(array), masks, state, episode_start, deterministic
-        )
-        return actions.reshape(array.shape[:-1]), memory
+        rows = np.atleast_2d(array)
+        with torch.no_grad():
+            scores, state = _scores(self.network, rows, masks, state, episode_start)
+            if masks is not None:
+                allowed = torch.from_numpy(masks).to(scores.device)
+                scores = scores.masked_fill(~allowed, -torch.inf)
+            actions = _chosen(scores, deterministic or not _is_stochastic(self.network))
+        return actions.reshape(array.shape[:-1]), state
 
     def _read(
         self, observation: Any, action_masks: ArrayLike | None
     ) -> tuple[NDArray[np.float32], NDArray[np.bool_] | None]:
-        """Observations as the network reads them, and masks of shape (n, M) where there are any."""
+        """Return observations as the network reads them, and masks of shape (n, M) if any."""
         array = np.asarray(observation)
-        size = BELIEFS[self.belief].observation_size(self.num_opponents)
-        sizes = (size, size + self.num_opponents)
+        in_queue = isinstance(self.settings, QueueSettings)
+        size = self.observation_shape[0]
+        if not in_queue:
+            size = BELIEFS[self.belief].observation_size(self.num_opponents)
+        sizes = (size,) if in_queue else (size, size + self.num_opponents)
         if array.ndim not in (1, 2) or array.shape[-1] not in sizes:
+            count = f"{'capacity' if in_queue else 'num_opponents'}={self.num_opponents}"
             raise ValueError(
                 f"observation must have shape {self.observation_shape} or "
                 f"(n, {self.observation_shape[0]}), got {array.shape}: the policy {self.name} was "
-                f"trained with num_opponents={self.num_opponents}"
+                f"trained with {count}"
             )
         if array.dtype.kind not in "fiu" or not np.isfinite(array).all():
             raise ValueError("observation must hold finite numbers only")
         array = array.astype(np.float32, copy=False)
-        shown = array[..., size:] if array.shape[-1] > size else None
-        masks = masks_of(action_masks, shown, (*array.shape[:-1], self.num_opponents))
+        shape = (*array.shape[:-1], self.num_opponents)
+        shown: Any = None
+        if in_queue:
+            shown = array[..., size - QUEUE_NUMBERS - self.num_opponents : -QUEUE_NUMBERS] > 0.5
+            shown[..., 0] = True
+        elif array.shape[-1] > size:
+            shown = array[..., size:]
+        given = shown if action_masks is None else action_masks
+        masks = None if given is None else as_action_masks(given, shape)
         array = array[..., :size]
         if self.observation_shape != (size,):
-            everybody = np.ones((*array.shape[:-1], self.num_opponents), dtype=np.bool_)
-            array = with_mask(array, everybody if masks is None else masks.reshape(everybody.shape))
-        return array, masks
+            array = with_mask(array, np.ones(shape, dtype=np.bool_) if masks is None else masks)
+        return array, None if masks is None else masks.reshape(-1, shape[-1])
 
 
-def masks_of(
-    given: ArrayLike | None, shown: Any, shape: tuple[int, ...]
-) -> NDArray[np.bool_] | None:
-    """Who may be chosen, shape (n, M): what was given, or else what the observation shows.
+def spaces_of(settings: AnySettings) -> tuple[spaces.Box, spaces.Discrete]:
+    """Return the spaces of one observation and one action of an environment."""
+    if isinstance(settings, QueueSettings):
+        return queue_observation_space(settings), spaces.Discrete(settings.capacity)
+    return observation_space(settings), spaces.Discrete(settings.num_opponents)
 
-    Args:
-        given: as ``LearnedPolicy.predict``.
-        shown: the end of the observation; None where it has no mask.
-        shape: (M,) or (n, M).
 
-    Raises:
-        ValueError: for masks of another shape or that allow nobody.
-    """
-    masks = shown if given is None else given
-    return None if masks is None else as_action_masks(masks, shape).reshape(-1, shape[-1])
+def _chosen(scores: torch.Tensor, deterministic: bool) -> NDArray[np.int64]:
+    """Return the first highest logit of each row, shape (n, M) to (n,), or one drawn."""
+    if deterministic:
+        best: NDArray[np.int64] = scores.cpu().numpy().argmax(axis=1)
+        return best
+    drawn: NDArray[np.int64] = (
+        torch.multinomial(torch.softmax(scores, dim=1), 1)[:, 0].cpu().numpy()
+    )
+    return drawn
+
+
+def _is_stochastic(network: BasePolicy) -> bool:
+    """Return whether a network gives probabilities, and not values."""
+    return isinstance(network, ActorCriticPolicy | MaskableActorCriticPolicy)
+
+
+def _scores(
+    network: Any,
+    observations: NDArray[np.float32],
+    masks: NDArray[np.bool_] | None,
+    state: Memory,
+    episode_start: NDArray[np.bool_] | None,
+) -> tuple[torch.Tensor, Memory]:
+    """Return logits or values of the actions, shape (n, M), and the memory."""
+    rows = torch.from_numpy(np.ascontiguousarray(observations)).to(network.device)
+    if isinstance(network, RecurrentActorCriticPolicy):
+        count = len(observations)
+        if state is None:
+            layers, _, units = network.lstm_hidden_state_shape
+            state = (np.zeros((layers, count, units)),) * 2
+        memory = tuple(
+            torch.as_tensor(each, dtype=torch.float32, device=network.device) for each in state
+        )
+        starts = np.zeros(count, np.bool_) if episode_start is None else episode_start
+        distribution, memory = network.get_distribution(
+            rows,
+            (memory[0], memory[1]),
+            torch.as_tensor(starts, dtype=torch.float32, device=network.device),
+        )
+        return _logits(distribution), tuple(each.cpu().numpy() for each in memory)
+    if isinstance(network, MaskableActorCriticPolicy):
+        return _logits(network.get_distribution(rows, masks)), state
+    if isinstance(network, ActorCriticPolicy):
+        return _logits(network.get_distribution(rows)), state
+    if hasattr(network, "quantile_net"):
+        return network.quantile_net(rows).mean(dim=1), state
+    scores: torch.Tensor = network.q_net(rows)
+    return scores, state
+
+
+def _logits(distribution: Any) -> torch.Tensor:
+    logits: torch.Tensor = distribution.distribution.logits
+    return logits
 
 
 def _listed(values: dict[str, Any], names: list[str]) -> str:

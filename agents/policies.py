@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from matchenv.agents.extra import with_extra
 from matchenv.baselines.catalogue import POLICIES
+from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.candidates import adapted
 from matchenv.runtime.object_spec import (
     build_object,
@@ -22,15 +23,10 @@ from matchenv.runtime.object_spec import (
     object_from_spec,
     parsed_options,
 )
-from matchenv.settings import Settings
 
 # Learned policies that come with the package; these names go before folders.
 WEIGHTS = Path(__file__).parent / "weights"
-SHIPPED = {
-    name: WEIGHTS / f"{name}.safetensors"
-    for name in ("equivariant", "ppo-shared", "trpo-shared", "maskable-ppo-shared", "a2c-shared")
-}
-SHIPPED_FOR_QUEUE = {"queue": WEIGHTS / "queue.safetensors"}
+SHIPPED = {name: WEIGHTS / f"{name}.safetensors" for name in ("ppo-gittins",)}
 
 # Where training runs go that were given no folder, and where their names are looked up.
 RUNS = Path("runs")
@@ -58,7 +54,7 @@ def policy_named(
         text: one of
 
             * a baseline with or without options: ``"kg"``, ``"kg:multiplier=20,belief=full"``;
-            * a learned policy that comes with the package: ``"equivariant"``;
+            * a learned policy that comes with the package: ``"ppo-gittins"``;
             * a checkpoint of RLlib with our network: ``"rllib:PATH"``; only the file in it that
               holds no pickled objects is read;
             * a training run (its folder, or its name in ``runs/``), a ``.safetensors`` file, or
@@ -125,7 +121,7 @@ def expanded(texts: Iterable[str]) -> list[str]:
 
 def learned_path(name: str) -> Path | None:
     """The file or folder that the name of a learned policy stands for, None if there is none."""
-    for path in ({**SHIPPED, **SHIPPED_FOR_QUEUE}.get(name, Path(name)), RUNS / name):
+    for path in (SHIPPED.get(name, Path(name)), RUNS / name):
         if name and path.exists():
             return path
     return None
@@ -177,7 +173,7 @@ def learned_policy(text: str, name: str, options: str) -> Any:
 def _loaded(name: str, algorithm: str | None, stamp: tuple[tuple[str, int, int], ...]) -> Any:
     """A learned policy, read once in each process while its file stays the same."""
     del stamp
-    return with_extra("matchenv.agents.loading", "load")(name, algorithm=algorithm)
+    return with_extra("matchenv.agents.policy_file", "load")(name, algorithm=algorithm)
 
 
 def _stamp(path: Path) -> tuple[tuple[str, int, int], ...]:

@@ -6,7 +6,6 @@ import inspect
 from typing import Any
 
 from matchenv.agents.policies import (
-    SHIPPED_FOR_QUEUE,
     known_policies,
     learned_path,
     learned_policy,
@@ -14,10 +13,10 @@ from matchenv.agents.policies import (
 )
 from matchenv.baselines.catalogue import POLICIES
 from matchenv.baselines.queue import QUEUE_POLICIES, Reserved
+from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.candidates import adapted
 from matchenv.runtime.object_spec import build_object, is_object_spec, object_from_spec
-from matchenv.settings import Settings
 
 # What a class of the user's own may be told about the environment, if it takes it.
 TOLD = ("capacity", "horizon", "beta", "draw_margin", "tau")
@@ -34,7 +33,6 @@ def queue_policy_named(text: str, settings: QueueSettings, true_skill: None = No
             * a policy of ``Matchmaking-v0`` with a reservation: ``"reservation:policy=thompson"``;
               options that are not the reservation's are the policy's own,
               ``"reservation:policy=thompson,spread=0.3,reservation=0.5"``;
-            * a learned policy that comes with the package: ``"queue"``;
             * a training run, a ``.safetensors`` file or a zip file of stable-baselines3, as
               ``matchenv.agents.policy_named`` takes them;
             * a class of the user's own: ``"module:Class"``, ``"module:Class:key=value"``.
@@ -67,7 +65,7 @@ def queue_policy_named(text: str, settings: QueueSettings, true_skill: None = No
             )
     else:
         raise ValueError(
-            f"policy must be one of {', '.join((*QUEUE_POLICIES, *SHIPPED_FOR_QUEUE))}, "
+            f"policy must be one of {', '.join(QUEUE_POLICIES)}, "
             "the folder of a training run, a "
             f".safetensors file, or module:Class for a class of your own; got {text!r}"
         )

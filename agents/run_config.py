@@ -1,32 +1,56 @@
-"""The configuration of a training run, as plain data; without torch."""
+"""The configuration of a training run, as plain data; without torch.
+
+Files of hyperparameters have the names of rl-baselines3-zoo: under the name of the environment a
+mapping with ``n_timesteps``, ``n_envs``, ``policy``, ``policy_kwargs`` and the arguments of the
+algorithm; ``env_kwargs`` says which environment they are meant for. A rate such as ``lin_1e-3``
+falls linearly from 1e-3 to 0 over the training.
+"""
 
 from __future__ import annotations
 
 import platform
 import warnings
+from contextlib import suppress
 from dataclasses import asdict, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, StrictBool, create_model
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from matchenv.agents.algorithms import Algorithm, algorithm_by_name
-from matchenv.agents.config_file import CLOSED, Count, Whole, built, parsed, yaml_text
-from matchenv.agents.hyperparameter_files import (
-    ENV_KWARGS,
-    checked_hyperparameters,
-    read_hyperparameters,
+from matchenv.agents.config_file import (
+    CLOSED,
+    MOST,
+    Count,
+    Games,
+    Large,
+    NonNegative,
+    Number,
+    Positive,
+    Share,
+    Whole,
+    built,
+    package_names,
+    parsed,
+    read_yaml,
+    yaml_text,
+)
+from matchenv.agents.environments import (
+    ONE_PLAYER,
+    as_texts,
+    check_trainable,
+    settings_of,
+    settings_without_code,
 )
 from matchenv.agents.policy_sources import files_of
-from matchenv.agents.tasks import ONE_PLAYER, Task, task_of
+from matchenv.envs.one_player.priors import PRIORS
+from matchenv.envs.one_player.settings import RANKS
 from matchenv.evaluation.seeds import ENVIRONMENTS
-from matchenv.priors import PRIORS
 from matchenv.runtime.checks import as_integer
 from matchenv.runtime.files import checksum
 from matchenv.runtime.provenance import digest_of
-from matchenv.settings import RANKS, Settings
 
 PACKAGES = ("matchenv", "gymnasium", "numba", "numpy", "sb3-contrib", "scipy",
             "stable-baselines3", "torch")  # fmt: skip
@@ -37,15 +61,180 @@ CHECKSUM = "# sha256 of the lines above: "
 EVALUATIONS = 10
 CHECKPOINTS = 20
 
-# The largest seed that NumPy's old generators, which the algorithms draw from, take.
+# The largest seed that NumPy's old generators, which the algorithms draw from, accept.
 LARGEST_SEED = 2**32 - 1
 
 # More would fill the memory.
 MOST_EVALUATION_EPISODES = 1_000_000
+WIDEST_LAYER, MOST_LAYERS = 16_384, 32
+
+LINEAR = "lin_"
+
+# The entry of a file that is about the environment.
+ENV_KWARGS = "env_kwargs"
+
+# Entries of a file besides the arguments of the algorithm.
+ABOUT_THE_RUN = ("n_timesteps", "n_envs", "policy", "policy_kwargs")
+
+
+def linear_start(rate: Any) -> float | None:
+    """Return the first value of a rate such as ``"lin_1e-3"``, None for a constant rate."""
+    return float(rate.removeprefix(LINEAR)) if isinstance(rate, str) else None
+
+
+def _rate(value: Any) -> Any:
+    """Return a rate: a number >= 0, or lin_NUMBER."""
+    number: Any = value
+    if isinstance(value, str) and value.startswith(LINEAR):
+        with suppress(ValueError):
+            number = linear_start(value)
+    if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number < MOST:
+        raise ValueError(f"a rate must be a number >= 0 or lin_NUMBER, got {value!r}")
+    return value
+
+
+def _discrete(value: bool) -> bool:
+    if value:
+        raise ValueError("use_sde must be false: an opponent is a discrete choice")
+    return value
+
+
+Rate = Annotated[Any, BeforeValidator(_rate)]
+Switch = StrictBool
+Width = Annotated[Whole, Field(ge=1, le=WIDEST_LAYER)]
+Layers = Annotated[list[Width], Field(max_length=MOST_LAYERS)]
+AtLeastMinusOne = Annotated[Whole, Field(ge=-1, le=MOST)]
+
+
+class Heads(BaseModel):
+    """Hidden layers of the scores and of the value."""
+
+    model_config = CLOSED
+
+    pi: Layers = Field(default_factory=lambda: [32])
+    vf: Layers = Field(default_factory=lambda: [64, 64])
+
+
+class PolicyKwargs(BaseModel):
+    """Arguments of a policy network, as plain data.
+
+    Attributes:
+        net_arch: widths of the hidden layers.
+        activation_fn: between the layers.
+        features_extractor_class: of ``MlpPolicy`` and ``MlpLstmPolicy``: the bare observation, or
+            the numbers that the shared network reads.
+        optimizer_kwargs: of the optimiser.
+        n_quantiles: of QR-DQN.
+        lstm_hidden_size: of RecurrentPPO.
+        n_lstm_layers: of RecurrentPPO.
+        ortho_init: orthogonal first weights.
+        share_features_extractor: one for scores and value.
+        shared_lstm: as RecurrentPPO's.
+        enable_critic_lstm: as RecurrentPPO's.
+    """
+
+    model_config = CLOSED
+
+    net_arch: Layers | Heads | None = None
+    activation_fn: Literal["tanh", "relu", "elu", "leaky_relu", "silu"] | None = None
+    features_extractor_class: Literal["Flatten", "Reader"] | None = None
+    optimizer_kwargs: dict[str, Number] | None = None
+    n_quantiles: Width | None = None
+    lstm_hidden_size: Width | None = None
+    n_lstm_layers: Width | None = None
+    ortho_init: Switch | None = None
+    share_features_extractor: Switch | None = None
+    shared_lstm: Switch | None = None
+    enable_critic_lstm: Switch | None = None
+
+
+# The libraries would stop at a bad value in the middle of the training. A name that is not here may
+# have any value.
+HYPERPARAMETERS: dict[str, Any] = {
+    **dict.fromkeys(
+        ("n_steps", "n_epochs", "buffer_size", "target_update_interval", "train_freq",
+         "stats_window_size", "cg_max_steps", "line_search_max_iter", "n_critic_updates",
+         "sub_sampling_factor"),
+        Large,
+    ),
+    "batch_size": Large | None,
+    "learning_starts": Annotated[Whole, Field(ge=0, le=MOST)],
+    "gradient_steps": AtLeastMinusOne,
+    "sde_sample_freq": AtLeastMinusOne,
+    **dict.fromkeys(
+        ("gamma", "gae_lambda", "tau", "exploration_fraction", "exploration_initial_eps",
+         "exploration_final_eps", "line_search_shrinking_factor"),
+        Share,
+    ),
+    **dict.fromkeys(("ent_coef", "vf_coef", "cg_damping"), NonNegative),
+    "rms_prop_eps": Positive,
+    **dict.fromkeys(("max_grad_norm", "target_kl"), Positive | None),
+    **dict.fromkeys(("normalize_advantage", "use_rms_prop", "optimize_memory_usage"), Switch),
+    **dict.fromkeys(("learning_rate", "clip_range"), Rate),
+    "clip_range_vf": Rate | None,
+    "use_sde": Annotated[Switch, AfterValidator(_discrete)],
+    "teacher": str,
+}  # fmt: skip
+
+
+def hyperparameter_model(algorithm: Algorithm) -> type[BaseModel]:
+    """Return the pydantic class of an algorithm's hyperparameters."""
+    arguments = {name: (HYPERPARAMETERS.get(name, Any), None) for name in algorithm.arguments()}
+    return create_model(
+        algorithm.name,
+        __config__=CLOSED,
+        n_timesteps=(Games, ...),
+        n_envs=(Annotated[Games, Field(le=ENVIRONMENTS)], ...),
+        policy=(Literal[tuple(algorithm.policies)], ...),
+        policy_kwargs=(PolicyKwargs, PolicyKwargs()),
+        **dict(sorted(arguments.items())),  # type: ignore[call-overload]
+    )
+
+
+def checked_hyperparameters(algorithm: Algorithm, values: dict[str, Any]) -> dict[str, Any]:
+    """Return the same hyperparameters, if the algorithm takes them all.
+
+    Args:
+        algorithm: which algorithm they are for.
+        values: name and value of each; ``n_timesteps``, ``n_envs`` and ``policy`` among them.
+
+    Raises:
+        ValueError: for an unknown name (the known ones are listed), a missing one or a bad value.
+    """
+    made = built(
+        hyperparameter_model(algorithm), values, f"hyperparameters of {algorithm.name}"
+    ).model_dump(exclude_unset=True)
+    return {name: made[name] for name in values}
+
+
+def read_hyperparameters(
+    algorithm: Algorithm, path: Path | None = None, environment: str = ONE_PLAYER
+) -> dict[str, Any]:
+    """Return the hyperparameters of a file, or those that come with the package.
+
+    Args:
+        algorithm: which algorithm they are for.
+        path: a YAML file of the user's own, or the name of one of the package's, such as
+            ``ppo_flat``; None reads the package's file of the algorithm.
+        environment: whose section is read.
+
+    Raises:
+        ValueError: if the file is missing, no YAML or has no section for this environment.
+    """
+    name = f"{algorithm.name}.yml"
+    if path is not None and str(path) in package_names() and not path.exists():
+        name, path = f"{path}.yml", None
+    content = read_yaml(name, path)
+    section = content.get(environment) if isinstance(content, dict) else None
+    if not isinstance(section, dict):
+        raise ValueError(
+            f"config must have a mapping under {environment!r}, {path or name} has none"
+        )
+    return section
 
 
 def present_versions() -> dict[str, str]:
-    """Versions of Python and of the packages that a result depends on."""
+    """Return the versions of Python and of the packages that a result depends on."""
     versions = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
@@ -93,14 +282,11 @@ class RunConfig:
         checked = checked_hyperparameters(algorithm, self.hyperparameters)
         object.__setattr__(self, "algorithm", algorithm.name)
         object.__setattr__(self, "hyperparameters", checked)
-        as_integer("n_envs", self.hyperparameters["n_envs"], 1, ENVIRONMENTS)
         as_integer("evaluation_episodes", self.evaluation_episodes, 2, MOST_EVALUATION_EPISODES)
-        if self.start_from is not None and algorithm.name == "ars":
-            raise ValueError(f"start_from must be left out for ars, got {self.start_from!r}")
-        task = task_of(self.environment)
-        object.__setattr__(self, "env_kwargs", task.as_texts(self.env_kwargs))
-        task.check(algorithm, self.hyperparameters["policy"], self.env_kwargs)
-        task.settings(self.env_kwargs)
+        object.__setattr__(self, "env_kwargs", as_texts(self.environment, self.env_kwargs))
+        # A file that is read must not choose what is imported.
+        settings = settings_without_code(self.environment, self.env_kwargs)
+        check_trainable(algorithm, self.environment, settings)
 
     @property
     def timesteps(self) -> int:
@@ -112,13 +298,8 @@ class RunConfig:
         """Environments played side by side."""
         return int(self.hyperparameters["n_envs"])
 
-    @property
-    def task(self) -> Task:
-        """What a training must know of its environment."""
-        return task_of(self.environment)
-
     def comparison(self) -> dict[str, Any]:
-        """Arguments of the comparison that judges this run: ranks, priors and the environment.
+        """Return the arguments of the comparison that judges this run.
 
         A run that trained on every rank is judged at the top, in the middle and at the bottom;
         where the prior means do not tell these places apart, on every rank too.
@@ -128,27 +309,27 @@ class RunConfig:
         others = dict(self.env_kwargs)
         for name in ("reward", "belief"):
             others.pop(name, None)
-        rank = others.pop("rank", None)
-        settings = Settings.checked(**self.env_kwargs)
+        ranks, priors = (_list_of(others.pop(name, None)) for name in ("rank", "prior"))
+        settings = settings_of(self.environment, self.env_kwargs)[0]
         has_places = settings.rank_by == "true_skill" or settings.prior_type.means_differ
         return {
-            "ranks": list(RANKS) if rank is None and has_places else [rank],
-            "priors": [others.pop("prior", PRIORS[0])],
+            "ranks": list(RANKS) if ranks == [None] and has_places else ranks,
+            "priors": [PRIORS[0] if prior is None else prior for prior in priors],
             "env_kwargs": others,
         }
 
     def known_algorithm(self) -> Algorithm:
-        """The algorithm of that name."""
+        """Return the algorithm of that name."""
         return algorithm_by_name(self.algorithm)
 
     def to_text(self) -> str:
-        """The configuration as YAML, with a checksum in its last line."""
+        """Return the configuration as YAML, with a checksum in its last line."""
         text = yaml_text(asdict(self))
         return f"{text}{CHECKSUM}{checksum(text)}\n"
 
     @classmethod
     def from_text(cls, text: str) -> RunConfig:
-        """The configuration that ``to_text`` wrote.
+        """Return the configuration that ``to_text`` wrote; imports nothing that it names.
 
         Raises:
             ValueError: if it is damaged or holds a bad value.
@@ -178,7 +359,7 @@ def configured(
     start_from: str | None = None,
     environment: str = ONE_PLAYER,
 ) -> RunConfig:
-    """A run's configuration from a file and arguments; arguments go before the file.
+    """Return a run's configuration from a file and arguments, which override the file.
 
     Args:
         algo: name of the algorithm.
@@ -187,7 +368,8 @@ def configured(
         seed: of weights, exploration and games.
         config_file: YAML file of hyperparameters; None takes the package's own.
         hyperparameters: single hyperparameters; ``policy_kwargs`` are merged with the file's.
-        env_kwargs: keyword arguments of the environment; they go before the file's.
+        env_kwargs: keyword arguments of the environment, which override the file's; of a list,
+            equally many environments have each value.
         evaluate_every: timesteps from one evaluation to the next; None: a tenth of all.
         evaluation_episodes: episodes of each.
         checkpoint_every: timesteps between checkpoints; None: a twentieth of all.
@@ -199,7 +381,7 @@ def configured(
         ValueError: for any bad value; it says which and what is allowed.
     """
     algorithm = algorithm_by_name(algo)
-    task_of(environment).check_algorithm(algorithm)
+    check_trainable(algorithm, environment)
     values = read_hyperparameters(algorithm, config_file, environment)
     meant_for = values.pop(ENV_KWARGS, {})
     if not isinstance(meant_for, dict):
@@ -213,13 +395,15 @@ def configured(
     if num_envs is not None:
         values["n_envs"] = num_envs
     total = checked_hyperparameters(algorithm, values)["n_timesteps"]
+    merged = {**meant_for, **(env_kwargs or {})}
+    settings_of(environment, as_texts(environment, merged))
     return built(
         RunConfig,
         {
             "algorithm": algorithm.name,
             "seed": seed,
             "hyperparameters": values,
-            "env_kwargs": {**meant_for, **(env_kwargs or {})},
+            "env_kwargs": merged,
             "evaluate_every": (
                 max(1, total // EVALUATIONS) if evaluate_every is None else evaluate_every
             ),
@@ -233,3 +417,7 @@ def configured(
             "environment": environment,
         },
     )
+
+
+def _list_of(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]

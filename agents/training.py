@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from stable_baselines3.common.base_class import BaseAlgorithm
@@ -15,24 +17,26 @@ from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.type_aliases import TrainFreq
 from stable_baselines3.common.utils import LinearSchedule, set_random_seed
+from tqdm import tqdm
 
-from matchenv.agents.callbacks import Checkpoints, Evaluation, Progress
+from matchenv.agents.callbacks import Checkpoints, Evaluation, Progress, check_tracker, tracked
 from matchenv.agents.checkpoints import newest_first, restore_newest
-from matchenv.agents.counted_ars import CountedARS
-from matchenv.agents.device import as_device
-from matchenv.agents.hyperparameter_files import ABOUT_THE_RUN, SCHEDULED, linear_start
-from matchenv.agents.loading import load
-from matchenv.agents.policy_file import PolicyDescription
-from matchenv.agents.policy_network import resolved_policy_kwargs
+from matchenv.agents.environments import settings_of
+from matchenv.agents.policy_file import PolicyDescription, as_device, load
 from matchenv.agents.policy_sources import files_of
-from matchenv.agents.run_config import RunConfig, present_versions
+from matchenv.agents.run_config import ABOUT_THE_RUN, RunConfig, linear_start, present_versions
 from matchenv.agents.run_folder import RunFolder, locked_run
-from matchenv.agents.tracking import check_tracker, tracked
+from matchenv.agents.sb3_policies import resolved_policy_kwargs
+from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.evaluation.seeds import training_seed
 from matchenv.runtime.checks import as_integer
 from matchenv.runtime.files import folder_lock
+from matchenv.runtime.object_spec import only_installed_code
+from matchenv.runtime.parallel import LocalPool, checked_workers, work_through
 from matchenv.runtime.provenance import digest_of
 from matchenv.runtime.signals import stops_at_a_safe_point
+
+SCHEDULED = ("learning_rate", "clip_range", "clip_range_vf")
 
 # A training that plays this many times the games that were asked for says so before it begins.
 MUCH_MORE = 1.1
@@ -86,6 +90,7 @@ def continue_training(
     threads: int = 1,
     quiet: bool = False,
     track: str | None = None,
+    allow_code: bool = False,
 ) -> RunFolder:
     """Go on with a run from its newest checkpoint, or from its start if there is none.
 
@@ -98,18 +103,20 @@ def continue_training(
         threads: of torch on the processor; the same as before for the same result.
         quiet: no progress bar.
         track: as ``start_training``.
+        allow_code: import classes that are not installed, which ``config.yml`` may name as prior
+            or reward.
 
     Returns:
         The folder, with the trained policy in it.
 
     Raises:
         ImportError: if the tracker is not installed.
-        ValueError: for a folder that is missing, holds no run or a damaged one, or that another
-            process works in.
+        ValueError: for a folder that is missing, holds no run or a damaged one, that another
+            process works in, or that names classes that may not be imported.
     """
     torch.set_num_threads(as_integer("threads", threads, 1))
     check_tracker(track)
-    with folder_lock(path, make=False):
+    with folder_lock(path, make=False), only_installed_code(allow_code=allow_code):
         folder = RunFolder.open(path)
         if timesteps is not None:
             folder.extend(timesteps)
@@ -140,6 +147,7 @@ def _train(
         policy=config.hyperparameters["policy"],
         policy_kwargs=config.hyperparameters.get("policy_kwargs", {}),
         env_kwargs=config.env_kwargs,
+        training=_history(config),
         environment=config.environment,
     )
     games = games_to_play(model, config.timesteps)
@@ -175,13 +183,9 @@ def games_of_a_round(model: BaseAlgorithm) -> int:
     """Games of one round, over all environments: a training stops only after a whole round."""
     if isinstance(model, OnPolicyAlgorithm):
         return model.n_steps * model.n_envs
-    if isinstance(model, OffPolicyAlgorithm):
-        assert isinstance(model.train_freq, TrainFreq)
-        return model.train_freq.frequency * model.n_envs
-    assert isinstance(model, CountedARS)
-    settings = model.get_env().get_attr("settings")[0]  # type: ignore[union-attr]
-    # Two candidates for each direction, so many episodes each.
-    return int(2 * model.n_delta * model.n_eval_episodes * settings.horizon)
+    assert isinstance(model, OffPolicyAlgorithm)
+    assert isinstance(model.train_freq, TrainFreq)
+    return model.train_freq.frequency * model.n_envs
 
 
 def games_to_play(model: BaseAlgorithm, timesteps: int) -> int:
@@ -207,7 +211,7 @@ def new_model(config: RunConfig, device: str, start_from: str | None) -> BaseAlg
         ValueError: for hyperparameters that do not fit together, or weights that do not fit.
     """
     where = as_device(device)
-    settings = config.task.settings(config.env_kwargs)
+    settings = settings_of(config.environment, config.env_kwargs)[0]
     values = config.hyperparameters
     algorithm = config.known_algorithm()
     arguments = {name: value for name, value in values.items() if name not in ABOUT_THE_RUN}
@@ -216,9 +220,9 @@ def new_model(config: RunConfig, device: str, start_from: str | None) -> BaseAlg
         if start is not None:
             arguments[name] = LinearSchedule(start, 0.0, 1.0)
     policy_kwargs = resolved_policy_kwargs(
-        algorithm, values.get("policy_kwargs", {}), settings, values["policy"]
+        values["policy"], values.get("policy_kwargs", {}), settings
     )
-    env = config.task.vec_env(config.num_envs, config.env_kwargs)
+    env = MatchmakingVecEnv(config.num_envs, environment=config.environment, **config.env_kwargs)
     # Seeds are set here. The algorithm would seed the environments with small numbers, and seed
     # everything again when a checkpoint is loaded.
     set_random_seed(config.seed)
@@ -256,3 +260,100 @@ def _take_weights(model: BaseAlgorithm, start_from: str) -> None:
             f"start_from must hold weights for the {type(model.policy).__name__} of this "
             f"training, and the {type(source).__name__} of {start_from!r} does not fit it"
         ) from None
+
+
+def _history(config: RunConfig) -> list[dict[str, Any]]:
+    """Return what a policy's file says of its trainings, this one the last."""
+    before = [] if config.start_from is None else load(config.start_from).training
+    this: dict[str, Any] = {
+        "algorithm": config.algorithm,
+        "seed": config.seed,
+        "games": config.timesteps,
+        "env_kwargs": config.env_kwargs,
+    }
+    if "teacher" in config.hyperparameters:
+        this["teacher"] = config.hyperparameters["teacher"]
+    return [*map(dict, before), this]
+
+
+@dataclass(frozen=True)
+class _Training:
+    """One training, as a worker needs it."""
+
+    path: Path
+    config: RunConfig
+    device: str
+    threads: int
+    track: str | None
+
+
+def train_seeds(
+    path: Path,
+    config: RunConfig,
+    seeds: Sequence[int],
+    *,
+    device: str = "cpu",
+    threads: int = 1,
+    workers: int | None = None,
+    quiet: bool = False,
+    track: str | None = None,
+) -> list[RunFolder]:
+    """Train one configuration with several seeds.
+
+    What is there already goes on: runs that have ended are left alone, those that were stopped
+    continue from their newest checkpoint.
+
+    Args:
+        path: a folder; the run of seed 3 is in ``seed3`` below it.
+        config: of all runs, but for the seed.
+        seeds: one run for each, different ones.
+        device: where torch computes.
+        threads: of torch in each process.
+        workers: processes; None for one on each core. The runs do not depend on it.
+        quiet: no progress bar.
+        track: ``"wandb"`` or ``"mlflow"``, as ``start_training``.
+
+    Returns:
+        The folders, in the order of the seeds.
+
+    Raises:
+        ValueError: for no seed or one that is given twice, or a folder that holds a run of
+            another configuration; before anything is trained.
+    """
+    count = checked_workers(workers)
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise ValueError(f"seeds must be different numbers, at least one, got {list(seeds)}")
+    configs = [replace(config, seed=as_integer("seeds", seed, 0)) for seed in seeds]
+    jobs = [_Training(path / f"seed{each.seed}", each, device, threads, track) for each in configs]
+    for job in jobs:
+        _check_same(job)
+    with (
+        folder_lock(path),
+        LocalPool(count) as pool,
+        tqdm(total=len(jobs), unit="seed", disable=quiet) as bar,
+    ):
+        work_through(jobs, _train_one, pool, lambda *_: bar.update())
+    return [RunFolder(job.path) for job in jobs]
+
+
+def _check_same(job: _Training) -> None:
+    folder = RunFolder(job.path)
+    if not folder.config_file.exists():
+        return
+    present = folder.read_config()
+    if replace(present, versions=job.config.versions) != job.config:
+        raise ValueError(
+            f"out must be a new folder or one of the same trainings: the run in {job.path} was "
+            "configured otherwise"
+        )
+
+
+def _train_one(job: _Training) -> None:
+    if RunFolder(job.path).config_file.exists():
+        continue_training(
+            job.path, device=job.device, threads=job.threads, quiet=True, track=job.track
+        )
+        return
+    start_training(
+        job.path, job.config, device=job.device, threads=job.threads, quiet=True, track=job.track
+    )

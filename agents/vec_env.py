@@ -1,9 +1,10 @@
-"""The native vector environment as a stable-baselines3 ``VecEnv``."""
+"""The native vector environments as a stable-baselines3 ``VecEnv``."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import gymnasium as gym
@@ -13,53 +14,83 @@ from numpy.typing import NDArray
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env.base_vec_env import VecEnv, VecEnvIndices
 
-from matchenv import MatchmakingVectorEnv
+from matchenv.agents.environments import ONE_PLAYER, combinations
 from matchenv.rendering.modes import PICTURE_MODES
 
 # One row of these belongs to each environment; every other attribute is shared by all.
 ROW_ATTRIBUTES = ("true_skill", "games_left", "knowledge_state")
 
-# Methods that give something for each environment, in one call for all.
+# Methods that return a value for each environment, in one call for all.
 ROW_METHODS = ("render", "action_masks")
+
+# Steps over which the mean reward of a tick is averaged.
+MEMORY = 2000
 
 
 class MatchmakingVecEnv(VecEnv):
-    """``Matchmaking-v0`` for stable-baselines3: all environments in one compiled call.
+    """An environment of this package for stable-baselines3: all copies in one compiled call.
 
     It behaves as stable-baselines3's ``DummyVecEnv`` over as many ``gym.make`` environments
     with a ``Monitor`` each: the same observations, rewards and ends from the same seeds. The
-    information of a game is left out, except where an episode ends: there it holds
-    ``terminal_observation``, ``TimeLimit.truncated`` (True only where ``max_episode_steps`` cut
-    the episode short: the horizon is part of the problem) and ``episode`` with the return ``r``,
-    the length ``l`` and the seconds ``t`` since this object was made.
+    information of a step is left out, except where an episode ends: there it holds
+    ``terminal_observation``, ``TimeLimit.truncated`` and ``episode`` with the return ``r``, the
+    length ``l`` and the seconds ``t`` since this object was made.
+
+    An argument that is a list, as ``prior=["informative", "equal"]`` or ``arrival_rate=[0.2, 1]``,
+    gives equally many environments to each of its values, and to each combination of several.
+
+    In ``MatchmakingQueue-v0`` the rewards are differential: the mean reward of a tick so far is
+    subtracted for each tick that goes by. Over an episode that is the same for every policy, since
+    episodes have as many ticks. But an algorithm discounts by choices, and a player who waits is
+    asked about again: otherwise it would learn what pays per choice, and let nobody wait. Returns
+    in the information are sums of the rewards themselves.
 
     Args:
-        num_envs: environments, >= 1.
-        env_kwargs: keyword arguments of ``MatchmakingEnv``, and ``max_episode_steps``.
+        num_envs: environments, >= 1, at least one for each combination.
+        environment: ``"Matchmaking-v0"`` or ``"MatchmakingQueue-v0"``.
+        env_kwargs: keyword arguments of the environment, and ``max_episode_steps``.
+
+    Attributes:
+        natives: the vector environments that are played, one for each combination.
 
     Raises:
         ValueError: for a bad argument; it names the argument and what is allowed.
+
+    Source: differential rewards of a continuing task, Schwartz (1993), R-learning.
     """
 
-    def __init__(self, num_envs: int = 1, **env_kwargs: Any) -> None:
-        self.matchmaking = self.native(num_envs, **env_kwargs)
-        self._returns = np.zeros(self.matchmaking.num_envs)
-        self._lengths = np.zeros(self.matchmaking.num_envs, dtype=np.int64)
+    def __init__(
+        self, num_envs: int = 1, *, environment: str = ONE_PLAYER, **env_kwargs: Any
+    ) -> None:
+        cells = combinations(env_kwargs)
+        if len(cells) > 1 and num_envs < len(cells):
+            raise ValueError(
+                f"num_envs must be at least {len(cells)}, one for each combination of "
+                f"the lists in its options, got {num_envs}"
+            )
+        # One combination leaves it to the environment to check the number.
+        counts = [num_envs]
+        if len(cells) > 1:
+            share, rest = divmod(num_envs, len(cells))
+            counts = [share + (number < rest) for number in range(len(cells))]
+        self.natives: list[Any] = [
+            gym.make_vec(environment, count, autoreset_mode=AutoresetMode.SAME_STEP, **cell)
+            for count, cell in zip(counts, cells, strict=True)
+        ]
+        ends = np.cumsum([0, *(native.num_envs for native in self.natives)]).tolist()
+        self._slices = [slice(*pair) for pair in pairwise(ends)]
+        self._returns = np.zeros(ends[-1])
+        self._lengths = np.zeros(ends[-1], dtype=np.int64)
+        # Mean rewards and ticks of each combination, where the environment counts ticks.
+        self._mean_rewards, self._mean_ticks = np.zeros((2, len(cells)))
+        self._ticks = np.zeros(ends[-1], dtype=np.int64)
         self._made_at = time.monotonic()
         self._actions: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-        super().__init__(
-            self.matchmaking.num_envs,
-            self.matchmaking.single_observation_space,
-            self.matchmaking.single_action_space,
-        )
+        first = self.natives[0]
+        super().__init__(ends[-1], first.single_observation_space, first.single_action_space)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.matchmaking!r})"
-
-    @staticmethod
-    def native(num_envs: int, **env_kwargs: Any) -> Any:
-        """The vector environment that is adapted; arguments as the class."""
-        return MatchmakingVectorEnv(num_envs, autoreset_mode=AutoresetMode.SAME_STEP, **env_kwargs)
+        return f"{type(self).__name__}({', '.join(map(repr, self.natives))})"
 
     def reset(self) -> NDArray[np.float32]:
         """Start an episode everywhere, with the seeds and options set before.
@@ -67,14 +98,16 @@ class MatchmakingVecEnv(VecEnv):
         Returns:
             Observations, shape (num_envs, K).
         """
-        observations, _ = self.matchmaking.reset(
-            seed=list(self._seeds), options=_stacked_options(self._options)
-        )
+        found = [
+            native.reset(
+                seed=list(self._seeds[rows]), options=_stacked_options(self._options[rows])
+            )[0]
+            for native, rows in self._parts()
+        ]
         self._reset_seeds()
         self._reset_options()
-        self._returns[:] = 0.0
-        self._lengths[:] = 0
-        return observations
+        self._returns[:], self._lengths[:], self._ticks[:] = 0.0, 0, 0
+        return np.concatenate(found)
 
     def step_async(self, actions: NDArray[np.int64]) -> None:
         """Keep the actions, shape (num_envs,), for ``step_wait``."""
@@ -83,66 +116,107 @@ class MatchmakingVecEnv(VecEnv):
     def step_wait(
         self,
     ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
-        """Play the games that ``step_async`` asked for.
+        """Carry out the actions of ``step_async``.
 
         Returns:
             Observations (of the next episode where one has ended), rewards, ends, and a fresh
             dict for each environment.
         """
-        observations, rewards, terminated, truncated, native = self.matchmaking.step(self._actions)
-        ended = terminated | truncated
+        actions = np.asarray(self._actions)
+        if len(self.natives) > 1 and actions.shape != (self.num_envs,):
+            raise ValueError(f"actions must have shape ({self.num_envs},), got {actions.shape}")
+        steps = [
+            native.step(actions if len(self.natives) == 1 else actions[rows])
+            for native, rows in self._parts()
+        ]
+        rewards = np.concatenate([step[1] for step in steps])
+        truncated = np.concatenate([step[3] for step in steps])
+        ended = np.concatenate([step[2] for step in steps]) | truncated
         self._returns += rewards
         self._lengths += 1
+        for number, (rows, step) in enumerate(zip(self._slices, steps, strict=True)):
+            if "tick" in step[4]:
+                rewards[rows] -= self._usual_reward(number, rows, step)
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
-        if "final_obs" in native:
-            seconds = time.monotonic() - self._made_at
-            for row in np.flatnonzero(ended).tolist():
-                infos[row]["terminal_observation"] = native["final_obs"][row]
-                infos[row]["TimeLimit.truncated"] = bool(truncated[row] and not terminated[row])
-                infos[row]["episode"] = {
-                    "r": round(float(self._returns[row]), 6),
-                    "l": int(self._lengths[row]),
+        for rows, step in zip(self._slices, steps, strict=True):
+            if "final_obs" in step[4]:
+                self._describe_ends(infos, rows.start, step)
+        self._returns[ended], self._lengths[ended], self._ticks[ended] = 0.0, 0, 0
+        observations = np.concatenate([step[0] for step in steps])
+        return observations, rewards.astype(np.float32), ended, infos
+
+    def _describe_ends(self, infos: list[dict[str, Any]], first: int, step: Any) -> None:
+        """Write the information of episodes that have ended."""
+        _, _, terminated, truncated, native = step
+        seconds = time.monotonic() - self._made_at
+        for row in np.flatnonzero(terminated | truncated).tolist():
+            infos[first + row] = {
+                "terminal_observation": native["final_obs"][row],
+                "TimeLimit.truncated": bool(truncated[row] and not terminated[row]),
+                "episode": {
+                    "r": round(float(self._returns[first + row]), 6),
+                    "l": int(self._lengths[first + row]),
                     "t": round(seconds, 6),
-                }
-            self._returns[ended] = 0.0
-            self._lengths[ended] = 0
-        return observations, self._paid(rewards, native).astype(np.float32), ended, infos
+                },
+            }
+
+    def _usual_reward(self, number: int, rows: slice, step: Any) -> NDArray[np.float64]:
+        """Return the mean reward of the ticks that went by, and count this step into the mean."""
+        _, rewards, terminated, truncated, native = step
+        now = np.array(native["tick"])
+        ended = terminated | truncated
+        if ended.any():
+            now[ended] = native["final_info"]["tick"][ended]
+        ticks = now - self._ticks[rows]
+        self._ticks[rows] = now
+        for means, added in ((self._mean_rewards, rewards), (self._mean_ticks, ticks)):
+            means[number] += added.sum() - means[number] / MEMORY
+        usual: NDArray[np.float64] = (
+            ticks * self._mean_rewards[number] / max(self._mean_ticks[number], 1.0)
+        )
+        return usual
 
     def close(self) -> None:
-        """Close the environment."""
-        self.matchmaking.close()
+        """Close the environments."""
+        for native in self.natives:
+            native.close()
 
-    def state(self) -> dict[str, Any]:
-        """All that the next games depend on, as plain data and arrays."""
+    def get_state(self) -> dict[str, Any]:
+        """Return all that the next steps depend on, as plain data and arrays."""
         return {
-            "episodes": self._episodes(),
-            "returns": self._returns.copy(),
-            "lengths": self._lengths.copy(),
+            "natives": [native.get_state() for native in self.natives],
+            "arrays": [array.copy() for array in self._own_arrays()],
             "seeds": list(self._seeds),
             "options": list(self._options),
         }
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def set_state(self, state: Mapping[str, Any]) -> None:
         """Go on where another object of the same settings was when it gave its state.
 
         Raises:
             ValueError: for a state of other sizes.
         """
-        self._restore_episodes(state["episodes"])
-        self._returns[:], self._lengths[:] = state["returns"], state["lengths"]
+        for native, each in zip(self.natives, state["natives"], strict=True):
+            native.set_state(each)
+        for array, kept in zip(self._own_arrays(), state["arrays"], strict=True):
+            array[...] = kept
         self._seeds, self._options = list(state["seeds"]), list(state["options"])
 
+    def _own_arrays(self) -> tuple[NDArray[Any], ...]:
+        return self._returns, self._lengths, self._mean_rewards, self._mean_ticks, self._ticks
+
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
-        """An attribute for each of the environments ``indices`` (all by default).
+        """Return an attribute for each of the environments ``indices`` (all by default).
 
         Raises:
             AttributeError: if there is none of this name.
         """
-        rows = self._rows(indices)
-        value = getattr(self.matchmaking, attr_name)
-        if attr_name in ROW_ATTRIBUTES:
-            return [value[row] for row in rows]
-        return [value] * len(rows)
+        values: list[Any] = []
+        for native in self.natives:
+            value = getattr(native, attr_name)
+            shared = attr_name not in ROW_ATTRIBUTES
+            values += [value if shared else value[row] for row in range(native.num_envs)]
+        return [values[row] for row in self._rows(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
         """Set an attribute that all environments share.
@@ -160,7 +234,8 @@ class MatchmakingVecEnv(VecEnv):
                 f"attr_name must not be {attr_name!r}: fix an instance with "
                 "set_options() and reset()"
             )
-        setattr(self.matchmaking, attr_name, value)
+        for native in self.natives:
+            setattr(native, attr_name, value)
 
     def env_method(
         self,
@@ -169,45 +244,38 @@ class MatchmakingVecEnv(VecEnv):
         indices: VecEnvIndices = None,
         **method_kwargs: Any,
     ) -> list[Any]:
-        """What a method gives for each of the environments ``indices`` (all by default).
+        """Call a method, and return its value for the environments ``indices`` (all by default).
 
         Raises:
             AttributeError: if the vector environment has no such method.
             ValueError: for a method that cannot be called for one environment on its own.
         """
-        method = getattr(self.matchmaking, method_name)
+        methods = [getattr(native, method_name) for native in self.natives]
         if method_name not in ROW_METHODS:
             raise ValueError(
                 f"method_name must be {' or '.join(map(repr, ROW_METHODS))}, got "
                 f"{method_name!r}: the environments are stepped and reset together"
             )
-        found = method(*method_args, **method_kwargs)
-        return [None if found is None else found[row] for row in self._rows(indices)]
+        values: list[Any] = []
+        for method, native in zip(methods, self.natives, strict=True):
+            found = method(*method_args, **method_kwargs)
+            values += [None] * native.num_envs if found is None else list(found)
+        return [values[row] for row in self._rows(indices)]
 
     def env_is_wrapped(
         self, wrapper_class: type[gym.Wrapper[Any, Any, Any, Any]], indices: VecEnvIndices = None
     ) -> list[bool]:
-        """True for ``Monitor``, whose ``episode`` entries this class writes; else False."""
+        """Return True for ``Monitor``, whose ``episode`` entries this class writes; else False."""
         return [issubclass(wrapper_class, Monitor)] * len(self._rows(indices))
 
     def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
-        """One picture, a grid of the first environments; none where the mode has no pictures."""
+        """Return one picture, a grid of the first environments; none without a picture mode."""
         if self.render_mode not in PICTURE_MODES:
             return [None] * self.num_envs
-        return [self.matchmaking.render_grid()]
+        return [self.natives[0].render_grid()]
 
-    def _paid(self, rewards: NDArray[np.float64], native: dict[str, Any]) -> NDArray[np.float64]:
-        """What an algorithm learns from, of the rewards and the native information."""
-        del native
-        return rewards
-
-    def _episodes(self) -> dict[str, Any]:
-        """The state of the native environment, as ``state`` keeps it."""
-        return dict(self.matchmaking.get_state())
-
-    def _restore_episodes(self, state: dict[str, Any]) -> None:
-        """Set the native environment to such a state."""
-        self.matchmaking.set_state(state)
+    def _parts(self) -> zip[tuple[Any, slice]]:
+        return zip(self.natives, self._slices, strict=True)
 
     def _rows(self, indices: VecEnvIndices) -> list[int]:
         rows = [int(index) for index in self._get_indices(indices)]
@@ -220,7 +288,7 @@ class MatchmakingVecEnv(VecEnv):
 
 
 def _stacked_options(options: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """One dict of arrays from a dict for each environment."""
+    """Return one dict of arrays from a dict for each environment."""
     if not any(options):
         return None
     names = set(options[0])

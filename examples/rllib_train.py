@@ -16,7 +16,6 @@ import ray
 from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 
-from matchenv.agents.rllib.env_runner import VectorEnvRunner
 from matchenv.agents.rllib.module import SharedModule
 from matchenv.benchmarks.compare import run_comparison
 
@@ -42,7 +41,6 @@ def main() -> None:
         PPOConfig()
         .environment("matchenv:Matchmaking-v0", env_config=env_kwargs)
         .env_runners(
-            env_runner_cls=VectorEnvRunner,
             num_env_runners=given.runners,
             num_envs_per_env_runner=given.num_envs,
             rollout_fragment_length=given.horizon,
@@ -52,7 +50,7 @@ def main() -> None:
                 module_class=SharedModule,
                 model_config={
                     "env_kwargs": env_kwargs,
-                    "policy_kwargs": {"net_arch": {"pi": [16], "vf": [64, 64]}},
+                    "policy_kwargs": {"net_arch": {"pi": [32], "vf": [64, 64]}},
                 },
             )
         )

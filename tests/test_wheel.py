@@ -190,7 +190,7 @@ def test_a_users_own_folders_hide_nothing(full: Path, workplace: Path) -> None:
         "import agents, matchenv, matchenv.agents, matchenv.baselines, matchenv.benchmarks\n"
         "assert agents.MINE\n"
         "print(matchenv.__file__)\n"
-        "print(matchenv.agents.load('equivariant').belief)\n"
+        "print(matchenv.agents.load('ppo-gittins').belief)\n"
     )
     printed = run(full / "python", "-c", code, cwd=workplace).split()
     assert Path(printed[0]).is_relative_to(full.parent)
@@ -237,7 +237,7 @@ def test_it_lives_beside_openai_agents(wheel: Path, full: Path, tmp_path: Path) 
         pytest.skip(f"openai-agents cannot be had here: {str(error)[-200:]}")
     install(full, "--force-reinstall", wheel)
     beside(full, tmp_path)
-    load = "import matchenv.agents; print(matchenv.agents.load('equivariant').belief)"
+    load = "import matchenv.agents; print(matchenv.agents.load('ppo-gittins').belief)"
     assert run(full / "python", "-c", load, cwd=tmp_path).split() == ["full"]
 
 
@@ -281,7 +281,7 @@ def test_every_command_says_how_it_is_used(
         ("train --timesteps 64 --out made", "agents"),
         ("clone --out made/clone.safetensors", "agents"),
         ("search --out made", "agents"),
-        ("compare --policy equivariant --out made", "agents"),
+        ("compare --policy ppo-gittins --out made", "agents"),
         ("throughput --out made", "agents"),
         ("study --episodes 2 --out made", "benchmarks"),
         ("watch --policy kg --out made/film.gif", "render"),

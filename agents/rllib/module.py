@@ -12,11 +12,11 @@ from ray.rllib.core.rl_module.torch import TorchRLModule
 from matchenv.agents.algorithms import algorithm_by_name
 from matchenv.agents.policies import RLLIB_FILE
 from matchenv.agents.policy_file import PolicyDescription, save_policy
-from matchenv.agents.policy_network import new_policy
+from matchenv.agents.sb3_policies import new_policy
 
 
 class SharedModule(TorchRLModule, ValueFunctionAPI):  # type: ignore[misc]
-    """The network of ``matchenv.agents.shared``, for PPO and what learns like it.
+    """The network of ``matchenv.agents.network``, for PPO and what learns like it.
 
     Its ``model_config`` has ``env_kwargs``, those of the environment, and ``policy_kwargs``, as in
     a YAML file of ``matchenv train``. Every checkpoint of RLlib also gets the file that

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from matchenv.agents.environments import QUEUE
 from matchenv.agents.run_folder import RunFolder
-from matchenv.agents.tasks import QUEUE
 from matchenv.benchmarks.compare.comparison import (
     DEFAULT_EPISODES,
     DEFAULT_POLICIES,

@@ -10,7 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from matchenv.agents.evaluation import RIVAL, rival_totals
+from matchenv.agents.environments import (
+    ONE_PLAYER,
+    RIVAL,
+    rival_totals,
+    settings_without_code,
+)
 from matchenv.benchmarks.candidates import LOW_END
 from matchenv.benchmarks.compare.report import ENVIRONMENT_OPTIONS
 from matchenv.benchmarks.learning_curves.runs import Run
@@ -65,8 +70,8 @@ def levels_of(runs: Sequence[Run], measure: str, bound: Path | None = None) -> l
             raise ValueError(f"bound is of {TRUE_Q} or {LESS_KG}, the measure is {measure}")
         return []
     kg = _mean(each[TRUE_Q] - each[LESS_KG] for each in (run.evaluations[0] for run in runs))
-    low = _mean(_drawchance(run) for run in runs)
     zero = kg if measure == LESS_KG else 0.0
+    low = _mean(_drawchance(run) for run in runs)
     levels = [Level("KG", kg - zero), Level("DrawChance", low - zero)]
     if bound is not None:
         levels.append(Level("bound", _bound(bound, runs[0], less_kg=measure == LESS_KG)))
@@ -75,7 +80,10 @@ def levels_of(runs: Sequence[Run], measure: str, bound: Path | None = None) -> l
 
 def _drawchance(run: Run) -> float:
     episodes = run.evaluations[0]["episodes"]
-    return float(rival_totals(LOW_END, run.config.env_kwargs, episodes, run.first_seed).mean())
+    totals = rival_totals(
+        ONE_PLAYER, run.config.env_kwargs, episodes, run.first_seed, rival=LOW_END
+    )
+    return float(np.mean(totals))
 
 
 def _mean(values: Any) -> float:
@@ -92,7 +100,8 @@ def _bound(folder: Path, run: Run, *, less_kg: bool) -> float:
         raise ValueError(
             f"bound must be a folder with the results of matchenv bound, {folder} holds none"
         ) from None
-    settings = Settings.checked(**run.config.env_kwargs)
+    settings = settings_without_code(ONE_PLAYER, run.config.env_kwargs)
+    assert isinstance(settings, Settings)
     cell = Cell(settings.rank, str(settings.prior), settings.num_opponents)
     here = [each for each in cells if (each["rank"], each["prior"]) == (cell.rank_name, cell.prior)]
     wanted = {name: getattr(settings, name) for name in ENVIRONMENT_OPTIONS}

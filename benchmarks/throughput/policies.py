@@ -28,7 +28,7 @@ NUM_OPPONENTS = 49
 BATCH = 256
 GAMES_BEFORE = 50
 MANY_OPPONENTS = 1_000_000
-LEARNED, RIVAL = "equivariant", "kg"
+LEARNED, RIVAL = "ppo-gittins", "kg"
 # (opponents, decisions in a call), and by policy the ratio to KG that its speed is to reach there.
 MANY = 100_000
 CALLS = ((NUM_OPPONENTS, 1024), (NUM_OPPONENTS, 1), (MANY, 1))

@@ -34,10 +34,12 @@ def measure(turns: int) -> Iterator[Measurement]:
     """
     if find_spec("stable_baselines3") is None:
         return
-    from matchenv.agents.device import torch_threads
+    import torch
 
     threads = min(MOST_THREADS, checked_workers(None))
-    with torch_threads(threads):
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
         for config, label, rounds, target in TRAININGS:
             yield Measurement(
                 SECTION,
@@ -46,6 +48,8 @@ def measure(turns: int) -> Iterator[Measurement]:
                 game_times(config, rounds, turns),
                 target,
             )
+    finally:
+        torch.set_num_threads(before)
 
 
 def game_times(config: str | None, rounds: int, turns: int) -> list[float]:

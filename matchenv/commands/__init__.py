@@ -43,7 +43,6 @@ COMMANDS = {
     "compare": Entry("compare:Compare", "play the same games with every policy"),
     "study": Entry("study:Study", "repeat the simulation study of the 2011 paper"),
     "tune": Entry("tune:Tune", "find KG's multiplier for each cell of the study"),
-    "tune-agent": Entry("tune_agent:TuneAgent", "find hyperparameters of a training with Optuna"),
     "bench": Entry("bench:Bench", "score a policy on matchenv-bench-v1"),
     "bound": Entry("bound:Bound", "bound what any policy can reach"),
     "optimum": Entry("optimum:Optimum", "the exact optimum of small problems"),
@@ -58,8 +57,6 @@ COMMANDS = {
     "serve": Entry("serve:Serve", "keep ratings and match players over HTTP"),
     "throughput": Entry("throughput:Throughput", "measure speed against rivals"),
     "warm-up": Entry("warm_up:WarmUp", "compile beforehand what a first episode would wait for"),
-    "clone": Entry("clone:Clone", "teach a network to choose as a policy does"),
-    "search": Entry("search:Search", "train the equivariant policy from several seeds"),
 }
 
 # Exit statuses; Ctrl-C and SIGTERM give 130 and 143. The last is that of a process that a closed

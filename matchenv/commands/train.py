@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from matchenv.commands.learning import Learning, Trainings
 from matchenv.commands.options import GOES_ON, Environment, Parallel, Seeded, Written
 from matchenv.commands.output import show
 from matchenv.commands.queue_options import ONE_PLAYER, ONLY_ONE_PLAYER, QUEUE, SHARED
@@ -16,13 +15,20 @@ if TYPE_CHECKING:
     from matchenv.agents.run_config import RunConfig
     from matchenv.agents.run_folder import RunFolder
 
-# What may be given together with --resume; all else is as the run was started with.
+# Options that --resume does not fix.
 WITH_RESUME = {
     "resume", "timesteps", "device", "threads", "comparison_episodes", "workers", "quiet", "debug",
-    "track",
+    "track", "allow_code",
 }  # fmt: skip
 
-# What can be told who may be chosen, as the queue needs it.
+# Options that --tune sets itself, or has no use for.
+NOT_WITH_TUNE = {
+    "seeds", "resume", "start_from", "evaluate_every", "checkpoint_every", "comparison_episodes",
+    "track", "workers", "engine", "threads",
+}  # fmt: skip
+TUNING_TIMESTEPS = 256_000
+
+# The queue needs action masks.
 QUEUE_ALGORITHM = "maskable_ppo"
 
 
@@ -46,68 +52,113 @@ class TrainingEnvironment(Environment):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Train(Trainings, Learning, Written, Parallel, TrainingEnvironment, Seeded):
+class Train(Written, Parallel, TrainingEnvironment, Seeded):
     """Train a policy and compare it with the baselines. See docs/training.md.
 
     Example:
         matchenv train --algo ppo --out runs/first --hyperparams gamma=0.99
         matchenv train --resume runs/first
         matchenv train --seeds 0 1 2 3 4 --out runs/five
+        matchenv train --imitate gittins --out runs/imitation
+        matchenv train --start-from runs/imitation --config ppo_after_imitation
+        matchenv train --tune 20 --timesteps 256000 --out runs/tuned
         matchenv train --env MatchmakingQueue-v0
 
     Attributes:
-        env: where to train; in the queue the algorithm is maskable_ppo, and env-kwargs may say
-            arrival_rate=[0.2,1,4].
+        algo: the algorithm: ppo, a2c, dqn and more; an unknown one lists them.
+        imitate: policy to imitate, as in matchenv compare; instead of --algo.
+        env: where to train; in the queue the algorithm is maskable_ppo.
+        timesteps: games to train for in all (default: as in the file; with --tune 256,000).
         seeds: one training for each, side by side, with the spread at the end; instead of --seed.
-        timesteps: games to train for in all (default: as in the file).
         resume: folder of a run to go on with, as it was configured.
+        allow_code: with --resume, import classes outside matchenv that the folder names.
         out: folder of the run (default: a new one in runs/).
         start_from: learned policy to start from: a name, a run or a file.
+        config: YAML file of hyperparameters, or the name of one of the package's, such as ppo_flat
+            (default: the algorithm's).
+        hyperparams: override single values of the file, as KEY=VALUE.
+        num_envs: environments side by side (default: as in the file).
+        env_kwargs: options of the environment as KEY=VALUE, instead of options such as --rank; of a
+            list, as prior=[informative,equal], equally many environments have each value.
+        tune: search for hyperparameters with so many trials, instead of one training.
+        space: with --tune, what is varied, as KEY=LIST or KEY={low: .., high: .., log: true}.
+        space_file: YAML file with the same under the algorithm's name (default: the package's own).
         evaluate_every: timesteps from one evaluation to the next (default: 10 in all).
+        evaluation_episodes: episodes of each evaluation.
         checkpoint_every: timesteps from one checkpoint to the next (default: 20 in all).
         comparison_episodes: episodes of the final comparison; 0: none.
+        device: where torch computes; auto: a GPU where there is one.
+        threads: of torch; the last digits of the weights depend on their number.
         track: where to send what is recorded, if it is installed: wandb, mlflow (default: nowhere).
     """
 
+    algo: str = "ppo"
+    imitate: str | None = None
     env: Literal["Matchmaking-v0", "MatchmakingQueue-v0"] = "Matchmaking-v0"
-    seeds: tuple[int, ...] = ()
     timesteps: int | None = None
+    seeds: tuple[int, ...] = ()
     resume: Path | None = None
+    allow_code: bool = False
     start_from: str | None = None
+    config: Path | None = None
+    hyperparams: tuple[str, ...] = ()
+    num_envs: int | None = None
+    env_kwargs: tuple[str, ...] = ()
+    tune: int | None = None
+    space: tuple[str, ...] = ()
+    space_file: Path | None = None
     evaluate_every: int | None = None
+    evaluation_episodes: int = 64
     checkpoint_every: int | None = None
     comparison_episodes: int = 1000
+    device: str = "cpu"
+    threads: int = 1
     track: str | None = None
+
+    @property
+    def extras(self) -> tuple[str, ...]:
+        """It needs torch."""
+        return ("agents",)
 
     @property
     def note(self) -> str:
         """What to say when it is stopped."""
-        if self.seeds:
+        if self.seeds or self.tune is not None:
             return GOES_ON
         folder = self.resume or self.out or _folder_at_work()
         return f"go on with --resume {folder or 'and the folder of the run'}"
 
     def check_given(self, given: set[str]) -> None:
-        """Refuse what --resume or --seeds would not heed."""
-        in_queue = self.env == QUEUE
-        idle = sorted(
-            given.intersection((*ONLY_ONE_PLAYER, "reward", "belief")) if in_queue else ()
-        )
-        if idle:
-            words = ", ".join(f"--{name.replace('_', '-')}" for name in idle)
-            raise ValueError(f"{words} must come with --env {ONE_PLAYER}, got --env {self.env}")
-        if in_queue and "algo" in given and self.algo != QUEUE_ALGORITHM:
-            raise ValueError(f"algo must be {QUEUE_ALGORITHM} in {QUEUE}, got {self.algo!r}")
-        if in_queue and "seeds" in given:
-            raise ValueError(f"seeds must be left out with --env {QUEUE}: give one --seed")
-        if {"seed", "seeds"} <= given:
-            raise ValueError("seed must be left out where seeds are given")
-        ignored = sorted(given - WITH_RESUME)
-        if self.resume is not None and ignored:
-            raise ValueError(
-                "a resumed run keeps its configuration; leave out "
-                f"{', '.join('--' + name.replace('_', '-') for name in ignored)}"
+        """Refuse options that others would leave without effect."""
+
+        def refuse(options: set[str], why: str) -> None:
+            listed = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(given & options))
+            if listed:
+                raise ValueError(f"{why}, got {listed}")
+
+        if self.env == QUEUE:
+            refuse(
+                {*ONLY_ONE_PLAYER, "reward", "belief", "imitate", "tune", "seeds"},
+                f"these options must come with --env {ONE_PLAYER}",
             )
+            if "algo" in given and self.algo != QUEUE_ALGORITHM:
+                raise ValueError(f"algo must be {QUEUE_ALGORITHM} in {QUEUE}, got {self.algo!r}")
+        if self.resume is not None:
+            refuse(
+                given - WITH_RESUME,
+                "a resumed run keeps its configuration; leave out its other options",
+            )
+        if self.tune is not None:
+            refuse(NOT_WITH_TUNE, "with --tune these options must be left out")
+        else:
+            refuse({"space", "space_file"}, "these options must come with --tune")
+        for one, other in (
+            ("seed", "seeds"),
+            ("algo", "imitate"),
+            ("space", "space_file"),
+        ):
+            if {one, other} <= given:
+                raise ValueError(f"{one} must be left out where {other} is given")
 
     @property
     def results(self) -> None:
@@ -115,7 +166,10 @@ class Train(Trainings, Learning, Written, Parallel, TrainingEnvironment, Seeded)
         return None
 
     def run(self) -> None:
-        """Train, then compare."""
+        """Train, then compare; or tune."""
+        if self.tune is not None:
+            self._run_tuning(self.tune)
+            return
         if self.seeds:
             self._run_seeds()
             return
@@ -135,6 +189,7 @@ class Train(Trainings, Learning, Written, Parallel, TrainingEnvironment, Seeded)
                 threads=self.threads,
                 quiet=self.quiet,
                 track=self.track,
+                allow_code=self.allow_code,
             )
         # What is wrong with the options shows before torch is imported, which takes seconds.
         config = self._configured()
@@ -151,7 +206,7 @@ class Train(Trainings, Learning, Written, Parallel, TrainingEnvironment, Seeded)
 
     def _run_seeds(self) -> None:
         from matchenv.agents.policies import RUNS
-        from matchenv.agents.several_seeds import train_seeds
+        from matchenv.agents.training import train_seeds
         from matchenv.benchmarks.compare.seeds import compare_seeds
 
         config = self._configured()
@@ -179,17 +234,60 @@ class Train(Trainings, Learning, Written, Parallel, TrainingEnvironment, Seeded)
             show(f"{found.comparison.table()}\n\n{found.summary()}")
         self.say_where(out)
 
-    def _configured(self) -> RunConfig:
+    def _run_tuning(self, trials: int) -> None:
+        from matchenv.agents.algorithms import algorithm_by_name
         from matchenv.agents.config_file import parse_pairs
+        from matchenv.agents.policies import RUNS
+        from matchenv.agents.tuning import GOAL, AgentTuning, read_space, tune_agent
+
+        algorithm = algorithm_by_name(self._algorithm)
+        tuning = AgentTuning(
+            algo=algorithm.name,
+            space=(
+                parse_pairs("space", list(self.space))
+                if self.space
+                else read_space(algorithm, self.space_file)
+            ),
+            timesteps=TUNING_TIMESTEPS if self.timesteps is None else self.timesteps,
+            seed=self.seed,
+            num_envs=self.num_envs,
+            config_file=self.config,
+            hyperparameters=self._hyperparameters(),
+            env_kwargs=self.environment(),
+            evaluation_episodes=self.evaluation_episodes,
+        )
+        out = self.out or RUNS / f"{algorithm.name}-tuned"
+        found = tune_agent(out, tuning, trials, device=self.device, quiet=self.quiet)
+        if self.quiet:
+            return
+        show(f"{found.complete} trials completed, {found.pruned} stopped early")
+        show(f"best: {GOAL} {found.value:+.2f}")
+        for name, value in found.best.items():
+            show(f"  {name} = {value}")
+        show(f"train with it: matchenv train --algo {algorithm.name} --config {found.config_file}")
+
+    @property
+    def _algorithm(self) -> str:
+        if self.imitate is not None:
+            return "imitation"
+        return QUEUE_ALGORITHM if self.env == QUEUE else self.algo
+
+    def _hyperparameters(self) -> dict[str, Any]:
+        from matchenv.agents.config_file import parse_pairs
+
+        found = parse_pairs("hyperparams", list(self.hyperparams))
+        return found if self.imitate is None else {**found, "teacher": self.imitate}
+
+    def _configured(self) -> RunConfig:
         from matchenv.agents.run_config import configured
 
         return configured(
-            QUEUE_ALGORITHM if self.env == QUEUE else self.algo,
+            self._algorithm,
             timesteps=self.timesteps,
             num_envs=self.num_envs,
             seed=self.seed,
             config_file=self.config,
-            hyperparameters=parse_pairs("hyperparams", list(self.hyperparams)),
+            hyperparameters=self._hyperparameters(),
             env_kwargs=self.environment(),
             evaluate_every=self.evaluate_every,
             evaluation_episodes=self.evaluation_episodes,

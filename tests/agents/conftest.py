@@ -16,13 +16,20 @@ except ImportError:
         str(path) for path in here.rglob("test_*.py") if path != here / "test_policies.py"
     ]
 
-ENV = {"num_opponents": 3, "horizon": 20}
+# The files of some algorithms choose several ranks and priors.
+ENV = {
+    "num_opponents": 3,
+    "horizon": 20,
+    "belief": "factorised",
+    "prior": "informative",
+    "rank": None,
+}
 
 # For each algorithm, what makes several rollouts out of a few thousand steps.
 SMALL = {
     "a2c": {"n_steps": 16},
-    "ars": {"n_delta": 2, "n_top": 1, "n_eval_episodes": 8},
     "dqn": {"buffer_size": 5000, "learning_starts": 64, "batch_size": 32},
+    "imitation": {"n_steps": 16, "batch_size": 64, "teacher": "drawchance"},
     "maskable_ppo": {"n_steps": 16, "batch_size": 64},
     "ppo": {"n_steps": 16, "batch_size": 64},
     "ppo_lstm": {"n_steps": 16, "batch_size": 64},
@@ -31,8 +38,8 @@ SMALL = {
 }
 NETWORKS = {
     "a2c": {"net_arch": [16]},
-    "ars": {},
     "dqn": {"net_arch": [16]},
+    "imitation": {"net_arch": [16]},
     "maskable_ppo": {"net_arch": [16]},
     "ppo": {"net_arch": [16]},
     "ppo_lstm": {"net_arch": [16], "lstm_hidden_size": 8},

@@ -1,6 +1,7 @@
 """Hyperparameters and configurations: what is read, what goes first, what is refused."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,14 +9,13 @@ import yaml
 
 from matchenv import NormalPrior
 from matchenv.agents.algorithms import ALGORITHMS, algorithm_by_name
-from matchenv.agents.cells import checked_env_kwargs
 from matchenv.agents.config_file import parse_pairs
-from matchenv.agents.hyperparameter_files import read_hyperparameters
-from matchenv.agents.run_config import RunConfig, configured
+from matchenv.agents.environments import ONE_PLAYER, settings_of
+from matchenv.agents.run_config import RunConfig, configured, read_hyperparameters
 from matchenv.commands import run_command
+from matchenv.envs.one_player.priors import DrawnPrior
+from matchenv.envs.one_player.rewards import REWARDS
 from matchenv.evaluation.seeds import EVALUATION, TRAINING, evaluation_seed, training_seed
-from matchenv.priors import DrawnPrior
-from matchenv.rewards import REWARDS
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
@@ -95,12 +95,12 @@ def test_pairs_are_read_as_yaml_with_plain_numbers():
         ({"evaluation_episodes": 0}, "evaluation_episodes"),
         ({"evaluation_episodes": 10**30}, "evaluation_episodes"),
         ({"checkpoint_every": 0}, "checkpoint_every"),
-        ({"hyperparameters": {"gama": 0.9}}, "gama.*|among .*gamma"),
+        ({"hyperparameters": {"gama": 0.9}}, "entries .*gamma.*got 'gama'"),
         ({"hyperparameters": {"policy": "CnnPolicy"}}, "MlpPolicy"),
         ({"hyperparameters": {"policy_kwargs": [1]}}, "policy_kwargs"),
         ({"hyperparameters": {"learning_rate": "lin_fast"}}, "rate"),
-        ({"hyperparameters": {"learning_rate": float("nan")}}, "learning_rate"),
-        ({"hyperparameters": {"learning_rate": -1.0}}, "learning_rate"),
+        ({"hyperparameters": {"learning_rate": float("nan")}}, "rate must be"),
+        ({"hyperparameters": {"learning_rate": -1.0}}, "rate must be"),
         ({"env_kwargs": {"opponents": 3}}, "num_opponents"),
         ({"env_kwargs": {"rank": "best"}}, "rank"),
         ({"env_kwargs": {"prior": "none"}}, "prior"),
@@ -109,11 +109,6 @@ def test_pairs_are_read_as_yaml_with_plain_numbers():
 def test_bad_values_are_named(changes, message):
     with pytest.raises(ValueError, match=message):
         configured("ppo", **changes)
-
-
-def test_schedules_are_refused_where_they_would_not_survive_a_resumption():
-    with pytest.raises(ValueError, match="constant for ars"):
-        configured("ars", hyperparameters={"learning_rate": "lin_1e-2"})
 
 
 @pytest.mark.parametrize("text", ["a: [", "- 1", "Other-v0: {}", ""])
@@ -173,24 +168,23 @@ def test_objects_that_a_file_cannot_hold_are_refused():
     with pytest.raises(ValueError, match="prior must be a name, module:Class:key=value, or a"):
         configured("ppo", env_kwargs={"prior": drawn})
     with pytest.raises(ValueError, match="env_kwargs must be names and numbers"):
-        checked_env_kwargs({"prior": NormalPrior()})
+        settings_of(ONE_PLAYER, {"prior": NormalPrior()})
 
 
 @pytest.mark.parametrize(
     ("algo", "pair", "message"),
     [
-        ("ppo", "gamma=abc", "gamma must hold real numbers, got 'abc'"),
-        ("ppo", "gamma=1.5", r"gamma must be in \[0, 1\], got 1.5"),
-        ("ppo", "gamma=.nan", "gamma must be finite"),
-        ("ppo", "n_epochs=0", "n_epochs must be an integer in"),
-        ("ppo", "n_steps=1e30", "n_steps must be an integer in"),
-        ("ppo", "normalize_advantage=1", "normalize_advantage must be true or false"),
+        ("ppo", "gamma=abc", "gamma must be a valid number, got 'abc'"),
+        ("ppo", "gamma=1.5", r"gamma must be less than or equal to 1, got 1.5"),
+        ("ppo", "gamma=.nan", "gamma must be a finite number"),
+        ("ppo", "n_epochs=0", "n_epochs must be greater than or equal to 1"),
+        ("ppo", "n_steps=1e30", "n_steps must be less than or equal to"),
+        ("ppo", "normalize_advantage=1", "normalize_advantage must be a valid boolean"),
         ("ppo", "use_sde=true", "use_sde must be false"),
-        ("ppo", "learning_rate=null", "learning_rate must hold real numbers"),
-        ("ppo", "max_grad_norm=0", "max_grad_norm must be above 0"),
-        ("ars", "n_delta=0", "n_delta must be an integer in"),
-        ("dqn", "buffer_size=-1", "buffer_size must be an integer in"),
-        ("dqn", "train_freq=[4, step]", "train_freq must be an integer in"),
+        ("ppo", "learning_rate=null", "a rate must be a number"),
+        ("ppo", "max_grad_norm=0", "max_grad_norm must be greater than 0"),
+        ("dqn", "buffer_size=-1", "buffer_size must be greater than or equal to 1"),
+        ("dqn", "train_freq=[4, step]", "train_freq must be a valid integer"),
         ("ppo", "gamma=&a [*a]", "aliases .* are not allowed"),
         ("ppo", "gamma=2001-99-99", "must be YAML"),
         ("ppo", "gamma=" + "[" * 5000, "nested so deeply"),
@@ -225,3 +219,39 @@ def test_a_configuration_that_was_damaged_is_refused():
         RunConfig.from_text(text.replace("seed: 12", "seed: 13"))
     with pytest.warns(UserWarning, match="no checksum"):
         RunConfig.from_text(text.partition("# sha256")[0])
+
+
+def test_lists_of_options_are_combined():
+    lists = {"prior": ["informative", "equal"], "rank": ["top", None]}
+    config = configured("ppo", env_kwargs={**lists, "num_opponents": 5})
+    found = settings_of(ONE_PLAYER, config.env_kwargs)
+    assert [(str(each.prior), each.rank) for each in found] == [
+        ("informative", "top"), ("informative", None), ("equal", "top"), ("equal", None),
+    ]  # fmt: skip
+    assert config.comparison()["ranks"] == ["top", None]
+    assert config.comparison()["priors"] == ["informative", "equal"]
+    for bad, message in (
+        ({"rank": []}, "rank must list at least one value"),
+        ({"horizon": [3, 4]}, "horizon must be the same"),
+        ({"rank": [["top"]]}, "names and numbers"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            configured("ppo", env_kwargs=bad)
+
+
+def test_the_package_has_the_plain_network_by_name():
+    assert configured("ppo").hyperparameters["policy"] == "SharedPolicy"
+    flat = configured("ppo", config_file=Path("ppo_flat"))
+    assert flat.hyperparameters["policy"] == "MlpPolicy"
+    assert flat.env_kwargs == {}
+
+
+def test_options_of_the_environment_override_the_files(tmp_path):
+    file = tmp_path / "mine.yml"
+    section = "n_envs: 4\n  n_timesteps: 1000\n  policy: MlpPolicy\n"
+    file.write_text(f"Matchmaking-v0:\n  {section}  env_kwargs: {{rank: top, belief: full}}\n")
+    config = configured("ppo", config_file=file, env_kwargs={"belief": "factorised"})
+    assert config.env_kwargs == {"rank": "top", "belief": "factorised"}
+    file.write_text(f"Matchmaking-v0:\n  {section}  env_kwargs: top\n")
+    with pytest.raises(ValueError, match="env_kwargs must be a mapping"):
+        configured("ppo", config_file=file)

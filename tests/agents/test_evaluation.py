@@ -9,8 +9,7 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from matchenv import MatchmakingVectorEnv, agents
-from matchenv.agents import evaluation
-from matchenv.agents.evaluation import evaluate, kg_totals
+from matchenv.agents.environments import ONE_PLAYER, evaluate, rival_totals
 from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.baselines import DrawChance, KnowledgeGradient
 from matchenv.evaluation.seeds import evaluation_seed
@@ -32,7 +31,7 @@ def test_evaluation_equals_evaluate_policy(small_config):
     env = MatchmakingVecEnv(8, **config.env_kwargs)
     env.seed(7)
     returns, _ = evaluate_policy(DrawChance(horizon=20), env, 8, return_episode_rewards=True)
-    ours = evaluate(DrawChance(horizon=20), config.env_kwargs, 8, 7)
+    ours = evaluate(DrawChance(horizon=20), ONE_PLAYER, config.env_kwargs, 8, 7)
     assert ours["mean_return"] == pytest.approx(np.mean(returns), rel=1e-5)
     assert ours["standard_error"] == pytest.approx(np.std(returns, ddof=1) / 8**0.5, rel=1e-4)
     assert ours["draw_density"] == pytest.approx(ours["mean_return"])
@@ -45,24 +44,23 @@ def test_the_difference_to_kg_is_of_the_same_games(belief):
     env_kwargs["belief"] = belief
     policy = DrawChance(beta=1.0, belief=belief)
     ours = totals(policy, 6, 9, **env_kwargs)
-    found = evaluate(policy, env_kwargs, 6, 9, kg_totals(env_kwargs, 6, 9))
+    games = (ONE_PLAYER, env_kwargs, 6, 9)
+    found = evaluate(policy, *games, rival_totals(*games))
     interval = stats.ttest_rel(ours, theirs).confidence_interval(0.95)
     assert found["true_q_less_kg"] == pytest.approx((ours - theirs).mean())
     assert found["true_q_less_kg_low"] == pytest.approx(interval.low)
     assert found["true_q_less_kg_high"] == pytest.approx(interval.high)
 
 
-@pytest.mark.parametrize(
-    ("algo", "timesteps"), [("ppo", 2048), ("ppo", 128), ("dqn", 512), ("ars", 640)]
-)
+@pytest.mark.parametrize(("algo", "timesteps"), [("ppo", 2048), ("ppo", 128), ("dqn", 512)])
 def test_tensorboard_has_every_evaluation(tmp_path, small_config, monkeypatch, algo, timesteps):
     asked = []
 
     def counted(*arguments):
         asked.append(arguments)
-        return kg_totals(*arguments)
+        return rival_totals(*arguments)
 
-    monkeypatch.setattr("matchenv.agents.evaluation.kg_totals", counted)
+    monkeypatch.setattr("matchenv.agents.callbacks.rival_totals", counted)
     config = small_config(algo, timesteps=timesteps)
     folder = agents.start_training(tmp_path / "run", config, quiet=True)
     assert len(asked) == 1
@@ -85,6 +83,6 @@ def test_tensorboard_has_every_evaluation(tmp_path, small_config, monkeypatch, a
 
 def test_evaluations_need_two_episodes(small_config):
     with pytest.raises(ValueError, match="episodes must be an integer of at least 2"):
-        evaluation.evaluate(DrawChance(), {}, 1, 0)
+        evaluate(DrawChance(), ONE_PLAYER, {}, 1, 0)
     with pytest.raises(ValueError, match=r"evaluation_episodes must be an integer in \[2, "):
         small_config(evaluation_episodes=1)

@@ -12,11 +12,8 @@ from stable_baselines3.common.env_checker import check_env
 import matchenv  # noqa: F401  (registers the environment)
 from matchenv import MatchmakingEnv, MatchmakingVectorEnv, Settings, agents
 from matchenv.agents.algorithms import ALGORITHMS
-from matchenv.agents.cells import check_cells
-from matchenv.agents.equivariant.network import EquivariantNetwork
-from matchenv.agents.equivariant.state import state_of_observations
 from matchenv.agents.learned_policy import LearnedPolicy
-from matchenv.agents.policy_network import new_policy
+from matchenv.agents.sb3_policies import new_policy
 from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.benchmarks.compare import run_comparison
 
@@ -34,11 +31,8 @@ def some_masks(count: int, opponents: int, rng: np.random.Generator) -> Any:
 def policy_of(algo: str, networks: Any, **options: Any) -> LearnedPolicy:
     settings = Settings.checked(**options)
     torch.manual_seed(0)
-    policy = next(name for name in ALGORITHMS[algo].policies if name != "EquivariantPolicy")
+    policy = next(name for name in ALGORITHMS[algo].policies if name != "SharedPolicy")
     network = new_policy(ALGORITHMS[algo], policy, networks[algo], settings)
-    if algo == "ars":
-        for each in network.parameters():
-            torch.nn.init.normal_(each)
     return LearnedPolicy(algo, network, settings.belief, settings)
 
 
@@ -112,7 +106,9 @@ def test_bad_masks_are_named(masks, message, networks):
         )
     full = MatchmakingVectorEnv(2, num_opponents=6, belief="full").reset(seed=0)[0]
     with pytest.raises(ValueError, match=message.replace("shape", "")):
-        agents.load("equivariant").predict(full, action_masks=masks)
+        agents.load("ppo-gittins", settings=Settings.checked(num_opponents=6)).predict(
+            full, action_masks=masks
+        )
 
 
 def test_the_adapter_gives_masks_as_the_library_asks_for_them():
@@ -122,94 +118,38 @@ def test_the_adapter_gives_masks_as_the_library_asks_for_them():
     assert is_masking_supported(env)
     for _ in range(45):
         masks = get_action_masks(env)
-        np.testing.assert_array_equal(masks, env.matchmaking.action_masks())
+        np.testing.assert_array_equal(masks, env.natives[0].action_masks())
         assert env.env_method("action_masks", indices=[2])[0].tolist() == masks[2].tolist()
         *_, ended, infos = env.step(masks.argmax(axis=1))
         if ended.any():
             assert infos[0]["terminal_observation"].shape == env.observation_space.shape
 
 
-@pytest.mark.parametrize("policy", ["MlpPolicy", "EquivariantPolicy"])
+@pytest.mark.parametrize("policy", ["MlpPolicy", "SharedPolicy"])
 def test_maskable_ppo_trains_on_a_pool_that_changes_and_is_compared_there(
     policy, tmp_path, small_config, networks
 ):
-    belief = "full" if policy == "EquivariantPolicy" else "factorised"
-    kwargs = {} if policy == "EquivariantPolicy" else networks["maskable_ppo"]
     config = small_config(
         "maskable_ppo",
         timesteps=512,
-        env_kwargs={**CHANGING, "belief": belief},
-        hyperparameters={
-            "n_steps": 16, "batch_size": 64, "policy": policy, "policy_kwargs": kwargs
-        },
+        env_kwargs=CHANGING,
+        hyperparameters={"n_steps": 16, "batch_size": 64, "policy": policy,
+                         "policy_kwargs": networks["maskable_ppo"]},
     )  # fmt: skip
     agents.start_training(tmp_path / "run", config, quiet=True)
     comparison = config.comparison()
     assert comparison["env_kwargs"]["availability"] == 0.5
     found = run_comparison(
-        [str(tmp_path / "run"), "random", "equivariant"], episodes=3, workers=1, quiet=True,
+        [str(tmp_path / "run"), "random", "ppo-gittins"], episodes=3, workers=1, quiet=True,
         **{**comparison, "ranks": ["top"]},
     )  # fmt: skip
     assert all(np.isfinite(each.true_draw_density.mean) for each in found.standings)
 
 
-def test_algorithms_that_know_no_masks_are_refused_where_opponents_go_offline(small_config):
+def test_algorithms_without_masks_are_refused_where_opponents_go_offline(small_config):
     with pytest.raises(ValueError, match=r"algo must be maskable_ppo .*got 'ppo'"):
         small_config("ppo", env_kwargs=CHANGING)
     small_config("ppo", env_kwargs={"num_opponents": 3, "horizon": 20, "turnover": 0.1})
-
-
-def test_cloning_and_search_are_refused_where_the_pool_changes():
-    for cell in ({}, {"availability": 0.5}):
-        with pytest.raises(ValueError, match=r"availability"):
-            check_cells([cell], {} if cell else CHANGING)
-
-
-def test_the_equivariant_network_does_not_see_who_is_offline():
-    """Scores and value equal those of a smaller pool, whose state numbers are the same."""
-    torch.manual_seed(0)
-    network = EquivariantNetwork()
-    for each in network.parameters():
-        torch.nn.init.normal_(each, std=0.3)
-    env = MatchmakingVectorEnv(12, num_opponents=9, horizon=60, belief="full")
-    env.reset(seed=2)
-    rng = np.random.default_rng(1)
-    for _ in range(20):
-        observation, *_ = env.step(rng.integers(9, size=12))
-    masks = some_masks(12, 9, rng)
-    masks[0] = False
-    masks[0, 4] = True
-    read = state_of_observations(observation)
-    opponents, state = torch.from_numpy(read.opponents), torch.from_numpy(read.state)
-    online = torch.from_numpy(masks)
-    with torch.no_grad():
-        scores = network.scores(opponents, state, online)
-        values = network.state_value(opponents, state, online)
-        for row in range(12):
-            alone = opponents[row : row + 1][:, :, online[row]]
-            expected = network.scores(alone, state[row : row + 1])
-            torch.testing.assert_close(scores[row, online[row]], expected[0], rtol=1e-4, atol=1e-6)
-            torch.testing.assert_close(
-                values[row], network.state_value(alone, state[row : row + 1])[0],
-                rtol=1e-4, atol=1e-5,
-            )  # fmt: skip
-
-
-def test_the_shipped_policy_reads_the_mask_by_itself():
-    policy = agents.load("equivariant")
-    for opponents in (3, 6, 12, 49):
-        env = MatchmakingVectorEnv(
-            6, num_opponents=opponents, horizon=20, belief="full", availability=0.4
-        )
-        observation, _ = env.reset(seed=0)
-        for _ in range(5):
-            masks = env.action_masks()
-            actions, _ = policy.predict(observation)
-            given, _ = policy.predict(observation[:, :-opponents], action_masks=masks)
-            np.testing.assert_array_equal(actions, given)
-            logits = policy.logits(observation[:, :-opponents], masks)
-            np.testing.assert_array_equal(actions, logits.argmax(axis=1))
-            observation, *_ = env.step(actions)
 
 
 def test_stable_baselines3s_check_finds_nothing():

@@ -19,7 +19,7 @@ from matchenv.baselines import (
     OptimisticDrawChance,
     ThompsonSampling,
 )
-from matchenv.settings import Settings
+from matchenv.envs.one_player.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPER = Settings.checked()
@@ -68,7 +68,7 @@ def own(tmp_path, monkeypatch):
 
 
 def test_baselines_with_their_options() -> None:
-    assert set(known_policies()) >= {"pe", "drawchance", "kg", "random", "oracle", "equivariant"}
+    assert set(known_policies()) >= {"pe", "drawchance", "kg", "random", "oracle", "ppo-gittins"}
     settings = Settings.checked(beta=2.0, horizon=50)
     policy = policy_named("kg:multiplier=20", settings)
     assert isinstance(policy, KnowledgeGradient)
@@ -97,7 +97,7 @@ def test_baselines_are_told_the_settings_of_the_environment() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("elo", r"policy must be one of pe, drawchance, kg.*equivariant.*module:Class.*'elo'"),
+        ("elo", r"policy must be one of pe, drawchance, kg.*ppo-gittins.*module:Class.*'elo'"),
         ("", "policy must be one of"),
         ("no/such/folder", "no/such/folder"),
         ("kg:speed=3", r"options of policy 'kg:speed=3' must be name=value with a name of belief"),
@@ -108,7 +108,7 @@ def test_baselines_are_told_the_settings_of_the_environment() -> None:
         ("random:seed=now", "'random:seed=now' cannot be made"),
         ("oracle", "must know the true skills"),
         ("oracle:true_skill=3", "options of policy"),
-        ("equivariant:beta=3", "only option of a learned policy is algorithm"),
+        ("ppo-gittins:beta=3", "only option of a learned policy is algorithm"),
         ("no_such_module:Class", "read as module:Class.*no_such_module.*drawchance"),
         ("json:NoSuch", "read as module:Class.*NoSuch"),
         ("json:JSONDecoder", "must have a method predict"),
@@ -188,7 +188,7 @@ def run(code: str) -> str:
 
 def test_torch_is_loaded_for_a_learned_policy_only() -> None:
     code = (
-        "import sys; from matchenv.settings import Settings; "
+        "import sys; from matchenv.envs.one_player.settings import Settings; "
         "from matchenv.agents.policies import policy_named; policy_named('kg', Settings.checked());"
         "print(sorted({'torch', 'safetensors'} & set(sys.modules)))"
     )
@@ -201,10 +201,10 @@ def test_without_the_extra_it_says_what_to_install(missing: str) -> None:
     code = (
         f"import sys; sys.modules[{missing!r}] = None\n"
         "import matchenv.agents as agents\n"
-        "from matchenv.settings import Settings\n"
+        "from matchenv.envs.one_player.settings import Settings\n"
         "agents.policy_named('kg', Settings.checked())\n"
         "for ask in (lambda: agents.load,\n"
-        "            lambda: agents.policy_named('equivariant', Settings.checked())):\n"
+        "            lambda: agents.policy_named('ppo-gittins', Settings.checked())):\n"
         "    try:\n"
         "        ask()\n"
         "    except (ImportError, ValueError) as error:\n"
@@ -213,7 +213,7 @@ def test_without_the_extra_it_says_what_to_install(missing: str) -> None:
     first, second = run(code).splitlines()
     wanted = f'load needs the package {missing}: pip install "matchenv[agents]"'
     assert first == wanted
-    assert second == f"policy 'equivariant' cannot be loaded: {wanted}"
+    assert second == f"policy 'ppo-gittins' cannot be loaded: {wanted}"
 
 
 def test_the_room_shows_what_it_has() -> None:
@@ -240,7 +240,7 @@ def total(policy: Any, **env_kwargs: Any) -> Any:
 def test_the_learned_policy_is_told_beta(beta: float) -> None:
     pytest.importorskip("stable_baselines3")
     settings = Settings.checked(beta=beta, horizon=60)
-    ours, theirs = (policy_named(name, settings) for name in ("equivariant", "drawchance"))
+    ours, theirs = (policy_named(name, settings) for name in ("ppo-gittins", "drawchance"))
     assert isinstance(theirs, DrawChance)
     gain = total(ours, beta=beta) - total(theirs, beta=beta)
     assert gain.mean() > -2.0 * gain.std(ddof=1) / 8.0
@@ -250,16 +250,16 @@ def test_only_skills_in_units_of_beta_matter_to_the_learned_policy() -> None:
     pytest.importorskip("stable_baselines3")
     env = MatchmakingVectorEnv(32, horizon=20, belief="full")
     observation, _ = env.reset(seed=1)
-    policy = agents.load("equivariant", settings=PAPER)
+    policy = agents.load("ppo-gittins", settings=PAPER)
     for unit in (0.25, 3.0):
-        told = policy_named("equivariant", Settings.checked(beta=unit * PAPER.beta))
-        again = agents.load("equivariant", settings=Settings.checked(beta=unit * PAPER.beta))
+        told = policy_named("ppo-gittins", Settings.checked(beta=unit * PAPER.beta))
+        again = agents.load("ppo-gittins", settings=Settings.checked(beta=unit * PAPER.beta))
         scaled = observation.copy()
         scaled[:, :-1] *= unit
         np.testing.assert_array_equal(told.predict(scaled)[0], policy.predict(observation)[0])
         np.testing.assert_array_equal(again.predict(scaled)[0], policy.predict(observation)[0])
     np.testing.assert_array_equal(
-        agents.load("equivariant").predict(observation)[0], policy.predict(observation)[0]
+        agents.load("ppo-gittins").predict(observation)[0], policy.predict(observation)[0]
     )
 
 
@@ -272,34 +272,32 @@ def test_a_comparison_tells_its_policies_beta() -> None:
             [policy], against="drawchance", ranks=["top"], episodes=4, seed=3, workers=1,
             env_kwargs={"beta": 0.4, "horizon": 60}, quiet=True,
         ).rows.columns["true_draw_density"][0, 0]
-        for policy in ("equivariant", agents.load("equivariant"))
+        for policy in ("ppo-gittins", agents.load("ppo-gittins"))
     )  # fmt: skip
     np.testing.assert_array_equal(given, named)
-    with pytest.raises(ValueError, match=r"no drift of skills.*tau=0\.1"):
-        run_comparison([agents.load("equivariant")], env_kwargs={"tau": 0.1})
+    with pytest.raises(ValueError, match="tau must be 0"):
+        run_comparison([agents.load("ppo-gittins")], env_kwargs={"tau": 0.1})
 
 
 def test_what_is_printed_says_what_it_is(tmp_path: Any) -> None:
     pytest.importorskip("stable_baselines3")
-    said = repr(policy_named("equivariant", Settings.checked(num_opponents=7)))
-    assert said == (
-        "AnySizePolicy('equivariant', EquivariantPolicy, num_opponents=7, belief='full')"
-    )
+    said = repr(policy_named("ppo-gittins", Settings.checked(num_opponents=7)))
+    assert said == ("LearnedPolicy('ppo-gittins', SharedPolicy, num_opponents=7, belief='full')")
     said = repr(agents.configured("ppo", seed=3))
     assert said.startswith("RunConfig(algorithm='ppo', seed=3, hyperparameters={'n_envs': ")
     assert "versions" not in said
     assert "num_opponents=3" in repr(agents.MatchmakingVecEnv(2, num_opponents=3))
 
 
-def test_the_learned_policy_plays_any_size_and_says_what_it_does_not_know() -> None:
+def test_the_shipped_policy_says_how_it_was_trained_and_plays_any_size() -> None:
     pytest.importorskip("stable_baselines3")
-    policy = policy_named("equivariant", Settings.checked(num_opponents=7, horizon=30))
+    policy = policy_named("ppo-gittins", Settings.checked(num_opponents=7, horizon=30))
     assert (policy.num_opponents, policy.observation_shape) == (7, (24,))
-    with pytest.warns(UserWarning, match=r"without draws; it ignores draw_margin=0\.25") as said:
-        _ = [policy_named("equivariant", Settings.checked(draw_margin=0.25)) for _ in range(2)]
-    assert len(said) == 1
-    with pytest.raises(ValueError, match=r"no drift of skills.*tau=0\.1"):
-        policy_named("equivariant", Settings.checked(tau=0.1))
+    imitation, *_ = policy.training
+    assert (imitation["algorithm"], imitation["teacher"]) == ("imitation", "gittins")
+    assert all(each["games"] > 1e6 for each in policy.training)
+    with pytest.raises(ValueError, match="tau must be 0"):
+        policy_named("ppo-gittins", Settings.checked(tau=0.1))
 
 
 def test_tests_can_be_collected_without_the_extra() -> None:

@@ -11,10 +11,10 @@ import pytest
 from matchenv.agents.algorithms import algorithm_by_name
 from matchenv.agents.policies import RLLIB_FILE, policy_named
 from matchenv.agents.policy_file import PolicyDescription, save_policy
-from matchenv.agents.policy_network import new_policy
 from matchenv.agents.policy_sources import files_of
+from matchenv.agents.sb3_policies import new_policy
 from matchenv.benchmarks.compare import run_comparison
-from matchenv.settings import Settings
+from matchenv.envs.one_player.settings import Settings
 
 SIZES: dict[str, Any] = {"num_opponents": 4, "horizon": 6}
 SETTINGS = Settings.checked(**SIZES)

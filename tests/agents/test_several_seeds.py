@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from matchenv import agents
-from matchenv.agents.several_seeds import train_seeds
+from matchenv.agents.training import train_seeds
 from matchenv.benchmarks.compare.seeds import compare_seeds
 from matchenv.commands import run_command
 
@@ -63,7 +63,7 @@ def test_the_command_trains_compares_and_sums_up(tmp_path, capsys):
         (["--seeds", "0", "0"], "different numbers"),
         (["--seeds", "-1", "2"], "seeds must be an integer of at least 0"),
         (["--seeds", "0", "1", "--seed", "4"], "seed must be left out"),
-        (["--seeds", "0", "--resume", "runs/none"], "leave out --seeds"),
+        (["--seeds", "0", "--resume", "runs/none"], "leave out its other options, got --seeds"),
     ],
 )
 def test_bad_seeds_are_refused(tmp_path, monkeypatch, capsys, arguments, message):

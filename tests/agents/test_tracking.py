@@ -6,7 +6,7 @@ from types import ModuleType
 import pytest
 
 from matchenv import agents
-from matchenv.agents.tracking import check_tracker
+from matchenv.agents.callbacks import check_tracker
 from matchenv.commands import run_command
 
 
@@ -77,7 +77,7 @@ def test_a_tracker_ends_with_a_training_that_fails(tmp_path, small_config, monke
 
 @pytest.mark.parametrize("name", ["wandb", "mlflow"])
 def test_a_tracker_that_is_not_installed_is_named(tmp_path, monkeypatch, capsys, name):
-    monkeypatch.setattr("matchenv.agents.tracking.find_spec", lambda _: None)
+    monkeypatch.setattr("matchenv.agents.callbacks.find_spec", lambda _: None)
     monkeypatch.chdir(tmp_path)
     assert run_command(["train", "--track", name, "--timesteps", "64"]) == 2
     assert f"pip install {name}" in capsys.readouterr().err

@@ -15,7 +15,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from scipy.stats import trim_mean
 
 pytest.importorskip("yaml")
-from matchenv.agents.evaluation import evaluate, kg_totals
+from matchenv.agents.environments import ONE_PLAYER, evaluate, rival_totals
 from matchenv.agents.run_config import RunConfig, configured
 from matchenv.agents.run_folder import RunFolder
 from matchenv.baselines import DrawChance, KnowledgeGradient
@@ -86,7 +86,9 @@ def test_runs_evaluated_at_other_times_are_read_in_between(tmp_path):
 def test_a_run_that_plays_like_a_rival_lies_on_its_line(tmp_path, name):
     config = write_run(tmp_path, 7, [0.0])
     policy = {"kg": KnowledgeGradient(horizon=12), "drawchance": DrawChance()}[name]
-    result = evaluate(policy, GAMES, EPISODES, 7, kg_totals(GAMES, EPISODES, 7))
+    result = evaluate(
+        policy, ONE_PLAYER, GAMES, EPISODES, 7, rival_totals(ONE_PLAYER, GAMES, EPISODES, 7)
+    )
     RunFolder(tmp_path).write_evaluations(7, [{"timesteps": 0, **result}])
     runs = read_runs([tmp_path])
     assert runs[0].config == config

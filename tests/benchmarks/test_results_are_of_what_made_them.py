@@ -125,7 +125,7 @@ def test_the_sources_of_a_policy(tmp_path: Path, policy: str) -> None:
         f"{policy}_rule.py",
     ]
     assert files_of("kg:multiplier=20") == []
-    assert [file.name for file in files_of("equivariant")] == ["equivariant.safetensors"]
+    assert [file.name for file in files_of("ppo-gittins")] == ["ppo-gittins.safetensors"]
     weights = tmp_path / "mine.safetensors"
     weights.write_bytes(b"")
     assert files_of(str(weights)) == [weights]

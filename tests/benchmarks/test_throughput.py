@@ -90,7 +90,7 @@ class TestKeptRatios:
             "draws and drift",
             "on the full belief",
             "gittins, 49 opponents",
-            "equivariant, 49 opponents",
+            "ppo-gittins, 49 opponents",
             "proposals by drawchance",
             "proposals by kg",
         ):
@@ -232,7 +232,7 @@ class TestContestants:
         assert len(values) == 3
         assert min(values) > 0.0
 
-    @pytest.mark.parametrize("name", ["equivariant", "drawchance"])
+    @pytest.mark.parametrize("name", ["ppo-gittins", "drawchance"])
     def test_a_policy_is_timed_against_kg(self, name, monkeypatch):
         monkeypatch.setattr(policies, "MANY", 30)
         few, many = (list(policies.beside_kg(name, count, 4, 1, 1.0)) for count in (9, 30))

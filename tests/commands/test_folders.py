@@ -19,7 +19,6 @@ SMALL = ["--num-opponents", "2", "--horizon", "2"]
         ["compare", "--episodes", "2", *SMALL],
         ["study", "--episodes", "2", *SMALL],
         ["tune", "--episodes", "2", *SMALL],
-        ["search", "--quick", "--seed", "0"],
         ["train", "--timesteps", "10", *SMALL],
         ["throughput"],
     ],

@@ -43,15 +43,10 @@ SIZES: dict[str, list[str]] = {
     "optimum": ["--num-opponents", "2", "--horizon", "2", *PLAY],
     "replay": ["log.csv", "--quiet"],
     "watch": [*SMALL, "--policy", "pe", "--quiet"],
-    "clone": ["--quick", "--quiet"],
-    "search": ["--quick", "--quiet", "--workers", "1", "--seed", "0"],
     "fit": ["log.csv", "--quiet"],
     "judge": ["log.csv", "--policy", "fcfs", "--arrival-rate", "1", "--game-minutes", "5",
               "--episodes", "2", "--horizon", "5", "--workers", "1", "--quiet"],
     "bench": ["pe", "--only", "top_informative_9_50", "--workers", "1", "--quiet"],
-    "tune-agent": ["--trials", "1", "--timesteps", "16", "--num-envs", "2", "--space",
-                   "gamma=[0.9,0.99]", "--hyperparams", "n_steps=8", "--evaluation-episodes", "2",
-                   "--env-kwargs", "num_opponents=3", "horizon=4", "--quiet"],
     "smooth": ["log.csv", "--quiet"],
     "corrections": ["--quiet"],
     "report": [RUN, "--quiet"],
@@ -61,7 +56,7 @@ SIZES: dict[str, list[str]] = {
     "warm-up": ["--quiet"],
 }  # fmt: skip
 # Where it writes, if that is no folder; None: it has no --out.
-OUT = {"watch": "out.gif", "clone": "out.safetensors", "corrections": "out.png",
+OUT = {"watch": "out.gif", "corrections": "out.png",
        "report": "out.html", "plot": "out.png", "serve": None, "warm-up": None}  # fmt: skip
 LOG = "game,player,score\n" + "".join(
     f"{game},a,{game % 2}\n{game},{'bc'[game % 3 == 0]},{game % 3 % 2}\n" for game in range(30)
@@ -124,9 +119,8 @@ QUICK = random.Random(0).sample(
 
 # What was once answered in more than a line, or left a folder behind.
 FOUND = (
-    ("bench", "--method", "\udcff"), ("search", "--seed", "9" * 30), ("train", "--tau", "9" * 30),
-    ("tune-agent", "--seed", "9" * 30), ("tune-agent", "--device", "nan"),
-    ("tune-agent", "--out", "{a,b}"), ("optimum", "--truths", "9" * 30),
+    ("bench", "--method", "\udcff"), ("train", "--tau", "9" * 30),
+    ("train", "--seed", "9" * 30), ("train", "--device", "nan"), ("optimum", "--truths", "9" * 30),
     ("serve", "--host", ".."), ("serve", "--host", "\x00"), ("serve", "--host", "n" * 300),
 )  # fmt: skip
 

@@ -136,8 +136,7 @@ def test_lists_work_in_plain_sh(quote: str) -> None:
     [
         (["train"], "stable_baselines3", "agents"),
         (["train", "--seed", "1"], "torch", "agents"),
-        (["clone"], "torch", "agents"),
-        (["search"], "safetensors", "agents"),
+        (["train", "--imitate", "kg"], "safetensors", "agents"),
         (["study", "--out", "study"], "matplotlib", "benchmarks"),
         (["throughput"], "matplotlib", "benchmarks"),
         (["replay", "log.csv", "--out", "replay"], "matplotlib", "benchmarks"),
@@ -168,7 +167,7 @@ def test_a_learned_policy_names_the_extra_that_it_needs(tmp_path: Path) -> None:
         "        if name == 'torch':\n"
         "            raise ModuleNotFoundError('no torch', name=name)\n"
         "sys.meta_path.insert(0, NoTorch())\n"
-        "sys.exit(run_command(['compare', '--policy', 'equivariant', '--out', 'results']))"
+        "sys.exit(run_command(['compare', '--policy', 'ppo-gittins', '--out', 'results']))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True

@@ -28,13 +28,11 @@ COMMANDS = {
     "tune": ("--episodes", "20000", *SMALL),
     "bound": ("--episodes", "5000", *SMALL, "--rank", "top"),
     "optimum": ("--num-opponents", "4", "--horizon", "9"),
-    "search": ("--seed", "0"),
-    "clone": (),
     "train": ("--timesteps", "10000000"),
     "throughput": (),
     "replay": ("LOG",),
 }
-WITH_WORKERS = ("compare", "study", "tune", "bound", "search")
+WITH_WORKERS = ("compare", "study", "tune", "bound")
 CASES = [
     (command, workers)
     for command in COMMANDS

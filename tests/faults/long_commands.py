@@ -137,8 +137,6 @@ LONG_COMMANDS = (
         ("optimum", "--num-opponents", "2", "--horizon", "2", "3", "--episodes", "2", "--policy",
          "drawchance", "--out", OUT)
     ),
-    LongCommand(("search", "--quick", "--seed", "0", "--out", OUT)),
-    LongCommand(("clone", "--quick", "--out", OUT), out="clone.safetensors", workers=False),
     LongCommand(
         (*TRAIN, "--timesteps", "48", "--evaluate-every", "32", "--checkpoint-every", "16", "--out",
          OUT),
@@ -153,10 +151,11 @@ LONG_COMMANDS = (
         left_out=("tensorboard",),
     ),
     LongCommand(
-        ("tune-agent", "--trials", "2", "--timesteps", "16", "--num-envs", "2", "--space",
+        ("train", "--tune", "2", "--timesteps", "16", "--num-envs", "2", "--space",
          "gamma=[0.9,0.99]", "--hyperparams", "n_steps=8", "batch_size=16", "n_epochs=1",
          "policy_kwargs={net_arch: [4]}", "--env-kwargs", "num_opponents=3", "horizon=4",
          "rank=top", "--evaluation-episodes", "2", "--out", OUT),
+        title="train --tune",
         left_out=("tensorboard", "study.db"),
         workers=False,
         stride=2,

@@ -113,7 +113,7 @@ def policy(folder: Path) -> tuple[Path, Read]:
     from matchenv.agents.policy_file import read_policy
 
     path = folder / "policy.safetensors"
-    path.write_bytes(SHIPPED["equivariant"].read_bytes())
+    path.write_bytes(SHIPPED["ppo-gittins"].read_bytes())
 
     def read(path: Path) -> Any:
         network, description = read_policy(path)
@@ -144,32 +144,6 @@ def checkpoint(folder: Path) -> tuple[Path, Read]:
         return said, {name: array.tobytes() for name, array in found.arrays.items()}
 
     return max(run.checkpoints.iterdir()), read
-
-
-def search(folder: Path) -> tuple[Path, Read]:
-    found, _ = _search(folder)
-    return found._search_file(0), lambda _: {
-        name: np.asarray(value).tolist() if name != "generator" else value
-        for name, value in asdict(found.last_generation(0)).items()
-    }
-
-
-def totals(folder: Path) -> tuple[Path, Read]:
-    found, rng = _search(folder)
-    found.save_totals({"start": rng.random(50), "seed0": rng.random(50)})
-    return found._totals_file, lambda _: {k: v.tolist() for k, v in found.totals().items()}
-
-
-def _search(folder: Path) -> tuple[Any, np.random.Generator]:
-    from matchenv.agents.equivariant.evolution import Generation
-    from matchenv.agents.equivariant.folder import EquivariantFolder, read_equivariant_config
-
-    found = EquivariantFolder(folder, read_equivariant_config())
-    rng = np.random.default_rng(0)
-    rows = {name: rng.random(20) for name in ("centre", "average", "direction")}
-    others = {"number": 1, "scale": 0.5, "spread": 0.25, "generator": rng.bit_generator.state}
-    found.save_generation(0, Generation(**{**rows, **others}))
-    return found, rng
 
 
 def pool(folder: Path) -> tuple[Path, Read]:
@@ -253,8 +227,8 @@ def state_of_a_smoothing(folder: Path) -> tuple[Path, Read]:
     return path, read
 
 
-FILES = (leaderboard, block, packed_log, run_config, policy, checkpoint, search,
-         totals, pool, journal_of_a_fit, table_of_indices, state_of_a_smoothing)  # fmt: skip
+FILES = (leaderboard, block, packed_log, run_config, policy, checkpoint, pool,
+         journal_of_a_fit, table_of_indices, state_of_a_smoothing)  # fmt: skip
 
 
 def damaged(make: Any, folder: Path, count: int, note: Any) -> None:

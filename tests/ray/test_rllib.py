@@ -1,4 +1,4 @@
-"""RLlib trains by our runner and network, and its checkpoints play in our comparison."""
+"""RLlib trains with our network, and its checkpoints play in our comparison."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ def algorithm() -> Iterator[Any]:
     from ray.rllib.algorithms.ppo import PPOConfig
     from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 
-    from matchenv.agents.rllib.env_runner import VectorEnvRunner
     from matchenv.agents.rllib.module import SharedModule
 
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
@@ -40,7 +39,7 @@ def algorithm() -> Iterator[Any]:
         PPOConfig()
         .environment("matchenv:Matchmaking-v0", env_config=SIZES)
         .env_runners(
-            env_runner_cls=VectorEnvRunner, num_env_runners=0, num_envs_per_env_runner=3,
+            num_env_runners=0, num_envs_per_env_runner=3,
             rollout_fragment_length=20,
         )
         .rl_module(rl_module_spec=spec)
@@ -51,48 +50,6 @@ def algorithm() -> Iterator[Any]:
     yield built
     built.stop()
     ray.shutdown()
-
-
-def test_episodes_are_those_of_the_scalar_environment(algorithm: Any) -> None:
-    """Played again action by action, each gives the same observations and rewards."""
-    runner = algorithm.env_runner
-    runner._needs_initial_reset = True
-    pieces: list[list[Any]] = [[], [], []]
-    for _ in range(3):
-        e, games = 0, 0
-        for piece in runner.sample(num_timesteps=60):
-            pieces[e].append(piece)
-            games += len(piece)
-            e, games = (e + 1, 0) if games == 20 else (e, games)
-    for e, found in enumerate(pieces):
-        env = matchenv.MatchmakingEnv(**SIZES)
-        observation, _ = env.reset(seed=runner._seed + e)
-        played = 0
-        for piece in found:
-            assert piece.t_started == played
-            np.testing.assert_array_equal(piece.get_observations(0), observation)
-            for t, action in enumerate(piece.get_actions()):
-                observation, reward, over, _, _ = env.step(int(action))
-                np.testing.assert_allclose(piece.get_observations(t + 1), observation, rtol=1e-6)
-                assert piece.get_rewards(t) == pytest.approx(float(reward), rel=1e-6)
-            assert piece.is_terminated == over
-            played = 0 if over else played + len(piece)
-            if over:
-                observation, _ = env.reset()
-        assert len({piece.id_ for piece in found}) == 5
-    reported = runner.get_metrics()
-    assert sum(piece.is_done for found in pieces for piece in found) == 15
-    assert float(reported["episode_len_mean"].peek()) == 12
-
-
-def test_log_probabilities_are_of_the_actions_taken(algorithm: Any) -> None:
-    for episode in algorithm.env_runner.sample(num_episodes=4):
-        logits = episode.get_extra_model_outputs("action_dist_inputs")
-        chosen = logits[np.arange(len(episode)), episode.get_actions()]
-        expected = chosen - np.log(np.exp(logits).sum(axis=1))
-        np.testing.assert_allclose(
-            episode.get_extra_model_outputs("action_logp"), expected, atol=1e-5
-        )
 
 
 def test_a_checkpoint_is_a_policy(algorithm: Any, tmp_path: Path) -> None:

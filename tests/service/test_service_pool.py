@@ -80,7 +80,7 @@ def test_a_learned_policy_takes_ratings_without_covariances_or_says_why_not() ->
     pytest.importorskip("sb3_contrib")
     from matchenv.agents import load
 
-    learned = load("equivariant").for_settings(Settings.checked(beta=25 / 6))
+    learned = load("ppo-gittins").for_settings(Settings.checked(beta=25 / 6))
     pool = filled(20, rule=learned)
     beliefs = np.array([pool[f"p{i}"] for i in range(20)])
     differences = np.hypot(beliefs[0, 1], beliefs[1:, 1])
@@ -88,7 +88,7 @@ def test_a_learned_policy_takes_ratings_without_covariances_or_says_why_not() ->
     choice = int(learned.predict(state.to_observation(1.0))[0])
     assert pool.propose("p0")[0].opponent == f"p{choice + 1}"
     with pytest.warns(UserWarning, match="draws"):
-        by_name = filled(20, rule="equivariant")
+        by_name = filled(20, rule="ppo-gittins")
     assert by_name.propose("p0")[0].opponent == f"p{choice + 1}"
 
 

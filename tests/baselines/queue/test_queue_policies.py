@@ -194,7 +194,7 @@ def test_policies_of_other_beliefs_and_strangers_are_asked_too(make_queue: Any) 
 def test_a_learned_policy_of_any_size_plays_with_a_reservation(make_queue: Any) -> None:
     pytest.importorskip("torch")
     queue = make_queue(np.random.default_rng(0), 5)
-    reserved = queue_policy_named("reservation:policy=equivariant,reservation=0", queue.settings)
+    reserved = queue_policy_named("reservation:policy=ppo-gittins,reservation=0", queue.settings)
     assert 1 <= ask(reserved, queue) <= 4
 
 

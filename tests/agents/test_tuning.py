@@ -7,11 +7,19 @@ import optuna
 import pytest
 import yaml
 
-from matchenv.agents import agent_tuning
-from matchenv.agents.agent_tuning import BEST, GOAL, STUDY, TRIALS, AgentTuning, tune_agent
+from matchenv.agents import tuning as tuning_module
 from matchenv.agents.algorithms import ALGORITHMS, algorithm_by_name
 from matchenv.agents.run_config import configured
-from matchenv.agents.search_space import checked_space, read_space
+from matchenv.agents.tuning import (
+    BEST,
+    GOAL,
+    STUDY,
+    TRIALS,
+    AgentTuning,
+    checked_space,
+    read_space,
+    tune_agent,
+)
 from matchenv.commands import run_command
 
 TINY = {
@@ -41,7 +49,7 @@ def scored(monkeypatch):
         for step in range(3):
             writers[0].write({f"evaluation/{GOAL}": gamma + rate}, {}, step)
 
-    monkeypatch.setattr(agent_tuning, "start_training", start)
+    monkeypatch.setattr(tuning_module, "start_training", start)
     return played
 
 
@@ -67,7 +75,7 @@ def test_it_finds_the_best_and_a_training_takes_it(tmp_path, scored):
 
 def test_a_search_that_was_stopped_ends_as_one_in_one_go(tmp_path, scored, monkeypatch):
     tune_agent(tmp_path / "whole", tuning(), 8, quiet=True)
-    start, count = agent_tuning.start_training, len(scored)
+    start, count = tuning_module.start_training, len(scored)
 
     def stop_in_the_fourth(*arguments, **options):
         if len(scored) == count + 3:
@@ -75,7 +83,7 @@ def test_a_search_that_was_stopped_ends_as_one_in_one_go(tmp_path, scored, monke
         start(*arguments, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(agent_tuning, "start_training", stop_in_the_fourth)
+        patch.setattr(tuning_module, "start_training", stop_in_the_fourth)
         with pytest.raises(KeyboardInterrupt):
             tune_agent(tmp_path / "stopped", tuning(), 8, quiet=True)
     tune_agent(tmp_path / "stopped", tuning(), 8, quiet=True)
@@ -94,13 +102,13 @@ def test_another_search_is_not_mixed_in(tmp_path, scored):
 
 def test_the_command_trains_for_real(tmp_path, capsys):
     space = ["gamma=[0.5, 0.9]", "learning_rate={low: 1e-4, high: 1e-2, log: true}"]
-    words = ["tune-agent", "--out", str(tmp_path), "--trials", "2", "--timesteps", "64",
+    words = ["train", "--tune", "2", "--out", str(tmp_path), "--timesteps", "64",
              "--num-envs", "4", "--space", *space, "--evaluation-episodes", "2",
              "--hyperparams", "n_steps=16", "batch_size=32",
              "--env-kwargs", "num_opponents=3", "horizon=10"]  # fmt: skip
     assert run_command(words) == 0
     said = capsys.readouterr().out
-    assert "2 trials to their end, 0 ended early" in said
+    assert "2 trials completed, 0 stopped early" in said
     assert str(tmp_path / BEST) in said
     study = optuna.load_study(study_name="tune-agent", storage=f"sqlite:///{tmp_path / STUDY}")
     assert len(study.trials[0].intermediate_values) > 1
@@ -134,6 +142,6 @@ def test_bad_spaces_are_refused(tmp_path, space, message):
 
 def test_two_spaces_are_refused(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    words = ["tune-agent", "--space", "gamma=[0.9]", "--space-file", "mine.yml"]
+    words = ["train", "--tune", "2", "--space", "gamma=[0.9]", "--space-file", "mine.yml"]
     assert run_command(words) == 2
-    assert "leave out one of the two" in capsys.readouterr().err
+    assert "space must be left out where space_file is given" in capsys.readouterr().err

@@ -1,0 +1,265 @@
+"""What a training depends on in its environment: settings, checks and evaluations; no torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchenv.agents.algorithms import ALGORITHMS, Algorithm
+from matchenv.agents.policies import policy_named
+from matchenv.agents.queue_policies import queue_policy_named
+from matchenv.belief import DEFAULT_BELIEF
+from matchenv.envs.one_player.priors import Prior, prior_text
+from matchenv.envs.one_player.rewards import Reward, reward_text
+from matchenv.envs.one_player.settings import Settings
+from matchenv.envs.queue.settings import QueueSettings
+from matchenv.evaluation.estimates import estimate, paired_difference
+from matchenv.evaluation.queue_rollout import queue_rollout
+from matchenv.evaluation.rollout import REWARD, rollout
+from matchenv.runtime.checks import as_choice, as_integer
+from matchenv.runtime.object_spec import is_object_spec
+
+Floats = NDArray[np.float64]
+AnySettings = Settings | QueueSettings
+
+ONE_PLAYER, QUEUE = "Matchmaking-v0", "MatchmakingQueue-v0"
+SETTINGS: dict[str, type[Settings] | type[QueueSettings]] = {
+    ONE_PLAYER: Settings,
+    QUEUE: QueueSettings,
+}
+
+# Options of Matchmaking-v0 that may be objects of the user's own, and how they are written.
+OWN: dict[str, Callable[[Any], str]] = {"prior": prior_text, "reward": reward_text}
+
+# The policies that a training is compared with while it runs.
+RIVAL, QUEUE_RIVAL = "kg", "matching"
+
+
+def combinations(env_kwargs: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the keyword arguments of each combination of the values that are lists.
+
+    Raises:
+        ValueError: for an empty list.
+    """
+    listed = {name: each for name, each in env_kwargs.items() if isinstance(each, list)}
+    for name, values in listed.items():
+        if not values:
+            raise ValueError(f"{name} must list at least one value, got []")
+    return [
+        {**env_kwargs, **dict(zip(listed, values, strict=True))}
+        for values in product(*listed.values())
+    ]
+
+
+def settings_of(environment: str, env_kwargs: Mapping[str, Any]) -> list[Any]:
+    """Return the checked settings of each combination; imports the classes that are named.
+
+    Args:
+        environment: its name in Gymnasium.
+        env_kwargs: keyword arguments of the environment; lists as ``MatchmakingVecEnv``.
+
+    Raises:
+        ValueError: for an unknown name (the known ones are listed), a bad value, one that a file
+            cannot hold, or combinations whose observations differ in size.
+    """
+    kind = SETTINGS[as_choice("environment", environment, SETTINGS)]
+    known = [each.name for each in fields(kind)]
+    for given, value in env_kwargs.items():
+        if given not in known:
+            raise ValueError(f"env_kwargs must be among {', '.join(known)}; got {given!r}")
+        for each in value if isinstance(value, list) else [value]:
+            if not isinstance(each, bool | int | float | str | None):
+                raise ValueError(
+                    "env_kwargs must be names and numbers, which the folder of a training can "
+                    f"keep, got {given}={each!r}"
+                )
+    found: list[Any] = [kind.checked(**cell) for cell in combinations(env_kwargs)]
+    sizes = ("capacity",) if kind is QueueSettings else ("num_opponents", "belief", "availability")
+    for name in (*sizes, "horizon", "beta"):
+        if len({getattr(each, name) for each in found}) > 1:
+            raise ValueError(f"{name} must be the same in all environments, got a list")
+    return found
+
+
+def settings_without_code(environment: str, env_kwargs: Mapping[str, Any]) -> AnySettings:
+    """Return the checked settings of a file, without the classes that it names.
+
+    A policy plays without them, and a file must not choose what is imported. Of lists the first
+    values are taken.
+    """
+    known = {
+        name: each
+        for name, each in env_kwargs.items()
+        if name != "render_mode" and not (name in OWN and _names_code(each))
+    }
+    found: AnySettings = settings_of(environment, known)[0]
+    return found
+
+
+def _names_code(value: Any) -> bool:
+    return any(is_object_spec(each) for each in (value if isinstance(value, list) else [value]))
+
+
+def as_texts(environment: str, env_kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments with objects as the texts that make them again.
+
+    Raises:
+        ValueError: for a prior or reward that no text can make; it says why.
+    """
+    objects = OWN if environment == ONE_PLAYER else {}
+    return {
+        name: objects[name](value)
+        if name in objects and isinstance(value, Prior | Reward)
+        else value
+        for name, value in env_kwargs.items()
+    }
+
+
+def check_trainable(
+    algorithm: Algorithm, environment: str, settings: AnySettings | None = None
+) -> None:
+    """Check that an algorithm supports masks where actions may not be allowed.
+
+    Raises:
+        ValueError: if not; it names those that do.
+    """
+    as_choice("environment", environment, SETTINGS)
+    where = f"in {QUEUE}" if environment == QUEUE else None
+    if isinstance(settings, Settings) and settings.availability < 1.0:
+        where = f"where opponents go offline (availability={settings.availability!r})"
+    if where is not None and not algorithm.masks:
+        maskable = ", ".join(name for name, each in ALGORITHMS.items() if each.masks)
+        raise ValueError(
+            f"algo must be {maskable} {where}, got {algorithm.name!r}, which has no action masks"
+        )
+
+
+def rival_totals(
+    environment: str,
+    env_kwargs: Mapping[str, Any],
+    episodes: int,
+    seed: int,
+    rival: str | None = None,
+) -> list[Floats]:
+    """Return a baseline's totals on the instances and noise of ``evaluate``.
+
+    Args:
+        environment: its name in Gymnasium.
+        env_kwargs: keyword arguments of the environment; lists as ``MatchmakingVecEnv``.
+        episodes: of each combination, >= 2.
+        seed: of the first episode.
+        rival: name of the baseline; None for KG, or ``matching`` in the queue.
+
+    Returns:
+        For each combination the sums of true draw densities, or of true rewards in the queue, shape
+        (episodes,).
+    """
+    totals = []
+    for settings in settings_of(environment, env_kwargs):
+        if isinstance(settings, QueueSettings):
+            policy = queue_policy_named(rival or QUEUE_RIVAL, settings)
+            totals.append(_queue_totals(policy, settings, episodes, seed)[1])
+        else:
+            read = replace(settings, belief=DEFAULT_BELIEF)
+            policy = policy_named(rival or RIVAL, read)
+            totals.append(_totals(policy, read, episodes, seed, ("true_draw_density",))[0])
+    return totals
+
+
+def evaluate(
+    policy: Any,
+    environment: str,
+    env_kwargs: Mapping[str, Any],
+    episodes: int,
+    seed: int,
+    rival: list[Floats] | None = None,
+) -> dict[str, float | int]:
+    """Return mean totals of an episode, the policy choosing deterministically.
+
+    Args:
+        policy: what chooses the opponents; its ``belief`` says which observations it reads.
+        environment: its name in Gymnasium.
+        env_kwargs: keyword arguments of the environment; lists as ``MatchmakingVecEnv``.
+        episodes: of each combination, >= 2; episode i has the environment seed ``seed + i``.
+        seed: of the first episode, >= 0.
+        rival: from ``rival_totals`` of the same arguments; the queue needs it.
+
+    Returns:
+        ``episodes``; ``mean_return``, the mean sum of rewards (in the queue as a share of the
+        rival's, so that all loads count alike), and its ``standard_error``. For ``Matchmaking-v0``
+        also the mean sums ``draw_density`` and ``true_draw_density`` and, with a rival,
+        ``true_q_less_kg``, the mean difference of the sums of true draw densities, with
+        ``true_q_less_kg_low`` and ``true_q_less_kg_high``, the ends of its 95 % interval from
+        paired differences. In the queue the same of the true reward for each arrival rate.
+
+    Raises:
+        ValueError: for a bad argument.
+    """
+    cells = settings_of(environment, env_kwargs)
+    if environment == QUEUE:
+        assert rival is not None
+        return _evaluated_queue(policy, cells, episodes, seed, rival)
+    names = (REWARD, "draw_density", "true_draw_density")
+    played = [_totals(policy, settings, episodes, seed, names) for settings in cells]
+    returns, density, true_density = np.concatenate(played, axis=1)
+    found: dict[str, float | int] = {
+        "episodes": episodes,
+        "mean_return": float(returns.mean()),
+        "standard_error": estimate(returns).standard_error,
+        "draw_density": float(density.mean()),
+        "true_draw_density": float(true_density.mean()),
+    }
+    if rival is not None:
+        found |= _paired("true_q_less_kg", true_density, np.concatenate(rival))
+    return found
+
+
+def _evaluated_queue(
+    policy: Any, cells: list[QueueSettings], episodes: int, seed: int, rival: list[Floats]
+) -> dict[str, float | int]:
+    played = [_queue_totals(policy, settings, episodes, seed) for settings in cells]
+    returns = np.mean(
+        [reward / other.mean() for (reward, _), other in zip(played, rival, strict=True)], axis=0
+    )
+    found: dict[str, float | int] = {
+        "episodes": episodes,
+        "mean_return": float(returns.mean()),
+        "standard_error": estimate(returns).standard_error,
+    }
+    for settings, (_, true_reward), other in zip(cells, played, rival, strict=True):
+        rate = f"rate_{settings.arrival_rate:g}"
+        found[f"true_reward_{rate}"] = float(true_reward.mean())
+        found |= _paired(f"less_{QUEUE_RIVAL}_{rate}", true_reward, other)
+    return found
+
+
+def _paired(name: str, ours: Floats, theirs: Floats) -> dict[str, float | int]:
+    """Return the mean difference and the ends of its interval."""
+    found = paired_difference(ours, theirs)
+    return {name: found.mean, f"{name}_low": found.low, f"{name}_high": found.high}
+
+
+def _totals(
+    policy: Any, settings: Settings, episodes: int, seed: int, measures: tuple[str, ...]
+) -> Floats:
+    """Return sums of measures, shape (K, episodes)."""
+    found = rollout(lambda *_: policy, settings, _seeds(episodes, seed), measures=measures)
+    return found.sums[0]
+
+
+def _queue_totals(
+    policy: Any, settings: QueueSettings, episodes: int, seed: int
+) -> tuple[Floats, Floats]:
+    """Return rewards and true rewards of runs, shape (episodes,) each."""
+    found = queue_rollout(lambda _: policy, settings, _seeds(episodes, seed))
+    return found.reward, found.true_reward
+
+
+def _seeds(episodes: int, seed: int) -> range:
+    first = as_integer("seed", seed, 0)
+    return range(first, first + as_integer("episodes", episodes, 2))

@@ -1,0 +1,160 @@
+"""Imitation of a policy by a network, as an algorithm of stable-baselines3.
+
+The network plays, and learns for every state that it comes to what the teacher would choose there
+(DAgger: Ross, Gordon, Bagnell 2011). Its value is learned from the rewards of its own games, so
+that PPO or TRPO can start from both.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from stable_baselines3.common.buffers import RolloutBuffer
+from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
+from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.common.type_aliases import GymEnv, Schedule
+from stable_baselines3.common.utils import explained_variance
+from torch.nn import functional
+
+
+class LabelledRollouts(RolloutBuffer):
+    """Rollouts of the student with the teacher's actions in place of the student's.
+
+    Attributes:
+        teacher: what labels the observations; set before the first rollout.
+        agreements: share of equal choices of each step since the rollout began.
+    """
+
+    teacher: Any
+
+    def reset(self) -> None:
+        """Forget the rollout."""
+        super().reset()
+        self.agreements: list[float] = []
+
+    def add(self, obs: Any, action: Any, *others: Any) -> None:
+        """Add a step; arguments as ``RolloutBuffer.add``."""
+        wanted = np.asarray(self.teacher.predict(obs)[0]).reshape(action.shape)
+        self.agreements.append(float((wanted == action).mean()))
+        super().add(obs, wanted, *others)
+
+
+class Imitation(OnPolicyAlgorithm):
+    """Learn to choose as a teacher does, by the likelihood of its choices.
+
+    Args:
+        policy: an actor-critic policy.
+        env: the environment.
+        teacher: a policy by its name, as ``matchenv.agents.policy_named`` takes it. It reads the
+            same observations as the student, so it must read the belief of the environment.
+        learning_rate: of Adam, or a schedule.
+        n_steps: steps of each rollout in each environment.
+        batch_size: states of a minibatch.
+        n_epochs: passes over a rollout.
+        gamma: discount of the value.
+        gae_lambda: as PPO's.
+        vf_coef: weight of the value's squared error beside the negative log-likelihood.
+        max_grad_norm: as PPO's.
+        others: of ``OnPolicyAlgorithm``.
+
+    Raises:
+        ValueError: for a teacher that is not known, cannot play in the environment or reads
+            another belief.
+    """
+
+    rollout_buffer: LabelledRollouts
+
+    def __init__(
+        self,
+        policy: str | type[ActorCriticPolicy],
+        env: GymEnv,
+        teacher: str = "gittins",
+        learning_rate: float | Schedule = 3e-3,
+        n_steps: int = 500,
+        batch_size: int = 2000,
+        n_epochs: int = 3,
+        gamma: float = 0.99,
+        gae_lambda: float = 0.98,
+        vf_coef: float = 0.5,
+        max_grad_norm: float = 1.0,
+        policy_kwargs: dict[str, Any] | None = None,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        self.batch_size, self.n_epochs = batch_size, n_epochs
+        super().__init__(
+            policy,
+            env,
+            learning_rate,
+            n_steps,
+            gamma,
+            gae_lambda,
+            ent_coef=0.0,
+            vf_coef=vf_coef,
+            max_grad_norm=max_grad_norm,
+            use_sde=False,
+            sde_sample_freq=-1,
+            rollout_buffer_class=LabelledRollouts,
+            policy_kwargs=policy_kwargs,
+            device=device,
+        )
+        assert self.env is not None
+        self.rollout_buffer.teacher = teacher_for(teacher, self.env.get_attr("settings")[0])
+
+    def train(self) -> None:
+        """Learn from the last rollout."""
+        self.policy.set_training_mode(True)
+        self._update_learning_rate(self.policy.optimizer)
+        losses: list[tuple[float, float, float]] = []
+        for _ in range(self.n_epochs):
+            for batch in self.rollout_buffer.get(self.batch_size):
+                values, likelihoods, entropies = self.policy.evaluate_actions(
+                    batch.observations, batch.actions.long().flatten()
+                )
+                imitation = -likelihoods.mean()
+                value = functional.mse_loss(values.flatten(), batch.returns)
+                self.policy.optimizer.zero_grad()
+                (imitation + self.vf_coef * value).backward()  # type: ignore[no-untyped-call]
+                torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
+                self.policy.optimizer.step()
+                losses.append((imitation.item(), value.item(), _mean(entropies)))
+        self._n_updates += self.n_epochs
+        for name, loss in zip(
+            ("loss", "value_loss", "entropy"), zip(*losses, strict=True), strict=True
+        ):
+            self.logger.record(f"train/{name}", float(np.mean(loss)))
+        buffer = self.rollout_buffer
+        self.logger.record("train/agreement", float(np.mean(buffer.agreements)))
+        self.logger.record(
+            "train/explained_variance",
+            explained_variance(buffer.values.flatten(), buffer.returns.flatten()),
+        )
+
+
+def _mean(entropies: torch.Tensor | None) -> float:
+    """Return the mean entropy; a policy may know none."""
+    return math.nan if entropies is None else entropies.mean().item()
+
+
+def teacher_for(text: str, settings: Any) -> Any:
+    """Return the policy that labels observations of an environment.
+
+    Args:
+        text: its name, as ``matchenv.agents.policy_named`` takes it.
+        settings: of the environment.
+
+    Raises:
+        ValueError: if it cannot play there, reads another belief or must know the truth.
+    """
+    from matchenv.agents.policies import policy_named
+
+    teacher = policy_named(text, settings)
+    belief = getattr(teacher, "belief", settings.belief)
+    if belief != settings.belief:
+        raise ValueError(
+            f"teacher must read the belief of the environment, {settings.belief!r}, and "
+            f"{text!r} reads {belief!r}: choose --belief {belief}"
+        )
+    return teacher

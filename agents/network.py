@@ -1,0 +1,405 @@
+"""The shared network: one set of weights for all opponents, for every algorithm and environment.
+
+A reader turns an observation into *rows*, the same numbers of each action (an opponent), and a
+*context*, the numbers of the whole state. A small network reads each row with the context and
+corrects the row's first number, a score that needs no learning. So the weights depend neither on
+the number of opponents nor on their order. An environment needs a reader of its own and no more.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from itertools import pairwise
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+from torch import nn
+
+from matchenv.belief import BELIEFS, Belief, belief_named
+from matchenv.envs.one_player.settings import PAPER_BETA, Settings
+from matchenv.envs.queue.settings import QUEUE_NUMBERS, QueueSettings
+from matchenv.runtime.checks import as_integer, as_positive_number
+
+# Score of an action that is not allowed.
+NOT_ALLOWED = -1e9
+
+# A first score that is a twentieth below the best is one unit away; all far opponents are alike.
+STEEPNESS, FARTHEST = 20.0, 4.0
+# Logarithms and roots stay finite.
+LEAST_VARIANCE, LEAST_SQUARE, LEAST_SPREAD = 1e-3, 1e-6, 0.01
+
+# Hidden layers start as in stable-baselines3, and so does the last one of the scores: small, so
+# that the first scores decide at first.
+HIDDEN_GAIN, LAST_GAIN, VALUE_GAIN = math.sqrt(2.0), 0.01, 1.0
+
+
+class Numbers(NamedTuple):
+    """Rows and context of n observations with M actions each.
+
+    Attributes:
+        rows: shape (n, M, R); the first number is the first score, the second the logarithm of
+            the weight of an action among the good ones.
+        allowed: 1 where an action may be chosen, else 0, shape (n, M).
+        context: shape (n, K).
+    """
+
+    rows: torch.Tensor
+    allowed: torch.Tensor
+    context: torch.Tensor
+
+
+class Reader(BaseFeaturesExtractor):
+    """Read observations of one environment; without weights.
+
+    Args:
+        observation_space: of the environment.
+        num_actions: M.
+
+    Attributes:
+        row_size: R, numbers of each action.
+        context_size: K, numbers of the state.
+    """
+
+    row_size: ClassVar[int]
+    context_size: ClassVar[int]
+
+    def __init__(self, observation_space: spaces.Box, num_actions: int) -> None:
+        super().__init__(observation_space, (self.row_size + 1) * num_actions + self.context_size)
+        self.num_actions = num_actions
+
+    @abstractmethod
+    def numbers(self, observations: torch.Tensor) -> Numbers:
+        """Return rows and context of observations, shape (n, size)."""
+
+    def forward(self, observations: torch.Tensor) -> torch.Tensor:
+        """Return the numbers of observations in one row each, for ``split``."""
+        rows, allowed, context = self.numbers(observations)
+        return torch.cat((rows.flatten(1), allowed, context), dim=1)
+
+    def split(self, flat: torch.Tensor) -> Numbers:
+        """Return the numbers out of what ``forward`` gives."""
+        end = self.row_size * self.num_actions
+        rows = flat[:, :end].view(flat.shape[0], self.num_actions, self.row_size)
+        return Numbers(
+            rows, flat[:, end : end + self.num_actions], flat[:, end + self.num_actions :]
+        )
+
+
+class OpponentReader(Reader):
+    """Read observations of ``Matchmaking-v0``, of any belief.
+
+    With d and C the mean and variance of s_0 - s_k in units of 2 beta^2, the numbers of opponent k
+    are: the logarithm of its draw density minus that of the best; the same, squashed, so that far
+    opponents are alike; the same for a wider variance, at which a little known opponent looks
+    better; the logarithm of C; the distance in standard deviations; and the density under C alone.
+
+    The numbers of the state are: the best density; Var(s_0); how many opponents are near; how far
+    player 0 stands from the middle of the field; the share and the logarithm of the games left; the
+    mean of log C among the best; and the spread of the means and the variance of those who are
+    least known, which tell equal priors from informative ones.
+
+    No number depends on the order of the opponents, on the zero of the scale of skills, on its
+    unit, or on which end of it is up.
+
+    Args:
+        observation_space: the box of the environment's observation, of any belief.
+        belief: the name of the belief whose observation it is; None to infer it from the size.
+        beta: standard deviation of one performance around skill, as in the environment.
+        horizon: games in an episode, as in the environment.
+
+    Raises:
+        ValueError: for a space of another environment, or a bad number.
+    """
+
+    row_size: ClassVar[int] = 6
+    context_size: ClassVar[int] = 9
+    # The variance of the third number is so many times as wide.
+    widening: ClassVar[float] = 6.0
+
+    def __init__(
+        self,
+        observation_space: spaces.Box,
+        belief: str | None = None,
+        beta: float = PAPER_BETA,
+        horizon: int = 500,
+    ) -> None:
+        # Only the means have no lower bound.
+        num_opponents = int(np.isneginf(observation_space.low).sum()) - 1
+        found = belief_of_space(observation_space, num_opponents)
+        super().__init__(observation_space, num_opponents)
+        self.masked = shows_mask(observation_space, num_opponents)
+        self.belief = found if belief is None else belief_named(belief)
+        self.beta = as_positive_number("beta", beta)
+        self.horizon = as_integer("horizon", horizon, 1)
+
+    def numbers(self, observations: torch.Tensor) -> Numbers:
+        """Return rows and context, as the class says."""
+        unit = 0.5 / self.beta**2
+        players = self.num_actions + 1
+        size = self.belief.observation_size(self.num_actions)
+        mu, deviations = observations[:, :players], observations[:, players : size - 1]
+        variance = self.belief.difference_variance(deviations[:, :players], deviations[:, players:])
+        # The library pads sequences with observations of zeros.
+        variance = (unit * variance).clamp_min(LEAST_SQUARE)
+        gap = (mu[:, :1] - mu[:, 1:]) * math.sqrt(unit)
+        square = gap * gap
+        online = observations[:, size:] if self.masked else torch.ones_like(gap)
+        unavailable = NOT_ALLOWED * (1.0 - online)
+
+        def below_best(scores: torch.Tensor) -> torch.Tensor:
+            return scores - (scores + unavailable).amax(1, keepdim=True)
+
+        standardised = square / (1.0 + variance)
+        log_density = -0.5 * (standardised + torch.log1p(variance))
+        score = below_best(log_density)
+        nearness = _squashed(score)
+        half_log_variance = 0.5 * torch.log(variance + LEAST_VARIANCE)
+        near = torch.exp(-0.5 * square / (variance + 0.05))
+        rows = (
+            score,
+            nearness,
+            _squashed(below_best(-0.5 * square / (1.0 + self.widening * variance))),
+            half_log_variance,
+            torch.sqrt(standardised + LEAST_SQUARE).clamp_max(4.0) - 1.0,
+            near,
+        )
+        share = observations[:, size - 1].clamp_min(0.0)
+        unknown = online * (variance / variance.amax(1, keepdim=True)) ** 6
+        good = online * torch.exp(nearness)
+        context = (
+            10.0 * (log_density + unavailable).amax(1) + 1.0,
+            0.5 * torch.log(unit * deviations[:, 0] ** 2 + LEAST_VARIANCE),
+            0.7 * torch.log((online * near).sum(1) + 0.1),
+            2.0 * (gap * torch.rsqrt(1.0 + square)).mean(1).abs() - 1.0,
+            2.0 * share - 1.0,
+            0.5 * torch.log((share * self.horizon).clamp_min(1.0)) - 2.0,
+            _mean(half_log_variance, good),
+            0.5
+            * torch.log(_mean((gap - _mean(gap, unknown)[:, None]) ** 2, unknown) + LEAST_SPREAD),
+            0.5 * torch.log(_mean(variance, unknown)),
+        )
+        return Numbers(torch.stack(rows, dim=2), online, torch.stack(context, dim=1))
+
+
+class CandidateReader(Reader):
+    """Read observations of ``MatchmakingQueue-v0``: action 0 is to wait, the others are candidates.
+
+    The numbers of an action are: its match quality, and for waiting the quality from which on a
+    rule would play; how far it is behind the best, squashed; whether it is to wait; and of the
+    player (for waiting, the focal one) the distance from the middle of the population, the
+    uncertainty and the ticks waited. The numbers of the state are the last three of the focal
+    player, the best quality, and how many play, wait and are still to be asked about.
+
+    No number depends on the unit of skill, on its zero, on which end of it is up, or on the
+    capacity.
+
+    Args:
+        observation_space: the box of the environment's observation.
+        mean: of the true skills of those who log on.
+        deviation: their standard deviation.
+        beta: standard deviation of one performance around skill.
+        game_length: ticks that a game lasts.
+    """
+
+    row_size: ClassVar[int] = 6
+    context_size: ClassVar[int] = 7
+    # The rule: a newly joined player waits for a game of this quality, with each tick for less.
+    first_quality: ClassVar[float] = 0.47
+    less_per_tick: ClassVar[float] = 0.02
+
+    def __init__(
+        self,
+        observation_space: spaces.Box,
+        mean: float = 0.0,
+        deviation: float = math.sqrt(6.5),
+        beta: float = PAPER_BETA,
+        game_length: int = 10,
+    ) -> None:
+        super().__init__(observation_space, (observation_space.shape[0] - QUEUE_NUMBERS) // 4)
+        self.mean, self.deviation, self.beta = mean, deviation, beta
+        self.game_length = game_length
+
+    def numbers(self, observations: torch.Tensor) -> Numbers:
+        """Return rows and context, as the class says."""
+        places = observations[:, : 4 * self.num_actions].view(-1, 4, self.num_actions)
+        mu, sigma, waited, present = places.unbind(dim=1)
+        waiting, to_ask, playing = (
+            self.num_actions * share / (1.0 - share) for share in observations[:, -QUEUE_NUMBERS:].T
+        )
+        noise = 2.0 * self.beta**2
+        total = noise + sigma[:, :1] ** 2 + sigma**2
+        quality = torch.sqrt(noise / total) * torch.exp(-0.5 * (mu[:, :1] - mu) ** 2 / total)
+        ticks = self.game_length * waited / (1.0 - waited)
+        waits = torch.zeros_like(mu)
+        waits[:, 0] = 1.0
+        rule = (self.first_quality - self.less_per_tick * ticks).clamp_min(0.0)
+        score = waits * rule + (1.0 - waits) * present * quality
+        allowed = (present + waits).clamp_max(1.0)
+        best = (score + NOT_ALLOWED * (1.0 - allowed)).amax(1, keepdim=True)
+        place = ((mu - self.mean) / self.deviation).abs().clamp_max(4.0)
+        uncertainty = torch.log((sigma / self.deviation).clamp(1e-2, 1e2))
+        own = torch.stack((place - 1.0, uncertainty + 0.8, torch.log1p(ticks) - 0.5), dim=2)
+        own = own * allowed.unsqueeze(2)
+        first = torch.stack((score, _squashed(score - best), waits), dim=2)
+        context = torch.stack(
+            (
+                4.0 * best[:, 0] - 2.0,
+                0.5 * torch.log(playing / self.game_length + 0.1),
+                0.5 * torch.log(waiting + 1.0) - 1.0,
+                2.0 * to_ask / waiting.clamp_min(1.0) - 1.0,
+            ),
+            dim=1,
+        )
+        return Numbers(
+            torch.cat((first, own), dim=2), allowed, torch.cat((own[:, 0], context), dim=1)
+        )
+
+
+def reader_of(settings: Settings | QueueSettings) -> dict[str, Any]:
+    """Return a policy's arguments that choose the reader of an environment."""
+    kind: type[Reader]
+    if isinstance(settings, QueueSettings):
+        population = settings.population
+        kind, numbers = (
+            CandidateReader,
+            {
+                "mean": population.mean,
+                "deviation": population.deviation,
+                "game_length": settings.game_length,
+            },
+        )
+    else:
+        kind, numbers = OpponentReader, {"belief": settings.belief, "horizon": settings.horizon}
+    return {
+        "features_extractor_class": kind,
+        "features_extractor_kwargs": {**numbers, "beta": settings.beta},
+    }
+
+
+class SharedNetwork(nn.Module):
+    """Scores of all actions and the value of a state, in the form of ``MlpExtractor``.
+
+    Args:
+        reader: whose numbers it reads.
+        widths: of the hidden layers of the scores, ``pi`` (at least one), and of the value, ``vf``.
+        activation: between the layers.
+        outputs: scores of each action and values of each state, such as quantiles.
+
+    Attributes:
+        latent_dim_pi: M, one logit for each action.
+        latent_dim_vf: 1.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        widths: dict[str, list[int]],
+        activation: type[nn.Module] = nn.Tanh,
+        outputs: int = 1,
+    ) -> None:
+        super().__init__()
+        first, *others = widths["pi"]
+        # The reader belongs to the policy, which has its place in the list of modules.
+        self._split, self.outputs = reader.split, outputs
+        self.latent_dim_pi, self.latent_dim_vf = reader.num_actions, 1
+        self.of_row = linear_layers([reader.row_size, first], activation, HIDDEN_GAIN)
+        self.of_context = linear_layers([reader.context_size, first], activation, VALUE_GAIN)
+        self.correction = nn.Sequential(
+            activation(), *linear_layers([first, *others, outputs], activation, LAST_GAIN)
+        )
+        self.log_sharpness = nn.Parameter(torch.ones(()))
+        pooled = reader.context_size + 2 * reader.row_size
+        self.value = linear_layers([pooled, *widths["vf"], outputs], activation, VALUE_GAIN)
+
+    def forward(self, flat: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return logits, shape (n, M), and values, shape (n, 1)."""
+        return self.forward_actor(flat), self.forward_critic(flat)
+
+    def forward_actor(self, flat: torch.Tensor) -> torch.Tensor:
+        """Return scores, shape (n, outputs * M)."""
+        rows, allowed, context = self._split(flat)
+        hidden = self.of_row(rows) + self.of_context(context).unsqueeze(1)
+        scores = self.log_sharpness.exp() * (rows[:, :, :1] + self.correction(hidden))
+        scores = scores + (NOT_ALLOWED * (1.0 - allowed)).unsqueeze(2)
+        return scores.transpose(1, 2).flatten(1)
+
+    def forward_critic(self, flat: torch.Tensor) -> torch.Tensor:
+        """Return values, shape (n, outputs), of the context and two means of the rows."""
+        rows, allowed, context = self._split(flat)
+        good = allowed * torch.exp(rows[:, :, 1])
+        pooled = [
+            torch.bmm((weights / weights.sum(1, keepdim=True)).unsqueeze(1), rows).squeeze(1)
+            for weights in (good, allowed)
+        ]
+        values: torch.Tensor = self.value(torch.cat((context, *pooled), dim=1))
+        return values
+
+
+class ActionValues(SharedNetwork):
+    """The shared network for DQN and QR-DQN: the value of the state plus each action's score."""
+
+    def forward(self, flat: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+        """Return values, shape (n, outputs * M)."""
+        scores = self.forward_actor(flat).view(flat.shape[0], self.outputs, -1)
+        return (scores + self.forward_critic(flat).unsqueeze(2)).flatten(1)
+
+
+def linear_layers(
+    widths: list[int], activation: type[nn.Module], last_gain: float
+) -> nn.Sequential:
+    """Return linear layers with an activation between them, and biases of zero.
+
+    Args:
+        widths: of the input, the hidden layers and the output.
+        activation: between the layers.
+        last_gain: size of what the last layer gives at first.
+    """
+    layers: list[nn.Module] = []
+    for number, (width, following) in enumerate(pairwise(widths)):
+        last = number == len(widths) - 2
+        layer = nn.Linear(width, following)
+        nn.init.orthogonal_(layer.weight, last_gain if last else HIDDEN_GAIN)
+        nn.init.zeros_(layer.bias)
+        layers += [layer] if last else [layer, activation()]
+    return nn.Sequential(*layers)
+
+
+def shows_mask(box: spaces.Box, num_opponents: int) -> bool:
+    """Return whether observations of this box end with the mask of a pool that changes."""
+    return bool((box.high[-1 - num_opponents :] == 1.0).all())
+
+
+def belief_of_space(box: spaces.Space[Any], num_opponents: int) -> Belief:
+    """Return the belief whose observations a box holds, with or without a mask.
+
+    Args:
+        box: of one observation.
+        num_opponents: M.
+
+    Raises:
+        ValueError: if no belief gives it.
+    """
+    if isinstance(box, spaces.Box) and len(box.shape) == 1 and num_opponents >= 1:
+        size = box.shape[0] - (num_opponents if shows_mask(box, num_opponents) else 0)
+        for belief in BELIEFS.values():
+            if size == belief.observation_size(num_opponents):
+                return belief
+    raise ValueError(
+        f"observations must be those of Matchmaking-v0, got shape {box.shape} with "
+        f"{num_opponents} opponents"
+    )
+
+
+def _squashed(below: torch.Tensor) -> torch.Tensor:
+    """Return distances <= 0 below the best in (-FARTHEST, 0]; above it, 0."""
+    steep = (STEEPNESS * below).clamp_max(0.0)
+    return steep / (1.0 - steep / FARTHEST)
+
+
+def _mean(values: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    """Return weighted means over the actions, shape (n,)."""
+    return (weights * values).sum(1) / weights.sum(1)

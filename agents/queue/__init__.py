@@ -1,1 +1,0 @@
-"""The learned policy of ``MatchmakingQueue-v0``: prices of players, and the best plan at them."""

@@ -1,0 +1,245 @@
+"""The shared network as policies of stable-baselines3 and sb3-contrib."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+from gymnasium import spaces
+from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+from sb3_contrib.qrdqn.policies import QRDQNPolicy, QuantileNetwork
+from stable_baselines3.common.policies import ActorCriticPolicy, BaseModel, BasePolicy
+from stable_baselines3.common.type_aliases import Schedule
+from stable_baselines3.common.utils import ConstantSchedule
+from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
+from torch import nn
+
+from matchenv.agents.algorithms import Algorithm
+from matchenv.agents.config_file import built
+from matchenv.agents.learned_policy import spaces_of
+from matchenv.agents.network import ActionValues, OpponentReader, Reader, SharedNetwork, reader_of
+from matchenv.agents.run_config import PolicyKwargs
+from matchenv.envs.one_player.settings import Settings
+from matchenv.envs.queue.settings import QueueSettings
+
+# Hidden layers of the scores and of the value.
+WIDTHS: dict[str, list[int]] = {"pi": [32], "vf": [64, 64]}
+
+
+ACTIVATIONS: dict[str, type[nn.Module]] = {
+    "tanh": nn.Tanh,
+    "relu": nn.ReLU,
+    "elu": nn.ELU,
+    "leaky_relu": nn.LeakyReLU,
+    "silu": nn.SiLU,
+}
+
+
+class _SharedActorCritic:
+    """Common part of both actor-critic policies; a mix-in in front of the library's class.
+
+    The library would put linear layers behind the network, with weights for each action.
+    """
+
+    shares_weights = True
+
+    def __init__(
+        self,
+        observation_space: spaces.Space[Any],
+        action_space: spaces.Space[Any],
+        lr_schedule: Schedule,
+        net_arch: list[int] | dict[str, list[int]] | None = None,
+        activation_fn: type[nn.Module] = nn.Tanh,
+        **kwargs: Any,
+    ) -> None:
+        kwargs["ortho_init"] = False
+        kwargs.setdefault("features_extractor_class", OpponentReader)
+        super().__init__(  # type: ignore[call-arg]
+            observation_space, action_space, lr_schedule, _widths(net_arch), activation_fn, **kwargs
+        )
+
+    def _build_mlp_extractor(self: Any) -> None:
+        network = SharedNetwork(self.features_extractor, self.net_arch, self.activation_fn)
+        self.add_module("mlp_extractor", network.to(self.device))
+
+    def _build(self: Any, lr_schedule: Schedule) -> None:
+        super()._build(lr_schedule)  # type: ignore[misc]
+        self.add_module("action_net", nn.Identity())
+        self.add_module("value_net", nn.Identity())
+        self.optimizer = self.optimizer_class(
+            self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs
+        )
+
+
+class SharedPolicy(_SharedActorCritic, ActorCriticPolicy):
+    """For PPO, A2C, TRPO and imitation, for any number of actions.
+
+    Args:
+        observation_space: of the environment.
+        action_space: of the environment.
+        lr_schedule: learning rate.
+        net_arch: widths of the hidden layers, as stable-baselines3 takes them.
+        activation_fn: between the layers.
+        kwargs: others of ``ActorCriticPolicy``; ``features_extractor_class`` is the environment's
+            ``Reader``, by default that of ``Matchmaking-v0``.
+    """
+
+
+class MaskableSharedPolicy(_SharedActorCritic, MaskableActorCriticPolicy):
+    """``SharedPolicy`` for sb3-contrib's MaskablePPO; the same arguments."""
+
+
+class _SharedQNetwork(QNetwork):
+    """Action values with shared weights."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.q_net = ActionValues(  # type: ignore[assignment]
+            _reader(self), _widths(self.net_arch), self.activation_fn
+        )
+
+
+class _SharedQuantileNetwork(QuantileNetwork):
+    """Quantiles of action values with shared weights."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.quantile_net = ActionValues(  # type: ignore[assignment]
+            _reader(self), _widths(self.net_arch), self.activation_fn, self.n_quantiles
+        )
+
+
+class _SharedValues:
+    """Common part of both policies of action values; a mix-in in front of the library's class."""
+
+    shares_weights = True
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs.setdefault("features_extractor_class", OpponentReader)
+        super().__init__(*args, **kwargs)
+
+
+class SharedDQNPolicy(_SharedValues, DQNPolicy):
+    """For DQN; arguments as ``DQNPolicy``, ``features_extractor_class`` a ``Reader``."""
+
+    def make_q_net(self) -> QNetwork:
+        """Return a network with a reader of its own."""
+        arguments = self._update_features_extractor(self.net_args, features_extractor=None)
+        return _SharedQNetwork(**arguments).to(self.device)
+
+
+class SharedQRDQNPolicy(_SharedValues, QRDQNPolicy):
+    """For QR-DQN; arguments as ``QRDQNPolicy``, ``features_extractor_class`` a ``Reader``."""
+
+    def make_quantile_net(self) -> QuantileNetwork:
+        """Return a network with a reader of its own."""
+        arguments = self._update_features_extractor(self.net_args, features_extractor=None)
+        return _SharedQuantileNetwork(**arguments).to(self.device)
+
+
+def _reader(network: BaseModel) -> Reader:
+    """Return the reader that a network of action values was given."""
+    assert isinstance(network.features_extractor, Reader)
+    return network.features_extractor
+
+
+def _widths(net_arch: Any) -> dict[str, list[int]]:
+    """Return the hidden widths of scores and value; a list stands for both."""
+    if net_arch is None:
+        return WIDTHS
+    given = net_arch if isinstance(net_arch, dict) else {"pi": net_arch, "vf": net_arch}
+    found = {**WIDTHS, **given}
+    if not found["pi"]:
+        raise ValueError(f"net_arch must name at least one hidden layer of pi, got {net_arch!r}")
+    return found
+
+
+def resolved_policy_kwargs(
+    policy: str, plain: Mapping[str, Any], settings: Settings | QueueSettings
+) -> dict[str, Any]:
+    """Return the arguments of a policy network, with classes for names.
+
+    The names are looked up in fixed lists, so reading a file never runs code that the file names.
+
+    Args:
+        policy: name of the policy network.
+        plain: as ``run_config.PolicyKwargs`` describes.
+        settings: of the environment, whose observations are read.
+
+    Raises:
+        ValueError: for an unknown name or a bad value.
+    """
+    kwargs = built(PolicyKwargs, dict(plain), "policy_kwargs").model_dump(exclude_none=True)
+    if "activation_fn" in kwargs:
+        kwargs["activation_fn"] = ACTIVATIONS[kwargs["activation_fn"]]
+    reads = kwargs.pop("features_extractor_class", "Flatten")
+    if policy == "SharedPolicy" or reads == "Reader":
+        kwargs |= reader_of(settings)
+    return kwargs
+
+
+def new_policy(
+    algorithm: Algorithm,
+    policy: str,
+    plain_kwargs: Mapping[str, Any],
+    settings: Settings | QueueSettings,
+) -> BasePolicy:
+    """Return a policy network with fresh weights.
+
+    Args:
+        algorithm: whose policy it is.
+        policy: one of the algorithm's policy names.
+        plain_kwargs: as ``resolved_policy_kwargs``.
+        settings: of the environment that it is for.
+
+    Raises:
+        ValueError: for an unknown name or a bad value.
+    """
+    policy_class: Any = algorithm.load_policy_class(policy)
+    kwargs = resolved_policy_kwargs(policy, plain_kwargs, settings)
+    made: BasePolicy
+    try:
+        made = policy_class(*spaces_of(settings), lr_schedule=ConstantSchedule(0.0), **kwargs)
+    except TypeError as error:
+        raise ValueError(
+            f"policy_kwargs must fit {policy} of {algorithm.name}, got {plain_kwargs!r}: {error}"
+        ) from None
+    return made
+
+
+def check_size(
+    policy: str,
+    plain_kwargs: Mapping[str, Any],
+    settings: Settings | QueueSettings,
+    elements: int,
+) -> None:
+    """Check that a file has as many weights as its description needs, before any are made.
+
+    Args:
+        policy: the policy's name.
+        plain_kwargs: as ``resolved_policy_kwargs``.
+        settings: of the environment.
+        elements: weights in the file.
+
+    Raises:
+        ValueError: if the description needs more; it says how many.
+    """
+    kwargs = built(PolicyKwargs, dict(plain_kwargs), "policy_kwargs").model_dump(exclude_none=True)
+    # A shared network has the same weights for any number of actions.
+    ends = 1 if policy == "SharedPolicy" else spaces_of(settings)[1].n
+    layers = kwargs.get("net_arch", [1])
+    chains = [
+        [ends, *widths, ends if isinstance(layers, list) else 1]
+        for widths in (layers.values() if isinstance(layers, dict) else [layers])
+    ]
+    memory = kwargs.get("lstm_hidden_size", 1)
+    needed = max(
+        *(sum(a * b for a, b in pairwise(chain)) for chain in chains),
+        memory * memory,
+        kwargs.get("n_quantiles", 1) * ends,
+    )
+    if needed > elements:
+        raise ValueError(
+            f"its description needs {needed:,} weights at least, and it holds {elements:,}"
+        )

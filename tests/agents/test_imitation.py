@@ -1,0 +1,74 @@
+"""Imitation: it comes to choose as its teacher does, and refuses teachers that do not fit."""
+
+import numpy as np
+import pytest
+
+from matchenv import MatchmakingVectorEnv, agents
+from matchenv.baselines import Gittins
+from matchenv.commands import run_command
+
+CELL = {"num_opponents": 6, "horizon": 30, "belief": "full"}
+
+
+def agreement(policy, teacher, games=30):
+    env = MatchmakingVectorEnv(64, **CELL)
+    observation, _ = env.reset(seed=5)
+    same = []
+    for _ in range(games):
+        chosen = policy.predict(observation)[0]
+        same.append((chosen == teacher.predict(observation)[0]).mean())
+        observation = env.step(chosen)[0]
+    return float(np.mean(same))
+
+
+def test_it_learns_the_teachers_choices_and_says_so(tmp_path, small_config):
+    config = small_config(
+        "imitation",
+        timesteps=24_000,
+        num_envs=16,
+        hyperparameters={
+            "teacher": "gittins", "n_steps": 60, "batch_size": 240, "learning_rate": "lin_1e-2",
+            "policy_kwargs": {"net_arch": {"pi": [16], "vf": [16]}},
+        },
+        env_kwargs={**CELL, "prior": ["informative", "equal"]},
+        evaluate_every=100_000,
+    )  # fmt: skip
+    folder = agents.start_training(tmp_path / "run", config, quiet=True)
+    policy, teacher = agents.load(folder.path), Gittins(horizon=30)
+    assert agreement(policy, teacher) > 0.85
+    (training,) = policy.training
+    assert (training["algorithm"], training["teacher"]) == ("imitation", "gittins")
+    # PPO goes on from its weights, and the file says both.
+    after = small_config(
+        "ppo",
+        timesteps=128,
+        hyperparameters={
+            "n_steps": 16, "batch_size": 64, "learning_rate": 1e-5,
+            "policy_kwargs": config.hyperparameters["policy_kwargs"],
+        },
+        env_kwargs=CELL,
+        start_from=str(folder.path),
+    )  # fmt: skip
+    agents.start_training(tmp_path / "fine", after, quiet=True)
+    fine = agents.load(tmp_path / "fine")
+    assert [each["algorithm"] for each in fine.training] == ["imitation", "ppo"]
+    assert agreement(fine, policy) > 0.95
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--imitate", "gittins", "--belief", "factorised"], "choose --belief full"),
+        (["--imitate", "nobody"], "policy must be one of"),
+        (["--imitate", "oracle"], "must know the true skills"),
+        (["--imitate", "kg", "--algo", "ppo"], "algo must be left out where imitate is given"),
+        (["--hyperparams", "teacher=kg"], "teacher"),
+    ],
+)
+def test_teachers_that_do_not_fit_leave_nothing_behind(
+    tmp_path, monkeypatch, capsys, options, message
+):
+    monkeypatch.chdir(tmp_path)
+    assert run_command(["train", "--timesteps", "64", *options]) == 2
+    assert message in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,260 @@
+"""The shared network: the right numbers, nothing that should not matter, and any number of rows."""
+
+import numpy as np
+import pytest
+import torch
+
+from matchenv import MatchmakingQueueVectorEnv, MatchmakingVectorEnv
+from matchenv.agents.algorithms import ALGORITHMS
+from matchenv.agents.learned_policy import LearnedPolicy, spaces_of
+from matchenv.agents.network import CandidateReader, OpponentReader, reader_of
+from matchenv.agents.sb3_policies import new_policy
+from matchenv.envs.one_player.settings import Settings
+from matchenv.envs.one_player.simulator import observation_space
+from matchenv.envs.queue.settings import QueueSettings
+from matchenv.trueskill import draw_density, match_quality
+
+SHARED = [name for name, each in ALGORITHMS.items() if "SharedPolicy" in each.policies]
+BELIEFS = ["factorised", "full"]
+ORDER = np.array([3, 0, 4, 1, 2])
+
+
+def played(games=12, opponents=5, count=32, **options):
+    """Return observations amid episodes, and the settings."""
+    env = MatchmakingVectorEnv(count, num_opponents=opponents, horizon=40, **options)
+    observation, _ = env.reset(seed=3)
+    rng = np.random.default_rng(0)
+    for _ in range(games):
+        masks = env.action_masks()
+        actions = np.array([rng.choice(np.flatnonzero(mask)) for mask in masks])
+        observation = env.step(actions)[0]
+    return observation, env.settings
+
+
+def numbers(observation, settings, **changes):
+    reader = OpponentReader(
+        observation_space(settings),
+        **{
+            "belief": settings.belief,
+            "beta": settings.beta,
+            "horizon": settings.horizon,
+            **changes,
+        },
+    )
+    flat = reader(torch.from_numpy(np.asarray(observation, dtype=np.float32)))
+    return reader.split(flat)
+
+
+def permuted(observation, belief):
+    found = observation.copy()
+    for first in (1, 7, 12)[: 3 if belief == "full" else 2]:
+        found[:, first : first + 5] = observation[:, first : first + 5][:, ORDER]
+    return found
+
+
+def learned(algo="ppo", **options):
+    """Return a policy of random weights, as if it had been trained with these settings."""
+    settings = Settings.checked(**{"num_opponents": 5, "horizon": 40, **options})
+    kwargs = {"net_arch": [8], **({"n_quantiles": 3} if algo == "qrdqn" else {})}
+    network = new_policy(ALGORITHMS[algo], "SharedPolicy", kwargs, settings)
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.copy_(0.3 * torch.randn(parameter.shape, generator=generator))
+    return LearnedPolicy("some", network, settings.belief, settings)
+
+
+@pytest.mark.parametrize("belief", BELIEFS)
+def test_the_first_number_is_the_log_draw_density_below_the_best(belief):
+    observation, settings = played(belief=belief)
+    rows, online, context = numbers(observation, settings)
+    assert rows.shape == (32, 5, OpponentReader.row_size)
+    assert context.shape == (32, OpponentReader.context_size)
+    assert (online == 1.0).all()
+    mu, sigma = observation[:, :6].astype(float), observation[:, 6:12].astype(float)
+    # Only the variance of the difference counts, however it is shared out.
+    halves = observation[:, 12:17].astype(float) / np.sqrt(2.0)
+    sigma_0 = sigma[:, :1] if belief == "factorised" else halves
+    sigma_k = sigma[:, 1:] if belief == "factorised" else halves
+    log_q = np.log(draw_density(mu[:, :1], sigma_0, mu[:, 1:], sigma_k, settings.beta))
+    np.testing.assert_allclose(rows[:, :, 0], log_q - log_q.max(1, keepdims=True), atol=1e-4)
+
+
+@pytest.mark.parametrize("belief", BELIEFS)
+def test_order_zero_unit_and_end_of_the_scale_do_not_matter(belief):
+    observation, settings = played(belief=belief)
+    rows, _, context = numbers(observation, settings)
+    again, _, same = numbers(permuted(observation, belief), settings)
+    np.testing.assert_allclose(again, rows[:, ORDER], atol=1e-4)
+    np.testing.assert_allclose(same, context, atol=1e-4)
+    shifted, mirrored, scaled = (observation.copy() for _ in range(3))
+    shifted[:, :6] += 3.0
+    mirrored[:, :6] *= -1.0
+    scaled[:, :-1] *= 2.0
+    for changed, beta in ((shifted, 1.0), (mirrored, 1.0), (scaled, 2.0)):
+        again, _, same = numbers(changed, settings, beta=beta * settings.beta)
+        np.testing.assert_allclose(again, rows, atol=5e-3)
+        np.testing.assert_allclose(same, context, atol=5e-3)
+
+
+def test_who_is_offline_changes_nothing_for_the_others():
+    observation, settings = played(belief="full", availability=0.5, mean_stay=5)
+    rows, online, _ = numbers(observation, settings)
+    np.testing.assert_array_equal(online, observation[:, -5:])
+    assert 0.0 < float(online.mean()) < 1.0
+    best = (rows[:, :, 0] * online - 1e3 * (1.0 - online)).amax(1)
+    np.testing.assert_allclose(best, 0.0, atol=1e-6)
+    moved = observation.copy()
+    offline = np.flatnonzero(online[0].numpy() == 0.0)
+    moved[0, 1 + offline] += 50.0
+    again, _, _ = numbers(moved, settings)
+    kept = online[0] == 1.0
+    np.testing.assert_allclose(again[0][kept], rows[0][kept], atol=1e-6)
+
+
+def test_candidates_look_the_same_in_another_unit_mirrored_moved_and_with_more_room():
+    settings = QueueSettings()
+    population, capacity = settings.population, settings.capacity
+    rng = np.random.default_rng(0)
+    mu, sigma = rng.normal(0, 2, capacity), rng.uniform(0.3, 2, capacity)
+    waited, queue = rng.uniform(0, 0.9, capacity), np.array([20.0, 7.0, 60.0])
+
+    def read(unit, zero, room):
+        places = np.zeros((4, room))
+        places[:, :capacity] = zero - unit * mu, abs(unit) * sigma, waited, np.ones(capacity)
+        observation = np.concatenate((places.ravel(), queue / (queue + room)))
+        reader = CandidateReader(
+            spaces_of(QueueSettings(capacity=room))[0],
+            mean=zero + unit * population.mean,
+            deviation=abs(unit) * population.deviation,
+            beta=abs(unit) * settings.beta,
+        )
+        found = reader.split(reader(torch.tensor(observation[np.newaxis])))
+        assert (found.allowed[0, capacity:] == 0.0).all()
+        return found.rows[:, :capacity], found.context
+
+    rows, context = read(1.0, 0.0, capacity)
+    expected = match_quality(mu[0], sigma[0], mu[1:], sigma[1:], settings.beta)
+    np.testing.assert_allclose(rows[0, 1:, 0], expected, rtol=1e-5)
+    for other in ((-3.0, 25.0, capacity), (1.0, 0.0, 40)):
+        again, same = read(*other)
+        torch.testing.assert_close(again, rows)
+        torch.testing.assert_close(same, context)
+
+
+def test_a_space_of_another_environment_is_refused():
+    box = observation_space(Settings.checked(num_opponents=3))
+    with pytest.raises(ValueError, match="Matchmaking-v0"):
+        OpponentReader(type(box)(box.low[:-1], box.high[:-1], dtype=np.float32))
+    with pytest.raises(ValueError, match="beta must be"):
+        OpponentReader(box, beta=0.0)
+
+
+@pytest.mark.parametrize("belief", [*BELIEFS, "printed"])
+@pytest.mark.parametrize("num_opponents", [1, 2, 20, 30, 49])
+def test_the_belief_is_inferred_from_the_space(belief, num_opponents):
+    # 30 opponents on the factorised belief and 20 on the full one: 63 numbers each.
+    settings = Settings.checked(num_opponents=num_opponents, belief=belief)
+    space = observation_space(settings)
+    observation = MatchmakingVectorEnv(
+        3, num_opponents=num_opponents, belief=belief
+    ).reset(seed=0)[0]  # fmt: skip
+    found, named = (
+        OpponentReader(space, each)(torch.from_numpy(observation)) for each in (None, belief)
+    )
+    torch.testing.assert_close(found, named, rtol=0.0, atol=0.0)
+
+
+def test_every_algorithm_but_the_recurrent_one_has_it():
+    assert set(ALGORITHMS) - set(SHARED) == {"ppo_lstm"}
+
+
+@pytest.mark.parametrize("algo", SHARED)
+def test_permuting_the_opponents_permutes_the_choice(algo):
+    policy, (observation, _) = learned(algo, belief="full"), played(belief="full", count=64)
+    actions, again = (
+        policy.predict(each)[0] for each in (observation, permuted(observation, "full"))
+    )
+    np.testing.assert_array_equal(ORDER[again], actions)
+    assert len(set(actions.tolist())) > 1
+
+
+@pytest.mark.parametrize("belief", BELIEFS)
+@pytest.mark.parametrize("algo", SHARED)
+def test_more_opponents_than_in_the_training(algo, belief):
+    few = learned(algo, belief=belief)
+    many = few.for_settings(Settings.checked(num_opponents=30, horizon=9))
+    assert (many.settings.belief, many.settings.horizon) == (belief, 9)
+    observation, _ = played(8, 30, 64, belief=belief)
+    assert many.observation_shape == observation.shape[1:]
+    # A network that was made for 30 opponents and has the same weights.
+    network = learned(algo, belief=belief, num_opponents=30, horizon=9).network
+    actions = many.predict(observation)[0]
+    np.testing.assert_array_equal(actions, network.predict(observation, deterministic=True)[0])
+    assert len(set(actions.tolist())) > 1
+    assert few.num_opponents == 5  # stays as it was
+
+
+def test_other_units_places_and_games_than_those_of_the_training():
+    policy = learned()
+    other = policy.for_settings(Settings.checked(num_opponents=5, horizon=40, beta=10.0))
+    observation, _ = played(belief="factorised")
+    scaled = observation.copy()
+    scaled[:, :-1] *= 10.0 / policy.settings.beta
+    np.testing.assert_array_equal(policy.predict(observation)[0], other.predict(scaled)[0])
+    by_rank = learned(num_opponents=20, rank=15)
+    assert by_rank.for_settings(Settings.checked(num_opponents=2)).num_opponents == 2
+    drifting = Settings.checked(num_opponents=5, horizon=40, tau=0.1, draw_margin=0.5)
+    assert policy.for_settings(drifting).settings.tau == 0.1
+    with pytest.raises(ValueError, match=r"reads the full belief and cannot play: tau must"):
+        learned(belief="full").for_settings(drifting)
+    with pytest.raises(ValueError, match="only plays Matchmaking-v0"):
+        policy.for_settings(QueueSettings())
+
+
+def test_resizing_draws_no_random_number():
+    policy = learned()
+    torch.manual_seed(7)
+    expected = torch.rand(3)
+    torch.manual_seed(7)
+    policy.for_settings(Settings.checked(num_opponents=12))
+    assert torch.equal(torch.rand(3), expected)
+
+
+@pytest.mark.parametrize("algo", SHARED)
+def test_nobody_is_chosen_who_is_offline(algo):
+    pool = Settings.checked(num_opponents=12, horizon=9, availability=0.4, mean_stay=4.0)
+    observation, _ = played(1, 12, 256, availability=0.4, mean_stay=4)
+    online = observation[:, -12:]
+    assert 0.0 < online.mean() < 1.0
+    for policy in (learned(algo, num_opponents=12, availability=0.4), learned(algo)):
+        actions = policy.for_settings(pool).predict(observation)[0]
+        assert (online[np.arange(256), actions] == 1.0).all()
+
+
+def test_fresh_weights_prefer_the_higher_density_a_little():
+    settings = Settings.checked(num_opponents=49, belief="full", horizon=40)
+    policy = new_policy(ALGORITHMS["ppo"], "SharedPolicy", {}, settings)
+    observation, _ = played(5, 49, belief="full")
+    with torch.no_grad():
+        chances = policy.get_distribution(torch.from_numpy(observation)).distribution.probs.numpy()
+    density = numbers(observation, settings)[0][:, :, 0].numpy()
+    assert chances.max() < 0.7
+    np.testing.assert_array_equal(chances.argmax(1), density.argmax(1))
+
+
+def test_the_readers_of_both_environments_build_a_network_that_plays():
+    for settings, kind in (
+        (Settings(), OpponentReader),
+        (QueueSettings(capacity=6), CandidateReader),
+    ):
+        assert reader_of(settings)["features_extractor_class"] is kind
+        network = new_policy(ALGORITHMS["maskable_ppo"], "SharedPolicy", {}, settings)
+        policy = LearnedPolicy("some", network, "factorised", settings)
+        if kind is OpponentReader:
+            env = MatchmakingVectorEnv(4)
+        else:
+            env = MatchmakingQueueVectorEnv(4, capacity=6)
+        observation, _ = env.reset(seed=0)
+        for _ in range(10):
+            observation = env.step(policy.predict(observation)[0])[0]
