@@ -106,18 +106,18 @@ def write_together(files: Iterable[tuple[Path, bytes]]) -> None:
     written: list[tuple[int, Path, Path]] = []
     try:
         for path, content in files:
-            with _errors_name(path):
+            with errors_name(path):
                 _write_beside(path, content, written)
         folders = {place.parent for _, _, place in written}
         while written:
             descriptor, beside, path = written[0]
-            with _errors_name(path):
+            with errors_name(path):
                 os.replace(beside, path)
             _close(descriptor)
             _writing.discard(beside)
             del written[0]
         for folder in folders:
-            with _errors_name(folder):
+            with errors_name(folder):
                 _sync_folder(folder)
     finally:
         for descriptor, beside, _ in written:
@@ -128,7 +128,7 @@ def write_together(files: Iterable[tuple[Path, bytes]]) -> None:
 
 
 @contextmanager
-def _errors_name(path: Path) -> Iterator[None]:
+def errors_name(path: Path) -> Iterator[None]:
     """Add the name of a file to errors of descriptors, which do not know it."""
     try:
         yield
@@ -266,7 +266,7 @@ def folder_lock(folder: Path, *, make: bool = True, new: bool = False) -> Iterat
         _acquire(lock, folder, make)
         _held.add(file)
         holder = {"pid": os.getpid(), "host": platform.node(), "command": sys.argv}
-        with _errors_name(file):
+        with errors_name(file):
             file.write_text(json.dumps(holder), encoding="utf-8")
         yield
     finally:

@@ -62,7 +62,7 @@ def not_full(command: LongCommand, ended: Ended) -> str:
     """What is wrong with the end of a command that found the disk full."""
     said = command.beyond(ended.said)
     one_line = said.count("\n") == 1 and said.startswith("error: ")
-    full = "No space left on device: " in said or "disk is full" in said  # as SQLite says it
+    full = "No space left on device" in said or "disk is full" in said  # as SQLite says it
     return "" if ended.status == 1 and one_line and full else f"{ended.status}: {ended.said}"
 
 
