@@ -66,9 +66,8 @@ def run_comparison(
             each prior.
         episodes: instances in each cell, >= 2.
         seed: decides all instances, noise and random choices, >= 0.
-        env_kwargs: ``num_opponents``, ``horizon``, ``beta``, ``draw_margin``, ``tau``,
-            ``rank_by``, ``equal_variance``, ``availability``, ``mean_stay``, ``turnover`` and
-            ``noise`` of the environment; ``noise`` is ``"opponent"`` unless it is given.
+        env_kwargs: options of the environment but ``rank``, ``prior``, ``reward`` and ``belief``;
+            ``noise`` is ``"opponent"`` unless it is given.
         workers: processes (None: one for each core), or an engine; no number depends on it.
         out: folder for finished episodes and the result files; None to write none.
         replace_out: a folder with another comparison loses it; otherwise it is refused.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.benchmarks.candidates import HIGH_END, LOW_END
+from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.cells import Cell
 from matchenv.evaluation.episode_table import FINAL_ERROR, EpisodeTable
 from matchenv.evaluation.estimates import (
@@ -25,23 +26,15 @@ from matchenv.evaluation.tables import Column, text_table
 from matchenv.evaluation.verdicts import detectable_effect, verdicts
 from matchenv.runtime.files import json_bytes, records_csv
 from matchenv.runtime.provenance import versions
-from matchenv.settings import Settings
 
 Floats = NDArray[np.float64]
 
-# What a comparison leaves to the user; rank and prior make the cells, and the reward does
-# not matter to a comparison.
-ENVIRONMENT_OPTIONS = (
-    "num_opponents",
-    "horizon",
-    "beta",
-    "draw_margin",
-    "tau",
-    "rank_by",
-    "equal_variance",
-    "availability",
-    "mean_stay",
-    "turnover",
+# Rank and prior make the cells, the belief is the policy's, and a comparison does not depend on the
+# reward; noise is described apart.
+ENVIRONMENT_OPTIONS = tuple(
+    each.name
+    for each in fields(Settings)
+    if each.name not in ("rank", "prior", "reward", "belief", "noise")
 )
 
 # The measures of an episode that are reported.

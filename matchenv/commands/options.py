@@ -5,16 +5,19 @@ from __future__ import annotations
 import shlex
 import sys
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields, make_dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_type_hints
+
+from tyro.conf import arg
 
 from matchenv.commands.output import show
-from matchenv.priors import PRIORS
+from matchenv.envs.one_player.priors import PRIORS
+from matchenv.envs.one_player.settings import RANKS, Settings
 from matchenv.runtime.parallel import LOCAL, Engine
-from matchenv.settings import RANKS, Settings
 
-DEFAULTS = Settings.checked()
+DEFAULTS = Settings()
 GOES_ON = "what is finished is kept: the same command goes on from here"
 
 
@@ -151,52 +154,47 @@ class Kept(Command):
         return GOES_ON
 
 
-@dataclass(frozen=True, kw_only=True)
-class Sizes:
-    """The size of the problem, and the game.
+def option_group(names: Iterable[str]) -> type:
+    """Return a dataclass of some options of ``Settings``: their defaults, types and help.
 
-    Attributes:
-        num_opponents: opponents to choose from.
-        horizon: games in an episode.
-        beta: standard deviation of one performance.
+    Args:
+        names: of the options.
     """
-
-    num_opponents: int = DEFAULTS.num_opponents
-    horizon: int = DEFAULTS.horizon
-    beta: float = DEFAULTS.beta
-
-
-@dataclass(frozen=True, kw_only=True)
-class Pool:
-    """How the pool changes.
-
-    Attributes:
-        availability: share of the opponents who are online.
-        mean_stay: games that an opponent stays online or offline.
-        turnover: probability after a game that an opponent is replaced by a stranger.
-    """
-
-    availability: float = DEFAULTS.availability
-    mean_stay: float = DEFAULTS.mean_stay
-    turnover: float = DEFAULTS.turnover
+    types = get_type_hints(Settings)
+    group: list[Any] = []
+    for each in fields(Settings):
+        if each.name in names:
+            known = each.metadata["check"].keywords.get("known")
+            kind = Literal[tuple(known)] if known else types[each.name]
+            help_text = each.metadata["text"].replace("`", "").replace('"', "")
+            group.append(
+                (each.name, Annotated[kind, arg(help=help_text)], field(default=each.default))
+            )
+    return make_dataclass("Options", group, frozen=True, kw_only=True)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Environment(Pool, Sizes):
-    """Options of the environment beside rank, prior, reward and belief.
+# Rank and prior make the cells, and the belief is the policy's.
+ENVIRONMENT_OPTIONS = tuple(
+    each.name
+    for each in fields(Settings)
+    if each.name not in ("rank", "prior", "reward", "belief", "noise")
+)
 
-    Attributes:
-        draw_margin: performances no further apart are a draw.
-        tau: drift of a skill before each of the player's games.
-        rank_by: what places are counted by: prior_mean or true_skill.
-        equal_variance: variances of equal priors: paper, or matching, with the variance of the
-            hidden means added.
-    """
+if TYPE_CHECKING:
 
-    draw_margin: float = DEFAULTS.draw_margin
-    tau: float = DEFAULTS.tau
-    rank_by: Literal["prior_mean", "true_skill"] = "prior_mean"
-    equal_variance: Literal["paper", "matching"] = "paper"
+    class Sizes:
+        """The size of the problem, and the game."""
+
+    class Pool:
+        """The options of a pool that changes."""
+
+    class Environment:
+        """Options of the environment besides those of the cells."""
+
+else:
+    Sizes = option_group(("num_opponents", "horizon", "beta"))
+    Pool = option_group(("availability", "mean_stay", "turnover"))
+    Environment = option_group(ENVIRONMENT_OPTIONS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,8 +231,8 @@ class Cells:
     prior: tuple[str, ...] = PRIORS[:1]
 
 
-def chosen(options: object, kind: type[Any]) -> dict[str, Any]:
-    """Those options of a command that a group has, by name.
+def chosen(options: object, kind: Any) -> dict[str, Any]:
+    """Return those options of a command that a group has, by name.
 
     Args:
         options: the command.

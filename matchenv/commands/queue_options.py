@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from matchenv.commands.options import Command
+from matchenv.envs.one_player.settings import Settings
 
 ONE_PLAYER, QUEUE = "Matchmaking-v0", "MatchmakingQueue-v0"
 
-# Options that mean something in one of the two environments only.
-ONLY_ONE_PLAYER = (
-    "rank", "prior", "num_opponents", "rank_by", "equal_variance", "multiplier", "prior_draws",
-    "availability", "mean_stay", "turnover", "noise",
-)  # fmt: skip
-ONLY_QUEUE = ("load", "env_kwargs", "measure")
-
-# Options that both know under one name.
+# Options that mean something in one of the two environments only; both know the shared ones.
+NAMES = {each.name for each in fields(Settings)}
 SHARED = ("horizon", "beta", "draw_margin", "tau")
+ONLY_ONE_PLAYER = {*NAMES.difference(SHARED), "multiplier", "prior_draws"}
+ONLY_QUEUE = ("load", "env_kwargs", "measure")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -98,7 +98,7 @@ class Settings(Options):
     )  # fmt: skip
     belief: str = option(DEFAULT_BELIEF, _as_belief, '`"factorised"` or `"full"`; see Belief')
     availability: float = option(
-        1.0, as_positive_share, "share of the opponents who are online, in (0, 1]; see Pool"
+        1.0, as_positive_share, "share of the opponents who are online, in (0, 1]"
     )
     mean_stay: float = option(
         50.0, as_number, "games that an opponent stays online or offline", low=1.0
