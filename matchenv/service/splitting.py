@@ -60,7 +60,8 @@ def fairest_teams(
         splits = np.array(found)
     if len(splits) == 0:
         raise ValueError(f"together must fit in {sides} teams of {len(rated)} players")
-    best = splits[np.argmax(log_quality(sums_of_sides(splits, sums, sides)))]
+    quality = log_quality(terms_of_sides(sums_of_sides(splits, sums, sides)).sum(axis=-1))
+    best = splits[np.argmax(quality)]
     teams: list[list[str]] = [[] for _ in range(sides)]
     for group, side in zip(groups, best.tolist(), strict=True):
         teams[side] += group
@@ -70,25 +71,37 @@ def fairest_teams(
 
 
 def sums_of_sides(splits: Integers, sums: Floats, sides: int) -> Floats:
-    """Return the sums of the sides, shape (..., 2, sides), of splits of shape (..., units)."""
+    """Return the sums of the sides, shape (2, ..., sides), of splits of shape (..., units).
+
+    Means are measured from the mean over the sides, the same one for all splits.
+    """
     member = splits[..., None] == np.arange(sides)
-    return np.asarray(sums @ member)
+    mean, variance = sums
+    return np.stack((mean @ member - mean.sum() / sides, variance @ member))
 
 
-def log_quality(sums: Floats) -> Floats:
+def terms_of_sides(sums: Floats) -> Floats:
+    """Return what each side adds to the four sums of ``log_quality``, shape (4, ...).
+
+    Args:
+        sums: mean and variance of the sides, shape (2, ...).
+    """
+    mean, variance = sums
+    return np.stack((np.log(variance), 1.0 / variance, mean / variance, mean**2 / variance))
+
+
+def log_quality(terms: Floats) -> Floats:
     """Return the logarithm of the match quality of splits into the same sizes, but for a constant.
 
     As ``matchenv.trueskill.team_match_quality``, whose noise depends on the sizes alone. Unlike
     the quality it does not underflow where sides are far apart.
 
     Args:
-        sums: of the sides, shape (..., 2, sides).
+        terms: sums over the sides of ``terms_of_sides``, shape (4, ...).
     """
-    mean, variance = sums[..., 0, :], sums[..., 1, :]
-    weight = 1.0 / variance
-    total = weight.sum(axis=-1)
-    gap = mean - ((mean * weight).sum(axis=-1) / total)[..., None]
-    return -0.5 * (np.log(variance).sum(axis=-1) + np.log(total) + (gap**2 * weight).sum(axis=-1))
+    log_variance, weight, first, second = terms
+    spread = second - first**2 / weight  # the weighted sum of squares about the weighted mean
+    return np.asarray(-0.5 * (log_variance + np.log(weight) + spread))
 
 
 def all_splits(size: Integers, room: Integers) -> Integers:
@@ -139,14 +152,15 @@ def exchanged(split: Integers, size: Integers, sums: Floats, sides: int) -> Inte
     first, second = np.triu_indices(split.size, 1)
     fits = size[first] == size[second]
     first, second = first[fits], second[fits]
-    gain, every = (sums[:, second] - sums[:, first]).T, np.arange(first.size)
+    gain = sums[:, second] - sums[:, first]
     while first.size > 0:
-        before = sums_of_sides(split, sums, sides)
-        after = np.repeat(before[None], first.size, axis=0)
-        after[every, :, split[first]] += gain
-        after[every, :, split[second]] -= gain
-        quality, now = log_quality(after), float(log_quality(before))
-        best = int(np.argmax(quality))
+        side = sums_of_sides(split, sums, sides)
+        terms = terms_of_sides(side)
+        total, one, other = terms.sum(axis=-1), split[first], split[second]
+        change = terms_of_sides(side[:, one] + gain) + terms_of_sides(side[:, other] - gain)
+        change -= terms[:, one] + terms[:, other]
+        quality = np.where(one == other, -np.inf, log_quality(total[:, None] + change))
+        best, now = int(np.argmax(quality)), float(log_quality(total))
         if quality[best] - now <= PRECISION * max(1.0, abs(now)):
             break
         pair = [first[best], second[best]]
