@@ -135,14 +135,19 @@ class Simulator(ABC, Generic[State]):
 
         Args:
             state: of the same number of episodes; not changed.
-            arrays: one for each field of the state, by name.
+            arrays: one for each field of the state, by name, as ``plain`` returns it.
 
         Raises:
             ValueError: for an array of another shape or dtype.
         """
-        for name, expected in state._asdict().items():  # type: ignore[attr-defined]
-            check_like(name, arrays[name], expected)
-        return type(state)(*(arrays[name].copy() for name in state._fields))  # type: ignore[attr-defined]
+        fields: dict[str, NDArray[Any]] = state._asdict()  # type: ignore[attr-defined]
+        for name, expected in fields.items():
+            check_like(name, arrays[name], plain(expected))
+        copies = (
+            arrays[name].copy().view(expected.dtype).reshape(expected.shape)
+            for name, expected in fields.items()
+        )
+        return type(state)(*copies)
 
     def check_allowed(self, state: State, actions: Integers, running: Masks) -> None:
         """Refuse actions that the masks forbid.
@@ -165,6 +170,13 @@ class Simulator(ABC, Generic[State]):
     def describe_allowed(self, mask: Masks) -> str:
         """Describe the allowed actions of one episode, shape (A,), for an error message."""
         return f"one of the {int(mask.sum())} allowed actions"
+
+
+def plain(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a copy without structure, for files: records become bytes along a last axis."""
+    if array.dtype.names is None:
+        return array.copy()
+    return array.copy().view(np.uint8).reshape(*array.shape, array.dtype.itemsize)
 
 
 def check_like(name: str, found: Any, expected: NDArray[Any]) -> None:

@@ -13,7 +13,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from matchenv.envs.core.rendering import RENDER_FPS, RENDER_MODES, Frame, make_renderer
-from matchenv.envs.core.simulator import Simulator, check_like
+from matchenv.envs.core.simulator import Simulator, check_like, plain
 from matchenv.envs.core.spaces import AllowedActions, MaskedDiscrete, MaskedMultiDiscrete
 from matchenv.runtime.checks import as_actions, as_integer
 from matchenv.runtime.random import drawn_key
@@ -175,7 +175,7 @@ class NativeVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[
 
     def get_state(self) -> dict[str, Any]:
         """Return all that the next steps depend on: arrays, and the states of the generators."""
-        arrays = {name: array.copy() for name, array in self._arrays().items()}
+        arrays = {name: plain(array) for name, array in self._arrays().items()}
         return {**arrays, "generators": [each.bit_generator.state for each in self.generators]}
 
     def set_state(self, state: dict[str, Any]) -> None:

@@ -200,7 +200,7 @@ class QueueSimulator(Simulator[State]):
     def restored(self, state: State, arrays: Mapping[str, Any]) -> State:
         """Return a state with the values of saved arrays, of any room; as ``Simulator``."""
         growing = ("players", "luck", "visits")
-        sizes = [arrays[name].shape[1] if arrays[name].ndim == 2 else 0 for name in growing]
+        sizes = [arrays[name].shape[1] if arrays[name].ndim > 1 else 0 for name in growing]
         return super().restored(empty_state(self.settings, len(state.queue), *sizes), arrays)
 
     def waiting_players(self, state: State, row: int) -> WaitingPlayers:
