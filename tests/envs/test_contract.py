@@ -19,7 +19,7 @@ from matchenv.envs import ENVIRONMENTS, part_of
 from matchenv.evaluation.rollout import Batch, Decisions, steps
 
 CHANGING = {"availability": 0.5, "mean_stay": 3.0, "turnover": 0.1}
-ONE_PLAYER = "Matchmaking-v0"
+ONE_PLAYER, QUEUE = "Matchmaking-v0", "MatchmakingQueue-v0"
 
 # Settings of every environment: each option that changes what a step does is in one of them.
 SETTINGS: list[tuple[str, dict[str, Any]]] = [
@@ -33,6 +33,11 @@ SETTINGS: list[tuple[str, dict[str, Any]]] = [
     (ONE_PLAYER, {"num_opponents": 3, "horizon": 7, "tau": 0.2, "turnover": 0.4}),
     (ONE_PLAYER, {"num_opponents": 3, "horizon": 7, "max_games_per_opponent": 3}),
     (ONE_PLAYER, {"num_opponents": 5, "horizon": 9, "max_games_per_opponent": 2, **CHANGING}),
+    (QUEUE, {"horizon": 6, "capacity": 5}),
+    (QUEUE, {"horizon": 1, "arrival_rate": 5.0, "capacity": 2, "newcomers": 1.0}),
+    (QUEUE, {"horizon": 4, "arrival_rate": 2.0, "patience": 2.0, "game_length": 1, "stay": 1.0}),
+    (QUEUE, {"horizon": 6, "draw_margin": 0.5, "tau": 0.2, "reward": "true_match_quality"}),
+    (QUEUE, {"horizon": 5, "population": ([0.0, 3.0], [1.0, 2.0]), "abandonment_cost": 2.0}),
 ]
 IDS = [f"{env_id}-{'-'.join(options)}" for env_id, options in SETTINGS]
 every_setting = pytest.mark.parametrize(("env_id", "options"), SETTINGS, ids=IDS)
