@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matchenv.exact_order import places_in_order
-from matchenv.match_log import MatchLog
+from matchenv.logs import replay_trueskill
+from matchenv.logs.match_log import MatchLog
 from matchenv.ratings.elo import rate_elo
 from matchenv.ratings.leaderboard import Leaderboard
-from matchenv.replay import replay_trueskill
 from matchenv.trueskill import ranking_probability, rate
 
 # Nanoseconds since 1970: float64 cannot tell neighbours apart.

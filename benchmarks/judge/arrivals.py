@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from matchenv.benchmarks.judge.settings import ArrivalSettings
 from matchenv.envs.queue.settings import QueueSettings
-from matchenv.match_log import MatchLog
+from matchenv.logs.match_log import MatchLog
 
 Integers = NDArray[np.int64]
 

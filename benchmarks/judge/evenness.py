@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from matchenv.evaluation.estimates import UNKNOWN, Estimate, estimate, paired_difference
 from matchenv.evaluation.queue_measures import DECILES, GROUPS
 from matchenv.evaluation.verdicts import known_verdicts
-from matchenv.match_log import MatchLog
-from matchenv.replay import SmoothedLog, TrueSkillReplay
-from matchenv.replay.advantage import advantages_of
-from matchenv.replay.fitting.intervals import blocks_of
-from matchenv.replay.forecasts import gaussian_log_probabilities
-from matchenv.replay.pairs import Pairs, pairs_of_sides
+from matchenv.logs import SmoothedLog, TrueSkillReplay
+from matchenv.logs.fitting import blocks_of
+from matchenv.logs.forecasts import Pairs, gaussian_log_probabilities, pairs_of_sides
+from matchenv.logs.games import advantages_of
+from matchenv.logs.match_log import MatchLog
 from matchenv.trueskill import match_quality
 
 Floats = NDArray[np.float64]

@@ -14,7 +14,7 @@ from matchenv.benchmarks.queue.report import GroupStanding, QueueStanding, known
 from matchenv.evaluation.estimates import Estimate
 from matchenv.evaluation.queue_measures import GROUPS
 from matchenv.evaluation.verdicts import known_verdicts
-from matchenv.replay import Fit
+from matchenv.logs import Fit
 
 # What learning could gain: who has it. The second is whom it is compared with; None for the same
 # policy without the gain.

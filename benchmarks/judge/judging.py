@@ -24,12 +24,11 @@ from matchenv.benchmarks.judge.settings import (
 )
 from matchenv.benchmarks.queue.plan import queue_candidates
 from matchenv.envs.queue.settings import QueueSettings
-from matchenv.match_log import MatchLog
-from matchenv.replay import Fit, fit, replay_trueskill, smooth
-from matchenv.replay.fitting.fit import FEWEST_GAMES
-from matchenv.replay.fitting.journal import JOURNAL, log_key
-from matchenv.replay.fitting.parameters import MU, SIGMA
-from matchenv.replay.smoothing.smooth import check_times
+from matchenv.logs import Fit, fit, replay_trueskill, smooth
+from matchenv.logs.checkpoint import log_key
+from matchenv.logs.fitting import EVALUATIONS, FEWEST_GAMES, MU, SIGMA
+from matchenv.logs.match_log import MatchLog
+from matchenv.logs.smoothing import check_times
 from matchenv.runtime.checks import as_integer
 from matchenv.runtime.jobs import Store, open_store, write_results
 from matchenv.runtime.parallel import Workers, as_engine
@@ -78,7 +77,7 @@ def judge(
         policies: who plays against it, policies of the queue by name; none for ours, each tuned
             at this load on seeds of its own.
         arrivals: what of the load is not read off the log.
-        parameters: of the model, by name, as ``matchenv.replay.fit`` gives them; None to fit
+        parameters: of the model, by name, as ``matchenv.logs.fit`` gives them; None to fit
             them to the log.
         episodes: runs of each matcher, >= 2.
         tuning_episodes: runs of each setting in the tuning, >= 2.
@@ -177,7 +176,7 @@ def _check(log: MatchLog, episodes: int, tuning_episodes: int, horizon: int, see
 
 
 def _fitted(log: MatchLog, seed: int, store: Store | None, quiet: bool) -> Fit:
-    journal = None if store is None else store.folder / JOURNAL
+    journal = None if store is None else store.folder / EVALUATIONS
     return fit(log, seed=seed, journal=journal, made_with=provenance(), quiet=quiet)
 
 

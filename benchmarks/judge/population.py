@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.envs.queue.population import RatedPopulation
-from matchenv.match_log import MatchLog
-from matchenv.replay import TrueSkillReplay
-from matchenv.replay.time_away import SECONDS_PER_DAY
+from matchenv.logs import TrueSkillReplay
+from matchenv.logs.games import SECONDS_PER_DAY
+from matchenv.logs.match_log import MatchLog
 
 # Rows of a population: enough for any figure here, and quick.
 MOST_ROWS = 2000

@@ -24,7 +24,7 @@ from matchenv.evaluation.estimates import Estimate, estimate
 from matchenv.evaluation.queue_measures import DECILES
 from matchenv.evaluation.seeds import sequence_of
 from matchenv.evaluation.tables import Column, markdown_table
-from matchenv.replay.fitting.parameters import SIGMA
+from matchenv.logs.fitting import SIGMA
 from matchenv.runtime.checks import as_integer
 from matchenv.runtime.files import Arrays
 from matchenv.runtime.jobs import open_store, run_jobs

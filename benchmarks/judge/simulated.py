@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.envs.queue.view import NOBODY, WaitingPlayers
-from matchenv.match_log import MatchLog
-from matchenv.replay.fitting.parameters import MU, SIGMA
+from matchenv.logs.fitting import MU, SIGMA
+from matchenv.logs.match_log import MatchLog
 from matchenv.runtime.checks import (
     as_choice,
     as_integer,

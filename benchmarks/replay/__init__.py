@@ -1,1 +1,1 @@
-"""Rating systems judged on logs of real matches: ``matchenv replay LOG.csv``."""
+"""Replay, fit and smooth: what their commands do with a log, as data, text and files."""

@@ -10,8 +10,8 @@ import trueskill
 from openskill.models import PlackettLuce
 
 from matchenv.benchmarks.throughput.timing import Contest, Side, contest
-from matchenv.match_log import MatchLog, ranks_from_scores
-from matchenv.replay import replay_elo, replay_trueskill
+from matchenv.logs import replay_elo, replay_trueskill
+from matchenv.logs.match_log import MatchLog, ranks_from_scores
 from matchenv.trueskill import match_quality, rate, team_match_quality, update, win_probability
 
 SECTION = "ratings"

@@ -8,8 +8,8 @@ from importlib.util import find_spec
 
 from matchenv.benchmarks.throughput.ratings import DRAW_PROBABILITY, GAME, random_log
 from matchenv.benchmarks.throughput.timing import Contest, Side, contest
-from matchenv.match_log import MatchLog
-from matchenv.replay import smooth
+from matchenv.logs import smooth
+from matchenv.logs.match_log import MatchLog
 
 SECTION = "smoothing"
 TARGET = 20.0
@@ -43,7 +43,7 @@ def _ours(log: MatchLog) -> Side:
             tolerance=NEVER_SETTLED, max_iterations=ITERATIONS,
         )  # fmt: skip
 
-    return "matchenv.replay.smooth", work, log.num_games * ITERATIONS
+    return "matchenv.logs.smooth", work, log.num_games * ITERATIONS
 
 
 def _rival(log: MatchLog) -> Side:

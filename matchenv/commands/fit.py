@@ -8,11 +8,11 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
+from matchenv.benchmarks.replay.fits import fit_text, run_fit
 from matchenv.commands.options import Resumable, Seeded
 from matchenv.commands.output import show
-from matchenv.csv_log.settings import ReadingSettings
-from matchenv.replay.fitting.fit import TRAIN_SHARE
-from matchenv.replay.fitting.objectives import ObjectiveName
+from matchenv.logs.fitting import TRAIN_SHARE, ObjectiveName
+from matchenv.logs.reading import ReadingSettings, read_log, reading_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,8 +26,8 @@ class Fit(Resumable, Seeded):
 
     Attributes:
         log: the log, a .csv or .csv.gz file.
-        objective: what is made as likely as can be: each game by what came before it, or all
-            results of the log at a time, which takes some ten times as long.
+        objective: likelihood to maximise: of each game given those before it, or of all results
+            of the log together, which takes some ten times as long.
         train_share: share of the games, from the first on, that the fit uses.
     """
 
@@ -36,12 +36,13 @@ class Fit(Resumable, Seeded):
     objective: ObjectiveName = "predictive"
     train_share: float = TRAIN_SHARE
 
-    def run(self) -> None:
-        """Fit and print the tables; what was left out of the log is said even when quiet."""
-        from matchenv.benchmarks.replay.fit_report import fit_text, run_fit
-        from matchenv.benchmarks.replay.table_text import reading_text
-        from matchenv.csv_log.reader import read_log
+    @property
+    def extras(self) -> tuple[str, ...]:
+        """Packages that read logs."""
+        return ("logs",)
 
+    def run(self) -> None:
+        """Fit and print the tables; what was left out is printed even when quiet."""
         reading = read_log(self.log, self.reading)
         show(reading_text(reading, listed=0 if self.quiet else 5), file=sys.stderr)
         found = run_fit(

@@ -16,7 +16,7 @@ from matchenv.benchmarks.judge.settings import (
 )
 from matchenv.commands.options import Parallel, Policies, Resumable, Seeded
 from matchenv.commands.output import show
-from matchenv.csv_log.settings import ReadingSettings
+from matchenv.logs.reading import ReadingSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,14 +52,13 @@ class Judge(Resumable, Parallel, Seeded, Policies):
     @property
     def extras(self) -> tuple[str, ...]:
         """It names policies, and draws a page into the folder."""
-        return ("agents", "benchmarks")
+        return ("agents", "benchmarks", "logs")
 
     def run(self) -> None:
         """Judge and print the tables; what was left out of the log is said even when quiet."""
         from matchenv.benchmarks.judge import as_plain, judge, judgement_text
-        from matchenv.benchmarks.replay.fit_report import fitted_parameters
-        from matchenv.benchmarks.replay.table_text import reading_text
-        from matchenv.csv_log.reader import read_log
+        from matchenv.benchmarks.replay.fits import fitted_parameters
+        from matchenv.logs.reading import read_log, reading_text
 
         reading = read_log(self.log, self.reading)
         show(reading_text(reading, listed=0 if self.quiet else 5), file=sys.stderr)

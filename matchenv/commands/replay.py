@@ -8,14 +8,16 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
-from matchenv.benchmarks.replay.settings import ReplaySettings
+from matchenv.benchmarks.replay.fits import refuse_both
+from matchenv.benchmarks.replay.report import ReplaySettings, report_text, run
 from matchenv.commands.options import Written
 from matchenv.commands.output import show
+from matchenv.logs.reading import reading_text
 
 
 @dataclass(frozen=True, kw_only=True)
 class Replay(Written):
-    """Rate a log of matches, and report how well each rating system foresaw them.
+    """Rate a log of matches, and report how well each rating system forecast them.
 
     See docs/replay.md.
 
@@ -31,14 +33,15 @@ class Replay(Written):
 
     @property
     def extras(self) -> tuple[str, ...]:
-        """It draws figures into the folder."""
-        return () if self.out is None else ("benchmarks",)
+        """Packages that read logs, and those that draw figures into the folder."""
+        return ("logs",) if self.out is None else ("logs", "benchmarks")
+
+    def check_given(self, given: set[str]) -> None:
+        """Refuse parameters beside those of a fit."""
+        refuse_both(self.settings.fitted, given)
 
     def run(self) -> None:
-        """Rate the log and print the report; what was left out of it is said even when quiet."""
-        from matchenv.benchmarks.replay.command import run
-        from matchenv.benchmarks.replay.table_text import reading_text, report_text
-
+        """Rate the log and print the report; what was left out is printed even when quiet."""
         report = run(self.log, self.settings, self.out, quiet=self.quiet)
         show(reading_text(report.reading, listed=0 if self.quiet else 5), file=sys.stderr)
         if not self.quiet:

@@ -36,6 +36,7 @@ EXTRAS = {
         "tensorboard",
     ),
     "benchmarks": ("matplotlib", "plotly"),
+    "logs": ("pandas", "openskill"),
     "render": ("pygame",),
     "serve": ("fastapi", "uvicorn"),
 }

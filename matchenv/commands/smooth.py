@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tyro.conf import Positional
 
-from matchenv.benchmarks.replay.settings import ModelSettings
-from matchenv.benchmarks.replay.smooth_report import SmoothSettings
+from matchenv.benchmarks.replay.fits import SmoothSettings, refuse_both, run_smooth, smooth_text
 from matchenv.commands.options import Resumable
 from matchenv.commands.output import show
-from matchenv.csv_log.settings import ReadingSettings
+from matchenv.logs.reading import ReadingSettings, read_log, reading_text
 
 
 @dataclass(frozen=True, kw_only=True)
 class Smooth(Resumable):
-    """Work out every player's skill at every time from a whole log: TrueSkill Through Time.
+    """Compute every player's skill at every time from a whole log: TrueSkill Through Time.
 
     See docs/ratings.md.
 
@@ -36,21 +35,15 @@ class Smooth(Resumable):
 
     @property
     def extras(self) -> tuple[str, ...]:
-        """A figure needs plotting."""
-        return () if self.plot is None else ("benchmarks",)
+        """Packages that read logs, and those that draw a figure."""
+        return ("logs",) if self.plot is None else ("logs", "benchmarks")
 
     def check_given(self, given: set[str]) -> None:
         """Refuse parameters beside those of a fit."""
-        twice = sorted(given & {each.name for each in fields(ModelSettings)})
-        if self.settings.fitted is not None and twice:
-            raise ValueError(f"{', '.join(twice)} must not be given with fitted, which has its own")
+        refuse_both(self.settings.fitted, given)
 
     def run(self) -> None:
-        """Smooth and print the table; what was left out of the log is said even when quiet."""
-        from matchenv.benchmarks.replay.smooth_report import run_smooth, smooth_text
-        from matchenv.benchmarks.replay.table_text import reading_text
-        from matchenv.csv_log.reader import read_log
-
+        """Smooth and print the table; what was left out is printed even when quiet."""
         reading = read_log(self.log, self.reading)
         show(reading_text(reading, listed=0 if self.quiet else 5), file=sys.stderr)
         found = run_smooth(reading, self.settings, out=self.out, plot=self.plot, quiet=self.quiet)

@@ -26,7 +26,7 @@ from matchenv.commands import BAD_INPUT, DONE, run_command
 
 SIZES: dict[str, Any] = {"num_opponents": 3, "horizon": 12}
 ONE = {"workers": 1, "quiet": True}
-LOG = Path(__file__).resolve().parent.parent / "replay" / "logs" / "league.csv"
+LOG = Path(__file__).resolve().parent.parent / "logs" / "data" / "league.csv"
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from pathlib import Path
 from matchenv.commands import run_command
 
 OUT, RUN, FIT = "OUT", "RUN", "FIT"
-LOG = str(Path(__file__).parent.parent / "replay" / "logs" / "league.csv")
+LOG = str(Path(__file__).parent.parent / "logs" / "data" / "league.csv")
 READ = (
     "league.csv: 80 rows, 80 games; rated 79 games of 5 players\n"
     "bad rows: 1; good rows left out with their game: 0\n  missing score: 1\n"

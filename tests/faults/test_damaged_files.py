@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from matchenv.csv_log.reader import read_log
+from matchenv.logs.reading import read_log
 from matchenv.ratings.leaderboard import Leaderboard
 from matchenv.runtime.files import read_npz
 from matchenv.runtime.jobs import Store
@@ -166,9 +166,9 @@ def pool(folder: Path) -> tuple[Path, Read]:
 
 
 def journal_of_a_fit(folder: Path) -> tuple[Path, Read]:
-    from matchenv.match_log import MatchLog
-    from matchenv.replay.fitting.journal import remembered
-    from matchenv.replay.fitting.parameters import parameters_of
+    from matchenv.logs.fitting import parameters_of
+    from matchenv.logs.fitting.journal import remembered
+    from matchenv.logs.match_log import MatchLog
 
     path = folder / "evaluations.jsonl"
     log = MatchLog.from_games([[[f"a{k % 5}"], [f"b{k % 3}"]] for k in range(30)],
@@ -208,8 +208,8 @@ def table_of_indices(folder: Path) -> tuple[Path, Read]:
 
 
 def state_of_a_smoothing(folder: Path) -> tuple[Path, Read]:
-    from matchenv.replay.smoothing import checkpoint
-    from matchenv.replay.smoothing.sweeps import Games
+    from matchenv.logs.smoothing import checkpoint
+    from matchenv.logs.smoothing.sweeps import Games
 
     path = folder / "smoothing.npz"
     games: Any = Games._make(np.arange(30.0) for _ in Games._fields)

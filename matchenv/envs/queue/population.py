@@ -226,13 +226,12 @@ def population_of(given: Any) -> Population:
 
 def _read_table(file: Path) -> tuple[Floats, Floats]:
     """Return mu and sigma of a CSV file, shape (K,) each; errors as ``from_file``."""
-    from matchenv.csv_log.bad_rows import BadRows
-    from matchenv.csv_log.lines import read_pieces
-    from matchenv.csv_log.table import read_table
+    from matchenv.logs.bad_rows import BadRows
+    from matchenv.logs.reading import decoded, read_bytes, read_table
 
     bad_rows = BadRows()
     try:
-        table = read_table(read_pieces(file), "utf-8", bad_rows)
+        table = read_table(decoded(read_bytes(file), "utf-8"), bad_rows)
     except ValueError as error:
         raise ValueError(f"population must be a readable file of ratings: {error}") from None
     header = [name.lower() for name in table.header]
@@ -245,7 +244,9 @@ def _read_table(file: Path) -> tuple[Floats, Floats]:
     problems = {row.line: f"line {row.line}: {row.reason}" for row in bad_rows.sorted()}
     numbers: dict[str, list[float]] = {"mu": [], "sigma": []}
     for name, values in numbers.items():
-        for line, text in zip(table.lines, table.columns[header.index(name)], strict=True):
+        place = header.index(name)
+        for line, row in zip(table.lines, table.rows, strict=True):
+            text = row[place]
             value = _number(text)
             values.append(value)
             if not abs(value) <= LARGEST_SKILL:

@@ -11,8 +11,8 @@ from matchenv.baselines.queue import RandomCandidate
 from matchenv.benchmarks.judge import ArrivalSettings, simulated_service
 from matchenv.benchmarks.judge.arrivals import arrivals_of, sessions_of
 from matchenv.benchmarks.judge.population import population_of_log
-from matchenv.match_log import MatchLog
-from matchenv.replay import replay_trueskill
+from matchenv.logs import replay_trueskill
+from matchenv.logs.match_log import MatchLog
 
 MINUTE = 60
 

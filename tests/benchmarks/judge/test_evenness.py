@@ -22,8 +22,8 @@ from matchenv.benchmarks.judge.evenness import (
 )
 from matchenv.benchmarks.judge.simulated import Sight, SimulatedService
 from matchenv.evaluation.estimates import estimate, ratio_of_means
-from matchenv.match_log import MatchLog
-from matchenv.replay import SmoothedLog, replay_trueskill, smooth
+from matchenv.logs import SmoothedLog, replay_trueskill, smooth
+from matchenv.logs.match_log import MatchLog
 from matchenv.trueskill import draw_margin_from_probability
 
 TRUTH = {

@@ -26,7 +26,7 @@ from matchenv.benchmarks.queue.front import family_of
 from matchenv.benchmarks.report import page_text, sections_of
 from matchenv.commands import run_command
 from matchenv.evaluation.queue_measures import GROUPS
-from matchenv.match_log import MatchLog
+from matchenv.logs.match_log import MatchLog
 from matchenv.runtime.jobs import Store
 
 RULE = "window:width=3,growth=0.1"

@@ -1,1 +1,0 @@
-"""What a replay measures: one pure function on arrays for each subject."""

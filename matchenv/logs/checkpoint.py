@@ -1,0 +1,70 @@
+"""Arrays of unfinished work in a file, from which a stopped fit or smoothing goes on."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from matchenv.logs.match_log import MatchLog
+from matchenv.runtime.files import Arrays, checksum, npz_bytes, read_npz, write_bytes
+
+SECONDS_BETWEEN = 5.0
+
+
+def log_key(log: MatchLog, settings: Any = None, numbers: Arrays | None = None) -> str:
+    """Return a checksum of a log's games and of settings.
+
+    Args:
+        log: the games; the players' names do not count.
+        settings: plain data, as JSON takes it.
+        numbers: arrays that belong to the settings.
+    """
+    names = ("player", "rank", "team_start", "game_start", "time", "weight", "neutral")
+    arrays = {name: getattr(log, name) for name in names if getattr(log, name) is not None}
+    return checksum(settings, {**arrays, **(numbers or {})})
+
+
+class Checkpoint:
+    """The file of unfinished work.
+
+    Args:
+        path: of the file; None for none.
+        key: of the work: the file of another one is not read.
+    """
+
+    def __init__(self, path: Path | None, key: str) -> None:
+        self._path, self._key = path, key
+        self._written = time.monotonic()
+
+    def read(self) -> Arrays | None:
+        """Return the arrays of the file; None if it is missing, damaged or of other work."""
+        if self._path is not None:
+            with suppress(OSError, ValueError):
+                return read_npz(self._path, self._key)
+        return None
+
+    def keep(self, arrays: Arrays, *, at_once: bool = False) -> None:
+        """Write the arrays, unless they were written a few seconds ago.
+
+        Args:
+            arrays: all that the work needs to go on.
+            at_once: write in any case.
+
+        Raises:
+            OSError: if they cannot be written.
+        """
+        due = at_once or time.monotonic() - self._written >= SECONDS_BETWEEN
+        if self._path is None or not due:
+            return
+        arrays = {name: np.asarray(value) for name, value in arrays.items()}
+        write_bytes(self._path, npz_bytes(arrays, self._key, compressed=False))
+        self._written = time.monotonic()
+
+    def remove(self) -> None:
+        """Remove the file: the work is done."""
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)

@@ -1,0 +1,562 @@
+"""The parameters of TrueSkill that fit a log, found on its first part and judged on the rest."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from matchenv.logs.checkpoint import Checkpoint, log_key
+from matchenv.logs.forecasts import (
+    Pairs,
+    draw_calibration,
+    gaussian_log_probabilities,
+    log_losses,
+    pairs_of_sides,
+    share_of_draws,
+    win_calibration,
+)
+from matchenv.logs.match_log import MatchLog
+from matchenv.logs.replay import replay_trueskill
+from matchenv.logs.smoothing import smooth
+from matchenv.runtime.checks import as_choice, as_integer, as_number
+
+Floats = NDArray[np.float64]
+Values = Mapping[str, float]
+
+# Skills have no scale of their own: the prior sets it.
+MU, SIGMA = 25.0, 25.0 / 3.0
+
+EVALUATIONS = "evaluations.npz"
+TRAIN_SHARE = 0.7
+FEWEST_GAMES = 20
+MOST_EVALUATIONS = 400
+# The search ends when its region is this small, in usual steps of the parameters.
+PRECISION = 0.005
+# Two parameters whose estimates are correlated by more than this cannot be told apart.
+TOGETHER = 0.95
+BINS = 20
+# Of the bootstrap.
+BLOCKS, RESAMPLES = 40, 1000
+LEVELS = (0.025, 0.975)
+# Below this share of the largest curvature the likelihood counts as flat in a direction.
+FLAT = 1e-6
+# The evidence of messages that have all but settled: its error is the square of theirs, some
+# millionths of a nat.
+SETTLED_ENOUGH = 1e-3
+
+ObjectiveName = Literal["predictive", "evidence"]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Fitted parameters, and how well they forecast the games held out.
+
+    Attributes:
+        parameters: by name; arguments of ``replay_trueskill``.
+        intervals: 95 % intervals of those that were fitted.
+        log_loss: per pair of sides, on the games held out.
+        log_loss_interval: its 95 % interval.
+        log_loss_constant: of a forecast that knows only the share of draws.
+        log_loss_constant_interval: its 95 % interval.
+        log_loss_by_side: of a forecast that also knows how often the first side wins.
+        log_loss_default: of the parameters before the fit.
+        gain: log_loss_constant minus log_loss, and its 95 % interval.
+        prediction_error: share of the pairs held out, without draws, that the stronger side lost.
+        prediction_error_default: the same before the fit.
+        calibration_wins: mean distance of stated and observed shares, on the games held out.
+        calibration_draws: the same for draws; None without any.
+        games: games in the log.
+        train_games: those that the fit has read.
+        objective: what was maximised, ``predictive`` or ``evidence``.
+        evaluations: replays, or smoothings, of the search.
+        converged: whether the search ended by itself.
+        notes: what the log cannot tell, and what ran to a boundary.
+    """
+
+    parameters: dict[str, float]
+    intervals: dict[str, tuple[float, float]]
+    log_loss: float
+    log_loss_interval: tuple[float, float]
+    log_loss_constant: float
+    log_loss_constant_interval: tuple[float, float]
+    log_loss_by_side: float
+    log_loss_default: float
+    gain: tuple[float, float, float]
+    prediction_error: float
+    prediction_error_default: float
+    calibration_wins: float
+    calibration_draws: float | None
+    games: int
+    train_games: int
+    objective: str
+    evaluations: int
+    converged: bool
+    notes: tuple[str, ...]
+
+    @property
+    def failed(self) -> bool:
+        """Whether it does not forecast games better than a constant forecast does."""
+        return not self.gain[1] > 0.0
+
+
+def fit(
+    log: MatchLog,
+    *,
+    objective: ObjectiveName = "predictive",
+    train_share: float = TRAIN_SHARE,
+    seed: int = 0,
+    journal: Path | None = None,
+    made_with: Mapping[str, str] | None = None,
+    quiet: bool = True,
+) -> Fit:
+    """Fit beta, tau and the other parameters that the log tells, by predictive likelihood.
+
+    Every game is forecast from the games before it. Parameters maximise that likelihood over the
+    first part of the log (or, by ``evidence``, that of all its results together). The rest, with
+    ratings that go on learning, judges them. The prior's mean and deviation are 25 and 25 / 3,
+    since skills have no scale of their own.
+
+    Args:
+        log: the games in order of play, 20 or more.
+        objective: ``predictive``, each game from those before it, or ``evidence``, all results
+            together, with the information of later games about earlier skills.
+        train_share: share of the games, from the first on, that the fit uses, in (0, 1).
+        seed: of the bootstrap.
+        journal: a file of the finished replays of the search; a fit that was stopped goes on
+            from it.
+        made_with: versions of what computes; the journal of others is not read.
+        quiet: no progress bar.
+
+    Raises:
+        ValueError: for an empty log, too few games, one player, or a share out of range.
+    """
+    as_choice("objective", objective, _OBJECTIVES)
+    as_integer("seed", seed, 0)
+    share = as_number("train_share", train_share)
+    if not 0.0 < share < 1.0:
+        raise ValueError(f"train_share must be between 0 and 1, got {train_share!r}")
+    if log.num_games < FEWEST_GAMES:
+        raise ValueError(
+            f"log must have at least {FEWEST_GAMES} games to fit and judge, got {log.num_games}"
+        )
+    train = log.first_games(max(1, round(share * log.num_games)))
+    parameters, reasons = parameters_of(train)
+    aim = _OBJECTIVES[objective](train)
+    said = [objective, repr(parameters), dict(made_with or {})]
+    kept = Checkpoint(journal, log_key(train, said))
+    values, evaluations, converged = _search(aim, parameters, kept, quiet)
+    rng = np.random.default_rng(seed)
+    intervals, notes = _intervals(aim, parameters, values, rng)
+    for name, reason in reasons.items():
+        values[name] = 0.0
+        notes.append(f"{name} cannot be told: {reason}")
+    values = {"mu": MU, "sigma": SIGMA, **values}
+    before = {each.name: each.default for each in parameters}
+    return Fit(
+        parameters=values,
+        intervals=intervals,
+        **_judged(log, train.num_games, before, values, rng),
+        objective=objective,
+        evaluations=evaluations,
+        converged=converged,
+        notes=tuple(notes),
+    )
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of the model.
+
+    Attributes:
+        name: of the argument of ``replay_trueskill``.
+        scale: in which the search moves and intervals are made.
+        low: the smallest value of the search.
+        high: the largest.
+        start: where the search starts.
+        step: a usual change on the scale.
+        default: its value where the log cannot tell it, and before any fit.
+    """
+
+    name: str
+    scale: Literal["log", "logit", "plain"]
+    low: float
+    high: float
+    start: float
+    step: float
+    default: float
+
+    def to_scale(self, value: float) -> float:
+        """Return the value on the scale of the search."""
+        if self.scale == "log":
+            return math.log(value)
+        if self.scale == "logit":
+            return math.log(value / (1.0 - value))
+        return value
+
+    def from_scale(self, place: float) -> float:
+        """Return the value at a place of the search, within the range."""
+        value = place
+        if self.scale == "log":
+            value = math.exp(place)
+        elif self.scale == "logit":
+            value = 1.0 / (1.0 + math.exp(-place))
+        return min(max(value, self.low), self.high)
+
+    def at_boundary(self, value: float) -> bool:
+        """Return whether a value is at an end of the range, or nearly."""
+        place, ends = self.to_scale(value), (self.to_scale(self.low), self.to_scale(self.high))
+        return min(abs(place - end) for end in ends) < 0.02 * abs(ends[1] - ends[0])
+
+
+def parameters_of(log: MatchLog) -> tuple[list[Parameter], dict[str, str]]:
+    """Return the parameters that a log can tell, and the reasons why it cannot tell the others.
+
+    Args:
+        log: the games.
+
+    Returns:
+        ``(parameters, reasons)``, reasons by the names of the others.
+    """
+    found = [
+        Parameter("beta", "log", 0.02 * SIGMA, 20.0 * SIGMA, 25.0 / 6.0, 0.4, 25.0 / 6.0),
+        Parameter("tau", "log", 1e-4 * SIGMA, SIGMA, 25.0 / 300.0, 1.0, 25.0 / 300.0),
+    ]
+    reasons: dict[str, str] = {}
+    draws = share_of_draws(log)
+    if draws > 0.0:
+        share = min(max(draws, 2e-4), 0.9)
+        found.append(Parameter("draw_probability", "logit", 1e-4, 0.95, share, 0.3, share))
+    else:
+        reasons["draw_probability"] = "no game was drawn"
+    if log.time is not None and log.time[-1] > log.time[0]:
+        found.append(Parameter("time_drift", "log", 1e-5 * SIGMA, SIGMA, 2e-3 * SIGMA, 1.5, 0.0))
+    else:
+        reasons["time_drift"] = "the log has no times"
+    if log.neutral is not None and log.neutral.all():
+        reasons["advantage"] = "all games are on neutral ground"
+    elif (log.game_size == 2).all():
+        most = 3.0 * SIGMA
+        found.append(Parameter("advantage", "plain", -most, most, 0.0, 0.1 * SIGMA, 0.0))
+    else:
+        reasons["advantage"] = "some games have more than two sides"
+    size, start = log.team_size, log.game_start[:-1]
+    if (np.maximum.reduceat(size, start) != np.minimum.reduceat(size, start)).any():
+        found.append(Parameter("team_exponent", "plain", 0.0, 2.0, 0.5, 0.3, 0.0))
+    else:
+        reasons["team_exponent"] = "all sides of a game have as many players"
+    return found, reasons
+
+
+def _values_at(parameters: Sequence[Parameter], place: Floats) -> dict[str, float]:
+    """Return the parameters by name at a place of the search."""
+    return {each.name: each.from_scale(float(x)) for each, x in zip(parameters, place, strict=True)}
+
+
+class Objective(NamedTuple):
+    """What a search minimises, and the uncertainty of its minimum.
+
+    Attributes:
+        loss: the minimised number.
+        losses: parts whose sum is proportional to it: (games,), or (1,).
+        spread: see ``bootstrap_spread``, from the derivatives of the losses.
+    """
+
+    loss: Callable[[Values], float]
+    losses: Callable[[Values], Floats]
+    spread: Callable[[Floats, Floats, np.random.Generator], tuple[Floats, Floats]]
+
+
+def predictive(log: MatchLog) -> Objective:
+    """Return the objective of forecasting each pair of sides from the games before.
+
+    Source: Dawid (1984), "The prequential approach".
+    """
+    pairs = pairs_of_sides(log.game_start, log.rank)
+
+    def of_pairs(values: Values) -> Floats:
+        return log_losses(_forecast(log, pairs, values), pairs.outcome)
+
+    return Objective(
+        loss=lambda values: float(of_pairs(values).mean()),
+        losses=lambda values: _by_game(of_pairs(values), pairs.game, log.num_games),
+        spread=bootstrap_spread,
+    )
+
+
+def evidence(log: MatchLog) -> Objective:
+    """Return the objective of the whole log's likelihood, with all skills integrated out.
+
+    Source: Dangauthier, Herbrich, Minka, Graepel (2008), TrueSkill Through Time.
+    """
+
+    def of_log(values: Values) -> Floats:
+        smoothed = smooth(log, **_arguments(values), tolerance=SETTLED_ENOUGH)
+        return np.array([-smoothed.log_evidence])
+
+    def spread(slopes: Floats, curvature: Floats, rng: np.random.Generator) -> Any:
+        """Draw from the normal that the likelihood's curvature gives."""
+        del slopes
+        curvatures, directions = _told(curvature)
+        drawn = rng.normal(size=(RESAMPLES, curvatures.size))
+        return (drawn / np.sqrt(curvatures)) @ directions.T, directions
+
+    return Objective(
+        loss=lambda values: float(of_log(values)[0]) / log.num_games, losses=of_log, spread=spread
+    )
+
+
+_OBJECTIVES: dict[str, Callable[[MatchLog], Objective]] = {
+    "predictive": predictive,
+    "evidence": evidence,
+}
+
+
+def _search(
+    aim: Objective, parameters: list[Parameter], kept: Checkpoint, quiet: bool
+) -> tuple[dict[str, float], int, bool]:
+    """Minimise the objective; return the parameters, the evaluations, and whether it converged."""
+    from scipy.optimize import minimize  # slow to load, and not needed for a replay
+
+    scale = np.array([each.step for each in parameters])
+    found = kept.read() or {}
+    known = {
+        json.dumps(place): loss
+        for place, loss in zip(
+            found.get("places", np.empty(0)).tolist(),
+            found.get("losses", np.empty(0)).tolist(),
+            strict=True,
+        )
+    }
+
+    def keep(at_once: bool) -> None:
+        places = np.array([json.loads(place) for place in known])
+        kept.keep({"places": places, "losses": np.array(list(known.values()))}, at_once=at_once)
+
+    with tqdm(desc="fit", unit="replay", disable=quiet, total=None) as bar:
+
+        def loss(place: Floats) -> float:
+            bar.update()
+            key = json.dumps(place.tolist())
+            if key not in known:
+                known[key] = aim.loss(_values_at(parameters, place * scale))
+                keep(at_once=False)
+            return known[key]
+
+        result = minimize(
+            loss,
+            np.array([each.to_scale(each.start) for each in parameters]) / scale,
+            method="COBYQA",
+            bounds=[
+                (each.to_scale(each.low) / each.step, each.to_scale(each.high) / each.step)
+                for each in parameters
+            ],
+            options={
+                "initial_tr_radius": 1.0,
+                "final_tr_radius": PRECISION,
+                "maxfev": MOST_EVALUATIONS,
+            },
+        )
+    keep(at_once=True)
+    values = _values_at(parameters, np.asarray(result.x) * scale)
+    return values, int(result.nfev), bool(result.success)
+
+
+def _arguments(values: Values) -> dict[str, Any]:
+    """Return arguments of ``replay_trueskill`` and ``smooth``, with the fixed prior."""
+    return {"mu": MU, "sigma": SIGMA, "draw_probability": 0.0, **values}
+
+
+def _forecast(log: MatchLog, pairs: Pairs, values: Values) -> Floats:
+    """Return log probabilities of each pair of sides before its game, (pairs, 3)."""
+    given = _arguments(values)
+    replay = replay_trueskill(log, **given)
+    return gaussian_log_probabilities(
+        pairs, replay.team_mean, replay.team_variance, log.team_size, given["beta"],
+        given["draw_probability"],
+    )  # fmt: skip
+
+
+def _by_game(losses: Floats, game: NDArray[np.int64], games: int) -> Floats:
+    """Return the sums over the pairs of each game, (games,)."""
+    return np.bincount(game, weights=losses, minlength=games).astype(np.float64)
+
+
+def _intervals(
+    aim: Objective,
+    parameters: list[Parameter],
+    values: dict[str, float],
+    rng: np.random.Generator,
+) -> tuple[dict[str, tuple[float, float]], list[str]]:
+    """Return intervals by name, and notes on what the log does not tell."""
+    inner = [each for each in parameters if not each.at_boundary(values[each.name])]
+    notes = [
+        f"{each.name} ran to a boundary, {values[each.name]:.4g}: it has no interval"
+        for each in parameters
+        if each not in inner
+    ]
+    if not inner:
+        return {}, notes
+
+    def losses(place: Floats) -> Floats:
+        return aim.losses({**values, **_values_at(inner, place)})
+
+    place = np.array([each.to_scale(values[each.name]) for each in inner])
+    slopes, curvature = derivatives(losses, place, np.array([0.05 * each.step for each in inner]))
+    moves, directions = aim.spread(slopes, curvature, rng)
+    intervals = {}
+    for k, each in enumerate(inner):
+        if float((directions[k] ** 2).sum()) < 0.5:
+            notes.append(f"{each.name} hardly changes the likelihood: it has no interval")
+            continue
+        low, high = np.quantile(place[k] + moves[:, k], LEVELS)
+        intervals[each.name] = (each.from_scale(float(low)), each.from_scale(float(high)))
+    with np.errstate(invalid="ignore"):
+        related = np.atleast_2d(np.corrcoef(moves.T))
+    notes += [
+        f"{inner[j].name} and {inner[i].name} can hardly be told apart"
+        for i in range(len(inner))
+        for j in range(i)
+        if abs(related[i, j]) > TOGETHER
+    ]
+    return intervals, notes
+
+
+def _judged(
+    log: MatchLog, train_games: int, before: Values, values: Values, rng: np.random.Generator
+) -> dict[str, Any]:
+    """Return the attributes of ``Fit`` about the games held out."""
+    pairs = pairs_of_sides(log.game_start, log.rank)
+    rest = pairs[pairs.game >= train_games]
+    seen = pairs.outcome[pairs.game < train_games]
+    fitted, default = (_forecast(log, pairs, each)[pairs.game >= train_games]
+                       for each in (values, before))  # fmt: skip
+    losses = log_losses(fitted, rest.outcome)
+    counts = np.array([(seen == value).sum() for value in (1, 0, -1)]) + 0.5
+    shares = counts / counts.sum()
+    win = 0.5 * (1.0 - shares[1])
+    column = 1 - rest.outcome.astype(np.int64)
+    even, by_side = -np.log(np.array([win, shares[1], win]))[column], -np.log(shares)[column]
+    later, games = rest.game - train_games, log.num_games - train_games
+    number = _by_game(np.ones(losses.size), later, games)
+
+    def interval(each: Floats) -> tuple[float, float]:
+        return _mean_interval(_by_game(each, later, games), number, rng)
+
+    draws = bool((rest.outcome == 0).any())
+    return {
+        "log_loss": float(losses.mean()),
+        "log_loss_interval": interval(losses),
+        "log_loss_constant": float(even.mean()),
+        "log_loss_constant_interval": interval(even),
+        "log_loss_by_side": float(by_side.mean()),
+        "log_loss_default": float(log_losses(default, rest.outcome).mean()),
+        "gain": (float((even - losses).mean()), *interval(even - losses)),
+        "prediction_error": _error(fitted, rest),
+        "prediction_error_default": _error(default, rest),
+        "calibration_wins": win_calibration(fitted, rest.outcome, BINS).error,
+        "calibration_draws": draw_calibration(fitted, rest.outcome, BINS).error if draws else None,
+        "games": log.num_games,
+        "train_games": train_games,
+    }
+
+
+def _error(log_probability: Floats, pairs: Pairs) -> float:
+    """Return the share of the pairs without a draw that the stronger side lost."""
+    decided = pairs.outcome != 0
+    if not decided.any():
+        return float("nan")
+    ahead = np.sign(log_probability[:, 0] - log_probability[:, 2])
+    return float((ahead[decided] != pairs.outcome[decided]).mean())
+
+
+def blocks_of(games: int, blocks: int = BLOCKS) -> NDArray[np.int64]:
+    """Return the block of each game: consecutive games, equally many in each as far as possible."""
+    count = min(blocks, games)
+    return np.arange(games) * count // max(games, 1)
+
+
+def _resampled(blocks: int, rng: np.random.Generator) -> Floats:
+    """Return how often each block is drawn, (RESAMPLES, blocks)."""
+    return rng.multinomial(blocks, np.full(blocks, 1.0 / blocks), size=RESAMPLES).astype(float)
+
+
+def _mean_interval(sums: Floats, counts: Floats, rng: np.random.Generator) -> tuple[float, float]:
+    """Return the interval of a mean over pairs, from each game's sum and number of pairs."""
+    block = blocks_of(sums.size)
+    drawn = _resampled(int(block[-1]) + 1, rng)
+    total, number = np.bincount(block, weights=sums), np.bincount(block, weights=counts)
+    low, high = np.quantile((drawn @ total) / (drawn @ number), LEVELS)
+    return float(low), float(high)
+
+
+def derivatives(
+    losses: Callable[[Floats], Floats], place: Floats, steps: Floats
+) -> tuple[Floats, Floats]:
+    """Return slopes of every game's loss and the curvature of their sum, by central differences.
+
+    Args:
+        losses: each game's loss at a place, shape (games,).
+        place: shape (p,).
+        steps: shape (p,), how far to go in each direction.
+
+    Returns:
+        ``(slopes, curvature)``, shapes (games, p) and (p, p).
+    """
+    size = place.size
+    axes = np.diag(steps)
+    middle = losses(place).sum()
+    forward = [losses(place + axis) for axis in axes]
+    backward = [losses(place - axis) for axis in axes]
+    slopes = np.column_stack(
+        [(f - b) / (2.0 * h) for f, b, h in zip(forward, backward, steps, strict=True)]
+    )
+    curvature = np.empty((size, size))
+    for i in range(size):
+        second = forward[i].sum() - 2.0 * middle + backward[i].sum()
+        curvature[i, i] = second / steps[i] ** 2
+        for j in range(i):
+            both = losses(place + axes[i] + axes[j]).sum() + losses(place - axes[i] - axes[j]).sum()
+            mixed = both - forward[i].sum() - forward[j].sum() - backward[i].sum()
+            mixed += 2.0 * middle - backward[j].sum()
+            curvature[i, j] = curvature[j, i] = mixed / (2.0 * steps[i] * steps[j])
+    return slopes, curvature
+
+
+def bootstrap_spread(
+    slopes: Floats, curvature: Floats, rng: np.random.Generator
+) -> tuple[Floats, Floats]:
+    """Return where the minimum would be for other games of the same kind.
+
+    Blocks of games are drawn with replacement, and each time one Newton step is taken from the
+    minimum. Directions in which the loss is flat stay as they are.
+
+    Args:
+        slopes: from ``derivatives``.
+        curvature: from ``derivatives``.
+        rng: draws the blocks.
+
+    Returns:
+        ``(moves, directions)``: shape (RESAMPLES, p), and (p, k), those in which the loss is not
+        flat.
+    """
+    block = blocks_of(len(slopes))
+    by_block = np.stack([np.bincount(block, weights=slope) for slope in slopes.T], axis=1)
+    by_block -= by_block.mean(axis=0)
+    curvatures, directions = _told(curvature)
+    inverse = (directions / curvatures) @ directions.T
+    return -(_resampled(len(by_block), rng) @ by_block) @ inverse, directions
+
+
+def _told(curvature: Floats) -> tuple[Floats, Floats]:
+    """Return curvatures along the directions that are not flat, (k,), and these, (p, k)."""
+    values, vectors = np.linalg.eigh(curvature)
+    good = values > FLAT * max(values.max(), 1e-12)
+    return values[good], vectors[:, good]

@@ -1,0 +1,252 @@
+"""Forecasts of pairs of sides: their probabilities, log loss and calibration.
+
+The unit of a forecast is a pair of sides that met in a game. Each pair is forecast as if it met
+alone: log probabilities have shape (pairs, 3), for a win, a draw and a loss of its first side.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchenv.logs.match_log import MatchLog
+from matchenv.ratings.elo import elo_log_probabilities
+from matchenv.runtime.compile import compiled
+from matchenv.trueskill.draw_margin import draw_margin_from_probability
+from matchenv.trueskill.game import log_draw_probability_of, log_win_probability_of
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Outcomes = NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Every pair of sides of every game.
+
+    Attributes:
+        first: (pairs,), one side of each pair.
+        second: (pairs,), the other.
+        game: (pairs,), the game in which they met.
+        outcome: (pairs,), +1 if the first side came out ahead, -1 if the second, 0 if even.
+    """
+
+    first: Integers
+    second: Integers
+    game: Integers
+    outcome: Outcomes
+
+    def __getitem__(self, chosen: NDArray[np.bool_]) -> Pairs:
+        return Pairs(
+            self.first[chosen], self.second[chosen], self.game[chosen], self.outcome[chosen]
+        )
+
+
+def pairs_of_sides(game_start: Integers, rank: NDArray[np.signedinteger]) -> Pairs:
+    """Return all pairs of sides within each game, game by game.
+
+    Args:
+        game_start: (games + 1,), where each game's sides begin.
+        rank: (sides,), low is good, equal is a draw.
+    """
+    sizes = np.diff(game_start)
+    counts = sizes * (sizes - 1) // 2
+    begins = np.concatenate([[0], np.cumsum(counts)])
+    first = np.empty(begins[-1], dtype=np.int64)
+    second = np.empty(begins[-1], dtype=np.int64)
+    for size in np.unique(sizes):
+        games = np.flatnonzero(sizes == size)
+        low, high = np.triu_indices(size, 1)
+        place = begins[games][:, None] + np.arange(len(low))
+        first[place] = game_start[games][:, None] + low
+        second[place] = game_start[games][:, None] + high
+    game = np.repeat(np.arange(len(sizes)), counts)
+    return Pairs(first, second, game, np.sign(rank[second] - rank[first]).astype(np.int8))
+
+
+def possible_and_found_draws(
+    game_start: Integers, rank: NDArray[np.signedinteger]
+) -> tuple[Integers, Integers]:
+    """Count the draws between neighbours in rank that each game could have had, and had.
+
+    A game of k sides has k - 1 pairs of neighbours when its sides are sorted by rank.
+
+    Args:
+        game_start: (games + 1,), where each game's sides begin.
+        rank: (sides,), low is good, equal is a draw.
+
+    Returns:
+        ``(possible, found)``, each (games,).
+    """
+    sizes = np.diff(game_start)
+    game = np.repeat(np.arange(len(sizes)), sizes)
+    order = np.lexsort((rank, game))
+    drawn = (np.diff(rank[order]) == 0) & (np.diff(game[order]) == 0)
+    return sizes - 1, np.bincount(game[order][1:][drawn], minlength=len(sizes))
+
+
+def share_of_draws(log: MatchLog) -> float:
+    """Return the share of all possible draws between neighbours in rank.
+
+    Source: Herbrich, Minka, Graepel (2006), section 4.1, 'empirical draw probability'.
+    """
+    possible, found = possible_and_found_draws(log.game_start, log.rank)
+    return float(found.sum() / possible.sum())
+
+
+def gaussian_log_probabilities(
+    pairs: Pairs,
+    mean: Floats,
+    variance: Floats,
+    players: Integers,
+    beta: float,
+    draw_probability: float,
+) -> Floats:
+    """Return log probabilities where the sides' performances are normal.
+
+    The draw margin grows with the root of the number of players.
+
+    Args:
+        pairs: the pairs of sides.
+        mean: (teams,), means of the sides' performances.
+        variance: (teams,), their variances.
+        players: (teams,), how many players make up each performance.
+        beta: standard deviation of one player's performance around skill.
+        draw_probability: of two even sides of known skill, in [0, 1).
+
+    Returns:
+        (pairs, 3), natural logarithms for a win, a draw and a loss of the first side.
+    """
+    distinct, place = np.unique(players[pairs.first] + players[pairs.second], return_inverse=True)
+    margins = [draw_margin_from_probability(draw_probability, beta, int(n)) for n in distinct]
+    return _log_probabilities(
+        mean[pairs.first] - mean[pairs.second],
+        variance[pairs.first] + variance[pairs.second],
+        np.array(margins)[place],
+    )
+
+
+def logistic_log_probabilities(
+    pairs: Pairs, rating: Floats, players: Integers, draw_probability: float
+) -> Floats:
+    """Return log probabilities where wins are logistic in the ratings' difference.
+
+    The performance of a side of several players spreads wider than that of one, by the root of
+    their number.
+
+    Args:
+        pairs: the pairs of sides.
+        rating: (teams,), ratings of the sides.
+        players: (teams,), how many players make up each.
+        draw_probability: of two even sides, in [0, 1).
+
+    Returns:
+        As ``gaussian_log_probabilities``.
+    """
+    gap = rating[pairs.first] - rating[pairs.second]
+    gap = gap * np.sqrt(2.0 / (players[pairs.first] + players[pairs.second]))
+    return elo_log_probabilities(gap, draw_probability)
+
+
+@compiled
+def _log_probabilities(gap: Floats, variance: Floats, margin: Floats) -> Floats:
+    out = np.empty((gap.size, 3))
+    for k in range(gap.size):
+        out[k, 0] = log_win_probability_of(gap[k], variance[k], margin[k])
+        out[k, 1] = log_draw_probability_of(gap[k], variance[k], margin[k])
+        out[k, 2] = log_win_probability_of(-gap[k], variance[k], margin[k])
+    return out
+
+
+def log_losses(log_probability: Floats, outcome: Outcomes) -> Floats:
+    """Return minus the log probability of each pair's outcome.
+
+    Args:
+        log_probability: (pairs, 3), of the first side's win, a draw and its loss.
+        outcome: (pairs,), +1, 0 or -1 as seen by the first side.
+
+    Returns:
+        (pairs,), infinite where something happened that was held impossible.
+    """
+    column = 1 - outcome.astype(np.int64)
+    losses: Floats = -np.take_along_axis(log_probability, column[:, None], axis=1)[:, 0]
+    return losses
+
+
+def constant_log_loss(outcome: Outcomes) -> float:
+    """Return the log loss of a forecast that knows only the share of draws in the log.
+
+    Both sides of each pair get the same probability. A system whose loss is not below this one
+    has foreseen nothing.
+
+    Args:
+        outcome: (pairs,), +1, 0 or -1; NaN is returned for none.
+    """
+    if not len(outcome):
+        return float("nan")
+    draw = float(np.mean(outcome == 0))
+    win = 0.5 * (1.0 - draw)
+    return -sum(p * np.log(q) for p, q in ((draw, draw), (1.0 - draw, win)) if p > 0.0)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Stated probabilities against observed shares, in bins of the stated probability.
+
+    Attributes:
+        edges: (bins + 1,), the bins' ends.
+        count: (bins,), forecasts in each bin.
+        stated: (bins,), their mean, NaN for an empty bin.
+        observed: (bins,), share of them that came true, NaN for an empty bin.
+        error: mean of |stated - observed| over forecasts, NaN if there are none.
+    """
+
+    edges: Floats
+    count: Integers
+    stated: Floats
+    observed: Floats
+    error: float
+
+
+def calibration(probability: Floats, happened: NDArray[np.bool_], edges: Floats) -> Calibration:
+    """Compare stated probabilities with what happened, in bins of the stated one.
+
+    Args:
+        probability: (forecasts,), stated, between the first and the last edge.
+        happened: (forecasts,), whether it came true.
+        edges: (bins + 1,), rising; each bin holds its lower edge, the last one both.
+    """
+    bins = len(edges) - 1
+    place = np.clip(np.searchsorted(edges, probability, side="right") - 1, 0, bins - 1)
+    count = np.bincount(place, minlength=bins)
+    with np.errstate(invalid="ignore"):
+        stated = np.bincount(place, weights=probability, minlength=bins) / count
+        observed = np.bincount(place, weights=happened, minlength=bins) / count
+        filled = count > 0
+        error = np.dot(np.abs(stated - observed)[filled], count[filled]) / np.float64(count.sum())
+    return Calibration(edges, count, stated, observed, float(error))
+
+
+def win_calibration(log_probability: Floats, outcome: Outcomes, bins: int) -> Calibration:
+    """Return the calibration of win probabilities, each pair seen from both of its sides.
+
+    Args:
+        log_probability: (pairs, 3), of the first side's win, a draw and its loss.
+        outcome: (pairs,), +1, 0 or -1 as seen by the first side.
+        bins: bins of equal width that divide [0, 1].
+    """
+    probability = np.exp(np.concatenate([log_probability[:, 0], log_probability[:, 2]]))
+    happened = np.concatenate([outcome == 1, outcome == -1])
+    return calibration(probability, happened, np.linspace(0.0, 1.0, bins + 1))
+
+
+def draw_calibration(log_probability: Floats, outcome: Outcomes, bins: int) -> Calibration:
+    """Return the calibration of draw probabilities, in bins from 0 to the largest stated one.
+
+    Arguments as ``win_calibration``.
+    """
+    probability = np.exp(log_probability[:, 1])
+    largest = float(probability.max(initial=0.0)) or 1.0
+    return calibration(probability, outcome == 0, np.linspace(0.0, largest, bins + 1))

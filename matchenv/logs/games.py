@@ -1,0 +1,330 @@
+"""One game of a log under the model of TrueSkill: compiled kernels of replay and smoothing."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchenv.logs.match_log import MatchLog
+from matchenv.runtime.checks import (
+    as_integer,
+    as_non_negative_number,
+    as_number,
+    as_positive_number,
+)
+from matchenv.runtime.compile import compiled
+from matchenv.trueskill.draw_margin import as_draw_margin, margin_between
+from matchenv.trueskill.game import log_outcome_probability_of, match_quality_of, total_variance
+from matchenv.trueskill.rating import MAX_ITERATIONS, TOLERANCE
+from matchenv.trueskill.sides import (
+    TABLE_ROWS,
+    Constants,
+    Teams,
+    log_ranking_evidence,
+    quality_of_sides,
+    rate_pair,
+    rate_sides,
+    side_performance,
+)
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Indices = NDArray[np.int32]
+
+SECONDS_PER_DAY = 86_400.0
+
+
+class Games(NamedTuple):
+    """The games of a log.
+
+    Attributes:
+        player: (entries,) as in ``MatchLog``.
+        team_start: (teams + 1,) as there.
+        game_start: (games + 1,) as there.
+        rank: (teams,) as there.
+        weight: (entries,) as there; empty for 1 each.
+        advantage: (games,) by how much the first side of each game is stronger.
+        team_exponent: the sum of n performances counts over n to this power.
+        most_sides: sides of the largest game.
+        most_entries: entries of the largest game.
+    """
+
+    player: Indices
+    team_start: Integers
+    game_start: Integers
+    rank: Indices
+    weight: Floats
+    advantage: Floats
+    team_exponent: float
+    most_sides: int
+    most_entries: int
+
+
+class Room(NamedTuple):
+    """Scratch arrays for one game.
+
+    Attributes:
+        mu: (>= entries of the game,) means of the beliefs about the game's players.
+        sigma: (>= entries of the game,) their standard deviations.
+        weight: (>= entries of the game,) factor of each performance.
+        start: (>= sides + 1,) where each side's players begin.
+        rank: (>= sides,) rank of each side.
+        noise: (>= sides,) variance of each side's performance around the sum of its skills.
+        table: (TABLE_ROWS, >= sides) used by ``rate_sides``.
+    """
+
+    mu: Floats
+    sigma: Floats
+    weight: Floats
+    start: Integers
+    rank: Floats
+    noise: Floats
+    table: Floats
+
+
+class Stated(NamedTuple):
+    """Statements about each game; an array of size 0 is not written.
+
+    Attributes:
+        team_mean: (teams,) mean of each side's performance before its game.
+        team_variance: (teams,) its variance.
+        quality: (games,) match quality of each game before it.
+        change: (games,) largest change in the last iteration of each game.
+        log_probability: (games,) log probability of each result before the game.
+    """
+
+    team_mean: Floats
+    team_variance: Floats
+    quality: Floats
+    change: Floats
+    log_probability: Floats
+
+
+def games_of(log: MatchLog, advantage: float = 0.0, team_exponent: float = 0.0) -> Games:
+    """Return the arrays of a log for compiled code.
+
+    Args:
+        log: the games.
+        advantage: by how much the first side of a game is stronger, in skill points, except on
+            neutral ground.
+        team_exponent: the sum of n performances counts over n to this power, >= 0.
+
+    Raises:
+        ValueError: for an advantage or an exponent that is out of range.
+    """
+    weight = np.empty(0) if log.weight is None else log.weight
+    # As read-only as the arrays of a log, so that one compiled version serves both.
+    weight.setflags(write=False)
+    entries = np.diff(log.team_start[log.game_start])
+    return Games(
+        log.player,
+        log.team_start,
+        log.game_start,
+        log.rank,
+        weight,
+        advantages_of(log, advantage),
+        as_non_negative_number("team_exponent", team_exponent),
+        int(log.game_size.max(initial=0)),
+        int(entries.max(initial=0)),
+    )
+
+
+def advantages_of(log: MatchLog, advantage: float) -> Floats:
+    """Return (games,) the advantage of each game's first side: none on neutral ground.
+
+    Args:
+        log: the games.
+        advantage: in skill points.
+
+    Raises:
+        ValueError: for an advantage that is no finite number.
+    """
+    ahead = np.full(log.num_games, as_number("advantage", advantage))
+    if log.neutral is not None:
+        ahead[log.neutral] = 0.0
+    return ahead
+
+
+def constants_of(
+    log: MatchLog,
+    *,
+    beta: float,
+    tau: float,
+    draw_probability: float | None,
+    draw_margin: float | None,
+    tolerance: float = TOLERANCE,
+    max_iterations: int = MAX_ITERATIONS,
+) -> Constants:
+    """Return the checked constants of the model.
+
+    Raises:
+        ValueError: for bad values, and for a log with draws where the draw margin is 0.
+    """
+    spread = as_positive_number("beta", beta)
+    margin = as_draw_margin(draw_probability, draw_margin, spread)
+    constants = Constants(
+        beta=spread,
+        tau=as_non_negative_number("tau", tau),
+        draw_margin=margin.margin,
+        margin_grows=margin.grows,
+        tolerance=as_positive_number("tolerance", tolerance),
+        max_iterations=as_integer("max_iterations", max_iterations, 1),
+    )
+    # Ranks count the better teams, so a game without draws has the ranks 0, 1, ..., k - 1.
+    size = log.game_size
+    if margin.margin == 0.0 and log.num_games:
+        undrawn = np.add.reduceat(log.rank, log.game_start[:-1]) == size * (size - 1) // 2
+        if not undrawn.all():
+            raise ValueError(
+                "draw_probability or draw_margin must be above 0 for a log with draws, for "
+                f"example game {int(np.argmin(undrawn))}"
+            )
+    return constants
+
+
+def variance_of_time_away(log: MatchLog, time_drift: float) -> Floats:
+    """Return (entries,) the variance of the drift since the last game of each entry's player.
+
+    Args:
+        log: the games.
+        time_drift: standard deviation of a skill's drift over a day, >= 0.
+
+    Raises:
+        ValueError: for a bad drift, or one above 0 for a log without times.
+    """
+    drift = as_non_negative_number("time_drift", time_drift)
+    if drift == 0.0:
+        return np.zeros(len(log.player))
+    if log.time is None:
+        raise ValueError(f"time_drift must be 0 for a log without times, got {time_drift!r}")
+    game = log.entry_game
+    order = np.argsort(log.player, kind="stable")
+    before = game.copy()
+    same = np.flatnonzero(np.diff(log.player[order]) == 0)
+    before[order[same + 1]] = game[order[same]]
+    days = (log.time[game] - log.time[before]) / SECONDS_PER_DAY
+    return drift * drift * np.maximum(days, 0.0)
+
+
+@compiled
+def entry_starts(games: Games) -> Integers:
+    """Return (games + 1,) where each game's entries begin."""
+    return games.team_start[games.game_start]
+
+
+@compiled
+def new_room(games: Games) -> Room:
+    """Return scratch arrays for the largest game."""
+    entries, sides = games.most_entries, games.most_sides
+    return Room(
+        np.empty(entries), np.empty(entries), np.ones(entries), np.empty(sides + 1, np.int64),
+        np.empty(sides), np.empty(sides), np.empty((TABLE_ROWS, sides)),
+    )  # fmt: skip
+
+
+@compiled
+def rate_game(games: Games, constants: Constants, game: int, room: Room, stated: Stated) -> None:
+    """Update the beliefs about the players of one game, ``room.mu`` and ``room.sigma``, in place.
+
+    Args:
+        games: the games.
+        constants: of the model.
+        game: number of the game.
+        room: beliefs before the game, and scratch.
+        stated: written for this game.
+    """
+    first_team, last_team = games.game_start[game], games.game_start[game + 1]
+    if games.team_start[last_team] - games.team_start[first_team] == 2 and not games.weight.size:
+        _rate_two(games, constants, game, room, stated)
+        return
+    sides = last_team - first_team
+    set_sides(games, game, room.start, room.rank)
+    _set_weights(games, game, room)
+    total = 0.0
+    for m in range(room.start[1]):
+        total += room.weight[m]
+    share = games.advantage[game] / total
+    for m in range(room.start[1]):
+        room.mu[m] += share
+    if stated.quality.size:
+        _state_sides(games, constants, game, room, stated)
+    teams = Teams(room.mu, room.sigma, room.weight, room.start[: sides + 1])
+    change = rate_sides(teams, room.rank[:sides], constants, room.table)
+    for m in range(room.start[1]):
+        room.mu[m] -= share
+    if stated.change.size:
+        stated.change[game] = change
+    if stated.log_probability.size:
+        stated.log_probability[game] = log_ranking_evidence(room.table, sides)
+
+
+@compiled
+def _rate_two(games: Games, constants: Constants, game: int, room: Room, stated: Stated) -> None:
+    """As ``rate_game``, for two players without weights: the closed form."""
+    team = games.game_start[game]
+    outcome = np.sign(games.rank[team + 1] - games.rank[team])
+    margin = margin_between(constants.draw_margin, constants.margin_grows, 2)
+    mu, sigma = room.mu, room.sigma
+    mu[0] += games.advantage[game]
+    if stated.quality.size:
+        noise = constants.tau * constants.tau + constants.beta * constants.beta
+        for side in range(2):
+            stated.team_mean[team + side] = mu[side]
+            stated.team_variance[team + side] = sigma[side] * sigma[side] + noise
+        variance = stated.team_variance[team] + stated.team_variance[team + 1]
+        stated.quality[game] = match_quality_of(mu[0] - mu[1], variance, constants.beta)
+    if stated.log_probability.size:
+        variance = total_variance(sigma[0], sigma[1], constants.beta)
+        found = log_outcome_probability_of(mu[0] - mu[1], variance, outcome, margin)
+        stated.log_probability[game] = found
+    mu[0], sigma[0], mu[1], sigma[1] = rate_pair(
+        mu[0], sigma[0], mu[1], sigma[1], outcome, constants.beta, constants.tau, margin
+    )
+    mu[0] -= games.advantage[game]
+
+
+@compiled
+def set_sides(games: Games, game: int, start: Integers, rank: Floats) -> None:
+    """Write where each side's players begin in a game, and its rank."""
+    first_team = games.game_start[game]
+    start[0] = 0
+    for side in range(games.game_start[game + 1] - first_team):
+        team = first_team + side
+        start[side + 1] = games.team_start[team + 1] - games.team_start[first_team]
+        rank[side] = games.rank[team]
+
+
+@compiled
+def _set_weights(games: Games, game: int, room: Room) -> None:
+    """Write the factor of each performance of a game."""
+    exponent, first_team = games.team_exponent, games.game_start[game]
+    first = games.team_start[first_team]
+    for side in range(games.game_start[game + 1] - first_team):
+        begin, end = room.start[side], room.start[side + 1]
+        scale = 1.0 if exponent == 0.0 else (end - begin) ** -exponent
+        for m in range(begin, end):
+            room.weight[m] = scale * (games.weight[first + m] if games.weight.size else 1.0)
+
+
+@compiled
+def _state_sides(games: Games, constants: Constants, game: int, room: Room, stated: Stated) -> None:
+    """Write the performances of a game's sides and its match quality."""
+    first_team, last_team = games.game_start[game], games.game_start[game + 1]
+    sides = last_team - first_team
+    noise = room.noise[:sides]
+    for side in range(sides):
+        begin, end = room.start[side], room.start[side + 1]
+        squares = 0.0
+        for m in range(begin, end):
+            squares += room.weight[m] * room.weight[m]
+        noise[side] = squares * constants.beta * constants.beta
+        stated.team_mean[first_team + side], stated.team_variance[first_team + side] = (
+            side_performance(
+                room.mu, room.sigma, room.weight, constants.beta, constants.tau, begin, end
+            )
+        )
+    stated.quality[game] = quality_of_sides(
+        stated.team_mean[first_team:last_team], stated.team_variance[first_team:last_team], noise
+    )

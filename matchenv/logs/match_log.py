@@ -1,0 +1,360 @@
+"""A log of matches in order of play, as flat arrays that compiled code can walk through.
+
+Games hold teams, and teams hold entries (one player's part in one game). ``game_start`` and
+``team_start`` say where each game's teams and each team's entries begin: game g has the teams
+``game_start[g]`` to ``game_start[g + 1] - 1``, and so on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from matchenv.exact_order import places_in_order
+from matchenv.runtime.checks import as_non_negative_array
+from matchenv.runtime.compile import compiled
+from matchenv.trueskill.sides import LARGEST_WEIGHT
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Indices = NDArray[np.int32]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MatchLog:
+    """Games in order of play; every array is checked, converted and made read-only.
+
+    Attributes:
+        players: names, each once.
+        player: (entries,) int32, index into ``players``.
+        team_start: (teams + 1,) int64, where each team's entries begin.
+        game_start: (games + 1,) int64, where each game's teams begin.
+        rank: (teams,) int32, number of teams of the same game that did better: 0 is best,
+            equal ranks are a draw (see ``ranks_from_scores``).
+        score: (teams,) float64, the nearest to the score in the log; ``-rank`` for a log of
+            ranks.
+        time: (games,) int64, seconds since any fixed moment, or None.
+        weight: (entries,) float64, what each performance counts, for example the share of the
+            game that was played; None if everybody counts 1. Only TrueSkill reads it.
+        neutral: (games,) bool, whether the game was on neutral ground, where the first side has
+            no advantage; None if none was.
+
+    Raises:
+        ValueError: for arrays that do not fit together, a game of fewer than two teams, a
+            team without players, a player twice in one game, ranks that are not as
+            described, or weights that ``matchenv.trueskill.rate`` would refuse.
+    """
+
+    players: Sequence[str]
+    player: Indices
+    team_start: Integers
+    game_start: Integers
+    rank: Indices
+    score: Floats
+    time: Integers | None = None
+    weight: Floats | None = None
+    neutral: Flags | None = None
+
+    def __post_init__(self) -> None:
+        players = list(self.players)
+        if len(set(players)) != len(players):
+            raise ValueError("players must not name anybody twice")
+        object.__setattr__(self, "players", players)
+        for name in ("player", "team_start", "game_start", "rank", "time"):
+            if getattr(self, name) is not None:
+                self._keep(name, _as_integers(name, getattr(self, name)))
+        self._keep("score", np.array(self.score, dtype=np.float64))
+        _check_starts("team_start", self.team_start, len(self.player), 1)
+        _check_starts("game_start", self.game_start, self.num_teams, 2)
+        if not np.isfinite(self.score).all():
+            raise ValueError(f"score must be finite, got {self.score[~np.isfinite(self.score)][0]}")
+        if self.weight is not None:
+            self._keep("weight", np.array(as_non_negative_array("weight", self.weight)))
+        if self.neutral is not None:
+            neutral = np.array(self.neutral)
+            if neutral.size and neutral.dtype != np.bool_:
+                raise ValueError(f"neutral must hold booleans, got {self.neutral!r}")
+            self._keep("neutral", neutral.astype(np.bool_))
+        sizes = {"rank": self.num_teams, "score": self.num_teams, "time": self.num_games}
+        sizes |= {"weight": len(self.player), "neutral": self.num_games}
+        for name, count in sizes.items():
+            array = getattr(self, name)
+            if array is not None and array.shape != (count,):
+                raise ValueError(f"{name} must have shape ({count},), got {array.shape}")
+        self._check_players()
+        self._check_ranks()
+        self._check_weights()
+
+    def __repr__(self) -> str:
+        times = "without times" if self.time is None else "with times"
+        return (
+            f"<MatchLog of {self.num_games} games, {self.num_teams} teams and "
+            f"{self.num_players} players, {times}>"
+        )
+
+    @property
+    def num_players(self) -> int:
+        """Number of players."""
+        return len(self.players)
+
+    @property
+    def num_teams(self) -> int:
+        """Number of teams over all games."""
+        return len(self.team_start) - 1
+
+    @property
+    def num_games(self) -> int:
+        """Number of games."""
+        return len(self.game_start) - 1
+
+    @property
+    def team_size(self) -> Integers:
+        """(teams,) players in each team."""
+        return np.diff(self.team_start)
+
+    @property
+    def game_size(self) -> Integers:
+        """(games,) teams in each game."""
+        return np.diff(self.game_start)
+
+    @property
+    def entry_team(self) -> Integers:
+        """(entries,) the team of each entry."""
+        return np.repeat(np.arange(self.num_teams), self.team_size)
+
+    @property
+    def team_game(self) -> Integers:
+        """(teams,) the game of each team."""
+        return np.repeat(np.arange(self.num_games), self.game_size)
+
+    @property
+    def entry_game(self) -> Integers:
+        """(entries,) the game of each entry."""
+        return self.team_game[self.entry_team]
+
+    @property
+    def games_played(self) -> Integers:
+        """(players,) games of each player."""
+        return np.bincount(self.player, minlength=self.num_players)
+
+    def first_games(self, games: int) -> MatchLog:
+        """Return the log of the first games, with all players.
+
+        Args:
+            games: how many, at most all.
+        """
+        teams = int(self.game_start[games])
+        entries = int(self.team_start[teams])
+        return MatchLog(
+            players=self.players,
+            player=self.player[:entries],
+            team_start=self.team_start[: teams + 1],
+            game_start=self.game_start[: games + 1],
+            rank=self.rank[:teams],
+            score=self.score[:teams],
+            time=None if self.time is None else self.time[:games],
+            weight=None if self.weight is None else self.weight[:entries],
+            neutral=None if self.neutral is None else self.neutral[:games],
+        )
+
+    def _keep(self, name: str, array: NDArray[Any]) -> None:
+        array.setflags(write=False)
+        object.__setattr__(self, name, array)
+
+    def _check_players(self) -> None:
+        outside = (self.player < 0) | (self.player >= self.num_players)
+        if outside.any():
+            entry = int(np.argmax(outside))
+            raise ValueError(
+                f"player must be an index into the {self.num_players} players, "
+                f"got {self.player[entry]} at entry {entry}"
+            )
+        game = self.entry_game
+        order = np.lexsort((self.player, game))
+        twice = (np.diff(self.player[order]) == 0) & (np.diff(game[order]) == 0)
+        if twice.any():
+            first = int(game[order][:-1][twice].min())
+            raise ValueError(f"player must not hold anybody twice in one game, as in game {first}")
+
+    def _check_ranks(self) -> None:
+        expected = _count_better(-self.rank.astype(np.int64), np.array(self.game_start))
+        wrong = expected != self.rank
+        if wrong.any():
+            team = int(np.argmax(wrong))
+            raise ValueError(
+                "rank must be the number of teams of the same game that did better, got "
+                f"{self.rank[team]} in place of {expected[team]} at team {team}"
+            )
+
+    def _check_weights(self) -> None:
+        if self.weight is None or len(self.weight) == 0:
+            return
+        if (self.weight > LARGEST_WEIGHT).any():
+            raise ValueError(f"weight must be at most {LARGEST_WEIGHT:g}, got {self.weight.max()}")
+        most = np.maximum.reduceat(self.weight, self.team_start[:-1])
+        if (most * most == 0.0).any():
+            team = int(np.argmin(most))
+            raise ValueError(f"weight must be above 0 for a member of each team, not so in {team}")
+
+    @classmethod
+    def from_table(cls, frame: Any, **columns: str | None) -> MatchLog:
+        """Return the log of a table with a row for each player in each game.
+
+        Games are in the order in which the table first names them, sides in that within the game.
+        Needs pandas (``pip install "matchenv[logs]"``).
+
+        Args:
+            frame: a data frame of pandas or polars, or a dict of columns.
+            **columns: the name of the column of each role. ``game`` (default "game"); ``player``
+                (default "player"), names, read as text; ``team``: without it, or where a game has
+                none, everybody plays alone; ``score``: a side's is the sum of its members', the
+                higher wins; or ``team_score``, the same on each row of a side; or ``rank``, the
+                lower wins; ``time``: numbers (seconds) or moments, UTC without a zone;
+                ``weight``; or ``time_played`` in any unit: the weight is the share of the game's
+                longest; ``neutral``: booleans, whether the game was on neutral ground.
+
+        Raises:
+            ValueError: as the class, for a column that is missing, a missing value, sides of
+                two ranks, times that run backwards, or a game that is both neutral and not.
+        """
+        from matchenv.logs.tables import log_of_table
+
+        return log_of_table(frame, columns)
+
+    def to_table(self, make: Callable[[dict[str, Any]], Any] = dict) -> Any:
+        """Return a table with a row for each entry.
+
+        Its columns are game, team, player and rank, and time, weight and neutral if there are any.
+
+        Args:
+            make: makes the table of a dict of columns: ``pandas.DataFrame``,
+                ``polars.DataFrame``, or ``dict`` for the columns themselves.
+        """
+        game, team = self.entry_game, self.entry_team
+        columns: dict[str, Any] = {
+            "game": game,
+            "team": team - self.game_start[game],
+            "player": [self.players[k] for k in self.player.tolist()],
+            "rank": self.rank[team],
+        }
+        if self.time is not None:
+            columns["time"] = self.time[game]
+        if self.weight is not None:
+            columns["weight"] = np.array(self.weight)
+        if self.neutral is not None:
+            columns["neutral"] = self.neutral[game]
+        return make(columns)
+
+    @classmethod
+    def from_games(
+        cls,
+        games: Iterable[Sequence[Sequence[str]]],
+        scores: Iterable[Sequence[float]],
+        time: ArrayLike | None = None,
+        weights: Iterable[Sequence[Sequence[float]]] | None = None,
+        neutral: ArrayLike | None = None,
+    ) -> MatchLog:
+        """Return a log of games of named players.
+
+        Args:
+            games: for each game its teams, for each team the names of its players.
+            scores: for each game the score of each team; the higher wins, equal is a draw.
+            time: (games,) seconds, or None.
+            weights: for each game, for each team the weights of its players, or None.
+            neutral: (games,) whether on neutral ground, or None.
+
+        Raises:
+            ValueError: as the class, and where games and scores differ in number.
+        """
+        weight = None
+        if weights is not None:
+            weight = [float(w) for teams in weights for row in teams for w in row]
+        number: dict[str, int] = {}
+        player: list[int] = []
+        team_start, game_start = [0], [0]
+        score: list[Any] = []
+        for teams, points in zip(games, scores, strict=True):
+            if len(teams) != len(points):
+                raise ValueError(
+                    f"scores must give one number for each team, got {len(points)} for "
+                    f"{len(teams)} teams in game {len(game_start) - 1}"
+                )
+            for names in teams:
+                player.extend(number.setdefault(name, len(number)) for name in names)
+                team_start.append(len(player))
+            score.extend(points)
+            game_start.append(len(score))
+        rank = ranks_from_scores(score, game_start)
+        try:
+            nearest = np.asarray(list(map(float, score)), dtype=np.float64)
+        except OverflowError as error:
+            raise ValueError(f"scores must be within the range of float64: {error}") from None
+        return cls(
+            players=list(number),
+            player=np.asarray(player, dtype=np.int32),
+            team_start=np.asarray(team_start),
+            game_start=np.asarray(game_start),
+            rank=rank,
+            score=nearest,
+            time=None if time is None else np.asarray(time),
+            weight=None if weight is None else np.asarray(weight, dtype=np.float64),
+            neutral=None if neutral is None else np.asarray(neutral),
+        )
+
+
+def ranks_from_scores(score: ArrayLike | Sequence[Any], game_start: ArrayLike) -> Indices:
+    """Return the rank of each team in its game: how many teams of the game have a higher score.
+
+    Args:
+        score: (teams,) finite numbers of any size and kind, compared exactly; the higher wins.
+        game_start: (games + 1,) where each game's teams begin.
+
+    Returns:
+        (teams,) int32; 0 is best, equal scores have equal ranks.
+
+    Raises:
+        ValueError: for NaN, infinity, or something that is no number.
+    """
+    # A copy is writable: one compiled version serves frozen logs and new arrays alike.
+    return _count_better(places_in_order("score", score), np.array(game_start, np.int64))
+
+
+@compiled
+def _count_better(score: Integers, game_start: Integers) -> Indices:
+    rank = np.zeros(score.size, dtype=np.int32)
+    for game in range(game_start.size - 1):
+        first, last = game_start[game], game_start[game + 1]
+        for team in range(first, last):
+            for other in range(first, last):
+                if score[other] > score[team]:
+                    rank[team] += 1
+    return rank
+
+
+def _as_integers(name: str, value: ArrayLike) -> NDArray[Any]:
+    """A copy as a row of integers: int32 for players and ranks, int64 for the rest."""
+    array = np.asarray(value)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise ValueError(f"{name} must be a row of integers, got {value!r}")
+    dtype = np.int32 if name in ("player", "rank") else np.int64
+    converted: NDArray[Any] = array.astype(dtype)
+    if (converted != array).any():
+        raise ValueError(f"{name} must fit into {np.dtype(dtype)}")
+    return converted
+
+
+def _check_starts(name: str, starts: Integers, count: int, least: int) -> None:
+    """Check that ``starts`` cut ``count`` items into parts of at least ``least``."""
+    if len(starts) == 0 or starts[0] != 0 or starts[-1] != count:
+        raise ValueError(f"{name} must begin with 0 and end with {count}, got {starts!r}")
+    sizes = np.diff(starts)
+    if (sizes < least).any():
+        index = int(np.argmax(sizes < least))
+        raise ValueError(
+            f"{name} must leave each part at least {least} long, got {sizes[index]} at {index}"
+        )

@@ -1,0 +1,429 @@
+"""TrueSkill Through Time: the posterior of every player at every game, from a whole log.
+
+A player's skill is one variable for each of their games, and neighbouring ones differ by the drift
+between the games. Three messages meet at each entry (one player's part in one game): from the past,
+from the future, and from the game itself. A forward sweep reads those from the future and replaces
+them by those from the past; a backward sweep does the reverse; the game's are computed anew each
+time. So an entry keeps one message, and memory grows with the log alone.
+
+Messages are normals in natural parameters: exp(shift x - precision x^2 / 2) is kept as its
+precision and its shift = precision x mean. Two messages multiply by adding both; (0, 0) is no
+information.
+
+Source: Dangauthier, Herbrich, Minka, Graepel (2008), TrueSkill Through Time, section 3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from tqdm import tqdm
+
+from matchenv.logs.checkpoint import Checkpoint, log_key
+from matchenv.logs.games import (
+    Games,
+    Stated,
+    constants_of,
+    entry_starts,
+    games_of,
+    new_room,
+    rate_game,
+    variance_of_time_away,
+)
+from matchenv.logs.match_log import MatchLog
+from matchenv.runtime.checks import (
+    as_float_array,
+    as_integer,
+    as_non_negative_number,
+    as_positive_array,
+    as_positive_number,
+)
+from matchenv.runtime.compile import compiled
+from matchenv.trueskill.sides import Constants
+
+Floats = NDArray[np.float64]
+
+CHECKPOINT = "smoothing.npz"
+SETTLED = 1e-5
+MAX_SWEEPS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothedLog:
+    """Posteriors about every player at every game of theirs, from the whole log.
+
+    Attributes:
+        mu: (entries,) mean of the posterior about the entry's player at that game, from all games
+            before, at and after it.
+        sigma: (entries,) its standard deviation.
+        log_probability: (games,) logarithm of the probability of each game's result, given all
+            other games; their sum is what the TrueSkillThroughTime package calls evidence.
+        log_evidence: logarithm of the probability of all results together under the model's
+            parameters, by expectation propagation.
+        iterations: number of sweeps forwards and backwards.
+        settled: whether no posterior moved by more than the tolerance in the last iteration.
+        rest_mu: (entries,) mean of the belief about the entry's player at that game, from all
+            other games; empty if not asked for.
+        rest_sigma: (entries,) its standard deviation, or empty.
+    """
+
+    mu: Floats
+    sigma: Floats
+    log_probability: Floats
+    log_evidence: float
+    iterations: int
+    settled: bool
+    rest_mu: Floats
+    rest_sigma: Floats
+
+
+def smooth(
+    log: MatchLog,
+    *,
+    mu: ArrayLike = 25.0,
+    sigma: ArrayLike = 25.0 / 3.0,
+    beta: float = 25.0 / 6.0,
+    tau: float = 25.0 / 300.0,
+    draw_probability: float | None = None,
+    draw_margin: float | None = None,
+    time_drift: float = 0.0,
+    advantage: float = 0.0,
+    team_exponent: float = 0.0,
+    tolerance: float = SETTLED,
+    max_iterations: int = MAX_SWEEPS,
+    keep_rest: bool = False,
+    checkpoint: Path | None = None,
+    made_with: Mapping[str, str] | None = None,
+    quiet: bool = True,
+) -> SmoothedLog:
+    """Return posteriors of every player at every time from a whole log: TrueSkill Through Time.
+
+    The model is that of ``replay_trueskill``, but a game also informs about the times before it.
+    The log is swept forwards and backwards until no posterior moves any more.
+
+    Args:
+        log: the matches, in order of play.
+        mu: mean of the belief about a player before the first game, a number or (players,).
+        sigma: its standard deviation, > 0, a number or (players,).
+        beta: standard deviation of one performance around skill, > 0.
+        tau: standard deviation of the skill's drift before each game of a player, >= 0.
+        draw_probability: as in ``rate``.
+        draw_margin: as in ``rate``.
+        time_drift: as in ``replay_trueskill``.
+        advantage: as in ``replay_trueskill``.
+        team_exponent: as in ``replay_trueskill``.
+        tolerance: stop when in one iteration no posterior's mean or deviation moved by more than
+            this share of its deviation.
+        max_iterations: stop here at the latest.
+        keep_rest: whether to keep ``rest_mu`` and ``rest_sigma``.
+        checkpoint: a file of the unfinished work; a smoothing of the same games that was stopped
+            goes on from it. It is removed at the end.
+        made_with: versions of what computes; a checkpoint of others is not read.
+        quiet: no progress bar.
+
+    Raises:
+        OSError: if the checkpoint cannot be written.
+        ValueError: for bad input, a log of fewer than two games, times that go backwards, a log
+            with draws where the draw margin is 0, or a drift over time for a log without times.
+    """
+    if log.num_games < 2:
+        raise ValueError(f"log must hold at least 2 games, got {log.num_games}")
+    check_times(log)
+    spread = as_non_negative_number("tau", tau)
+    constants = constants_of(
+        log,
+        beta=beta,
+        tau=0.0,  # the drift is between the games
+        draw_probability=draw_probability,
+        draw_margin=draw_margin,
+    )
+    games = games_of(log, advantage, team_exponent)
+    chains = Chains(
+        drift=spread * spread + variance_of_time_away(log, time_drift),
+        mean=_for_each_player(log, "mu", as_float_array("mu", mu)),
+        sigma=_for_each_player(log, "sigma", as_positive_array("sigma", sigma)),
+    )
+    bound = as_positive_number("tolerance", tolerance)
+    most = as_integer("max_iterations", max_iterations, 1)
+    settings = [*constants, bound, advantage, games.team_exponent, dict(made_with or {})]
+    kept = Checkpoint(checkpoint, log_key(log, settings, chains._asdict()))
+    state, iterations, change = _settle(games, constants, chains, kept, bound, most, quiet)
+    log_probability = np.empty(log.num_games)
+    rest = np.empty((len(log.player) if keep_rest else 0, 2))
+    _, log_evidence = _sweep(games, constants, chains, state, log_probability, rest, True)
+    kept.remove()
+    return SmoothedLog(
+        mu=state.mu + chains.mean[log.player],
+        sigma=state.sigma,
+        log_probability=log_probability,
+        log_evidence=log_evidence,
+        iterations=iterations,
+        settled=bool(change <= bound),
+        rest_mu=rest[:, 0].copy(),
+        rest_sigma=rest[:, 1].copy(),
+    )
+
+
+def check_times(log: MatchLog) -> None:
+    """Raise for a log whose times go backwards."""
+    if log.time is None:
+        return
+    back = log.time[1:] < log.time[:-1]
+    if back.any():
+        game = int(np.argmax(back)) + 1
+        raise ValueError(
+            f"log must have times that do not go backwards, got {log.time[game]} after "
+            f"{log.time[game - 1]} at game {game}"
+        )
+
+
+def _for_each_player(log: MatchLog, name: str, value: Floats) -> Floats:
+    if value.ndim > 0 and value.shape != (log.num_players,):
+        raise ValueError(
+            f"{name} must be a number or have shape ({log.num_players},), got {value.shape}"
+        )
+    return np.array(np.broadcast_to(value, log.num_players))
+
+
+class Chains(NamedTuple):
+    """The model of the skills over time.
+
+    Attributes:
+        drift: (entries,) variance of the drift before each entry since the player's last one.
+        mean: (players,) mean of the belief before the first game; messages are about skill minus
+            this, so that a common offset costs no digits.
+        sigma: (players,) its standard deviation.
+    """
+
+    drift: Floats
+    mean: Floats
+    sigma: Floats
+
+
+class State(NamedTuple):
+    """What the next sweep reads, and writes.
+
+    Attributes:
+        messages: (entries, 2) precision and shift of the message to each entry from the time
+            where the next sweep ends.
+        mu: (entries,) means of the posteriors minus the prior mean.
+        sigma: (entries,) their standard deviations.
+    """
+
+    messages: Floats
+    mu: Floats
+    sigma: Floats
+
+
+def _settle(
+    games: Games,
+    constants: Constants,
+    chains: Chains,
+    checkpoint: Checkpoint,
+    tolerance: float,
+    max_iterations: int,
+    quiet: bool,
+) -> tuple[State, int, float]:
+    """Sweep until nothing moves; return the state, the iterations and the last change."""
+    entries = len(games.player)
+    state = State(np.zeros((entries, 2)), np.zeros(entries), np.full(entries, np.inf))
+    iterations, change = 0, np.inf
+    found = checkpoint.read()
+    if found is not None and found["iterations"] <= max_iterations:
+        state = State(*(found[name] for name in State._fields))
+        iterations, change = int(found["iterations"]), float(found["change"])
+    acceleration = _Acceleration(entries)
+    unread = np.empty(0), np.empty((0, 2))
+    # No bar within the first second: on a small log it would flicker.
+    with tqdm(desc="smooth", unit="iteration", disable=quiet, delay=1.0) as bar:
+        while iterations < max_iterations and not change <= tolerance:
+            before = state.messages[:, 1].copy()
+            forth, _ = _sweep(games, constants, chains, state, *unread, True)
+            back, _ = _sweep(games, constants, chains, state, *unread, False)
+            change = max(forth, back)
+            iterations += 1
+            # Only the shifts are extrapolated: the precisions settle soon.
+            acceleration.extrapolate(before, state.messages[:, 1], iterations)
+            bar.set_postfix(moved=f"{change:.1e}", until=f"{tolerance:.0e}", refresh=False)
+            bar.update()
+            if not acceleration.has_history:
+                counts = {"iterations": np.array(iterations), "change": np.array(change)}
+                checkpoint.keep({**state._asdict(), **counts})
+    return state, iterations, change
+
+
+@compiled(nogil=True)  # a long log leaves Ctrl-C alive
+def _sweep(
+    games: Games,
+    constants: Constants,
+    chains: Chains,
+    state: State,
+    log_probability: Floats,
+    rest: Floats,
+    forwards: bool,
+) -> tuple[float, float]:
+    """Walk once over all games, in order of play or against it, and pass every message.
+
+    Args:
+        games: the games.
+        constants: of the model.
+        chains: the skills over time.
+        state: read and written.
+        log_probability: (games,) log probability of each result given all other games, written
+            with the evidence in a forward sweep; empty for neither.
+        rest: (entries, 2) mean and standard deviation of the belief at each entry from all other
+            games, written in a forward sweep; empty for none.
+        forwards: whether in order of play.
+
+    Returns:
+        ``(change, log_evidence)``: the largest move of a posterior, as a share of its sigma,
+        and the evidence of all games.
+    """
+    messages, mu, sigma = state
+    none = np.empty(0)
+    stated = Stated(none, none, none, none, log_probability)
+    room = new_room(games)
+    # Arrays are taken out of their tuples before the loop: each time counts a reference.
+    player, begins, game_mu, game_sigma = games.player, entry_starts(games), room.mu, room.sigma
+    drift, prior_mean = chains.drift, chains.mean
+    cavity, past = np.empty((games.most_entries, 2)), np.empty((games.most_entries, 2))
+    # Of each player: the message from the last visited entry, and the drift before that.
+    near = np.zeros((chains.mean.size, 3))
+    if forwards:
+        near[:, 0] = chains.sigma**-2.0
+    change, log_evidence = 0.0, 0.0
+    num_games = begins.size - 1
+    for step in range(num_games):
+        game = step if forwards else num_games - 1 - step
+        first, last = begins[game], begins[game + 1]
+        for entry in range(first, last):
+            m, k = entry - first, player[entry]
+            variance = drift[entry] if forwards else near[k, 2]
+            past[m, 0], past[m, 1] = _widened(near[k, 0], near[k, 1], variance)
+            cavity[m, 0] = past[m, 0] + messages[entry, 0]
+            cavity[m, 1] = past[m, 1] + messages[entry, 1]
+            game_mu[m] = prior_mean[k] + cavity[m, 1] / cavity[m, 0]
+            game_sigma[m] = 1.0 / math.sqrt(cavity[m, 0])
+            if rest.shape[0] > 0:
+                rest[entry, 0], rest[entry, 1] = game_mu[m], game_sigma[m]
+        rate_game(games, constants, game, room, stated)
+        if log_probability.size:
+            log_evidence += log_probability[game]
+        for entry in range(first, last):
+            m, k = entry - first, player[entry]
+            mean, deviation = game_mu[m] - prior_mean[k], game_sigma[m]
+            change = max(change, abs(mean - mu[entry]) / deviation)
+            change = max(change, abs(deviation / sigma[entry] - 1.0))
+            mu[entry], sigma[entry] = mean, deviation
+            # No game makes a belief wider; below 0 is rounding.
+            precision = max(0.0, 1.0 / (deviation * deviation) - cavity[m, 0])
+            shift = mean * (cavity[m, 0] + precision) - cavity[m, 1]
+            messages[entry, 0], messages[entry, 1] = past[m, 0], past[m, 1]
+            near[k, 0] = past[m, 0] + precision
+            near[k, 1] = past[m, 1] + shift
+            near[k, 2] = drift[entry]
+            if log_probability.size:
+                log_evidence += _log_overlap(past[m, 0], past[m, 1], precision, shift)
+                log_evidence -= _log_overlap(cavity[m, 0], cavity[m, 1], precision, shift)
+    return change, log_evidence
+
+
+@compiled
+def _widened(precision: float, shift: float, variance: float) -> tuple[float, float]:
+    """Return a message after the skill has drifted by N(0, variance), in either direction."""
+    share = 1.0 / (1.0 + precision * variance)
+    return precision * share, shift * share
+
+
+@compiled
+def _log_overlap(
+    precision: float, shift: float, other_precision: float, other_shift: float
+) -> float:
+    """Return the logarithm of the integral of a normal density times an unscaled message.
+
+    Args:
+        precision: of the density, > 0.
+        shift: precision x mean of the density.
+        other_precision: of the message exp(shift x - precision x^2 / 2), >= 0.
+        other_shift: its shift.
+    """
+    # Completed squares, written so that a weak message leaves no difference of large numbers.
+    both = precision + other_precision
+    mean = shift / precision
+    square = other_shift * (other_shift + 2.0 * shift) - other_precision * shift * mean
+    return 0.5 * (square / both - math.log1p(other_precision / precision))
+
+
+# Iterations that are remembered.
+DEPTH = 4
+# The first iterations change the messages' precisions too, and tell little about the later ones.
+FIRST = 3
+# A step so many times as long as the shortest one so far: the extrapolation went astray.
+ASTRAY = 2.0
+# Iterations without extrapolation after that.
+PAUSE = 10
+# The history is dropped after so many iterations; checkpoints are written then.
+HISTORY = 20
+
+
+class _Acceleration:
+    """Anderson's acceleration of a fixed-point iteration.
+
+    Sweeps spread information about differences of skills quickly, and slowly that about the common
+    level of all players: each moves that by a few hundredths of the way.
+
+    Args:
+        size: numbers that an iteration changes.
+
+    Source: Anderson (1965), "Iterative procedures for nonlinear integral equations".
+    """
+
+    def __init__(self, size: int) -> None:
+        self._moves, self._turns = np.empty((DEPTH, size)), np.empty((DEPTH, size))
+        self._before, self._step = np.empty(size), np.empty(size)
+        self._count = self._pause = 0
+        self._shortest = np.inf
+
+    @property
+    def has_history(self) -> bool:
+        """Whether the next result depends on earlier iterations."""
+        return self._shortest < np.inf
+
+    def extrapolate(self, before: Floats, after: Floats, iteration: int) -> None:
+        """Replace an iterate by its extrapolation.
+
+        Args:
+            before: (size,) the numbers before the iteration.
+            after: (size,) the numbers after it, overwritten.
+            iteration: the number of iterations, this one included.
+        """
+        if iteration % HISTORY == 0:
+            self._count, self._pause, self._shortest = 0, 0, np.inf
+            return
+        step = after - before
+        # Not by BLAS: sums have one order, whatever the number of threads.
+        length = float(np.sqrt(np.einsum("j,j", step, step)))
+        if length > ASTRAY * self._shortest and self._count:
+            self._pause = PAUSE
+        self._shortest = min(self._shortest, length)
+        if self._pause or iteration < FIRST:
+            self._pause = max(0, self._pause - 1)
+            self._count = 0
+            return
+        known = min(self._count, DEPTH)
+        if known:
+            place = (self._count - 1) % DEPTH
+            self._moves[place] = before - self._before
+            self._turns[place] = step - self._step
+            turns = self._turns[:known]
+            gram, slope = np.einsum("ik,jk", turns, turns), np.einsum("ik,k", turns, step)
+            share = np.linalg.lstsq(gram, slope, rcond=None)[0]
+            after -= np.einsum("i,ik", share, self._moves[:known] + turns)
+        self._before[:], self._step[:] = before, step
+        self._count += 1

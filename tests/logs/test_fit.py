@@ -1,0 +1,294 @@
+"""Fitting: logs simulated from known parameters, and what cannot be fitted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import trueskillthroughtime as through_time
+from scipy.stats import norm
+
+from matchenv.commands import run_command
+from matchenv.logs import MatchLog, fit, fitting, replay_trueskill, smooth
+from matchenv.logs.fitting import derivatives, evidence
+from matchenv.trueskill import draw_margin_from_probability, rate
+
+SIGMA = 25.0 / 3.0
+DAY = 86_400
+
+
+def simulated(
+    games: int,
+    *,
+    players: int = 50,
+    beta: float = 5.0,
+    tau: float = 0.3,
+    draws: float = 0.2,
+    advantage: float = 0.0,
+    time_drift: float = 0.0,
+    sizes: tuple[int, ...] = (1,),
+    exponent: float = 0.0,
+    seed: int = 0,
+) -> MatchLog:
+    """A log of two-sided games whose skills and performances are drawn from the model itself."""
+    rng = np.random.default_rng(seed)
+    skill = rng.normal(25.0, SIGMA, players)
+    last = np.full(players, -1)
+    times = np.cumsum(rng.integers(0, DAY, games))
+    teams, scores = [], []
+    for game in range(games):
+        first, second = rng.choice(sizes, 2)
+        chosen = rng.choice(players, first + second, replace=False)
+        for k in chosen:
+            days = (times[game] - last[k]) / DAY if last[k] >= 0 else 0.0
+            skill[k] += rng.normal() * np.sqrt(tau**2 * (last[k] >= 0) + time_drift**2 * days)
+            last[k] = times[game]
+        performance = skill[chosen] + beta * rng.normal(size=chosen.size)
+        sides = (chosen[:first], chosen[first:])
+        strength = [
+            performance[:first].sum() / first**exponent + advantage,
+            performance[first:].sum() / second**exponent,
+        ]
+        margin = draw_margin_from_probability(draws, beta, int(first + second)) if draws else 0.0
+        gap = strength[0] - strength[1]
+        teams.append([[f"p{k}" for k in side] for side in sides])
+        scores.append([0.0, 0.0] if abs(gap) < margin else [float(gap > 0), float(gap < 0)])
+    return MatchLog.from_games(teams, scores, times)
+
+
+def inside(found, name: str, truth: float, widened: float = 1.6) -> bool:
+    """Whether the truth is in the interval, widened: one of many intervals may miss by a little."""
+    low, high = found.intervals[name]
+    middle, half = 0.5 * (low + high), 0.5 * widened * (high - low)
+    return abs(truth - middle) <= half
+
+
+def test_parameters_of_simulated_games_are_found_again() -> None:
+    log = simulated(6000, advantage=3.0)
+    found = fit(log)
+    assert inside(found, "beta", 5.0)
+    assert inside(found, "draw_probability", 0.2)
+    assert inside(found, "advantage", 3.0)
+    assert found.log_loss < found.log_loss_default < found.log_loss_constant
+    assert found.gain[1] > 0.0
+    assert found.calibration_wins < 0.05
+    assert found.train_games == 4200
+    low, high = found.log_loss_interval
+    assert low < found.log_loss < high
+
+
+def test_evidence_finds_the_parameters_of_simulated_games() -> None:
+    log = simulated(1500, players=40, tau=0.0, time_drift=0.8, advantage=3.0, seed=11)
+    found = fit(log, objective="evidence", train_share=0.9)
+    for name, truth in {"beta": 5.0, "draw_probability": 0.2, "advantage": 3.0}.items():
+        assert inside(found, name, truth), (name, found)
+    assert inside(found, "time_drift", 0.8)
+    assert found.log_loss < found.log_loss_constant
+    assert found.objective == "evidence"
+
+
+def test_evidence_is_what_smoothing_says() -> None:
+    """The objective against the smoother, and the smoother's terms against the package's."""
+    log = simulated(60, players=8, draws=0.0, seed=12)
+    assert log.time is not None
+    games = [
+        [[log.players[log.player[2 * g + side]]] for side in range(2)] for g in range(log.num_games)
+    ]
+    scores = log.score.reshape(-1, 2).tolist()
+    days = (log.time / DAY).tolist()
+    best: list[list[float]] = [[], []]
+    for drift in (0.1, 0.8, 6.4):
+        values = {"beta": 5.0, "tau": 0.0, "time_drift": drift}
+        history = through_time.History(
+            games, scores, days, mu=25.0, sigma=SIGMA, beta=5.0, gamma=drift, p_draw=0.0
+        )
+        history.convergence(verbose=False, epsilon=1e-5, iterations=60)
+        smoothed = smooth(log, **values)
+        assert smoothed.log_probability.sum() == pytest.approx(history.log_evidence(), abs=1e-2)
+        found = evidence(log).losses(values)
+        np.testing.assert_allclose(found, -smoothed.log_evidence, atol=1e-4)
+        best[0].append(found[0])
+        best[1].append(-history.log_evidence())
+    # Both prefer the same drift.
+    assert np.argmin(best[0]) == np.argmin(best[1])
+
+
+def test_teams_of_unequal_size() -> None:
+    log = simulated(3000, players=40, draws=0.0, sizes=(1, 2, 3), exponent=1.0, seed=1)
+    found = fit(log)
+    assert inside(found, "team_exponent", 1.0)
+    assert found.parameters["draw_probability"] == 0.0
+    assert any("no game was drawn" in note for note in found.notes)
+
+
+@pytest.mark.slow
+def test_intervals_cover_what_was_simulated() -> None:
+    """Twenty logs: of 60 intervals some may miss; three in ten would be too many."""
+    hits = total = 0
+    for seed in range(20):
+        truths = {"beta": 5.0, "draw_probability": 0.2, "advantage": 2.0}
+        log = simulated(
+            4000, players=400, advantage=2.0, time_drift=0.2, sizes=(1, 2), seed=100 + seed
+        )
+        found = fit(log)
+        for name, truth in truths.items():
+            total += 1
+            hits += inside(found, name, truth, 1.0)
+    print(f"coverage: {hits} of {total}")
+    assert hits / total > 0.8
+
+
+@pytest.mark.slow
+def test_intervals_of_the_evidence_cover_what_was_simulated() -> None:
+    """Ten logs of drift over time: of 40 intervals some may miss."""
+    hits = total = 0
+    for seed in range(10):
+        truths = {"beta": 5.0, "draw_probability": 0.2, "advantage": 2.0, "time_drift": 0.5}
+        log = simulated(
+            1500, players=100, tau=0.0, advantage=2.0, time_drift=0.5, sizes=(1, 2), seed=200 + seed
+        )
+        found = fit(log, objective="evidence", train_share=0.9)
+        for name, truth in truths.items():
+            total += 1
+            hits += name in found.intervals and inside(found, name, truth, 1.0)
+    print(f"coverage: {hits} of {total}")
+    assert hits / total > 0.8
+
+
+def test_the_model_is_that_of_rate() -> None:
+    """Two sides, an advantage and mean strength: one game against ``rate`` with weights."""
+    log = MatchLog.from_games([[["a"], ["b", "c"]]], [[1.0, 0.0]])
+    replay = replay_trueskill(log, tau=0.0, advantage=2.0, team_exponent=1.0)
+    (a,), (b, c) = rate(
+        [[(27.0, SIGMA)], [(25.0, SIGMA), (25.0, SIGMA)]],
+        [0, 1],
+        beta=25.0 / 6.0,
+        tau=0.0,
+        weights=[[1.0], [0.5, 0.5]],
+    )
+    np.testing.assert_allclose(replay.mu, [a[0] - 2.0, b[0], c[0]], rtol=1e-9)
+    np.testing.assert_allclose(replay.sigma, [a[1], b[1], c[1]], rtol=1e-9)
+    assert replay.team_mean[0] == pytest.approx(27.0)
+    assert replay.team_mean[1] == pytest.approx(25.0)
+
+
+def test_time_away_widens_a_belief() -> None:
+    games = [[["a"], ["b"]], [["a"], ["b"]]]
+    log = MatchLog.from_games(games, [[1.0, 0.0], [1.0, 0.0]], [0, 16 * DAY])
+    still = replay_trueskill(log.first_games(1), tau=0.0)
+    moved = replay_trueskill(log, tau=0.0, time_drift=0.5)
+    # Sixteen days at 0.5 a day: a deviation of 2 is added before the second game.
+    variance = still.sigma[0] ** 2 + 4.0 + (25.0 / 6.0) ** 2
+    assert moved.team_variance[2] == pytest.approx(variance)
+
+
+def test_derivatives_of_a_quadratic() -> None:
+    matrix = np.array([[2.0, 0.5], [0.5, 1.0]])
+
+    def losses(place: np.ndarray) -> np.ndarray:
+        return np.array([0.5 * place @ matrix @ place, place[0]])
+
+    slopes, curvature = derivatives(losses, np.array([0.3, -0.2]), np.array([0.01, 0.02]))
+    np.testing.assert_allclose(curvature, matrix, atol=1e-8)
+    np.testing.assert_allclose(slopes, [matrix @ [0.3, -0.2], [1.0, 0.0]], atol=1e-9)
+
+
+def test_what_cannot_be_told_is_said() -> None:
+    log = simulated(300, draws=0.0)
+    bare = MatchLog(log.players, log.player, log.team_start, log.game_start, log.rank, log.score)
+    found = fit(bare)
+    notes = " ".join(found.notes)
+    for name in ("draw_probability", "time_drift", "team_exponent"):
+        assert f"{name} cannot be told" in notes
+        assert found.parameters[name] == 0.0
+
+
+def test_a_parameter_at_its_boundary_is_said() -> None:
+    """Coin tosses: no beta is large enough."""
+    rng = np.random.default_rng(3)
+    wins = rng.integers(0, 2, 400)
+    games = [[[f"a{k % 200}"], [f"b{k % 200}"]] for k in range(400)]
+    found = fit(MatchLog.from_games(games, [[float(w), float(1 - w)] for w in wins]))
+    assert any("beta ran to a boundary" in note for note in found.notes)
+    assert "beta" not in found.intervals
+
+
+def test_bad_input() -> None:
+    log = simulated(30)
+    with pytest.raises(ValueError, match="at least 20 games"):
+        fit(log.first_games(1))
+    for share in (0.0, 1.0, -0.1, float("nan")):
+        with pytest.raises(ValueError, match="train_share"):
+            fit(log, train_share=share)
+    with pytest.raises(ValueError, match="objective must be"):
+        fit(log, objective="luck")  # type: ignore[arg-type]
+    bare = MatchLog(log.players, log.player, log.team_start, log.game_start, log.rank, log.score)
+    with pytest.raises(ValueError, match="time_drift must be 0 for a log without times"):
+        replay_trueskill(bare, draw_probability=0.1, time_drift=0.1)
+
+
+def as_csv(log: MatchLog) -> str:
+    lines = ["game,time,player,score"]
+    for game in range(log.num_games):
+        for team in range(log.game_start[game], log.game_start[game + 1]):
+            entry = log.team_start[team]
+            name = log.players[log.player[entry]]
+            lines.append(f"{game},{log.time[game]},{name},{log.score[team]}")
+    return "\n".join(lines) + "\n"
+
+
+def test_the_command_writes_the_parameters_and_goes_on(
+    tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forecast = fitting._forecast
+    (tmp_path / "log.csv").write_text(as_csv(simulated(400)))
+    words = ["fit", str(tmp_path / "log.csv"), "--out", str(tmp_path / "out")]
+    assert run_command(words) == 0
+    said = capsys.readouterr().out
+    assert "constant" in said
+    content = (tmp_path / "out" / "fit.json").read_bytes()
+    found = json.loads(content)
+    assert {"beta", "tau", "draw_probability"} <= set(found["parameters"])
+    assert found["log_loss"] > 0.0
+    assert found["log_loss_constant"] > 0.0
+    assert len(found["intervals"]["beta"]) == 2
+    assert "better than the constant forecast" in said
+    # The finished replays are read again; of other games or damaged ones nothing is.
+    journal = tmp_path / "out" / "evaluations.npz"
+    whole = journal.read_bytes()
+    (tmp_path / "out" / "fit.json").unlink()
+    calls: list[int] = []
+    monkeypatch.setattr(fitting, "_forecast", lambda *given: calls.append(0) or forecast(*given))
+    replays = []
+    for kept in (whole, whole[: len(whole) // 2]):
+        journal.write_bytes(kept)
+        calls.clear()
+        assert run_command([*words, "--quiet"]) == 0
+        assert (tmp_path / "out" / "fit.json").read_bytes() == content
+        assert journal.read_bytes() == whole
+        replays.append(len(calls))
+    assert replays[1] == replays[0] + found["evaluations"]
+
+
+def test_the_constant_forecast_knows_the_draws() -> None:
+    """With skills of no spread nothing beats the constant; its loss is the entropy."""
+    log = simulated(4000, beta=100.0, tau=0.0, draws=0.3, seed=5)
+    found = fit(log)
+    margin = draw_margin_from_probability(0.3, 100.0)
+    draw = 1.0 - 2.0 * norm.sf(margin / np.hypot(np.sqrt(2.0) * 100.0, np.sqrt(2.0) * SIGMA))
+    entropy = -draw * np.log(draw) - (1.0 - draw) * np.log(0.5 * (1.0 - draw))
+    assert found.log_loss_constant == pytest.approx(entropy, abs=0.03)
+    assert found.log_loss == pytest.approx(found.log_loss_constant, abs=0.02)
+
+
+def test_a_fit_that_foresees_nothing_says_so_first(tmp_path: Path, capsys) -> None:
+    rng = np.random.default_rng(3)
+    rows = [f"{k},{side}{rng.integers(20)},{score}\n" for k in range(200)
+            for side, score in zip("ab", rng.permutation([0, 1]), strict=True)]  # fmt: skip
+    (tmp_path / "log.csv").write_text("game,player,score\n" + "".join(rows))
+    assert run_command(["fit", str(tmp_path / "log.csv")]) == 0
+    assert capsys.readouterr().out.startswith("the fit failed: it does not forecast games better")
+    assert run_command(["fit", str(tmp_path / "log.csv"), "--seed", "-1"]) == 2
+    assert "seed must be an integer of at least 0" in capsys.readouterr().err

@@ -1,0 +1,192 @@
+"""Compiled replays against one ``rate`` a game in plain Python, and the log's own checks."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from matchenv.logs import replay_elo, replay_trueskill
+from matchenv.logs.match_log import MatchLog, ranks_from_scores
+from matchenv.ratings.elo import rate_elo
+from matchenv.trueskill import Rating, rate, team_match_quality
+
+FORMS = [[1, 1], [1, 1, 1], [2, 2], [1, 3, 2], [1] * 8]
+BETA, TAU = 25.0 / 6.0, 25.0 / 300.0
+
+
+def random_log(seed: int, games: int, draws: bool = True) -> MatchLog:
+    rng = np.random.default_rng(seed)
+    names = [f"player {k}" for k in range(40)]
+    played, scores = [], []
+    for _ in range(games):
+        sizes = FORMS[rng.integers(len(FORMS))]
+        chosen = iter(rng.permutation(names).tolist())
+        played.append([[next(chosen) for _ in range(size)] for size in sizes])
+        low = rng.integers(0, 4, len(sizes)) if draws else rng.permutation(len(sizes))
+        scores.append(low.astype(float).tolist())
+    return MatchLog.from_games(played, scores)
+
+
+def games_of(log: MatchLog):
+    for game in range(log.num_games):
+        teams = range(log.game_start[game], log.game_start[game + 1])
+        members = [
+            [log.players[p] for p in log.player[log.team_start[t] : log.team_start[t + 1]]]
+            for t in teams
+        ]
+        yield members, [int(log.rank[t]) for t in teams], list(teams)
+
+
+@pytest.fixture(scope="module")
+def log() -> MatchLog:
+    return random_log(0, 120)
+
+
+@pytest.mark.parametrize("keywords", [{"draw_probability": 0.1}, {"draw_margin": 0.5}])
+def test_trueskill_replay_is_rate_game_by_game(log: MatchLog, keywords: dict) -> None:
+    replay = replay_trueskill(log, keep_history=True, **keywords)
+    board = {name: Rating(25.0, 25.0 / 3.0) for name in log.players}
+    played = dict.fromkeys(log.players, 0)
+    entry = 0
+    for game, (members, ranks, teams) in enumerate(games_of(log)):
+        before = [[board[name] for name in side] for side in members]
+        drifted = [[(r.mu, math.hypot(r.sigma, TAU)) for r in side] for side in before]
+        assert replay.quality[game] == pytest.approx(team_match_quality(drifted, BETA))
+        for team, side in zip(teams, drifted, strict=True):
+            assert replay.team_mean[team] == pytest.approx(sum(mu for mu, _ in side))
+            variance = sum(sigma**2 + BETA**2 for _, sigma in side)
+            assert replay.team_variance[team] == pytest.approx(variance)
+        after = rate(before, ranks, beta=BETA, tau=TAU, **keywords)
+        for side, rated in zip(members, after, strict=True):
+            for name, rating in zip(side, rated, strict=True):
+                board[name] = rating
+                played[name] += 1
+                expected = (replay.entry_mu[entry], replay.entry_sigma[entry])
+                assert rating == pytest.approx(expected, rel=1e-12)
+                entry += 1
+    assert replay.mu == pytest.approx([board[name].mu for name in log.players], rel=1e-12)
+    assert replay.sigma == pytest.approx([board[name].sigma for name in log.players], rel=1e-12)
+    assert replay.games_played.tolist() == list(played.values())
+    assert replay.unconverged.size == 0
+
+
+@pytest.mark.parametrize("form", ["gaussian", "logistic"])
+def test_elo_replay_is_rate_elo_game_by_game(log: MatchLog, form: str) -> None:
+    replay = replay_elo(log, form=form, keep_history=True)
+    board = dict.fromkeys(log.players, 1200.0)
+    entry = 0
+    for members, ranks, teams in games_of(log):
+        before = [[board[name] for name in side] for side in members]
+        for team, side in zip(teams, before, strict=True):
+            assert replay.team_rating[team] == pytest.approx(sum(side) / len(side))
+        for side, rated in zip(members, rate_elo(before, ranks, form=form), strict=True):
+            for name, rating in zip(side, rated, strict=True):
+                board[name] = rating
+                assert rating == pytest.approx(replay.entry_rating[entry], rel=1e-13)
+                entry += 1
+    assert replay.rating == pytest.approx(list(board.values()), rel=1e-13)
+
+
+def test_elo_quality_is_that_of_known_skills() -> None:
+    log = MatchLog.from_games([[["a"], ["b"]]] * 3, [[1, 0]] * 3)
+    replay = replay_elo(log, k_factor=100.0)
+    gap = replay.team_rating[4] - replay.team_rating[5]
+    assert replay.quality[0] == 1.0
+    assert replay.quality[2] == pytest.approx(math.exp(-(gap**2) / (4.0 * 200.0**2)))
+    # In the logistic form beta is what gives the normal the same slope at even ratings.
+    slope = math.log(10.0) / 1600.0
+    beta = 1.0 / (2.0 * math.sqrt(math.pi) * slope)
+    other = replay_elo(log, k_factor=100.0, form="logistic")
+    gap = other.team_rating[4] - other.team_rating[5]
+    assert other.quality[2] == pytest.approx(math.exp(-(gap**2) / (4.0 * beta**2)))
+
+
+def test_history_is_kept_only_if_asked_for(log: MatchLog) -> None:
+    assert replay_trueskill(log, draw_margin=0.5).entry_mu.size == 0
+    assert replay_elo(log).entry_rating.size == 0
+
+
+def test_games_that_do_not_converge_are_listed(log: MatchLog) -> None:
+    replay = replay_trueskill(log, draw_margin=0.5, max_iterations=1)
+    assert set(replay.unconverged) == set(np.flatnonzero(log.game_size > 2))
+
+
+def test_draws_are_refused_where_they_cannot_happen(log: MatchLog) -> None:
+    with pytest.raises(ValueError, match="must be above 0 for a log with draws, for example game"):
+        replay_trueskill(log)
+    undrawn = random_log(3, 30, draws=False)
+    assert np.isfinite(replay_trueskill(undrawn).mu).all()
+
+
+def test_an_empty_log() -> None:
+    empty = MatchLog.from_games([], [])
+    assert replay_trueskill(empty).quality.size == 0
+    assert replay_elo(empty).rating.size == 0
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"sigma": 0.0}, "sigma"),
+        ({"mu": math.nan}, "mu"),
+        ({"tau": -1.0}, "tau"),
+        ({"draw_probability": 1.0}, "draw_probability"),
+        ({"draw_probability": 0.1, "draw_margin": 0.1}, "left out"),
+    ],
+)
+def test_bad_settings_are_refused(log: MatchLog, keywords: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        replay_trueskill(log, **keywords)
+
+
+def test_ranks_from_scores() -> None:
+    assert ranks_from_scores([3, 5, 3, 1, -1, -1], [0, 4, 6]).tolist() == [1, 0, 1, 3, 0, 0]
+
+
+GOOD = {
+    "players": ["a", "b", "c"],
+    "player": [0, 1, 2, 0],
+    "team_start": [0, 1, 2, 3, 4],
+    "game_start": [0, 2, 4],
+    "rank": [0, 1, 0, 0],
+    "score": [2.0, 1.0, 0.0, 0.0],
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"players": ["a", "b", "b"]}, "players"),
+        ({"player": [0, 1, 2, 3]}, "index into the 3 players, got 3 at entry 3"),
+        ({"player": [0, 1, 2, 2]}, "twice in one game, as in game 1"),
+        ({"player": [0.5, 1, 2, 0]}, "player must be a row of integers"),
+        ({"team_start": [0, 1, 2, 3, 5]}, "team_start"),
+        ({"team_start": [0, 1, 1, 3, 4]}, "team_start must leave each part at least 1"),
+        ({"team_start": [0, 2, 1, 3, 4]}, "team_start must leave"),
+        ({"game_start": [0, 1, 4]}, "game_start must leave each part at least 2"),
+        ({"game_start": [0, 2]}, "game_start"),
+        ({"rank": [0, 1, 0, 1, 2]}, "rank must have shape"),
+        ({"rank": [1, 2, 0, 0]}, "rank must be the number of teams"),
+        ({"rank": [0, 2, 0, 0]}, "rank must be the number of teams"),
+        ({"score": [2.0, 1.0, 0.0, math.nan]}, "score"),
+        ({"time": [1, 2, 3]}, "time"),
+    ],
+)
+def test_bad_logs_are_refused(change: dict, message: str) -> None:
+    MatchLog(**GOOD)
+    with pytest.raises(ValueError, match=message):
+        MatchLog(**{**GOOD, **change})
+
+
+def test_repr_says_how_much_a_log_holds() -> None:
+    expected = "<MatchLog of 2 games, 4 teams and 3 players, without times>"
+    assert repr(MatchLog(**GOOD)) == expected
+    assert repr(MatchLog(**GOOD, time=[1, 2])) == expected.replace("without", "with")
+
+
+def test_a_log_cannot_be_changed() -> None:
+    log = MatchLog(**GOOD)
+    with pytest.raises(ValueError, match="read-only"):
+        log.player[0] = 100

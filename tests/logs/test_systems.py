@@ -1,0 +1,90 @@
+"""What the systems state, on games small enough to work out again."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from matchenv.benchmarks.replay.systems import (
+    SYSTEMS,
+    SystemSettings,
+    draw_probability_of,
+    judge,
+    quality_per_comparison,
+)
+from matchenv.logs import MatchLog
+from matchenv.logs.forecasts import (
+    gaussian_log_probabilities,
+    logistic_log_probabilities,
+    pairs_of_sides,
+)
+
+NORMAL = NormalDist()
+LOG = MatchLog.from_games(
+    [
+        [["a"], ["b"], ["c"]],
+        [["a", "b"], ["c"]],
+        [["a"], ["d"]],
+    ],
+    [[3, 1, 1], [0, 0], [1, 2]],
+)
+PAIRS = pairs_of_sides(LOG.game_start, LOG.rank)
+
+
+def test_draw_probability_is_counted_between_neighbours_in_rank() -> None:
+    # Two neighbours in the first game, one in each of the others; two of the four are level.
+    assert draw_probability_of(LOG, SystemSettings()) == 0.5
+
+
+@pytest.mark.parametrize("name", list(SYSTEMS))
+def test_stated_probabilities_are_a_distribution(name: str) -> None:
+    judgement = judge(name, LOG, PAIRS, SystemSettings())
+    assert_allclose(np.exp(judgement.log_probability).sum(axis=1), 1.0, rtol=1e-12)
+    assert judgement.quality.shape == (3,)
+    assert np.all((judgement.quality > 0) & (judgement.quality <= 1 + 1e-12))
+
+
+def test_margin_of_a_pair_grows_with_its_players() -> None:
+    """Sides of two and three against one, by the formula of the paper's section 4.1."""
+    mean, variance = np.array([50.0, 25.0]), np.array([90.0, 40.0])
+    pairs = pairs_of_sides(np.array([0, 2]), np.array([0, 1]))
+    got = gaussian_log_probabilities(pairs, mean, variance, np.array([2, 1]), 25 / 6, 0.2)
+    margin = NORMAL.inv_cdf(0.6) * math.sqrt(3) * 25 / 6
+    c = math.sqrt(130.0)
+    win, loss = NORMAL.cdf((25 - margin) / c), NORMAL.cdf((-25 - margin) / c)
+    assert_allclose(np.exp(got[0]), [win, 1 - win - loss, loss], rtol=1e-9)
+
+
+def test_even_sides_draw_with_the_given_probability() -> None:
+    pairs = pairs_of_sides(np.array([0, 2]), np.array([0, 1]))
+    for players in ([1, 1], [4, 3]):
+        sides = np.array(players)
+        for draw in (0.0, 1e-9, 0.3, 0.999):
+            logistic = logistic_log_probabilities(pairs, np.zeros(2), sides, draw)
+            known = gaussian_log_probabilities(pairs, np.zeros(2), sides * 4.0, sides, 2.0, draw)
+            assert_allclose(np.exp(logistic[0, 1]), draw, rtol=1e-6)
+            assert_allclose(np.exp(known[0, 1]), draw, rtol=1e-6)
+
+
+def test_elo_sides_as_sums_or_means() -> None:
+    sums = judge("elo", LOG, PAIRS, SystemSettings())
+    means = judge("elo", LOG, PAIRS, SystemSettings(elo_teams="mean"))
+    size = LOG.team_size
+    assert_allclose(sums.strength, means.strength * size)
+    # By sums, two against one is no even game.
+    assert sums.quality[1] < 0.1 < means.quality[1]
+
+
+def test_quality_of_equals_does_not_fall_with_the_number_of_sides() -> None:
+    log = MatchLog.from_games(
+        [[["a"], ["b"]], [["c"], ["d"], ["e"], ["f"], ["g"]]], [[1, 2], [1, 2, 3, 4, 5]]
+    )
+    pairs = pairs_of_sides(log.game_start, log.rank)
+    quality = judge("trueskill", log, pairs, SystemSettings(draw_probability=0.1)).quality
+    # Five newcomers are as even as two.
+    assert quality[0] == pytest.approx(quality[1], rel=1e-12)
+    assert quality_per_comparison(np.array([0.25, 0.25]), log).tolist() == [0.25, 0.25**0.25]
