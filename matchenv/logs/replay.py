@@ -20,7 +20,9 @@ from matchenv.logs.games import (
     entry_starts,
     games_of,
     new_room,
+    only_pairs,
     rate_game,
+    rate_two,
     set_sides,
     variance_of_time_away,
 )
@@ -156,7 +158,7 @@ def _replay(
     games: Games, constants: Constants, away: Floats, mu: Floats, sigma: Floats, stated: Stated,
     history: Floats,
 ) -> None:  # fmt: skip
-    room = new_room(games)
+    room, pairs = new_room(games), only_pairs(games)
     # Arrays are taken out of their tuples before the loop: each time counts a reference.
     player, begins, game_mu, game_sigma = games.player, entry_starts(games), room.mu, room.sigma
     for game in range(begins.size - 1):
@@ -166,7 +168,10 @@ def _replay(
             game_mu[entry - first], game_sigma[entry - first] = mu[k], sigma[k]
             if away[entry] > 0.0:
                 game_sigma[entry - first] = drifted(sigma[k], away[entry])
-        rate_game(games, constants, game, room, stated)
+        if pairs:
+            rate_two(games, constants, game, room, stated)
+        else:
+            rate_game(games, constants, game, room, stated)
         for entry in range(first, last):
             k = player[entry]
             mu[k], sigma[k] = game_mu[entry - first], game_sigma[entry - first]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from matchenv.logs.bad_rows import BadLogError, BadRows, Reason
 from matchenv.logs.match_log import MatchLog, ranks_from_scores
-from matchenv.trueskill.teams import LARGEST_WEIGHT
+from matchenv.trueskill.sides import LARGEST_WEIGHT
 
 Texts = Mapping[str, Sequence[str]]
 

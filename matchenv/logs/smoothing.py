@@ -33,7 +33,9 @@ from matchenv.logs.games import (
     entry_starts,
     games_of,
     new_room,
+    only_pairs,
     rate_game,
+    rate_two,
     variance_of_time_away,
 )
 from matchenv.logs.match_log import MatchLog
@@ -288,7 +290,7 @@ def _sweep(
     messages, mu, sigma = state
     none = np.empty(0)
     stated = Stated(none, none, none, none, log_probability)
-    room = new_room(games)
+    room, pairs = new_room(games), only_pairs(games)
     # Arrays are taken out of their tuples before the loop: each time counts a reference.
     player, begins, game_mu, game_sigma = games.player, entry_starts(games), room.mu, room.sigma
     drift, prior_mean = chains.drift, chains.mean
@@ -312,7 +314,10 @@ def _sweep(
             game_sigma[m] = 1.0 / math.sqrt(cavity[m, 0])
             if rest.shape[0] > 0:
                 rest[entry, 0], rest[entry, 1] = game_mu[m], game_sigma[m]
-        rate_game(games, constants, game, room, stated)
+        if pairs:
+            rate_two(games, constants, game, room, stated)
+        else:
+            rate_game(games, constants, game, room, stated)
         if log_probability.size:
             log_evidence += log_probability[game]
         for entry in range(first, last):

@@ -165,25 +165,19 @@ def pool(folder: Path) -> tuple[Path, Read]:
     return path, read
 
 
-def journal_of_a_fit(folder: Path) -> tuple[Path, Read]:
-    from matchenv.logs.fitting import parameters_of
-    from matchenv.logs.fitting.journal import remembered
-    from matchenv.logs.match_log import MatchLog
+def state_of_a_fit_or_smoothing(folder: Path) -> tuple[Path, Read]:
+    from matchenv.logs.checkpoint import Checkpoint
 
-    path = folder / "evaluations.jsonl"
-    log = MatchLog.from_games([[[f"a{k % 5}"], [f"b{k % 3}"]] for k in range(30)],
-                              [[k % 2, 1 - k % 2] for k in range(30)])  # fmt: skip
-    parameters = parameters_of(log)
+    path = folder / "smoothing.npz"
     rng = np.random.default_rng(0)
-    with remembered(path, log, parameters) as memory:
-        for _ in range(40):
-            memory[json.dumps(rng.random(3).tolist())] = float(rng.random())
-        right = dict(memory)
+    kept = Checkpoint(path, "the games")
+    kept.keep({"messages": rng.random((30, 2)), "change": np.array(0.5)}, at_once=True)
 
     def read(path: Path) -> Any:
-        """Losses that were lost are found anew; none may be another."""
-        with remembered(path, log, parameters) as memory:
-            return {**right, **memory}
+        arrays = Checkpoint(path, "the games").read()
+        if arrays is None:
+            raise ValueError("begun anew")
+        return {name: array.tolist() for name, array in arrays.items()}
 
     return path, read
 
@@ -207,28 +201,8 @@ def table_of_indices(folder: Path) -> tuple[Path, Read]:
     return path, read
 
 
-def state_of_a_smoothing(folder: Path) -> tuple[Path, Read]:
-    from matchenv.logs.smoothing import checkpoint
-    from matchenv.logs.smoothing.sweeps import Games
-
-    path = folder / "smoothing.npz"
-    games: Any = Games._make(np.arange(30.0) for _ in Games._fields)
-    rng = np.random.default_rng(0)
-    kept = checkpoint.Checkpoint(path, games, [])
-    kept._written -= checkpoint.SECONDS_BETWEEN
-    kept.keep(checkpoint.State(rng.random((30, 2)), rng.random(30), rng.random(30), 7, 0.5))
-
-    def read(path: Path) -> Any:
-        state = kept.read(games, 100)
-        if state.iterations == 0:
-            raise ValueError("begun anew")
-        return [np.asarray(value).tolist() for value in state]
-
-    return path, read
-
-
 FILES = (leaderboard, block, packed_log, run_config, policy, checkpoint, pool,
-         journal_of_a_fit, table_of_indices, state_of_a_smoothing)  # fmt: skip
+         table_of_indices, state_of_a_fit_or_smoothing)  # fmt: skip
 
 
 def damaged(make: Any, folder: Path, count: int, note: Any) -> None:
@@ -266,7 +240,7 @@ def test_damaged_files(make: Any, tmp_path: Path, faults: Any) -> None:
 
 @pytest.mark.parametrize(
     "make",
-    [leaderboard, block, packed_log, pool, journal_of_a_fit, state_of_a_smoothing],
+    [leaderboard, block, packed_log, pool, state_of_a_fit_or_smoothing],
 )
 def test_some_damaged_files(make: Any, tmp_path: Path, faults: Any) -> None:
     damaged(make, tmp_path, 150, faults)

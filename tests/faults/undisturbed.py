@@ -82,7 +82,7 @@ def _measure_nothing() -> None:
 @cache
 def _remember_pictures() -> None:
     """Draw each picture once: it takes seconds, and none of what faults meet."""
-    from matchenv.benchmarks.replay import plots
+    from matchenv.benchmarks.replay import figures as figures_of_replay
     from matchenv.benchmarks.study import figures
 
     def of_a_study(results: Any) -> bytes:
@@ -91,7 +91,8 @@ def _remember_pictures() -> None:
 
     draw = figures.pictures
     figures.pictures = _remembered(lambda results: list(draw(results)), of_a_study)
-    plots.figures = _remembered(plots.figures, pickle.dumps)
+    of_replay = figures_of_replay.figures
+    figures_of_replay.figures = _remembered(of_replay, pickle.dumps)
 
 
 def _remembered(draw: Callable[[Any], Any], key_of: Callable[[Any], bytes]) -> Callable[[Any], Any]:
