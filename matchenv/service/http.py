@@ -349,7 +349,8 @@ def serve(pool: Pool, listener: socket.socket) -> None:
 def _descriptors() -> int:
     """Return how many files and connections this process may have open."""
     try:
-        import resource
+        from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit
     except ImportError:  # on Windows, which has no such limit
         return 2 * CONNECTIONS
-    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    found = getrlimit(RLIMIT_NOFILE)[0]
+    return 2 * CONNECTIONS if found == RLIM_INFINITY else found
