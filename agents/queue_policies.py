@@ -59,9 +59,9 @@ def queue_policy_named(text: str, settings: QueueSettings, true_skill: None = No
         policy = learned_policy(text, name, options)
     elif is_object_spec(text):
         policy = object_from_spec("policy", text, told, known_policies())
-        if not any(callable(getattr(policy, each, None)) for each in ("choose", "predict")):
+        if not any(callable(getattr(policy, each, None)) for each in ("act", "choose", "predict")):
             raise ValueError(
-                f"policy {text!r} must have a method choose or predict, {policy!r} has none"
+                f"policy {text!r} must have a method act, choose or predict, {policy!r} has none"
             )
     else:
         raise ValueError(

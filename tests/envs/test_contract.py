@@ -230,6 +230,7 @@ def test_partial_resets_leave_the_others_alone(env_id: str, options: dict[str, A
     np.testing.assert_array_equal(after[[0, 2]], observations[[0, 2]])
     np.testing.assert_array_equal(after[1], gym.make(env_id, **options).reset(seed=8)[0])
     assert all(np.array_equal(infos[n], mask) for n in infos if n.startswith("_"))
+    assert not any(np.any(infos[n][~mask]) for n in infos if not n.startswith("_"))
     for bad in (np.zeros(3, bool), np.ones(2, bool), [1, 0, 0]):
         with pytest.raises(ValueError, match="reset_mask"):
             native.reset(options={"reset_mask": bad})

@@ -2,54 +2,19 @@
 
 from __future__ import annotations
 
-import copy
 import math
-import pickle
-import warnings
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.error import ResetNeeded
-from gymnasium.utils.env_checker import check_env
 
-import matchenv
-from matchenv import MatchmakingEnv, MatchmakingQueueEnv
+from matchenv import MatchmakingEnv, MatchmakingQueueEnv, MatchmakingQueueVectorEnv
 from matchenv.envs.queue import NOBODY, NormalPopulation, WaitingPlayers
 from matchenv.trueskill import match_quality, update
 
 BETA = math.sqrt(2.5)
 GIVEN = {"mu": np.array([0.0, 2.0, -1.0, 0.5]), "sigma": np.array([1.0, 0.5, 2.0, 0.8])}
 CLOSED = {"arrival_rate": 0.0, "patience": math.inf, "stay": 1.0}
-
-
-def play(env: MatchmakingQueueEnv, rng: np.random.Generator, most: int = 10**6) -> list[Any]:
-    """Steps with random allowed actions, until the end or so many."""
-    steps = []
-    for _ in range(most):
-        action = int(rng.choice(np.flatnonzero(env.action_masks())))
-        steps.append((action, *env.step(action)))
-        if steps[-1][4]:
-            break
-    return steps
-
-
-def test_gymnasiums_checker_finds_nothing() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warnings.filterwarnings("ignore", message=".*minimum value is -infinity.*")
-        warnings.filterwarnings("ignore", message=".*maximum value is infinity.*")
-        check_env(gym.make("MatchmakingQueue-v0", render_mode="ansi").unwrapped)
-
-
-def test_registered_names_make_it() -> None:
-    for name in ("MatchmakingQueue-v0", "matchenv:MatchmakingQueue-v0"):
-        env = gym.make(name, capacity=5)
-        assert isinstance(env.unwrapped, matchenv.MatchmakingQueueEnv)
-        assert env.observation_space.shape == (23,)
-        assert env.action_space.n == 5
-        assert env.spec.max_episode_steps is None
 
 
 def test_a_step_follows_the_formulas() -> None:
@@ -208,27 +173,11 @@ def test_one_player_among_opponents_who_always_wait_is_matchmaking() -> None:
         )
 
 
-@pytest.mark.parametrize("bad", [-1, 16, 3.0, None, True, "1", np.array([1])])
-def test_actions_out_of_range_change_nothing(bad: Any) -> None:
-    refused(bad, "in \\[0, 15\\]")
-
-
-@pytest.mark.parametrize("bad", [4, 15])
-def test_actions_that_the_mask_forbids_change_nothing(bad: int) -> None:
-    refused(bad, f"0 to wait or one of 3 candidates, as action_masks.*got {bad}")
-
-
-def refused(bad: Any, said: str) -> None:
-    env, untouched = MatchmakingQueueEnv(**CLOSED), MatchmakingQueueEnv(**CLOSED)
-    for each in (env, untouched):
-        each.reset(seed=2, options=GIVEN)
-        each.step(0)
-    with pytest.raises(ValueError, match=f"action must be.*{said}"):
-        env.step(bad)
-    rng, other = np.random.default_rng(0), np.random.default_rng(0)
-    for one, two in zip(play(env, rng, 50), play(untouched, other, 50), strict=True):
-        np.testing.assert_array_equal(one[1], two[1])
-        assert one[2] == two[2]
+def test_a_forbidden_action_is_refused_with_the_allowed_ones() -> None:
+    env = MatchmakingQueueEnv(**CLOSED)
+    env.reset(seed=2, options=GIVEN)
+    with pytest.raises(ValueError, match=r"must be 0 to wait or one of 3 candidates.*got 4"):
+        env.step(4)
 
 
 @pytest.mark.parametrize(
@@ -253,16 +202,6 @@ def test_bad_options_of_a_reset_change_nothing(options: Any, said: str) -> None:
         env.reset(seed=-1)
 
 
-def test_before_and_after() -> None:
-    env = MatchmakingQueueEnv(horizon=3)
-    with pytest.raises(ResetNeeded):
-        env.step(0)
-    env.reset(seed=0)
-    play(env, np.random.default_rng(0))
-    with pytest.raises(ResetNeeded):
-        env.step(0)
-
-
 def test_a_run_without_any_choice_ends_with_its_first_step() -> None:
     env = MatchmakingQueueEnv(arrival_rate=0.0, waiting_cost=0.5, horizon=8, patience=math.inf)
     for options, cost in ((None, 0.0), ({"mu": [0.0], "sigma": [1.0]}, 4.0)):
@@ -273,24 +212,6 @@ def test_a_run_without_any_choice_ends_with_its_first_step() -> None:
         assert env.waiting_players().focal == NOBODY
         _, reward, terminated, truncated, _ = env.step(0)
         assert (reward, terminated, truncated) == (-cost, False, True)
-
-
-def test_same_seed_same_run_and_copies_go_on_alike() -> None:
-    env = MatchmakingQueueEnv(arrival_rate=3.0, horizon=40)
-    env.reset(seed=7)
-    first = play(env, np.random.default_rng(1))
-    env.reset()
-    env.reset(seed=7)
-    second = play(env, np.random.default_rng(1))
-    for one, two in zip(first, second, strict=True):
-        np.testing.assert_array_equal(one[1], two[1])
-        assert one[2] == two[2]
-    env.reset(seed=8)
-    play(env, np.random.default_rng(1), 30)
-    for other in (copy.deepcopy(env), pickle.loads(pickle.dumps(env))):
-        branches = [play(e, np.random.default_rng(2), 20) for e in (copy.deepcopy(env), other)]
-        for one, two in zip(*branches, strict=True):
-            np.testing.assert_array_equal(one[1], two[1])
 
 
 def test_no_choice_moves_who_logs_on_or_the_noise() -> None:
@@ -360,3 +281,56 @@ def test_a_text_of_who_waits() -> None:
     assert repr(MatchmakingQueueEnv(stay=0.5)).startswith(
         "MatchmakingQueueEnv(arrival_rate=1.0, capacity=16, horizon=500, stay=0.5"
     )
+
+
+def test_the_same_view_in_both_environments() -> None:
+    scalar, vector = MatchmakingQueueEnv(), MatchmakingQueueVectorEnv(3)
+    scalar.reset(seed=6)
+    vector.reset(seed=4)
+    for _ in range(40):
+        one, many = scalar.waiting_players(), vector.waiting_players(2)
+        for name, value in vars(one).items():
+            np.testing.assert_array_equal(value, getattr(many, name), err_msg=name)
+        scalar.step(1)
+        vector.step(np.ones(3, dtype=int))
+    with pytest.raises(ValueError, match="index must be"):
+        vector.waiting_players(3)
+
+
+def test_a_vector_environment_checks_rows_of_options() -> None:
+    env = MatchmakingQueueVectorEnv(3)
+    given = {"mu": [[0.0, 1.0]] * 3, "sigma": [1.0, 1.0]}
+    for bad in (given, {"mu": [[0.0]] * 2, "sigma": [[1.0]] * 2}):
+        with pytest.raises(ValueError, match=r"sigma|shape"):
+            env.reset(options=bad)
+    env.reset(options={"mu": [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]], "sigma": np.ones((3, 2))})
+    assert env.waiting_players(1).mu[:2].tolist() == [2.0, 3.0]
+
+
+def test_visits_are_those_that_the_totals_count() -> None:
+    env = MatchmakingQueueVectorEnv(3, horizon=60, arrival_rate=2.0)
+    env.keep_visits()
+    env.reset(seed=5)
+    env.action_space.seed(0)
+    seen: list[dict[str, np.ndarray]] = []
+    quality = np.zeros(3)
+    while True:
+        _, _, _, truncated, infos = env.step(env.action_space.sample())
+        quality += 2 * infos["match_quality"]
+        seen.append(env.taken_visits())
+        if truncated[0]:
+            break
+    visits = {name: np.concatenate([each[name] for each in seen]) for name in seen[0]}
+    first = {name: column[visits["environment"] == 0] for name, column in visits.items()}
+    info = {name: infos[name][0] for name in infos if not name.startswith("_")}
+    assert first["served"].sum() == info["matched_players"]
+    assert (first["served"] == 0).sum() == info["abandoned"] > 0
+    assert first["waited"].mean() == pytest.approx(info["mean_wait"])
+    assert first["match_quality"].sum() == pytest.approx(quality[0])
+    assert first["games_played"].max() > 1
+    assert (np.diff(first["tick"]) >= 0).all()
+    fresh = first["games_played"] == 0
+    assert len(set(first["player"][fresh])) == fresh.sum()
+    new = (first["newcomer"] == 1) & fresh
+    assert (first["mu"][new] == 0.0).all()
+    assert (first["sigma"][~fresh] < 2.5).all()
