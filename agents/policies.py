@@ -14,7 +14,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from matchenv.agents.extra import with_extra
-from matchenv.baselines.catalogue import POLICIES
+from matchenv.baselines import POLICIES
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.candidates import adapted
 from matchenv.runtime.object_spec import (

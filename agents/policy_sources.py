@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from matchenv.agents.policies import RLLIB, learned_path, rllib_file
-from matchenv.baselines.catalogue import POLICIES
+from matchenv.baselines import POLICIES
 from matchenv.runtime.provenance import module_files
 
 

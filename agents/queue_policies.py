@@ -11,7 +11,7 @@ from matchenv.agents.policies import (
     learned_policy,
     policy_named,
 )
-from matchenv.baselines.catalogue import POLICIES
+from matchenv.baselines import POLICIES
 from matchenv.baselines.queue import QUEUE_POLICIES, Reserved
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QueueSettings

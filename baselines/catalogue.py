@@ -1,30 +1,27 @@
-"""The baselines by name; ``matchenv.agents.policies`` makes policies of texts."""
+"""The baselines by name, each as ``module:attribute``."""
 
 from __future__ import annotations
 
-from matchenv.baselines.draw_chance import DrawChance
-from matchenv.baselines.gittins import Gittins, WideGittins
-from matchenv.baselines.knowledge_gradient import KnowledgeGradient
-from matchenv.baselines.narrowed_knowledge_gradient import NarrowedKnowledgeGradient
-from matchenv.baselines.optimistic_draw_chance import OptimisticDrawChance
-from matchenv.baselines.oracle import Oracle
-from matchenv.baselines.point_estimate import PointEstimate
-from matchenv.baselines.policy import Policy
-from matchenv.baselines.random_opponent import RandomOpponent
-from matchenv.baselines.thompson_sampling import ThompsonSampling
+ONE_PLAYER = {
+    "pe": "matchenv.baselines.simple:PointEstimate",
+    "drawchance": "matchenv.baselines.simple:DrawChance",
+    "kg": "matchenv.baselines.knowledge_gradient:KnowledgeGradient",
+    "gittins": "matchenv.baselines.gittins:Gittins",
+    "optimistic": "matchenv.baselines.simple:OptimisticDrawChance",
+    "random": "matchenv.baselines.simple:RandomOpponent",
+    "thompson": "matchenv.baselines.simple:ThompsonSampling",
+    "oracle": "matchenv.baselines.simple:Oracle",
+}
 
-POLICIES: dict[str, type[Policy]] = {
-    policy.name: policy
-    for policy in (
-        PointEstimate,
-        DrawChance,
-        KnowledgeGradient,
-        NarrowedKnowledgeGradient,
-        Gittins,
-        WideGittins,
-        OptimisticDrawChance,
-        RandomOpponent,
-        ThompsonSampling,
-        Oracle,
-    )
+QUEUE = {
+    "fcfs": "matchenv.baselines.queue.candidates:FirstComeFirstServed",
+    "window": "matchenv.baselines.queue.candidates:WideningWindow",
+    "drawchance": "matchenv.baselines.queue.candidates:ReservedDrawChance",
+    "matching": "matchenv.baselines.queue.matching:MaximumWeightMatching",
+    "priced": "matchenv.baselines.queue.matching:PricedMatching",
+    "kg_matching": "matchenv.baselines.queue.matching:KnowledgeMatching",
+    "kg": "matchenv.baselines.queue.candidates:QueueKnowledgeGradient",
+    "reservation": "matchenv.baselines.queue.candidates:Reserved",
+    "random": "matchenv.baselines.queue.candidates:RandomCandidate",
+    "oracle": "matchenv.baselines.queue.matching:MatchingOracle",
 }

@@ -1,4 +1,4 @@
-"""The base class of baselines: a rule from knowledge states to opponents."""
+"""The base class of the baselines of one player: a rule from knowledge states to opponents."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Policy(ABC):
 
     A policy never touches an environment. ``act`` reads knowledge states in float64. ``predict``
     reads observations and has the signature of stable-baselines3's models, so that library's
-    ``evaluate_policy`` takes a baseline. Both take one state or a batch, and masks of who may be
-    chosen: the choice is then what it would be if the others did not exist.
+    ``evaluate_policy`` takes a baseline. Both take one state or a batch, and masks of the opponents
+    that may be chosen: the choice is then what it would be without the others.
 
     Args:
         horizon: games in an episode, >= 1; ``predict`` turns the observation's share of games
@@ -38,11 +38,9 @@ class Policy(ABC):
 
     Attributes:
         name: the policy's name in tables and on command lines.
-        belief: the name of the belief whose observation the policy reads.
         stochastic: whether equal states may get different choices, so that it needs ``rng``.
         needs_truth: whether it asks for the true skills, which no fair policy sees.
-        num_opponents: M of the observations that it reads, where ``for_settings`` told it; else
-            the observations themselves must say it.
+        num_opponents: M of the observations that it reads; None to infer it from their size.
     """
 
     name: ClassVar[str]
@@ -59,7 +57,7 @@ class Policy(ABC):
 
     @classmethod
     def preferred_belief(cls, settings: Settings) -> str:
-        """The name of the belief to read in such games, unless told: the environment's own."""
+        """Return the belief to read by default in such games: the environment's own."""
         return settings.belief
 
     def __repr__(self) -> str:
@@ -67,10 +65,10 @@ class Policy(ABC):
         return f"{type(self).__name__}({', '.join(f'{n}={getattr(self, n)!r}' for n in names)})"
 
     def for_settings(self, settings: Settings) -> Self:
-        """The same policy, told how many opponents the environment has."""
-        told = copy.copy(self)
-        told.num_opponents = settings.num_opponents
-        return told
+        """Return the same policy for the number of opponents of an environment."""
+        policy = copy.copy(self)
+        policy.num_opponents = settings.num_opponents
+        return policy
 
     def act(
         self,
@@ -85,19 +83,19 @@ class Policy(ABC):
             knowledge_state: beliefs of shape (..., M + 1), of the kind that ``belief`` says.
             games_left: games left, the one to be chosen among them, broadcast to the batch.
             rng: generator for stochastic policies; None uses the policy's own.
-            action_masks: who may be chosen, shape (..., M), True or 1; None for everybody.
+            action_masks: opponents that may be chosen, shape (..., M), True or 1; None for all.
 
         Returns:
             Actions in [0, M), shape (...); action a is opponent a + 1. Ties go to the lowest.
 
         Raises:
             ValueError: for games left that are negative, not finite or of another shape, for a
-                state of the other belief, and for masks of another shape or that allow nobody.
+                state of another belief, and for masks of another shape or without a True.
         """
         if knowledge_state.belief != self.belief:
             raise ValueError(
-                f"knowledge_state must hold the {self.belief} belief, which this policy was made "
-                f"for, got the {knowledge_state.belief} one"
+                f"knowledge_state must hold the {self.belief} belief, which this policy reads, "
+                f"got the {knowledge_state.belief} one"
             )
         left = as_float_array("games_left", games_left)
         if (left < 0.0).any():
@@ -112,15 +110,13 @@ class Policy(ABC):
         generator = self._rng if rng is None else rng
         games = np.ascontiguousarray(left).ravel()
         state = knowledge_state.flattened()
-        allowed = None
         if action_masks is not None:
             shape = (*knowledge_state.batch_shape, knowledge_state.num_opponents)
             allowed = as_action_masks(action_masks, shape).reshape(-1, shape[-1])
-        if allowed is None or allowed.all():
-            actions = self._choose(state, games, generator)
-        else:
-            actions = self._choose_among(state, games, generator, allowed)
-        return actions.reshape(knowledge_state.batch_shape)
+            if not allowed.all():
+                actions = self._choose_among(state, games, generator, allowed)
+                return actions.reshape(knowledge_state.batch_shape)
+        return self._choose(state, games, generator).reshape(knowledge_state.batch_shape)
 
     def predict(
         self,
@@ -134,17 +130,17 @@ class Policy(ABC):
 
         Args:
             observation: shape (K,) or (n, K), of an environment with the policy's belief.
-            state: handed back as it is; no baseline has a memory.
+            state: returned as it is; no baseline has a memory.
             episode_start: not used.
             deterministic: not used; a stochastic policy always draws.
-            action_masks: who may be chosen, shape (M,) or (n, M), as sb3-contrib gives it; None
-                takes the mask that the observation ends with, or everybody where it has none.
+            action_masks: opponents that may be chosen, shape (M,) or (n, M); None for the mask
+                at the end of the observation, or for all where it has none.
 
         Returns:
             ``(actions, state)``, actions of shape () or (n,).
 
         Raises:
-            ValueError: for observations that no environment gives.
+            ValueError: for observations of another size or belief, and for bad masks.
         """
         given = () if action_masks is None else np.shape(action_masks)
         numbers, shown = without_mask(
@@ -158,9 +154,9 @@ class Policy(ABC):
     def _choose_among(
         self, state: KnowledgeState, games_left: Floats, rng: np.random.Generator, allowed: Masks
     ) -> Integers:
-        """Actions, shape (B,), where ``allowed``, shape (B, M), says who may be chosen.
+        """Return actions, shape (B,), among the opponents of ``allowed``, shape (B, M).
 
-        States with equally many opponents online are one batch of smaller pools.
+        States with equally many allowed opponents are one batch of smaller pools.
         """
         actions = np.empty(len(allowed), dtype=np.int64)
         counts = allowed.sum(axis=1)
@@ -175,4 +171,4 @@ class Policy(ABC):
     def _choose(
         self, state: KnowledgeState, games_left: Floats, rng: np.random.Generator
     ) -> Integers:
-        """Actions, shape (B,), for states and games left of shape (B,)."""
+        """Return actions, shape (B,), for states and games left of shape (B,)."""

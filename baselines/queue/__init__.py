@@ -4,17 +4,38 @@ Each has ``act(queues, rng)`` for a ``matchenv.envs.queue.QueueView`` of many qu
 ``choose(waiting, rng)`` for the ``matchenv.envs.queue.WaitingPlayers`` of one.
 """
 
-from matchenv.baselines.queue.best_pair import QueueKnowledgeGradient, ReservedDrawChance
-from matchenv.baselines.queue.catalogue import QUEUE_POLICIES
-from matchenv.baselines.queue.planned import (
+from matchenv.baselines.queue.candidates import (
+    FirstComeFirstServed,
+    QueueKnowledgeGradient,
+    QueuePolicy,
+    RandomCandidate,
+    Reserved,
+    ReservedDrawChance,
+    WideningWindow,
+)
+from matchenv.baselines.queue.matching import (
     KnowledgeMatching,
     MatchingOracle,
     MaximumWeightMatching,
     PlannedPolicy,
+    PricedMatching,
 )
-from matchenv.baselines.queue.policy import QueuePolicy
-from matchenv.baselines.queue.reserved import Reserved
-from matchenv.baselines.queue.simple import FirstComeFirstServed, RandomCandidate, WideningWindow
+
+QUEUE_POLICIES: dict[str, type[QueuePolicy]] = {
+    policy.name: policy
+    for policy in (
+        FirstComeFirstServed,
+        WideningWindow,
+        ReservedDrawChance,
+        MaximumWeightMatching,
+        PricedMatching,
+        KnowledgeMatching,
+        QueueKnowledgeGradient,
+        Reserved,
+        RandomCandidate,
+        MatchingOracle,
+    )
+}
 
 __all__ = [
     "QUEUE_POLICIES",
@@ -23,6 +44,7 @@ __all__ = [
     "MatchingOracle",
     "MaximumWeightMatching",
     "PlannedPolicy",
+    "PricedMatching",
     "QueueKnowledgeGradient",
     "QueuePolicy",
     "RandomCandidate",

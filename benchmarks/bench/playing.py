@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.baselines.gittins.told import ToldIndex
+from matchenv.baselines.gittins import ToldIndex
 from matchenv.benchmarks.bench.protocol import EPISODES, SEED, Family
 from matchenv.benchmarks.candidates import HIGH_END, LOW_END, candidates_of
 from matchenv.evaluation.candidates import Candidate, adapted

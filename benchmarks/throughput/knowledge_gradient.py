@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 
 from matchenv import KnowledgeState, MatchmakingVectorEnv
 from matchenv.baselines import KnowledgeGradient
-from matchenv.baselines.fast_knowledge_gradient import knowledge_gradient_opponents
-from matchenv.baselines.fast_knowledge_gradient_full import full_knowledge_gradient_opponents
-from matchenv.baselines.knowledge_gradient_full import full_knowledge_gradient_scores
+from matchenv.baselines.knowledge_gradient import knowledge_gradient_actions
 from matchenv.baselines.knowledge_gradient_rule import knowledge_gradient_scores
-from matchenv.belief import FactorisedBelief, FullBelief
+from matchenv.belief import FactorisedBelief, FullBelief, GameConstants
 from matchenv.benchmarks.throughput.timing import (
     Contest,
     Measurement,
@@ -93,18 +91,14 @@ def choice_contest(
     """Both rules over the same states; raises AssertionError where they do not agree."""
     count = len(state.mu)
     multipliers = np.full(count, KnowledgeGradient().multiplier)
-    full = (state.mu, state.sigma, state.extra, multipliers, PAPER_BETA, draw_margin)
-    factorised = (state.mu, state.sigma, multipliers, PAPER_BETA, draw_margin, tau)
+    game = GameConstants(PAPER_BETA, draw_margin, tau)
+    arguments = (state.mu, state.sigma, state.extra, multipliers, game)
 
     def plain() -> NDArray[np.int64]:
-        if state.belief == FullBelief.name:
-            return np.argmax(full_knowledge_gradient_scores(*full), axis=1)
-        return np.argmax(knowledge_gradient_scores(*factorised), axis=1)
+        return np.argmax(knowledge_gradient_scores(*arguments), axis=1)
 
     def fast() -> Any:
-        if state.belief == FullBelief.name:
-            return full_knowledge_gradient_opponents(*full)
-        return knowledge_gradient_opponents(*factorised)
+        return knowledge_gradient_actions(*arguments)
 
     if not np.array_equal(plain(), fast()):
         raise AssertionError("the fast rule and the plain rule choose different opponents")

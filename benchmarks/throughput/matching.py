@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from matchenv.baselines.queue import KnowledgeMatching, MaximumWeightMatching
-from matchenv.baselines.queue.planned import BAND, MOST_EXACT, best_pairs
+from matchenv.baselines.queue.matching import BAND, MOST_EXACT, best_pairs
 from matchenv.benchmarks.throughput.timing import Contest, Measurement, seconds
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.envs.queue.view import NOBODY, WaitingPlayers
@@ -88,7 +88,7 @@ def lost(seed: int) -> float:
     values = []
     for most_exact in (COMPARED, MOST_EXACT):
         partners = best_pairs(
-            mu, sigma, asked, 0.0, *queue.settings.constants, most_exact=most_exact
+            mu, sigma, asked, 0.0, queue.settings.constants, most_exact=most_exact
         )
         first = np.flatnonzero(partners > np.arange(COMPARED))
         second = partners[first]

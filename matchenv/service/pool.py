@@ -379,7 +379,8 @@ class Pool:
             UnknownPlayerError: for a name that the pool does not have.
             ValueError: for a name that comes twice, or a bad number.
         """
-        from matchenv.baselines.queue.planned import best_pairs
+        from matchenv.baselines.queue.matching import best_pairs
+        from matchenv.belief import GameConstants
 
         names = as_names("waiting", waiting)
         asked = np.zeros(len(names))
@@ -402,7 +403,7 @@ class Pool:
                 for other in barred[own] & place.keys()
             ]
             partners = best_pairs(
-                mu[here], sigma[here], asked[here], 0.0, beta, 0.0, 0.0,
+                mu[here], sigma[here], asked[here], 0.0, GameConstants(beta),
                 barred=np.array(closed, dtype=np.int64).reshape(-1, 2),
             )  # fmt: skip
             first = np.flatnonzero(partners > np.arange(partners.size))

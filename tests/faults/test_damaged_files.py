@@ -183,17 +183,16 @@ def state_of_a_fit_or_smoothing(folder: Path) -> tuple[Path, Read]:
 
 
 def table_of_indices(folder: Path) -> tuple[Path, Read]:
-    from matchenv.baselines.gittins import table
-    from matchenv.baselines.gittins.grid import new_grid
+    from matchenv.baselines import gittins_table as table
 
-    grid = new_grid(8, 0.1, 0.5)
+    grid = table.new_grid(8, 0.1, 0.5)
     path = folder / "gittins.npz"
     shape = (3, grid.variances, grid.gaps + 1)
     bonus = np.random.default_rng(0).random(shape).astype(np.float32)
-    table._write(path, "settings", bonus)
+    table.write_bonus(path, "settings", bonus)
 
     def read(path: Path) -> Any:
-        found = table._read(path, "settings", grid)
+        found = table.read_bonus(path, "settings", grid)
         if found is None:
             raise ValueError("computed anew")
         return found.tolist()

@@ -17,6 +17,7 @@ from matchenv.baselines.queue import (
     KnowledgeMatching,
     MatchingOracle,
     MaximumWeightMatching,
+    PricedMatching,
     QueueKnowledgeGradient,
     QueuePolicy,
     RandomCandidate,
@@ -25,7 +26,7 @@ from matchenv.baselines.queue import (
     WideningWindow,
 )
 from matchenv.envs.queue.settings import QueueSettings
-from matchenv.envs.queue.view import NOBODY, QueueView, WaitingPlayers
+from matchenv.envs.queue.view import NOBODY, WaitingPlayers
 from matchenv.knowledge import KnowledgeState
 from matchenv.trueskill import match_quality, update, win_probability
 
@@ -103,8 +104,11 @@ def test_kg_weighs_what_a_game_teaches(make_queue: Any, seed: int, both: bool) -
         if both:
             learnt = 0.5 * (learnt + gain(queue, k, 0))
         values.append(quality(queue, 0, k) + 4.0 * learnt)
-    np.testing.assert_allclose(policy.values(QueueView.of(queue)), values, rtol=1e-10)
-    assert ask(policy, queue) == 1 + int(np.argmax(values))
+    best = 1 + int(np.argmax(values))
+    assert ask(policy, queue) == best
+    for reservation, expected in ((max(values) - 1e-9, best), (max(values) + 1e-9, 0)):
+        policy = QueueKnowledgeGradient(4.0, both=both, reservation=reservation, fall=0.0)
+        assert ask(policy, queue) == expected
 
 
 @pytest.mark.parametrize("count", [2, 3, 6, 8])
@@ -129,6 +133,19 @@ def test_the_plan_is_the_best_of_all_and_is_kept_for_a_tick(
         choice = ask(policy, asked)
         chosen = int(asked.candidates[choice - 1]) if choice else NOBODY
         assert chosen == partners.get(focal, NOBODY)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_priced_pairs_those_whose_quality_exceeds_both_prices(make_queue: Any, seed: int) -> None:
+    queue = make_queue(np.random.default_rng(seed), 2)
+    spread = queue.settings.population.deviation
+    asked = 0.7 - 0.02 * queue.waited - 0.03 * (queue.mu / spread) ** 2 - 0.4 * queue.sigma / spread
+    policy = PricedMatching(0.7, 0.02, 0.03, 0.4)
+    np.testing.assert_allclose(policy.prices(queue), asked, rtol=1e-12)
+    assert ask(policy, queue) == int(quality(queue, 0, 1) > asked.mean())
+    plain = PricedMatching(0.45, 0.05, tail=0.0, newcomer=0.0)
+    queue = make_queue(np.random.default_rng(seed), 12)
+    np.testing.assert_array_equal(plain.plan(queue), MaximumWeightMatching().plan(queue))
 
 
 def test_the_plan_of_a_tick_is_not_that_of_the_next(make_queue: Any) -> None:
@@ -177,18 +194,18 @@ def test_a_policy_of_one_player_is_asked_about_focal_and_candidates(
     assert 1 <= ask(thompson, queue) <= 6
 
 
-def test_policies_of_other_beliefs_and_strangers_are_asked_too(make_queue: Any) -> None:
+def test_policies_of_other_beliefs_and_third_parties_play_too(make_queue: Any) -> None:
     queue = make_queue(np.random.default_rng(4), 7)
     assert ask(Reserved(DrawChance(belief="full"), 0.0), queue) == ask(
         ReservedDrawChance(0.0), queue
     )
 
-    class Stranger:
+    class ThirdParty:
         def predict(self, observation: Any) -> Any:
             assert observation.shape == (1, 2 * 7 + 1)
             return np.array([2]), None
 
-    assert ask(Reserved(Stranger(), 0.0), queue) == 3
+    assert ask(Reserved(ThirdParty(), 0.0), queue) == 3
 
 
 def test_a_learned_policy_of_any_size_plays_with_a_reservation(make_queue: Any) -> None:
@@ -223,6 +240,8 @@ def test_who_is_alone_waits(make_queue: Any) -> None:
         (lambda: ReservedDrawChance(fall=-0.1), "fall"),
         (lambda: ReservedDrawChance(reservation=float("inf")), "reservation"),
         (lambda: QueueKnowledgeGradient(multiplier=-1.0), "multiplier"),
+        (lambda: PricedMatching(tail=-1.0), "tail"),
+        (lambda: PricedMatching(newcomer=float("inf")), "newcomer"),
         (lambda: KnowledgeMatching(multiplier=float("nan")), "multiplier"),
         (lambda: RandomCandidate(wait=1.0), "wait"),
         (lambda: Reserved("thompson"), "policy"),

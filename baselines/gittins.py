@@ -1,0 +1,173 @@
+"""The Gittins index of an opponent: the optimal policy of theory for independent arms."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from matchenv.baselines.gittins_table import (
+    Grid,
+    IndexTable,
+    index_table,
+    place_of,
+    read,
+    rounded_horizon,
+)
+from matchenv.baselines.policy import Floats, Integers, Policy
+from matchenv.belief import FullBelief, GameConstants, belief_named
+from matchenv.knowledge import KnowledgeState
+from matchenv.runtime.checks import as_non_negative_number, as_positive_number, as_probability
+from matchenv.runtime.compile import compiled
+from matchenv.settings import PAPER_BETA, Settings
+
+
+@compiled
+def log_indices(
+    grid: Grid,
+    bonus: NDArray[np.float32],
+    planes: Integers,
+    mu: Floats,
+    sigma: Floats,
+    beta: float,
+) -> Floats:
+    """Return log G + log(2 pi) / 2 of every opponent, in units of performances.
+
+    Args:
+        grid: the states of the table.
+        bonus: shape (T, variances, gaps + 1), of ``IndexTable``.
+        planes: shape (B,), row of the T that each state reads.
+        mu: shape (B, M + 1), means of the beliefs, player 0 first.
+        sigma: shape (B, M + 1), deviations whose squares sum to the variances of s_0 - s_k.
+        beta: standard deviation of one performance around skill.
+
+    Returns:
+        Logarithms of shape (B, M).
+    """
+    logs = np.empty((mu.shape[0], mu.shape[1] - 1))
+    unit = 0.5 / (beta * beta)
+    smallest = math.exp(grid.lowest)
+    for b in range(mu.shape[0]):
+        table = bonus[planes[b]]
+        for k in range(1, mu.shape[1]):
+            gap = mu[b, 0] - mu[b, k]
+            variance = (sigma[b, 0] * sigma[b, 0] + sigma[b, k] * sigma[b, k]) * unit
+            square = gap * gap * unit / (variance + 1.0)
+            place = place_of(grid, math.sqrt(square), max(variance, smallest))
+            more = max(0.0, read(table, place))
+            if variance < smallest:
+                # The smaller the variance, the less can be learned.
+                more *= variance / smallest
+            logs[b, k - 1] = more - 0.5 * (square + math.log(1.0 + variance))
+    return logs
+
+
+class Gittins(Policy):
+    """Choose the opponent with the highest Gittins index for the games left.
+
+    The index of an opponent is the price for a game at which it is worth as much to play this
+    opponent on, for as long as it pays, as to leave for good. It needs no tuning and no training.
+    It would be the best choice if the opponents were independent, for an infinite discounted
+    horizon; here all share player 0's skill, so it is a heuristic.
+
+    The table of indices is computed at the first decision, in seconds, and kept in the user's
+    cache folder (``MATCHENV_CACHE``).
+
+    Args:
+        discount: for an infinite horizon with this discount, in (0, 1); None for the games that
+            are left, undiscounted.
+        beta: standard deviation of one performance around skill, > 0.
+        draw_margin: performances no further apart than this are a draw, >= 0.
+        tau: standard deviation of a skill's drift before a game, >= 0.
+        horizon: as ``Policy``.
+        belief: as ``Policy``; by default the full one, which keeps the variance of s_0 - s_k.
+
+    Raises:
+        ValueError: for a bad number or an unknown belief.
+
+    Source: Gittins (1979); Whittle (1980); Lattimore (2016) for finite horizons.
+    """
+
+    name: ClassVar[str] = "gittins"
+
+    def __init__(
+        self,
+        discount: float | None = None,
+        *,
+        beta: float = PAPER_BETA,
+        draw_margin: float = 0.0,
+        tau: float = 0.0,
+        horizon: int = 500,
+        belief: str = FullBelief.name,
+    ) -> None:
+        super().__init__(horizon=horizon, belief=belief)
+        self.discount = None if discount is None else as_probability("discount", discount)
+        if self.discount == 0.0:
+            raise ValueError("discount must be in (0, 1), got 0.0; DrawChance looks at one game")
+        self.beta = as_positive_number("beta", beta)
+        self.draw_margin = as_non_negative_number("draw_margin", draw_margin)
+        self.tau = as_non_negative_number("tau", tau)
+        belief_named(self.belief).check_constants(
+            GameConstants(self.beta, self.draw_margin, self.tau)
+        )
+
+    @classmethod
+    def preferred_belief(cls, settings: Settings) -> str:
+        """Return the full one, or the environment's with drift, which the full one refuses."""
+        return settings.belief if settings.tau > 0.0 else FullBelief.name
+
+    def table(self, games: int = 1) -> IndexTable:
+        """Return the table for decisions with up to ``games`` games left."""
+        unit = 1.0 / (math.sqrt(2.0) * self.beta)
+        margin, tau = self.draw_margin * unit, self.tau * unit
+        if self.discount is not None:
+            return index_table(None, margin, tau, self.discount)
+        return index_table(rounded_horizon(max(games, self.horizon)), margin, tau)
+
+    def scores(self, knowledge_state: KnowledgeState, games_left: ArrayLike) -> Floats:
+        """Return the index of each opponent.
+
+        Args:
+            knowledge_state: beliefs of shape (..., M + 1).
+            games_left: games left, the one to be chosen among them, broadcast to the batch.
+
+        Returns:
+            Indices, draw densities in 1 / skill points, of shape (..., M).
+        """
+        shape = knowledge_state.batch_shape
+        left = np.broadcast_to(np.asarray(games_left, dtype=np.float64), shape).ravel()
+        density = 1.0 / (2.0 * self.beta * math.sqrt(math.pi))
+        indices = density * np.exp(self._logs(knowledge_state.flattened(), left))
+        return indices.reshape(*shape, knowledge_state.num_opponents)
+
+    def _logs(self, state: KnowledgeState, games_left: Floats) -> Floats:
+        """Return logarithms of indices, shape (B, M)."""
+        if self.discount is not None:
+            table, planes = self.table(), np.zeros(games_left.size, dtype=np.int64)
+        else:
+            table = self.table(int(np.ceil(games_left.max(initial=1.0))))
+            # With no game left the table of one is read.
+            planes = np.maximum(np.rint(games_left).astype(np.int64) - 1, 0)
+        logs: Floats = log_indices(
+            table.grid, table.bonus, planes, state.mu, state.paired_sigma, self.beta
+        )
+        return logs
+
+    def _choose(
+        self, state: KnowledgeState, games_left: Floats, rng: np.random.Generator
+    ) -> Integers:
+        return np.argmax(self._logs(state, games_left), axis=1)
+
+
+class ToldIndex(Gittins):
+    """The Gittins index where player 0's true skill is known from the start.
+
+    A reference for benchmarks, not a fair policy. Given that skill the opponents are independent,
+    as theory asks, so it shows how much the uncertainty about it costs. ``told_skill`` makes
+    ``matchenv.evaluation.rollout`` start its belief at the truth.
+    """
+
+    name: ClassVar[str] = "told"
+    told_skill: ClassVar[bool] = True

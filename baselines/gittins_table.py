@@ -1,0 +1,503 @@
+"""Tables of Gittins indices: the grid of states, the recursion over it, and where they are kept.
+
+Player 0 against one opponent is two numbers: the distance |mu_0 - mu_k| and the variance of
+s_0 - s_k. Both are measured in performances here: 2 beta^2 = 1. With C that variance, the
+coordinates are z = distance / sqrt(C + 1), in which the draw density is a normal one, and
+log C. Interpolation is cubic in both, on nodes that are even in asinh(z) and in log C.
+
+A price lambda is charged for each game. Playing on for one game and then as long as it pays is
+worth, with t games left,
+
+    Q_t(x; lambda) = q(x) - lambda + discount E[ V_{t-1}(x'; lambda) ],   V_t = max(0, Q_t).
+
+The index G_t(x) is the price at which Q_t is 0. V has a kink there, which a fixed grid of prices
+or states smears, a little more with each game. So V is kept in the coordinate rho = lambda / G(x),
+in [0, 1] for every x: the kink is at rho = 1 everywhere, and V / G is smooth between states.
+
+Sources: Gittins (1979), "Bandit processes and dynamic allocation indices"; Whittle (1980),
+"Multi-armed bandits and the Gittins index"; for finite horizons Nino-Mora (2011), "Computing a
+classical index for finite-horizon bandits", and Lattimore (2016), "Regret analysis of the
+finite-horizon Gittins index strategy for multi-armed bandits".
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from filelock import FileLock
+from numpy.typing import NDArray
+
+from matchenv.baselines.policy import Floats, Integers
+from matchenv.runtime.compile import compiled
+from matchenv.runtime.files import npz_bytes, read_npz, write_bytes
+from matchenv.trueskill.game import density_at_zero, difference_moments, outcome_probability_of
+
+# The furthest z of the grid, and how much denser its nodes are at 0 than evenly spread ones.
+FURTHEST = 8.0
+STRETCH = 2.5
+
+# The largest C of the grid: two players with sigma = 10 beta each.
+WIDEST = 100.0
+
+# Nodes of a cubic.
+STENCIL = 4
+
+OUTCOMES = (1, -1, 0)
+
+# A price is found to this share of itself; tables are kept in float32.
+PRECISION = 1e-10
+MOST_STEPS = 60
+
+# Another number for another way to compute tables: old files are then not read.
+METHOD = 1
+
+# Nodes: docs/gittins.md gives the errors that they leave.
+GAPS = 97
+PRICES = 64
+STEP_OF_LOG_VARIANCE = 0.24
+
+# The smallest variance of the grid is this over the games: so many games leave more.
+LEAST_INFORMATION = 0.5
+
+# Horizons are rounded up to a power of 2, from here on, so that few tables serve all.
+SHORTEST = 64
+
+# An infinite horizon ends where what is left cannot change a bonus by more than this.
+SETTLED = 1e-6
+MOST_GAMES = 100_000
+
+MOST_THREADS = 16
+
+NOTICE = "matchenv: computing a table of Gittins indices, once (seconds; {folder})"
+
+
+class Grid(NamedTuple):
+    """Nodes z_j = sinh(j stretch) / scale, j < gaps, and C_i = exp(lowest + i step).
+
+    Attributes:
+        gaps: number of nodes in z.
+        stretch: as above.
+        scale: as above.
+        variances: number of nodes in C.
+        lowest: logarithm of the smallest C.
+        step: between logarithms.
+    """
+
+    gaps: int
+    stretch: float
+    scale: float
+    variances: int
+    lowest: float
+    step: float
+
+
+class Place(NamedTuple):
+    """Where a state lies between the nodes: the first node of each cubic, and offsets from it.
+
+    Attributes:
+        variance: first node in C.
+        down: offset from it, in nodes.
+        gap: first node in z, counted with the mirror.
+        across: offset from it, in nodes.
+    """
+
+    variance: int
+    down: float
+    gap: int
+    across: float
+
+
+def new_grid(gaps: int, smallest: float, step: float) -> Grid:
+    """Return a grid.
+
+    Args:
+        gaps: number of nodes in z, >= 4.
+        smallest: the smallest C, > 0.
+        step: between logarithms of C, nearly.
+    """
+    span = math.log(WIDEST / smallest)
+    variances = max(STENCIL, math.ceil(span / step) + 1)
+    return Grid(
+        gaps=gaps,
+        stretch=STRETCH / (gaps - 1),
+        scale=math.sinh(STRETCH) / FURTHEST,
+        variances=variances,
+        lowest=math.log(smallest),
+        step=span / (variances - 1),
+    )
+
+
+@compiled
+def cubic_weights(offset: float) -> tuple[float, float, float, float]:
+    """Return Lagrange's weights of the nodes 0, 1, 2 and 3 at ``offset``."""
+    a, b, c, d = offset, offset - 1.0, offset - 2.0, offset - 3.0
+    first, last = a * b, c * d
+    return -b * last / 6.0, 0.5 * a * last, -0.5 * first * d, first * c / 6.0
+
+
+@compiled
+def place_of(grid: Grid, z: float, variance: float) -> Place:
+    """Return the place of a state; outside the grid that of its nearest edge.
+
+    Arrays over z have one entry more at their start, the mirror of z_1, since all that is
+    interpolated is even in z.
+
+    Args:
+        grid: the grid.
+        z: standardised distance, >= 0.
+        variance: C, > 0.
+    """
+    row = (math.log(variance) - grid.lowest) / grid.step
+    row = min(max(row, 0.0), grid.variances - 1.0)
+    first_row = min(max(int(row) - 1, 0), grid.variances - STENCIL)
+    scaled = z * grid.scale
+    # asinh, but for the last digits near 0.
+    column = math.log(scaled + math.sqrt(1.0 + scaled * scaled)) / grid.stretch
+    column = min(column, grid.gaps - 1.0)
+    first_column = min(int(column), grid.gaps - STENCIL + 1)
+    return Place(first_row, row - first_row, first_column, column + 1.0 - first_column)
+
+
+@compiled
+def read(values: Floats, place: Place) -> float:
+    """Interpolate ``values``, shape (variances, gaps + 1), at a place."""
+    a, b, c, d = cubic_weights(place.across)
+    k = place.gap
+    total = 0.0
+    for r, weight in enumerate(cubic_weights(place.down)):
+        row = values[place.variance + r]
+        total += weight * (a * row[k] + b * row[k + 1] + c * row[k + 2] + d * row[k + 3])
+    return total
+
+
+class Transitions(NamedTuple):
+    """Effect of one game on every state, shape (variances, gaps, outcomes) unless noted.
+
+    Attributes:
+        density: q of the state, shape (variances, gaps).
+        probability: of each outcome, discounted.
+        density_after: q of the state after it.
+        nodes: ``Place.variance`` and ``Place.gap`` of that state, one more axis of 2.
+        offsets: ``Place.down`` and ``Place.across`` of it, one more axis of 2.
+    """
+
+    density: Floats
+    probability: Floats
+    density_after: Floats
+    nodes: Integers
+    offsets: Floats
+
+
+@compiled
+def after_game(
+    gap: float, variance: float, outcome: int, draw_margin: float, tau: float
+) -> tuple[float, float, float]:
+    """Return the probability of an outcome, and the distance and variance after it.
+
+    Args:
+        gap: distance of the means, in sqrt(2) beta.
+        variance: of the difference of skills, in 2 beta^2.
+        outcome: +1, -1 or 0 for a draw.
+        draw_margin: in sqrt(2) beta.
+        tau: a skill's drift before a game, in sqrt(2) beta.
+    """
+    uncertain = variance + 2.0 * tau * tau
+    total = uncertain + 1.0
+    probability = outcome_probability_of(gap, total, outcome, draw_margin)
+    v, complement = difference_moments(gap, total, outcome, draw_margin)
+    after = uncertain * (1.0 + uncertain * complement) / total
+    return probability, abs(gap + uncertain * v / math.sqrt(total)), after
+
+
+@compiled
+def transitions_of(grid: Grid, draw_margin: float, tau: float, discount: float) -> Transitions:
+    """Return the effect of a game on every state of the grid; units as ``after_game``."""
+    count = 3 if draw_margin > 0.0 else 2
+    shape = (grid.variances, grid.gaps, count)
+    density = np.empty(shape[:2])
+    probability, density_after = np.empty(shape), np.empty(shape)
+    nodes, offsets = np.empty((*shape, 2), np.int64), np.empty((*shape, 2))
+    for i in range(grid.variances):
+        variance = math.exp(grid.lowest + i * grid.step)
+        for j in range(grid.gaps):
+            gap = math.sinh(j * grid.stretch) / grid.scale * math.sqrt(variance + 1.0)
+            density[i, j] = density_at_zero(gap, variance + 1.0)
+            for o in range(count):
+                chance, moved, left = after_game(gap, variance, OUTCOMES[o], draw_margin, tau)
+                probability[i, j, o] = discount * chance
+                density_after[i, j, o] = density_at_zero(moved, left + 1.0)
+                place = place_of(grid, moved / math.sqrt(left + 1.0), left)
+                nodes[i, j, o] = place.variance, place.gap
+                offsets[i, j, o] = place.down, place.across
+    return Transitions(density, probability, density_after, nodes, offsets)
+
+
+@compiled
+def place_after(game: Transitions, i: int, j: int, o: int) -> Place:
+    """Return the place of node (i, j) after outcome o."""
+    nodes, offsets = game.nodes[i, j, o], game.offsets[i, j, o]
+    return Place(nodes[0], offsets[0], nodes[1], offsets[1])
+
+
+@compiled
+def value_at(values: Floats, place: Place, rho: float) -> float:
+    """Return V / G at a place, at a price of ``rho`` times the index there."""
+    if rho >= 1.0:
+        return 0.0
+    count = values.shape[2]
+    price = math.sqrt(1.0 - rho) * (count - 1)
+    k = min(max(int(price) - 1, 0), count - STENCIL)
+    e, f, g, h = cubic_weights(price - k)
+    across = cubic_weights(place.across)
+    total = 0.0
+    for r, weight in enumerate(cubic_weights(place.down)):
+        part = 0.0
+        for s, other in enumerate(across):
+            row = values[place.variance + r, place.gap + s]
+            part += other * (e * row[k] + f * row[k + 1] + g * row[k + 2] + h * row[k + 3])
+        total += weight * part
+    return max(total, 0.0)
+
+
+@compiled
+def worth_of(
+    game: Transitions, values: Floats, index: Floats, i: int, j: int, price: float
+) -> float:
+    """Return Q of node (i, j) at a price; ``index`` holds G after each outcome."""
+    worth = game.density[i, j] - price
+    for o in range(index.size):
+        if index[o] > 0.0:
+            later = value_at(values, place_after(game, i, j, o), price / index[o])
+            worth += game.probability[i, j, o] * (index[o] * later)
+    return worth
+
+
+@compiled
+def price_of(
+    game: Transitions, values: Floats, index: Floats, i: int, j: int, start: float
+) -> float:
+    """Return the price at which Q is 0, from one at which it is not below 0.
+
+    Q falls by at least 1 for each unit of price. So it is 0 between ``start`` and start + Q:
+    the secant method with the Illinois rule, within these bounds.
+    """
+    low, worth_low = start, worth_of(game, values, index, i, j, start)
+    if worth_low <= PRECISION * start:
+        return start
+    high = low + worth_low
+    worth_high = worth_of(game, values, index, i, j, high)
+    last = 0
+    price = low
+    for _ in range(MOST_STEPS):
+        if worth_high >= 0.0:
+            return high
+        price = (low * worth_high - high * worth_low) / (worth_high - worth_low)
+        worth = worth_of(game, values, index, i, j, price)
+        if abs(worth) <= PRECISION * price or high - low <= PRECISION * price:
+            break
+        if worth > 0.0:
+            low, worth_low = price, worth
+            worth_high *= 0.5 if last == 1 else 1.0
+            last = 1
+        else:
+            high, worth_high = price, worth
+            worth_low *= 0.5 if last == -1 else 1.0
+            last = -1
+    return price
+
+
+class Values(NamedTuple):
+    """Indices of all nodes with so many games left, and the worth of lower prices.
+
+    Attributes:
+        bonus: shape (variances, gaps + 1), log(G / q), with the mirror of z_1 in front.
+        values: shape (variances, gaps + 1, K), V / G at rho = 1 - (k / (K - 1))^2.
+    """
+
+    bonus: Floats
+    values: Floats
+
+
+@compiled(nogil=True)
+def add_game(game: Transitions, now: Values, then: Values, first: int, last: int) -> float:
+    """Compute the indices with one game more, for the variances ``first`` to ``last`` - 1.
+
+    Args:
+        game: the transitions.
+        now: of t games left.
+        then: written, of t + 1.
+        first: first node in C; parts may be computed in parallel.
+        last: node in C after the last.
+
+    Returns:
+        The largest change of the bonus.
+    """
+    bonus, values = now
+    count = values.shape[2]
+    index = np.empty(game.probability.shape[2])
+    change = 0.0
+    for i in range(first, last):
+        for j in range(game.density.shape[1]):
+            for o in range(index.size):
+                later = max(read(bonus, place_after(game, i, j, o)), 0.0)
+                index[o] = game.density_after[i, j, o] * math.exp(later)
+            density = game.density[i, j]
+            start = density * math.exp(bonus[i, j + 1])
+            price = price_of(game, values, index, i, j, start)
+            then.bonus[i, j + 1] = max(bonus[i, j + 1], math.log(price / density))
+            change = max(change, then.bonus[i, j + 1] - bonus[i, j + 1])
+            price = density * math.exp(then.bonus[i, j + 1])
+            row = then.values[i, j + 1]
+            row[0] = 0.0
+            for k in range(1, count):
+                share = k / (count - 1.0)
+                paid = price * (1.0 - share * share)
+                row[k] = worth_of(game, values, index, i, j, paid) / price
+        then.bonus[i, 0] = then.bonus[i, 2]
+        then.values[i, 0] = then.values[i, 2]
+    return change
+
+
+def values_of_one_game(grid: Grid, prices: int) -> Values:
+    """Return those of the last game, where G = q and V / G = 1 - rho.
+
+    Args:
+        grid: the grid.
+        prices: K, nodes in rho.
+    """
+    shape = (grid.variances, grid.gaps + 1)
+    share = np.arange(prices) / (prices - 1.0)
+    return Values(np.zeros(shape), np.broadcast_to(share**2, (*shape, prices)).copy())
+
+
+def compute_bonus(
+    grid: Grid,
+    prices: int,
+    games: int | None,
+    draw_margin: float = 0.0,
+    tau: float = 0.0,
+    discount: float = 1.0,
+) -> NDArray[np.float32]:
+    """Return log(G / q) of all states; shape as ``IndexTable.bonus``.
+
+    Args:
+        grid: the states.
+        prices: nodes in price.
+        games: as ``index_table``, and so are the rest.
+        draw_margin: in sqrt(2) beta.
+        tau: in sqrt(2) beta.
+        discount: of a game.
+    """
+    game = transitions_of(grid, draw_margin, tau, discount)
+    now, then = values_of_one_game(grid, prices), values_of_one_game(grid, prices)
+    threads = min(os.cpu_count() or 1, MOST_THREADS)
+    parts = list(pairwise(grid.variances * part // threads for part in range(threads + 1)))
+    table = np.zeros((1 if games is None else games, *now.bonus.shape), dtype=np.float32)
+    with ThreadPoolExecutor(threads) as pool:
+        for left in range(1, MOST_GAMES if games is None else games):
+            tasks = [pool.submit(add_game, game, now, then, *part) for part in parts]
+            change = max(task.result() for task in tasks)
+            now, then = then, now
+            table[0 if games is None else left] = now.bonus
+            if games is None and change * discount / (1.0 - discount) < SETTLED:
+                break
+    return table
+
+
+class IndexTable(NamedTuple):
+    """Indices of all states, in units of performances: 2 beta^2 = 1.
+
+    Attributes:
+        grid: the states.
+        bonus: shape (T, variances, gaps + 1), float32: log(G / q) with 1 to T games left, with
+            the mirror of z_1 in front; T is 1 for an infinite horizon.
+    """
+
+    grid: Grid
+    bonus: NDArray[np.float32]
+
+
+def cache_folder() -> Path:
+    """Return the folder of tables: ``MATCHENV_CACHE``, or matchenv/ in the user's cache folder."""
+    if given := os.environ.get("MATCHENV_CACHE"):
+        return Path(given)
+    system = "LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME"
+    base = os.environ.get(system)
+    return (Path(base) if base else Path.home() / ".cache") / "matchenv"
+
+
+def rounded_horizon(games: int) -> int:
+    """Return the horizon of the table that serves so many games."""
+    return max(SHORTEST, 1 << max(0, games - 1).bit_length())
+
+
+@lru_cache(maxsize=8)
+def index_table(
+    games: int | None, draw_margin: float = 0.0, tau: float = 0.0, discount: float = 1.0
+) -> IndexTable:
+    """Return the table of an episode of so many games, from the cache folder or computed.
+
+    Args:
+        games: the longest horizon, >= 1; None for an infinite one.
+        draw_margin: in sqrt(2) beta, >= 0.
+        tau: a skill's drift before a game, in sqrt(2) beta, >= 0.
+        discount: of a game, in (0, 1]; below 1 for an infinite horizon.
+
+    Returns:
+        The table. Where no file can be written it is computed in every process.
+    """
+    settings = json.dumps(
+        {
+            "method": METHOD,
+            "games": games,
+            "draw_margin": draw_margin,
+            "tau": tau,
+            "discount": discount,
+            "nodes": [GAPS, PRICES, STEP_OF_LOG_VARIANCE, LEAST_INFORMATION],
+        },
+        sort_keys=True,
+    )
+    folder = cache_folder()
+    path = folder / f"gittins-{hashlib.sha256(settings.encode()).hexdigest()[:16]}.npz"
+    length = games if games is not None else 1.0 / (1.0 - discount)
+    grid = new_grid(GAPS, min(1e-2, LEAST_INFORMATION / length), STEP_OF_LOG_VARIANCE)
+    bonus = read_bonus(path, settings, grid)
+    if bonus is None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with FileLock(path.with_suffix(".lock")):
+                bonus = read_bonus(path, settings, grid)
+                if bonus is None:
+                    print(NOTICE.format(folder=folder), file=sys.stderr, flush=True)
+                    bonus = compute_bonus(grid, PRICES, games, draw_margin, tau, discount)
+                    write_bonus(path, settings, bonus)
+        except (OSError, NotImplementedError):
+            if bonus is None:
+                bonus = compute_bonus(grid, PRICES, games, draw_margin, tau, discount)
+    bonus.setflags(write=False)
+    return IndexTable(grid, bonus)
+
+
+def write_bonus(path: Path, settings: str, bonus: NDArray[np.float32]) -> None:
+    """Write a table to the cache folder."""
+    write_bytes(path, npz_bytes({"bonus": bonus}, settings, compressed=False))
+
+
+def read_bonus(path: Path, settings: str, grid: Grid) -> NDArray[np.float32] | None:
+    """Return the table of a file, None where it is missing, damaged or of other settings."""
+    try:
+        bonus = read_npz(path, settings)["bonus"]
+    except (OSError, ValueError, KeyError):
+        return None
+    good = bonus.ndim == 3 and bonus.shape[1:] == (grid.variances, grid.gaps + 1)
+    return bonus if good and bonus.dtype == np.float32 else None

@@ -1,0 +1,287 @@
+"""The base class of the queue's policies, and those that look at the candidates alone."""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from matchenv.baselines.queue.values import best_candidates
+from matchenv.belief import DEFAULT_BELIEF
+from matchenv.belief.states import States
+from matchenv.envs.queue.view import QueueView, WaitingPlayers
+from matchenv.runtime.checks import (
+    as_integer,
+    as_non_negative_number,
+    as_number,
+    as_probability,
+)
+from matchenv.trueskill import match_quality
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+# The action of a player who waits this tick.
+WAIT = 0
+
+
+class QueuePolicy(ABC):
+    """A rule that chooses an opponent for the focal player of each queue.
+
+    It never touches an environment.
+
+    Attributes:
+        name: the policy's name in tables and on command lines.
+        stochastic: whether equal queues may get different choices, so that it needs ``rng``.
+        needs_truth: whether it reads the true skills, which no fair policy sees.
+    """
+
+    name: ClassVar[str]
+    stochastic: ClassVar[bool] = False
+    needs_truth: ClassVar[bool] = False
+
+    def __repr__(self) -> str:
+        names = [name for name in inspect.signature(type(self)).parameters if hasattr(self, name)]
+        return f"{type(self).__name__}({', '.join(f'{n}={getattr(self, n)!r}' for n in names)})"
+
+    def act(
+        self,
+        queues: QueueView,
+        rng: np.random.Generator | None = None,
+        action_masks: ArrayLike | None = None,
+    ) -> Integers:
+        """Choose an action for the focal player of each queue.
+
+        Args:
+            queues: view of B queues; ``queues[row]`` holds all who wait in one.
+            rng: generator for stochastic policies; None for a new one.
+            action_masks: not used; the view holds the candidates that are allowed.
+
+        Returns:
+            Shape (B,): 0 to wait this tick, k for the k-th candidate.
+        """
+        return self._choose(queues, np.random.default_rng() if rng is None else rng)
+
+    def choose(self, waiting: WaitingPlayers, rng: np.random.Generator | None = None) -> int:
+        """Return the action in one queue, as ``act``."""
+        return int(self.act(QueueView.of(waiting), rng)[0])
+
+    @abstractmethod
+    def _choose(self, queues: QueueView, rng: np.random.Generator) -> Integers:
+        """Return the actions, shape (B,)."""
+
+
+class Reservation:
+    """The least value of a game that a player accepts; it falls while the player waits.
+
+    Args:
+        reservation: match quality in the first tick.
+        fall: decrease with each tick of waiting, >= 0.
+
+    Raises:
+        ValueError: for a number that is not finite, or a negative fall.
+
+    Source: the reservation value of search theory, McCall (1970).
+    """
+
+    def __init__(self, reservation: float, fall: float) -> None:
+        self.reservation = as_number("reservation", reservation)
+        self.fall = as_non_negative_number("fall", fall)
+
+    def after(self, waited: ArrayLike) -> Floats:
+        """Return the reservation after so many ticks, of the same shape."""
+        return self.reservation - self.fall * np.asarray(waited, dtype=np.float64)
+
+
+class FirstComeFirstServed(QueuePolicy):
+    """The longest waiting player plays at once, against the nearest mean.
+
+    Source: the first come, first served discipline of queueing theory, with the rule of
+        Ryzhov, Tariq, Powell (2011), eq. (8).
+    """
+
+    name: ClassVar[str] = "fcfs"
+
+    def _choose(self, queues: QueueView, rng: np.random.Generator) -> Integers:
+        return np.where(queues.filled > 0, 1, WAIT)
+
+
+class WideningWindow(QueuePolicy):
+    """The nearest mean, once it is within a window that grows while the player waits.
+
+    Args:
+        width: largest difference of means in the first tick, >= 0, in skill points.
+        growth: growth of the window with each tick, >= 0.
+
+    Raises:
+        ValueError: for a number that is negative or not finite.
+
+    Source: the rule of open match-makers, for example FAForever/server and teiserver.
+    """
+
+    name: ClassVar[str] = "window"
+
+    def __init__(self, width: float = 2.5, growth: float = 0.2) -> None:
+        self.width = as_non_negative_number("width", width)
+        self.growth = as_non_negative_number("growth", growth)
+
+    def _choose(self, queues: QueueView, rng: np.random.Generator) -> Integers:
+        if queues.mu.shape[1] == 1:
+            return np.full(len(queues.mu), WAIT)
+        window = self.width + self.growth * queues.waited
+        near = np.abs(queues.mu[:, 1] - queues.mu[:, 0]) <= window
+        return np.where((queues.filled > 0) & near, 1, WAIT)
+
+
+class RandomCandidate(QueuePolicy):
+    """A candidate at random, all equally likely.
+
+    Args:
+        wait: probability to wait this tick, in [0, 1).
+
+    Raises:
+        ValueError: for another probability.
+    """
+
+    name: ClassVar[str] = "random"
+    stochastic: ClassVar[bool] = True
+
+    def __init__(self, wait: float = 0.0) -> None:
+        self.wait = as_probability("wait", wait)
+
+    def _choose(self, queues: QueueView, rng: np.random.Generator) -> Integers:
+        waits = rng.random(len(queues.mu)) < self.wait
+        candidate = rng.integers(1, np.maximum(queues.filled, 1) + 1)
+        return np.where(waits | (queues.filled == 0), WAIT, candidate)
+
+
+class QueueKnowledgeGradient(QueuePolicy):
+    """KG: match quality now, and what the game would teach for the games to come.
+
+    The value of a candidate is the match quality + multiplier x gain; the gain of a player is
+    F_j minus the best draw density now, in match quality. The look-ahead assumes that the same
+    candidates are there after the game. The best one is taken once its value is at least the
+    reservation.
+
+    Args:
+        multiplier: number of games to come for which a gain counts, >= 0.
+        both: the gain is the mean of both players', else the focal player's.
+        reservation: value that is accepted in the first tick.
+        fall: decrease of the reservation with each tick of waiting, >= 0.
+
+    Raises:
+        ValueError: for a number that is not finite, or a negative multiplier or fall.
+
+    Source: Ryzhov, Tariq, Powell (2011), eq. (13), for a player who queues again and again.
+    """
+
+    name: ClassVar[str] = "kg"
+
+    def __init__(
+        self,
+        multiplier: float = 0.3,
+        *,
+        both: bool = False,
+        reservation: float = 0.45,
+        fall: float = 0.05,
+    ) -> None:
+        self._asked = Reservation(reservation, fall)
+        self.reservation, self.fall = self._asked.reservation, self._asked.fall
+        self.multiplier = as_non_negative_number("multiplier", multiplier)
+        self.both = bool(both)
+
+    def _choose(self, queues: QueueView, rng: np.random.Generator) -> Integers:
+        half = 0.5 * self.multiplier
+        chosen: Integers = best_candidates(
+            queues.mu,
+            queues.sigma,
+            queues.filled,
+            self._asked.after(queues.waited),
+            (half, half) if self.both else (self.multiplier, 0.0),
+            queues.settings.constants,
+        )
+        return chosen
+
+
+class ReservedDrawChance(QueueKnowledgeGradient):
+    """The candidate of the highest match quality, once that reaches a falling reservation.
+
+    Args:
+        reservation: match quality that is accepted in the first tick.
+        fall: decrease of the reservation with each tick of waiting, >= 0.
+
+    Raises:
+        ValueError: for a number that is not finite, or a negative fall.
+
+    Source: Herbrich, Minka, Graepel (2006), section 4.2; Ryzhov, Tariq, Powell (2011), eq. (9).
+    """
+
+    name: ClassVar[str] = "drawchance"
+
+    def __init__(self, reservation: float = 0.45, fall: float = 0.05) -> None:
+        super().__init__(0.0, reservation=reservation, fall=fall)
+
+
+class Reserved(QueuePolicy):
+    """The opponent whom a policy of ``Matchmaking-v0`` chooses, if the game is even enough.
+
+    The policy sees the focal player and the candidates as one player and a pool. Of earlier games
+    it sees the beliefs alone; a belief with covariances starts from independence.
+
+    Args:
+        policy: a ``matchenv.baselines.Policy``, or anything with the ``predict`` of
+            stable-baselines3's models. Its attribute ``belief`` names the belief that it reads.
+        reservation: match quality that is accepted in the first tick.
+        fall: decrease of the reservation with each tick of waiting, >= 0.
+        games_left: games left in the observation of the policy, >= 1; the queue has no number.
+
+    Raises:
+        ValueError: for a number that is not finite, a negative fall, or no such policy.
+    """
+
+    name: ClassVar[str] = "reservation"
+
+    def __init__(
+        self, policy: Any, reservation: float = 0.5, fall: float = 0.1, games_left: int = 20
+    ) -> None:
+        if not callable(getattr(policy, "predict", None)):
+            raise ValueError(f"policy must have a method predict, got {policy!r}")
+        if getattr(policy, "needs_truth", False):
+            raise ValueError(f"policy must not know the true skills, got {policy!r}")
+        self.policy = policy
+        self._asked = Reservation(reservation, fall)
+        self.reservation, self.fall = self._asked.reservation, self._asked.fall
+        self.games_left = as_integer("games_left", games_left, 1)
+
+    @property
+    def stochastic(self) -> bool:  # type: ignore[override]
+        """Whether the policy of one player is."""
+        return bool(getattr(self.policy, "stochastic", False))
+
+    def _choose(self, queues: QueueView, rng: np.random.Generator) -> Integers:
+        actions = np.full(len(queues.mu), WAIT, dtype=np.int64)
+        asked = self._asked.after(queues.waited)
+        for size in np.unique(queues.filled[queues.filled > 0]).tolist():
+            rows = np.flatnonzero(queues.filled == size)
+            mu, sigma = queues.mu[rows, : size + 1], queues.sigma[rows, : size + 1]
+            chosen = self._opponents(mu, sigma, rng)
+            pair = np.arange(rows.size), chosen + 1
+            quality = match_quality(
+                mu[:, 0], sigma[:, 0], mu[pair], sigma[pair], queues.settings.beta
+            )
+            actions[rows] = np.where(quality >= asked[rows], chosen + 1, WAIT)
+        return actions
+
+    def _opponents(self, mu: Floats, sigma: Floats, rng: np.random.Generator) -> Integers:
+        """Return the policy's actions in pools of one size, shape (B, M + 1) to (B,)."""
+        belief = getattr(self.policy, "belief", DEFAULT_BELIEF)
+        state = States.of_prior(mu, sigma, belief).knowledge_state()
+        if callable(getattr(self.policy, "act", None)):
+            chosen: Integers = self.policy.act(state, self.games_left, rng)
+            return chosen
+        horizon = getattr(getattr(self.policy, "settings", None), "horizon", self.games_left)
+        observation = state.to_observation(min(1.0, self.games_left / horizon))
+        return np.asarray(self.policy.predict(observation)[0]).astype(np.int64)

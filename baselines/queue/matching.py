@@ -1,0 +1,337 @@
+"""Maximum-weight matching over all waiting players, each tick; answered player by player."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar
+
+import numpy as np
+import rustworkx
+
+from matchenv.baselines.queue.candidates import (
+    WAIT,
+    Floats,
+    Integers,
+    QueuePolicy,
+    Reservation,
+)
+from matchenv.baselines.queue.values import band_values
+from matchenv.belief import GameConstants
+from matchenv.envs.queue.view import NOBODY, QueueView, WaitingPlayers
+from matchenv.runtime.checks import as_non_negative_number
+from matchenv.runtime.compile import compiled
+
+NO_PLAYERS, NO_MEANS = np.zeros(0, dtype=np.int64), np.zeros(0)
+
+# Queues up to here are matched exactly, larger ones among players so many places apart.
+MOST_EXACT = 200
+BAND = 9
+
+# rustworkx takes whole numbers: the heaviest pair gets this many, so that a matching of a million
+# pairs stays within 64 bits, and a pair's weight is off by less than 1e-12 of the heaviest.
+HEAVIEST = 1 << 42
+
+# Prices count no larger distance from the population's mean, in its standard deviations.
+FURTHEST = 4.0
+
+
+@compiled
+def band_matching(weights: Floats) -> Integers:
+    """Return the pairs with the greatest sum of weights among players near in a line.
+
+    Only players at most W places apart may be paired. It goes along the line from behind and
+    keeps, for each set of the next W players who are taken already, the best sum of the rest:
+    O(n W 2^W). Up to W + 1 players everybody can be paired with everybody.
+
+    Args:
+        weights: shape (n, W), W at least 1 and at most 15; ``weights[i, d - 1]`` of players i
+            and i + d. Pairs of weight 0 or less are never made; entries beyond the last player
+            are not read.
+
+    Returns:
+        The partner of each, shape (n,), ``NOBODY`` for those left alone.
+
+    Source: dynamic programming over subsets, as Held and Karp (1962), in a moving window.
+    """
+    count, width = weights.shape
+    sets = 1 << width
+    best, behind = np.zeros(sets), np.zeros(sets)
+    # Bit d of a set: whether the player d places on is taken.
+    choice = np.zeros((count, sets), dtype=np.uint8)
+    for i in range(count - 1, -1, -1):
+        reach = min(width, count - 1 - i)
+        for taken in range(sets):
+            rest = taken >> 1
+            most, chosen = behind[rest], 0
+            if taken & 1 == 0:
+                for d in range(1, reach + 1):
+                    if weights[i, d - 1] > 0.0 and (taken >> d) & 1 == 0:
+                        value = weights[i, d - 1] + behind[rest | (1 << (d - 1))]
+                        if value > most:
+                            most, chosen = value, d
+            best[taken], choice[i, taken] = most, chosen
+        best, behind = behind, best
+    partners = np.full(count, NOBODY, dtype=np.int64)
+    taken = 0
+    for i in range(count):
+        d = choice[i, taken]
+        if d > 0:
+            partners[i], partners[i + d] = i + d, i
+            taken |= 1 << d
+        taken >>= 1
+    return partners
+
+
+def exact_matching(weights: Floats) -> Integers:
+    """Return the pairs with the greatest sum of weights.
+
+    Args:
+        weights: shape (n, n), symmetric and finite; the diagonal is not read. Pairs of weight 0
+            or less are never made.
+
+    Returns:
+        The partner of each, shape (n,), ``NOBODY`` for those left alone.
+
+    Source: the blossom method of Edmonds (1965) as Galil (1986) describes it, by rustworkx;
+        O(n^3).
+    """
+    count = len(weights)
+    partners = np.full(count, NOBODY, dtype=np.int64)
+    first, second = np.nonzero(np.triu(weights, 1) > 0.0)
+    if first.size == 0:
+        return partners
+    weight = weights[first, second]
+    whole = np.rint(weight * (HEAVIEST / weight.max())).astype(np.int64)
+    graph: rustworkx.PyGraph[None, int] = rustworkx.PyGraph(multigraph=False)
+    graph.add_nodes_from([None] * count)
+    graph.add_edges_from(list(zip(first.tolist(), second.tolist(), whole.tolist(), strict=True)))
+    for i, j in rustworkx.max_weight_matching(graph, max_cardinality=False, weight_fn=int):
+        partners[i], partners[j] = j, i
+    return partners
+
+
+def best_pairs(
+    mu: Floats,
+    sigma: Floats,
+    asked: Floats,
+    multiplier: float,
+    game: GameConstants,
+    *,
+    most_exact: int = MOST_EXACT,
+    barred: Integers | None = None,
+) -> Integers:
+    """Return the pairs of the greatest summed weight: values minus the mean of what both ask for.
+
+    Args:
+        mu: shape (n,), means in ascending order.
+        sigma: shape (n,), standard deviations.
+        asked: shape (n,), the reservation of each.
+        multiplier: number of games to come for which a gain counts, >= 0.
+        game: constants of the games.
+        most_exact: largest number of players that are matched exactly; more are matched among
+            ``BAND`` neighbours.
+        barred: shape (P, 2), players who must not meet; None for nobody.
+
+    Returns:
+        The partner of each, shape (n,), ``NOBODY`` for those left alone.
+    """
+    count = mu.size
+    is_small = count <= most_exact
+    width = max(1, count - 1) if is_small else BAND
+    weights = band_values(mu, sigma, width, multiplier, game)
+    for d in range(1, width + 1):
+        weights[: count - d, d - 1] -= 0.5 * (asked[: count - d] + asked[d:])
+    if barred is not None:
+        first, apart = barred.min(axis=1), np.abs(barred[:, 1] - barred[:, 0])
+        near = apart <= width
+        weights[first[near], apart[near] - 1] = -np.inf
+    if count <= BAND + 1 or not is_small:
+        found: Integers = band_matching(weights)
+        return found
+    square = np.zeros((count, count))
+    first, second = np.triu_indices(count, 1)
+    square[first, second] = weights[first, second - first - 1]
+    return exact_matching(square)
+
+
+class PlannedPolicy(QueuePolicy):
+    """A rule that pairs all waiting players once in a tick, at its first choice.
+
+    The plan of each queue is kept until its tick or its run changes, or until the focal player is
+    not in it.
+    """
+
+    def __init__(self) -> None:
+        # Of each queue: the run, the tick, and all players of the plan with their partners.
+        self._plans: list[tuple[int, int, Integers, Floats, Integers]] = []
+
+    def _choose(self, queues: QueueView, rng: np.random.Generator) -> Integers:
+        """Follow the plan of the tick; a player without a partner among the candidates waits."""
+        actions = np.full(len(queues), WAIT, dtype=np.int64)
+        if len(self._plans) != len(queues):
+            self._plans = [(0, -1, NO_PLAYERS, NO_MEANS, NO_PLAYERS)] * len(queues)
+        for row in np.flatnonzero(queues.filled > 0).tolist():
+            partner = self._partner(queues, row)
+            if partner != NOBODY:
+                chosen = queues.player[row, 1:] == partner
+                actions[row] = chosen.argmax() + 1 if chosen.any() else WAIT
+        return actions
+
+    def _partner(self, queues: QueueView, row: int) -> int:
+        """Return the number of the focal player's partner, or ``NOBODY``."""
+        run, tick = int(queues.run[row]), int(queues.tick[row])
+        focal, mean = queues.player[row, 0], queues.mu[row, 0]
+        planned = self._plans[row]
+        if planned[:2] == (run, tick):
+            found = np.flatnonzero((planned[2] == focal) & (planned[3] == mean))
+            if found.size > 0:
+                return int(planned[4][found[0]])
+        waiting = queues[row]
+        partners = self.plan(waiting)
+        names = np.where(partners == NOBODY, NOBODY, waiting.player[partners])
+        self._plans[row] = (run, tick, waiting.player, waiting.mu, names)
+        return int(names[waiting.focal])
+
+    @abstractmethod
+    def plan(self, waiting: WaitingPlayers) -> Integers:
+        """Return the index of each player's partner, shape (n,), ``NOBODY`` for those who wait."""
+
+
+class MaximumWeightMatching(PlannedPolicy):
+    """Pairs over all waiting players so that match qualities minus reservations sum to the most.
+
+    The weight of a pair is its match quality minus the mean of both reservations.
+
+    Args:
+        reservation: match quality that is accepted in the first tick.
+        fall: decrease of the reservation with each tick of waiting, >= 0.
+
+    Raises:
+        ValueError: for a number that is not finite, or a negative fall.
+
+    Source: Edmonds (1965), with the weights of Herbrich, Minka, Graepel (2006), section 4.2.
+    """
+
+    name: ClassVar[str] = "matching"
+    multiplier = 0.0
+
+    def __init__(self, reservation: float = 0.45, fall: float = 0.05) -> None:
+        super().__init__()
+        self._asked = Reservation(reservation, fall)
+        self.reservation, self.fall = self._asked.reservation, self._asked.fall
+
+    def plan(self, waiting: WaitingPlayers) -> Integers:
+        """Return the best pairs; as ``PlannedPolicy``."""
+        mu, sigma = self.beliefs(waiting)
+        order = np.argsort(mu, kind="stable")
+        in_order = best_pairs(
+            mu[order],
+            sigma[order],
+            self.prices(waiting)[order],
+            self.multiplier,
+            waiting.settings.constants,
+        )
+        partners = np.empty(order.size, dtype=np.int64)
+        partners[order] = np.where(in_order == NOBODY, NOBODY, order[in_order])
+        return partners
+
+    def prices(self, waiting: WaitingPlayers) -> Floats:
+        """Return the match quality that each player asks for, shape (n,)."""
+        return self._asked.after(waiting.waited)
+
+    def beliefs(self, waiting: WaitingPlayers) -> tuple[Floats, Floats]:
+        """Return the means and deviations that the weights are computed from."""
+        return waiting.mu, waiting.sigma
+
+
+class PricedMatching(MaximumWeightMatching):
+    """Maximum-weight matching with a lower reservation for tails and newcomers.
+
+    The reservation of a player is ``reservation - fall ticks - tail z^2 - newcomer d``, with z the
+    distance of the mean from the population's and d the standard deviation of the belief, both in
+    standard deviations of the population. A game of players that are rare, or about whom little is
+    known, is never as even as others; a later one would not be either. So they ask for less.
+
+    Args:
+        reservation: match quality that is accepted in the first tick by a known player in the
+            middle of the population.
+        fall: decrease with each tick of waiting, >= 0.
+        tail: decrease with the square of z, >= 0.
+        newcomer: decrease with d, >= 0.
+
+    Raises:
+        ValueError: for a number that is not finite, or a negative decrease.
+
+    Source: the prices that a network trained by MaskablePPO gave, which are this formula up to
+        0.007; the defaults were fitted at three loads (docs/notes.md).
+    """
+
+    name: ClassVar[str] = "priced"
+
+    def __init__(
+        self,
+        reservation: float = 0.595,
+        fall: float = 0.0235,
+        tail: float = 0.024,
+        newcomer: float = 0.365,
+    ) -> None:
+        super().__init__(reservation, fall)
+        self.tail = as_non_negative_number("tail", tail)
+        self.newcomer = as_non_negative_number("newcomer", newcomer)
+
+    def prices(self, waiting: WaitingPlayers) -> Floats:
+        """Return the reservation of each player; as ``MaximumWeightMatching``."""
+        population = waiting.settings.population
+        place = np.minimum(np.abs(waiting.mu - population.mean) / population.deviation, FURTHEST)
+        doubt = waiting.sigma / population.deviation
+        return super().prices(waiting) - self.tail * place**2 - self.newcomer * doubt
+
+
+class KnowledgeMatching(MaximumWeightMatching):
+    """Maximum-weight matching with KG as a bonus on the weights.
+
+    The weight of a pair is its match quality + multiplier x the mean of both players' gains,
+    minus the mean of both reservations; the gain of a player is F_j minus the best draw density
+    now, in match quality.
+
+    Args:
+        multiplier: number of games to come for which a gain counts, >= 0.
+        reservation: value that is accepted in the first tick.
+        fall: decrease of the reservation with each tick of waiting, >= 0.
+
+    Raises:
+        ValueError: for a number that is not finite, or a negative multiplier or fall.
+
+    Source: Ryzhov, Tariq, Powell (2011), eq. (13), as weights.
+    """
+
+    name: ClassVar[str] = "kg_matching"
+
+    def __init__(
+        self, multiplier: float = 0.3, *, reservation: float = 0.45, fall: float = 0.05
+    ) -> None:
+        super().__init__(reservation, fall)
+        self.multiplier = as_non_negative_number("multiplier", multiplier)
+
+
+class MatchingOracle(MaximumWeightMatching):
+    """Maximum-weight matching by the true skills.
+
+    It knows the skills but not who comes next: the reservation is still a choice.
+
+    Args:
+        reservation: true match quality that is accepted in the first tick.
+        fall: decrease of the reservation with each tick of waiting, >= 0.
+
+    Raises:
+        ValueError: for a number that is not finite, or a negative fall.
+
+    Source: eq. (14) of Ryzhov, Tariq, Powell (2011), as weights.
+    """
+
+    name: ClassVar[str] = "oracle"
+    needs_truth: ClassVar[bool] = True
+
+    def beliefs(self, waiting: WaitingPlayers) -> tuple[Floats, Floats]:
+        """Return the true skills, without doubt."""
+        return waiting.true_skill, np.zeros_like(waiting.true_skill)

@@ -1,0 +1,395 @@
+"""KG against enumerations written from the paper, and its search against its rule."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import stats
+from scipy.stats import norm
+
+from matchenv import KnowledgeState
+from matchenv.baselines import DrawChance, KnowledgeGradient
+from matchenv.baselines.knowledge_gradient import (
+    close_bound,
+    knowledge_gradient_actions,
+    rough_bound,
+    score_by_search,
+    tabulate_levels,
+)
+from matchenv.baselines.knowledge_gradient_rule import (
+    knowledge_gradient_scores,
+    read_opponents,
+    updated_belief_scores,
+)
+from matchenv.belief import GameConstants
+from matchenv.trueskill.game import SMALLEST_DENSITY
+
+Floats = NDArray[np.float64]
+BETA = math.sqrt(2.5)
+
+# Means, deviations, and those of s_0 - s_k: none on the factorised belief.
+Numbers = tuple[Floats, Floats, Floats]
+Maker = Callable[[np.random.Generator, int, int], tuple[Floats, Floats, Floats]]
+
+
+def paper_update(
+    mu: Floats, sigma: Floats, j: int, low: float, high: float
+) -> tuple[Floats, Floats]:
+    """Eq. (1) and (2), corrected, for a difference of performances between low and high."""
+    c = math.sqrt(sigma[0] ** 2 + sigma[j] ** 2 + 2 * BETA**2)
+    mu, sigma = mu.copy(), sigma.copy()
+    gap = mu[0] - mu[j]
+    mean, variance = stats.truncnorm.stats((low - gap) / c, (high - gap) / c, moments="mv")
+    for i, sign in ((0, 1), (j, -1)):
+        mu[i] += sign * sigma[i] ** 2 / c * mean
+        sigma[i] *= math.sqrt(1 - sigma[i] ** 2 / c**2 * (1.0 - variance))
+    return mu, sigma
+
+
+def paper_densities(mu: Floats, sigma: Floats) -> Floats:
+    """Eq. (5)."""
+    deviation = np.sqrt(sigma[0] ** 2 + sigma[1:] ** 2 + 2 * BETA**2)
+    return norm.pdf(mu[0] - mu[1:], scale=deviation)
+
+
+def covariance_densities(mu: Floats, covariance: Floats) -> Floats:
+    variances = np.diag(covariance)
+    difference = variances[0] + variances[1:] - 2.0 * covariance[0, 1:]
+    return norm.pdf(mu[0] - mu[1:], scale=np.sqrt(difference + 2 * BETA**2))
+
+
+def covariance_update(
+    mu: Floats, covariance: Floats, j: int, low: float, high: float
+) -> tuple[Floats, Floats]:
+    """The Gaussian with the moments of the exact posterior."""
+    moved = covariance[0] - covariance[j]
+    gap, c = mu[0] - mu[j], math.sqrt(moved[0] - moved[j] + 2 * BETA**2)
+    mean, variance = stats.truncnorm.stats((low - gap) / c, (high - gap) / c, moments="mv")
+    return (
+        mu + moved * mean / c,
+        covariance - np.outer(moved, moved) * (1.0 - variance) / c**2,
+    )
+
+
+def enumerated(
+    mu: Floats, spread: Floats, multiplier: float, margin: float, densities: Any, update: Any
+) -> Floats:
+    """Eq. (12) and (13) by enumeration of opponents, outcomes and next opponents."""
+    scores = densities(mu, spread)
+    borders = [-np.inf, -margin, margin, np.inf] if margin else [-np.inf, 0.0, np.inf]
+    # q = N(gap; 0, c^2) gives c.
+    for j in range(1, mu.size):
+        if densities is paper_densities:
+            variance = spread[0] ** 2 + spread[j] ** 2
+        else:
+            variance = spread[0, 0] + spread[j, j] - 2.0 * spread[0, j]
+        c = math.sqrt(variance + 2 * BETA**2)
+        for low, high in pairwise(borders):
+            gap = mu[0] - mu[j]
+            chance = norm.cdf((high - gap) / c) - norm.cdf((low - gap) / c)
+            best = densities(*update(mu, spread, j, low, high)).max()
+            scores[j - 1] += multiplier * chance * best
+    return scores
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.7])
+@pytest.mark.parametrize(
+    ("options", "multiplier"),
+    [
+        ({}, 99.0),
+        ({"discount": 0.9}, 9.0),
+        ({"discount": 0.0}, 0.0),
+        ({"multiplier": 20}, 20.0),
+        ({"finite_horizon": True}, 36.0),
+    ],
+)
+@pytest.mark.parametrize(("opponents", "games"), [(1, 4), (2, 1), (7, 20)])
+@pytest.mark.parametrize("belief", ["factorised", "full"])
+def test_kg_equals_the_enumeration(
+    belief: str, opponents: int, games: int, options: Any, multiplier: float, margin: float,
+    make_states: Any, make_covariance: Any,
+) -> None:  # fmt: skip
+    batch = make_states(belief, 5, opponents, games, BETA)
+    policy = KnowledgeGradient(**options, draw_margin=margin, belief=belief)
+    scores, actions = policy.scores(batch, 37), policy.act(batch, 37)
+    for b in range(5):
+        if belief == "full":
+            spread, functions = make_covariance(batch[b]), (covariance_densities, covariance_update)
+        else:
+            spread, functions = batch.sigma[b], (paper_densities, paper_update)
+        expected = enumerated(batch.mu[b], spread, multiplier, margin, *functions)
+        np.testing.assert_allclose(scores[b], expected, rtol=1e-9)
+        assert actions[b] == scores[b].argmax()
+        np.testing.assert_array_equal(policy.scores(batch[b], 37), scores[b])
+        assert policy.act(batch[b], 37) == actions[b]
+
+
+@pytest.mark.parametrize(
+    ("belief", "margin", "tau"),
+    [("factorised", 0.0, 0.0), ("factorised", 0.6, 0.3), ("full", 0.0, 0.0), ("full", 0.6, 0.0)],
+)
+def test_the_rule_equals_the_beliefs_own_update(
+    belief: str, margin: float, tau: float, make_states: Any
+) -> None:
+    state, multipliers = make_states(belief, 6, 7, 25), np.linspace(0.0, 99.0, 6)
+    game = GameConstants(1.2, margin, tau)
+    found = updated_belief_scores(state, multipliers, game)
+    expected = knowledge_gradient_scores(state.mu, state.sigma, state.extra, multipliers, game)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_the_last_game_of_the_finite_horizon_is_draw_chance(make_states: Any) -> None:
+    batch = make_states("factorised", 50, 9, 3)
+    policy = KnowledgeGradient(finite_horizon=True)
+    np.testing.assert_array_equal(policy.act(batch, 1), DrawChance().act(batch, 1))
+    different = policy.act(batch, np.arange(50) + 1)
+    for b in range(50):
+        assert policy.act(batch[b], b + 1) == different[b]
+
+
+def test_the_future_is_worth_less_than_certainty_and_more_than_nothing(make_states: Any) -> None:
+    """F_j lies between 0 and the density of a certain, even game, for any state."""
+    batch = make_states("factorised", 500, 3, 5)
+    now = KnowledgeGradient(multiplier=0.0).scores(batch, 2)
+    future = KnowledgeGradient(multiplier=1.0).scores(batch, 2) - now
+    assert (future > 0).all()
+    assert (future < 1 / (2 * math.sqrt(math.pi) * BETA)).all()
+
+
+def test_kg_does_not_depend_on_the_order_of_opponents(make_states: Any) -> None:
+    one = make_states("factorised", 1, 4, 3)
+    base = KnowledgeGradient().scores(one, 1)[0]
+    for order in itertools.islice(itertools.permutations(range(4)), 1, 24, 5):
+        index = [0, *[k + 1 for k in order]]
+        shuffled = KnowledgeState(one.mu[:, index], one.sigma[:, index])
+        np.testing.assert_allclose(
+            KnowledgeGradient().scores(shuffled, 1)[0], base[list(order)], rtol=1e-14
+        )
+
+
+# Kinds of states for the search: means, deviation of player 0, and of each opponent the prior
+# deviation and the slack of the full belief, 1 for those who have not played player 0.
+
+
+def in_play(rng: np.random.Generator, rows: int, count: int) -> Any:
+    mu = 2.0 * rng.normal(size=(rows, count + 1))
+    own = np.where(rng.random(rows) < 0.3, 1.5, rng.uniform(0.05, 1.0, rows))
+    prior = np.sqrt(rng.uniform(2.0, 3.0, (rows, count)))
+    prior = np.where(rng.random(prior.shape) < 0.3, rng.uniform(0.1, 1.0, prior.shape), prior)
+    slack = np.where(rng.random(prior.shape) < 0.5, 1.0, rng.uniform(0.0, 1.0, prior.shape))
+    return mu, own, prior, slack
+
+
+def far_from_everybody(rng: np.random.Generator, rows: int, count: int) -> Any:
+    mu, *others = in_play(rng, rows, count)
+    mu[:, 0] += rng.choice([-1.0, 1.0], rows) * 10.0 ** rng.uniform(0.0, 2.5, rows)
+    return mu, *others
+
+
+def equal_means(rng: np.random.Generator, rows: int, count: int) -> Any:
+    mu, *others = in_play(rng, rows, count)
+    return np.full(mu.shape, mu[:, :1]), *others
+
+
+def all_equal(rng: np.random.Generator, rows: int, count: int) -> Any:
+    mu, own, prior, slack = in_play(rng, rows, count)
+    mu[:, 1:] = mu[:, 1:2]
+    return mu, own, np.full_like(prior, 1.5), np.full_like(slack, 0.6)
+
+
+def few_values(rng: np.random.Generator, rows: int, count: int) -> Any:
+    """Many ties: mirrored gaps, duplicates, opponents whose games taught all they can."""
+    return (
+        rng.integers(-2, 3, (rows, count + 1)).astype(float),
+        rng.choice([0.25, 1.0], rows),
+        rng.choice([0.5, 1.0, 2.0], (rows, count)),
+        rng.choice([0.0, 0.25, 1.0], (rows, count)),
+    )
+
+
+def on_a_lattice(rng: np.random.Generator, rows: int, count: int) -> Any:
+    """Evenly spaced pools, player 0 on or between the others: scores in mirrored pairs."""
+    mu = np.broadcast_to(np.arange(count + 1) * 0.5, (rows, count + 1)).copy()
+    mu[:, 0] = rng.integers(0, 2 * count + 2, rows) * 0.25
+    same = np.ones((rows, count))
+    return rng.permuted(mu, axis=1), np.full(rows, 1.5), 1.5 * same, same
+
+
+def outliers(rng: np.random.Generator, rows: int, count: int) -> Any:
+    mu, *others = in_play(rng, rows, count)
+    far = rng.random(mu.shape) < 0.2
+    return np.where(far, mu * 10.0 ** rng.uniform(1.0, 12.0, mu.shape), mu), *others
+
+
+def any_scale(rng: np.random.Generator, rows: int, count: int) -> Any:
+    mu = rng.normal(size=(rows, count + 1)) * 10.0 ** rng.uniform(-6.0, 8.0, (rows, 1))
+    own, prior = (10.0 ** rng.uniform(-6.0, 4.0, size) for size in (rows, (rows, count)))
+    return mu, own, prior, rng.uniform(0.0, 1.0, (rows, count))
+
+
+def shifted(rng: np.random.Generator, rows: int, count: int) -> Any:
+    """Means so large that their differences have few digits."""
+    mu, *others = in_play(rng, rows, count)
+    return mu + 10.0 ** rng.uniform(3.0, 17.0, (rows, 1)), *others
+
+
+def underflowing(rng: np.random.Generator, rows: int, count: int) -> Any:
+    """Draw densities around the smallest float64, or 0."""
+    mu, own, prior, slack = in_play(rng, rows, count)
+    mu[:, 1:] = rng.choice([-1.0, 1.0], prior.shape) * rng.uniform(80.0, 95.0, prior.shape)
+    return mu, 0.1 * own, 0.1 * prior, slack
+
+
+MAKERS = (
+    in_play,
+    far_from_everybody,
+    equal_means,
+    all_equal,
+    few_values,
+    on_a_lattice,
+    outliers,
+    any_scale,
+    shifted,
+    underflowing,
+)  # fmt: skip
+
+
+def numbers_of(belief: str, mu: Floats, own: Floats, prior: Floats, slack: Floats) -> Numbers:
+    """A state of a belief; half of the full ones are rounded, as observations are."""
+    if belief == "factorised":
+        return mu, np.column_stack((own, prior)), np.empty((len(mu), 0))
+    square, rest = np.square(own)[:, None], slack * np.square(prior)
+    sigma = np.column_stack((own, np.sqrt((1.0 - slack) ** 2 * square + rest)))
+    found = mu, sigma, np.sqrt(slack**2 * square + rest)
+    for each in found:
+        each[::2] = each[::2].astype(np.float32)
+    return found
+
+
+def check(belief: str, maker: Maker, seed: int, rows: int, opponents: int, game: Any) -> None:
+    rng = np.random.default_rng(seed)
+    numbers = numbers_of(belief, *maker(rng, rows, opponents))
+    multipliers = rng.choice([0.0, 0.3, 1.0, 20.0, 99.0, 499.0, 1e6], rows)
+    plain = np.argmax(knowledge_gradient_scores(*numbers, multipliers, game), axis=1)
+    np.testing.assert_array_equal(knowledge_gradient_actions(*numbers, multipliers, game), plain)
+
+
+@pytest.mark.parametrize("maker", MAKERS, ids=lambda maker: maker.__name__)
+@pytest.mark.parametrize(
+    ("belief", "margin", "tau"),
+    [
+        ("factorised", 0.0, 0.0),
+        ("factorised", 0.7, 0.0),
+        ("factorised", 0.0, 0.2),
+        ("factorised", 0.7, 0.2),
+        ("full", 0.0, 0.0),
+        ("full", 0.7, 0.0),
+    ],
+)
+def test_the_search_finds_the_rules_opponent(
+    belief: str, maker: Maker, margin: float, tau: float
+) -> None:
+    sizes = [(300, 1), (300, 2), (200, 3), (100, 8), (40, 49), (2, 200)]
+    for seed, (rows, opponents) in enumerate(sizes):
+        check(belief, maker, seed, rows, opponents, GameConstants(BETA, margin, tau))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("belief", ["factorised", "full"])
+@pytest.mark.parametrize("maker", MAKERS, ids=lambda maker: maker.__name__)
+def test_the_search_finds_it_in_a_hundred_thousand_states(belief: str, maker: Maker) -> None:
+    """Sizes from 1 to 500, 10,000 states of each kind, some with draws or drift."""
+    rng = np.random.default_rng(1)
+    checked = 0
+    while checked < 10_000:
+        opponents = int(min(500, np.exp(rng.uniform(0.0, np.log(501.0)))))
+        rows = max(1, min(500, 20_000 // opponents**2 * 5 + 5))
+        tau = rng.choice([0.0, 0.0, 0.3]) if belief == "factorised" else 0.0
+        game = GameConstants(BETA, float(rng.choice([0.0, 0.0, 0.4])), float(tau))
+        check(belief, maker, int(rng.integers(2**31)), rows, opponents, game)
+        checked += rows
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    opponents=st.lists(
+        st.tuples(st.floats(-1e9, 1e9), st.floats(1e-6, 1e6), st.floats(0.0, 1.0)),
+        min_size=1,
+        max_size=7,
+    ),
+    own=st.tuples(st.floats(-1e9, 1e9), st.floats(1e-6, 1e4)),
+    multiplier=st.floats(0.0, 1e3),
+    margin=st.sampled_from([0.0, 0.5]),
+    belief=st.sampled_from(["factorised", "full"]),
+)
+def test_the_search_finds_it_in_states_that_try_to_break_it(
+    opponents: Any, own: tuple[float, float], multiplier: float, margin: float, belief: str
+) -> None:
+    means, prior, slack = np.array(opponents).T
+    mu = np.concatenate(([own[0]], means))[None]
+    numbers = numbers_of(belief, mu, np.array([own[1]]), prior[None], slack[None])
+    arguments = (*numbers, np.array([multiplier]), GameConstants(BETA, margin))
+    plain = np.argmax(knowledge_gradient_scores(*arguments), axis=1)
+    assert knowledge_gradient_actions(*arguments) == plain
+
+
+@pytest.mark.parametrize("maker", MAKERS[:6], ids=lambda maker: maker.__name__)
+@pytest.mark.parametrize(("belief", "tau"), [("factorised", 0.0), ("factorised", 0.2), ("full", 0)])
+@pytest.mark.parametrize("margin", [0.0, 0.7])
+def test_bounds_are_above_the_scores_and_the_search_scores_as_the_rule(
+    belief: str, tau: float, margin: float, maker: Maker
+) -> None:
+    """In a pool large enough for more nodes, too."""
+    game = GameConstants(BETA, margin, float(tau))
+    for rows, opponents in ((30, 20), (1, 200)):
+        numbers = numbers_of(belief, *maker(np.random.default_rng(2), rows, opponents))
+        scores = knowledge_gradient_scores(*numbers, np.full(rows, 99.0), game)
+        for b in range(rows):
+            state = read_opponents(*(each[b] for each in numbers), game)
+            levels = tabulate_levels(state, int(np.argmax(state.densities)), margin)
+            if levels.density < SMALLEST_DENSITY:
+                continue  # no bounds are taken then
+            for j in range(opponents):
+                assert score_by_search(state, levels, j, 99.0, game) == scores[b, j]
+                assert not rough_bound(state, levels, j, 99.0, game) < scores[b, j]
+                assert not close_bound(state, levels, j, 99.0, game) < scores[b, j]
+
+
+def test_hardly_anybody_is_worked_out(make_states: Any) -> None:
+    """The bounds are close: in play they leave a tenth of the opponents at most."""
+    left = []
+    game = GameConstants(BETA)
+    for games in (0, 10, 60):
+        state = make_states("full", 20, 49, games, BETA)
+        scores = KnowledgeGradient(belief="full").scores(state, 500)
+        for b in range(20):
+            read = read_opponents(state.mu[b], state.sigma[b], state.extra[b], game)
+            levels = tabulate_levels(read, int(np.argmax(read.densities)), 0.0)
+            bounds = [close_bound(read, levels, j, 99.0, game) for j in range(49)]
+            left.append(np.count_nonzero(np.array(bounds) >= scores[b].max()))
+    assert np.mean(left) < 4.9
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: KnowledgeGradient(1.0), r"discount must be in \[0, 1\), got 1.0"),
+        (lambda: KnowledgeGradient(multiplier=-1), "multiplier must not be negative"),
+        (lambda: KnowledgeGradient(multiplier=math.nan), "multiplier must be finite"),
+        (lambda: KnowledgeGradient(0.9, multiplier=3), "give one of discount"),
+        (lambda: KnowledgeGradient(beta=0), "beta must be positive"),
+        (lambda: KnowledgeGradient(belief="full", tau=0.1), "tau must be 0 with belief='full'"),
+    ],
+)
+def test_bad_input_is_named(make: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()

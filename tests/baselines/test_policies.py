@@ -1,0 +1,421 @@
+"""The policies of one formula by their definitions, and what every policy of one player does."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from matchenv import KnowledgeState, MatchmakingEnv, MatchmakingVectorEnv, NormalPrior, Settings
+from matchenv.agents.policies import policy_named
+from matchenv.baselines import (
+    POLICIES,
+    DrawChance,
+    Gittins,
+    KnowledgeGradient,
+    OptimisticDrawChance,
+    Oracle,
+    PointEstimate,
+    Policy,
+    RandomOpponent,
+    ThompsonSampling,
+)
+from matchenv.belief import BELIEFS
+from matchenv.evaluation.rollout import rollout
+
+BETA = 1.2
+
+
+def new_policies(**options: Any) -> list[Policy]:
+    """Every policy, for pools of six."""
+    return [
+        PointEstimate(**options),
+        DrawChance(**options),
+        KnowledgeGradient(**options),
+        KnowledgeGradient(finite_horizon=True, **options),
+        Gittins(**options),
+        OptimisticDrawChance(**options),
+        RandomOpponent(seed=0, **options),
+        ThompsonSampling(seed=0, **options),
+        Oracle(np.arange(7.0), **options),
+    ]
+
+
+EVERY_POLICY = new_policies(belief="factorised")
+
+
+@pytest.mark.parametrize("belief", ["factorised", "full"])
+def test_point_estimate_and_draw_chance_by_the_papers_words(
+    belief: str, make_states: Any, make_covariance: Any
+) -> None:
+    batch = make_states(belief, 60, 8, 30)
+    gaps = batch.mu[:, :1] - batch.mu[:, 1:]
+    np.testing.assert_array_equal(
+        PointEstimate(belief=belief).act(batch, 1), np.abs(gaps).argmin(axis=1)
+    )
+    policy = DrawChance(beta=BETA, belief=belief)
+    chosen, scores = policy.act(batch, 1), policy.scores(batch)
+    for b in range(60):
+        variance = batch.sigma[b, 0] ** 2 + batch.sigma[b, 1:] ** 2 + 2 * BETA**2
+        if belief == "full":
+            variance = variance - 2.0 * make_covariance(batch[b])[0, 1:]
+        density = np.exp(-(gaps[b] ** 2) / (2 * variance)) / np.sqrt(2 * math.pi * variance)
+        np.testing.assert_allclose(scores[b], density, rtol=1e-10)
+        assert chosen[b] == density.argmax()
+
+
+def test_draw_chance_where_every_density_underflows() -> None:
+    state = KnowledgeState([0.0, 300.0, -200.0, 250.0], np.full(4, 0.1))
+    assert DrawChance().act(state, 1) == 1
+
+
+@pytest.mark.parametrize("policy", EVERY_POLICY[:6], ids=lambda policy: policy.name)
+def test_ties_go_to_the_lowest_index(policy: Policy) -> None:
+    mu = np.array([0.0, 2.0, 1.0, 1.0, -1.0])
+    assert policy.act(KnowledgeState(mu, np.ones(5)), 5) == 1
+
+
+@pytest.mark.parametrize("belief", ["factorised", "full"])
+@pytest.mark.parametrize(
+    ("inflation", "fade", "games_left", "factor"),
+    [
+        (5.0, 0.0, 1, 5.0),
+        (10.0, 1.0, 100, 10.0),
+        (10.0, 1.0, 50, 5.5),
+        (20.0, 2.0, 50, 5.75),
+        (20.0, 2.0, 0, 1.0),
+        (20.0, 2.0, 400, 20.0),
+    ],
+)
+def test_the_optimistic_index_is_the_inflated_exponent(
+    belief: str, inflation: float, fade: float, games_left: int, factor: float, make_states: Any
+) -> None:
+    states = make_states(belief, 8, 7, 30)
+    policy = OptimisticDrawChance(inflation, fade, beta=BETA, horizon=100, belief=belief)
+    scores, actions = policy.scores(states, games_left), policy.act(states, games_left)
+    for b in range(8):
+        for k in range(7):
+            gap = states.mu[b, 0] - states.mu[b, k + 1]
+            if belief == "factorised":
+                doubt = states.sigma[b, 0] ** 2 + states.sigma[b, k + 1] ** 2
+            else:
+                doubt = states.difference_sigma[b, k] ** 2
+            expected = -(gap**2) / (2.0 * (factor * doubt + 2.0 * BETA**2))
+            assert scores[b, k] == pytest.approx(expected, rel=1e-12)
+        assert actions[b] == scores[b].argmax()
+
+
+@given(
+    mu=st.lists(st.floats(-5.0, 5.0), min_size=4, max_size=4),
+    sigma=st.floats(0.1, 3.0),
+    inflation=st.floats(1.0, 1e6),
+)
+def test_equal_doubt_is_no_reason(mu: list[float], sigma: float, inflation: float) -> None:
+    """With one sigma for all, the nearest by estimate is chosen at any inflation."""
+    state = KnowledgeState(mu, [sigma] * 4)
+    gaps = np.abs(state.mu[0] - state.mu[1:])
+    action = OptimisticDrawChance(inflation).act(state, 3)
+    assert gaps[action] == pytest.approx(gaps.min(), rel=1e-6, abs=1e-6)
+
+
+def test_more_inflation_prefers_the_unknown() -> None:
+    """Near and well known against farther and unknown; less so as the end comes near."""
+    state = KnowledgeState([0.0, 0.5, 2.0], [0.1, 0.1, 2.0])
+    assert OptimisticDrawChance(1.0, beta=BETA).act(state, 500) == 0
+    assert OptimisticDrawChance(50.0, beta=BETA).act(state, 500) == 1
+    assert OptimisticDrawChance(50.0, 1.0, beta=BETA).act(state, 1) == 0
+
+
+def test_random_takes_everyone_alike_under_masks_too(make_states: Any) -> None:
+    state = KnowledgeState(np.zeros((6000, 5)), np.ones((6000, 5)))
+    masks = np.zeros((6000, 4), dtype=bool)
+    masks[:, [0, 2, 3]] = True
+    for policy in (RandomOpponent(seed=1), ThompsonSampling(seed=1)):
+        counts = np.bincount(policy.act(state, 1, action_masks=masks), minlength=4)
+        assert counts[1] == 0
+        assert (np.abs(counts[[0, 2, 3]] - 2000) < 4.5 * np.sqrt(6000 * 2 / 9)).all()
+
+
+@pytest.mark.parametrize(("belief", "spread"), [("factorised", 0.7), ("full", 1.0)])
+def test_thompson_draws_all_skills_jointly(
+    belief: str, spread: float, make_states: Any, make_covariance: Any
+) -> None:
+    """Frequencies against draws from the dense covariance."""
+    state, count = make_states(belief, 1, 4, 30)[0], 40_000
+    many = KnowledgeState(
+        *(np.broadcast_to(x, (count, x.size)) for x in (state.mu, state.sigma, state.extra)), belief
+    )
+    chosen = ThompsonSampling(spread=spread, belief=belief).act(many, 5, np.random.default_rng(5))
+    covariance = make_covariance(state) if belief == "full" else np.diag(state.sigma**2)
+    draws = np.random.default_rng(6).multivariate_normal(
+        state.mu, spread**2 * covariance, size=count
+    )
+    expected = np.abs(draws[:, :1] - draws[:, 1:]).argmin(axis=1)
+    for action in range(4):
+        ours, reference = (chosen == action).mean(), (expected == action).mean()
+        assert abs(ours - reference) < 5.0 * np.sqrt(2.0 * 0.25 / count)
+    np.testing.assert_array_equal(
+        ThompsonSampling(spread=0.0, belief=belief).act(many, 1),
+        PointEstimate(belief=belief).act(many, 1),
+    )
+
+
+@pytest.mark.parametrize("belief", ["factorised", "full"])
+def test_the_oracle_knows_the_nearest(belief: str, make_states: Any) -> None:
+    env = MatchmakingEnv(num_opponents=5, horizon=30, belief=belief)
+    oracle = Oracle(lambda: env.true_skill, belief=belief)
+    observation, _ = env.reset(seed=0)
+    skill = env.true_skill
+    assert oracle.predict(observation)[0] == np.abs(skill[0] - skill[1:]).argmin()
+    truths = np.random.default_rng(0).normal(size=(40, 8))
+    kept, gaps = truths.copy(), np.abs(truths[:, :1] - truths[:, 1:])
+    state = make_states(belief, 40, 7, 3)
+    chosen = Oracle(truths, belief=belief).act(state, 1)
+    np.testing.assert_array_equal(chosen, gaps.argmin(axis=1))
+    masks = some_masks(40, 7, np.random.default_rng(1))
+    chosen = Oracle(truths, belief=belief).act(state, 1, action_masks=masks)
+    np.testing.assert_array_equal(chosen, np.where(masks, gaps, np.inf).argmin(axis=1))
+    np.testing.assert_array_equal(truths, kept)
+
+
+@pytest.mark.parametrize("policy", EVERY_POLICY, ids=lambda policy: policy.name)
+def test_predict_takes_one_or_many_and_returns_the_form(policy: Policy, make_states: Any) -> None:
+    batch = make_states("factorised", 4, 6, 5)
+    observations = batch.to_observation(0.5)
+    actions, memory = policy.predict(observations)
+    assert actions.shape == (4,)
+    assert memory is None
+    assert np.issubdtype(actions.dtype, np.integer)
+    one, _ = policy.predict(observations[0], deterministic=True)
+    assert one.shape == ()
+    assert 0 <= int(one) < 6
+    if not policy.stochastic:
+        assert one == actions[0]
+    deep = KnowledgeState(batch.mu.reshape(2, 2, 7), batch.sigma.reshape(2, 2, 7))
+    assert policy.act(deep, 3).shape == (2, 2)
+    if hasattr(policy, "scores"):
+        assert policy.scores(deep, 3).shape == (2, 2, 6)
+        np.testing.assert_array_equal(policy.act(deep, 3), policy.scores(deep, 3).argmax(axis=-1))
+    assert " object at " not in repr(policy)
+
+
+def test_predict_uses_the_horizon_for_the_games_left(make_states: Any) -> None:
+    observations = make_states("factorised", 30, 6, 5).to_observation(0.25)
+    seen = KnowledgeState.from_observation(observations)
+    for policy in (KnowledgeGradient(finite_horizon=True, horizon=200), OptimisticDrawChance(
+        horizon=200
+    )):  # fmt: skip
+        np.testing.assert_array_equal(policy.predict(observations)[0], policy.act(seen, 50))
+        left = np.arange(1, 31) * 5
+        alone = [int(policy.act(seen[b], left[b])) for b in range(30)]
+        np.testing.assert_array_equal(policy.act(seen, left), alone)
+
+
+@pytest.mark.parametrize(
+    "text", ["pe", "drawchance", "kg:multiplier=20", "optimistic:inflation=5,fade=0", "random"]
+)
+def test_predict_reads_the_observation_of_its_belief(text: str) -> None:
+    name = text + ("," if ":" in text else ":") + "belief=full"
+    policy = policy_named(name, Settings.checked(beta=BETA, horizon=20))
+    assert policy.belief == "full"
+    env = MatchmakingVectorEnv(5, num_opponents=6, horizon=20, beta=BETA, belief="full")
+    observation, _ = env.reset(seed=1)
+    for _ in range(10):
+        actions, _ = policy.predict(observation)
+        assert actions.shape == (5,)
+        assert ((actions >= 0) & (actions < 6)).all()
+        if text != "random":
+            np.testing.assert_array_equal(actions, policy.act(env.knowledge_state, env.games_left))
+        observation = env.step(actions)[0]
+
+
+def test_policies_print_as_what_makes_them() -> None:
+    assert repr(PointEstimate()) == "PointEstimate(horizon=500, belief='factorised')"
+    again = eval(repr(KnowledgeGradient(multiplier=20, beta=2.0, horizon=50)))
+    assert (again.multiplier, again.beta, again.horizon) == (20.0, 2.0, 50)
+
+
+@pytest.mark.parametrize("options", [{}, {"availability": 0.4}])
+@pytest.mark.parametrize("policy", EVERY_POLICY[:2], ids=lambda policy: policy.name)
+def test_stable_baselines3_evaluates_a_baseline(policy: Policy, options: Any) -> None:
+    """Its own loops pass no masks: they are in the observation."""
+    evaluation = pytest.importorskip("stable_baselines3.common.evaluation")
+    env = gym.make("Matchmaking-v0", num_opponents=6, horizon=5, **options)
+    mean, _ = evaluation.evaluate_policy(policy, env, n_eval_episodes=3, warn=False)
+    assert 0.0 < mean < 5 * 0.2
+
+
+# Masks.
+
+
+def some_masks(count: int, opponents: int, rng: np.random.Generator) -> Any:
+    masks = rng.random((count, opponents)) < rng.random((count, 1))
+    masks[np.arange(count), rng.integers(opponents, size=count)] = True
+    return masks
+
+
+def smaller(state: KnowledgeState, row: int, mask: Any) -> KnowledgeState:
+    """One state in which only those online exist, written out."""
+    kept = np.flatnonzero(np.concatenate(([True], mask)))
+    extra = state.extra[row][mask] if state.extra.shape[-1] else state.extra[row]
+    return KnowledgeState(state.mu[row][kept], state.sigma[row][kept], extra, state.belief)
+
+
+@pytest.mark.parametrize("belief", sorted(BELIEFS))
+@pytest.mark.parametrize("opponents", [1, 2, 9])
+def test_the_choice_is_that_without_the_others(
+    belief: str, opponents: int, make_states: Any
+) -> None:
+    rng = np.random.default_rng(5)
+    state = make_states(belief, 30, opponents, 12)
+    masks = some_masks(30, opponents, rng)
+    thompson = ThompsonSampling(spread=0.0, belief=belief)
+    for policy in (*new_policies(belief=belief)[:6], thompson):
+        chosen = policy.act(state, 20, action_masks=masks)
+        for row in range(30):
+            alone = policy.act(smaller(state, row, masks[row]), 20)
+            assert np.flatnonzero(masks[row])[alone] == chosen[row]
+            assert policy.act(state[row], 20, action_masks=masks[row]) == chosen[row]
+        everybody = np.ones(masks.shape, np.int8)
+        np.testing.assert_array_equal(
+            policy.act(state, 20, action_masks=everybody), policy.act(state, 20)
+        )
+
+
+@pytest.mark.parametrize("belief", sorted(BELIEFS))
+@pytest.mark.parametrize("opponents", [1, 2, 3, 6, 12, 24, 36])
+def test_the_mask_is_read_from_the_observation(belief: str, opponents: int) -> None:
+    """All sizes that could be read in two ways are among these."""
+    policy = DrawChance(belief=belief)
+    options = {"num_opponents": opponents, "horizon": 5, "belief": belief}
+    env = MatchmakingVectorEnv(20, **options, availability=0.9, mean_stay=5.0)
+    plain = MatchmakingVectorEnv(20, **options)
+    observation, before = env.reset(seed=1)[0], plain.reset(seed=1)[0]
+    for _ in range(8):
+        chosen, masks = policy.predict(observation)[0], env.action_masks()
+        np.testing.assert_array_equal(
+            chosen, policy.act(env.knowledge_state, 1, action_masks=masks)
+        )
+        np.testing.assert_array_equal(chosen, policy.predict(observation, action_masks=masks)[0])
+        for row in range(20):
+            assert policy.predict(observation[row])[0] == chosen[row]
+        state = plain.knowledge_state
+        np.testing.assert_array_equal(policy.predict(before)[0], policy.act(state, 1))
+        np.testing.assert_array_equal(
+            policy.predict(before, action_masks=masks)[0],
+            policy.act(state, 1, action_masks=masks),
+        )
+        observation, before = env.step(chosen)[0], plain.step(chosen)[0]
+
+
+def test_a_policy_for_an_environment_reads_even_what_looks_alike() -> None:
+    """At the start with all deviations 1 and everybody online."""
+    options: Any = {"num_opponents": 4, "turnover": 0.1, "prior": NormalPrior()}
+    env = MatchmakingEnv(horizon=9, **options)
+    observation, info = env.reset(seed=0)
+    assert info["action_mask"].all()
+    policy = policy_named("kg", Settings.checked(horizon=9, **options))
+    assert policy.predict(observation)[0] == policy.act(env.knowledge_state, 9)
+    unchanged = MatchmakingEnv(num_opponents=6, prior=NormalPrior())
+    assert 0 <= PointEstimate().predict(unchanged.reset(seed=0)[0])[0] < 6
+
+
+class MaskReader:
+    """A third-party policy without an argument for masks that reads the observation's end."""
+
+    name = "mask reader"
+
+    def predict(
+        self, observation: Any, state: Any, episode_start: Any, deterministic: bool
+    ) -> tuple[Any, None]:
+        return observation[:, -6:].argmax(axis=1), None
+
+
+def test_rollouts_pass_the_mask_to_every_policy() -> None:
+    options = Settings.checked(num_opponents=6, horizon=30, availability=0.3, turnover=0.05)
+    for name in (*POLICIES, "kg:belief=full"):
+        found = rollout(
+            lambda told, truth, name=name: policy_named(name, told, truth),  # type: ignore[misc]
+            options,
+            range(4),
+            np.random.default_rng(0),
+        )
+        assert np.isfinite(found.sums).all()
+    rollout(lambda *_: MaskReader(), options, range(4))
+
+
+def test_the_oracle_is_the_best_and_fewer_opponents_are_no_gain() -> None:
+    totals = {}
+    for share in (1.0, 0.5, 0.1):
+        options = Settings.checked(num_opponents=20, horizon=40, availability=share)
+        for name in ("oracle", "drawchance"):
+            found = rollout(
+                lambda told, truth, name=name: policy_named(name, told, truth),  # type: ignore[misc]
+                options,
+                range(60),
+                measures=("true_draw_density",),
+            )
+            totals[name, share] = found.sums[0, 0]
+        assert (totals["oracle", share] >= totals["drawchance", share] - 1e-9).all()
+    assert (totals["oracle", 1.0] >= totals["oracle", 0.5]).all()
+    assert totals["drawchance", 1.0].mean() > totals["drawchance", 0.1].mean()
+
+
+# Bad input.
+
+STATES = KnowledgeState(np.zeros((2, 4)), np.ones((2, 4)))
+FULL = KnowledgeState(np.zeros(3), np.ones(3), np.full(2, 1.4), "full")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: DrawChance(beta=-1), "beta must be positive"),
+        (lambda: ThompsonSampling(spread=-1), "spread must not be negative"),
+        (lambda: OptimisticDrawChance(0.5), "inflation must be at least 1, got 0.5"),
+        (lambda: OptimisticDrawChance(math.nan), "inflation must be finite"),
+        (lambda: OptimisticDrawChance(fade=-1), "fade must not be negative"),
+        (lambda: PointEstimate(horizon=0), "horizon must be an integer"),
+        (lambda: DrawChance(belief="half"), "belief must be one of 'factorised', 'full'"),
+        (lambda: PointEstimate().act(STATES, -1), "games_left must not be negative"),
+        (lambda: PointEstimate().act(STATES, [1, 2, 3]), "games_left must broadcast"),
+        (lambda: PointEstimate().predict(np.zeros(6)), "observation must have shape"),
+        (lambda: PointEstimate().predict(np.full(7, np.nan)), "observation must be finite"),
+        (lambda: Oracle(np.zeros(5)).act(STATES, 1), "true_skill must have shape"),
+        (lambda: KnowledgeGradient(tau=0.1).scores(FULL, 1), "tau must be 0 with belief='full'"),
+        (lambda: DrawChance().act(FULL, 1), "knowledge_state must hold the factorised belief"),
+        (lambda: Gittins().act(STATES, 1), "knowledge_state must hold the full belief"),
+        (
+            lambda: KnowledgeGradient().predict(np.ones(3 * 49 + 3)),
+            r"with the factorised belief, .* 49 opponents with belief='full'",
+        ),
+        (lambda: RandomOpponent(belief="full").predict(np.ones(10)), r"3 \* num_opponents \+ 3"),
+    ],
+)
+def test_bad_input_is_named(make: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("masks", "message"),
+    [
+        (np.zeros((2, 3), bool), "at least one opponent, they allow none at index 0"),
+        ([[True, False, True], [False] * 3], "they allow none at index 1"),
+        (np.ones((2, 4)), r"action_masks must have shape \(2, 3\), got \(2, 4\)"),
+        (np.ones(3), r"action_masks must have shape \(2, 3\), got \(3,\)"),
+        ([[1.0, np.nan, 0.0], [1, 1, 1]], "action_masks must hold True and False"),
+        ([[1, 2, 0], [1, 1, 1]], "action_masks must hold True and False"),
+        ([["a", "b", "c"]] * 2, "action_masks must hold True and False"),
+    ],
+)
+def test_bad_masks_are_named(masks: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        KnowledgeGradient().act(STATES, 5, action_masks=masks)
+    with pytest.raises(ValueError, match=message.replace(r"\(2, 3\), got \(2, 4\)", "")):
+        DrawChance().predict(STATES.to_observation(0.5), action_masks=masks)
