@@ -1,4 +1,4 @@
-"""The baselines by name, each as ``module:attribute``."""
+"""The baselines by name, each as ``module:attribute``: in the order of tables and messages."""
 
 from __future__ import annotations
 

@@ -4,6 +4,9 @@ Each has ``act(queues, rng)`` for a ``matchenv.envs.queue.QueueView`` of many qu
 ``choose(waiting, rng)`` for the ``matchenv.envs.queue.WaitingPlayers`` of one.
 """
 
+from pkgutil import resolve_name
+
+from matchenv.baselines.catalogue import QUEUE
 from matchenv.baselines.queue.candidates import (
     FirstComeFirstServed,
     QueueKnowledgeGradient,
@@ -22,19 +25,7 @@ from matchenv.baselines.queue.matching import (
 )
 
 QUEUE_POLICIES: dict[str, type[QueuePolicy]] = {
-    policy.name: policy
-    for policy in (
-        FirstComeFirstServed,
-        WideningWindow,
-        ReservedDrawChance,
-        MaximumWeightMatching,
-        PricedMatching,
-        KnowledgeMatching,
-        QueueKnowledgeGradient,
-        Reserved,
-        RandomCandidate,
-        MatchingOracle,
-    )
+    name: resolve_name(spec) for name, spec in QUEUE.items()
 }
 
 __all__ = [
