@@ -12,10 +12,11 @@ SITE ?= build/site
 DOCS_VENV ?= build/docs_venv
 RAY_VENV ?= build/ray_venv
 TRAIN_FLAGS ?=
+BENCH_FLAGS ?=
 # The four folders as one package: where mypy, which knows no import hooks, finds matchenv.agents.
 ONE_NAME := build/one_name
 
-.PHONY: help train test test-slow test-faults test-ray check format docs lock clean clean-cache
+.PHONY: help train test test-slow test-faults test-ray bench check format docs lock clean clean-cache
 
 help:
 	@echo "make train      train PPO on the shared network and compare it with the baselines ($(OUT))"
@@ -23,6 +24,7 @@ help:
 	@echo "make test-slow  run the tests that take minutes"
 	@echo "make test-faults  kill, fill the disk, damage files (docs/reliability.md)"
 	@echo "make test-ray   on a Ray cluster of this machine (docs/scale.md)"
+	@echo "make bench      measure speed as ratios to rival libraries"
 	@echo "make check      ruff and mypy"
 	@echo "make docs       build the site ($(SITE)/index.html)"
 	@echo "make lock       make requirements*.txt from pyproject.toml again (UPGRADE=1: newest versions)"
@@ -73,6 +75,10 @@ test-ray: $(RAY_VENV)/installed
 # What docs/reliability.md says: at most 20 minutes on two cores.
 test-faults: $(STAMP)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m faults tests/faults
+
+# Options: make bench BENCH_FLAGS="--only ratings --turns 3 --out speed.json".
+bench: $(STAMP)
+	$(BIN)/python -m matchenv.benchmarks.speed $(BENCH_FLAGS)
 
 check: $(STAMP)
 	$(BIN)/ruff check .

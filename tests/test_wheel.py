@@ -282,7 +282,6 @@ def test_every_command_says_how_it_is_used(
         ("clone --out made/clone.safetensors", "agents"),
         ("search --out made", "agents"),
         ("compare --policy ppo-gittins --out made", "agents"),
-        ("throughput --out made", "agents"),
         ("study --episodes 2 --out made", "benchmarks"),
         ("watch --policy kg --out made/film.gif", "render"),
     ],

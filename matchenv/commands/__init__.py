@@ -50,12 +50,10 @@ COMMANDS = {
     "fit": Entry("fit:Fit", "fit the parameters of TrueSkill to a log of matches"),
     "smooth": Entry("smooth:Smooth", "skills through time in hindsight, from a whole log"),
     "judge": Entry("judge:Judge", "judge the matcher that made the games of a log"),
-    "corrections": Entry("corrections:Corrections", "V and W of the 2006 paper, and their curves"),
     "plot": Entry("plot:Plot", "draw the learning curves of trainings"),
     "report": Entry("report:Report", "gather results in one page"),
     "watch": Entry("watch:Watch", "watch policies side by side, in a window or as a film"),
     "serve": Entry("serve:Serve", "keep ratings and match players over HTTP"),
-    "throughput": Entry("throughput:Throughput", "measure speed against rivals"),
     "warm-up": Entry("warm_up:WarmUp", "compile beforehand what a first episode would wait for"),
 }
 

@@ -20,7 +20,6 @@ SMALL = ["--num-opponents", "2", "--horizon", "2"]
         ["study", "--episodes", "2", *SMALL],
         ["tune", "--episodes", "2", *SMALL],
         ["train", "--timesteps", "10", *SMALL],
-        ["throughput"],
     ],
     ids=lambda words: words[0],
 )

@@ -138,7 +138,6 @@ def test_lists_work_in_plain_sh(quote: str) -> None:
         (["train", "--seed", "1"], "torch", "agents"),
         (["train", "--imitate", "kg"], "safetensors", "agents"),
         (["study", "--out", "study"], "matplotlib", "benchmarks"),
-        (["throughput"], "matplotlib", "benchmarks"),
         (["replay", "log.csv", "--out", "replay"], "matplotlib", "benchmarks"),
         (["watch"], "pygame", "render"),
     ],

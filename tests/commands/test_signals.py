@@ -29,7 +29,6 @@ COMMANDS = {
     "bound": ("--episodes", "5000", *SMALL, "--rank", "top"),
     "optimum": ("--num-opponents", "4", "--horizon", "9"),
     "train": ("--timesteps", "10000000"),
-    "throughput": (),
     "replay": ("LOG",),
 }
 WITH_WORKERS = ("compare", "study", "tune", "bound")

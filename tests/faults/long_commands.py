@@ -181,10 +181,7 @@ LONG_COMMANDS = (
     LongCommand(("plot", RUN, "--out", OUT), out="curves.svg", workers=False),
     LongCommand(("report", RUN, "--out", OUT, "--latex", "report.tex"), out="report.html",
                 workers=False),
-    LongCommand(("corrections", "--margins", "1", "--out", OUT), out="curves.png",
-                workers=False),
     LongCommand(("watch", *SIZES, "--policy", "pe", "--rank", "top", "--out", OUT), out="film.png",
                 workers=False),
-    LongCommand(("throughput", "--only", "nothing", "--turns", "1", "--out", OUT), workers=False),
     LongCommand(("bench", "pe", "--only", "top_informative_9_50", "--out", OUT)),
 )  # fmt: skip

@@ -47,7 +47,6 @@ def undisturbed(command: LongCommand) -> Undisturbed:
     # A fork cannot use the threads of its parent.
     torch.set_num_threads(1)
     _remember_pictures()
-    _measure_nothing()
     here = os.getcwd()
     with tempfile.TemporaryDirectory(dir=MEMORY) as warm:
         assert command.work(Path(warm))() == 0
@@ -70,13 +69,6 @@ def differing(command: LongCommand, folder: Path) -> list[str]:
     return sorted(
         name for name in whole.keys() | found.keys() if whole.get(name) != found.get(name)
     )
-
-
-def _measure_nothing() -> None:
-    """Speeds differ from run to run, and their measurement writes no files."""
-    from matchenv.benchmarks.throughput import sections
-
-    sections.sections = lambda: {"nothing": lambda turns: []}
 
 
 @cache

@@ -1,0 +1,305 @@
+"""Speed as ratios to rival libraries: ``make bench``, or ``python -m matchenv.benchmarks.speed``.
+
+Both sides of a ratio take turns in one process after one uncounted turn each, so that a machine
+that slows down slows both. Times are processor times of one thread, to which other programs hardly
+matter. Each line is a median with its spread over the turns.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+import trueskill
+import trueskillthroughtime
+import tyro
+from openskill.models import PlackettLuce
+
+import matchenv
+from matchenv.baselines import POLICIES, KnowledgeGradient
+from matchenv.belief import FactorisedBelief, FullBelief
+from matchenv.logs.match_log import MatchLog
+from matchenv.logs.replay import replay_trueskill
+from matchenv.logs.smoothing import smooth
+from matchenv.runtime.checks import as_integer
+from matchenv.runtime.files import json_bytes, write_bytes
+from matchenv.trueskill import rate
+
+NUM_OPPONENTS = 49
+MANY_OPPONENTS = 100_000
+BATCH = 1024
+GAMES_BEFORE = 50
+
+QUEUES, CAPACITY, STEPS = 256, 32, 400
+
+PLAYERS = 200
+GAME: dict[str, Any] = {"beta": 25.0 / 6.0, "tau": 25.0 / 300.0}
+DRAWS = 0.1
+CALLS = 200
+SWEEPS = 5
+
+
+class Side(NamedTuple):
+    """One side of a comparison.
+
+    Attributes:
+        label: its name.
+        work: one turn.
+        units: steps, decisions or games of one turn.
+    """
+
+    label: str
+    work: Callable[[], object]
+    units: float
+
+
+@dataclass(frozen=True)
+class Result:
+    """Median and spread of a ratio or of a single figure.
+
+    Attributes:
+        name: what was measured.
+        unit: of the values.
+        values: one for each turn.
+        note: absolute rates of both sides, for a ratio.
+    """
+
+    name: str
+    unit: str
+    values: list[float]
+    note: str = ""
+
+    def __str__(self) -> str:
+        """Return the line to print."""
+        middle, least, most = statistics.median(self.values), min(self.values), max(self.values)
+        return f"{self.name}: {middle:.3g} ({least:.3g} to {most:.3g}) {self.unit}{self.note}"
+
+
+def ratio(name: str, unit: str, ours: Side, rival: Side, turns: int) -> Result:
+    """Return how many times as fast as a rival one side is, measured in alternating turns."""
+    rates: dict[Side, list[float]] = {ours: [], rival: []}
+    for turn in range(turns + 1):
+        for side, found in rates.items():
+            taken = processor_seconds(side.work)
+            if turn > 0:
+                found.append(side.units / taken)
+    medians = (f"{each.label} {statistics.median(rates[each]):,.0f}" for each in (ours, rival))
+    ratios = [a / b for a, b in zip(*rates.values(), strict=True)]
+    return Result(name, "times as fast", ratios, f"; {unit}: {', '.join(medians)}")
+
+
+def figure(name: str, unit: str, value: Callable[[], float], turns: int) -> Result:
+    """Return a figure without a rival; the first turn is not counted."""
+    return Result(name, unit, [value() for _ in range(turns + 1)][1:])
+
+
+def processor_seconds(work: Callable[[], object]) -> float:
+    """Return the processor time in seconds that one call takes."""
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def environments(turns: int) -> Iterator[Result]:
+    """Compare the vector and the scalar environment with Gymnasium's CartPole."""
+    for num_envs, steps in ((64, 5010), (1024, 501)):
+        yield ratio(
+            f"vector environment, {num_envs:,} copies, against vector CartPole", "steps/s",
+            vector_side("Matchmaking-v0", NUM_OPPONENTS, num_envs, steps),
+            vector_side("CartPole-v1", 2, num_envs, steps), turns,
+        )  # fmt: skip
+    yield ratio(
+        "one environment of gym.make against CartPole-v1", "steps/s",
+        scalar_side("Matchmaking-v0"), scalar_side("CartPole-v1"), turns,
+    )  # fmt: skip
+
+
+def vector_side(name: str, num_actions: int, num_envs: int, steps: int) -> Side:
+    """Return a native vector environment under random actions, restarts included."""
+    env = gym.make_vec(name, num_envs=num_envs, vectorization_mode="vector_entry_point")
+    actions = np.random.default_rng(0).integers(0, num_actions, (steps, num_envs))
+    env.reset(seed=0)
+
+    def work() -> None:
+        for row in actions:
+            env.step(row)
+
+    return Side(name, work, steps * num_envs)
+
+
+def scalar_side(name: str, steps: int = 5010) -> Side:
+    """Return one environment as ``gym.make`` makes it, with its wrappers."""
+    env = gym.make(name)
+    assert isinstance(env.action_space, gym.spaces.Discrete)
+    actions = np.random.default_rng(0).integers(0, env.action_space.n, steps).tolist()
+    env.reset(seed=0)
+
+    def work() -> None:
+        for action in actions:
+            _, _, terminated, truncated, _ = env.step(action)
+            if terminated or truncated:
+                env.reset()
+
+    return Side(name, work, steps)
+
+
+def policies(turns: int) -> Iterator[Result]:
+    """Compare KG's search with its plain rule, and the baselines with KG.
+
+    Raises:
+        AssertionError: where search and plain rule choose different opponents.
+    """
+    for belief in (FactorisedBelief.name, FullBelief.name):
+        kg = KnowledgeGradient(belief=belief)
+        state = states_of_play(NUM_OPPONENTS, BATCH, belief)
+
+        def choose(kg: Any = kg, state: Any = state) -> Any:
+            return np.argmax(kg.scores(state, 500), axis=-1)
+
+        if not np.array_equal(choose(), kg.act(state, 500)):
+            raise AssertionError("KG's search and its plain rule choose different opponents")
+        plain = Side("scores of all", choose, BATCH)
+        yield ratio(f"KG, {belief} belief, against its plain rule", "decisions/s",
+                    decision_side(kg, NUM_OPPONENTS, BATCH), plain, turns)  # fmt: skip
+    rival = decision_side(KnowledgeGradient(), NUM_OPPONENTS, BATCH)
+    for name in ("pe", "drawchance", "gittins"):
+        ours = decision_side(POLICIES[name](), NUM_OPPONENTS, BATCH)
+        yield ratio(f"{name} against KG", "decisions/s", ours, rival, turns)
+    for name in ("pe", "drawchance", "gittins", "kg"):
+        seconds = partial(processor_seconds, decision_side(POLICIES[name](), MANY_OPPONENTS).work)
+        yield figure(f"{name}, {MANY_OPPONENTS:,} opponents", "s a decision", seconds, turns)
+
+
+def decision_side(policy: Any, num_opponents: int, count: int = 1) -> Side:
+    """Return a policy's decisions for a batch of knowledge states."""
+    state = states_of_play(num_opponents, count, policy.belief)
+    return Side(type(policy).name, partial(policy.act, state, 500), count)
+
+
+def states_of_play(num_opponents: int, count: int, belief: str) -> matchenv.KnowledgeState:
+    """Return knowledge states of ``count`` episodes after some random games."""
+    env = matchenv.MatchmakingVectorEnv(count, num_opponents=num_opponents, belief=belief)
+    env.reset(seed=0)
+    rng = np.random.default_rng(0)
+    for _ in range(GAMES_BEFORE):
+        env.step(rng.integers(0, num_opponents, count))
+    return env.knowledge_state
+
+
+def queue(turns: int) -> Iterator[Result]:
+    """Compare decisions in the queue with games of Matchmaking-v0."""
+    env = matchenv.MatchmakingQueueVectorEnv(QUEUES, capacity=CAPACITY)
+    env.reset(seed=0)
+    shares = np.random.default_rng(0).random((STEPS, QUEUES))
+
+    def work() -> None:
+        for row in shares:
+            # The allowed choices come first.
+            env.step((row * env.action_masks().sum(axis=1)).astype(np.int64))
+
+    yield ratio(
+        f"{QUEUES} queues of capacity {CAPACITY} against Matchmaking-v0", "decisions/s",
+        Side("MatchmakingQueue-v0", work, STEPS * QUEUES),
+        vector_side("Matchmaking-v0", CAPACITY - 1, QUEUES, STEPS), turns,
+    )  # fmt: skip
+
+
+def ratings(turns: int) -> Iterator[Result]:
+    """Compare logs, single games and smoothing with other rating libraries."""
+    true_skill = trueskill.TrueSkill(**GAME, draw_probability=DRAWS)
+    open_skill = PlackettLuce(**GAME)
+    rivals = (("trueskill", true_skill.create_rating, true_skill.rate),
+              ("openskill", open_skill.rating, open_skill.rate))  # fmt: skip
+    game = {**GAME, "draw_probability": DRAWS}
+    for sides, games, of_rivals in ((2, 200_000, 400), (8, 20_000, 100)):
+        log = random_log(sides, games)
+        log_side = Side("replay", partial(replay_trueskill, log, **game), games)
+        call = partial(rate_often, partial(rate, **game), lambda: (25.0, 25.0 / 3.0), sides)
+        for name, new, rate_by in rivals:
+            by_rival = partial(rate_log, rate_by, new, random_log(sides, of_rivals))
+            yield ratio(f"replay, games of {sides} players, against {name}", "games/s", log_side,
+                        Side(name, by_rival, of_rivals), turns)  # fmt: skip
+            often = Side(name, partial(rate_often, rate_by, new, sides), CALLS)
+            yield ratio(f"one call of rate, {sides} players, against {name}", "calls/s",
+                        Side("rate", call, CALLS), often, turns)  # fmt: skip
+    # No tolerance is met: both sweep equally often.
+    sweeps: dict[str, Any] = {"tolerance": 1e-150, "max_iterations": SWEEPS}
+    work = partial(smooth, random_log(2, 50_000), **game, **sweeps)
+    yield ratio(
+        "smoothing, games of 2 players, against TrueSkillThroughTime", "games of a sweep/s",
+        Side("smooth", work, SWEEPS * 50_000),
+        Side("its package", partial(smooth_by_rival, random_log(2, 200)), SWEEPS * 200), turns,
+    )  # fmt: skip
+
+
+def random_log(sides: int, games: int) -> MatchLog:
+    """Return games of ``sides`` players each, some of them draws."""
+    rng = np.random.default_rng(sides)
+    scores = rng.integers(0, 5 * sides, (games, sides)).tolist()
+    players = np.argsort(rng.random((games, PLAYERS)), axis=1)[:, :sides].tolist()
+    return MatchLog.from_games(([[str(k)] for k in row] for row in players), scores)
+
+
+def rate_log(rate_by: Any, new: Callable[[], Any], log: MatchLog) -> None:
+    """Rate a log game by game with a library of Python."""
+    board = [new() for _ in range(log.num_players)]
+    for players, ranks in rows_of(log):
+        rated = rate_by([[board[k]] for k in players], ranks=ranks)
+        for k, side in zip(players, rated, strict=True):
+            board[k] = side[0]
+
+
+def rate_often(rate_by: Any, new: Callable[[], Any], sides: int) -> None:
+    """Rate the same game of equal players over and over."""
+    teams, ranks = [[new()] for _ in range(sides)], list(range(sides))
+    for _ in range(CALLS):
+        rate_by(teams, ranks=ranks)
+
+
+def smooth_by_rival(log: MatchLog) -> None:
+    """Smooth a log with the package of the authors of TrueSkill Through Time."""
+    players, ranks = zip(*rows_of(log), strict=True)
+    history = trueskillthroughtime.History(
+        [[[str(k)] for k in row] for row in players], [[-k for k in row] for row in ranks],
+        mu=25.0, sigma=25.0 / 3.0, beta=GAME["beta"], gamma=GAME["tau"], p_draw=DRAWS,
+    )  # fmt: skip
+    history.convergence(epsilon=0.0, iterations=SWEEPS, verbose=False)
+
+
+def rows_of(log: MatchLog) -> list[tuple[list[int], list[int]]]:
+    """Return the players and the ranks of each game, of games of one size."""
+    players, ranks = (each.reshape(log.num_games, -1).tolist() for each in (log.player, log.rank))
+    return list(zip(players, ranks, strict=True))
+
+
+SECTIONS = {each.__name__: each for each in (environments, policies, queue, ratings)}
+Section = Literal["environments", "policies", "queue", "ratings"]
+
+
+def main(only: tuple[Section, ...] = (), turns: int = 7, out: Path | None = None) -> None:
+    """Measure speed as ratios to rival libraries, timed in turn with this one.
+
+    Args:
+        only: sections to run; without it all.
+        turns: counted turns of each side.
+        out: JSON file of all turns.
+    """
+    as_integer("turns", turns, 1)
+    results = []
+    for name in only or SECTIONS:
+        for result in SECTIONS[name](turns):
+            print(result, flush=True)
+            results.append(asdict(result))
+    if out is not None:
+        write_bytes(out, json_bytes(results))
+
+
+if __name__ == "__main__":
+    tyro.cli(main)

@@ -1,1 +1,0 @@
-"""Speed as ratios against rivals in the same run: ``matchenv throughput``."""
