@@ -32,18 +32,12 @@ from matchenv.runtime.checks import as_integer
 from matchenv.runtime.files import json_bytes, write_bytes
 from matchenv.trueskill import rate
 
-NUM_OPPONENTS = 49
-MANY_OPPONENTS = 100_000
-BATCH = 1024
-GAMES_BEFORE = 50
-
+NUM_OPPONENTS, MANY_OPPONENTS = 49, 100_000
+BATCH, GAMES_BEFORE = 1024, 50
 QUEUES, CAPACITY, STEPS = 256, 32, 400
-
-PLAYERS = 200
+PLAYERS, DRAWS = 200, 0.1
 GAME: dict[str, Any] = {"beta": 25.0 / 6.0, "tau": 25.0 / 300.0}
-DRAWS = 0.1
-CALLS = 200
-SWEEPS = 5
+CALLS, SWEEPS = 200, 5
 
 
 class Side(NamedTuple):

@@ -1,0 +1,57 @@
+"""Ratios of speed: how they are counted, and that sections run; never how fast anything is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("trueskillthroughtime")
+from matchenv.benchmarks import speed
+
+
+def test_a_ratio_is_of_alternating_turns_without_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    order: list[str] = []
+    seconds = iter([9.0, 9.0, 1.0, 3.0, 1.0, 1.0, 1.0, 2.0])
+    monkeypatch.setattr(speed, "processor_seconds", lambda work: (work(), next(seconds))[1])
+    ours, rival = (
+        speed.Side(name, lambda name=name: order.append(name), 10.0)  # type: ignore[misc]
+        for name in ("ours", "rival")
+    )
+    found = speed.ratio("a against b", "steps/s", ours, rival, turns=3)
+    assert order == ["ours", "rival"] * 4
+    assert found.values == pytest.approx([3.0, 1.0, 2.0])
+    assert str(found) == ("a against b: 2 (1 to 3) times as fast; steps/s: ours 10, rival 5")
+
+
+def test_every_section_runs_and_writes_all_turns(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = {
+        "MANY_OPPONENTS": 60,
+        "BATCH": 3,
+        "GAMES_BEFORE": 2,
+        "QUEUES": 2,
+        "STEPS": 3,
+        "CALLS": 2,
+    }
+    for name, value in small.items():
+        monkeypatch.setattr(speed, name, value)
+    out = tmp_path / "speed.json"
+    speed.main(only=("policies", "queue"), turns=2, out=out)
+    found = json.loads(out.read_text())
+    assert len(found) == len(capsys.readouterr().out.splitlines()) > 5
+    assert all(len(each["values"]) == 2 and min(each["values"]) > 0.0 for each in found)
+
+
+def test_random_logs_hold_games_of_one_size() -> None:
+    log = speed.random_log(3, 20)
+    rows = speed.rows_of(log)
+    assert len(rows) == 20
+    assert all(len(set(players)) == len(ranks) == 3 for players, ranks in rows)
+
+
+def test_no_turns_are_refused() -> None:
+    with pytest.raises(ValueError, match="turns"):
+        speed.main(turns=0)
