@@ -21,8 +21,6 @@ from matchenv.envs.queue.view import NOBODY, QueueView, WaitingPlayers
 from matchenv.runtime.checks import as_non_negative_number
 from matchenv.runtime.compile import compiled
 
-NO_PLAYERS, NO_MEANS = np.zeros(0, dtype=np.int64), np.zeros(0)
-
 # Queues up to here are matched exactly, larger ones among players so many places apart.
 MOST_EXACT = 200
 BAND = 9
@@ -157,40 +155,39 @@ def best_pairs(
 class PlannedPolicy(QueuePolicy):
     """A rule that pairs all waiting players once in a tick, at its first choice.
 
-    The plan of each queue is kept until its tick or its run changes, or until the focal player is
-    not in it.
+    The plan of each queue is kept until its tick or its run changes, or the focal player is not in
+    it or has another mean.
     """
 
     def __init__(self) -> None:
-        # Of each queue: the run, the tick, and all players of the plan with their partners.
-        self._plans: list[tuple[int, int, Integers, Floats, Integers]] = []
+        # Of each queue: the run and the tick of its plan, and partners by number and mean.
+        self._made: list[tuple[int, int]] = []
+        self._partners: list[dict[tuple[int, float], int]] = []
 
     def _choose(self, queues: QueueView, rng: np.random.Generator) -> Integers:
         """Follow the plan of the tick; a player without a partner among the candidates waits."""
         actions = np.full(len(queues), WAIT, dtype=np.int64)
-        if len(self._plans) != len(queues):
-            self._plans = [(0, -1, NO_PLAYERS, NO_MEANS, NO_PLAYERS)] * len(queues)
+        if len(self._made) != len(queues):
+            self._made = [(0, -1)] * len(queues)
+            self._partners = [{}] * len(queues)
+        now = list(zip(queues.run.tolist(), queues.tick.tolist(), strict=True))
+        players, means = queues.player.tolist(), queues.mu[:, 0].tolist()
         for row in np.flatnonzero(queues.filled > 0).tolist():
-            partner = self._partner(queues, row)
-            if partner != NOBODY:
-                chosen = queues.player[row, 1:] == partner
-                actions[row] = chosen.argmax() + 1 if chosen.any() else WAIT
+            focal = players[row][0], means[row]
+            if self._made[row] != now[row] or focal not in self._partners[row]:
+                self._made[row] = now[row]
+                self._partners[row] = self._planned(queues[row])
+            partner = self._partners[row][focal]
+            if partner != NOBODY and partner in players[row]:
+                actions[row] = players[row].index(partner)
         return actions
 
-    def _partner(self, queues: QueueView, row: int) -> int:
-        """Return the number of the focal player's partner, or ``NOBODY``."""
-        run, tick = int(queues.run[row]), int(queues.tick[row])
-        focal, mean = queues.player[row, 0], queues.mu[row, 0]
-        planned = self._plans[row]
-        if planned[:2] == (run, tick):
-            found = np.flatnonzero((planned[2] == focal) & (planned[3] == mean))
-            if found.size > 0:
-                return int(planned[4][found[0]])
-        waiting = queues[row]
+    def _planned(self, waiting: WaitingPlayers) -> dict[tuple[int, float], int]:
+        """Return the numbers of all players' partners by number and mean of each."""
         partners = self.plan(waiting)
         names = np.where(partners == NOBODY, NOBODY, waiting.player[partners])
-        self._plans[row] = (run, tick, waiting.player, waiting.mu, names)
-        return int(names[waiting.focal])
+        known = zip(waiting.player.tolist(), waiting.mu.tolist(), strict=True)
+        return dict(zip(known, names.tolist(), strict=True))
 
     @abstractmethod
     def plan(self, waiting: WaitingPlayers) -> Integers:
