@@ -44,8 +44,6 @@ ROWS = ("observations", "next_observations", "actions", "rewards", "dones", "tim
 
 # What stands in the JSON for what JSON does not know; every other mapping is written as pairs.
 ARRAY, TENSOR, TUPLE, MAPPING = "array", "tensor", "tuple", "mapping"
-# Structured arrays are written as bytes, with their fields.
-FIELDS = "fields"
 
 # What a sound file of another version may raise on the way into an algorithm.
 MISFIT = (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, RuntimeError)
@@ -205,9 +203,6 @@ def flattened(value: Any, arrays: Arrays, place: str = "") -> Any:
     if isinstance(value, torch.Tensor):
         arrays[place] = value.detach().cpu().numpy()
         return {TENSOR: place}
-    if isinstance(value, np.ndarray) and value.dtype.names is not None:
-        arrays[place] = np.frombuffer(value.tobytes(), dtype=np.uint8)
-        return {FIELDS: [place, list(value.shape), value.dtype.descr]}
     if isinstance(value, np.ndarray):
         arrays[place] = value
         return {ARRAY: place}
@@ -240,31 +235,10 @@ def restored(value: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
     ((kind, content),) = value.items()
     if kind == ARRAY:
         return arrays[content].copy()
-    if kind == FIELDS:
-        place, shape, fields = content
-        dtype = _dtype_of(fields)
-        return np.frombuffer(arrays[place].tobytes(), dtype=dtype).reshape(shape).copy()
     if kind == TENSOR:
         return torch.from_numpy(arrays[content].copy())
     if kind == TUPLE:
         return tuple(restored(each, arrays) for each in content)
     if kind == MAPPING:
         return {restored(key, arrays): restored(each, arrays) for key, each in content}
-    raise ValueError(f"a kind must be array, tensor, fields, tuple or mapping, got {kind!r}")
-
-
-def _dtype_of(fields: list[list[Any]]) -> np.dtype[Any]:
-    """Return the type of a structured array from its fields, as JSON keeps them.
-
-    Raises:
-        ValueError: for a field of objects, which only pickle could read.
-    """
-    found = np.dtype(
-        [
-            (name, kind if isinstance(kind, str) else _dtype_of(kind), *map(tuple, shape))
-            for name, kind, *shape in fields
-        ]
-    )
-    if found.hasobject:
-        raise ValueError("a field must hold numbers or texts, not objects")
-    return found
+    raise ValueError(f"a kind must be array, tensor, tuple or mapping, got {kind!r}")
