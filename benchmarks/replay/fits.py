@@ -105,24 +105,15 @@ def run_fit(
         ValueError: as ``fit``, and where another process works in the folder.
         OSError: if a file cannot be written.
     """
+    settings: dict[str, Any] = {"objective": objective, "train_share": train_share, "seed": seed}
     if out is None:
-        return fit(
-            reading.log, objective=objective, train_share=train_share, seed=seed, quiet=quiet
-        )
+        return fit(reading.log, **settings, quiet=quiet)
     with folder_lock(out):
-        journal = out / EVALUATIONS
-        found = fit(
-            reading.log,
-            objective=objective,
-            train_share=train_share,
-            seed=seed,
-            journal=journal,
-            made_with=provenance(),
-            quiet=quiet,
-        )
+        kept = {"journal": out / EVALUATIONS, "made_with": provenance()}
+        found = fit(reading.log, **settings, **kept, quiet=quiet)
         content = {
             **asdict(found),
-            "settings": {"objective": objective, "train_share": train_share, "seed": seed},
+            "settings": settings,
             "log": {"file": reading.file_name, "sha256": reading.sha256},
             "versions": versions("scipy"),
         }

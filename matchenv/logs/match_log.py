@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from matchenv.exact_order import places_in_order
 from matchenv.runtime.checks import as_non_negative_array
 from matchenv.runtime.compile import compiled
+from matchenv.trueskill.dense_rank import dense_rank
 from matchenv.trueskill.sides import LARGEST_WEIGHT
 
 Floats = NDArray[np.float64]
@@ -321,7 +321,7 @@ def ranks_from_scores(score: ArrayLike | Sequence[Any], game_start: ArrayLike) -
         ValueError: for NaN, infinity, or something that is no number.
     """
     # A copy is writable: one compiled version serves frozen logs and new arrays alike.
-    return _count_better(places_in_order("score", score), np.array(game_start, np.int64))
+    return _count_better(dense_rank("score", score), np.array(game_start, np.int64))
 
 
 @compiled
@@ -337,7 +337,7 @@ def _count_better(score: Integers, game_start: Integers) -> Indices:
 
 
 def _as_integers(name: str, value: ArrayLike) -> NDArray[Any]:
-    """A copy as a row of integers: int32 for players and ranks, int64 for the rest."""
+    """Return a copy as a row of integers: int32 for players and ranks, else int64."""
     array = np.asarray(value)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise ValueError(f"{name} must be a row of integers, got {value!r}")

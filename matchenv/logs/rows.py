@@ -136,9 +136,10 @@ def _mapped(texts: pd.Series[str], read: Any) -> pd.Series[Any]:
 def _exact(text: str) -> int | Fraction | None:
     """Return the number as it is written, without rounding; None if it is none.
 
-    A decimal point may be a comma.
+    A decimal point may be a comma, unless three digits follow: that may separate thousands.
     """
-    text = text.replace(",", ".", 1)
+    if "," in text:
+        text = "" if len(text.rpartition(",")[2]) == 3 else text.replace(",", ".", 1)
     try:
         # Python's own numbers may hold underscores. And 1e-99999999 is 0 as a float, but as a
         # fraction more than any memory holds.

@@ -40,7 +40,7 @@ LOGISTIC_RATE = math.log(10.0) / LOGISTIC_SCALE
 
 
 def k_factor_from_alpha(alpha: float, beta: float = BETA) -> float:
-    """K = alpha beta sqrt(pi), the most that one game can move a rating.
+    """Return K = alpha beta sqrt(pi), the most that one game can move a rating.
 
     Args:
         alpha: weight of the new game against the old rating, in (0, 1).
@@ -58,7 +58,7 @@ def k_factor_from_alpha(alpha: float, beta: float = BETA) -> float:
 
 
 def as_k_factor(alpha: float | None, k_factor: float | None, beta: float) -> float:
-    """K from whichever of alpha and K was given; the paper's alpha 0.07 where neither was.
+    """Return K from alpha or K, whichever was given, or from the paper's alpha 0.07.
 
     Raises:
         ValueError: if both are given, or one is out of range.
@@ -71,7 +71,7 @@ def as_k_factor(alpha: float | None, k_factor: float | None, beta: float) -> flo
 
 
 def as_rate_of_gap(form: str, beta: float) -> tuple[bool, float]:
-    """Whether the form is logistic, and what a rating gap is multiplied with.
+    """Return whether the form is logistic, and the factor of a rating gap.
 
     Raises:
         ValueError: for an unknown form or beta <= 0.
@@ -85,7 +85,7 @@ def as_rate_of_gap(form: str, beta: float) -> tuple[bool, float]:
 def elo_win_probability(
     rating_i: ArrayLike, rating_j: ArrayLike, *, beta: float = BETA, form: str = "gaussian"
 ) -> Any:
-    """Probability that i beats j, draws counted as half a win.
+    """Return the probability that i beats j, draws counted as half a win.
 
     Args:
         rating_i: ratings of i.
@@ -110,12 +110,12 @@ def elo_win_probability(
 
 
 def elo_log_probabilities(gap: ArrayLike, draw_probability: float) -> Floats:
-    """Log probabilities of a win, a draw and a loss in the logistic form with draws.
+    """Return log probabilities of a win, a draw and a loss in the logistic form with draws.
 
     A margin on the rating scale makes the draws.
 
     Args:
-        gap: rating of i less that of j, shape (...,).
+        gap: rating of i minus that of j, shape (...,).
         draw_probability: of two even players, in [0, 1).
 
     Returns:
@@ -146,7 +146,7 @@ def rate_elo(
     k_factor: float | None = None,
     form: str = "gaussian",
 ) -> list[list[float]]:
-    """Ratings after a game of two or more sides, by the duelling heuristic.
+    """Return ratings after a game of two or more sides, by the duelling heuristic.
 
     A player's update is the average of what single games against every player of every
     other side would give, each with the outcome of the two players' sides. For one
@@ -179,22 +179,15 @@ def rate_elo(
     rating = np.concatenate(rows)
     start = np.zeros(len(rows) + 1, dtype=np.int64)
     np.cumsum(sizes, out=start[1:])
-    duel(
-        rating,
-        start,
-        as_ranks(ranks, len(rows)),
-        factor,
-        rate_of_gap,
-        logistic,
-        np.empty(len(rating)),
-    )
+    places = as_ranks(ranks, len(rows))
+    duel(rating, start, places, factor, rate_of_gap, logistic, np.empty(len(rating)))
     flat = rating.tolist()
     return [flat[a:b] for a, b in zip(start[:-1].tolist(), start[1:].tolist(), strict=True)]
 
 
 @compiled
 def expected_score(gap: float, rate_of_gap: float, logistic: bool) -> float:
-    """Probability that the player who is ``gap`` ahead wins, draws counted as half a win."""
+    """Return the probability that the player who is ``gap`` ahead wins; a draw is half a win."""
     if logistic:
         return 1.0 / (1.0 + math.exp(-rate_of_gap * gap))
     return normal_probability(rate_of_gap * gap)
@@ -206,14 +199,6 @@ def _expected_scores(gap: Floats, rate_of_gap: float, logistic: bool) -> Floats:
     for k in range(gap.size):
         out[k] = expected_score(gap[k], rate_of_gap, logistic)
     return out
-
-
-@compiled
-def _score(rank_i: float, rank_j: float) -> float:
-    """(y + 1) / 2: 1 for a win of i, 0.5 for a draw, 0 for a loss."""
-    if rank_i == rank_j:
-        return 0.5
-    return 1.0 if rank_i < rank_j else 0.0
 
 
 @compiled
@@ -242,7 +227,7 @@ def duel(
         delta[m] = 0.0
     for a in range(rank.size):
         for b in range(a + 1, rank.size):
-            score = _score(rank[a], rank[b])
+            score = 0.5 + 0.5 * np.sign(rank[b] - rank[a])  # of a win, a draw, a loss: 1, 0.5, 0
             for m in range(side_start[a], side_start[a + 1]):
                 for n in range(side_start[b], side_start[b + 1]):
                     surprise = score - expected_score(rating[m] - rating[n], rate_of_gap, logistic)

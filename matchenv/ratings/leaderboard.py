@@ -83,7 +83,7 @@ class Leaderboard:
         ranks: Sequence[float],
         weights: Weights | None = None,
     ) -> None:
-        """Take in one game; players who are new start at the prior.
+        """Rate one game; new players start at the prior.
 
         Args:
             teams: the sides, each a list of its members' names.
@@ -119,7 +119,7 @@ class Leaderboard:
         return f"<Leaderboard of {len(self)} players, {settings}>"
 
     def __getitem__(self, name: str) -> Rating:
-        """The rating of a player; a name without games has the prior."""
+        """Return the rating of a player; a name without games has the prior."""
         return self._ratings.get(name, self.newcomer)
 
     def __contains__(self, name: object) -> bool:
@@ -132,11 +132,11 @@ class Leaderboard:
         return iter(self._ratings)
 
     def games_played(self, name: str) -> int:
-        """Number of games of a player."""
+        """Return the number of games of a player."""
         return self._games.get(name, 0)
 
     def standings(self) -> list[RankedPlayer]:
-        """All players, the highest mu - 3 sigma first; equal ones by name."""
+        """Return all players, the highest mu - 3 sigma first; equal ones by name."""
         lines = [
             RankedPlayer(name, mu, sigma, float(expose(mu, sigma)), self._games[name])
             for name, (mu, sigma) in self._ratings.items()

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.exact_order import places_in_order
 from matchenv.runtime.checks import as_float_array, as_number, as_positive_number
 from matchenv.runtime.compile import compiled
+from matchenv.trueskill.dense_rank import dense_rank
 from matchenv.trueskill.sides import LARGEST_WEIGHT, all_beliefs
 
 Floats = NDArray[np.float64]
@@ -92,7 +92,7 @@ def as_ranks(ranks: Sequence[float], sides: int) -> Floats:
     Raises:
         ValueError: for another number of ranks, NaN or infinity.
     """
-    places = places_in_order("ranks", ranks)
+    places = dense_rank("ranks", ranks)
     if len(places) != sides:
         raise ValueError(f"ranks must have one number for each of {sides} sides, got {ranks!r}")
     return places.astype(np.float64)

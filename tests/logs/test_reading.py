@@ -476,6 +476,8 @@ class TestExports:
     def test_decimal_commas(self, tmp_path: Path) -> None:
         text = "game;player;placement\n1;a;1,5\n1;b;1,25\n"
         assert read(tmp_path, text).log.rank.tolist() == [1, 0]
+        thousands = 'game,player,score\n1,a,"1,500"\n1,b,2\n2,a,1\n2,b,2\n'
+        assert faults(read(tmp_path, thousands)) == [(2, "score is not a number")]
 
     @pytest.mark.parametrize(("good", "warned"), [(95, False), (85, True), (45, None)])
     def test_many_games_left_out_are_said_first_and_more_than_half_are_an_error(

@@ -16,39 +16,24 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 
-def places_in_order(name: str, values: ArrayLike | Iterable[Any]) -> NDArray[np.int64]:
-    """Place of each number among the distinct ones: 0 for the least, equal for equals.
+def dense_rank(name: str, values: ArrayLike | Iterable[Any]) -> NDArray[np.int64]:
+    """Return the place of each number among the distinct ones: 0 for the least, equal for equals.
 
     Args:
         name: the argument's name, for the message.
         values: a row of finite real numbers: an array, or any mixture of Python's integers,
             floats and fractions and NumPy's numbers. All are compared exactly.
 
-    Returns:
-        int64, one place for each number.
-
     Raises:
         ValueError: if it is no row, or holds something else, NaN or an infinity.
     """
-    if hasattr(values, "__array__"):
-        values = np.asarray(values)
-    if isinstance(values, np.ndarray) and values.dtype != object:
-        return _places_in_array(name, values)
     try:
-        items = list(values)  # type: ignore[arg-type]
+        given = values.tolist() if isinstance(values, np.ndarray) else list(values)  # type: ignore[arg-type]
+        items = [_as_real(name, value) for value in given]
     except TypeError:
         raise ValueError(f"{name} must be a row of real numbers, got {values!r}") from None
-    items = [_as_real(name, value) for value in items]
     place = {value: index for index, value in enumerate(sorted(set(items)))}
     return np.fromiter((place[value] for value in items), np.int64, len(items))
-
-
-def _places_in_array(name: str, array: NDArray[Any]) -> NDArray[np.int64]:
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "fiub"):
-        raise ValueError(f"{name} must be a row of real numbers, got {array!r}")
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise ValueError(f"{name} must be finite, got {array[~np.isfinite(array)][0]!r}")
-    return np.unique(array, return_inverse=True)[1].astype(np.int64, copy=False)
 
 
 def _as_real(name: str, value: Any) -> Any:

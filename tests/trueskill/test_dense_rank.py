@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from matchenv.exact_order import places_in_order
 from matchenv.logs import replay_trueskill
 from matchenv.logs.match_log import MatchLog
 from matchenv.ratings.elo import rate_elo
 from matchenv.ratings.leaderboard import Leaderboard
 from matchenv.trueskill import ranking_probability, rate
+from matchenv.trueskill.dense_rank import dense_rank
 
 # Nanoseconds since 1970: float64 cannot tell neighbours apart.
 T = 1_700_000_000_123_456_789
@@ -45,12 +45,12 @@ finite = st.one_of(
 def test_places_are_what_exact_comparison_says(values: list[Any]) -> None:
     exact = [Fraction(value) for value in values]
     expected = [len({other for other in exact if other < value}) for value in exact]
-    assert places_in_order("x", values).tolist() == expected
+    assert dense_rank("x", values).tolist() == expected
 
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=8))
 def test_arrays_and_lists_have_the_same_places(values: list[int]) -> None:
-    assert places_in_order("x", np.array(values)).tolist() == places_in_order("x", values).tolist()
+    assert dense_rank("x", np.array(values)).tolist() == dense_rank("x", values).tolist()
 
 
 @pytest.mark.parametrize("ranks", MIXED, ids=repr)
