@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from matchenv.baselines.queue.values import best_candidates
+from matchenv.baselines.queue.values import best_candidates, candidate_values
 from matchenv.belief import DEFAULT_BELIEF
 from matchenv.belief.states import States
 from matchenv.envs.queue.view import QueueView, WaitingPlayers
@@ -193,15 +193,23 @@ class QueueKnowledgeGradient(QueuePolicy):
         self.multiplier = as_non_negative_number("multiplier", multiplier)
         self.both = bool(both)
 
-    def _choose(self, queues: QueueView, rng: np.random.Generator) -> Integers:
+    @property
+    def _multipliers(self) -> tuple[float, float]:
+        """Multipliers of the gains of the focal player and of the candidate."""
         half = 0.5 * self.multiplier
+        return (half, half) if self.both else (self.multiplier, 0.0)
+
+    def values(self, queues: QueueView) -> Floats:
+        """Return the value of each candidate of the first queue."""
+        places = 1 + int(queues.filled[0])
+        mu, sigma = queues.mu[0, :places], queues.sigma[0, :places]
+        values: Floats = candidate_values(mu, sigma, self._multipliers, queues.settings.constants)
+        return values
+
+    def _choose(self, queues: QueueView, rng: np.random.Generator) -> Integers:
+        asked, game = self._asked.after(queues.waited), queues.settings.constants
         chosen: Integers = best_candidates(
-            queues.mu,
-            queues.sigma,
-            queues.filled,
-            self._asked.after(queues.waited),
-            (half, half) if self.both else (self.multiplier, 0.0),
-            queues.settings.constants,
+            queues.mu, queues.sigma, queues.filled, asked, self._multipliers, game
         )
         return chosen
 

@@ -92,6 +92,28 @@ def band_values(
 
 
 @compiled
+def candidate_values(
+    mu: Floats, sigma: Floats, multipliers: tuple[float, float], game: GameConstants
+) -> Floats:
+    """Return the value of the first player's game with each of the others, shape (n - 1,).
+
+    Args:
+        mu: shape (n,), means in any order.
+        sigma: shape (n,), standard deviations.
+        multipliers: of the gains of the first player and of the other.
+        game: constants of the games.
+    """
+    order = np.argsort(mu, kind="mergesort")
+    place = np.empty(mu.size, dtype=np.int64)
+    place[order] = np.arange(mu.size)
+    means, deviations = mu[order], sigma[order]
+    values = np.empty(mu.size - 1)
+    for k in range(values.size):
+        values[k] = pair_value(means, deviations, place[0], place[k + 1], multipliers, game)
+    return values
+
+
+@compiled
 def best_candidates(
     mu: Floats,
     sigma: Floats,
@@ -113,13 +135,9 @@ def best_candidates(
     chosen = np.zeros(len(mu), dtype=np.int64)
     for row in range(len(mu)):
         places = filled[row] + 1
-        order = np.argsort(mu[row, :places], kind="mergesort")
-        means, deviations = mu[row, :places][order], sigma[row, :places][order]
-        place = np.empty(places, dtype=np.int64)
-        place[order] = np.arange(places)
-        best = -np.inf
-        for k in range(1, places):
-            value = pair_value(means, deviations, place[0], place[k], multipliers, game)
-            if value > best and value >= asked[row]:
-                best, chosen[row] = value, k
+        if places > 1:
+            values = candidate_values(mu[row, :places], sigma[row, :places], multipliers, game)
+            best = np.argmax(values)
+            if values[best] >= asked[row]:
+                chosen[row] = best + 1
     return chosen
