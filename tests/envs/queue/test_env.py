@@ -116,9 +116,10 @@ def test_waiting_and_giving_up_cost_what_they_should() -> None:
     assert min(waits) == 2
 
 
-def test_a_game_lasts_its_ticks_and_changes_both_beliefs() -> None:
+@pytest.mark.parametrize("z", [2.5, 0.7, -0.1, -0.3, -0.6, -3.0])
+def test_a_game_lasts_its_ticks_and_changes_both_beliefs(z: float) -> None:
     env = MatchmakingQueueEnv(**CLOSED, game_length=4, horizon=30, draw_margin=0.5, tau=0.3)
-    env.reset(seed=1, options={**GIVEN, "noise": [0.7]})
+    env.reset(seed=1, options={**GIVEN, "noise": [z]})
     start = env.waiting_players()
     one, other = 0, int(start.candidates[0])
     assert (start.focal, other) == (0, 3)
@@ -131,7 +132,7 @@ def test_a_game_lasts_its_ticks_and_changes_both_beliefs() -> None:
     assert set(after.player) == {0, 1, 2, 3}
     index = {int(player): k for k, player in enumerate(after.player)}
     skills = [after.true_skill[index[k]] for k in (one, other)]
-    difference = skills[0] - skills[1] + math.sqrt(2) * BETA * 0.7
+    difference = skills[0] - skills[1] + math.sqrt(2) * BETA * z
     outcome = 0 if abs(difference) <= 0.5 else math.copysign(1, difference)
     mu, sigma = start.mu, np.hypot(start.sigma, 0.3)
     expected = update(mu[0], sigma[0], mu[3], sigma[3], outcome, BETA, 0.5)
