@@ -191,6 +191,9 @@ if TYPE_CHECKING:
     class Environment:
         """Options of the environment besides those of the cells."""
 
+        num_opponents: int
+        rank_by: str
+
 else:
     Sizes = option_group(("num_opponents", "horizon", "beta"))
     Pool = option_group(("availability", "mean_stay", "turnover"))

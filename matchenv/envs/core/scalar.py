@@ -45,12 +45,12 @@ class ScalarEnv(gym.Env[NDArray[np.float32], np.int64]):
         self.simulator = simulator
         self.settings = simulator.settings
         self.render_mode = render_mode
-        self.observation_space = simulator.observation_space
+        self.observation_space = simulator.observation_space  # type: ignore[assignment]
         self._state = simulator.new_state(1)
         self._actions = np.zeros(1, dtype=np.int64)
         self._phase = NEVER_RESET
         self._renderer = make_renderer(simulator, render_mode, 1, **render_options)
-        self.action_space: spaces.Discrete = spaces.Discrete(simulator.num_actions)  # type: ignore[assignment]
+        self.action_space: spaces.Discrete = spaces.Discrete(simulator.num_actions)
         self._allowed: AllowedActions | None = None
         masks = simulator.masks(self._state)
         if masks is not None:

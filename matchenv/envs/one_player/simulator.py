@@ -16,8 +16,13 @@ from matchenv.belief import MEASURES, MU, SIGMA, TRUE_SKILL, GamesPlayed
 from matchenv.belief.belief import SKILL_DIFFERENCE, SQUARED_ERROR, TRUE_DRAW_DENSITY
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.core.simulator import Facts, Floats, Integers, Keys, Masks, Simulator, Step
-from matchenv.envs.one_player.instances import GivenInstance, Instances, instances_of
-from matchenv.envs.one_player.settings import ANY_RANK, Settings
+from matchenv.envs.one_player.instances import (
+    ANY_RANK,
+    GivenInstance,
+    Instances,
+    instances_of,
+)
+from matchenv.envs.one_player.settings import Settings
 from matchenv.runtime.compile import compiled
 from matchenv.runtime.random import normal, normals, uniform, uniforms
 from matchenv.trueskill.game import (
