@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from matchenv.benchmarks.bench.protocol import EPISODES, SEED, Family
 from matchenv.benchmarks.candidates import HIGH_END, LOW_END, candidates_of
 from matchenv.evaluation.candidates import Candidate, adapted
 from matchenv.evaluation.cells import Cell
-from matchenv.evaluation.episode_table import ALL, Block, Plan, RolloutJob, jobs_of, work
+from matchenv.evaluation.episode_table import ALL, Block, Plan, RolloutJob, jobs_of, summed, work
 from matchenv.evaluation.rollout import TrueSkills
 from matchenv.evaluation.seeds import BENCH, INSTANCES, POLICIES, episode_seeds
 from matchenv.runtime.jobs import Store, run_jobs
@@ -88,7 +89,8 @@ def play_families(
     refused: dict[str, list[str]] = {}
     for family in families:
         plan = _plan(policies, family, refused)
-        for candidate, job in zip(plan.candidates, jobs_of(plan), strict=True):
+        roll = partial(summed, measures=plan.measures, windows=plan.windows)
+        for candidate, job in zip(plan.candidates, jobs_of(plan, roll), strict=True):
             place[candidate.label, family.name] = len(jobs)
             jobs.append(replace(job, name=f"{family.name}_{job.name}"))
     found = run_jobs(jobs, work, store, workers=workers, quiet=quiet)

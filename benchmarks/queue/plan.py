@@ -13,8 +13,9 @@ from matchenv.agents.queue_policies import queue_policy_named
 from matchenv.baselines.queue import QUEUE_POLICIES, Reserved
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.candidates import Candidate, checked_candidates
+from matchenv.evaluation.episode_table import Block
 from matchenv.evaluation.queue_rollout import queue_rollout
-from matchenv.evaluation.queue_table import LOADS, Load, QueuePlan, RunBlock, maker_of
+from matchenv.evaluation.queue_table import LOADS, Load, QueuePlan, maker_of
 from matchenv.evaluation.seeds import INSTANCES, POLICIES, QUEUE, episode_seeds, spans_of
 from matchenv.runtime.checks import as_integer
 from matchenv.runtime.object_spec import parsed_options
@@ -62,7 +63,8 @@ def queue_plan(
     if against is not None and against not in [each.label for each in candidates]:
         candidates = (*candidates, *queue_candidates([against], settings))
     blocks = tuple(
-        RunBlock(
+        Block(
+            prior=0,
             first=first,
             seeds=tuple(episode_seeds(seed, first, count, (QUEUE, purpose, INSTANCES))),
             policy_stream=(QUEUE, purpose, POLICIES, first // LARGEST_BLOCK),

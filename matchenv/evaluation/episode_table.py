@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from matchenv.evaluation.candidates import Candidate
 from matchenv.evaluation.cells import Cell
 from matchenv.evaluation.rollout import EPISODE_MEASURES as MEASURES
-from matchenv.evaluation.rollout import PolicyMaker, rollout
+from matchenv.evaluation.rollout import rollout
 from matchenv.evaluation.seeds import policy_key, sequence_of
 from matchenv.runtime.files import Arrays, columns_csv, npz_bytes
 from matchenv.runtime.jobs import CLOCK, Store, run_jobs
@@ -72,6 +73,10 @@ class Plan:
     counts: bool = False
 
 
+# Plays a policy, made by the first argument, in episodes of these settings and seeds.
+Roll = Callable[[Callable[..., Any], Any, Sequence[int], np.random.Generator], Arrays]
+
+
 @dataclass(frozen=True)
 class RolloutJob:
     """One block of episodes of one policy in one cell.
@@ -82,22 +87,16 @@ class RolloutJob:
         settings: of the episodes.
         block: the episodes.
         policy_stream: for a stochastic policy.
-        windows: as ``Plan``.
-        measures: as ``Plan``.
-        curves: as ``Plan``.
-        counts: as ``Plan``.
-        lasting: what it gives may be kept for another time.
+        roll: plays them; can be pickled.
+        lasting: whether its result may be kept for another time.
     """
 
     name: str
-    make: PolicyMaker
-    settings: Settings
+    make: Callable[..., Any]
+    settings: Any
     block: Block
     policy_stream: np.random.SeedSequence
-    windows: Mapping[str, slice]
-    measures: tuple[str, ...]
-    curves: bool
-    counts: bool
+    roll: Roll
     lasting: bool
 
     @property
@@ -187,11 +186,21 @@ def play(plan: Plan, store: Store | None, *, workers: Workers, quiet: bool) -> E
         ValueError: for a damaged store.
         OSError: if a job cannot be written; the finished ones stay.
     """
-    return _table(plan, run_jobs(jobs_of(plan), work, store, workers=workers, quiet=quiet))
+    roll = partial(
+        summed, measures=plan.measures, windows=plan.windows, curves=plan.curves, counts=plan.counts
+    )
+    jobs = jobs_of(plan, roll)
+    return _table(plan, run_jobs(jobs, work, store, workers=workers, quiet=quiet))
 
 
-def jobs_of(plan: Plan) -> list[RolloutJob]:
-    """The jobs of a plan, by cell, policy and block."""
+def jobs_of(plan: Any, roll: Roll) -> list[RolloutJob]:
+    """Return the jobs of a plan, by cell, policy and block.
+
+    Args:
+        plan: has ``candidates``, ``cells`` (each with a ``name``), ``blocks``, ``settings_of`` and
+            ``seed``, as ``Plan``.
+        roll: plays a block.
+    """
     return [
         RolloutJob(
             name=f"{cell.name}_policy{p:02d}_prior{block.prior:03d}_episode{block.first:06d}",
@@ -201,10 +210,7 @@ def jobs_of(plan: Plan) -> list[RolloutJob]:
             policy_stream=sequence_of(
                 plan.seed, *block.policy_stream, *policy_key(candidate.label)
             ),
-            windows=plan.windows,
-            measures=plan.measures,
-            curves=plan.curves,
-            counts=plan.counts,
+            roll=roll,
             lasting=candidate.identity is not None,
         )
         for cell in plan.cells
@@ -215,16 +221,24 @@ def jobs_of(plan: Plan) -> list[RolloutJob]:
 
 def work(job: RolloutJob) -> Arrays:
     """Play a job."""
-    found = rollout(
-        job.make,
-        job.settings,
-        job.block.seeds,
-        np.random.default_rng(job.policy_stream),
-        measures=job.measures,
-        windows=job.windows,
-        curves=job.curves,
-    )
-    kept = {COUNTS: found.counts.astype(np.int32)} if job.counts else {}
+    rng = np.random.default_rng(job.policy_stream)
+    return job.roll(job.make, job.settings, job.block.seeds, rng)
+
+
+def summed(
+    make: Callable[..., Any],
+    settings: Any,
+    seeds: Sequence[int],
+    rng: np.random.Generator,
+    *,
+    measures: Sequence[str],
+    windows: Mapping[str, slice],
+    curves: bool = False,
+    counts: bool = False,
+) -> Arrays:
+    """Play a block of episodes of ``Matchmaking-v0``; arguments as ``rollout`` and ``Plan``."""
+    found = rollout(make, settings, seeds, rng, measures=measures, windows=windows, curves=curves)
+    kept = {COUNTS: found.counts.astype(np.int32)} if counts else {}
     return {
         "sums": found.sums,
         FINAL_ERROR: found.final_squared_error,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.candidates import Candidate
+from matchenv.evaluation.episode_table import Block, jobs_of, work
 from matchenv.evaluation.queue_measures import ERROR_GAMES, GROUPS, SUMS, wait_percentile
 from matchenv.evaluation.queue_rollout import QueuePolicyMaker, queue_rollout
-from matchenv.evaluation.seeds import policy_key, sequence_of
 from matchenv.runtime.checks import as_positive_number
 from matchenv.runtime.files import Arrays, csv_bytes, npz_bytes
 from matchenv.runtime.jobs import CLOCK, Store, run_jobs
@@ -62,21 +62,6 @@ class Load:
 
 
 @dataclass(frozen=True)
-class RunBlock:
-    """Runs that are played side by side.
-
-    Attributes:
-        first: number of the first.
-        seeds: of the runs.
-        policy_stream: key of the random streams of stochastic policies, but for the label.
-    """
-
-    first: int
-    seeds: tuple[int, ...]
-    policy_stream: tuple[int, ...]
-
-
-@dataclass(frozen=True)
 class QueuePlan:
     """What is to be played.
 
@@ -90,38 +75,19 @@ class QueuePlan:
 
     candidates: tuple[Candidate, ...]
     loads: tuple[Load, ...]
-    blocks: tuple[RunBlock, ...]
+    blocks: tuple[Block, ...]
     settings: QueueSettings
     seed: int
 
-
-@dataclass(frozen=True)
-class QueueJob:
-    """One block of runs of one policy under one load.
-
-    Attributes:
-        name: of the job's file.
-        candidate: the policy.
-        settings: of the runs.
-        block: the runs.
-        policy_stream: for a stochastic policy.
-    """
-
-    name: str
-    candidate: Candidate
-    settings: QueueSettings
-    block: RunBlock
-    policy_stream: np.random.SeedSequence
-
     @property
-    def count(self) -> int:
-        """Runs in it."""
-        return len(self.block.seeds)
+    def cells(self) -> tuple[Load, ...]:
+        """The loads."""
+        return self.loads
 
-    @property
-    def lasting(self) -> bool:
-        """Whether what it gives may be kept for another time."""
-        return self.candidate.identity is not None
+    def settings_of(self, load: Load, prior: int) -> QueueSettings:
+        """Return the settings of the runs under a load."""
+        del prior
+        return replace(self.settings, arrival_rate=load.arrival_rate)
 
 
 @dataclass(frozen=True)
@@ -213,22 +179,8 @@ def play_queue(
         ValueError: for a damaged store.
         OSError: if a job cannot be written; the finished ones stay.
     """
-    jobs = [
-        QueueJob(
-            name=f"{load.name}_policy{p:03d}_run{block.first:06d}",
-            candidate=candidate,
-            settings=replace(plan.settings, arrival_rate=load.arrival_rate),
-            block=block,
-            policy_stream=sequence_of(
-                plan.seed, *block.policy_stream, *policy_key(candidate.label)
-            ),
-        )
-        for load in plan.loads
-        for p, candidate in enumerate(plan.candidates)
-        for block in plan.blocks
-    ]
-    played = run_jobs(jobs, work, store, workers=workers, quiet=quiet, unit="run")
-    return _table(plan, played)
+    jobs = jobs_of(plan, tallied)
+    return _table(plan, run_jobs(jobs, work, store, workers=workers, quiet=quiet, unit="run"))
 
 
 def maker_of(candidate: Candidate) -> QueuePolicyMaker:
@@ -236,10 +188,14 @@ def maker_of(candidate: Candidate) -> QueuePolicyMaker:
     return lambda settings: candidate.make(settings, None)
 
 
-def work(job: QueueJob) -> Arrays:
-    """Play a job."""
-    rng = np.random.default_rng(job.policy_stream)
-    found = queue_rollout(maker_of(job.candidate), job.settings, job.block.seeds, rng)
+def tallied(
+    make: Callable[..., Any],
+    settings: QueueSettings,
+    seeds: Sequence[int],
+    rng: np.random.Generator,
+) -> Arrays:
+    """Play a block of runs; arguments as ``queue_rollout``, the maker as a candidate's."""
+    found = queue_rollout(lambda each: make(each, None), settings, seeds, rng)
     return {
         "reward": found.reward,
         "true_reward": found.true_reward,

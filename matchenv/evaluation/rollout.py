@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from matchenv.belief import DEFAULT_BELIEF, MEASURES, TRUE_SKILL
 from matchenv.envs import simulator_of
 from matchenv.envs.core.settings import Options
-from matchenv.envs.core.simulator import Step
+from matchenv.envs.core.simulator import Simulator, Step
 from matchenv.envs.one_player.settings import Settings
 from matchenv.runtime.checks import as_actions
 from matchenv.runtime.random import drawn_key
@@ -48,7 +48,7 @@ class Batch:
     """Episodes that are played side by side, each from a seed of its own.
 
     Args:
-        settings: of an environment.
+        simulator: of the episodes, or the settings of an environment.
         seeds: one for each episode: that of ``reset(seed=...)`` of the scalar environment.
         given: as ``options`` of a reset, arrays with one row for each episode.
 
@@ -59,9 +59,12 @@ class Batch:
     """
 
     def __init__(
-        self, settings: Options, seeds: Sequence[int], given: dict[str, Any] | None = None
+        self,
+        simulator: Simulator[Any] | Options,
+        seeds: Sequence[int],
+        given: dict[str, Any] | None = None,
     ) -> None:
-        self.simulator = simulator_of(settings)
+        self.simulator = simulator_of(simulator) if isinstance(simulator, Options) else simulator
         self.running = np.ones(len(seeds), dtype=np.bool_)
         keys = np.array([drawn_key(np_random(seed)[0]) for seed in seeds], dtype=np.uint64)
         state = self.simulator.new_state(len(seeds))
@@ -92,12 +95,16 @@ class Batch:
 class Decisions:
     """A policy that is asked before each step, with a clock.
 
-    A policy with ``act`` reads what the simulator's ``view`` gives, in float64; any other reads
-    observations, through the ``predict`` of stable-baselines3.
+    A policy with ``act`` reads what the simulator's ``view`` gives, in float64; one with
+    ``choose`` alone is asked about each queue (``waiting_players``); any other reads observations,
+    through the ``predict`` of stable-baselines3.
 
     Args:
         policy: chooses.
-        rng: for a policy with ``act`` that is stochastic.
+        rng: for a stochastic policy with ``act`` or ``choose``.
+
+    Raises:
+        ValueError: for a policy without such a method.
 
     Attributes:
         count: choices that were timed: all but the first, which may compile or load.
@@ -107,16 +114,24 @@ class Decisions:
     def __init__(self, policy: Any, rng: np.random.Generator | None = None) -> None:
         self.count, self.seconds = 0, 0.0
         self._policy, self._rng = policy, rng
-        self._acts = callable(getattr(policy, "act", None))
-        self._takes_masks = _takes_masks(policy.act if self._acts else policy.predict)
+        methods = ("act", "choose", "predict")
+        found = [name for name in methods if callable(getattr(policy, name, None))]
+        if not found:
+            raise ValueError(
+                f"policy must have a method act, choose or predict, {policy!r} has none"
+            )
+        self._method = found[0]
+        self._takes_masks = _takes_masks(getattr(policy, self._method))
         self._memory: Any = None
         self._first = True
 
     def of(self, batches: Sequence[Batch]) -> list[Any]:
         """Return actions for the episodes of each batch; ``predict`` is asked once for all."""
         start = time.perf_counter()
-        if self._acts:
+        if self._method == "act":
             actions = [self._act(batch) for batch in batches]
+        elif self._method == "choose":
+            actions = [self._choose(batch) for batch in batches]
         else:
             observations = [batch.simulator.observe(batch.state) for batch in batches]
             masks = [self._masks(batch) for batch in batches]
@@ -138,7 +153,15 @@ class Decisions:
 
     def _act(self, batch: Batch) -> Any:
         view = batch.simulator.view(batch.state)
-        return self._policy.act(*view, self._rng, **self._masks(batch))
+        return self._policy.act(*view, rng=self._rng, **self._masks(batch))
+
+    def _choose(self, batch: Batch) -> Integers:
+        actions = np.zeros(len(batch), dtype=np.int64)
+        simulator: Any = batch.simulator
+        for row in np.flatnonzero(batch.running).tolist():
+            waiting = simulator.waiting_players(batch.state, row)
+            actions[row] = self._policy.choose(waiting, self._rng)
+        return actions
 
     def _masks(self, batch: Batch) -> dict[str, NDArray[np.bool_]]:
         masks = batch.simulator.masks(batch.state)
