@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.random import default_rng
 
+from matchenv.belief import MU, TRUE_SKILL
 from matchenv.benchmarks.bench import protocol, running
 from matchenv.benchmarks.bench.leaderboard import entries, leaderboard_table
 from matchenv.benchmarks.bench.marks import Mark, marks_table, read_marks
@@ -17,7 +19,7 @@ from matchenv.benchmarks.bench.playing import TOLD, play_families
 from matchenv.benchmarks.bench.report import DIGEST, Result
 from matchenv.benchmarks.bench.scoring import family_scores, interquartile_mean, overall
 from matchenv.commands import run_command
-from matchenv.evaluation.rollout import Batch
+from matchenv.evaluation.rollout import begin_for
 from matchenv.runtime.files import checksum
 from matchenv.settings import Settings
 
@@ -112,14 +114,23 @@ def test_a_score_is_the_share_of_the_way_to_the_mark() -> None:
 
 def test_told_skill_changes_the_belief_alone() -> None:
     settings = Settings.checked(num_opponents=5, horizon=9, noise="opponent", belief="full")
-    plain, told = (Batch(settings, range(6), told_skill=told) for told in (False, True))
-    np.testing.assert_array_equal(plain.episodes.true_skill, told.episodes.true_skill)
-    np.testing.assert_array_equal(told.episodes.mu[:, 0], told.episodes.true_skill[:, 0])
-    np.testing.assert_array_equal(plain.episodes.mu[:, 1:], told.episodes.mu[:, 1:])
+    plain, told = (
+        begin_for(
+            lambda *_, told=told: SimpleNamespace(belief="full", told_skill=told),
+            settings,
+            range(6),
+        )[1]
+        for told in (False, True)
+    )
+    players, known = plain.state.players, told.state.players
+    np.testing.assert_array_equal(players[..., TRUE_SKILL], known[..., TRUE_SKILL])
+    np.testing.assert_array_equal(known[:, 0, MU], known[:, 0, TRUE_SKILL])
+    np.testing.assert_array_equal(players[:, 1:, MU], known[:, 1:, MU])
     for n in range(9):
-        results = [each.play(np.full(6, n % 5)).outcomes for each in (plain, told)]
-        np.testing.assert_array_equal(*results)
-    assert np.abs(told.episodes.mu[:, 0] - told.episodes.true_skill[:, 0]).max() < 1e-3
+        for each in (plain, told):
+            each.step(np.full(6, n % 5))
+        np.testing.assert_array_equal(plain.state.outcomes, told.state.outcomes)
+    assert np.abs(known[:, 0, MU] - known[:, 0, TRUE_SKILL]).max() < 1e-3
 
 
 def test_who_refuses_a_family_scores_0_there() -> None:

@@ -354,10 +354,11 @@ class TestParts:
         rng = np.random.default_rng(0)
         for _ in range(20):
             chosen = rng.integers(4, size=6)
-            played = batch.play(chosen)
+            batch.step(chosen)
+            facts = batch.simulator.facts(batch.state)
             for e, j in enumerate(chosen):
-                assert paths[e].won[j, games[e, j]] == (played.outcomes[e] > 0)
-                assert paths[e].densities[j] == pytest.approx(played.true_draw_density[e])
+                assert paths[e].won[j, games[e, j]] == facts["won"][e]
+                assert paths[e].densities[j] == pytest.approx(facts["true_draw_density"][e])
                 games[e, j] += 1
 
 

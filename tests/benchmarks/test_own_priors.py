@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from matchenv import NormalPrior, Prior
+from matchenv.belief import TRUE_SKILL
 from matchenv.benchmarks.bound.running import run_bound
 from matchenv.benchmarks.compare import run_comparison
 from matchenv.benchmarks.report.reading import cell_of
@@ -20,7 +21,7 @@ from matchenv.evaluation.rollout import Batch
 from matchenv.evaluation.seeds import episode_seeds
 from matchenv.settings import Settings
 
-TEXT = "matchenv.priors:NormalPrior:mean=25.0,deviation=8.3"
+TEXT = "matchenv.envs.one_player.priors:NormalPrior:mean=25.0,deviation=8.3"
 SMALL = {"num_opponents": 3, "horizon": 5, "beta": 4.2}
 
 
@@ -62,7 +63,7 @@ def test_object_text_and_command_give_the_same_bytes(tmp_path: Path) -> None:
 def test_the_games_are_those_of_the_prior() -> None:
     found = compared(Known(gap=50.0)).rows
     settings = Settings(prior=Known(gap=50.0), **SMALL)  # type: ignore[arg-type]
-    skills = Batch(settings, episode_seeds(3, 0, 6)).episodes.true_skill
+    skills = Batch(settings, episode_seeds(3, 0, 6)).state.players[:, :, TRUE_SKILL]
     gaps = skills[:, :1] - skills[:, 1:]
     # The oracle plays the nearest in every game.
     nearest = np.take_along_axis(gaps, np.abs(gaps).argmin(axis=1)[:, None], axis=1).ravel()

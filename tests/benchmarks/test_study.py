@@ -25,12 +25,14 @@ from matchenv.benchmarks.study.settings import (
     place_at_share,
     windows_of,
 )
+from matchenv.envs.one_player.simulator import OUTCOME
 from matchenv.evaluation.cells import Cell
-from matchenv.evaluation.episode_table import jobs_of, play
+from matchenv.evaluation.episode_table import jobs_of, play, summed
 from matchenv.evaluation.rollout import Batch, rollout
 from matchenv.evaluation.seeds import REPORT, TUNING
 from matchenv.priors import DrawnPrior
 from matchenv.runtime import jobs
+from matchenv.runtime.random import uniforms
 from matchenv.settings import Settings
 from matchenv.trueskill import draw_density, update, win_probability
 
@@ -45,7 +47,7 @@ NAMES = [
 def batch_of(settings: StudySettings, name: str, draw: int = 0) -> Batch:
     """The first block of a cell, before its first game."""
     job = next(
-        job for job in jobs_of(settings.plan(curves=False))
+        job for job in jobs_of(settings.plan(curves=False), summed)
         if job.name.startswith(f"{name}_policy00_prior{draw:03d}")
     )  # fmt: skip
     return Batch(job.settings, job.block.seeds)
@@ -53,21 +55,19 @@ def batch_of(settings: StudySettings, name: str, draw: int = 0) -> Batch:
 
 def instances(settings: StudySettings, name: str, draw: int = 0) -> SimpleNamespace:
     """The instances of the first block of a cell."""
-    episodes = batch_of(settings, name, draw).episodes
-    return SimpleNamespace(
-        mu=episodes.mu.copy(), sigma=episodes.sigma.copy(), true_skill=episodes.true_skill.copy()
-    )
+    mu, sigma, skill = batch_of(settings, name, draw).state.players.transpose(2, 0, 1).copy()
+    return SimpleNamespace(mu=mu, sigma=sigma, true_skill=skill)
 
 
-def noise_of(settings: StudySettings, draw: int = 0) -> np.ndarray:
-    """The noise of the first block, as the environment draws it."""
+def luck_of(settings: StudySettings, draw: int = 0) -> np.ndarray:
+    """The uniform numbers that decide the games of the first block, shape (B, N)."""
     batch = batch_of(settings, settings.cells[0].name, draw)
-    return batch.episodes._noise[: len(batch), :, 0].copy()
+    return uniforms(batch.state.key, OUTCOME, 0, settings.game.horizon)
 
 
 def games_of(settings: StudySettings, name: str) -> np.ndarray:
     """Every measure of every game of the first block, shape (B, 4, N)."""
-    job = next(j for j in jobs_of(settings.plan(curves=False)) if j.name.startswith(name))
+    job = next(j for j in jobs_of(settings.plan(curves=False), summed) if j.name.startswith(name))
     windows = {str(n): slice(n, n + 1) for n in range(settings.game.horizon)}
     found = rollout(
         job.make, job.settings, job.block.seeds, np.random.default_rng(0),
@@ -139,7 +139,7 @@ def test_all_cells_and_sizes_have_the_same_truths() -> None:
         np.testing.assert_array_equal(np.sort(other), np.sort(whole[0]))
     fewer = StudySettings.checked(episodes=3, horizon=20, prior_draws=2)
     np.testing.assert_array_equal(instances(fewer, NAMES[2], 1).true_skill, whole[2][:3])
-    np.testing.assert_array_equal(noise_of(fewer, 1), noise_of(settings, 1)[:3])
+    np.testing.assert_array_equal(luck_of(fewer, 1), luck_of(settings, 1)[:3])
 
 
 def test_truths_come_from_the_prior() -> None:
@@ -147,7 +147,7 @@ def test_truths_come_from_the_prior() -> None:
     found = instances(settings, "informative_top")
     scores = (found.true_skill - found.mu) / found.sigma
     assert stats.kstest(scores.ravel(), "norm").pvalue > 1e-3
-    assert stats.kstest(noise_of(settings).ravel(), "norm").pvalue > 1e-3
+    assert stats.kstest(luck_of(settings).ravel(), "uniform").pvalue > 1e-3
 
 
 def test_tuning_and_report_never_meet() -> None:
@@ -278,7 +278,7 @@ def test_printed_paths_follow_the_printed_equations() -> None:
     settings = StudySettings.checked(
         ["kg"], belief="printed", episodes=4, horizon=2, num_opponents=3, ranks=[1]
     )
-    block, noise = instances(settings, "informative_2nd"), noise_of(settings)
+    block, luck = instances(settings, "informative_2nd"), luck_of(settings)
     games = games_of(settings, "informative_2nd")
     beta = math.sqrt(2.5)
     for b in range(4):
@@ -300,7 +300,7 @@ def test_printed_paths_follow_the_printed_equations() -> None:
                 scores.append(score)
             j = 1 + int(np.argmax(scores))
             assert games[b, 2, n] == skill[0] - skill[j]
-            won = skill[0] - skill[j] + math.sqrt(5.0) * noise[b, n] > 0.0
+            won = luck[b, n] < stats.norm.cdf((skill[0] - skill[j]) / math.sqrt(5.0))
             assert games[b, 3, n] == won
             mu[0], sigma[0], mu[j], sigma[j] = printed_update(
                 mu[0], sigma[0], mu[j], sigma[j], 1 if won else -1, beta
