@@ -11,13 +11,12 @@ from matchenv.agents.extra import with_extra
 
 if TYPE_CHECKING:
     from matchenv.agents.learned_policy import LearnedPolicy
-    from matchenv.agents.policies import expanded, known_policies, policy_named
     from matchenv.agents.policy_file import load
-    from matchenv.agents.queue_policies import queue_policy_named
     from matchenv.agents.run_config import RunConfig, configured
     from matchenv.agents.run_folder import RunFolder
     from matchenv.agents.training import continue_training, start_training, train_seeds
     from matchenv.agents.vec_env import MatchmakingVecEnv
+    from matchenv.evaluation.registry import expanded, known_policies, policy_named
 
 __all__ = [
     "LearnedPolicy",
@@ -30,7 +29,6 @@ __all__ = [
     "known_policies",
     "load",
     "policy_named",
-    "queue_policy_named",
     "start_training",
     "train_seeds",
 ]
@@ -42,11 +40,10 @@ _WHERE = {
     "RunFolder": "matchenv.agents.run_folder",
     "configured": "matchenv.agents.run_config",
     "continue_training": "matchenv.agents.training",
-    "expanded": "matchenv.agents.policies",
-    "known_policies": "matchenv.agents.policies",
+    "expanded": "matchenv.evaluation.registry",
+    "known_policies": "matchenv.evaluation.registry",
     "load": "matchenv.agents.policy_file",
-    "policy_named": "matchenv.agents.policies",
-    "queue_policy_named": "matchenv.agents.queue_policies",
+    "policy_named": "matchenv.evaluation.registry",
     "start_training": "matchenv.agents.training",
     "train_seeds": "matchenv.agents.training",
 }

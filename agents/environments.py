@@ -11,8 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.agents.algorithms import ALGORITHMS, Algorithm
-from matchenv.agents.policies import policy_named
-from matchenv.agents.queue_policies import queue_policy_named
 from matchenv.belief import DEFAULT_BELIEF
 from matchenv.envs.one_player.priors import Prior, prior_text
 from matchenv.envs.one_player.rewards import Reward, reward_text
@@ -20,6 +18,7 @@ from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.estimates import estimate, paired_difference
 from matchenv.evaluation.queue_rollout import queue_rollout
+from matchenv.evaluation.registry import policy_named
 from matchenv.evaluation.rollout import REWARD, rollout
 from matchenv.runtime.checks import as_choice, as_integer
 from matchenv.runtime.object_spec import is_object_spec
@@ -162,7 +161,7 @@ def rival_totals(
     totals = []
     for settings in settings_of(environment, env_kwargs):
         if isinstance(settings, QueueSettings):
-            policy = queue_policy_named(rival or QUEUE_RIVAL, settings)
+            policy = policy_named(rival or QUEUE_RIVAL, settings)
             totals.append(_queue_totals(policy, settings, episodes, seed)[1])
         else:
             read = replace(settings, belief=DEFAULT_BELIEF)

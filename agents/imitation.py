@@ -148,7 +148,7 @@ def teacher_for(text: str, settings: Any) -> Any:
     Raises:
         ValueError: if it cannot play there, reads another belief or must know the truth.
     """
-    from matchenv.agents.policies import policy_named
+    from matchenv.evaluation.registry import policy_named
 
     teacher = policy_named(text, settings)
     belief = getattr(teacher, "belief", settings.belief)

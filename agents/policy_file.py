@@ -21,9 +21,9 @@ from stable_baselines3.common.utils import get_device
 from matchenv.agents.algorithms import algorithm_by_name
 from matchenv.agents.config_file import CLOSED, Whole, built
 from matchenv.agents.environments import ONE_PLAYER, settings_without_code
+from matchenv.agents.learned_names import SHIPPED, learned_path
 from matchenv.agents.learned_policy import LearnedPolicy
 from matchenv.agents.network import belief_of_space
-from matchenv.agents.policies import SHIPPED, learned_path
 from matchenv.agents.run_folder import CONFIG, RunFolder
 from matchenv.agents.sb3_policies import check_size, new_policy
 from matchenv.agents.tensor_files import ForeignFileError, read_tensor_file, write_tensor_file

@@ -44,9 +44,9 @@ from matchenv.agents.environments import (
     settings_of,
     settings_without_code,
 )
-from matchenv.agents.policy_sources import files_of
 from matchenv.envs.one_player.priors import PRIORS
 from matchenv.envs.one_player.settings import RANKS
+from matchenv.evaluation.registry import files_of
 from matchenv.evaluation.seeds import ENVIRONMENTS
 from matchenv.runtime.checks import as_integer
 from matchenv.runtime.files import checksum

@@ -23,11 +23,11 @@ from matchenv.agents.callbacks import Checkpoints, Evaluation, Progress, check_t
 from matchenv.agents.checkpoints import newest_first, restore_newest
 from matchenv.agents.environments import settings_of
 from matchenv.agents.policy_file import PolicyDescription, as_device, load
-from matchenv.agents.policy_sources import files_of
 from matchenv.agents.run_config import ABOUT_THE_RUN, RunConfig, linear_start, present_versions
 from matchenv.agents.run_folder import RunFolder, locked_run
 from matchenv.agents.sb3_policies import resolved_policy_kwargs
 from matchenv.agents.vec_env import MatchmakingVecEnv
+from matchenv.evaluation.registry import files_of
 from matchenv.evaluation.seeds import training_seed
 from matchenv.runtime.checks import as_integer
 from matchenv.runtime.files import folder_lock

@@ -4,9 +4,6 @@ Each takes knowledge states (``act``) or observations (``predict``, with the sig
 stable-baselines3's models), one or a batch.
 """
 
-from pkgutil import resolve_name
-
-from matchenv.baselines.catalogue import ONE_PLAYER
 from matchenv.baselines.gittins import Gittins
 from matchenv.baselines.knowledge_gradient import KnowledgeGradient
 from matchenv.baselines.policy import Policy
@@ -19,7 +16,20 @@ from matchenv.baselines.simple import (
     ThompsonSampling,
 )
 
-POLICIES: dict[str, type[Policy]] = {name: resolve_name(spec) for name, spec in ONE_PLAYER.items()}
+# The baselines by name; ``matchenv.evaluation.registry`` makes policies of texts.
+POLICIES: dict[str, type[Policy]] = {
+    kind.name: kind
+    for kind in (
+        PointEstimate,
+        DrawChance,
+        KnowledgeGradient,
+        Gittins,
+        OptimisticDrawChance,
+        RandomOpponent,
+        ThompsonSampling,
+        Oracle,
+    )
+}
 
 __all__ = [
     "POLICIES",

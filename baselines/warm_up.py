@@ -8,14 +8,15 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from matchenv.baselines import POLICIES, PointEstimate
-from matchenv.baselines.queue import QUEUE_POLICIES, Reserved
+from matchenv.baselines import PointEstimate
+from matchenv.baselines.queue import Reserved
 from matchenv.belief import BELIEFS
 from matchenv.envs.one_player.env import MatchmakingEnv
+from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.queue_rollout import queue_rollout
+from matchenv.evaluation.registry import ONE_PLAYER, POLICIES, QUEUE, policy_class
 from matchenv.evaluation.rollout import rollout
-from matchenv.settings import Settings
 
 SMALL = Settings(num_opponents=5, horizon=2)
 # Enough players that the exact matching has work.
@@ -31,13 +32,15 @@ def warm_up(report: Callable[[str], None] = lambda _: None) -> None:
         report: called with a short text before each part.
     """
     for belief in BELIEFS:
-        for name, kind in POLICIES.items():
+        for name in POLICIES[ONE_PLAYER]:
+            kind = policy_class(name)
             report(f"{name} on the {belief} belief")
             truth = (np.zeros(SMALL.num_opponents + 1),) if kind.needs_truth else ()
             policy = kind(*truth, belief=belief, horizon=SMALL.horizon)
             settings = replace(SMALL, belief=belief)
             rollout(lambda *_, made=policy: made, settings, range(2), np.random.default_rng(0))
-    for name, rule in QUEUE_POLICIES.items():
+    for name in POLICIES[QUEUE]:
+        rule = policy_class(name, QUEUE)
         report(f"{name} in the queue")
         made = Reserved(PointEstimate()) if issubclass(rule, Reserved) else rule()
         queue_rollout(lambda _, made=made: made, SMALL_QUEUE, range(2))  # type: ignore[misc]

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from matchenv.agents.policies import policy_named
-from matchenv.agents.policy_sources import files_of
 from matchenv.baselines import DrawChance, Oracle
 from matchenv.evaluation.candidates import Candidate, checked_candidates
+from matchenv.evaluation.registry import files_of, policy_named
 from matchenv.evaluation.rollout import check_can_play
 from matchenv.settings import Settings
 

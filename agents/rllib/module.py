@@ -10,7 +10,7 @@ from ray.rllib.core.rl_module.apis.value_function_api import ValueFunctionAPI
 from ray.rllib.core.rl_module.torch import TorchRLModule
 
 from matchenv.agents.algorithms import algorithm_by_name
-from matchenv.agents.policies import RLLIB_FILE
+from matchenv.agents.learned_names import RLLIB_FILE
 from matchenv.agents.policy_file import PolicyDescription, save_policy
 from matchenv.agents.sb3_policies import new_policy
 

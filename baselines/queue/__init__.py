@@ -4,9 +4,6 @@ Each has ``act(queues, rng)`` for a ``matchenv.envs.queue.QueueView`` of many qu
 ``choose(waiting, rng)`` for the ``matchenv.envs.queue.WaitingPlayers`` of one.
 """
 
-from pkgutil import resolve_name
-
-from matchenv.baselines.catalogue import QUEUE
 from matchenv.baselines.queue.candidates import (
     FirstComeFirstServed,
     QueueKnowledgeGradient,
@@ -24,12 +21,7 @@ from matchenv.baselines.queue.matching import (
     PricedMatching,
 )
 
-QUEUE_POLICIES: dict[str, type[QueuePolicy]] = {
-    name: resolve_name(spec) for name, spec in QUEUE.items()
-}
-
 __all__ = [
-    "QUEUE_POLICIES",
     "FirstComeFirstServed",
     "KnowledgeMatching",
     "MatchingOracle",

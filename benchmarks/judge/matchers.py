@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from matchenv.agents.policies import expanded
 from matchenv.benchmarks.judge.arrivals import Arrivals
 from matchenv.benchmarks.judge.rule import rule_candidate
 from matchenv.benchmarks.queue.front import QUALITY, family_of, mean_over
@@ -15,6 +14,7 @@ from matchenv.benchmarks.queue.report import QueueComparison
 from matchenv.benchmarks.queue.tuning import MEASURES, QueueTuning
 from matchenv.envs.queue.population import Population
 from matchenv.evaluation.queue_table import Load, QueuePlan, QueueTable, play_queue
+from matchenv.evaluation.registry import expanded
 from matchenv.evaluation.seeds import REPORT, TUNING
 from matchenv.runtime.jobs import Store
 from matchenv.runtime.parallel import Workers

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from matchenv.agents.config_file import parsed
-from matchenv.baselines.queue import QUEUE_POLICIES
 from matchenv.benchmarks.queue.plan import queue_candidates
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.candidates import Candidate
 from matchenv.evaluation.queue_rollout import queue_rollout
 from matchenv.evaluation.queue_table import maker_of
+from matchenv.evaluation.registry import POLICIES, QUEUE
 from matchenv.runtime.checks import as_non_negative_number
 from matchenv.runtime.object_spec import is_object_spec
 
@@ -52,7 +52,7 @@ def read_rule(given: str | Path) -> Window | str:
         given: a YAML or JSON file with the numbers ``window``, in skill points, and ``growth``, in
             skill points a minute; a Python file with one class that has ``choose`` or
             ``predict``, or ``FILE.py:Class``; ``module:Class``, or a policy of the queue, as
-            ``matchenv.agents.queue_policy_named`` takes them. Options stand behind a colon.
+            ``matchenv.agents.policy_named`` takes them. Options stand behind a colon.
 
     Returns:
         The window, or the text of the policy.
@@ -64,7 +64,7 @@ def read_rule(given: str | Path) -> Window | str:
     file, dot, behind = text.partition(".py")
     if dot and (not behind or behind[0] == ":"):
         return _class_of_file(Path(f"{file}.py"), behind[1:])
-    if text.partition(":")[0] in QUEUE_POLICIES or is_object_spec(text):
+    if text.partition(":")[0] in POLICIES[QUEUE] or is_object_spec(text):
         return text
     try:
         if not Path(text).is_file():
@@ -73,7 +73,7 @@ def read_rule(given: str | Path) -> Window | str:
     except (OSError, ValueError) as error:
         raise ValueError(
             f"rule must be a YAML, JSON or Python file, module:Class, or a policy of the queue "
-            f"({', '.join(QUEUE_POLICIES)}), got {text!r}: {error}"
+            f"({', '.join(POLICIES[QUEUE])}), got {text!r}: {error}"
         ) from None
     return _window(parsed(content, "rule"))
 

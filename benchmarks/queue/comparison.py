@@ -52,7 +52,7 @@ def run_queue_comparison(
     script. A comparison that was stopped goes on when it is called again with the same folder.
 
     Args:
-        policies: texts as ``matchenv.agents.queue_policy_named`` takes them, or objects with
+        policies: texts as ``matchenv.agents.policy_named`` takes them, or objects with
             ``choose`` or ``predict`` and a ``name``.
         against: the policy that differences are taken to; it plays even if not in the list.
         loads: ``"thin"``, ``"middle"``, ``"thick"`` or arrival rates.

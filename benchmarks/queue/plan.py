@@ -8,17 +8,15 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from matchenv.agents.policy_sources import files_of
-from matchenv.agents.queue_policies import queue_policy_named
-from matchenv.baselines.queue import QUEUE_POLICIES, Reserved
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.candidates import Candidate, checked_candidates
 from matchenv.evaluation.episode_table import Block
 from matchenv.evaluation.queue_rollout import queue_rollout
 from matchenv.evaluation.queue_table import LOADS, Load, QueuePlan, maker_of
+from matchenv.evaluation.registry import QUEUE as QUEUE_ENV
+from matchenv.evaluation.registry import files_of, policy_named
 from matchenv.evaluation.seeds import INSTANCES, POLICIES, QUEUE, episode_seeds, spans_of
 from matchenv.runtime.checks import as_integer
-from matchenv.runtime.object_spec import parsed_options
 
 # Runs that are played side by side. A stochastic policy has one stream for a block, so its size
 # is part of the result; it must not follow the number of workers.
@@ -40,7 +38,7 @@ def queue_plan(
     """What is to be played.
 
     Args:
-        policies: texts as ``queue_policy_named`` takes them, or objects with ``choose`` or
+        policies: texts as ``policy_named`` takes them, or objects with ``choose`` or
             ``predict`` and a ``name``.
         against: a policy that plays even if it is not in the list; None for nobody.
         loads: names of ``LOADS`` or arrival rates.
@@ -129,7 +127,7 @@ def described(plan: QueuePlan) -> dict[str, Any]:
 def _candidate(given: Any) -> Candidate:
     if isinstance(given, str | Path):
         text = str(given)
-        return Candidate.named(text, queue_policy_named, _files_of(text))
+        return Candidate.named(text, policy_named, files_of(text, QUEUE_ENV))
     label = getattr(given, "name", None)
     plays = any(callable(getattr(given, method, None)) for method in ("choose", "predict"))
     if not plays or not isinstance(label, str):
@@ -138,11 +136,3 @@ def _candidate(given: Any) -> Candidate:
             f"got {given!r}"
         )
     return Candidate.of_object(given, label)
-
-
-def _files_of(text: str) -> list[Path]:
-    """The files that a policy of the queue is read from, or the one that it asks."""
-    name, _, options = text.partition(":")
-    if name == Reserved.name:
-        return files_of(str(parsed_options("policy", text, options).get("policy", "")))
-    return [] if name in QUEUE_POLICIES else files_of(text)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from matchenv.agents.policies import policy_named
 from matchenv.belief import TRUE_SKILL
+from matchenv.evaluation.registry import policy_named
 from matchenv.evaluation.rollout import Batch, Decisions, belief_of, one_thread
 from matchenv.evaluation.seeds import POLICIES, episode_seeds, policy_key, stream_of
 from matchenv.rendering.scene import EpisodeRecord, Scene

@@ -45,8 +45,8 @@ class Bench(Resumable, Parallel):
 
     def run(self) -> None:
         """Play and print the tables, or check a file."""
-        from matchenv.agents.policies import expanded
         from matchenv.benchmarks.bench.running import check_result, run_bench
+        from matchenv.evaluation.registry import expanded
 
         if (self.check is None) == (not self.policies):
             raise ValueError("policies must be given, or a file to --check, and not both")

@@ -215,7 +215,7 @@ class Policies:
     @property
     def policies(self) -> list[str]:
         """The texts of the policies, one for each."""
-        from matchenv.agents.policies import expanded
+        from matchenv.evaluation.registry import expanded
 
         return expanded(self.policy)
 

@@ -205,7 +205,7 @@ class Train(Written, Parallel, TrainingEnvironment, Seeded):
         )
 
     def _run_seeds(self) -> None:
-        from matchenv.agents.policies import RUNS
+        from matchenv.agents.learned_names import RUNS
         from matchenv.agents.training import train_seeds
         from matchenv.benchmarks.compare.seeds import compare_seeds
 
@@ -237,7 +237,7 @@ class Train(Written, Parallel, TrainingEnvironment, Seeded):
     def _run_tuning(self, trials: int) -> None:
         from matchenv.agents.algorithms import algorithm_by_name
         from matchenv.agents.config_file import parse_pairs
-        from matchenv.agents.policies import RUNS
+        from matchenv.agents.learned_names import RUNS
         from matchenv.agents.tuning import GOAL, AgentTuning, read_space, tune_agent
 
         algorithm = algorithm_by_name(self._algorithm)

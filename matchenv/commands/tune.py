@@ -49,8 +49,8 @@ class Tune(EitherEnvironment, StudyCells, Policies):
             show(text, end="")
 
     def _in_the_queue(self) -> str:
-        from matchenv.agents.policies import expanded
         from matchenv.benchmarks.queue.tuning import DEFAULT_POLICIES, run_queue_tuning
+        from matchenv.evaluation.registry import expanded
 
         return run_queue_tuning(
             self.policies if self.policy else expanded(DEFAULT_POLICIES),

@@ -68,9 +68,14 @@ def part_of(env_id: str, part: str) -> Any:
 
 def simulator_of(settings: Options) -> Simulator[Any]:
     """Return the simulator of an environment with these settings."""
+    made: Simulator[Any] = part_of(env_id_of(settings), "simulator")(settings)
+    return made
+
+
+def env_id_of(settings: Options) -> str:
+    """Return the name of the environment that settings are of."""
     for env_id, each in ENVIRONMENTS.items():
         module, _, name = each.settings.partition(":")
         if (type(settings).__module__, type(settings).__qualname__) == (module, name):
-            made: Simulator[Any] = part_of(env_id, "simulator")(settings)
-            return made
+            return env_id
     raise ValueError(f"settings must be those of an environment, got {settings!r}")

@@ -72,7 +72,7 @@ def _policy(rule: Any, settings: PoolSettings) -> Any:
         return DrawChance(beta=settings.beta)
     if not isinstance(rule, str):
         return rule
-    from matchenv.agents.policies import policy_named
+    from matchenv.evaluation.registry import policy_named
 
     draws = settings.draw_probability
     margin = draw_margin_from_probability(draws, settings.beta, 2) if draws > 0.0 else 0.0

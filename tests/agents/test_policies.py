@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from matchenv import MatchmakingVectorEnv, agents
-from matchenv.agents.policies import expanded, known_policies, policy_named
 from matchenv.baselines import (
     POLICIES,
     DrawChance,
@@ -20,6 +19,7 @@ from matchenv.baselines import (
     ThompsonSampling,
 )
 from matchenv.envs.one_player.settings import Settings
+from matchenv.evaluation.registry import expanded, known_policies, policy_named
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPER = Settings.checked()
@@ -189,7 +189,7 @@ def run(code: str) -> str:
 def test_torch_is_loaded_for_a_learned_policy_only() -> None:
     code = (
         "import sys; from matchenv.envs.one_player.settings import Settings; "
-        "from matchenv.agents.policies import policy_named; policy_named('kg', Settings.checked());"
+        "from matchenv.evaluation.registry import policy_named; policy_named('kg', Settings());"
         "print(sorted({'torch', 'safetensors'} & set(sys.modules)))"
     )
     assert run(code) == "[]"

@@ -11,13 +11,13 @@ import pytest
 from matchenv import agents
 from matchenv.agents.callbacks import Progress
 from matchenv.agents.environments import QUEUE
-from matchenv.agents.queue_policies import queue_policy_named
 from matchenv.agents.run_config import RunConfig, configured
 from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.benchmarks.compare.trained import QUEUE_RIVALS, compare_run
 from matchenv.commands import run_command
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QueueSettings
+from matchenv.evaluation.registry import policy_named
 
 RATES = [0.5, 2.0]
 ENV = {"arrival_rate": RATES, "horizon": 30, "capacity": 6}
@@ -46,7 +46,7 @@ def test_the_policy_plays_under_its_loads_and_with_any_capacity(run: Path) -> No
     found = compare_run(run, episodes=2, workers=1, quiet=True)
     assert [load.arrival_rate for load in found.rows.loads] == RATES
     assert found.rows.policies == (str(run), *QUEUE_RIVALS)
-    policy = queue_policy_named(str(run), QueueSettings(capacity=9, arrival_rate=3.0))
+    policy = policy_named(str(run), QueueSettings(capacity=9, arrival_rate=3.0))
     assert policy.num_opponents == 9
     observation = np.zeros(policy.observation_shape, dtype=np.float32)
     observation[27] = 1.0  # the focal player is there, nobody else

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from matchenv.agents.algorithms import algorithm_by_name
-from matchenv.agents.policies import RLLIB_FILE, policy_named
+from matchenv.agents.learned_names import RLLIB_FILE
 from matchenv.agents.policy_file import PolicyDescription, save_policy
-from matchenv.agents.policy_sources import files_of
 from matchenv.agents.sb3_policies import new_policy
 from matchenv.benchmarks.compare import run_comparison
 from matchenv.envs.one_player.settings import Settings
+from matchenv.evaluation.registry import files_of, policy_named
 
 SIZES: dict[str, Any] = {"num_opponents": 4, "horizon": 6}
 SETTINGS = Settings.checked(**SIZES)

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matchenv import KnowledgeState, MatchmakingEnv, MatchmakingVectorEnv, NormalPrior, Settings
-from matchenv.agents.policies import policy_named
 from matchenv.baselines import (
     POLICIES,
     DrawChance,
@@ -26,6 +25,7 @@ from matchenv.baselines import (
     ThompsonSampling,
 )
 from matchenv.belief import BELIEFS
+from matchenv.evaluation.registry import policy_named
 from matchenv.evaluation.rollout import rollout
 
 BETA = 1.2

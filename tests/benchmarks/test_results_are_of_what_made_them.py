@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from matchenv.agents.policy_sources import files_of
 from matchenv.commands import run_command
+from matchenv.evaluation.registry import files_of
 from matchenv.runtime import jobs, provenance
 
 POLICY = """

@@ -13,7 +13,6 @@ from scipy import stats
 from scipy.integrate import quad
 
 from matchenv import MatchmakingVectorEnv
-from matchenv.agents.policies import policy_named
 from matchenv.baselines import POLICIES
 from matchenv.belief.printed import printed_update, printed_win_probability
 from matchenv.benchmarks.study import run_study
@@ -28,6 +27,7 @@ from matchenv.benchmarks.study.settings import (
 from matchenv.envs.one_player.simulator import OUTCOME
 from matchenv.evaluation.cells import Cell
 from matchenv.evaluation.episode_table import jobs_of, play, summed
+from matchenv.evaluation.registry import policy_named
 from matchenv.evaluation.rollout import Batch, rollout
 from matchenv.evaluation.seeds import REPORT, TUNING
 from matchenv.priors import DrawnPrior

@@ -11,7 +11,6 @@ import pytest
 from gymnasium.utils.seeding import np_random
 from scipy.stats import norm
 
-from matchenv.agents.queue_policies import queue_policy_named
 from matchenv.envs.queue.population import NormalPopulation, RatedPopulation
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.envs.queue.simulator import QueueSimulator
@@ -27,6 +26,7 @@ from matchenv.evaluation.queue_measures import (
 )
 from matchenv.evaluation.queue_rollout import queue_rollout
 from matchenv.evaluation.queue_table import MEANS, Load, mean_of
+from matchenv.evaluation.registry import policy_named
 from matchenv.runtime.random import drawn_key
 
 SETTINGS = QueueSettings(
@@ -80,7 +80,7 @@ def test_each_run_is_that_of_a_queue_alone(name: str, reward: str) -> None:
 
     def make(asked: QueueSettings) -> Any:
         own = {"own": Second, "observing": Lowest}
-        return own[name]() if name in own else queue_policy_named(name, asked)
+        return own[name]() if name in own else policy_named(name, asked)
 
     found = queue_rollout(make, settings, SEEDS)
     for row, seed in enumerate(SEEDS):
@@ -100,7 +100,7 @@ def test_a_run_is_that_of_the_environment() -> None:
     env = gym.make("matchenv:MatchmakingQueue-v0", arrival_rate=0.8, horizon=80, capacity=5)
     env.reset(seed=seed)
     core: Any = env.unwrapped
-    policy = queue_policy_named(text, core.settings)
+    policy = policy_named(text, core.settings)
     truncated, total, rng = False, 0.0, np.random.default_rng(0)
     while not truncated:
         action = policy.choose(core.waiting_players(), rng)
@@ -169,7 +169,7 @@ def test_quantiles_of_populations() -> None:
 
 
 def test_players_and_noise_do_not_depend_on_choices() -> None:
-    policies = Second(), queue_policy_named("fcfs", SETTINGS)
+    policies = Second(), policy_named("fcfs", SETTINGS)
     skills = [
         dict(zip(visits["player"].tolist(), visits["true_skill"].tolist(), strict=True))
         for visits in (by_hand(policy, SETTINGS, 4)[1] for policy in policies)

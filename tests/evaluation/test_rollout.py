@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from matchenv import MatchmakingVectorEnv
-from matchenv.agents.policies import policy_named
 from matchenv.evaluation.candidates import Candidate
 from matchenv.evaluation.cells import Cell, cells_of
 from matchenv.evaluation.episode_table import ALL, Block, EpisodeTable, Plan, play
+from matchenv.evaluation.registry import policy_named
 from matchenv.evaluation.rollout import EPISODE_MEASURES as MEASURES
 from matchenv.evaluation.rollout import Batch, Decisions, check_can_play, rollout, steps
 from matchenv.evaluation.seeds import POLICIES

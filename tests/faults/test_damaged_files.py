@@ -109,7 +109,7 @@ def run_config(folder: Path) -> tuple[Path, Read]:
 
 
 def policy(folder: Path) -> tuple[Path, Read]:
-    from matchenv.agents.policies import SHIPPED
+    from matchenv.agents.learned_names import SHIPPED
     from matchenv.agents.policy_file import read_policy
 
     path = folder / "policy.safetensors"

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import matchenv
-from matchenv.agents.policies import policy_named
+from matchenv.evaluation.registry import policy_named
 from matchenv.settings import Settings
 
 ray = pytest.importorskip("ray")

@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from matchenv.agents.queue_policies import queue_policy_named
 from matchenv.baselines import DrawChance, KnowledgeGradient, PointEstimate, ThompsonSampling
 from matchenv.baselines.queue import (
-    QUEUE_POLICIES,
     FirstComeFirstServed,
     KnowledgeMatching,
     MatchingOracle,
@@ -27,6 +25,7 @@ from matchenv.baselines.queue import (
 )
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.envs.queue.view import NOBODY, QueueView, WaitingPlayers
+from matchenv.evaluation.registry import POLICIES, QUEUE, policy_class, policy_named
 from matchenv.knowledge import KnowledgeState
 from matchenv.trueskill import match_quality, update, win_probability
 
@@ -208,7 +207,7 @@ def test_policies_of_other_beliefs_and_third_parties_play_too(make_queue: Any) -
 def test_a_learned_policy_of_any_size_plays_with_a_reservation(make_queue: Any) -> None:
     pytest.importorskip("torch")
     queue = make_queue(np.random.default_rng(0), 5)
-    reserved = queue_policy_named("reservation:policy=ppo-gittins,reservation=0", queue.settings)
+    reserved = policy_named("reservation:policy=ppo-gittins,reservation=0", queue.settings)
     assert 1 <= ask(reserved, queue) <= 4
 
 
@@ -223,7 +222,8 @@ def test_random_is_fair_and_may_wait(make_queue: Any) -> None:
 
 def test_who_is_alone_waits(make_queue: Any) -> None:
     queue = make_queue(np.random.default_rng(7), 1)
-    for name, kind in QUEUE_POLICIES.items():
+    for name in POLICIES[QUEUE]:
+        kind = policy_class(name, QUEUE)
         policy = kind(PointEstimate()) if name == "reservation" else kind()  # type: ignore[call-arg]
         assert ask(policy, queue) == 0
         assert repr(policy).startswith(kind.__name__)

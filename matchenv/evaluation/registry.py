@@ -1,0 +1,217 @@
+"""Policies by name: one registry for all environments, whose entries are imported when used."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from matchenv.envs import env_id_of
+from matchenv.envs.core.settings import Options
+from matchenv.envs.one_player.settings import Settings
+from matchenv.evaluation.candidates import adapted
+from matchenv.runtime.object_spec import (
+    build_object,
+    is_object_spec,
+    object_from_spec,
+    parsed_options,
+)
+from matchenv.runtime.provenance import module_files
+
+ONE_PLAYER, QUEUE = "Matchmaking-v0", "MatchmakingQueue-v0"
+
+# The policies of each environment by name, as ``module:attribute``.
+POLICIES: dict[str, dict[str, str]] = {
+    ONE_PLAYER: {
+        "pe": "matchenv.baselines.simple:PointEstimate",
+        "drawchance": "matchenv.baselines.simple:DrawChance",
+        "kg": "matchenv.baselines.knowledge_gradient:KnowledgeGradient",
+        "gittins": "matchenv.baselines.gittins:Gittins",
+        "optimistic": "matchenv.baselines.simple:OptimisticDrawChance",
+        "random": "matchenv.baselines.simple:RandomOpponent",
+        "thompson": "matchenv.baselines.simple:ThompsonSampling",
+        "oracle": "matchenv.baselines.simple:Oracle",
+    },
+    QUEUE: {
+        "fcfs": "matchenv.baselines.queue.candidates:FirstComeFirstServed",
+        "window": "matchenv.baselines.queue.candidates:WideningWindow",
+        "drawchance": "matchenv.baselines.queue.candidates:ReservedDrawChance",
+        "matching": "matchenv.baselines.queue.matching:MaximumWeightMatching",
+        "priced": "matchenv.baselines.queue.matching:PricedMatching",
+        "kg_matching": "matchenv.baselines.queue.matching:KnowledgeMatching",
+        "kg": "matchenv.baselines.queue.candidates:QueueKnowledgeGradient",
+        "reservation": "matchenv.baselines.queue.candidates:Reserved",
+        "random": "matchenv.baselines.queue.candidates:RandomCandidate",
+        "oracle": "matchenv.baselines.queue.matching:MatchingOracle",
+    },
+}
+
+# Learned policies by name, folder or file; no torch is imported before one is asked for.
+LEARNED = "matchenv.agents.learned_names"
+
+# A policy for one player that a queue asks with a reservation.
+RESERVATION = "reservation"
+
+# Settings of the environment that a policy is made with, if its constructor takes them.
+GIVEN = ("num_opponents", "capacity", "horizon", "beta", "draw_margin", "tau", "belief")
+
+METHODS = ("act", "choose", "predict")
+BRACES = re.compile(r"\{([^{}]*)\}")
+
+
+def register_policy(name: str, entry: str, env_id: str = ONE_PLAYER) -> None:
+    """Make a policy known by name, in this process.
+
+    Args:
+        name: new in its environment.
+        entry: ``module:attribute`` of its class, imported when the policy is first used.
+        env_id: name of the environment that it plays.
+
+    Raises:
+        ValueError: for a name that another policy has.
+    """
+    table = POLICIES.setdefault(env_id, {})
+    if table.get(name, entry) != entry:
+        raise ValueError(f"name must be new, got {name!r}, the name of {table[name]}")
+    table[name] = entry
+
+
+def policy_class(name: str, env_id: str = ONE_PLAYER) -> Any:
+    """Import the class of a registered policy."""
+    return resolve_name(POLICIES[env_id][name])
+
+
+def known_policies(env_id: str = ONE_PLAYER) -> tuple[str, ...]:
+    """Return the names of all policies of an environment, the baselines first."""
+    shipped = resolve_name(f"{LEARNED}:SHIPPED")
+    return (*POLICIES[env_id], *(shipped if env_id == ONE_PLAYER else ()))
+
+
+def policy_named(
+    text: str, settings: Options, true_skill: Callable[[], ArrayLike] | None = None
+) -> Any:
+    """Make the policy that a text names, for an environment.
+
+    Args:
+        text: one of
+
+            * a baseline with or without options: ``"kg"``, ``"kg:multiplier=20,belief=full"``; of
+              the queue ``"window:width=2,growth=0.5"``, ``"reservation:policy=thompson"`` (further
+              options are that policy's own);
+            * a learned policy that comes with the package: ``"ppo-gittins"``;
+            * a checkpoint of RLlib with our network: ``"rllib:PATH"``; only the file in it that
+              holds no pickled objects is read;
+            * a training run (its folder, or its name in ``runs/``), a ``.safetensors`` file, or
+              a zip file of stable-baselines3 (``"model.zip:algorithm=ppo"``);
+            * a user's class: ``"module:Class"``, ``"module:Class:key=value"``. The module is
+              looked for where Python looks, and in the working folder.
+        settings: of the environment. A class is given those of ``GIVEN`` that its constructor
+            takes (a baseline the belief that it prefers); options of the text override them. A
+            policy with a method ``for_settings(settings)`` is replaced by its result.
+        true_skill: returns the current true skills, for the oracle.
+
+    Returns:
+        An object with ``act``, ``choose`` or stable-baselines3's ``predict``; its attribute
+        ``belief`` names the belief that it reads.
+
+    Raises:
+        ValueError: for an unknown name (the known ones are listed), a bad option, or a policy that
+            cannot play with these settings.
+    """
+    env_id = env_id_of(settings)
+    name, _, options = text.partition(":")
+    given = {key: getattr(settings, key) for key in GIVEN if hasattr(settings, key)}
+    given["true_skill"] = true_skill
+    if env_id == QUEUE and name == RESERVATION:
+        return _reserved(text, options, settings)
+    if name in POLICIES[env_id]:
+        kind = policy_class(name, env_id)
+        if hasattr(kind, "preferred_belief"):
+            given["belief"] = kind.preferred_belief(settings)
+        return adapted(build_object("policy", text, kind, options, given), settings)
+    policy = resolve_name(f"{LEARNED}:learned_policy")(text)
+    if policy is None and is_object_spec(text):
+        policy = object_from_spec("policy", text, given, known_policies(env_id))
+        if not any(callable(getattr(policy, method, None)) for method in METHODS):
+            raise ValueError(
+                f"policy {text!r} must have a method act, choose or predict, {policy!r} has none"
+            )
+    if policy is None:
+        raise ValueError(
+            f"policy must be one of {', '.join(known_policies(env_id))}, the folder of a training "
+            f"run, a .safetensors file, or module:Class for a class of your own; got {text!r}"
+        )
+    return adapted(policy, settings)
+
+
+def _reserved(text: str, options: str, settings: Any) -> Any:
+    """Make a policy of one player with a reservation; its options stand among those of both."""
+    kind = policy_class(RESERVATION, QUEUE)
+    own = [each for each in inspect.signature(kind).parameters if each != "policy"]
+    asked: dict[str, list[str]] = {"policy": [], "own": [], "others": []}
+    for each in filter(None, options.split(",")):
+        key = each.partition("=")[0]
+        asked["policy" if key == "policy" else "own" if key in own else "others"].append(each)
+    if len(asked["policy"]) != 1:
+        raise ValueError(
+            f"options of policy {text!r} must name one policy of {ONE_PLAYER}, as in "
+            f"{RESERVATION}:policy=thompson; the known ones are {', '.join(known_policies())}"
+        )
+    name = asked["policy"][0].partition("=")[2]
+    inner = f"{name}:{','.join(asked['others'])}" if asked["others"] else name
+    if name in POLICIES[ONE_PLAYER] and policy_class(name).needs_truth:
+        raise ValueError(f"policy {text!r} must not know the true skills, {name} does")
+    one_player = Settings(
+        num_opponents=settings.num_candidates,
+        beta=settings.beta,
+        draw_margin=settings.draw_margin,
+        tau=settings.tau,
+    )
+    policy = policy_named(inner, one_player)
+    return build_object("policy", text, kind, ",".join(asked["own"]), {"policy": policy})
+
+
+def files_of(text: str, env_id: str = ONE_PLAYER) -> list[Path]:
+    """Return the files that a policy is read from: by their content, results are told apart.
+
+    Args:
+        text: as ``policy_named`` takes it; a user's class must have been made once.
+        env_id: name of the environment that it plays.
+
+    Returns:
+        The weights of a learned policy; the module of a class, and what it imports from its
+        folder; none for a baseline, which is part of the package.
+    """
+    name, _, options = text.partition(":")
+    if env_id == QUEUE and name == RESERVATION:
+        return files_of(str(parsed_options("policy", text, options).get("policy", "")))
+    if name in POLICIES[env_id]:
+        return []
+    found: list[Path] | None = resolve_name(f"{LEARNED}:learned_files")(text)
+    return module_files(text) if found is None else found
+
+
+def expanded(texts: Iterable[str]) -> list[str]:
+    """Return the texts with braces expanded, as bash does it: one text for each word in them.
+
+    ``"kg:multiplier={3,5}"`` gives ``"kg:multiplier=3"`` and ``"kg:multiplier=5"``.
+
+    Raises:
+        ValueError: for a brace without its partner.
+    """
+    found: list[str] = []
+    for text in texts:
+        listed = BRACES.search(text)
+        if listed is None:
+            if "{" in text or "}" in text:
+                raise ValueError(f"braces must come in pairs, as in kg:multiplier={{3,5}}: {text}")
+            found.append(text)
+            continue
+        before, after = text[: listed.start()], text[listed.end() :]
+        found += expanded(f"{before}{word}{after}" for word in listed[1].split(","))
+    return found

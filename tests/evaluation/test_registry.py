@@ -1,0 +1,32 @@
+"""The registry of policies: its names are the classes' own, and users can add to it."""
+
+from __future__ import annotations
+
+import pytest
+
+from matchenv.baselines import POLICIES as CLASSES
+from matchenv.baselines import PointEstimate
+from matchenv.envs.one_player.settings import Settings
+from matchenv.evaluation.registry import (
+    POLICIES,
+    known_policies,
+    policy_class,
+    policy_named,
+    register_policy,
+)
+
+
+def test_names_are_the_classes_own() -> None:
+    for env_id, table in POLICIES.items():
+        for name in table:
+            assert policy_class(name, env_id).name == name
+    assert {name: policy_class(name) for name in POLICIES["Matchmaking-v0"]} == CLASSES
+
+
+def test_a_users_policy_becomes_known_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(POLICIES, "Matchmaking-v0", dict(POLICIES["Matchmaking-v0"]))
+    register_policy("mine", "matchenv.baselines.simple:PointEstimate")
+    assert "mine" in known_policies()
+    assert isinstance(policy_named("mine:horizon=9", Settings()), PointEstimate)
+    with pytest.raises(ValueError, match="name must be new, got 'kg'"):
+        register_policy("kg", "matchenv.baselines.simple:PointEstimate")
