@@ -111,7 +111,7 @@ def test_baselines_are_told_the_settings_of_the_environment() -> None:
         ("ppo-gittins:beta=3", "only option of a learned policy is algorithm"),
         ("no_such_module:Class", "read as module:Class.*no_such_module.*drawchance"),
         ("json:NoSuch", "read as module:Class.*NoSuch"),
-        ("json:JSONDecoder", "must have a method predict"),
+        ("json:JSONDecoder", "must have a method act, choose or predict"),
     ],
 )
 def test_bad_names_are_told(text: str, message: str) -> None:
@@ -132,7 +132,7 @@ def test_a_class_of_ones_own(own: str) -> None:
     for text, message in (
         (f"{own}:Always:speed=3", "with a name of beta, loud, num_opponents, opponent, word"),
         (f"{own}:Always:loud=3", "true or false"),
-        (f"{own}:not_a_policy", "must have a method predict"),
+        (f"{own}:not_a_policy", "must have a method act, choose or predict"),
         (f"{own}:number", "cannot be made"),
         (f"{own}:Nobody", "there is none"),
     ):
