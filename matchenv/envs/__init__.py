@@ -39,7 +39,7 @@ ENVIRONMENTS = {
         simulator="matchenv.envs.one_player.simulator:OnePlayer",
         env="matchenv.envs.one_player.env:MatchmakingEnv",
         vector_env="matchenv.envs.one_player.env:MatchmakingVectorEnv",
-        renderer="matchenv.rendering.rendered:RenderedEpisodes",
+        renderer="matchenv.rendering.one_player:OnePlayerRenderer",
     ),
     "MatchmakingQueue-v0": Environment(
         settings="matchenv.envs.queue.settings:QueueSettings",

@@ -1,12 +1,13 @@
-"""Pictures and texts of an episode.
+"""Pictures and texts of episodes.
 
-``scene`` says what a picture shows, ``picture`` draws it, ``text`` says it in words. Only
-``picture`` and what it calls load pygame, the extra ``render``.
+``canvas`` draws with pygame, ``parts`` are what pictures have in common; each environment has a
+file with its renderer, which ``matchenv.envs.ENVIRONMENTS`` names. Pictures need the extra
+``render``, texts do not.
 """
 
-from matchenv.rendering.batch import Frame as Frame
-from matchenv.rendering.batch import RenderedBatch as RenderedBatch
-from matchenv.rendering.modes import RENDER_FPS as RENDER_FPS
-from matchenv.rendering.modes import RENDER_MODES as RENDER_MODES
-from matchenv.rendering.modes import MissingRenderPackage as MissingRenderPackage
-from matchenv.rendering.rendered import RenderedEpisodes as RenderedEpisodes
+from matchenv.envs.core.rendering import RENDER_FPS as RENDER_FPS
+from matchenv.envs.core.rendering import RENDER_MODES as RENDER_MODES
+from matchenv.envs.core.rendering import Frame as Frame
+from matchenv.envs.core.rendering import Look as Look
+from matchenv.envs.core.rendering import MissingRenderPackage as MissingRenderPackage
+from matchenv.envs.core.rendering import Renderer as Renderer

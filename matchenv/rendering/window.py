@@ -11,11 +11,10 @@ os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
 import numpy as np
 import pygame
-from numpy.typing import NDArray
 
-Pixels = NDArray[np.uint8]
+from matchenv.envs.core.rendering import Pixels
 
-# What SDL falls back on where there is no screen.
+# SDL's drivers for machines without a screen.
 UNSEEN = ("offscreen", "dummy")
 REMEDY = (
     "where there is no screen, write pictures to files (render_mode='rgb_array', "
@@ -41,43 +40,36 @@ class Window:
         Raises:
             OSError: if no window can be opened; it says what helps.
         """
-        height, width, _ = picture.shape
-        if self._screen is None or self._screen.get_size() != (width, height):
-            self._screen = _opened(width, height, self.caption)
-        surface = pygame.image.frombuffer(
-            np.ascontiguousarray(picture).data, (width, height), "RGB"
-        )
-        self._screen.blit(surface, (0, 0))
+        size = picture.shape[1], picture.shape[0]
+        if self._screen is None or self._screen.get_size() != size:
+            try:
+                pygame.display.init()
+                self._screen = pygame.display.set_mode(size)
+            except pygame.error as error:
+                raise OSError(f"no window can be opened ({error}); {REMEDY}") from error
+            pygame.display.set_caption(self.caption)
+        data = np.ascontiguousarray(picture).data
+        self._screen.blit(pygame.image.frombuffer(data, size, "RGB"), (0, 0))
         pygame.display.flip()
 
     @property
     def is_lost(self) -> bool:
-        """Whether nobody can see the window, without having asked for that."""
+        """Whether the window is invisible although nobody asked for that."""
         unseen = self._screen is not None and pygame.display.get_driver() in UNSEEN
         return unseen and not os.environ.get("SDL_VIDEODRIVER")
 
     def events(self) -> Sequence[Any]:
-        """What happened since the last call: pygame's events; keeps the window alive."""
+        """Return pygame's events since the last call; keeps the window responsive."""
         return pygame.event.get() if self._screen is not None else []
 
     def wait(self, frames_per_second: float) -> None:
-        """Sleep until a frame's time is over since the last call's was."""
+        """Sleep until a frame's time has passed since the end of the last call."""
         now = time.monotonic()
         self._due = max(self._due + 1.0 / frames_per_second, now)
         time.sleep(self._due - now)
 
     def close(self) -> None:
-        """Close the window; nothing if there is none."""
+        """Close the window, if it is open."""
         if self._screen is not None:
             self._screen = None
             pygame.display.quit()
-
-
-def _opened(width: int, height: int, caption: str) -> Any:
-    try:
-        pygame.display.init()
-        screen = pygame.display.set_mode((width, height))
-    except pygame.error as error:
-        raise OSError(f"no window can be opened ({error}); {REMEDY}") from error
-    pygame.display.set_caption(caption)
-    return screen

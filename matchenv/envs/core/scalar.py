@@ -109,7 +109,7 @@ class ScalarEnv(gym.Env[NDArray[np.float32], np.int64]):
         if ended or cut:
             self._phase = OVER
         if self._renderer is not None:
-            self._renderer.add(self._state, actions, RUNS)
+            self._renderer.add(self._state, actions, reward, RUNS)
             self._renderer.show(self._state)
         return self._observation(), reward.item(0), ended, cut, self._info()
 

@@ -159,7 +159,7 @@ class NativeVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[
             self._steps += running
             truncated |= (self._steps >= self.max_episode_steps) & running
         if self._renderer is not None:
-            self._renderer.add(self._state, chosen, running)
+            self._renderer.add(self._state, chosen, rewards, running)
         final = self._begin_where_over(terminated | truncated)
         if self._renderer is not None:
             self._renderer.show(self._state)
