@@ -1,5 +1,5 @@
-"""Watch policies side by side, on the same instance and the same noise.
+"""Watch policies side by side, in the same instance and with the same random numbers.
 
-``stage`` plays them, ``picture`` draws them, ``live`` shows them in a window and ``film`` writes a
-file. They need the extra ``render``.
+``stage`` plays and draws them, ``live`` shows them in a window and ``film`` writes a file. They
+need the extra ``render``.
 """

@@ -1,19 +1,17 @@
-"""Policies side by side in a window, with keys to pause, step, speed up and go on."""
+"""Policies side by side in a window, with keys to pause, step, change the speed and go on."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Any
 
-from matchenv.benchmarks.watch.picture import checked_width, draw_side_by_side
-from matchenv.benchmarks.watch.stage import Stage
-from matchenv.rendering.modes import RENDER_FPS, check_package
-from matchenv.rendering.theme import THEMES
+from matchenv.benchmarks.watch.stage import Stage, checked_width
+from matchenv.envs.core.rendering import RENDER_FPS, check_package
+from matchenv.rendering.canvas import THEMES
 from matchenv.runtime.checks import as_choice
 
-# Games in a second.
+# Games or ticks in a second.
 SPEEDS = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 FIRST_SPEED = SPEEDS.index(10)
 
@@ -35,60 +33,77 @@ KEYS = {
     "q": QUIT,
     "escape": QUIT,
 }
-HELP = "space pause · → one game · ↑ faster · ↓ slower · n next instance · q quit"
 
 
-@dataclass(frozen=True)
 class Playback:
-    """How a stage is shown.
+    """A stage as it is shown.
+
+    Args:
+        stage: the policies.
 
     Attributes:
-        paused: whether games wait for a key.
+        stage: the current one.
+        paused: whether the episode waits for a key.
         speed: place in ``SPEEDS``.
-        steps: single games that were asked for.
-        wants_next: whether the next instance was asked for.
-        wants_end: whether the window is to close.
+        is_over: whether the window is to close.
     """
 
-    paused: bool = False
-    speed: int = FIRST_SPEED
-    steps: int = 0
-    wants_next: bool = False
-    wants_end: bool = False
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.paused = False
+        self.speed = FIRST_SPEED
+        self.is_over = False
+        self._asked = False
+
+    def obey(self, command: str) -> None:
+        """Carry out a command of the user."""
+        if command == PAUSE:
+            self.paused = not self.paused
+        elif command == STEP:
+            self.paused, self._asked = True, True
+            self.stage.step()
+        elif command == FASTER:
+            self.speed = min(self.speed + 1, len(SPEEDS) - 1)
+        elif command == SLOWER:
+            self.speed = max(self.speed - 1, 0)
+        elif command == NEXT:
+            self.stage, self._asked = self.stage.next_instance(), True
+        else:
+            self.is_over = True
+
+    def play(self) -> None:
+        """Play what passes until the next picture, unless a command has just changed the stage."""
+        if not self.paused and not self._asked:
+            self.stage.step(pace(SPEEDS[self.speed])[0])
+        self._asked = False
 
     @property
-    def games_per_second(self) -> int:
-        """Games in a second while not paused."""
-        return SPEEDS[self.speed]
+    def pictures_per_second(self) -> float:
+        """Rate of the window; while nothing moves, fast enough to answer keys."""
+        idle = self.paused or self.stage.is_over
+        return RENDER_FPS if idle else pace(SPEEDS[self.speed])[1]
+
+    @property
+    def footer(self) -> tuple[str, str]:
+        """The keys, and the instance with what happens to it."""
+        unit = self.stage.unit
+        keys = f"space pause · → one {unit} · ↑ faster · ↓ slower · n next instance · q quit"
+        now = f"{SPEEDS[self.speed]:,} {unit}s/s"
+        if self.stage.is_over:
+            now = "the end"
+        elif self.paused:
+            now = "paused"
+        return keys, f"instance {self.stage.episode} · {now}"
 
 
-def after(playback: Playback, command: str) -> Playback:
-    """What a command makes of the playback."""
-    if command == PAUSE:
-        return replace(playback, paused=not playback.paused)
-    if command == STEP:
-        return replace(playback, paused=True, steps=playback.steps + 1)
-    if command == FASTER:
-        return replace(playback, speed=min(playback.speed + 1, len(SPEEDS) - 1))
-    if command == SLOWER:
-        return replace(playback, speed=max(playback.speed - 1, 0))
-    if command == NEXT:
-        return replace(playback, wants_next=True)
-    return replace(playback, wants_end=True)
-
-
-def pace(games_per_second: int) -> tuple[int, float]:
-    """Games from one picture to the next, and pictures in a second, for a speed."""
-    games = math.ceil(games_per_second / RENDER_FPS)
-    return games, games_per_second / games
+def pace(units_per_second: int) -> tuple[int, float]:
+    """Return the games or ticks between pictures, and pictures in a second, for a speed."""
+    units = math.ceil(units_per_second / RENDER_FPS)
+    return units, units_per_second / units
 
 
 def watch_live(
-    stage: Stage,
-    *,
-    width: int | None = None,
-    theme: str = "light",
-    window: Any = None,
+    stage: Stage, *, width: int | None = None, theme: str = "light", window: Any = None
 ) -> Stage:
     """Show policies until the window is closed or ``q`` is pressed.
 
@@ -110,53 +125,31 @@ def watch_live(
     from matchenv.rendering.window import REMEDY, Window
 
     width = checked_width(width, len(stage.policies))
-    colours = THEMES[as_choice("theme", theme, THEMES)]
-    if window is None:
-        window = Window("matchenv watch")
-    playback = Playback()
+    theme = as_choice("theme", theme, THEMES)
+    window = Window("matchenv watch") if window is None else window
+    playback = Playback(stage)
     try:
-        while not playback.wants_end:
-            footer = HELP, status(stage, playback)
-            window.show(draw_side_by_side(stage.scenes(), width, colours, footer))
+        while not playback.is_over:
+            window.show(playback.stage.picture(width, theme, playback.footer))
             if window.is_lost:
-                raise OSError(f"nobody would see the window; {REMEDY}")
-            games, pictures = pace(playback.games_per_second)
-            idle = playback.paused or stage.is_over
-            window.wait(RENDER_FPS if idle else pictures)
+                raise OSError(f"the window would be invisible; {REMEDY}")
+            window.wait(playback.pictures_per_second)
             for command in commands(window.events()):
-                playback = after(playback, command)
-            if playback.wants_next:
-                stage = stage.next_instance()
-            elif playback.steps:
-                stage.step(playback.steps)
-            elif not playback.paused:
-                stage.step(games)
-            playback = replace(playback, steps=0, wants_next=False)
+                playback.obey(command)
+            playback.play()
     finally:
         window.close()
-    return stage
+    return playback.stage
 
 
 def commands(events: Iterable[Any]) -> list[str]:
-    """What events of pygame ask for."""
+    """Return the commands of pygame's events."""
     import pygame
 
     found = []
     for event in events:
         if event.type == pygame.QUIT:
             found.append(QUIT)
-        elif event.type == pygame.KEYDOWN:
-            command = KEYS.get(pygame.key.name(event.key))
-            if command is not None:
-                found.append(command)
+        elif event.type == pygame.KEYDOWN and pygame.key.name(event.key) in KEYS:
+            found.append(KEYS[pygame.key.name(event.key)])
     return found
-
-
-def status(stage: Stage, playback: Playback) -> str:
-    """What stands at the bottom right of the window."""
-    instance = f"instance {stage.episode}"
-    if stage.is_over:
-        return f"{instance} · the end"
-    if playback.paused:
-        return f"{instance} · paused"
-    return f"{instance} · {playback.games_per_second:,} games/s"

@@ -1,47 +1,74 @@
-"""Policies that play side by side, game after game, on the same instance and noise."""
+"""Policies side by side in one instance of any environment, and their common picture."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
 
 from matchenv.belief import TRUE_SKILL
+from matchenv.envs import part_of
+from matchenv.envs.core.rendering import Floats, Look, Pixels, Renderer
+from matchenv.envs.core.settings import Options
+from matchenv.envs.one_player.settings import Settings
+from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.registry import policy_named
 from matchenv.evaluation.rollout import Batch, Decisions, belief_of, one_thread
-from matchenv.evaluation.seeds import POLICIES, episode_seeds, policy_key, stream_of
-from matchenv.rendering.scene import EpisodeRecord, Scene
+from matchenv.evaluation.seeds import (
+    INSTANCES,
+    POLICIES,
+    QUEUE,
+    REPORT,
+    episode_seeds,
+    policy_key,
+    stream_of,
+)
+from matchenv.rendering.canvas import THEMES, Box, Canvas, Sizes, line_height, tiled
+from matchenv.rendering.parts import LEAST_HEIGHT, LEAST_WIDTH, Chart, draw_chart, tick_step
 from matchenv.runtime.checks import as_integer
-from matchenv.settings import Settings
 
-# More beside one another could not be read.
+# More side by side would be unreadable.
 MOST_POLICIES = 6
+MOST_WIDTH = 7680
+GAP = 2
+
+# Usual width of a panel alone, and of one among several.
+ALONE_WIDTH, PANEL_WIDTH = 800, 480
+
+# Height of a panel by its width, in one row and in two, which must fit on a screen; height of
+# the chart below all panels by their common width.
+ROW_SHAPE, ROWS_SHAPE = 0.9, 0.75
+CHART_SHAPE = 0.13
 
 
 @dataclass(frozen=True)
 class Performer:
-    """One policy in its own copy of the episode.
+    """A policy in its own copy of the episode.
 
     Attributes:
         batch: the episode, a batch of one.
-        decisions: the policy.
-        record: what its pictures remember.
+        decisions: of the policy.
+        renderer: of the episode.
     """
 
     batch: Batch
     decisions: Decisions
-    record: EpisodeRecord
+    renderer: Renderer[Any]
 
 
 class Stage:
-    """One instance and every policy in it.
+    """An instance of an environment, and policies that play it with the same random numbers.
 
     The instance is that of episode ``episode`` of a comparison with the same seed.
 
     Args:
-        policies: texts as ``policy_named`` takes, at most ``MOST_POLICIES``.
-        settings: of the environment, but for the belief, which is each policy's.
-        seed: decides all that is drawn.
-        episode: which instance.
+        policies: texts as ``policy_named`` takes them, at most ``MOST_POLICIES``.
+        settings: of the environment. The belief of ``Matchmaking-v0`` is each policy's own.
+        seed: random seed.
+        episode: index of the instance.
         show_true_skill: whether pictures show true skills and what follows from them.
 
     Raises:
@@ -52,45 +79,55 @@ class Stage:
     def __init__(
         self,
         policies: Sequence[str],
-        settings: Settings,
+        settings: Options,
         *,
         seed: int = 0,
         episode: int = 0,
         show_true_skill: bool = True,
     ) -> None:
-        self.policies = checked_policies(policies)
+        self.policies = list(policies)
+        count = len(self.policies)
+        if not 1 <= count <= MOST_POLICIES or len(set(self.policies)) < count:
+            raise ValueError(
+                f"policy must name 1 to {MOST_POLICIES} policies, none of them twice, "
+                f"got {' '.join(self.policies) or 'none'}"
+            )
         self.settings = settings
         self.seed = as_integer("seed", seed, 0)
         self.episode = as_integer("episode", episode, 0)
         self.show_true_skill = show_true_skill
-        self.games_played = 0
-        self._performers = [self._performer(text) for text in self.policies]
+        self.clock = 0
+        self.performers = [self._performer(text) for text in self.policies]
+
+    @property
+    def horizon(self) -> int:
+        """Games or ticks in the episode."""
+        horizon: int = self.settings.horizon  # type: ignore[attr-defined]
+        return horizon
+
+    @property
+    def unit(self) -> str:
+        """``"game"`` or ``"tick"``."""
+        return self.performers[0].renderer.unit
 
     @property
     def is_over(self) -> bool:
-        """Whether all games of the episode are played."""
-        return self.games_played == self.settings.horizon
+        """Whether the episode has ended."""
+        return self.clock == self.horizon
 
     def step(self, count: int = 1) -> None:
-        """Let every policy play ``count`` games, or as many as are left."""
-        for _ in range(min(count, self.settings.horizon - self.games_played)):
-            for performer in self._performers:
-                _play(performer)
-            self.games_played += 1
-
-    def scenes(self) -> list[Scene]:
-        """The present moment of every policy's episode."""
-        found = []
-        for performer in self._performers:
-            batch = performer.batch
-            mu, sigma, skill = batch.state.players[0].T.copy()
-            masks = batch.simulator.masks(batch.state)
-            online = None if masks is None else masks[0].copy()
-            found.append(performer.record.scene(mu, sigma, skill, online))
-        return found
+        """Let every policy play ``count`` games or ticks, or as many as are left."""
+        self.clock = min(self.clock + count, self.horizon)
+        with one_thread():
+            for performer in self.performers:
+                batch, renderer = performer.batch, performer.renderer
+                while batch.running[0] and renderer.clock(batch.state, 0) < self.clock:
+                    (actions,) = performer.decisions.of([batch])
+                    rewards = batch.step(actions).reward
+                    renderer.add(batch.state, actions, rewards, np.ones(1, dtype=np.bool_))
 
     def next_instance(self) -> Stage:
-        """The same policies at the start of the next episode."""
+        """Return the same policies at the start of the next episode."""
         return Stage(
             self.policies,
             self.settings,
@@ -99,40 +136,124 @@ class Stage:
             show_true_skill=self.show_true_skill,
         )
 
+    def totals(self) -> tuple[str, list[Floats]]:
+        """Return the name of the compared quantity and each policy's running total of it."""
+        totals = [performer.renderer.total(0) for performer in self.performers]
+        return totals[0][0], [values[: self.clock] for _, values in totals]
+
+    def picture(
+        self, width: int, theme: str = "light", footer: tuple[str, str] | None = None
+    ) -> Pixels:
+        """Draw all policies on one skill axis, and below them how far their totals are apart.
+
+        Args:
+            width: in pixels.
+            theme: ``"light"`` or ``"dark"``.
+            footer: text at the bottom left and right, None for no footer.
+
+        Returns:
+            uint8, shape (height, width, 3), both even.
+        """
+        columns = columns_for(len(self.performers))
+        panel, high = panel_size(len(self.performers), width)
+        ends = [each.renderer.limits(each.batch.state, 0) for each in self.performers]
+        limits = min(low for low, _ in ends), max(high for _, high in ends)
+        panels = [
+            each.renderer.picture(each.batch.state, 0, Look(panel, high, name, theme, limits))
+            for name, each in zip(self.policies, self.performers, strict=True)
+        ]
+        colours, sizes = THEMES[theme], Sizes.of(panel, high)
+        if len(panels) % columns:
+            panels.append(np.full_like(panels[0], colours.background))
+        parts = [tiled(panels, colours.grid, columns, GAP)]
+        wide = parts[0].shape[1]
+        if len(self.performers) > 1:
+            canvas = Canvas(wide, max(100, round(CHART_SHAPE * width)), colours, sizes)
+            self._draw_differences(canvas)
+            parts.append(canvas.pixels())
+        if footer is not None:
+            line = line_height(sizes.small)
+            canvas = Canvas(wide, 2 * line, colours, sizes)
+            canvas.box(0, 0, wide, 1, colours.grid)
+            canvas.text(sizes.gap, 0.5 * line, footer[0], sizes.small, colours.muted)
+            right = wide - sizes.gap
+            canvas.text(right, 0.5 * line, footer[1], sizes.small, colours.ink, anchor="right")
+            parts.append(canvas.pixels())
+        height = sum(len(part) for part in parts)
+        whole = np.full((height + height % 2, width, 3), colours.background, dtype=np.uint8)
+        whole[:height, :wide] = np.concatenate(parts)
+        return whole
+
+    def _draw_differences(self, canvas: Canvas) -> None:
+        """Draw the running totals of all policies but the first, each minus the first's."""
+        theme, gap = canvas.theme, canvas.sizes.gap
+        name, (first, *others) = self.totals()
+        lines = [theme.lines[place % len(theme.lines)] for place in range(len(others))]
+        differences = [values - first for values in others]
+        ends = [0.0, *(float(end(each)) for each in differences if each.size for end in (min, max))]
+        low, high = min(-0.5, *ends), max(0.5, *ends)
+        # The axis grows by steps, so that it seldom moves.
+        step = tick_step(high - low, 4)
+        chart = Chart(
+            titles=[
+                (f"{name}, minus that of {self.policies[0]}:", theme.muted),
+                *zip(self.policies[1:], lines, strict=True),
+            ],
+            last=self.horizon,
+            unit=self.unit,
+            limits=(step * math.floor(low / step), step * math.ceil(high / step)),
+            curves=list(zip(differences, lines, strict=True)),
+            level=(0.0, ""),
+        )
+        canvas.box(0, 0, canvas.width, GAP, theme.grid)
+        top, bottom = round(0.6 * gap), canvas.height - round(0.3 * gap)
+        draw_chart(canvas, Box(gap, top, canvas.width - 2 * gap, bottom - top), chart)
+
     def _performer(self, text: str) -> Performer:
-        policy = policy_named(text, self.settings, lambda: batch.state.players[:, :, TRUE_SKILL])
-        settings = replace(self.settings, belief=belief_of(policy))
-        batch = Batch(settings, episode_seeds(self.seed, self.episode, 1))
+        settings = self.settings
+        key: tuple[int, ...] = (INSTANCES,)
+        policy = policy_named(text, settings, lambda: batch.state.players[:, :, TRUE_SKILL])
+        if isinstance(settings, Settings):
+            settings = replace(settings, belief=belief_of(policy))
+        elif isinstance(settings, QueueSettings):
+            key = (QUEUE, REPORT, INSTANCES)
+        batch = Batch(settings, episode_seeds(self.seed, self.episode, 1, key))
         rng = stream_of(self.seed, POLICIES, self.episode, *policy_key(text))
-        record = EpisodeRecord(settings.horizon, settings.beta, text, self.show_true_skill)
-        record.begin(*batch.state.players[0].T.copy())
-        return Performer(batch, Decisions(policy, rng), record)
+        renderer = part_of(batch.simulator.env_id, "renderer")(
+            batch.simulator, "rgb_array", 1, render_true_skill=self.show_true_skill
+        )
+        renderer.begin(batch.state, np.zeros(1, dtype=np.int64))
+        return Performer(batch, Decisions(policy, rng), renderer)
 
 
-def checked_policies(policies: Sequence[str]) -> list[str]:
-    """The texts, if there are some, not too many, and none twice.
+def columns_for(count: int) -> int:
+    """Return the panels in a row: all up to three, else two rows."""
+    return count if count <= 3 else math.ceil(count / 2)
+
+
+def panel_size(count: int, width: int) -> tuple[int, int]:
+    """Return width and height of each of ``count`` panels of a picture."""
+    columns = columns_for(count)
+    panel = (width - (columns - 1) * GAP) // columns
+    shape = ROW_SHAPE if count == columns else ROWS_SHAPE
+    return panel, max(LEAST_HEIGHT, round(shape * panel))
+
+
+def checked_width(width: int | None, count: int) -> int:
+    """Return a width in which ``count`` panels are readable; even, for films.
+
+    Args:
+        width: in pixels; None for the usual one.
+        count: panels.
 
     Raises:
-        ValueError: if not.
+        ValueError: if it is too small or too large.
     """
-    texts = list(policies)
-    if not 1 <= len(texts) <= MOST_POLICIES or len(set(texts)) < len(texts):
-        raise ValueError(
-            f"policy must name 1 to {MOST_POLICIES} policies, none of them twice, "
-            f"got {' '.join(texts) or 'none'}"
-        )
-    return texts
-
-
-def _play(performer: Performer) -> None:
-    with one_thread():
-        (actions,) = performer.decisions.of([performer.batch])
-    batch = performer.batch
-    batch.step(actions)
-    facts = batch.simulator.facts(batch.state)
-    performer.record.add(
-        int(actions[0]),
-        int(facts["outcome"][0]),
-        float(facts["draw_density"][0]),
-        float(facts["true_draw_density"][0]),
-    )
+    columns = columns_for(count)
+    if width is None:
+        return ALONE_WIDTH if count == 1 else columns * PANEL_WIDTH
+    least = columns * LEAST_WIDTH + (columns - 1) * GAP
+    number = as_integer("width", width, 1, MOST_WIDTH)
+    if number < least:
+        raise ValueError(f"width must be at least {least} for {count} policies, got {width!r}")
+    return number // 2 * 2

@@ -46,7 +46,7 @@ ENVIRONMENTS = {
         simulator="matchenv.envs.queue.simulator:QueueSimulator",
         env="matchenv.envs.queue.env:MatchmakingQueueEnv",
         vector_env="matchenv.envs.queue.env:MatchmakingQueueVectorEnv",
-        renderer="matchenv.queue.rendered:RenderedQueues",
+        renderer="matchenv.rendering.queue:QueueRenderer",
     ),
 }
 

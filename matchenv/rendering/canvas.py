@@ -1,14 +1,17 @@
 """A canvas: colours, sizes, text, and shapes that pygame draws at twice the size.
 
-pygame is imported by the first picture, so that texts of an episode do without it. Scaling the shapes down smooths their edges. Text is drawn last, at its final size, so that it is
-as sharp as the font allows. Positions are in pixels from the top left corner.
+pygame is imported by the first picture, so that texts of an episode do without it. Scaling the
+shapes down smooths their edges. Text is drawn last, at its final size, so that it is as sharp as
+the font allows. Positions are in pixels from the top left corner.
 """
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -218,15 +221,19 @@ class Canvas:
         """Draw a smooth line through points; one point is a dot."""
         import pygame
 
-        points = _points(x, y)
+        # For pygame a line goes through the centres of pixels.
+        points = _points(x - 0.5 / SCALE, y - 0.5 / SCALE)
         thick = round(SCALE * width)
         if len(points) == 1:
-            pygame.draw.aacircle(self._shapes, colour, points[0], thick / 2)
+            self.dots(x, y, width / 2, colour)
         elif thick <= SCALE:
             pygame.draw.lines(self._shapes, colour, False, points, thick)
         else:
-            for start, end in zip(points, points[1:], strict=False):
-                pygame.draw.aaline(self._shapes, colour, start, end, thick)
+            for start, end in pairwise(points):
+                # pygame measures the width along the axis that the line crosses more steeply.
+                right, down = abs(end[0] - start[0]), abs(end[1] - start[1])
+                across = math.hypot(right, down) / max(right, down, 1e-9)
+                pygame.draw.aaline(self._shapes, colour, start, end, max(1, round(thick * across)))
                 pygame.draw.circle(self._shapes, colour, end, thick / 2 - 1)
 
     def area(self, x: Floats, y: Floats, colour: Colour, opacity: float = 1.0) -> None:
@@ -247,9 +254,7 @@ class Canvas:
     def triangle(self, x: float, y: float, height: float, colour: Colour) -> None:
         """Draw a triangle that points up, with its tip at (x, y)."""
         half = height / 1.7
-        self.area(
-            np.array([x, x + half, x - half]), np.array([y, y + height, y + height]), colour
-        )
+        self.area(np.array([x, x + half, x - half]), np.array([y, y + height, y + height]), colour)
 
     def dots(self, x: Floats, y: Floats, radius: float, colour: Colour) -> None:
         """Draw discs around points."""
@@ -257,15 +262,15 @@ class Canvas:
 
         places = np.unique(np.round(SCALE * np.stack((x, y), axis=1)), axis=0)
         for place in places.tolist():
-            pygame.draw.aacircle(self._shapes, colour, place, SCALE * radius)
+            pygame.draw.circle(self._shapes, colour, place, SCALE * radius)
 
     def layers(self, box: Box, heights: Floats, colours: Iterable[Colour]) -> None:
         """Colour each point of a box by the number of areas that cover it.
 
         Args:
-            box: the areas are on its lower edge; what is there is painted over.
+            box: the areas are on its lower edge; they hide what is there.
             heights: of each area in pixels, shape (K, SCALE * width of the box).
-            colours: for 0 to K areas.
+            colours: for 0 to K areas; points outside all are left as they are.
         """
         import pygame
 
@@ -278,7 +283,8 @@ class Canvas:
         table = np.array([self._shapes.map_rgb(colour) for colour in colours], dtype=np.uint32)
         left, bottom = SCALE * box.x, SCALE * box.bottom
         target = pygame.surfarray.pixels2d(self._shapes)
-        target[left : left + columns, bottom - rows : bottom] = table[covering]
+        view = target[left : left + columns, bottom - rows : bottom]
+        np.copyto(view, table[covering], where=covering > 0)
 
     def clip(self, box: Box | None) -> None:
         """Draw shapes within a box only; None: everywhere."""

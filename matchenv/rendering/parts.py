@@ -209,6 +209,17 @@ def draw_beliefs(canvas: Canvas, box: Box, beliefs: Beliefs) -> None:
     others[[player for player, _ in beliefs.strong]] = False
     online = others if beliefs.online is None else others & beliefs.online
     canvas.clip(curves)
+    bell = np.exp(-0.5 * OUTLINE**2)
+
+    def outline(player: int) -> tuple[Floats, Floats]:
+        x = axis.at(beliefs.mu[player] + sigma[player] * OUTLINE)
+        return x, curves.bottom - peaks[player] * bell
+
+    def draw_outlines(shown: NDArray[np.bool_], strength: float) -> None:
+        for player in np.flatnonzero(shown).tolist() if shown.sum() <= OUTLINED else []:
+            canvas.line(*outline(player), mixed(theme.others, theme.background, strength), 1.0)
+
+    draw_outlines(others & ~online, OFFLINE_STRENGTH)
     if online.any():
         columns = np.linspace(axis.low, axis.high, SCALE * box.width)
         z = (columns - beliefs.mu[online, np.newaxis]) / sigma[online, np.newaxis]
@@ -217,17 +228,10 @@ def draw_beliefs(canvas: Canvas, box: Box, beliefs: Beliefs) -> None:
         covered = 1.0 - (1.0 - share) ** np.arange(len(heights) + 1)
         colours = [mixed(theme.others, theme.background, each) for each in covered.tolist()]
         canvas.layers(curves, heights, colours)
-    bell = np.exp(-0.5 * OUTLINE**2)
-    for shown, strength in ((others & ~online, OFFLINE_STRENGTH), (online, OUTLINE_STRENGTH)):
-        for player in np.flatnonzero(shown).tolist() if shown.sum() <= OUTLINED else []:
-            x = axis.at(beliefs.mu[player] + sigma[player] * OUTLINE)
-            y = curves.bottom - peaks[player] * bell
-            canvas.line(x, y, mixed(theme.others, theme.background, strength), 1.0)
+    draw_outlines(online, OUTLINE_STRENGTH)
     for player, colour in beliefs.strong:
-        x = axis.at(beliefs.mu[player] + sigma[player] * OUTLINE)
-        y = curves.bottom - peaks[player] * bell
-        canvas.area(x, y, colour, FILL)
-        canvas.line(x, y, colour, sizes.thick)
+        canvas.area(*outline(player), colour, FILL)
+        canvas.line(*outline(player), colour, sizes.thick)
     canvas.clip(None)
     canvas.box(box.x, curves.bottom, box.width, 1, theme.muted)
     if beliefs.true_skill is not None:
@@ -295,9 +299,7 @@ def draw_tiles(
     values = [widest or tiles[0][1], *(value for _, value in tiles[1:])]
     widths: list[int] = []
     size = canvas.sizes.value + 1
-    while size > small - 2 and (
-        not widths or sum(widths) + small * (len(widths) - 1) > box.width
-    ):
+    while size > small - 2 and (not widths or sum(widths) + small * (len(widths) - 1) > box.width):
         size -= 1
         widths = [
             max(text_width(label, small), text_width(value, size, bold=True))
@@ -326,7 +328,7 @@ def draw_chart(canvas: Canvas, box: Box, chart: Chart) -> None:
     plot = Box(box.x + margin, bottom - rows, max(8, box.width - margin), rows)
     along = Axis(0.0, chart.last, plot.x, plot.width)
     upright = Axis(low, high, bottom, -rows)
-    _draw_titles(canvas, box, chart.titles)
+    draw_titles(canvas, box, chart.titles)
     for value, text in marks:
         y = float(upright.at(value))
         canvas.box(plot.x, y, plot.width, 1, theme.grid)
@@ -351,7 +353,8 @@ def draw_chart(canvas: Canvas, box: Box, chart: Chart) -> None:
     _draw_units(canvas, plot, along, chart)
 
 
-def _draw_titles(canvas: Canvas, box: Box, titles: Sequence[tuple[str, Colour]]) -> None:
+def draw_titles(canvas: Canvas, box: Box, titles: Sequence[tuple[str, Colour]]) -> None:
+    """Write the titles of a chart that have room, one after another."""
     small, x = canvas.sizes.small, box.x
     for text, colour in titles:
         whole = shortened(text, small, box.right - x)

@@ -21,6 +21,7 @@ from matchenv.rendering.parts import (
     draw_chart,
     draw_header,
     draw_tiles,
+    draw_titles,
     new_canvas,
     skill_limits,
     widened,
@@ -78,7 +79,7 @@ class QueueRenderer(Renderer[State]):
     def begin(self, state: State, rows: NDArray[np.int64]) -> None:
         """Note that the runs of ``rows`` have begun."""
         for row in rows.tolist():
-            self._records[row] = Record()
+            self._records[row] = Record(rewards=[0.0] * self.clock(state, row))
             self._note_length(state, row)
 
     def add(
@@ -195,8 +196,7 @@ def _draw_games(
 ) -> None:
     """Draw games as arcs between the players' means, and below them each one's waiting time."""
     theme, small = canvas.theme, canvas.sizes.small
-    canvas.text(box.x, box.y, "games under way", small, theme.truth)
-    canvas.text(box.right, box.y, "ticks waited", small, theme.muted, anchor="right")
+    draw_titles(canvas, box, [("games under way", theme.truth), ("ticks waited", theme.muted)])
     top, bottom = box.y + line_height(small) + 4, box.bottom - 4
     middle = top + round(0.6 * (bottom - top))
     colour = mixed(theme.truth, theme.background, 0.7)

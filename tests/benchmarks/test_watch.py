@@ -14,86 +14,108 @@ from gymnasium.utils.seeding import np_random
 pytest.importorskip("pygame")
 
 import pygame
+from PIL import Image
 
 from matchenv.baselines import DrawChance
 from matchenv.benchmarks.watch import live
-from matchenv.benchmarks.watch.film import LAST_SECONDS, nearest_colours, write_film
-from matchenv.benchmarks.watch.live import HELP, Playback, after, commands, pace, watch_live
-from matchenv.benchmarks.watch.picture import (
+from matchenv.benchmarks.watch.film import LAST_SECONDS, nearest_colours, palette, write_film
+from matchenv.benchmarks.watch.live import Playback, commands, pace, watch_live
+from matchenv.benchmarks.watch.stage import (
+    MOST_POLICIES,
+    Stage,
     checked_width,
     columns_for,
-    draw_side_by_side,
-    on_one_axis,
     panel_size,
-    total_differences,
 )
-from matchenv.benchmarks.watch.stage import MOST_POLICIES, Stage
+from matchenv.envs.core.rendering import Look
 from matchenv.envs.one_player.env import MatchmakingEnv
-from matchenv.evaluation.seeds import episode_seeds
-from matchenv.rendering.picture import draw_scene
-from matchenv.rendering.theme import DARK, LIGHT
-from matchenv.settings import Settings
+from matchenv.envs.one_player.settings import Settings
+from matchenv.envs.queue.env import MatchmakingQueueEnv
+from matchenv.envs.queue.settings import QueueSettings
+from matchenv.evaluation.registry import policy_named
+from matchenv.evaluation.seeds import INSTANCES, QUEUE, REPORT, episode_seeds
+from matchenv.rendering.canvas import THEMES
 
 SETTINGS = Settings.checked(num_opponents=5, horizon=12)
+QUEUE_SETTINGS = QueueSettings(horizon=12, capacity=5)
+POLICIES = ("pe", "drawchance", "kg", "random", "oracle", "kg:multiplier=3")
 
 
 def stage(*policies: str, **arguments: Any) -> Stage:
     return Stage(policies or ("pe", "drawchance"), SETTINGS, **arguments)
 
 
+def queue_stage(*policies: str, **arguments: Any) -> Stage:
+    return Stage(policies or ("fcfs", "window"), QUEUE_SETTINGS, **arguments)
+
+
+def state_of(shown: Stage, place: int = 0) -> Any:
+    return shown.performers[place].batch.state
+
+
 def test_a_policy_plays_the_episode_of_the_environment_with_that_seed() -> None:
     shown = stage("drawchance", seed=4, episode=2)
     shown.step(12)
-    (scene,) = shown.scenes()
     env = MatchmakingEnv(num_opponents=5, horizon=12)
     env.np_random = np_random(episode_seeds(4, 2, 1)[0])[0]
     env.reset()
-    policy = DrawChance()
-    for game in range(12):
+    policy, density = DrawChance(), []
+    for _ in range(12):
         action = int(policy.act(env.knowledge_state, env.games_left, None))
-        info = env.step(action)[4]
-        assert scene.opponents[game] == action
-        assert scene.outcomes[game] == info["outcome"]
-        assert scene.true_draw_density[game] == pytest.approx(info["true_draw_density"], abs=1e-12)
-    np.testing.assert_allclose(scene.mu, env.knowledge_state.mu)
-    np.testing.assert_array_equal(scene.true_skill, env.true_skill)
+        density.append(env.step(action)[4]["true_draw_density"])
+    np.testing.assert_allclose(shown.totals()[1][0], np.cumsum(density))
+    np.testing.assert_allclose(state_of(shown).players[0, :, 0], env.knowledge_state.mu)
+    np.testing.assert_array_equal(state_of(shown).players[0, :, 2], env.true_skill)
+
+
+def test_a_policy_of_the_queue_plays_the_run_with_that_seed() -> None:
+    shown = queue_stage("window", seed=4, episode=2)
+    env = MatchmakingQueueEnv(horizon=12, capacity=5)
+    env.np_random = np_random(episode_seeds(4, 2, 1, (QUEUE, REPORT, INSTANCES))[0])[0]
+    env.reset()
+    policy, total, over = policy_named("window", QUEUE_SETTINGS), 0.0, False
+    while not over:
+        waiting = env.waiting_players()
+        _, reward, _, over, _ = env.step(policy.choose(waiting, np.random.default_rng(0)))
+        total += float(reward)
+    for tick in range(1, 13):
+        shown.step()
+        assert shown.clock == tick
+        assert shown.performers[0].renderer.clock(state_of(shown), 0) >= tick
+        assert shown.totals()[1][0].shape == (tick,)
+    assert shown.is_over
+    assert shown.totals()[1][0][-1] == pytest.approx(total)
 
 
 def test_all_policies_meet_the_same_instance() -> None:
-    first, second = stage("pe", "random").scenes()
-    np.testing.assert_array_equal(first.mu, second.mu)
-    np.testing.assert_array_equal(first.true_skill, second.true_skill)
+    shown = stage("pe", "random")
+    np.testing.assert_array_equal(state_of(shown, 0).players, state_of(shown, 1).players)
 
 
-def test_a_policy_does_not_depend_on_who_plays_beside_it() -> None:
-    alone, beside = stage("random", seed=3), stage("pe", "random", seed=3)
+@pytest.mark.parametrize(("make", "other"), [(stage, "pe"), (queue_stage, "fcfs")])
+def test_a_policy_does_not_depend_on_who_plays_beside_it(make: Any, other: str) -> None:
+    alone, beside = make("random", seed=3), make(other, "random", seed=3)
     for each in (alone, beside):
         each.step(12)
-    np.testing.assert_array_equal(alone.scenes()[0].opponents, beside.scenes()[1].opponents)
+    np.testing.assert_array_equal(alone.totals()[1][0], beside.totals()[1][1])
 
 
 def test_policies_on_different_beliefs_and_the_oracle_play_together() -> None:
     shown = stage("kg", "kg:belief=full", "oracle")
     shown.step(100)
     assert shown.is_over
-    best = shown.scenes()[2].judged_density.sum()
-    assert all(scene.judged_density.sum() <= best + 1e-12 for scene in shown.scenes())
+    *others, best = [total[-1] for total in shown.totals()[1]]
+    assert all(total <= best + 1e-12 for total in others)
 
 
 def test_the_next_instance_is_another_one() -> None:
     shown = stage(seed=1)
     shown.step(3)
     other = shown.next_instance()
-    assert (other.games_played, other.episode) == (0, 1)
-    assert (other.scenes()[0].true_skill != shown.scenes()[0].true_skill).all()
+    assert (other.clock, other.episode) == (0, 1)
+    assert (state_of(other).players != state_of(shown).players).any()
     again = stage(seed=1, episode=1)
-    np.testing.assert_array_equal(other.scenes()[0].true_skill, again.scenes()[0].true_skill)
-
-
-def test_hidden_true_skills_stay_hidden() -> None:
-    shown = stage(show_true_skill=False)
-    shown.step(2)
-    assert all(scene.true_skill is None for scene in shown.scenes())
+    np.testing.assert_array_equal(state_of(other).players, state_of(again).players)
 
 
 @pytest.mark.parametrize(
@@ -106,9 +128,10 @@ def test_hidden_true_skills_stay_hidden() -> None:
         (("kg:speed=3",), "speed"),
     ],
 )
-def test_bad_policies_are_named(policies: Sequence[str], message: str) -> None:
+@pytest.mark.parametrize("settings", [SETTINGS, QUEUE_SETTINGS], ids=["one player", "queue"])
+def test_bad_policies_are_named(policies: Sequence[str], message: str, settings: Any) -> None:
     with pytest.raises(ValueError, match=message):
-        Stage(policies, SETTINGS)
+        Stage(policies, settings)
 
 
 @pytest.mark.parametrize("arguments", [{"seed": -1}, {"episode": -1}, {"seed": 0.5}])
@@ -119,40 +142,52 @@ def test_bad_numbers_are_named(arguments: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5, 6])
-def test_panels_are_the_policies_own_pictures(count: int) -> None:
-    names = ("pe", "drawchance", "kg", "random", "oracle", "kg:multiplier=3")
-    shown = stage(*names[:count])
+def test_panels_are_the_policies_own_pictures_on_one_axis(count: int) -> None:
+    shown = stage(*POLICIES[:count])
     shown.step(4)
-    scenes = shown.scenes()
-    picture = draw_side_by_side(scenes, 1000, DARK)
+    picture = shown.picture(1000, "dark")
     height, width, _ = picture.shape
     assert width == 1000
     assert height % 2 == 0
     panel, high = panel_size(count, 1000)
-    own = draw_scene(on_one_axis(scenes)[-1], panel, high, DARK)
+    ends = [each.renderer.limits(each.batch.state, 0) for each in shown.performers]
+    limits = min(low for low, _ in ends), max(high for _, high in ends)
+    look = Look(panel, high, POLICIES[count - 1], "dark", limits)
+    own = shown.performers[-1].renderer.picture(state_of(shown, -1), 0, look)
     row, column = divmod(count - 1, columns_for(count))
-    y, x = row * (own.shape[0] + 2), column * (panel + 2)
-    np.testing.assert_array_equal(picture[y : y + own.shape[0], x : x + panel], own)
+    y, x = row * (high + 2), column * (panel + 2)
+    np.testing.assert_array_equal(picture[y : y + high, x : x + panel], own)
 
 
-def test_panels_share_the_axis() -> None:
-    shown = stage("pe", "random")
+@pytest.mark.parametrize("make", [stage, queue_stage])
+def test_the_chart_below_has_a_line_for_each_other_policy(make: Any) -> None:
+    names = ("fcfs", "window", "random") if make is queue_stage else ("pe", "drawchance", "random")
+    shown = make(*names)
     shown.step(12)
-    own = [scene.skill_range for scene in shown.scenes()]
-    low, high = min(each[0] for each in own), max(each[1] for each in own)
-    assert [scene.skill_range for scene in on_one_axis(shown.scenes())] == [(low, high)] * 2
+    picture = shown.picture(1000, footer=("left", "right"))
+    below = picture[panel_size(3, 1000)[1] :].astype(int)
+    for colour in THEMES["light"].lines[:2]:
+        assert (np.abs(below - colour).max(axis=2) < 12).sum() > 50
+    name, totals = shown.totals()
+    assert len(totals) == 3
+    assert name == {"tick": "running total of the reward"}.get(
+        shown.unit, "running total of true q"
+    )
 
 
-def test_differences_are_of_totals() -> None:
-    shown = stage("pe", "drawchance", "random")
-    shown.step(12)
-    first, *others = shown.scenes()
-    for values, scene in zip(total_differences(shown.scenes()), others, strict=True):
-        expected = [
-            sum(scene.true_draw_density[:n]) - sum(first.true_draw_density[:n])
-            for n in range(1, 13)
-        ]
-        np.testing.assert_allclose(values, expected, atol=1e-12)
+@pytest.mark.parametrize("make", [stage, queue_stage])
+def test_hidden_true_skills_stay_hidden(make: Any) -> None:
+    shown = make(show_true_skill=False)
+    shown.step(2)
+    before = shown.picture(700)
+    skill = "true_skill" if make is queue_stage else 2
+    for each in shown.performers:
+        players = each.batch.state.players
+        if make is queue_stage:
+            players[skill] += 9.0
+        else:
+            players[..., skill] += 9.0
+    np.testing.assert_array_equal(shown.picture(700), before)
 
 
 @pytest.mark.parametrize("count", range(1, MOST_POLICIES + 1))
@@ -169,69 +204,62 @@ def test_bad_widths_are_named(width: Any) -> None:
         checked_width(width, 2)
 
 
+@pytest.mark.parametrize(("make", "theme"), [(stage, "light"), (queue_stage, "dark")])
 @pytest.mark.parametrize("every", [1, 5, 12])
-def test_a_gif_has_a_picture_for_each_moment(tmp_path: Path, every: int) -> None:
-    from PIL import Image
-
-    path = tmp_path / "film.gif"
-    count = write_film(stage(), path, width=700, every=every, rate=5, quiet=True)
+def test_a_gif_has_a_picture_for_each_moment(
+    tmp_path: Path, every: int, make: Any, theme: str
+) -> None:
+    path, again = tmp_path / "film.gif", tmp_path / "again.gif"
+    count = write_film(make(), path, width=700, every=every, rate=5, theme=theme, quiet=True)
     assert count == {1: 13, 5: 4, 12: 2}[every]
     with Image.open(path) as film:
-        assert film.n_frames == count
-        assert film.info["duration"] == 200
+        # Pillow shows equal pictures as one, for a longer time.
+        assert film.n_frames == count or make is queue_stage
+        times = [film.seek(place) or film.info["duration"] for place in range(film.n_frames)]
+        assert sum(times) == (count - 1) * 200 + 1000 * LAST_SECONDS
         assert film.info["loop"] == 0
-        shown = stage()
-        for place in (0, 1):
+        shown = make()
+        for place in (0, film.n_frames - 1):
             film.seek(place)
-            expected = draw_side_by_side(shown.scenes(), 700, LIGHT)
+            expected = shown.picture(700, theme)
             found = np.asarray(film.convert("RGB"), dtype=int)
             assert found.shape == expected.shape
             # A .gif has few colours, so single pixels differ a little.
             assert np.abs(found - expected).mean() < 1.0
-            shown.step(every)
-        film.seek(count - 1)
-        assert film.info["duration"] == 1000 * LAST_SECONDS
+            shown.step(12)
     assert [each.name for each in tmp_path.iterdir()] == ["film.gif"]
+    write_film(make(), again, width=700, every=every, rate=5, theme=theme, quiet=True)
+    assert path.read_bytes() == again.read_bytes()
 
 
-def test_colours_become_the_nearest_of_the_palette() -> None:
+@pytest.mark.parametrize("theme", THEMES.values(), ids=list(THEMES))
+def test_colours_become_the_nearest_of_the_palette(theme: Any) -> None:
+    colours = palette(theme)
+    assert len(colours) <= 256
     rng = np.random.default_rng(0)
-    palette = rng.integers(0, 256, (20, 3)).astype(np.uint8)
     known = np.full(2**24, -1, dtype=np.int16)
     for _ in range(2):
         picture = rng.integers(0, 256, (8, 9, 3)).astype(np.uint8)
-        found = nearest_colours(picture, palette, known)
-        apart = np.linalg.norm(picture[:, :, None].astype(float) - palette, axis=3)
+        found = nearest_colours(picture, colours, known)
+        apart = np.linalg.norm(picture[:, :, None].astype(float) - colours, axis=3)
         chosen = np.take_along_axis(apart, found[:, :, None].astype(int), axis=2)[:, :, 0]
         np.testing.assert_array_equal(chosen, apart.min(axis=2))
-    np.testing.assert_array_equal(nearest_colours(palette[None], palette, known)[0], range(20))
+    own = nearest_colours(colours[None], colours, known)[0]
+    np.testing.assert_array_equal(own, range(len(colours)))
 
 
-def test_a_png_is_the_last_moment(tmp_path: Path) -> None:
-    from PIL import Image
-
-    path = tmp_path / "picture.png"
-    assert write_film(stage(), path, width=700, games=7, every=3, quiet=True) == 1
+def test_a_png_is_the_last_moment_and_films_may_end_early(tmp_path: Path) -> None:
+    path, film = tmp_path / "picture.png", tmp_path / "film.gif"
+    assert write_film(stage(), path, width=700, until=7, every=3, quiet=True) == 1
     shown = stage()
     shown.step(7)
     with Image.open(path) as picture:
-        expected = draw_side_by_side(shown.scenes(), 700, LIGHT)
-        np.testing.assert_array_equal(np.asarray(picture), expected)
-
-
-def test_a_film_may_end_before_the_episode(tmp_path: Path) -> None:
-    from PIL import Image
-
-    path = tmp_path / "film.gif"
-    assert write_film(stage(), path, width=700, games=7, every=3, quiet=True) == 4
-    with Image.open(path) as film:
-        assert film.n_frames == 4
+        np.testing.assert_array_equal(np.asarray(picture), shown.picture(700))
+    assert write_film(stage(), film, width=700, until=7, every=3, quiet=True) == 4
 
 
 @pytest.mark.parametrize("name", ["watch.gif", "watch_dark.gif"])
 def test_the_readmes_films_are_small(name: str) -> None:
-    from PIL import Image
-
     root = Path(__file__).resolve().parents[2]
     path = root / "docs" / "figures" / name
     assert path.stat().st_size < 2_000_000
@@ -240,24 +268,19 @@ def test_the_readmes_films_are_small(name: str) -> None:
     assert f"docs/figures/{name}" in (root / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_same_command_gives_the_same_file(tmp_path: Path) -> None:
-    for name in ("one.gif", "two.gif"):
-        write_film(stage("random"), tmp_path / name, width=400, every=6, quiet=True)
-    assert (tmp_path / "one.gif").read_bytes() == (tmp_path / "two.gif").read_bytes()
-
-
 def test_an_mp4_can_be_read_back(tmp_path: Path) -> None:
-    pytest.importorskip("imageio_ffmpeg")
-    import imageio_ffmpeg
+    pytest.importorskip("moviepy")
+    from moviepy import VideoFileClip
 
     path = tmp_path / "film.mp4"
     count = write_film(stage(), path, width=701, every=4, rate=10, theme="dark", quiet=True)
     assert count == 4
-    frames, seconds = imageio_ffmpeg.count_frames_and_secs(str(path))
-    assert frames == count + LAST_SECONDS * 10
-    assert seconds == pytest.approx(frames / 10, abs=0.11)
-    reader = imageio_ffmpeg.read_frames(str(path))
-    assert next(reader)["size"][0] == 700
+    with VideoFileClip(str(path)) as clip:
+        assert clip.size[0] == 700
+        assert clip.fps == 10
+        assert clip.duration == pytest.approx(count / 10 + LAST_SECONDS, abs=0.11)
+        shown = stage()
+        assert np.abs(clip.get_frame(0).astype(int) - shown.picture(700, "dark")).mean() < 4.0
 
 
 @pytest.mark.parametrize(
@@ -266,11 +289,12 @@ def test_an_mp4_can_be_read_back(tmp_path: Path) -> None:
         ("film.avi", {}, r"out must end in \.gif, \.mp4, \.png"),
         ("film", {}, "out must end in"),
         ("nowhere/film.gif", {}, "folder that exists"),
+        ("folder.gif", {}, "is a folder"),
         ("film.gif", {"width": 0}, "width must"),
         ("film.gif", {"every": 0}, "every must"),
         ("film.gif", {"every": 13}, "every must"),
-        ("film.gif", {"games": 0}, "games must"),
-        ("film.gif", {"games": 13}, "games must"),
+        ("film.gif", {"until": 0}, "games must"),
+        ("film.gif", {"until": 13}, "games must"),
         ("film.gif", {"rate": 0}, "rate must"),
         ("film.gif", {"rate": 51}, "rate must"),
         ("film.gif", {"theme": "pink"}, "theme must be one of"),
@@ -279,23 +303,18 @@ def test_an_mp4_can_be_read_back(tmp_path: Path) -> None:
 def test_bad_films_are_refused_before_a_game(
     tmp_path: Path, name: str, arguments: dict[str, Any], message: str
 ) -> None:
+    (tmp_path / "folder.gif").mkdir()
     shown = stage()
     with pytest.raises(ValueError, match=message):
         write_film(shown, tmp_path / name, **arguments)
-    assert shown.games_played == 0
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_folder_is_no_film(tmp_path: Path) -> None:
-    (tmp_path / "film.gif").mkdir()
-    with pytest.raises(ValueError, match="is a folder"):
-        write_film(stage(), tmp_path / "film.gif")
+    assert shown.clock == 0
+    assert [each.name for each in tmp_path.iterdir()] == ["folder.gif"]
 
 
 def test_without_the_package_the_remedy_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module, name in (("PIL", "film.gif"), ("imageio_ffmpeg", "film.mp4")):
+    for module, name in (("PIL", "film.gif"), ("moviepy", "film.mp4")):
         monkeypatch.setitem(sys.modules, module, None)
         with pytest.raises(ImportError, match=r'pip install "matchenv\[render\]"'):
             write_film(stage(), tmp_path / name)
@@ -339,11 +358,21 @@ def played(*presses: Sequence[str]) -> tuple[int, Stage, ScriptedWindow]:
     window = ScriptedWindow(*presses)
     last = watch_live(stage(), width=700, window=window)
     assert window.closed
-    return last.games_played, last, window
+    return last.clock, last, window
 
 
-def test_games_go_on_by_themselves() -> None:
-    assert played([], [], [], ["q"])[0] == 4
+@pytest.mark.parametrize(
+    ("presses", "games"),
+    [
+        (([], [], [], ["q"]), 4),
+        (([], ["space"], [], [], ["q"]), 1),
+        (([], ["space"], [], ["space"], ["q"]), 3),
+        ((["right"], [], ["right", "right"], ["q"]), 3),
+    ],
+    ids=["runs", "pause", "goes on", "steps"],
+)
+def test_keys_control_the_games(presses: Sequence[Sequence[str]], games: int) -> None:
+    assert played(*presses)[0] == games
 
 
 def test_the_end_stays_on_the_screen() -> None:
@@ -353,26 +382,15 @@ def test_the_end_stays_on_the_screen() -> None:
     np.testing.assert_array_equal(window.pictures[-1], window.pictures[-2])
 
 
-def test_a_pause_holds_and_ends() -> None:
-    assert played([], ["space"], [], [], ["q"])[0] == 1
-    assert played([], ["space"], [], ["space"], ["q"])[0] == 3
-
-
-def test_steps_are_single_games() -> None:
-    games, _, window = played(["right"], [], ["right", "right"], ["q"])
-    assert games == 3
-    assert (window.pictures[1] != window.pictures[0]).any()
-    np.testing.assert_array_equal(window.pictures[1], window.pictures[2])
-
-
 def test_speed_goes_up_and_down() -> None:
     _, _, window = played([], ["up"], ["down"], ["down"], [], ["q"])
     assert window.rates == [10, 10, 20, 10, 5, 5]
-    fastest, slowest = Playback(), Playback()
+    fastest, slowest = Playback(stage()), Playback(stage())
     for _ in range(20):
-        fastest, slowest = after(fastest, "faster"), after(slowest, "slower")
-    assert fastest.games_per_second == max(live.SPEEDS)
-    assert slowest.games_per_second == min(live.SPEEDS)
+        fastest.obey("faster")
+        slowest.obey("slower")
+    assert live.SPEEDS[fastest.speed] == max(live.SPEEDS)
+    assert live.SPEEDS[slowest.speed] == min(live.SPEEDS)
 
 
 @pytest.mark.parametrize("speed", live.SPEEDS)
@@ -383,26 +401,25 @@ def test_no_speed_asks_for_more_pictures_than_a_window_shows(speed: int) -> None
 
 
 def test_the_next_instance_starts_from_the_beginning() -> None:
-    games, last, _ = played([], [], ["n"], ["q"])
+    games, last, window = played([], ["n"], [], ["q"])
     assert last.episode == 1
-    assert games == 1
-
-
-def test_every_letter_can_be_written() -> None:
-    from matchenv.rendering.canvas import _font
-
-    shown = stage()
-    for text in (HELP, live.status(shown, Playback()), "μ σ − … é"):
-        # A letter that the font lacks, as this one, is written as a box.
-        lacking = _font(12, False).render("\u4e2d", True, (0, 0, 0))
-        for letter in set(text) - {" "}:
-            written = _font(12, False).render(letter, True, (0, 0, 0))
-            assert pygame.image.tobytes(written, "RGBA") != pygame.image.tobytes(lacking, "RGBA")
+    assert games == 2
+    np.testing.assert_array_equal(
+        window.pictures[2][:300], stage(episode=1).picture(700, "light")[:300]
+    )
 
 
 def test_keys_are_in_the_window_and_work() -> None:
-    for word in ("space", "pause", "→", "↑", "faster", "↓", "slower", "n next", "q quit"):
-        assert word in HELP
+    for make, unit in ((stage, "game"), (queue_stage, "tick")):
+        playback = Playback(make())
+        keys, now = playback.footer
+        for word in ("space pause", f"→ one {unit}", "↑ faster", "↓ slower", "n next", "q quit"):
+            assert word in keys
+        assert now == f"instance 0 · 10 {unit}s/s"
+        playback.obey("pause")
+        assert playback.footer[1] == "instance 0 · paused"
+        playback.stage.step(12)
+        assert playback.footer[1] == "instance 0 · the end"
     pygame.display.init()
     for key, command in live.KEYS.items():
         event = pygame.event.Event(pygame.KEYDOWN, key=pygame.key.key_code(key))
@@ -427,7 +444,7 @@ def test_a_real_window_without_a_screen() -> None:
     pygame.display.init()
     pygame.event.post(pygame.event.Event(pygame.KEYDOWN, key=pygame.K_q))
     shown = watch_live(stage(), width=700, theme="dark")
-    assert shown.games_played <= 1
+    assert shown.clock <= 1
     assert not pygame.display.get_init()
 
 

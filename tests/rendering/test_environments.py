@@ -16,8 +16,8 @@ from gymnasium.wrappers import HumanRendering, RecordVideo
 from gymnasium.wrappers.vector import RecordVideo as VectorRecordVideo
 
 import matchenv
-from matchenv.rendering.batch import MOST_IN_GRID, SHARED_SIZE, SINGLE_SIZE
-from matchenv.rendering.modes import RENDER_FPS, RENDER_MODES, MissingRenderPackage
+from matchenv.envs.core.rendering import MOST_IN_GRID, SHARED_SIZE, SINGLE_SIZE
+from matchenv.rendering import RENDER_FPS, RENDER_MODES, MissingRenderPackage
 
 pygame = pytest.importorskip("pygame")
 

@@ -1,1 +1,0 @@
-"""Pictures and texts of ``MatchmakingQueue-v0``."""

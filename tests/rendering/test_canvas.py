@@ -1,0 +1,237 @@
+"""Shapes, texts, axes and colours, against brute force and published formulas."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("pygame")
+
+from matchenv.rendering.canvas import (
+    SCALE,
+    THEMES,
+    Box,
+    Canvas,
+    Colour,
+    Theme,
+    mixed,
+    number_text,
+    shortened,
+    text_width,
+    tiled,
+)
+from matchenv.rendering.parts import Axis, skill_limits, tick_step, ticks, widened
+
+LIGHT = THEMES["light"]
+BLACK = (0, 0, 0)
+ROWS, COLUMNS, FINE = 40, 60, 16
+
+
+def covered(draw: Callable[[Canvas], None]) -> np.ndarray:
+    """Share of black in each pixel of a white picture."""
+    canvas = Canvas(COLUMNS, ROWS, LIGHT)
+    draw(canvas)
+    return 1.0 - canvas.pixels()[:, :, 0] / 255.0
+
+
+def fine_share(inside: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
+    """Share of FINE x FINE points in each pixel for which a condition on x and y holds."""
+    x = (np.arange(COLUMNS * FINE) + 0.5) / FINE
+    y = (np.arange(ROWS * FINE) + 0.5) / FINE
+    points = inside(*np.meshgrid(x, y)).astype(float)
+    return points.reshape(ROWS, FINE, COLUMNS, FINE).mean(axis=(1, 3))
+
+
+def test_an_area_covers_what_it_encloses() -> None:
+    x = np.linspace(0.0, COLUMNS, 200)
+    y = 25.0 - 9.0 * np.sin(0.15 * x)
+    found = covered(
+        lambda canvas: canvas.area(np.append(x, [COLUMNS, 0]), np.append(y, [ROWS, ROWS]), BLACK)
+    )
+    expected = fine_share(lambda x, y: y > 25.0 - 9.0 * np.sin(0.15 * x))
+    assert np.abs(found - expected).max() < 0.52
+    assert abs(found.mean() - expected.mean()) < 0.01
+    pale = covered(lambda canvas: canvas.area(x, y, BLACK, 0.3))
+    assert pale.max() == pytest.approx(0.3, abs=0.01)
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.7, -3.0])
+def test_a_line_is_equally_thick_however_steep(slope: float) -> None:
+    x = np.linspace(5.0, 55.0, 30)
+    x = x[np.abs(slope * (x - 30.0)) < 14.0]
+    found = covered(lambda canvas: canvas.line(x, 20.0 + slope * (x - 30.0), BLACK, 3.0))
+    length = math.hypot(x[-1] - x[0], slope * (x[-1] - x[0]))
+    assert found.sum() == pytest.approx(3.0 * length, rel=0.12, abs=8.0)
+    distance = fine_share(
+        lambda x, y: np.abs(y - 20.0 - slope * (x - 30.0)) / math.hypot(1.0, slope) < 3.0
+    )
+    assert (found[distance == 0.0] == 0.0).all()
+
+
+def test_dots_are_discs_and_one_point_is_a_line() -> None:
+    expected = fine_share(lambda x, y: np.hypot(x - 30.3, y - 17.8) < 2.5)
+    place = np.array([30.3]), np.array([17.8])
+    for found in (
+        covered(lambda canvas: canvas.dots(*place, 2.5, BLACK)),
+        covered(lambda canvas: canvas.line(*place, BLACK, 5.0)),
+    ):
+        assert np.abs(found - expected).max() < 0.6
+        assert found.sum() == pytest.approx(expected.sum(), rel=0.1)
+        for axis in (0, 1):
+            places = np.arange(found.shape[1 - axis]) + 0.5
+            centre = found.sum(axis=axis) @ places / found.sum()
+            assert abs(centre - place[axis][0]) < 0.3
+    canvas = Canvas(COLUMNS, ROWS, LIGHT)
+    canvas.dots(np.array([0.0, 500.0]), np.array([0.0, -900.0]), 2.0, BLACK)
+    assert canvas.pixels()[0, 0, 0] < 128
+
+
+def test_layers_count_the_areas_over_each_point() -> None:
+    heights = np.repeat([[5.0, 5.0, 5.0], [10.0, 0.0, -3.0], [20.5, 50.0, 5.0]], SCALE, axis=1)
+    canvas = Canvas(COLUMNS, ROWS, LIGHT)
+    colours = [(255, 255, 255), (200, 0, 0), (100, 0, 0), (0, 0, 0)]
+    canvas.layers(Box(7, 2, 3, 30), heights, colours)
+    red = canvas.pixels()[:, :, 0].astype(int)
+    assert (red[2:32, 7][::-1][:5] == 0).all()
+    assert (red[2:32, 7][::-1][5:10] == 100).all()
+    assert (red[2:32, 7][::-1][10:20] == 200).all()
+    assert red[11, 7] in (227, 228)
+    assert (red[2:32, 8] == [200] * 25 + [100] * 5).all()
+    assert (red[27:32, 9] == 100).all()
+    assert (red[:2] == 255).all()
+    assert (red[32:] == 255).all()
+
+
+def test_dashes_and_boxes_are_whole_pixels() -> None:
+    def draw(canvas: Canvas) -> None:
+        canvas.dashes(Box(2, 3, 20, 1), BLACK)
+        canvas.dashes(Box(30, 3, 1, 7), BLACK, 3)
+        canvas.box(40, 10, 0.2, 5.4, BLACK)
+
+    found = covered(draw)
+    assert set(np.unique(found)) == {0.0, 1.0}
+    assert np.flatnonzero(found[3, :25]).tolist() == [2, 3, 4, 5, 10, 11, 12, 13, 18, 19, 20, 21]
+    assert np.flatnonzero(found[:, 30]).tolist() == [3, 4, 5, 9]
+    assert found[10:15, 40].sum() == found[:, 38:].sum() == 5
+
+
+@given(low=st.floats(-1e6, 1e6), span=st.floats(1e-6, 1e9), most=st.integers(1, 20))
+def test_ticks_are_round_evenly_spread_and_few(low: float, span: float, most: int) -> None:
+    high = low + span
+    step = tick_step(high - low, most)
+    lead = step / 10.0 ** math.floor(math.log10(step) + 1e-9)
+    assert min(abs(lead - each) for each in (1.0, 2.0, 5.0, 10.0)) < 1e-6
+    found = [value for value, _ in ticks(low, high, most)]
+    assert len(found) <= most + 1
+    slack = 1e-6 * step + 1e-12 * max(abs(low), abs(high))
+    assert all(low - slack <= value <= high + slack for value in found)
+    assert np.allclose(np.diff(found), step, rtol=1e-6)
+
+
+def test_ticks_of_an_axis_that_people_would_draw() -> None:
+    assert [text for _, text in ticks(-7.3, 5.1, 8)] == ["−6", "−4", "−2", "0", "2", "4"]
+    assert [text for _, text in ticks(0.0, 0.1, 2)] == ["0.00", "0.05", "0.10"]
+    assert [text for _, text in ticks(-2000.0, 0.0, 2)] == ["−2,000", "−1,000", "0"]
+    axis = Axis(-2.0, 6.0, 10.0, 400.0)
+    np.testing.assert_array_equal(axis.at(np.array([-2.0, 0.0, 6.0])), [10.0, 110.0, 410.0])
+
+
+@pytest.mark.parametrize(
+    ("value", "places", "text"),
+    [
+        (-0.0, 2, "0.00"),
+        (-0.001, 2, "0.00"),
+        (-1.236, 2, "−1.24"),
+        (12345.6, 0, "12,346"),
+        (1e-7, None, "1e−07"),
+    ],
+)
+def test_numbers_are_written_as_people_do(value: float, places: int | None, text: str) -> None:
+    assert number_text(value, places) == text
+
+
+def test_the_axis_stays_until_somebody_leaves_it() -> None:
+    assert widened((0.0, 8.0), (1.0, 7.0)) == (0.0, 8.0)
+    assert widened((0.0, 8.0), (0.0, 8.5)) == (0.0, 9.0)
+    assert widened((0.0, 8.0), (-1.5, 8.0)) == (-2.0, 8.0)
+
+
+@pytest.mark.parametrize("centre", [0.0, -3.0, 1e30])
+def test_an_axis_has_a_length_even_if_all_are_sure_and_equal(centre: float) -> None:
+    low, high = skill_limits(np.full(3, centre), np.full(3, 1e-30), None)
+    assert low < centre < high
+
+
+def test_pictures_in_rows() -> None:
+    pictures = [np.full((2, 3, 3), value, dtype=np.uint8) for value in (1, 2, 3)]
+    whole = tiled(pictures, (9, 9, 9), gap=1)
+    expected = np.full((5, 7, 3), 9, dtype=np.uint8)
+    expected[:2, :3], expected[:2, 4:], expected[3:, :3] = 1, 2, 3
+    np.testing.assert_array_equal(whole, expected)
+    shapes = [tiled(pictures[:1] * count, BLACK).shape[:2] for count in (1, 2, 3, 4, 5, 6)]
+    assert shapes == [(2, 3), (2, 6), (4, 6), (4, 6), (4, 9), (4, 9)]
+
+
+def test_long_titles_end_in_an_ellipsis() -> None:
+    short = shortened("knowledge gradient", 15, 80.0)
+    assert short.endswith("…")
+    assert text_width(short, 15) <= 80
+    assert shortened("knowledge", 15, 500.0) == "knowledge"
+    assert shortened("knowledge", 15, 1.0) == ""
+
+
+def test_every_letter_can_be_written() -> None:
+    import pygame
+
+    from matchenv.rendering.canvas import _font
+
+    # A letter that the font lacks, as this one, is written as a box.
+    lacking = pygame.image.tobytes(_font(12, False).render("\u4e2d", True, BLACK), "RGBA")
+    for letter in "→↑↓·μσ−–…é%":
+        for bold in (False, True):
+            written = _font(12, bold).render(letter, True, BLACK)
+            assert pygame.image.tobytes(written, "RGBA") != lacking
+
+
+def linear(colour: Colour) -> np.ndarray:
+    share = np.array(colour) / 255.0
+    return np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
+
+
+def contrast(one: Colour, other: Colour) -> float:
+    """Contrast ratio of WCAG 2.2."""
+    luminance = [float(linear(each) @ [0.2126, 0.7152, 0.0722]) for each in (one, other)]
+    return (max(luminance) + 0.05) / (min(luminance) + 0.05)
+
+
+# Machado, Oliveira and Fernandes (2009), severity 1, on linear light.
+BLINDNESS = {
+    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216],
+                   [-0.003882, -0.048116, 1.051998]],
+    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413],
+                     [-0.011820, 0.042940, 0.968881]],
+    "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602],
+                   [0.004733, 0.691367, 0.303900]],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("theme", THEMES.values(), ids=list(THEMES))
+def test_colours_can_be_read_and_distinguished(theme: Theme) -> None:
+    for text in (theme.ink, theme.muted, theme.truth):
+        assert contrast(text, theme.background) >= 4.5
+    for line in (theme.player, theme.opponent):
+        assert contrast(line, theme.background) >= 3.0
+    for matrix in BLINDNESS.values():
+        seen = [
+            np.clip(np.array(matrix) @ linear(colour), 0.0, 1.0) ** (1 / 2.2)
+            for colour in (theme.player, theme.opponent, theme.others)
+        ]
+        assert all(np.linalg.norm(a - b) > 0.2 for a, b in itertools.combinations(seen, 2))
+    assert mixed(theme.ink, theme.background, 0.0) == theme.background
+    assert mixed(theme.ink, theme.background, 1.0) == theme.ink
