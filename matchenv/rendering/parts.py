@@ -348,8 +348,8 @@ def draw_chart(canvas: Canvas, box: Box, chart: Chart) -> None:
         if values.size:
             units = np.arange(1.0, values.size + 1.0)
             shown = np.linspace(1.0, values.size, min(values.size, SCALE * plot.width))
-            y = upright.at(np.interp(shown, units, values))
-            canvas.line(along.at(shown), y, colour, sizes.thick)
+            heights = upright.at(np.interp(shown, units, values))
+            canvas.line(along.at(shown), heights, colour, sizes.thick)
     _draw_units(canvas, plot, along, chart)
 
 
