@@ -202,7 +202,7 @@ def check_command_line(words: list[str]) -> None:
     match words:
         case ["make", *targets]:
             rules = (ROOT / "Makefile").read_text()
-            for target in targets:
+            for target in (word for word in targets if "=" not in word):
                 assert re.search(rf"^{re.escape(target)}:", rules, re.MULTILINE), target
         case ["pip", "install", *rest] | ["python", "-m", "pip", "install", *rest]:
             check_pip(rest)
@@ -265,7 +265,6 @@ def test_links_lead_somewhere(page: Path) -> None:
             if path.split("/")[0] not in ("issues", "pulls"):
                 assert (ROOT / path).exists(), target
         elif not path.startswith("https://"):
-            assert page.name != "README.md", f"PyPI shows the README without the files: {target}"
             there = page.parent / path if path else page
             assert there.exists(), target
             if anchor:
@@ -296,19 +295,6 @@ def test_every_page_is_on_the_site() -> None:
             listed |= {index.parent / name for name in names}
     files = [page for end in ("md", "rst") for page in (ROOT / "docs").rglob(f"*.{end}")]
     assert listed == {page.with_suffix("") for page in files}
-
-
-def test_included_parts_are_there() -> None:
-    """Pages include parts of the README and others, between lines that those may lose."""
-    count = 0
-    for page in (ROOT / "docs").glob("*.md"):
-        included = re.findall(r"^:::{include} (.*)$((?:\n:.*: .*$)*)", page.read_text(), re.M)
-        for path, options in included:
-            text = (page.parent / path).read_text()
-            for mark in re.findall(r": (.*)$", options, re.M):
-                count += 1
-                assert mark.strip('"').replace("\\n", "\n") in text, f"{page.name}: {mark}"
-    assert count > 5
 
 
 @pytest.mark.parametrize(
