@@ -1,7 +1,7 @@
-"""Tuning of hyperparameters with Optuna: many short trainings, the bad ones ended early.
+"""Tuning of hyperparameters with Optuna: many short trainings, the bad ones stopped early.
 
 Trials are judged on the held-out evaluations of each training, by the sum of true draw densities
-less KG's on the same games; no comparison uses these seeds. Everything is in one folder, the
+minus KG's on the same games; no comparison uses these seeds. Everything is in one folder, the
 trials in a SQLite file. A tuning that was stopped goes on with the same call, and a trial that was
 cut short is played again from its start.
 """
@@ -10,97 +10,68 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import optuna
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
 from optuna.exceptions import StorageInternalError
 from optuna.trial import Trial, TrialState
-from pydantic import StrictBool
-from pydantic.dataclasses import dataclass as checked_dataclass
 from sqlalchemy.exc import SQLAlchemyError
 from tqdm import tqdm
 
-from matchenv.agents.algorithms import Algorithm, algorithm_by_name
+from matchenv.agents.algorithms import Algorithm
 from matchenv.agents.callbacks import Recorder
-from matchenv.agents.config_file import CLOSED, Number, built, parsed, read_yaml, yaml_text
+from matchenv.agents.config_file import parsed, read_yaml, yaml_text
 from matchenv.agents.environments import ONE_PLAYER
 from matchenv.agents.policy_file import as_device
-from matchenv.agents.run_config import ABOUT_THE_RUN, ENV_KWARGS, RunConfig, configured
+from matchenv.agents.run_config import ABOUT_THE_RUN, ENV_KWARGS, RunConfig
 from matchenv.agents.training import start_training
 from matchenv.runtime.checks import as_integer
 from matchenv.runtime.files import folder_lock, records_csv, write_bytes, write_text
 
 PACKAGE_FILE = "search_spaces.yml"
-# What a tuning cannot vary: all trials play as many games, in the same environments.
+# All trials play as many games.
 FIXED = ("n_timesteps",)
 
-# What a trial is judged by, out of an evaluation.
+# The number of an evaluation that judges a trial.
 GOAL = "true_q_less_kg"
 STUDY, SETTINGS, BEST, TRIALS = "study.db", "tuning.yml", "best.yml", "trials.csv"
 
-# Trials that are drawn at random and never ended early, to begin with.
+# Trials that are drawn at random and never stopped early, to begin with.
 STARTUP = 5
 
 
-@checked_dataclass(frozen=True, config=CLOSED)
-class Interval:
-    """Numbers from ``low`` to ``high``, whole ones if both are.
-
-    Attributes:
-        low: the least.
-        high: the greatest, above it.
-        log: draw uniformly on a logarithmic scale, for numbers > 0.
-    """
-
-    low: Number
-    high: Number
-    log: StrictBool = False
-
-    def __post_init__(self) -> None:
-        if not self.low < self.high:
-            raise ValueError(f"high must be above low, {self.low!r}, got {self.high!r}")
-        if self.log and self.low <= 0.0:
-            raise ValueError(f"low must be > 0 where log is true, got {self.low!r}")
-
-    def drawn(self, trial: Any, name: str) -> float:
-        """A number that Optuna's trial suggests."""
-        if all(float(end).is_integer() for end in (self.low, self.high)):
-            return int(trial.suggest_int(name, int(self.low), int(self.high), log=self.log))
-        return float(trial.suggest_float(name, self.low, self.high, log=self.log))
-
-
 @dataclass(frozen=True)
-class Choices:
-    """One out of several numbers or texts.
+class Found:
+    """Results of a tuning so far.
 
     Attributes:
-        values: at least one.
+        best: the best trial's hyperparameters.
+        value: its sum of true draw densities minus KG's at the end.
+        complete: trials that were trained to their end.
+        pruned: trials that were stopped early.
+        config_file: for ``matchenv train --config``.
     """
 
-    values: tuple[Any, ...]
-
-    def __post_init__(self) -> None:
-        plain = bool | int | float | str | None
-        if not self.values or not all(isinstance(value, plain) for value in self.values):
-            raise ValueError(
-                f"choices must be numbers, texts or truth values, got {list(self.values)}"
-            )
-
-    def drawn(self, trial: Any, name: str) -> Any:
-        """A value that Optuna's trial suggests."""
-        return trial.suggest_categorical(name, self.values)
-
-
-Space = dict[str, Interval | Choices]
+    best: dict[str, Any]
+    value: float
+    complete: int
+    pruned: int
+    config_file: Path
 
 
 def read_space(algorithm: Algorithm, path: Path | None = None) -> dict[str, Any]:
-    """The search space of an algorithm in a YAML file, as plain data.
+    """Return the search space of an algorithm in a YAML file, as plain data.
 
     Args:
         algorithm: whose hyperparameters they are.
@@ -118,12 +89,13 @@ def read_space(algorithm: Algorithm, path: Path | None = None) -> dict[str, Any]
     return section
 
 
-def checked_space(algorithm: Algorithm, content: dict[str, Any]) -> Space:
-    """A search space from plain data.
+def checked_space(algorithm: Algorithm, content: Mapping[str, Any]) -> dict[str, BaseDistribution]:
+    """Return Optuna's distributions of a search space.
 
     Args:
         algorithm: whose hyperparameters they are.
-        content: for each name a list of choices, or ``low``, ``high`` and perhaps ``log``.
+        content: for each name a list of choices, or ``low``, ``high`` and perhaps ``log``: an
+            interval, of whole numbers if both ends are.
 
     Raises:
         ValueError: for no or an unknown name, or an entry that is neither; it names it.
@@ -131,114 +103,49 @@ def checked_space(algorithm: Algorithm, content: dict[str, Any]) -> Space:
     known = sorted((algorithm.arguments() | set(ABOUT_THE_RUN)) - set(FIXED))
     if not content:
         raise ValueError(f"space must name a hyperparameter of {', '.join(known)}")
-    space: Space = {}
+    space: dict[str, BaseDistribution] = {}
     for name, entry in content.items():
         if name not in known:
             raise ValueError(f"space must have names among {', '.join(known)}; got {name!r}")
         try:
-            space[name] = (
-                Choices(tuple(entry))
-                if isinstance(entry, list)
-                else built(Interval, entry, "a list of choices or a mapping")
-            )
-        except ValueError as error:
-            raise ValueError(f"space has a bad entry for {name}: {error}") from None
+            space[name] = _distribution(entry)
+        except (ValueError, TypeError) as error:
+            raise ValueError(
+                f"space has a bad entry for {name}, which must be a list of choices, or low and "
+                f"high and perhaps log: {error}"
+            ) from None
     return space
 
 
-@dataclass(frozen=True, kw_only=True)
-class AgentTuning:
-    """The settings of a tuning.
-
-    Attributes:
-        algo: name of the algorithm.
-        space: what is varied, as ``checked_space`` takes it.
-        timesteps: games of each trial.
-        seed: of the search; trial i trains with ``seed + i``.
-        num_envs: environments side by side; None as in the file.
-        config_file: hyperparameters that are not varied; None takes the package's own.
-        hyperparameters: single ones, which go before the file's.
-        env_kwargs: of the environment.
-        evaluation_episodes: episodes of each evaluation, ten in a trial.
-    """
-
-    algo: str
-    space: dict[str, Any]
-    timesteps: int
-    seed: int = 0
-    num_envs: int | None = None
-    config_file: Path | None = None
-    hyperparameters: dict[str, Any]
-    env_kwargs: dict[str, Any]
-    evaluation_episodes: int = 64
-
-    def checked(self) -> Space:
-        """The search space, once everything is seen to be good.
-
-        Raises:
-            ValueError: for whatever is bad.
-        """
-        self.config(0, {})
-        return checked_space(algorithm_by_name(self.algo), self.space)
-
-    def config(self, number: int, values: dict[str, Any]) -> RunConfig:
-        """The configuration of one trial.
-
-        Args:
-            number: of the trial.
-            values: what was drawn for it.
-        """
-        return configured(
-            self.algo,
-            timesteps=self.timesteps,
-            num_envs=self.num_envs,
-            seed=as_integer("seed", self.seed, 0) + number,
-            config_file=self.config_file,
-            hyperparameters={**self.hyperparameters, **values},
-            env_kwargs=self.env_kwargs,
-            evaluation_episodes=self.evaluation_episodes,
-            # A trial that is cut short is played again.
-            checkpoint_every=self.timesteps,
-        )
-
-    def text(self) -> str:
-        """All of it as YAML."""
-        plain = {**asdict(self), "config_file": None if self.config_file is None else "given"}
-        plain["hyperparameters"] = {
-            name: value
-            for name, value in self.config(0, {}).hyperparameters.items()
-            if name not in ("n_timesteps", "n_envs")
-        }
-        return yaml_text(plain)
-
-
-@dataclass(frozen=True)
-class Found:
-    """What a tuning has found so far.
-
-    Attributes:
-        best: the best trial's hyperparameters.
-        value: its sum of true draw densities less KG's at the end.
-        complete: trials that were trained to their end.
-        pruned: trials that were ended early.
-        config_file: what ``matchenv train --config`` takes.
-    """
-
-    best: dict[str, Any]
-    value: float
-    complete: int
-    pruned: int
-    config_file: Path
+def _distribution(entry: Any) -> BaseDistribution:
+    if isinstance(entry, list):
+        for choice in entry:
+            if not isinstance(choice, bool | int | float | str | None):
+                raise ValueError(f"choices must be numbers, texts or truth values, got {choice!r}")
+        return CategoricalDistribution(entry)
+    ends = [entry["low"], entry["high"]] if {"low", "high"} <= set(entry) else []
+    if not ends or set(entry) - {"low", "high", "log"}:
+        raise ValueError(f"got {entry!r}")
+    if all(float(end).is_integer() for end in ends):
+        return IntDistribution(**{**entry, "low": int(ends[0]), "high": int(ends[1])})
+    return FloatDistribution(**entry)
 
 
 def tune_agent(
-    out: Path, tuning: AgentTuning, trials: int, *, device: str = "cpu", quiet: bool = False
+    out: Path,
+    config: RunConfig,
+    content: Mapping[str, Any],
+    trials: int,
+    *,
+    device: str = "cpu",
+    quiet: bool = False,
 ) -> Found:
     """Search for hyperparameters, or go on with a search.
 
     Args:
         out: the folder, of this search alone.
-        tuning: what is searched.
+        config: of every trial but for what is varied; trial i trains with seed ``config.seed + i``.
+        content: what is varied, as ``checked_space``.
         trials: how many in all, earlier ones included.
         device: where torch computes.
         quiet: no progress bar.
@@ -252,22 +159,31 @@ def tune_agent(
     """
     as_integer("trials", trials, 1)
     as_device(device)
-    space = tuning.checked()
+    space = checked_space(config.known_algorithm(), content)
+    # A trial that is cut short is played again, and needs no checkpoint.
+    config = replace(config, checkpoint_every=config.timesteps)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     with folder_lock(out), _database_errors(out / STUDY):
-        _check_same(out, tuning)
+        _check_same(out, config, content)
         study = _study(out)
         done = sum(trial.state.is_finished() for trial in study.trials)
         with tqdm(total=trials, initial=min(done, trials), unit="trial", disable=quiet) as bar:
             for number in range(done, trials):
-                _play_trial(study, out, tuning, space, number, device)
+                _play_trial(study, out, config, space, number, device)
                 bar.update()
-        return _written(study, out, tuning)
+        return _written(study, out, config)
+
+
+def _of_trial(config: RunConfig, number: int, values: Mapping[str, Any]) -> RunConfig:
+    """Return the configuration of a trial."""
+    return replace(
+        config, seed=config.seed + number, hyperparameters={**config.hyperparameters, **values}
+    )
 
 
 @contextmanager
 def _database_errors(file: Path) -> Iterator[None]:
-    """Say what the database could not do as the system says it."""
+    """Raise the system's error in place of the database's."""
     try:
         yield
     except (SQLAlchemyError, StorageInternalError) as error:
@@ -283,15 +199,17 @@ def _study(out: Path) -> optuna.Study:
         storage=optuna.storages.RDBStorage(
             f"sqlite:///{STUDY}", engine_kwargs={"creator": connect}
         ),
-        study_name="tune-agent",
+        study_name="tuning",
         direction="maximize",
         pruner=optuna.pruners.MedianPruner(n_startup_trials=STARTUP),
         load_if_exists=True,
     )
 
 
-def _check_same(out: Path, tuning: AgentTuning) -> None:
-    file, ours = out / SETTINGS, tuning.text()
+def _check_same(out: Path, config: RunConfig, content: Mapping[str, Any]) -> None:
+    settings = {**asdict(config), "space": dict(content)}
+    settings.pop("versions")
+    file, ours = out / SETTINGS, yaml_text(settings)
     if not file.exists():
         write_text(file, ours)
         return
@@ -305,7 +223,7 @@ def _check_same(out: Path, tuning: AgentTuning) -> None:
 
 
 def _trial(study: optuna.Study) -> Trial:
-    """A new trial, or the one that was cut short: it keeps its values and is played again."""
+    """Return a new trial, or the one that was cut short, with its values."""
     # Trials are played one after another, so that at most one was cut short.
     for unfinished in study.get_trials(states=(TrialState.RUNNING,)):
         return Trial(study, unfinished._trial_id)
@@ -313,12 +231,17 @@ def _trial(study: optuna.Study) -> Trial:
 
 
 def _play_trial(
-    study: optuna.Study, out: Path, tuning: AgentTuning, space: Space, number: int, device: str
+    study: optuna.Study,
+    out: Path,
+    config: RunConfig,
+    space: Mapping[str, BaseDistribution],
+    number: int,
+    device: str,
 ) -> None:
     # A sampler of its own for each trial: a search that was stopped then draws the same.
-    study.sampler = optuna.samplers.TPESampler(seed=tuning.seed + number, n_startup_trials=STARTUP)
+    study.sampler = optuna.samplers.TPESampler(seed=config.seed + number, n_startup_trials=STARTUP)
     trial = _trial(study)
-    values = {name: each.drawn(trial, name) for name, each in space.items()}
+    values = {name: _drawn(trial, name, each) for name, each in space.items()}
     place = out / "trials" / f"{trial.number:04d}"
     # Whatever a trial that was cut short has left.
     shutil.rmtree(place, ignore_errors=True)
@@ -327,7 +250,7 @@ def _play_trial(
     try:
         start_training(
             place,
-            tuning.config(trial.number, values),
+            _of_trial(config, trial.number, values),
             device=device,
             quiet=True,
             writers=(recorder,),
@@ -336,6 +259,15 @@ def _play_trial(
         study.tell(trial, state=TrialState.PRUNED)
     else:
         study.tell(trial, values_so_far[-1])
+
+
+def _drawn(trial: Trial, name: str, distribution: BaseDistribution) -> Any:
+    if isinstance(distribution, CategoricalDistribution):
+        return trial.suggest_categorical(name, distribution.choices)
+    if isinstance(distribution, IntDistribution):
+        return trial.suggest_int(name, distribution.low, distribution.high, log=distribution.log)
+    assert isinstance(distribution, FloatDistribution)
+    return trial.suggest_float(name, distribution.low, distribution.high, log=distribution.log)
 
 
 def _judge(trial: Trial, values: list[float]) -> Callable[[dict[str, float], int], None]:
@@ -351,11 +283,11 @@ def _judge(trial: Trial, values: list[float]) -> Callable[[dict[str, float], int
     return record
 
 
-def _written(study: optuna.Study, out: Path, tuning: AgentTuning) -> Found:
+def _written(study: optuna.Study, out: Path, config: RunConfig) -> Found:
     states = [trial.state for trial in study.trials]
     best = study.best_trial
-    config = tuning.config(best.number, best.params)
-    section = {**config.hyperparameters, ENV_KWARGS: config.env_kwargs}
+    hyperparameters = {**config.hyperparameters, **best.params}
+    section = {**hyperparameters, ENV_KWARGS: config.env_kwargs}
     write_text(out / BEST, yaml_text({ONE_PLAYER: section}))
     records = [
         {
@@ -365,7 +297,7 @@ def _written(study: optuna.Study, out: Path, tuning: AgentTuning) -> Found:
             GOAL: trial.intermediate_values[max(trial.intermediate_values)]
             if trial.intermediate_values
             else None,
-            **{name: trial.params.get(name) for name in tuning.space},
+            **{name: trial.params.get(name) for name in best.params},
         }
         for trial in study.trials
     ]

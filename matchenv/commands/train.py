@@ -235,29 +235,17 @@ class Train(Written, Parallel, TrainingEnvironment, Seeded):
         self.say_where(out)
 
     def _run_tuning(self, trials: int) -> None:
-        from matchenv.agents.algorithms import algorithm_by_name
         from matchenv.agents.config_file import parse_pairs
         from matchenv.agents.learned_names import RUNS
-        from matchenv.agents.tuning import GOAL, AgentTuning, read_space, tune_agent
+        from matchenv.agents.tuning import GOAL, read_space, tune_agent
 
-        algorithm = algorithm_by_name(self._algorithm)
-        tuning = AgentTuning(
-            algo=algorithm.name,
-            space=(
-                parse_pairs("space", list(self.space))
-                if self.space
-                else read_space(algorithm, self.space_file)
-            ),
-            timesteps=TUNING_TIMESTEPS if self.timesteps is None else self.timesteps,
-            seed=self.seed,
-            num_envs=self.num_envs,
-            config_file=self.config,
-            hyperparameters=self._hyperparameters(),
-            env_kwargs=self.environment(),
-            evaluation_episodes=self.evaluation_episodes,
-        )
+        config = self._configured()
+        algorithm = config.known_algorithm()
+        space = parse_pairs("space", list(self.space))
+        if not space:
+            space = read_space(algorithm, self.space_file)
         out = self.out or RUNS / f"{algorithm.name}-tuned"
-        found = tune_agent(out, tuning, trials, device=self.device, quiet=self.quiet)
+        found = tune_agent(out, config, space, trials, device=self.device, quiet=self.quiet)
         if self.quiet:
             return
         show(f"{found.complete} trials completed, {found.pruned} stopped early")
@@ -272,22 +260,21 @@ class Train(Written, Parallel, TrainingEnvironment, Seeded):
             return "imitation"
         return QUEUE_ALGORITHM if self.env == QUEUE else self.algo
 
-    def _hyperparameters(self) -> dict[str, Any]:
-        from matchenv.agents.config_file import parse_pairs
-
-        found = parse_pairs("hyperparams", list(self.hyperparams))
-        return found if self.imitate is None else {**found, "teacher": self.imitate}
-
     def _configured(self) -> RunConfig:
+        from matchenv.agents.config_file import parse_pairs
         from matchenv.agents.run_config import configured
 
+        hyperparameters = parse_pairs("hyperparams", list(self.hyperparams))
+        if self.imitate is not None:
+            hyperparameters["teacher"] = self.imitate
+        tuned = self.tune is not None
         return configured(
             self._algorithm,
-            timesteps=self.timesteps,
+            timesteps=TUNING_TIMESTEPS if tuned and self.timesteps is None else self.timesteps,
             num_envs=self.num_envs,
             seed=self.seed,
             config_file=self.config,
-            hyperparameters=self._hyperparameters(),
+            hyperparameters=hyperparameters,
             env_kwargs=self.environment(),
             evaluate_every=self.evaluate_every,
             evaluation_episodes=self.evaluation_episodes,
