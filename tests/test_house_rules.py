@@ -103,7 +103,7 @@ def test_heavy_packages_stay_in_their_rooms(module: str, only: set[str]) -> None
 def test_importing_matchenv_loads_neither_torch_nor_matplotlib() -> None:
     code = (
         "import sys, matchenv, matchenv.baselines; "
-        "print(sorted({'torch', 'matplotlib', 'stable_baselines3'} & set(sys.modules)))"
+        "print(sorted({'torch', 'matplotlib', 'stable_baselines3', 'pandas'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -109,7 +109,7 @@ def run_fit(
     if out is None:
         return fit(reading.log, **settings, quiet=quiet)
     with folder_lock(out):
-        kept = {"journal": out / EVALUATIONS, "made_with": provenance()}
+        kept: dict[str, Any] = {"journal": out / EVALUATIONS, "made_with": provenance()}
         found = fit(reading.log, **settings, **kept, quiet=quiet)
         content = {
             **asdict(found),

@@ -347,3 +347,20 @@ def test_a_log_of_draws_alone_asks_for_a_draw_probability(
             run_command(["replay", str(log), "--systems", systems, "--draw-probability", "0.3"])
             == 0
         )
+
+
+def test_parameters_of_a_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fitted = {"beta": 3.0, "tau": 0.2, "draw_probability": 0.3, "advantage": 1.5, "mu": 20.0}
+    (tmp_path / "fit.json").write_text(json.dumps({"parameters": fitted}))
+    league, out = str(LOGS / "league.csv"), tmp_path / "out"
+    words = ["replay", league, "--fitted", str(tmp_path), "--out", str(out), "--quiet"]
+    assert run_command(words) == 0
+    report = json.loads((out / "report.json").read_text())
+    assert report["settings"]["parameters"].items() >= fitted.items()
+    given = [f"--{name.replace('_', '-')}={value}" for name, value in fitted.items()]
+    assert run_command(["replay", league, *given, "--out", str(tmp_path / "same"), "--quiet"]) == 0
+    same = json.loads((tmp_path / "same" / "report.json").read_text())
+    assert same["systems"] == report["systems"]
+    capsys.readouterr()
+    assert run_command([*words, "--beta", "3"]) == 2
+    assert "beta must not be given with fitted" in capsys.readouterr().err
