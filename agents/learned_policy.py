@@ -20,7 +20,6 @@ from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.one_player.simulator import observation_space
 from matchenv.envs.queue.settings import QUEUE_NUMBERS, QueueSettings
 from matchenv.envs.queue.simulator import queue_observation_space
-from matchenv.observations import with_mask
 from matchenv.runtime.checks import as_action_masks
 
 AnySettings = Settings | QueueSettings
@@ -218,7 +217,8 @@ class LearnedPolicy:
         masks = None if given is None else as_action_masks(given, shape)
         array = array[..., :size]
         if self.observation_shape != (size,):
-            array = with_mask(array, np.ones(shape, dtype=np.bool_) if masks is None else masks)
+            masked = np.ones(shape, dtype=np.float32) if masks is None else masks
+            array = np.concatenate((array, masked), axis=-1, dtype=np.float32)
         return array, None if masks is None else masks.reshape(-1, shape[-1])
 
 

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchenv.belief import DEFAULT_BELIEF, belief_named
-from matchenv.knowledge import KnowledgeState, share_of_games_left
-from matchenv.observations import without_mask
+from matchenv.belief.knowledge import KnowledgeState, share_of_games_left, split_mask
 from matchenv.runtime.checks import as_action_masks, as_float_array, as_integer
 from matchenv.settings import Settings
 
@@ -40,7 +39,8 @@ class Policy(ABC):
         name: the policy's name in tables and on command lines.
         stochastic: whether equal states may get different choices, so that it needs ``rng``.
         needs_truth: whether it asks for the true skills, which no fair policy sees.
-        num_opponents: M of the observations that it reads; None to infer it from their size.
+        num_opponents: M of the observations that it reads, from ``for_settings``; None where it is
+            not known: a mask at their end is then found by their size alone, if that is clear.
     """
 
     name: ClassVar[str]
@@ -143,7 +143,7 @@ class Policy(ABC):
             ValueError: for observations of another size or belief, and for bad masks.
         """
         given = () if action_masks is None else np.shape(action_masks)
-        numbers, shown = without_mask(
+        numbers, shown = split_mask(
             observation, self.belief, given[-1] if given else self.num_opponents
         )
         knowledge_state = KnowledgeState.from_observation(numbers, self.belief)

@@ -253,6 +253,36 @@ class KnowledgeState:
         return observation
 
 
+def split_mask(
+    observation: ArrayLike, belief: str, num_opponents: int | None
+) -> tuple[Floats, NDArray[np.bool_] | None]:
+    """Split observations into the belief's numbers and the mask at their end.
+
+    Args:
+        observation: shape (..., K).
+        belief: the name of the environment's belief.
+        num_opponents: M; None where it is not known. Then a mask is found only where no M without
+            a mask has observations of this size.
+
+    Returns:
+        Numbers of the belief with the share of games left, and masks of shape (..., M), None where
+        there are none.
+
+    Raises:
+        ValueError: for what holds no finite numbers, or an unknown belief.
+    """
+    array = as_float_array("observation", observation)
+    kind = belief_named(belief)
+    size = array.shape[-1] if array.ndim else 0
+    if num_opponents is None and kind.num_opponents_of(size) is None:
+        num_opponents = (size - 3) // (3 + kind.extra_rows)
+    if num_opponents is None or num_opponents < 1:
+        return array, None
+    if size != kind.observation_size(num_opponents) + num_opponents:
+        return array, None
+    return array[..., :-num_opponents], array[..., -num_opponents:] != 0.0
+
+
 def share_of_games_left(observation: ArrayLike) -> NDArray[np.float64]:
     """Games left / horizon, the last number of each observation.
 

@@ -290,9 +290,10 @@ def test_the_choice_is_that_without_the_others(
 @pytest.mark.parametrize("belief", sorted(BELIEFS))
 @pytest.mark.parametrize("opponents", [1, 2, 3, 6, 12, 24, 36])
 def test_the_mask_is_read_from_the_observation(belief: str, opponents: int) -> None:
-    """All sizes that could be read in two ways are among these."""
-    policy = DrawChance(belief=belief)
-    options = {"num_opponents": opponents, "horizon": 5, "belief": belief}
+    """By size alone where that is clear; all ambiguous sizes are among these."""
+    options: Any = {"num_opponents": opponents, "horizon": 5, "belief": belief}
+    policy = DrawChance(belief=belief).for_settings(Settings(**options))
+    unaware, kind = DrawChance(belief=belief), BELIEFS[belief]
     env = MatchmakingVectorEnv(20, **options, availability=0.9, mean_stay=5.0)
     plain = MatchmakingVectorEnv(20, **options)
     observation, before = env.reset(seed=1)[0], plain.reset(seed=1)[0]
@@ -304,6 +305,9 @@ def test_the_mask_is_read_from_the_observation(belief: str, opponents: int) -> N
         np.testing.assert_array_equal(chosen, policy.predict(observation, action_masks=masks)[0])
         for row in range(20):
             assert policy.predict(observation[row])[0] == chosen[row]
+        if kind.num_opponents_of(observation.shape[1]) is None:
+            np.testing.assert_array_equal(unaware.predict(observation)[0], chosen)
+        np.testing.assert_array_equal(unaware.predict(before)[0], policy.predict(before)[0])
         state = plain.knowledge_state
         np.testing.assert_array_equal(policy.predict(before)[0], policy.act(state, 1))
         np.testing.assert_array_equal(
