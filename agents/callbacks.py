@@ -34,7 +34,7 @@ PROJECT = "matchenv"
 
 
 class Progress(BaseCallback):
-    """A progress bar over the timesteps, with the last evaluation beside it.
+    """Progress bar over the timesteps, with the last evaluation beside it.
 
     Args:
         total: timesteps of the whole training.
@@ -180,7 +180,7 @@ class Checkpoints(BaseCallback):
 
 
 class Recorder(KVWriter):
-    """One more place for what stable-baselines3 records: a function of numbers and a step.
+    """Output of stable-baselines3's logger: call a function with numbers and a step.
 
     Args:
         record: called with the numbers by name, and with the games played so far.
@@ -195,7 +195,7 @@ class Recorder(KVWriter):
         key_excluded: dict[str, tuple[str, ...]],
         step: int = 0,
     ) -> None:
-        """Record what is a number."""
+        """Record the entries that are numbers."""
         del key_excluded
         numbers = {
             name: float(value)
@@ -205,11 +205,11 @@ class Recorder(KVWriter):
         self._record(numbers, step)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
 
 def check_tracker(track: str | None) -> None:
-    """See that a tracker is known and installed.
+    """Check that a tracker is known and installed.
 
     Args:
         track: ``"wandb"``, ``"mlflow"``, or None for none.
@@ -227,7 +227,7 @@ def check_tracker(track: str | None) -> None:
 
 @contextmanager
 def tracked(track: str | None, path: Path, config: RunConfig) -> Iterator[list[KVWriter]]:
-    """Where a training is recorded besides its own folder, for the time of a block.
+    """Send the records of a training to a tracker for the time of a block.
 
     Args:
         track: as ``check_tracker``.

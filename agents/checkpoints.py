@@ -105,7 +105,7 @@ def restore_newest(
 
 
 def newest_first(folder: Path) -> list[Path]:
-    """The files of all checkpoints, sound or not."""
+    """Return the files of all checkpoints, sound or not, the newest first."""
     return sorted(folder.glob("step-*"), reverse=True)
 
 
@@ -117,7 +117,7 @@ def _is_sound(place: Path) -> bool:
 
 
 def _run_key(config: RunConfig) -> str:
-    """A digest of what a run is, but for its length, which may be changed."""
+    """Return a digest of a run's configuration without its length, which may be changed."""
     others = {name: v for name, v in config.hyperparameters.items() if name != "n_timesteps"}
     said = (
         config.algorithm,
@@ -186,7 +186,7 @@ def _restore_buffer(buffer: ReplayBuffer | None, state: dict[str, Any]) -> None:
 
 
 def flattened(value: Any, arrays: Arrays, place: str = "") -> Any:
-    """A value as JSON can say it, with its arrays put aside.
+    """Return a value as plain JSON, with its arrays put aside.
 
     Args:
         value: numbers, texts, None, arrays, tensors, and lists, tuples and mappings of these.
@@ -220,7 +220,7 @@ def flattened(value: Any, arrays: Arrays, place: str = "") -> Any:
 
 
 def restored(value: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
-    """The value that ``flattened`` took apart; a named tuple comes back as a tuple.
+    """Return the value that ``flattened`` took apart; a named tuple comes back as a tuple.
 
     Raises:
         ValueError: for what ``flattened`` does not write.

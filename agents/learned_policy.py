@@ -85,7 +85,7 @@ class LearnedPolicy:
 
     @property
     def is_shared(self) -> bool:
-        """Whether the weights are the same for every opponent."""
+        """True where the weights are the same for every opponent."""
         return bool(getattr(self.network, "shares_weights", False))
 
     def for_settings(self, settings: AnySettings) -> Self:

@@ -21,7 +21,7 @@ CONFIG = "config.yml"
 
 @contextmanager
 def locked_run(path: Path | None, config: RunConfig) -> Iterator[Path]:
-    """The folder of a new run for the time of a block, in which no other process works.
+    """Lock the folder of a new run for the time of a block.
 
     Args:
         path: the folder; None for one in ``runs/`` that nobody else has, named after algorithm
@@ -97,7 +97,7 @@ class RunFolder:
 
     @classmethod
     def create(cls, path: Path, config: RunConfig) -> RunFolder:
-        """A folder for a new run, with its configuration in it.
+        """Create the folder of a new run, with its configuration in it.
 
         Raises:
             ValueError: if there is a run in it already, or it cannot be made.
@@ -121,7 +121,7 @@ class RunFolder:
 
     @classmethod
     def open(cls, path: Path) -> RunFolder:
-        """The folder of a run that has begun.
+        """Open the folder of a run that has begun.
 
         Raises:
             ValueError: if there is no run.
@@ -136,7 +136,7 @@ class RunFolder:
         return folder
 
     def read_config(self) -> RunConfig:
-        """The configuration.
+        """Return the configuration.
 
         Raises:
             ValueError: if it is damaged.

@@ -25,12 +25,12 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 class ForeignFileError(ValueError):
-    """A safetensors file of something else."""
+    """Raised for a safetensors file of something else."""
 
 
 @dataclass(frozen=True)
 class TensorFile:
-    """What a file holds.
+    """Content of a file.
 
     Attributes:
         header: the plain data.
@@ -44,7 +44,7 @@ class TensorFile:
 
     @property
     def elements(self) -> int:
-        """Numbers in all arrays together."""
+        """Count of the numbers in all arrays together."""
         return sum(array.size for array in self.arrays.values())
 
 

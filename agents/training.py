@@ -180,7 +180,7 @@ def _train(
 
 
 def games_of_a_round(model: BaseAlgorithm) -> int:
-    """Games of one round, over all environments: a training stops only after a whole round."""
+    """Return the games of one round; a training stops only after a whole round."""
     if isinstance(model, OnPolicyAlgorithm):
         return model.n_steps * model.n_envs
     assert isinstance(model, OffPolicyAlgorithm)
@@ -189,7 +189,7 @@ def games_of_a_round(model: BaseAlgorithm) -> int:
 
 
 def games_to_play(model: BaseAlgorithm, timesteps: int) -> int:
-    """Games of a training in all: at least ``timesteps``, in whole rounds from where it is now.
+    """Return the games of a whole training: at least ``timesteps``, in whole rounds.
 
     Args:
         model: the training.
@@ -200,7 +200,7 @@ def games_to_play(model: BaseAlgorithm, timesteps: int) -> int:
 
 
 def new_model(config: RunConfig, device: str, start_from: str | None) -> BaseAlgorithm:
-    """A training that has not begun.
+    """Return a training that has not begun.
 
     Args:
         config: what to train, and how.
@@ -278,7 +278,7 @@ def _history(config: RunConfig) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class _Training:
-    """One training, as a worker needs it."""
+    """Arguments of one training for a worker."""
 
     path: Path
     config: RunConfig
