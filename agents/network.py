@@ -20,7 +20,8 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import nn
 
 from matchenv.belief import BELIEFS, Belief, belief_named
-from matchenv.envs.one_player.settings import PAPER_BETA, Settings
+from matchenv.envs.core.settings import PAPER_BETA
+from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QUEUE_NUMBERS, QueueSettings
 from matchenv.runtime.checks import as_integer, as_positive_number
 

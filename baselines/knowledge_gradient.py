@@ -43,10 +43,10 @@ from matchenv.belief import (
     GameConstants,
     belief_named,
 )
+from matchenv.envs.core.settings import PAPER_BETA
 from matchenv.knowledge import KnowledgeState
 from matchenv.runtime.checks import as_non_negative_number, as_positive_number, as_probability
 from matchenv.runtime.compile import compiled
-from matchenv.settings import PAPER_BETA
 from matchenv.trueskill.game import SMALLEST_DENSITY, density_at_zero
 from matchenv.trueskill.normal import INVERSE_SQRT_2PI
 

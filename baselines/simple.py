@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from matchenv.baselines.policy import Floats, Integers, Masks, Policy
 from matchenv.belief import DEFAULT_BELIEF
+from matchenv.envs.core.settings import PAPER_BETA
 from matchenv.knowledge import KnowledgeState
 from matchenv.runtime.checks import (
     as_float_array,
@@ -17,7 +18,6 @@ from matchenv.runtime.checks import (
     as_number,
     as_positive_number,
 )
-from matchenv.settings import PAPER_BETA
 
 
 def nearest_opponents(values: Floats) -> Integers:

@@ -22,8 +22,9 @@ from matchenv.benchmarks.optimum.trees import (
     values_of_choices,
 )
 from matchenv.commands import run_command
+from matchenv.envs.core.settings import PAPER_BETA
+from matchenv.envs.one_player.settings import Settings
 from matchenv.runtime import jobs
-from matchenv.settings import PAPER_BETA, Settings
 
 
 def found_by(policies: Any, opponents: int = 3, games: int = 8, **options: Any) -> Findings:

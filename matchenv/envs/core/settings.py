@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any, ClassVar, Self, TypeVar
+
+# Standard deviation of one performance around skill in the 2011 study: beta^2 = 2.5.
+PAPER_BETA = math.sqrt(2.5)
 
 Made = TypeVar("Made", bound=type)
 

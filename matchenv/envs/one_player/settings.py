@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from matchenv.belief import DEFAULT_BELIEF, Belief, GameConstants, belief_named
-from matchenv.envs.core.settings import Options, option, unchecked
+from matchenv.envs.core.settings import PAPER_BETA, Options, option, unchecked
 from matchenv.envs.one_player.instances import ANY_RANK
 from matchenv.envs.one_player.priors import DEFAULT_PRIOR, EQUAL_VARIANCES, Prior, prior_of
 from matchenv.envs.one_player.rewards import DEFAULT_REWARD, Reward, reward_of
@@ -24,9 +23,6 @@ from matchenv.runtime.checks import (
 RANKS = ("top", "middle", "bottom")
 RANKINGS = ("prior_mean", "true_skill")
 NOISES = ("game", "opponent")
-
-# The 2011 study: beta^2 = 2.5.
-PAPER_BETA = math.sqrt(2.5)
 
 # Beyond these nothing could be played, and arrays would not fit into any memory.
 MOST_OPPONENTS, LONGEST_HORIZON = 1_000_000, 1_000_000_000

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from matchenv.belief import GameConstants
-from matchenv.envs.core.settings import Options, option
-from matchenv.envs.one_player.settings import PAPER_BETA
+from matchenv.envs.core.settings import PAPER_BETA, Options, option
 from matchenv.envs.queue.population import NormalPopulation, Population, population_of
 from matchenv.runtime.checks import (
     as_choice,
@@ -18,6 +16,9 @@ from matchenv.runtime.checks import (
     as_positive_number,
     as_share,
 )
+
+if TYPE_CHECKING:
+    from matchenv.belief import GameConstants
 
 QUEUE_REWARDS = ("match_quality", "true_match_quality")
 
@@ -95,6 +96,8 @@ class QueueSettings(Options):
     @property
     def constants(self) -> GameConstants:
         """beta, draw_margin and tau: what a belief must know of a game."""
+        from matchenv.belief import GameConstants
+
         return GameConstants(self.beta, self.draw_margin, self.tau)
 
     @property
