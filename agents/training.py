@@ -349,11 +349,14 @@ def _check_same(job: _Training) -> None:
 
 
 def _train_one(job: _Training) -> None:
+    options: dict[str, Any] = {
+        "device": job.device,
+        "threads": job.threads,
+        "quiet": True,
+        "track": job.track,
+    }
     if RunFolder(job.path).config_file.exists():
-        continue_training(
-            job.path, device=job.device, threads=job.threads, quiet=True, track=job.track
-        )
-        return
-    start_training(
-        job.path, job.config, device=job.device, threads=job.threads, quiet=True, track=job.track
-    )
+        # The caller's configuration, which is the run's, names the same classes.
+        continue_training(job.path, allow_code=True, **options)
+    else:
+        start_training(job.path, job.config, **options)

@@ -154,7 +154,7 @@ def test_comparison_plays_what_was_trained_on():
 def test_objects_are_kept_as_texts_that_make_them_again():
     given = {"prior": NormalPrior(25.0, 8.3), "reward": REWARDS["match_quality"]}
     config = configured("ppo", env_kwargs=given)
-    text = "matchenv.priors:NormalPrior:mean=25.0,deviation=8.3"
+    text = "matchenv.envs.one_player.priors:NormalPrior:mean=25.0,deviation=8.3"
     assert config.env_kwargs == {"prior": text, "reward": "match_quality"}
     assert RunConfig.from_text(config.to_text()) == config
     # Its prior means do not tell the top from the bottom.
