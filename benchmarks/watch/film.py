@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from tqdm import tqdm
 
 from matchenv.benchmarks.watch.stage import Stage, checked_width
@@ -123,7 +122,7 @@ def palette(theme: Theme) -> Pixels:
     return np.array(list(dict.fromkeys(found)), dtype=np.uint8)
 
 
-def nearest_colours(picture: Pixels, colours: Pixels, known: NDArray[np.int16]) -> Pixels:
+def nearest_colours(picture: Pixels, colours: Pixels) -> Pixels:
     """Return the place of every pixel's nearest colour, shape (height, width).
 
     Pillow's own search is not exact: it makes a white background grey.
@@ -131,41 +130,28 @@ def nearest_colours(picture: Pixels, colours: Pixels, known: NDArray[np.int16]) 
     Args:
         picture: shape (height, width, 3).
         colours: shape (P, 3).
-        known: shape (2^24,), places found before, -1 for colours not met yet; added to.
     """
-    red, green, blue = np.moveaxis(picture.astype(np.int32), -1, 0)
-    code = (red << 16) | (green << 8) | blue
-    new = np.unique(code[known[code] < 0])
-    met = np.stack((new >> 16, (new >> 8) & 255, new & 255), axis=-1)
-    apart = np.square(met[:, None] - colours.astype(np.int32)).sum(axis=2)
-    known[new] = apart.argmin(axis=1)
-    return known[code].astype(np.uint8)
+    codes = picture.astype(np.int32) @ np.array([1 << 16, 1 << 8, 1], dtype=np.int32)
+    met, place = np.unique(codes, return_inverse=True)
+    different = np.stack((met >> 16, (met >> 8) & 255, met & 255), axis=-1)
+    apart = np.square(different[:, None] - colours.astype(np.int32)).sum(axis=2)
+    return apart.argmin(axis=1)[place].reshape(codes.shape).astype(np.uint8)
 
 
 def _gif(pictures: Iterator[Pixels], colours: Pixels, count: int, rate: int) -> bytes:
     from PIL import Image
 
-    known = np.full(2**24, -1, dtype=np.int16)
-
     def frames() -> Iterator[Image.Image]:
         for picture in pictures:
-            places = nearest_colours(picture, colours, known)
+            places = nearest_colours(picture, colours)
             frame = Image.frombytes("P", places.shape[::-1], places.tobytes())
             frame.putpalette(colours.tobytes())
             yield frame
 
-    rest = frames()
+    rest, written = frames(), io.BytesIO()
     durations = [round(1000 / rate)] * (count - 1) + [round(1000 * LAST_SECONDS)]
-    written = io.BytesIO()
-    next(rest).save(
-        written,
-        format="GIF",
-        save_all=True,
-        append_images=rest,
-        duration=durations,
-        loop=0,
-        optimize=True,
-    )
+    options = {"save_all": True, "append_images": rest, "loop": 0, "optimize": True}
+    next(rest).save(written, format="GIF", duration=durations, **options)
     return written.getvalue()
 
 

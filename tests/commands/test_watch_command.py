@@ -32,6 +32,16 @@ def test_a_film_by_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         assert film.size[0] == 700
 
 
+def test_a_film_of_the_queue(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "film.gif"
+    words = ["watch", "--env", "MatchmakingQueue-v0", "--policy", "fcfs", "kg", "--horizon", "6"]
+    more = ["--load", "thick", "--env-kwargs", "patience=5", "--width", "700", "--out", str(out)]
+    assert run_command([*words, *more]) == 0
+    assert capsys.readouterr().out.startswith(f"{out}: 7 pictures")
+    assert run_command([*words, *more, "--load", "thin", "thick"]) == 2
+    assert "load must be one" in capsys.readouterr().err
+
+
 def test_quiet_says_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "film.gif"
     words = ["watch", *SMALL, "--hide-true-skill", "--theme", "dark", "--prior", "equal", "--quiet"]
@@ -50,20 +60,17 @@ def test_a_window_by_command() -> None:
     ("words", "message"),
     [
         (["--policy", "nobody"], "policy must be one of"),
-        (["--policy", "pe", "pe"], "none of them twice"),
         (["--rank", "best"], "rank must be"),
         (["--prior", "none"], "prior must be"),
-        (["--episode", "-1"], "episode must be"),
         (["--width", "0"], "width must be"),
         (["--theme", "pink"], "pink"),
         (["--every", "2"], "--every is for files"),
         (["--games", "2"], "--games is for files"),
-        (["--out", "film.gif", "--games", "7"], "games must be"),
         (["--rate", "2"], "--rate is for files"),
+        (["--out", "film.gif", "--games", "7"], "games must be"),
         (["--out", "film.avi"], "out must end in .gif, .mp4, .png"),
-        (["--out", "nowhere/film.gif"], "a folder that exists"),
-        (["--out", "film.gif", "--every", "0"], "every must be"),
-        (["--beta", "0"], "beta must be"),
+        (["--load", "thin"], "--load must come with --env MatchmakingQueue-v0"),
+        (["--env", "MatchmakingQueue-v0"], "--num-opponents must come with --env Matchmaking-v0"),
     ],
 )
 def test_bad_input_is_one_line(

@@ -11,19 +11,22 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium.error import DependencyNotInstalled
 from gymnasium.utils.env_checker import check_env
 from gymnasium.wrappers import HumanRendering, RecordVideo
 from gymnasium.wrappers.vector import RecordVideo as VectorRecordVideo
 
 import matchenv
 from matchenv.envs.core.rendering import MOST_IN_GRID, SHARED_SIZE, SINGLE_SIZE
-from matchenv.rendering import RENDER_FPS, RENDER_MODES, MissingRenderPackage
+from matchenv.rendering import RENDER_FPS, RENDER_MODES
 
 pygame = pytest.importorskip("pygame")
 
 SMALL = {"num_opponents": 5, "horizon": 4}
+OPTIONS = {"Matchmaking-v0": SMALL, "MatchmakingQueue-v0": {"capacity": 5, "horizon": 20}}
 SINGLE_SHAPE = (SINGLE_SIZE[1], SINGLE_SIZE[0], 3)
 SHARED_SHAPE = (SHARED_SIZE[1], SHARED_SIZE[0], 3)
+every_environment = pytest.mark.parametrize("env_id", OPTIONS)
 
 
 @pytest.fixture(autouse=True)
@@ -44,96 +47,101 @@ def fast_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(window.time, "sleep", lambda seconds: None)
 
 
-def play(env: Any, games: int = 3) -> None:
+def made(env_id: str, mode: str | None = "rgb_array", count: int | None = None, **more: Any) -> Any:
+    """A scalar environment, or a native vector environment of ``count``."""
+    options = {**OPTIONS[env_id], **more}
+    if count is None:
+        return gym.make(env_id, render_mode=mode, **options)
+    return gym.make_vec(env_id, num_envs=count, render_mode=mode, **options)
+
+
+def play(env: Any, steps: int = 3) -> None:
     env.reset(seed=1)
-    for game in range(games):
-        env.step(game % SMALL["num_opponents"])
+    env.action_space.seed(0)
+    for _ in range(steps):
+        env.step(env.action_space.sample())
 
 
-def test_a_picture_is_an_array_that_follows_the_games() -> None:
-    env = gym.make("Matchmaking-v0", render_mode="rgb_array", **SMALL)
-    env.reset(seed=1)
-    first = env.render()
-    assert first.shape == SINGLE_SHAPE
-    assert first.dtype == np.uint8
-    env.step(0)
-    second = env.render()
-    assert (first != second).any()
-    np.testing.assert_array_equal(second, env.render())
-    env.reset(seed=1)
-    np.testing.assert_array_equal(env.render(), first)
-
-
-def test_pictures_change_nothing_in_the_episode() -> None:
-    plain = gym.make("Matchmaking-v0", **SMALL)
-    drawn = gym.make("Matchmaking-v0", render_mode="rgb_array", **SMALL)
-    for env in (plain, drawn):
-        env.reset(seed=7)
-    for action in (1, 1, 0, 4):
-        drawn.render()
-        mine, theirs = plain.step(action), drawn.step(action)
+@every_environment
+def test_a_picture_is_an_array_that_follows_the_steps(env_id: str) -> None:
+    env, plain = made(env_id), made(env_id, None)
+    pictures = []
+    for each in (env, plain):
+        each.action_space.seed(0)
+        each.reset(seed=1)
+    for _ in range(4):
+        pictures.append(env.render())
+        assert (pictures[-1].shape, pictures[-1].dtype) == (SINGLE_SHAPE, np.uint8)
+        np.testing.assert_array_equal(pictures[-1], env.render())
+        # Pictures change nothing in the episode.
+        mine = env.step(env.action_space.sample())
+        theirs = plain.step(plain.action_space.sample())
         np.testing.assert_array_equal(mine[0], theirs[0])
-        assert mine[1:3] == theirs[1:3]
+        assert mine[1:4] == theirs[1:4]
+    assert all((pictures[0] != each).any() for each in pictures[1:])
+    env.reset(seed=1)
+    np.testing.assert_array_equal(env.render(), pictures[0])
 
 
 def test_true_skills_can_be_hidden() -> None:
     """Two truths under one belief look the same before the first game when hidden."""
-    pictures: dict[bool, list[Any]] = {True: [], False: []}
-    for shown, found in pictures.items():
-        env = gym.make("Matchmaking-v0", render_mode="rgb_array", render_true_skill=shown, **SMALL)
+    mu = np.linspace(-2.0, 2.0, 6)
+    for shown in (True, False):
+        env = made("Matchmaking-v0", render_true_skill=shown)
+        pictures = []
         for shift in (0.0, 1.5):
-            mu = np.linspace(-2.0, 2.0, 6)
             options = {"mu": mu, "sigma": np.full(6, 1.5), "true_skill": mu + shift}
             env.reset(seed=3, options=options)
-            found.append(env.render())
-    assert (pictures[True][0] != pictures[True][1]).any()
-    np.testing.assert_array_equal(*pictures[False])
+            pictures.append(env.render())
+        assert (pictures[0] != pictures[1]).any() == shown
 
 
-def test_lists_of_pictures_come_from_gymnasiums_wrapper() -> None:
-    env = gym.make("Matchmaking-v0", render_mode="rgb_array_list", **SMALL)
-    play(env, 3)
-    frames = env.render()
-    assert [frame.shape for frame in frames] == [SINGLE_SHAPE] * 4
-
-
-def test_a_window_shows_every_state_by_itself() -> None:
-    env = gym.make("Matchmaking-v0", render_mode="human", **SMALL)
-    twin = gym.make("Matchmaking-v0", render_mode="rgb_array", **SMALL)
+@every_environment
+def test_lists_of_pictures_come_from_gymnasiums_wrapper(env_id: str) -> None:
+    env = made(env_id, "rgb_array_list")
     play(env)
-    play(twin)
+    assert [frame.shape for frame in env.render()] == [SINGLE_SHAPE] * 4
+
+
+@every_environment
+@pytest.mark.parametrize("count", [None, 2])
+def test_a_window_shows_every_state_by_itself(env_id: str, count: int | None) -> None:
+    env, twin = made(env_id, "human", count), made(env_id, "rgb_array", count)
+    for each in (env, twin):
+        play(each, 4 if count is None else 6)  # beyond an episode's end
     assert env.render() is None
     shown = pygame.surfarray.array3d(pygame.display.get_surface()).swapaxes(0, 1)
-    np.testing.assert_array_equal(shown, twin.render())
-    env.close()
-    assert not pygame.display.get_init()
-    env.close()
+    expected = twin.render() if count is None else twin.unwrapped.render_grid()
+    np.testing.assert_array_equal(shown, expected)
+    for _ in range(2):
+        env.close()
+        assert not pygame.display.get_init()
 
 
-def test_gymnasiums_checker_finds_nothing_in_any_mode() -> None:
-    for mode in RENDER_MODES:
-        check_env(gym.make("Matchmaking-v0", render_mode=mode, **SMALL).unwrapped)
-    assert gym.spec("Matchmaking-v0").make().metadata["render_fps"] == RENDER_FPS >= 30
+@every_environment
+@pytest.mark.parametrize("mode", RENDER_MODES)
+def test_gymnasiums_checker_finds_nothing_in_any_mode(env_id: str, mode: str) -> None:
+    env = made(env_id, mode).unwrapped
+    assert env.metadata["render_fps"] == RENDER_FPS >= 30
+    if env_id == "Matchmaking-v0":
+        check_env(env)
 
 
 def test_human_rendering_twice_in_one_process() -> None:
     """Its end calls pygame.quit(), and pictures are wanted after that too."""
     for _ in range(2):
-        env = HumanRendering(gym.make("Matchmaking-v0", render_mode="rgb_array", **SMALL))
+        env = HumanRendering(made("Matchmaking-v0"))
         env.metadata = env.metadata | {"render_fps": 10_000}
         play(env)
         env.close()
 
 
-def test_record_video(tmp_path: Path) -> None:
+@every_environment
+def test_record_video(tmp_path: Path, env_id: str) -> None:
     pytest.importorskip("moviepy")
     from moviepy import VideoFileClip
 
-    env = RecordVideo(
-        gym.make("Matchmaking-v0", render_mode="rgb_array", **SMALL),
-        str(tmp_path / "video"),
-        episode_trigger=lambda episode: True,
-    )
+    env = RecordVideo(made(env_id), str(tmp_path / "video"), episode_trigger=lambda episode: True)
     play(env, 4)
     env.close()
     (path,) = (tmp_path / "video").glob("*.mp4")
@@ -145,38 +153,26 @@ def test_record_video(tmp_path: Path) -> None:
 @pytest.mark.parametrize("native", [True, False])
 def test_record_video_of_vector_environments(tmp_path: Path, native: bool) -> None:
     pytest.importorskip("moviepy")
-    env = gym.make_vec(
-        "Matchmaking-v0",
-        num_envs=3,
-        render_mode="rgb_array",
-        vectorization_mode="vector_entry_point" if native else "sync",
-        **SMALL,
-    )
+    mode = "vector_entry_point" if native else "sync"
+    env = made("Matchmaking-v0", count=3, vectorization_mode=mode)
     env = VectorRecordVideo(
         env, str(tmp_path / "video"), video_length=2, step_trigger=lambda n: n == 0
     )
-    env.reset(seed=0)
-    for _ in range(4):
-        env.step(np.zeros(3, dtype=np.int64))
+    play(env, 4)
     env.close()
     assert len(list((tmp_path / "video").glob("*.mp4"))) == 1
 
 
-def test_vector_pictures_are_one_for_each() -> None:
-    env = gym.make_vec("Matchmaking-v0", num_envs=8, render_mode="rgb_array", **SMALL)
-    env.reset(seed=5)
-    env.step(np.arange(8) % 5)
-    frames = env.render()
+@every_environment
+def test_the_grid_holds_the_first_environments(env_id: str) -> None:
+    env, one, scalar = made(env_id, count=8), made(env_id, count=1), made(env_id)
+    for each in (env, one, scalar):
+        each.reset(seed=5)
+    np.testing.assert_array_equal(one.render()[0], scalar.render())
+    play(env)
+    grid, frames = env.unwrapped.render_grid(), env.render()
     assert isinstance(frames, tuple)
     assert [frame.shape for frame in frames] == [SHARED_SHAPE] * 8
-    assert (frames[0] != frames[1]).any()
-
-
-def test_the_grid_holds_the_first_environments() -> None:
-    env = gym.make_vec("Matchmaking-v0", num_envs=8, render_mode="rgb_array", **SMALL)
-    env.reset(seed=5)
-    env.step(np.arange(8) % 5)
-    grid, frames = env.unwrapped.render_grid(), env.render()
     height, width = SHARED_SHAPE[:2]
     assert MOST_IN_GRID == 6
     assert grid.shape == (2 * height + 2, 3 * width + 4, 3)
@@ -185,47 +181,25 @@ def test_the_grid_holds_the_first_environments() -> None:
         np.testing.assert_array_equal(grid[y : y + height, x : x + width], frames[place])
 
 
-@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
-def test_the_window_of_a_vector_environment_shows_the_grid(mode: str) -> None:
-    arguments = {"num_envs": 2, "autoreset_mode": mode, **SMALL}
-    env = matchenv.MatchmakingVectorEnv(render_mode="human", **arguments)
-    twin = matchenv.MatchmakingVectorEnv(render_mode="rgb_array", **arguments)
-    for each in (env, twin):
-        each.reset(seed=0)
-        for _ in range(6):  # beyond an episode's end
-            each.step(np.array([1, 2]))
-    assert env.render() is None
-    shown = pygame.surfarray.array3d(pygame.display.get_surface()).swapaxes(0, 1)
-    np.testing.assert_array_equal(shown, twin.render_grid())
-    env.close()
-    assert not pygame.display.get_init()
-
-
-def test_a_grid_needs_a_mode_with_pictures() -> None:
-    env = matchenv.MatchmakingVectorEnv(2, render_mode="ansi", **SMALL)
-    env.reset(seed=0)
-    with pytest.raises(ValueError, match=r"render_mode must be .* got 'ansi'"):
-        env.render_grid()
-
-
-def test_pictures_before_the_first_reset_are_refused() -> None:
-    env = matchenv.MatchmakingEnv(render_mode="rgb_array", **SMALL)
+@every_environment
+@pytest.mark.parametrize("count", [None, 2])
+def test_bad_modes_and_early_pictures_are_refused(env_id: str, count: int | None) -> None:
+    env = made(env_id, count=count)
     with pytest.raises(gym.error.ResetNeeded):
-        env.render()
-    many = matchenv.MatchmakingVectorEnv(2, render_mode="rgb_array", **SMALL)
-    with pytest.raises(gym.error.ResetNeeded):
-        many.render()
-    with pytest.raises(gym.error.ResetNeeded):
-        many.render_grid()
-
-
-@pytest.mark.parametrize("make", [matchenv.MatchmakingEnv, matchenv.MatchmakingVectorEnv])
-@pytest.mark.parametrize("mode", ["video", "rgb", "", 3])
-def test_unknown_modes_are_named(make: Any, mode: Any) -> None:
-    with pytest.raises(
-        ValueError, match=r"render_mode must be None or 'human', 'rgb_array', 'ansi'"
-    ):
-        make(render_mode=mode)
+        env.unwrapped.render()
+    if count is not None:
+        with pytest.raises(gym.error.ResetNeeded):
+            env.unwrapped.render_grid()
+        text = made(env_id, "ansi", count)
+        text.reset(seed=0)
+        assert all(isinstance(each, str) for each in text.render())
+        with pytest.raises(ValueError, match=r"render_mode must be .* got 'ansi'"):
+            text.unwrapped.render_grid()
+    part = "env" if count is None else "vector_env"
+    make = matchenv.envs.part_of(env_id, part)
+    for mode in ("video", "", 3):
+        with pytest.raises(ValueError, match=r"render_mode must be None or 'human', 'rgb_array'"):
+            make(**({} if count is None else {"num_envs": count}), render_mode=mode)
 
 
 @pytest.mark.parametrize("shown", [None, 1, "no"])
@@ -234,15 +208,22 @@ def test_bad_switches_are_named(shown: Any) -> None:
         matchenv.MatchmakingEnv(render_true_skill=shown)
 
 
-@pytest.mark.parametrize("mode", ["rgb_array", "human"])
-def test_without_pygame_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
+@every_environment
+@pytest.mark.parametrize("count", [None, 2])
+@pytest.mark.parametrize("error", [ImportError, TypeError, DependencyNotInstalled])
+def test_without_pygame_the_remedy_is_named(
+    monkeypatch: pytest.MonkeyPatch, env_id: str, count: int | None, error: type[Exception]
+) -> None:
     monkeypatch.setitem(sys.modules, "pygame", None)
-    for make in (matchenv.MatchmakingEnv, matchenv.MatchmakingVectorEnv):
-        with pytest.raises(ImportError, match=r'pygame.*pip install "matchenv\[render\]"'):
-            make(render_mode=mode)
-        make(render_mode="ansi")
-        make()
-    assert issubclass(MissingRenderPackage, TypeError)
+    make = matchenv.envs.part_of(env_id, "env" if count is None else "vector_env")
+    options = {} if count is None else {"num_envs": count}
+    for mode in ("rgb_array", "human"):
+        with pytest.raises(error, match=r'pygame.*pip install "matchenv\[render\]"'):
+            make(**options, render_mode=mode)
+    make(**options)
+    env = make(**options, render_mode="ansi")
+    env.reset(seed=0)
+    assert env.render()
 
 
 def test_no_screen_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,8 +251,7 @@ def test_stable_baselines3_has_nothing_to_say(
     env.step(np.zeros(2, dtype=np.int64))
     assert env.render_mode == (None if missing else "rgb_array")
     if not missing:
-        picture = env.render()
-        assert picture.shape == (2 * SINGLE_SHAPE[0], SINGLE_SHAPE[1], 3)
+        assert env.render().shape == (2 * SINGLE_SHAPE[0], SINGLE_SHAPE[1], 3)
     env.close()
 
 
