@@ -312,3 +312,23 @@ def test_every_public_name_is_in_the_reference(module: str) -> None:
     constants = {"POLICIES", "__version__"}
     names = set(importlib.import_module(module).__all__) - constants
     assert [name for name in sorted(names) if not re.search(rf"\b{name}\b", reference)] == []
+
+
+DIRECTIVE = re.compile(
+    r"^\.\. (currentmodule|automodule|autoclass|autofunction|autoexception):: ([\w.]+)$", re.M
+)
+
+
+@pytest.mark.parametrize(
+    "page", sorted((ROOT / "docs" / "api").glob("*.rst")), ids=lambda page: page.name
+)
+def test_the_reference_names_what_is_there(page: Path) -> None:
+    module = ""
+    for kind, name in DIRECTIVE.findall(page.read_text(encoding="utf-8")):
+        if kind in ("automodule", "currentmodule"):
+            module = name
+            importlib.import_module(name)
+            continue
+        full = name if name.startswith("matchenv.") else f"{module}.{name}"
+        where, _, attribute = full.rpartition(".")
+        assert hasattr(importlib.import_module(where), attribute), full
