@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -22,8 +22,6 @@ from matchenv.benchmarks.bench.protocol import (
 )
 from matchenv.benchmarks.bench.scoring import Score, of_family, overall
 from matchenv.benchmarks.candidates import HIGH_END, LOW_END
-from matchenv.benchmarks.report.latex import latex_table
-from matchenv.benchmarks.report.section import Table
 from matchenv.evaluation.tables import Column, markdown_table
 from matchenv.runtime.files import checksum, json_bytes
 from matchenv.runtime.provenance import provenance
@@ -108,8 +106,8 @@ class Result:
             for f, family in enumerate(self.families)
         ]
 
-    def tables(self) -> list[Table]:
-        """The main families, and the variants."""
+    def tables(self) -> list[tuple[str, Sequence[Column], list[Any]]]:
+        """Return title, columns and rows of the main families, and of the variants."""
         found, rows = self.scores, self.family_scores()
         main = [row for row in rows if row.family.mark is not None]
         variants = [row for row in rows if row.family.mark is None]
@@ -119,7 +117,7 @@ class Result:
             ("variants", "score of the variants", variants, VARIANT_COLUMNS),
         )
         return [
-            Table(f"{title}: {words} {score_text(found[name])}", columns, those)
+            (f"{title}: {words} {score_text(found[name])}", columns, those)
             for name, words, those, columns in named
             if those
         ]
@@ -137,13 +135,15 @@ class Result:
             f"0 is {LOW_END}; 1 is the bound on every policy, in the variants the {HIGH_END}; "
             "interquartile means with their stratified bootstrap intervals of 95 %.",
         ]
-        for table in self.tables():
-            lines += ["", *markdown_table(table.columns, table.rows)]
+        for _, columns, rows in self.tables():
+            lines += ["", *markdown_table(columns, rows)]
         return "\n".join(lines)
 
     def latex(self) -> str:
         """The tables as LaTeX."""
-        return "\n".join(line for table in self.tables() for line in latex_table(table)) + "\n"
+        from matchenv.benchmarks.report.page import Table, latex_table  # slow to load
+
+        return "".join(f"{latex_table(Table.of(*table))}\n" for table in self.tables())
 
     def entry(self) -> dict[str, Any]:
         """The method's line in the leaderboard."""

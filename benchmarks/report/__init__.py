@@ -1,7 +1,89 @@
 """Results of several commands in one page that needs no network: ``matchenv report``."""
 
-from matchenv.benchmarks.report.folders import sections_of
-from matchenv.benchmarks.report.latex import latex_summary
-from matchenv.benchmarks.report.page import page_text
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from matchenv.benchmarks.report.comparisons import (
+    bound_section,
+    compare_section,
+    optimum_section,
+    queue_section,
+)
+from matchenv.benchmarks.report.judge import judge_section
+from matchenv.benchmarks.report.page import Palette, Section, latex_summary, page_text
+from matchenv.benchmarks.report.replay import replay_section
+from matchenv.benchmarks.report.study import study_section, tune_section
+from matchenv.benchmarks.report.training import MEASURE, runs_in, training_sections
 
 __all__ = ["latex_summary", "page_text", "sections_of"]
+
+# A file that a command writes, and who reads its folder: the first that is there decides.
+READERS: dict[str, Callable[[Path, Palette], Section]] = {
+    "judge.json": judge_section,
+    "groups.csv": queue_section,
+    "verdict.json": study_section,
+    "tuning.csv": tune_section,
+    "bound.json": bound_section,
+    "optimum.json": optimum_section,
+    "comparison.json": compare_section,
+    "report.json": replay_section,
+}
+COMMANDS = "train, compare, study, tune, bound, optimum, replay or judge"
+
+
+def sections_of(
+    paths: Sequence[Path], *, measure: str = MEASURE, bound: Path | None = None
+) -> list[Section]:
+    """Return a section for each folder of results, and one for trainings on the same games.
+
+    Args:
+        paths: folders of results, or folders that hold such folders at any depth.
+        measure: of the learning curves, of ``training.MEASURES``.
+        bound: folder of ``matchenv bound`` for the trainings' games; None for no such line.
+
+    Raises:
+        ValueError: for none, a folder that holds no results, or a damaged file.
+    """
+    if not paths:
+        raise ValueError(f"folders must be at least one with results of matchenv {COMMANDS}")
+    palette = Palette()
+    found: dict[Path, Path] = {}
+    runs: list[Path] = []
+    for path in paths:
+        below = [path, *sorted(each for each in path.rglob("*") if each.is_dir())]
+        here = [path] if _file(path) else [folder for folder in below if _file(folder)]
+        trained = runs_in(path)
+        if not here and not trained:
+            raise ValueError(
+                f"{path} holds no results; give the folder that --out named for matchenv {COMMANDS}"
+            )
+        runs += trained
+        found |= {folder.resolve(): folder for folder in here}
+    if bound is not None and not runs:
+        raise ValueError("bound is a line beside learning curves, and no folder holds a training")
+    # The comparison at the end of a training is shown with it.
+    inside = {run.resolve() for run in runs}
+    trainings = training_sections(runs, palette, measure, bound) if runs else []
+    others = [
+        _section(folder, palette)
+        for place, folder in found.items()
+        if not inside & set(place.parents)
+    ]
+    return [*trainings, *others]
+
+
+def _file(folder: Path) -> str | None:
+    return next((name for name in READERS if (folder / name).is_file()), None)
+
+
+def _section(folder: Path, palette: Palette) -> Section:
+    name = _file(folder)
+    assert name is not None
+    try:
+        return READERS[name](folder, palette)
+    except (KeyError, TypeError, IndexError, FileNotFoundError) as error:
+        raise ValueError(
+            f"{folder} holds results that cannot be read, run its command again: {error!r}"
+        ) from None

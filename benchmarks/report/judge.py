@@ -17,23 +17,22 @@ from matchenv.benchmarks.judge.columns import (
     standing_columns,
 )
 from matchenv.benchmarks.judge.text import favourites_text, likeness_text, load_text
-from matchenv.benchmarks.report.charts import (
+from matchenv.benchmarks.report.comparisons import json_of
+from matchenv.benchmarks.report.page import (
+    Chart,
     Palette,
+    Section,
+    Table,
     add_level,
-    add_points,
     new_figure,
-    spread_points,
+    page_text,
+    points,
 )
-from matchenv.benchmarks.report.page import page_text
-from matchenv.benchmarks.report.reading import json_of
-from matchenv.benchmarks.report.section import Chart, Section, Table
 from matchenv.runtime.files import number
-
-FILE = "judge.json"
 
 
 def judge_page(content: bytes) -> str:
-    """The page of one judgement.
+    """Return the page of one judgement.
 
     Args:
         content: of its ``judge.json``.
@@ -46,13 +45,13 @@ def judge_page(content: bytes) -> str:
 
 
 def judge_section(folder: Path, _: Palette) -> Section:
-    """What ``matchenv judge`` found; its groups of players are no policies."""
-    return _section(json_of(folder / FILE), folder.name)
+    """Return what ``matchenv judge`` found; its groups of players are no policies."""
+    return _section(json_of(folder / "judge.json"), folder.name)
 
 
 def _section(found: Row, name: str) -> Section:
     palette, evenness = Palette(()), found["evenness"]
-    games = Table("How even were the games?", GAMES, evenness["groups"])
+    games = Table.of("How even were the games?", GAMES, evenness["groups"])
     said = [
         f"{found['games']:,} games of {found['players']:,} players. Match quality is 1 between "
         "equal known skills; it is what was believed before each game, and what all games say in "
@@ -74,14 +73,13 @@ def _section(found: Row, name: str) -> Section:
 
 
 def _evenness(evenness: Row, palette: Palette) -> Chart:
-    figure = new_figure("players", "match quality")
-    groups = evenness["groups"]
-    for label, key in (("believed", "believed"), ("in hindsight", "hindsight")):
-        add_points(figure, palette, label, [TITLES[each["group"]] for each in groups],
-                   [of(each, key) for each in groups])  # fmt: skip
-    spread_points(figure)
-    add_level(figure, number(evenness["strangers"]), "sides that meet at random")
+    shown = {
+        label: {TITLES[each["group"]]: of(each, key) for each in evenness["groups"]}
+        for label, key in (("believed", "believed"), ("in hindsight", "hindsight"))
+    }
+    level = (number(evenness["strangers"]), "sides that meet at random")
     note = "Newcomers are in their first ten games; tenths are by skill, the weakest first."
+    figure = points(palette, "match quality", shown, x="players", level=level)
     return Chart("Games by who played them", figure, note)
 
 
@@ -90,20 +88,20 @@ def _matchers(found: Row, name: str, palette: Palette) -> Section:
     figure = new_figure("difference in mean wait, in minutes", "difference in true match quality")
     for each in found["contests"]:
         quality, wait = of(each, "quality"), of(each, "wait")
-        policy = each["policy"]
+        colour, symbol, _ = palette.of(each["policy"])
         figure.add_scatter(
-            name=policy, x=[wait.mean], y=[quality.mean], mode="markers",
-            marker={"color": palette.colour(policy), "symbol": palette.symbol(policy), "size": 9},
+            name=each["policy"], x=[wait.mean], y=[quality.mean], mode="markers",
+            marker={"color": colour, "symbol": symbol, "size": 9},
             error_x={"type": "data", "array": [wait.half_width]},
             error_y={"type": "data", "array": [quality.half_width]},
         )  # fmt: skip
     add_level(figure, 0.0, against)
     add_level(figure, 0.0, axis="x")
-    contests = Table(f"Less {against}", CONTESTS, found["contests"])
+    contests = Table.of(f"Minus {against}", CONTESTS, found["contests"])
     tables = [
-        Table("All matchers", standing_columns(load["tick_minutes"]), found["standings"]),
+        Table.of("All matchers", standing_columns(load["tick_minutes"]), found["standings"]),
         contests,
-        Table("How much would learning have gained?", GAINS, found["learning"]),
+        Table.of("How much would learning have gained?", GAINS, found["learning"]),
     ]
     known = "the present one" if found["has_rule"] else "since no rule was given"
     return Section(
@@ -117,26 +115,27 @@ def _matchers(found: Row, name: str, palette: Palette) -> Section:
         ),
         settings={**load, **found["environment"]},
         versions={},
-        charts=[Chart("Quality against waiting", figure, f"Both less {against}.")],
-        tables=[each for each in tables if each.rows],
+        charts=[Chart("Quality against waiting", figure, f"Both minus {against}.")],
+        tables=[each for each in tables if len(each.cells)],
         summary=contests,
     )
 
 
 def _payers(found: Row, name: str, palette: Palette) -> Section:
-    figure = new_figure("players", "difference in true match quality")
     rows = found["who_pays"]
-    add_points(figure, palette, found["ours"], [TITLES[each["group"]] for each in rows],
-               [of(each, "quality") for each in rows])  # fmt: skip
-    add_level(figure, 0.0, found["against"])
-    table = Table(f"{found['ours']} less {found['against']}", PAYERS, rows)
+    figure = points(
+        palette, "difference in true match quality",
+        {found["ours"]: {TITLES[each["group"]]: of(each, "quality") for each in rows}},
+        x="players", level=(0.0, found["against"]),
+    ) if rows else None  # fmt: skip
+    table = Table.of(f"{found['ours']} minus {found['against']}", PAYERS, rows)
     return Section(
         kind="who pays",
         folder=name,
         lead=f"What {found['ours']} in place of {found['against']} would mean for whom.",
         settings={},
         versions={},
-        charts=[Chart("Quality by group of players", figure)] if rows else [],
+        charts=[Chart("Quality by group of players", figure)] if figure else [],
         tables=[table] if rows else [],
         summary=table,
     )

@@ -1,4 +1,20 @@
 "use strict";
+// Cells: numbers stand to the right, verdicts have a colour, long texts several lines.
+const NUMBER = /^([-+±]?\d|-$|nan|\*\*\d)/;
+for (const table of document.querySelectorAll("table.dataframe")) {
+  const rows = [...(table.tBodies[0]?.rows ?? [])], headings = table.tHead ? [...table.tHead.rows[0].cells] : [];
+  const texts = (place) => rows.map((row) => row.cells[place].textContent);
+  headings.forEach((heading, place) => {
+    const number = rows.length && texts(place).every((text) => !text || NUMBER.test(text));
+    heading.innerHTML = `<button type="button">${heading.innerHTML}</button>`;
+    heading.scope = "col";
+    if (number) for (const row of [heading.parentElement, ...rows]) row.cells[place].className = "number";
+  });
+  for (const cell of table.querySelectorAll("td:not(.number)")) {
+    const text = cell.textContent;
+    cell.className = text.length > 60 ? "long" : /^[a-z]+$/.test(text) ? text : "";
+  }
+}
 // Tables: a click on a heading sorts by it, another click turns the order round.
 for (const button of document.querySelectorAll("th button")) {
   button.addEventListener("click", () => {

@@ -1,46 +1,323 @@
-"""Trainings on the page: those of the same games share a figure."""
+"""Trainings on the page: learning curves over their seeds, beside KG, DrawChance and the bound."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from matchenv.agents.run_folder import RunFolder
-from matchenv.benchmarks.learning_curves.curves import MEASURES, LearningCurve, curves_of
-from matchenv.benchmarks.learning_curves.levels import LESS_KG, levels_of
-from matchenv.benchmarks.learning_curves.runs import Run, read_runs
-from matchenv.benchmarks.report.charts import Palette, add_level, add_line, new_figure
-from matchenv.benchmarks.report.compare import FILE, compare_section, read_standings
-from matchenv.benchmarks.report.section import Chart, Section, Table, pivot, short_text
-from matchenv.evaluation.tables import Column
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from matchenv.agents.environments import (
+    ONE_PLAYER,
+    RIVAL,
+    rival_totals,
+    settings_without_code,
+)
+from matchenv.agents.run_config import RunConfig
+from matchenv.agents.run_folder import CONFIG, RunFolder
+from matchenv.benchmarks.candidates import LOW_END
+from matchenv.benchmarks.compare.report import ENVIRONMENT_OPTIONS
+from matchenv.benchmarks.report.comparisons import compare_section, read_standings
+from matchenv.benchmarks.report.page import (
+    Chart,
+    Palette,
+    Section,
+    Table,
+    add_level,
+    add_line,
+    new_figure,
+    short_text,
+)
+from matchenv.envs.one_player.settings import Settings
+from matchenv.evaluation.cells import Cell
+
+Floats = NDArray[np.float64]
+
+# Numbers of an evaluation that a curve may show, and the titles of their axes.
+MINUS_KG, TRUE_Q = "true_q_less_kg", "true_draw_density"
+MEASURES = {
+    MINUS_KG: "true q of an episode minus KG's",
+    TRUE_Q: "true q of an episode",
+    "draw_density": "q under the belief of an episode",
+    "mean_return": "return of an episode",
+}
+MEASURE = MINUS_KG
+# With fewer seeds a band of the middle half would hold next to nothing.
+LEAST_FOR_QUARTILES = 4
 
 
-def training_sections(folders: Sequence[Path], palette: Palette) -> list[Section]:
-    """What ``matchenv train`` left, a section for the runs of the same games."""
-    same_games: list[list[Run]] = []
-    for run in read_runs(folders):
-        known = next((each for each in same_games if each[0].games == run.games), None)
-        if known is None:
-            same_games.append([run])
+@dataclass(frozen=True)
+class Run:
+    """One training run with its evaluations.
+
+    Attributes:
+        path: its folder.
+        config: how it was trained.
+        first_seed: environment seed of the first episode of each evaluation.
+        evaluations: one for each time that the policy was evaluated, at least one; each has
+            ``timesteps``, ``episodes`` and the numbers of ``matchenv.agents``' evaluation.
+    """
+
+    path: Path
+    config: RunConfig
+    first_seed: int
+    evaluations: tuple[dict[str, Any], ...]
+
+    @property
+    def training(self) -> dict[str, Any]:
+        """Return what runs that differ in their seed alone have in common."""
+        config = self.config
+        return {
+            "algorithm": config.algorithm,
+            **config.hyperparameters,
+            "env_kwargs": config.env_kwargs,
+            "start_from": config.start_from,
+        }
+
+    @property
+    def games(self) -> dict[str, Any]:
+        """Return which games its evaluations play, without their seeds."""
+        return self.config.comparison()
+
+
+class LearningCurve(NamedTuple):
+    """One training over its seeds.
+
+    Attributes:
+        label: its name.
+        runs: one for each seed.
+        timesteps: games learned from, shape (T,).
+        values: a measure of each run's evaluations, shape (seeds, T).
+    """
+
+    label: str
+    runs: list[Run]
+    timesteps: Floats
+    values: Floats
+
+    @property
+    def median(self) -> Floats:
+        """Return the median over the seeds, shape (T,)."""
+        return np.asarray(np.median(self.values, axis=0))
+
+    @property
+    def interquartile_mean(self) -> Floats:
+        """Return the mean without the lowest and the highest quarter of the seeds, shape (T,).
+
+        Source: Agarwal et al. (2021), "Deep reinforcement learning at the edge of the statistical
+        precipice".
+        """
+        cut = len(self.values) // 4
+        middle = np.sort(self.values, axis=0)[cut : len(self.values) - cut]
+        return np.asarray(middle.mean(axis=0))
+
+    @property
+    def band(self) -> tuple[Floats, Floats]:
+        """Return the lower and upper quartile of the seeds; of few seeds, lowest and highest."""
+        inner = len(self.runs) >= LEAST_FOR_QUARTILES
+        low, high = np.quantile(self.values, (0.25, 0.75) if inner else (0.0, 1.0), axis=0)
+        return low, high
+
+    @property
+    def band_name(self) -> str:
+        """Return what the band holds."""
+        seeds = len(self.runs)
+        return f"{'middle half' if seeds >= LEAST_FOR_QUARTILES else 'all'} of {seeds} seeds"
+
+
+def runs_in(path: Path) -> list[Path]:
+    """Return folders of runs that have been evaluated: this folder, or those below it."""
+
+    def is_run(folder: Path) -> bool:
+        return (folder / CONFIG).is_file() and RunFolder(folder).evaluations_file.is_file()
+
+    if is_run(path):
+        return [path]
+    return sorted(file.parent for file in path.rglob(CONFIG) if is_run(file.parent))
+
+
+def read_runs(folders: Sequence[Path]) -> list[Run]:
+    """Return the run of each folder, each once.
+
+    Raises:
+        ValueError: for a damaged file.
+    """
+    return [
+        _read(RunFolder(folder)) for folder in {each.resolve(): each for each in folders}.values()
+    ]
+
+
+def _read(folder: RunFolder) -> Run:
+    config = folder.read_config()
+    try:
+        content = json.loads(folder.evaluations_file.read_text(encoding="utf-8"))
+        seed, evaluations = content["first_environment_seed"], content["evaluations"]
+        _ = [(each["timesteps"], each["episodes"], each[MINUS_KG]) for each in evaluations]
+        if not evaluations:
+            raise ValueError("it holds no evaluation")
+    except (UnicodeDecodeError, ValueError, TypeError, KeyError) as error:
+        raise ValueError(f"{folder.evaluations_file} is damaged: {error}") from None
+    return Run(folder.path, config, int(seed), tuple(evaluations))
+
+
+def alike(runs: Iterable[Run], of: Callable[[Run], Any]) -> list[list[Run]]:
+    """Return the runs in groups that have something in common."""
+    groups: list[list[Run]] = []
+    for run in runs:
+        for group in groups:
+            if of(group[0]) == of(run):
+                group.append(run)
+                break
         else:
-            known.append(run)
-    return [_section(runs, palette) for runs in same_games]
+            groups.append([run])
+    return groups
 
 
-def _section(runs: Sequence[Run], palette: Palette) -> Section:
-    curves = curves_of(runs, LESS_KG)
+def curves_of(runs: Sequence[Run], measure: str) -> list[LearningCurve]:
+    """Return a curve for each training; runs that differ in their seed alone are one training.
+
+    Where runs were evaluated at different times, values between evaluations are interpolated, and
+    the curve ends where the shortest run does.
+
+    Args:
+        runs: at least one.
+        measure: of ``MEASURES``.
+    """
+    trainings = alike(runs, lambda run: run.training)
+    names = [each[0].config.algorithm for each in trainings]
+    curves = []
+    for name, each in zip(names, trainings, strict=True):
+        found = pd.concat(
+            {place: pd.DataFrame(run.evaluations).set_index("timesteps")[measure].astype(float)
+             for place, run in enumerate(each)}, axis=1,
+        ).sort_index()  # fmt: skip
+        first = max(found[place].first_valid_index() for place in found)
+        last = max(first, min(found[place].last_valid_index() for place in found))
+        shared = found.interpolate("index").loc[first:last]
+        label = name if names.count(name) == 1 else f"{name} ({each[0].path})"
+        times = shared.index.to_numpy(dtype=float)
+        curves.append(LearningCurve(label, each, times, shared.to_numpy().T))
+    return curves
+
+
+def levels_of(runs: Sequence[Run], measure: str, bound: Path | None = None) -> dict[str, float]:
+    """Return KG, DrawChance and the bound, where the measure has such levels.
+
+    KG's level is known from the evaluations; DrawChance plays their episodes here.
+
+    Args:
+        runs: at least one, evaluated on the same games.
+        measure: of ``MEASURES``.
+        bound: folder of ``matchenv bound`` for these games; None for no such line.
+
+    Raises:
+        ValueError: for a folder that holds no bound, or one of other games.
+    """
+    if measure not in (MINUS_KG, TRUE_Q):
+        if bound is not None:
+            raise ValueError(f"bound is of {TRUE_Q} or {MINUS_KG}, the measure is {measure}")
+        return {}
+    kg = np.mean([run.evaluations[0][TRUE_Q] - run.evaluations[0][MINUS_KG] for run in runs])
+    low = np.mean(
+        [
+            np.mean(
+                rival_totals(ONE_PLAYER, run.config.env_kwargs, run.evaluations[0]["episodes"],
+                             run.first_seed, rival=LOW_END)
+            )
+            for run in runs
+        ]
+    )  # fmt: skip
+    zero = kg if measure == MINUS_KG else 0.0
+    levels = {"KG": float(kg - zero), "DrawChance": float(low - zero)}
+    if bound is not None:
+        levels["bound"] = _bound(bound, runs[0], minus_kg=measure == MINUS_KG)
+    return levels
+
+
+def _bound(folder: Path, run: Run, *, minus_kg: bool) -> float:
+    """Return the bound of the games of a run's evaluations, or how far KG stays below it."""
+    try:
+        found = json.loads((folder / "bound.json").read_text(encoding="utf-8"))
+        played, cells = found["environment"], found["cells"]
+    except (OSError, UnicodeDecodeError, ValueError, KeyError, TypeError):
+        raise ValueError(
+            f"bound must be a folder with the results of matchenv bound, {folder} holds none"
+        ) from None
+    settings = settings_without_code(ONE_PLAYER, run.config.env_kwargs)
+    assert isinstance(settings, Settings)
+    cell = Cell(settings.rank, str(settings.prior), settings.num_opponents)
+    here = [each for each in cells if (each["rank"], each["prior"]) == (cell.rank_name, cell.prior)]
+    wanted = {name: getattr(settings, name) for name in ENVIRONMENT_OPTIONS}
+    if played != wanted or not here:
+        raise ValueError(
+            f"bound must be of the games that the runs play, {folder} is not: matchenv bound "
+            f"--rank {cell.rank_name} --prior {cell.prior} --num-opponents "
+            f"{settings.num_opponents} --horizon {settings.horizon} --beta {settings.beta!r} "
+            "--out DIR"
+        )
+    if not minus_kg:
+        return float(here[0]["bound"]["mean"])
+    # Not the difference of the two means: a control variate takes out the chance of both.
+    room = [each["room"]["mean"] for each in here[0]["policies"] if each["policy"] == RIVAL]
+    if not room:
+        raise ValueError(f"bound must include {RIVAL}, that of {folder} does not")
+    return float(room[0])
+
+
+def training_sections(
+    folders: Sequence[Path], palette: Palette, measure: str = MEASURE, bound: Path | None = None
+) -> list[Section]:
+    """Return a section for the runs of the same games, of what ``matchenv train`` left.
+
+    Args:
+        folders: of the runs.
+        palette: colours of the trainings.
+        measure: as ``levels_of``.
+        bound: as ``levels_of``.
+    """
+    together = alike(read_runs(folders), lambda run: run.games)
+    return [_section(runs, palette, measure, bound) for runs in together]
+
+
+def _section(runs: list[Run], palette: Palette, measure: str, bound: Path | None) -> Section:
     first = runs[0].config
-    trainings = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
-    compared = [run for run in runs if (RunFolder(run.path).comparison / FILE).is_file()]
-    tables = [Table("Last evaluations", RUNS, runs)]
-    if compared:
-        tables.append(_last_comparisons(compared))
+    comparisons = {
+        run.path.name: RunFolder(run.path).comparison
+        for run in runs
+        if (RunFolder(run.path).comparison / "comparison.json").is_file()
+    }
+    last = [run.evaluations[-1] for run in runs]
+    cells = pd.DataFrame(
+        {
+            "run": [run.path.name for run in runs],
+            "algorithm": [run.config.algorithm for run in runs],
+            "seed": [str(run.config.seed) for run in runs],
+            "games learned from": [f"{each['timesteps']:,}" for each in last],
+            MEASURES[TRUE_Q]: [f"{each[TRUE_Q]:.2f}" for each in last],
+            MEASURES[MINUS_KG]: [f"{each[MINUS_KG]:+.2f}" for each in last],
+            MEASURES["mean_return"]: [f"{each['mean_return']:.2f}" for each in last],
+        }
+    )
+    tables = [Table("Last evaluations", cells)]
+    if comparisons:
+        ends: dict[tuple[str, str], str] = {}
+        for name, folder in comparisons.items():
+            _, standings = read_standings(folder)
+            trained = [each for each in standings if each.policy == standings[0].policy]
+            ends |= {(s.cell.title, name): short_text(s.difference, 2) for s in trained}
+        tables.append(Table.pivot("True q minus that of KG in the final comparison", "cell", ends))
     return Section(
         kind="train",
         folder=", ".join(run.path.name for run in runs),
         lead=(
-            f"{trainings}, evaluated on held-out games of the same kind; q is the draw density, "
-            "summed over an episode, and KG plays the same episodes."
+            f"{'1 run' if len(runs) == 1 else f'{len(runs)} runs'}, evaluated on held-out games of "
+            "the same kind; q is the draw density, summed over an episode, and KG plays the same "
+            "episodes."
         ),
         settings={
             "seeds": ", ".join(str(run.config.seed) for run in runs),
@@ -49,56 +326,26 @@ def _section(runs: Sequence[Run], palette: Palette) -> Section:
             **first.env_kwargs,
         },
         versions=first.versions,
-        charts=[_chart(runs, curves, palette)],
+        charts=[_chart(runs, palette, measure, bound)],
         tables=tables,
         summary=tables[-1],
-        parts=[
-            compare_section(RunFolder(run.path).comparison, palette, run.path.name)
-            for run in compared
-        ],
+        parts=[compare_section(each, palette, name) for name, each in comparisons.items()],
     )
 
 
-def _last_comparisons(runs: Sequence[Run]) -> Table:
-    """Where the trained policies end in the comparisons with the baselines."""
-    differences = {}
-    for run in runs:
-        _, standings = read_standings(RunFolder(run.path).comparison)
-        for each in standings:
-            if each.policy == standings[0].policy:
-                differences[each.cell.title, run.path.name] = short_text(each.difference, 2)
-    return pivot("True q less that of KG in the final comparison", "cell", differences)
-
-
-def _chart(runs: Sequence[Run], curves: Sequence[LearningCurve], palette: Palette) -> Chart:
-    figure = new_figure("games learned from", MEASURES[LESS_KG], hovermode="x unified")
-    for curve in curves:
-        several = len(curve.runs) > 1
-        add_line(
-            figure, palette, curve.label, curve.timesteps, curve.interquartile_mean,
-            curve.band if several else None, label=f"{curve.label}, IQM" if several else None,
-        )  # fmt: skip
-        if several:
-            add_line(
-                figure, palette, curve.label, curve.timesteps, curve.median, dash="dash",
-                label=f"{curve.label}, median",
-            )  # fmt: skip
-    for level in levels_of(runs, LESS_KG):
-        add_level(figure, level.value, level.label)
-    bands = {f"{curve.label}: {curve.band_name}" for curve in curves if len(curve.runs) > 1}
+def _chart(runs: Sequence[Run], palette: Palette, measure: str, bound: Path | None) -> Chart:
+    figure = new_figure("games learned from", MEASURES[measure], hovermode="x unified")
+    bands = set()
+    for curve in curves_of(runs, measure):
+        if len(curve.runs) == 1:
+            add_line(figure, palette, curve.label, curve.timesteps, curve.median)
+            continue
+        bands.add(f"{curve.label}: {curve.band_name}")
+        add_line(figure, palette, curve.label, curve.timesteps, curve.interquartile_mean,
+                 curve.band)  # fmt: skip
+        figure.data[-1].name = f"{curve.label}, IQM"
+        add_line(figure, palette, curve.label, curve.timesteps, curve.median)
+        figure.data[-1].update(name=f"{curve.label}, median", line_dash="dash")
+    for label, level in levels_of(runs, measure, bound).items():
+        add_level(figure, level, label)
     return Chart("Learning curves", figure, "Bands: " + "; ".join(sorted(bands)) if bands else "")
-
-
-def _last(name: str, form: str) -> Column:
-    return Column(MEASURES[name], lambda run: f"{run.evaluations[-1][name]:{form}}")
-
-
-RUNS = (
-    Column("run", lambda run: run.path.name),
-    Column("algorithm", lambda run: run.config.algorithm),
-    Column("seed", lambda run: str(run.config.seed)),
-    Column("games learned from", lambda run: f"{run.evaluations[-1]['timesteps']:,}"),
-    _last("true_draw_density", ".2f"),
-    _last("true_q_less_kg", "+.2f"),
-    _last("mean_return", ".2f"),
-)

@@ -50,7 +50,6 @@ COMMANDS = {
     "fit": Entry("fit:Fit", "fit the parameters of TrueSkill to a log of matches"),
     "smooth": Entry("smooth:Smooth", "skills through time in hindsight, from a whole log"),
     "judge": Entry("judge:Judge", "judge the matcher that made the games of a log"),
-    "plot": Entry("plot:Plot", "draw the learning curves of trainings"),
     "report": Entry("report:Report", "gather results in one page"),
     "watch": Entry("watch:Watch", "watch policies side by side, in a window or as a film"),
     "serve": Entry("serve:Serve", "keep ratings and match players over HTTP"),

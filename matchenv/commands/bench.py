@@ -43,6 +43,11 @@ class Bench(Resumable, Parallel):
         """None: the report page does not show this benchmark."""
         return None
 
+    @property
+    def extras(self) -> tuple[str, ...]:
+        """Return what the tables for LaTeX need."""
+        return () if self.out is None else ("benchmarks",)
+
     def run(self) -> None:
         """Play and print the tables, or check a file."""
         from matchenv.benchmarks.bench.running import check_result, run_bench

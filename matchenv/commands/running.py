@@ -35,7 +35,7 @@ EXTRAS = {
         "pydantic",
         "tensorboard",
     ),
-    "benchmarks": ("matplotlib", "plotly"),
+    "benchmarks": ("matplotlib", "plotly", "pandas", "jinja2"),
     "logs": ("pandas", "openskill"),
     "render": ("pygame",),
     "serve": ("fastapi", "uvicorn"),

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 PAPER = r"""\documentclass{article}
+\usepackage{booktabs}
 \begin{document}
 \appendix
 \input{text}
@@ -19,7 +20,7 @@ PAPER = r"""\documentclass{article}
 
 @pytest.fixture
 def latex_complaints(tmp_path: Path) -> Callable[[str], list[str]]:
-    """Typesets a text with no package, and gives the errors and the lines too wide for the page.
+    """Typeset a text with booktabs, and gives the errors and the lines too wide for the page.
 
     It skips the test where there is no LaTeX.
     """

@@ -20,9 +20,16 @@ from matchenv.agents.run_config import RunConfig, configured
 from matchenv.agents.run_folder import RunFolder
 from matchenv.baselines import DrawChance, KnowledgeGradient
 from matchenv.benchmarks.bound.running import run_bound
-from matchenv.benchmarks.learning_curves import curves_of, levels_of, read_runs
-from matchenv.benchmarks.learning_curves.curves import interquartile_mean
-from matchenv.commands import BAD_INPUT, DONE, run_command
+from matchenv.benchmarks.report import sections_of
+from matchenv.benchmarks.report.training import (
+    MEASURES,
+    LearningCurve,
+    curves_of,
+    levels_of,
+    read_runs,
+    runs_in,
+)
+from matchenv.commands import BAD_INPUT, run_command
 
 GAMES: dict[str, Any] = {"num_opponents": 3, "horizon": 12, "rank": "top"}
 EPISODES = 5
@@ -50,13 +57,14 @@ def write_run(
 
 @given(arrays(np.float64, array_shapes(min_dims=1, max_dims=2), elements=st.floats(-1e6, 1e6)))
 def test_the_interquartile_mean_is_the_trimmed_mean_of_scipy(values):
-    np.testing.assert_allclose(interquartile_mean(values), trim_mean(values, 0.25), atol=1e-6)
+    curve = LearningCurve("ppo", [], np.zeros(1), values)
+    np.testing.assert_allclose(curve.interquartile_mean, trim_mean(values, 0.25), atol=1e-6)
 
 
 def test_runs_that_differ_in_their_seed_alone_share_a_curve(tmp_path):
     for seed in range(5):
         write_run(tmp_path / f"seed{seed}", seed, [0.0, float(seed), 10.0 * seed])
-    runs = read_runs([tmp_path, tmp_path / "seed0"])
+    runs = read_runs([*runs_in(tmp_path), tmp_path / "seed0"])
     (curve,) = curves_of(runs, "true_draw_density")
     assert [run.config.seed for run in curve.runs] == [0, 1, 2, 3, 4]
     assert curve.timesteps.tolist() == [0.0, 100.0, 200.0]
@@ -70,14 +78,14 @@ def test_another_training_has_its_own_curve(tmp_path):
         config = write_run(tmp_path / name, 0, [0.0, 1.0])
     other = replace(config, hyperparameters={**config.hyperparameters, "gamma": 0.5})
     (tmp_path / "b" / "config.yml").write_text(other.to_text())
-    labels = [curve.label for curve in curves_of(read_runs([tmp_path]), "mean_return")]
+    labels = [curve.label for curve in curves_of(read_runs(runs_in(tmp_path)), "mean_return")]
     assert labels == [f"ppo ({tmp_path / name})" for name in "ab"]
 
 
 def test_runs_evaluated_at_other_times_are_read_in_between(tmp_path):
     write_run(tmp_path / "a", 0, [0.0, 4.0], [0, 400])
     write_run(tmp_path / "b", 1, [0.0, 1.0, 9.0], [0, 100, 900])
-    (curve,) = curves_of(read_runs([tmp_path]), "true_draw_density")
+    (curve,) = curves_of(read_runs(runs_in(tmp_path)), "true_draw_density")
     assert curve.timesteps.tolist() == [0.0, 100.0, 400.0]
     assert curve.values.tolist() == [[0.0, 1.0, 4.0], [0.0, 1.0, 4.0]]
 
@@ -90,12 +98,14 @@ def test_a_run_that_plays_like_a_rival_lies_on_its_line(tmp_path, name):
         policy, ONE_PLAYER, GAMES, EPISODES, 7, rival_totals(ONE_PLAYER, GAMES, EPISODES, 7)
     )
     RunFolder(tmp_path).write_evaluations(7, [{"timesteps": 0, **result}])
-    runs = read_runs([tmp_path])
+    runs = read_runs(runs_in(tmp_path))
     assert runs[0].config == config
     for measure in ("true_q_less_kg", "true_draw_density"):
         (curve,) = curves_of(runs, measure)
-        levels = {level.label.lower(): level.value for level in levels_of(runs, measure)}
-        assert levels[name] == pytest.approx(curve.median[0], abs=1e-12)
+        levels = levels_of(runs, measure)
+        assert levels[{"kg": "KG", "drawchance": "DrawChance"}[name]] == pytest.approx(
+            curve.median[0], abs=1e-12
+        )
 
 
 @pytest.fixture(scope="module")
@@ -109,34 +119,41 @@ def bound(tmp_path_factory) -> Path:
 
 def test_the_bound_is_a_line(tmp_path, bound):
     write_run(tmp_path, 0, [1.0])
-    runs = read_runs([tmp_path])
+    runs = read_runs(runs_in(tmp_path))
     cell = json.loads((bound / "bound.json").read_text())["cells"][0]
-    total, less = (levels_of(runs, m, bound)[-1] for m in ("true_draw_density", "true_q_less_kg"))
-    assert total.label == "bound"
-    assert total.value == cell["bound"]["mean"]
+    total, less = (
+        levels_of(runs, m, bound)["bound"] for m in ("true_draw_density", "true_q_less_kg")
+    )
+    assert total == cell["bound"]["mean"]
     kg = next(each for each in cell["policies"] if each["policy"] == "kg")
     # Not the difference of the two means: a control variate takes out the same chance of both.
-    assert less.value == kg["room"]["mean"]
+    assert less == kg["room"]["mean"]
 
 
-@pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
-def test_plot_writes_the_same_file_twice(tmp_path, capsys, kind, bound):
+@pytest.mark.parametrize("measure", ["true_q_less_kg", "true_draw_density", "mean_return"])
+def test_the_page_shows_the_measure_and_the_bound(tmp_path, bound, measure):
     for seed in range(2):
         write_run(tmp_path / f"seed{seed}", seed, [0.0, 5.0 + seed])
-    written = []
-    for name in ("a", "b"):
-        file = tmp_path / f"{name}.{kind}"
-        words = ["plot", str(tmp_path), "--out", str(file), "--bound", str(bound)]
-        assert run_command(words) == DONE
-        written.append(file.read_bytes())
-    assert written[0] == written[1]
-    said = capsys.readouterr().out
-    assert "ppo: seeds 0 1, true_q_less_kg +3.50 after 100 games" in said
+    levels = {} if measure == "mean_return" else {"bound": bound}
+    (section,) = sections_of([tmp_path], measure=measure, **levels)
+    (chart,) = section.charts
+    assert chart.figure.layout.yaxis.title.text == MEASURES[measure]
+    labels = [each.text for each in chart.figure.layout.annotations]
+    assert labels == (["KG", "DrawChance", "bound"] if levels else [])
+    (band, mean, median) = chart.figure.data
+    assert (mean.name, median.name) == ("ppo, IQM", "ppo, median")
+    assert (
+        mean.y.tolist()
+        == median.y.tolist()
+        == [0.0 - 2.0 * (measure == "true_q_less_kg"), 5.5 - 2.0 * (measure == "true_q_less_kg")]
+    )
+    assert len(band.x) == 4
+    assert "all of 2 seeds" in chart.note
 
 
 def test_bad_input_is_one_line_that_says_what_to_do(tmp_path, bound, capsys):
     def said(*words: object) -> str:
-        assert run_command(["plot", *map(str, words)]) == BAD_INPUT
+        assert run_command(["report", *map(str, words)]) == BAD_INPUT
         (line,) = capsys.readouterr().err.splitlines()
         return line
 
@@ -145,11 +162,14 @@ def test_bad_input_is_one_line_that_says_what_to_do(tmp_path, bound, capsys):
     assert "matchenv train" in said(empty)
     assert "matchenv train" in said(tmp_path / "missing")
     write_run(tmp_path / "a", 0, [1.0])
-    assert "must end in .png, .svg, .pdf" in said(tmp_path / "a", "--out", "a.gif")
     assert "results of matchenv bound" in said(tmp_path / "a", "--bound", empty)
     write_run(tmp_path / "b", 0, [1.0], env_kwargs={**GAMES, "horizon": 11})
-    assert "same games" in said(tmp_path / "a", tmp_path / "b")
+    assert "of mean_return" not in said(tmp_path / "b", "--bound", empty)
+    assert "the measure is mean_return" in said(
+        tmp_path / "a", "--bound", bound, "--measure", "mean_return"
+    )
+    assert "no folder holds a training" in said(bound, "--bound", bound)
     assert "--horizon 11" in said(tmp_path / "b", "--bound", bound)
     (tmp_path / "a" / "evaluations.json").write_text("{")
     assert "evaluations.json is damaged" in said(tmp_path / "a")
-    assert not list(tmp_path.glob("**/learning_curves.*"))
+    assert not list(tmp_path.glob("**/report.html"))

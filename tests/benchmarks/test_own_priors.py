@@ -14,7 +14,7 @@ from matchenv import NormalPrior, Prior
 from matchenv.belief import TRUE_SKILL
 from matchenv.benchmarks.bound.running import run_bound
 from matchenv.benchmarks.compare import run_comparison
-from matchenv.benchmarks.report.reading import cell_of
+from matchenv.benchmarks.report.comparisons import cell_of
 from matchenv.benchmarks.study.settings import StudySettings
 from matchenv.commands import run_command
 from matchenv.evaluation.rollout import Batch

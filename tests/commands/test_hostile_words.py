@@ -49,13 +49,11 @@ SIZES: dict[str, list[str]] = {
     "bench": ["pe", "--only", "top_informative_9_50", "--workers", "1", "--quiet"],
     "smooth": ["log.csv", "--quiet"],
     "report": [RUN, "--quiet"],
-    "plot": [RUN, "--quiet"],
     "serve": ["--pool", "pool.db", "--port", "0", "--quiet"],
     "warm-up": ["--quiet"],
 }  # fmt: skip
 # Where it writes, if that is no folder; None: it has no --out.
-OUT = {"watch": "out.gif", "report": "out.html", "plot": "out.png", "serve": None,
-       "warm-up": None}  # fmt: skip
+OUT = {"watch": "out.gif", "report": "out.html", "serve": None, "warm-up": None}  # fmt: skip
 LOG = "game,player,score\n" + "".join(
     f"{game},a,{game % 2}\n{game},{'bc'[game % 3 == 0]},{game % 3 % 2}\n" for game in range(30)
 )

@@ -178,7 +178,6 @@ LONG_COMMANDS = (
         says=READ,
     ),
     LongCommand(("replay", LOG, "--out", OUT), workers=False, says=READ),
-    LongCommand(("plot", RUN, "--out", OUT), out="curves.svg", workers=False),
     LongCommand(("report", RUN, "--out", OUT, "--latex", "report.tex"), out="report.html",
                 workers=False),
     LongCommand(("watch", *SIZES, "--policy", "pe", "--rank", "top", "--out", OUT), out="film.png",

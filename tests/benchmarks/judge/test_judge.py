@@ -151,7 +151,7 @@ def test_files_resumption_and_the_page(
         assert (parts / name).read_bytes() == (whole / name).read_bytes(), name
     page = (whole / "judge.html").read_text()
     assert "<script src" not in page
-    assert "matching less window" in page
+    assert "matching minus window" in page
     (section,) = sections_of([whole])
     assert section.kind == "judge"
     assert "How even were the games?" in page_text([section])

@@ -1,0 +1,277 @@
+"""Comparisons, bounds and optima on the page, and what reads their files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pandas as pd
+
+from matchenv.benchmarks.bound.report import COLUMNS, CellBound, PolicyUnderBound
+from matchenv.benchmarks.candidates import HIGH_END, LOW_END
+from matchenv.benchmarks.compare.report import Standing
+from matchenv.benchmarks.compare.report import columns as standing_columns
+from matchenv.benchmarks.optimum.report import OPTIMUM, Loss
+from matchenv.benchmarks.optimum.report import columns as loss_columns
+from matchenv.benchmarks.report.page import (
+    HIDDEN_AT_FIRST,
+    Chart,
+    Palette,
+    Section,
+    Table,
+    add_line,
+    new_figure,
+    points,
+    short_text,
+)
+from matchenv.envs.one_player.priors import DEFAULT_PRIOR
+from matchenv.envs.one_player.settings import Settings
+from matchenv.evaluation.cells import Cell, cells_of
+from matchenv.evaluation.estimates import Estimate
+from matchenv.evaluation.tables import Column
+from matchenv.runtime.files import number, read_json
+from matchenv.runtime.object_spec import is_object_spec
+
+Record = Mapping[str, Any]
+Built = TypeVar("Built")
+AHEAD = "Above the dotted line a policy is ahead of {}. Names in grey are hidden."
+
+
+def json_of(file: Path) -> Any:
+    """Return the content of a JSON file.
+
+    Raises:
+        ValueError: for a damaged one; it says what to do.
+    """
+    try:
+        return read_json(file)
+    except ValueError as error:
+        raise ValueError(f"{file} is damaged, run its command again: {error}") from None
+
+
+def rows_of(file: Path) -> list[dict[str, str]]:
+    """Return the rows of a CSV file as texts, by the names of its columns."""
+    try:
+        return pd.read_csv(file, dtype=str, keep_default_na=False).to_dict("records")
+    except ValueError as error:
+        raise ValueError(f"{file} is damaged, run its command again: {error}") from None
+
+
+def cell_of(record: Record, num_opponents: int) -> Cell:
+    """Return the cell of a record's rank and prior; imports nothing that it names."""
+    prior = record["prior"]
+    named = DEFAULT_PRIOR if is_object_spec(prior) else prior
+    by = record.get("rank_by", Settings.rank_by)
+    return replace(cells_of((record["rank"],), (named,), num_opponents, by)[0], prior=prior)
+
+
+def estimate_of(record: Record, name: str) -> Estimate:
+    """Return one estimate of a record."""
+    return Estimate.from_plain(record[name])
+
+
+def nested(rows: Iterable[tuple[str, str, Estimate]]) -> dict[str, dict[str, Estimate]]:
+    """Return estimates by name and category."""
+    found: dict[str, dict[str, Estimate]] = {}
+    for name, category, value in rows:
+        found.setdefault(name, {})[category] = value
+    return found
+
+
+def built(kind: type[Built], record: Record, **others: Any) -> Built:
+    """Return a dataclass of the numbers, texts and estimates of a record."""
+    values = {
+        each.name: Estimate.from_plain(value)
+        if isinstance(value := record.get(each.name), dict)
+        else value
+        if isinstance(value, str)
+        else number(value)
+        for each in fields(kind)  # type: ignore[arg-type]
+        if each.name not in others
+    }
+    return kind(**values, **others)
+
+
+def compare_section(folder: Path, palette: Palette, name: str | None = None) -> Section:
+    """Return what ``matchenv compare`` found, under the folder's name or another one."""
+    found, standings = read_standings(folder)
+    against, environment = found["against"], found["environment"]
+    rivals = [each for each in standings if each.policy != against]
+    differences = points(
+        palette, f"true q minus that of {against}",
+        nested((each.policy, each.cell.title, each.difference) for each in rivals),
+        level=(0.0, against), hidden=HIDDEN_AT_FIRST,
+    )  # fmt: skip
+    totals = points(
+        palette, "true q of an episode",
+        nested((each.policy, each.cell.title, each.true_draw_density) for each in standings),
+    )  # fmt: skip
+    columns = (Column("cell", lambda s: s.cell.title), *standing_columns(against, timing=False))
+    return Section(
+        kind="compare",
+        folder=name or folder.name,
+        lead=(
+            f"Every policy played the same {found['episodes']:,} episodes of "
+            f"{environment['horizon']:,} games in each cell. q is the draw density, summed over an "
+            f"episode; differences to {against} are paired, their intervals of "
+            f"{100 * found['confidence']:.0f} %."
+        ),
+        settings={"seed": found["seed"], "against": against, **environment},
+        versions=found["versions"],
+        charts=[
+            Chart(f"Difference to {against}", differences, AHEAD.format(against)),
+            Chart("True q", totals, "Intervals are unpaired here, and so much wider."),
+        ],
+        tables=[Table.of("All measures", columns, standings)],
+        summary=Table.pivot(
+            f"True q minus that of {against}", "cell",
+            {(s.cell.title, s.policy): short_text(s.difference, 1) for s in rivals},
+        ),
+    )  # fmt: skip
+
+
+def read_standings(folder: Path) -> tuple[dict[str, Any], list[Standing]]:
+    """Return the content of a comparison's file, and its standings."""
+    found = json_of(folder / "comparison.json")
+    opponents = found["environment"]["num_opponents"]
+    return found, [
+        built(Standing, each, cell=cell_of(each["cell"], opponents),
+              verdict=str(each.get("verdict", "")))
+        for each in found["standings"]
+    ]  # fmt: skip
+
+
+def bound_section(folder: Path, palette: Palette) -> Section:
+    """Return what ``matchenv bound`` found."""
+    found = json_of(folder / "bound.json")
+    environment = found["environment"]
+    cells = {
+        cell_of(each, environment["num_opponents"]).title: built(
+            CellBound, each, policies=tuple(built(PolicyUnderBound, p) for p in each["policies"]),
+            rank=each["rank"], prior=each["prior"],
+        )
+        for each in found["cells"]
+    }  # fmt: skip
+    rows = [(title, cell, policy) for title, cell in cells.items() for policy in cell.policies]
+    totals = [
+        *(("bound", title, cell.bound) for title, cell in cells.items()),
+        *((HIGH_END, title, cell.oracle) for title, cell in cells.items()),
+        *((policy.policy, title, policy.true_q) for title, _, policy in rows),
+    ]
+
+    def of_policy(column: Column) -> Callable[[Any], str]:
+        return lambda row: column.cell(row[2])
+
+    columns = (
+        Column("cell", lambda row: row[0]),
+        *(Column(each.heading, of_policy(each)) for each in COLUMNS),
+        Column("bound", lambda row: f"{row[1].bound.mean:.2f}"),
+        Column(HIGH_END, lambda row: f"{row[1].oracle.mean:.2f}"),
+    )
+    figure = points(palette, "true q of an episode", nested(totals))
+    return Section(
+        kind="bound",
+        folder=folder.name,
+        lead=(
+            f"What no policy can exceed, from {found['episodes']:,} sample paths of each cell, "
+            f"beside policies on the same instances; shares are of the distance from {LOW_END}."
+        ),
+        settings={**{name: found[name] for name in ("seed", "depth")}, **environment},
+        versions=found["versions"],
+        charts=[Chart("The bound above the policies", figure)],
+        tables=[Table.of("Room below the bound", columns, rows)],
+        summary=Table.pivot(
+            "The bound minus true q", "cell",
+            {(title, p.policy): short_text(p.room, 1) for title, _, p in rows},
+        ),
+    )  # fmt: skip
+
+
+def optimum_section(folder: Path, palette: Palette) -> Section:
+    """Return what ``matchenv optimum`` found."""
+    found = json_of(folder / "optimum.json")
+    tables, gaps = [], []
+    for problem in found["problems"]:
+        size = f"{problem['num_opponents']} opponents, {problem['horizon']} games"
+        losses = [built(Loss, each) for each in problem["losses"]]
+        title = f"{size}, {problem['belief']} belief"
+        tables.append(Table.of(title, loss_columns(losses), losses))
+        gaps += [(each.policy, size, each.gap) for each in losses if each.policy != OPTIMUM]
+    first = found["problems"][0]
+    what = "believed q minus the optimum's"
+    return Section(
+        kind="optimum",
+        folder=folder.name,
+        lead=(
+            f"The exact optimum under the belief, and what policies lose, on "
+            f"{first['episodes']:,} instances of each size."
+        ),
+        settings={name: first[name] for name in ("seed", "truths", "rank", "beta", "draw_margin")},
+        versions=found["versions"],
+        charts=[Chart("Below the optimum", points(palette, what, nested(gaps)))],
+        tables=tables,
+        summary=Table.pivot(
+            what.capitalize(),
+            "size",
+            {(size, name): short_text(gap, 4) for name, size, gap in gaps},
+        ),
+    )  # fmt: skip
+
+
+def queue_section(folder: Path, palette: Palette) -> Section:
+    """Return what ``matchenv compare --env MatchmakingQueue-v0`` found."""
+    found = json_of(folder / "comparison.json")
+    against, standings = found["against"], found["standings"]
+    rivals = [
+        (each["policy"], each["load"], estimate_of(each, "difference"))
+        for each in standings
+        if each["policy"] != against
+    ]
+    columns = (
+        Column("load", lambda s: s["load"]),
+        Column("policy", lambda s: s["policy"]),
+        Column("true reward", lambda s: f"{estimate_of(s, 'true_reward').mean:.1f}"),
+        Column(f"true - {against}", lambda s: estimate_of(s, "difference").interval_text(1)),
+        Column("true q", lambda s: f"{estimate_of(s, 'true_match_quality').mean:.3f}"),
+        Column("wait", lambda s: f"{estimate_of(s, 'wait').mean:.2f}"),
+        Column("left", lambda s: f"{100.0 * estimate_of(s, 'left').mean:.2f} %"),
+        Column(
+            "verdict",
+            lambda s: "" if s["policy"] == against else estimate_of(s, "difference").verdict,
+        ),
+    )
+    differences = points(
+        palette, f"true reward minus that of {against}", nested(rivals), x="load",
+        level=(0.0, against), hidden=HIDDEN_AT_FIRST,
+    )  # fmt: skip
+    front = new_figure("mean wait, in ticks", "true match quality")
+    for policy in sorted({each["policy"] for each in standings}):
+        waits, qualities = (
+            [estimate_of(each, name).mean for each in standings if each["policy"] == policy]
+            for name in ("wait", "true_match_quality")
+        )
+        add_line(front, palette, policy, waits, qualities, mode="lines+markers")
+    return Section(
+        kind="compare",
+        folder=folder.name,
+        lead=(
+            f"Every policy matched the same {found['episodes']:,} runs of "
+            f"{found['environment']['horizon']:,} ticks under each load. The true reward is the "
+            "match quality under the true skills, minus what waiting and leaving cost; "
+            f"differences to {against} are paired, their intervals of "
+            f"{100 * found['confidence']:.0f} %."
+        ),
+        settings={"seed": found["seed"], **found["loads"], **found["environment"]},
+        versions=found["versions"],
+        charts=[
+            Chart(f"Difference to {against}", differences, AHEAD.format(against)),
+            Chart("Quality against waiting", front, "A policy's points are the loads."),
+        ],
+        tables=[Table.of("All loads", columns, standings)],
+        summary=Table.pivot(
+            f"True reward minus that of {against}", "load",
+            {(load, policy): short_text(value, 1) for policy, load, value in rivals},
+        ),
+    )  # fmt: skip
