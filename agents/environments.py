@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from matchenv.agents.algorithms import ALGORITHMS, Algorithm
 from matchenv.belief import DEFAULT_BELIEF
+from matchenv.envs import ENVIRONMENTS, part_of
 from matchenv.envs.one_player.priors import Prior, prior_text
 from matchenv.envs.one_player.rewards import Reward, reward_text
 from matchenv.envs.one_player.settings import Settings
@@ -27,10 +28,6 @@ Floats = NDArray[np.float64]
 AnySettings = Settings | QueueSettings
 
 ONE_PLAYER, QUEUE = "Matchmaking-v0", "MatchmakingQueue-v0"
-SETTINGS: dict[str, type[Settings] | type[QueueSettings]] = {
-    ONE_PLAYER: Settings,
-    QUEUE: QueueSettings,
-}
 
 # Options of Matchmaking-v0 that may be objects of the user's own, and how they are written.
 OWN: dict[str, Callable[[Any], str]] = {"prior": prior_text, "reward": reward_text}
@@ -66,7 +63,8 @@ def settings_of(environment: str, env_kwargs: Mapping[str, Any]) -> list[Any]:
         ValueError: for an unknown name (the known ones are listed), a bad value, one that a file
             cannot hold, or combinations whose observations differ in size.
     """
-    kind = SETTINGS[as_choice("environment", environment, SETTINGS)]
+    as_choice("environment", environment, ENVIRONMENTS)
+    kind = part_of(environment, "settings")
     known = [each.name for each in fields(kind)]
     for given, value in env_kwargs.items():
         if given not in known:
@@ -127,7 +125,7 @@ def check_trainable(
     Raises:
         ValueError: if not; it names those that do.
     """
-    as_choice("environment", environment, SETTINGS)
+    as_choice("environment", environment, ENVIRONMENTS)
     where = f"in {QUEUE}" if environment == QUEUE else None
     if isinstance(settings, Settings) and settings.availability < 1.0:
         where = f"where opponents go offline (availability={settings.availability!r})"

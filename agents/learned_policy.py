@@ -16,10 +16,9 @@ from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
 
 from matchenv.agents.network import reader_of
 from matchenv.belief import BELIEFS
+from matchenv.envs import simulator_of
 from matchenv.envs.one_player.settings import Settings
-from matchenv.envs.one_player.simulator import observation_space
 from matchenv.envs.queue.settings import QUEUE_NUMBERS, QueueSettings
-from matchenv.envs.queue.simulator import queue_observation_space
 from matchenv.runtime.checks import as_action_masks
 
 AnySettings = Settings | QueueSettings
@@ -224,9 +223,8 @@ class LearnedPolicy:
 
 def spaces_of(settings: AnySettings) -> tuple[spaces.Box, spaces.Discrete]:
     """Return the spaces of one observation and one action of an environment."""
-    if isinstance(settings, QueueSettings):
-        return queue_observation_space(settings), spaces.Discrete(settings.capacity)
-    return observation_space(settings), spaces.Discrete(settings.num_opponents)
+    simulator = simulator_of(settings)
+    return simulator.observation_space, spaces.Discrete(simulator.num_actions)
 
 
 def _chosen(scores: torch.Tensor, deterministic: bool) -> NDArray[np.int64]:
