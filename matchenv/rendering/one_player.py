@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from array import array
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,25 +37,35 @@ OUTCOMES = {1: "won", -1: "lost", 0: "draw"}
 SENTENCES = {1: "player 0 won", -1: "player 0 lost", 0: "a draw"}
 
 
+class Game(NamedTuple):
+    """A game.
+
+    Attributes:
+        opponent: 1 to M.
+        outcome: +1 player 0 won, -1 lost, 0 a draw.
+        density: q under the belief before it.
+        true_density: q under the true skills.
+    """
+
+    opponent: int
+    outcome: int
+    density: float
+    true_density: float
+
+
 @dataclass
 class Record:
-    """The games of an episode so far, and its start.
+    """An episode so far.
 
     Attributes:
         first_sigma: typical standard deviation at the start.
         first_limits: ends of the skill axis at the start.
-        opponents: actions.
-        outcomes: +1 player 0 won, -1 lost, 0 a draw.
-        density: q of each game under the belief before it.
-        true_density: q of each game under the true skills.
+        games: in their order.
     """
 
     first_sigma: float = 1.0
     first_limits: tuple[float, float] = (-1.0, 1.0)
-    opponents: array[int] = field(default_factory=lambda: array("q"))
-    outcomes: array[int] = field(default_factory=lambda: array("q"))
-    density: array[float] = field(default_factory=lambda: array("d"))
-    true_density: array[float] = field(default_factory=lambda: array("d"))
+    games: list[Game] = field(default_factory=list)
 
 
 class OnePlayerRenderer(Renderer[State]):
@@ -90,12 +100,10 @@ class OnePlayerRenderer(Renderer[State]):
     ) -> None:
         """Note the games just played."""
         facts = self.simulator.facts(state)
+        names = ("outcome", "draw_density", "true_draw_density")
         for row in np.flatnonzero(running).tolist():
-            record = self._records[row]
-            record.opponents.append(int(actions[row]))
-            record.outcomes.append(int(facts["outcome"][row]))
-            record.density.append(float(facts["draw_density"][row]))
-            record.true_density.append(float(facts["true_draw_density"][row]))
+            game = Game(int(actions[row]) + 1, *(facts[name][row].item() for name in names))
+            self._records[row].games.append(game)
 
     def clock(self, state: State, row: int) -> int:
         """Return the number of games played."""
@@ -107,10 +115,8 @@ class OnePlayerRenderer(Renderer[State]):
 
     def total(self, row: int) -> tuple[str, Floats]:
         """Return the running total of q, of true q where true skills are shown."""
-        record = self._records[row]
-        if self._shows_truth:
-            return "running total of true q", np.cumsum(record.true_density)
-        return "running total of q", np.cumsum(record.density)
+        true = "true " if self._shows_truth else ""
+        return f"running total of {true}q", np.cumsum(self._densities(self._records[row]))
 
     def picture(self, state: State, row: int, look: Look) -> Pixels:
         """Draw one episode, uint8, shape (height, width, 3).
@@ -121,12 +127,12 @@ class OnePlayerRenderer(Renderer[State]):
         record, settings = self._records[row], self.simulator.settings
         mu, sigma, true_skill = self._players(state, row)
         canvas = new_canvas(look)
-        theme, played = canvas.theme, len(record.opponents)
+        theme, played = canvas.theme, len(record.games)
         strong = [(0, theme.player)]
         legend = [Entry(theme.player, player_text(0, mu[0], sigma[0]))]
         others = settings.num_opponents
         if played:
-            last = record.opponents[-1] + 1
+            last = record.games[-1].opponent
             strong.insert(0, (last, theme.opponent))
             legend.append(Entry(theme.opponent, player_text(last, mu[last], sigma[last])))
             others -= 1
@@ -151,12 +157,11 @@ class OnePlayerRenderer(Renderer[State]):
     def text(self, state: State, row: int) -> str:
         """Describe one episode."""
         record, masks = self._records[row], self.simulator.masks(state)
-        last = (record.opponents[-1], record.outcomes[-1]) if record.opponents else None
         return describe_state(
             self.simulator.knowledge_state(state)[row],
             int(state.games[row]),
             self.simulator.settings,
-            last,
+            record.games[-1] if record.games else None,
             None if masks is None else masks[row],
         )
 
@@ -166,21 +171,24 @@ class OnePlayerRenderer(Renderer[State]):
         true_skill = players[:, TRUE_SKILL] if self._shows_truth else None
         return players[:, MU], players[:, SIGMA], true_skill
 
+    def _densities(self, record: Record) -> Floats:
+        """Return q of each game, true q where true skills are shown."""
+        name = "true_density" if self._shows_truth else "density"
+        return np.array([getattr(game, name) for game in record.games], dtype=np.float64)
+
     def _tiles(self, record: Record) -> list[tuple[str, str]]:
-        true = "true " if self._shows_truth else ""
-        densities = record.true_density if self._shows_truth else record.density
-        played = len(record.opponents)
+        true, densities = "true " if self._shows_truth else "", self._densities(record)
         last, ratio, density = "–", "–", "–"
-        if played:
-            last = f"{OUTCOMES[record.outcomes[-1]]} vs {record.opponents[-1] + 1:,}"
-            ratio = f"{100.0 * record.outcomes.count(1) / played:.0f} %"
-            density = _density_text(densities[-1])
+        if record.games:
+            last = f"{OUTCOMES[record.games[-1].outcome]} vs {record.games[-1].opponent:,}"
+            ratio = f"{100.0 * np.mean([game.outcome == 1 for game in record.games]):.0f} %"
+            density = _density_text(float(densities[-1]))
         return [
             ("last game", last),
             ("win ratio", ratio),
             (f"{true}q of last", density),
-            (f"total {true}q", _density_text(math.fsum(densities))),
-            ("games left", f"{self.simulator.settings.horizon - played:,}"),
+            (f"total {true}q", _density_text(float(densities.sum()))),
+            ("games left", f"{self.simulator.settings.horizon - len(record.games):,}"),
         ]
 
     def _charts(self, record: Record, canvas: Canvas) -> tuple[Chart, Chart]:
@@ -191,11 +199,11 @@ class OnePlayerRenderer(Renderer[State]):
         theme, horizon = canvas.theme, self.simulator.settings.horizon
         window = max(1, round(WINDOW_SHARE * horizon))
         most = even_game_density(self.simulator.settings.beta)
-        believed, q = np.array(record.density), np.array(record.density)
-        colour, true, titles = theme.ink, "", []
-        means, totals = [], []
+        q, colour, true = self._densities(record), theme.ink, ""
+        titles, means, totals = [], [], []
         if self._shows_truth:
-            colour, true, q = theme.truth, "true ", np.array(record.true_density)
+            believed = np.array([game.density for game in record.games])
+            colour, true = theme.truth, "true "
             means.append((moving_mean(believed, window), theme.others))
             totals.append((np.cumsum(believed), theme.others))
             titles.append(("as believed", theme.muted))
@@ -245,7 +253,7 @@ def describe_state(
     state: KnowledgeState,
     games_played: int,
     settings: Settings,
-    last_game: tuple[int, int] | None,
+    last_game: Game | None,
     online: NDArray[np.bool_] | None = None,
 ) -> str:
     """Return the beliefs, the most even opponents and the last game, a line each.
@@ -254,7 +262,7 @@ def describe_state(
         state: beliefs of shape (M + 1,).
         games_played: games played in the episode so far.
         settings: of the environment.
-        last_game: the action and outcome of the last game, if there was one.
+        last_game: if there was one.
         online: opponents who are online, shape (M,); only these are listed. None for all.
     """
     mu, sigma = state.mu, state.sigma
@@ -270,8 +278,8 @@ def describe_state(
         f"player 0: mu {mu[0]:+.3f}, sigma {sigma[0]:.3f}",
     ]
     if last_game is not None:
-        opponent, outcome = last_game
-        lines.append(f"last game: against opponent {opponent + 1}, {SENTENCES[outcome]}")
+        said = SENTENCES[last_game.outcome]
+        lines.append(f"last game: against opponent {last_game.opponent}, {said}")
     lines.append(f"{'opponent':>8} {'mu':>8} {'sigma':>7} {'q':>8} {'quality':>8} {'win':>7}")
     lines += [
         f"{j + 1:>8} {mu[j + 1]:>+8.3f} {sigma[j + 1]:>7.3f} {density[j]:>8.5f} "
