@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable
+import shutil
+from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -170,100 +170,89 @@ def test_bad_input_is_one_line_that_says_what_to_do(
 
 # In a browser.
 
-Check = Callable[[Any], Awaitable[None]]
-InBrowser = Callable[[int, Check], None]
 VISIBLE = "document.querySelectorAll('#s1c0 .scatterlayer .trace').length"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
-@pytest.fixture
-def in_browser(page: Path, monkeypatch: pytest.MonkeyPatch) -> InBrowser:
-    """Open the page in Chromium, see that it complains of nothing, and look at it."""
-    pytest.importorskip("tornado")
-    monkeypatch.syspath_prepend(Path(__file__).parent)
-    from chromium import chromium, new_page
-
-    browser = chromium()
-    if browser is None:
+@pytest.fixture(params=[1280, 390], ids=["laptop", "phone"])
+def tab(page: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """Open the page in Chromium, which complains of nothing and asks the network for nothing."""
+    api = pytest.importorskip("playwright.sync_api")
+    path = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    if path is None:
         pytest.skip("no Chromium on this machine")
-
-    async def look(width: int, check: Check) -> None:
-        async with new_page(browser) as tab:
-            await tab.size(width)
-            await tab.open(page)
-            await tab.until("document.querySelectorAll('.js-plotly-plot .xaxislayer-above').length")
-            await check(tab)
-            assert tab.complaints == []
-            assert [url for url in tab.requests if not url.startswith(("file:", "data:"))] == []
-
-    return lambda width, check: asyncio.run(look(width, check))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("width", [1280, 390])
-def test_a_click_in_a_legend_hides_a_policy(in_browser: InBrowser, width: int) -> None:
-    async def check(tab: Any) -> None:
-        before = await tab.value(VISIBLE)
-        assert before > 0
-        await tab.click("#s1c0 .legend .traces .legendtoggle")
-        await tab.until(f"{VISIBLE} === {before - 1}")
-
-    in_browser(width, check)
+    complaints: list[str] = []
+    requests: list[str] = []
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        tab = browser.new_page(viewport={"width": request.param, "height": 900})
+        tab.on("console", lambda said: complaints.append(f"{said.type}: {said.text}"))
+        tab.on("pageerror", lambda error: complaints.append(str(error)))
+        tab.on("request", lambda asked: requests.append(asked.url))
+        tab.goto(page.as_uri())
+        tab.wait_for_selector("#s1c0 .xaxislayer-above", state="attached")
+        yield tab
+        browser.close()
+    assert complaints == []
+    assert [url for url in requests if not url.startswith(("file:", "data:"))] == []
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("width", [1280, 390])
-def test_a_hover_shows_a_value(results: Path, in_browser: InBrowser, width: int) -> None:
-    less = json.loads((results / "a" / "comparison.json").read_text())["standings"][0]["difference"]
-
-    async def check(tab: Any) -> None:
-        x, y = await tab.middle("#s1c0 .scatterlayer .trace .point")
-        await tab.mouse(x + 30, y + 30)
-        await tab.mouse(x, y)
-        text = "document.querySelector('#s1c0 .hoverlayer')?.textContent"
-        await tab.until(text)
-        assert f"{less['mean']:.3f} [" in await tab.value(text)
-
-    in_browser(width, check)
+def test_a_click_in_a_legend_hides_a_policy(tab: Any) -> None:
+    before = tab.evaluate(VISIBLE)
+    assert before > 0
+    tab.locator("#s1c0 .legend .traces .legendtoggle").first.click()
+    tab.wait_for_function(f"{VISIBLE} === {before - 1}")
 
 
 @pytest.mark.slow
-def test_a_click_on_a_heading_sorts_a_table(in_browser: InBrowser) -> None:
+def test_a_hover_shows_a_value(results: Path, tab: Any) -> None:
+    minus = json.loads((results / "a" / "comparison.json").read_text())["standings"][0][
+        "difference"
+    ]
+    point = tab.locator("#s1c0 .scatterlayer .trace .point").first
+    point.scroll_into_view_if_needed()
+    box = point.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    tab.mouse.move(x + 30, y + 30)
+    tab.mouse.move(x, y)
+    hovered = tab.wait_for_function("document.querySelector('#s1c0 .hoverlayer')?.textContent")
+    assert f"{minus['mean']:.3f} [{minus['low']:.3f}" in hovered.json_value()
+
+
+@pytest.mark.slow
+def test_a_click_on_a_heading_sorts_a_table(tab: Any) -> None:
     column = (
         "[...document.querySelectorAll('#s1 > .scroll tbody tr')]"
         ".map((row) => parseFloat(row.cells[3].textContent))"
     )
-
-    async def check(tab: Any) -> None:
-        heading = "#s1 > .scroll th:nth-child(4) button"
-        await tab.click(heading)
-        rising = await tab.value(column)
-        assert len(rising) > 1
-        assert rising == sorted(rising)
-        await tab.click(heading)
-        assert await tab.value(column) == sorted(rising, reverse=True)
-
-    in_browser(1280, check)
+    heading = tab.locator("#s1 > .scroll th:nth-child(4) button")
+    heading.click()
+    rising = tab.evaluate(column)
+    assert len(rising) > 1
+    assert rising == sorted(rising)
+    heading.click()
+    assert tab.evaluate(column) == sorted(rising, reverse=True)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("width", [1280, 390])
-def test_the_page_fits_its_screen_and_follows_the_scheme(in_browser: InBrowser, width: int) -> None:
-    async def check(tab: Any) -> None:
-        for scheme, paper, ink in (
-            ("light", "rgb(255, 255, 255)", "rgb(27, 31, 36)"),
-            ("dark", "rgb(13, 17, 23)", "rgb(230, 237, 243)"),
-        ):
-            await tab.scheme(scheme)
-            letters = "getComputedStyle(document.querySelector('#s1c0 .ytick text')).fill"
-            await tab.until(f"{letters} === '{ink}'")
-            assert await tab.value("getComputedStyle(document.body).backgroundColor") == paper
-        assert await tab.value("document.documentElement.scrollWidth") <= width
-        overlaps = await tab.value(
-            """[...document.querySelectorAll("figure")].filter((figure) =>
-                 figure.offsetParent &&
-                 figure.querySelector(".main-svg").getBoundingClientRect().bottom >
-                 figure.getBoundingClientRect().bottom + 1).length"""
-        )
-        assert overlaps == 0
-
-    in_browser(width, check)
+def test_the_page_fits_its_screen_and_follows_the_scheme(tab: Any) -> None:
+    for scheme, paper, ink in (
+        ("light", "rgb(255, 255, 255)", "rgb(27, 31, 36)"),
+        ("dark", "rgb(13, 17, 23)", "rgb(230, 237, 243)"),
+    ):
+        tab.emulate_media(color_scheme=scheme)
+        letters = "getComputedStyle(document.querySelector('#s1c0 .ytick text')).fill"
+        tab.wait_for_function(f"{letters} === '{ink}'")
+        assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == paper
+    width = tab.viewport_size["width"]
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    overlaps = tab.evaluate(
+        """[...document.querySelectorAll("figure")].filter((figure) =>
+             figure.offsetParent &&
+             figure.querySelector(".main-svg").getBoundingClientRect().bottom >
+             figure.getBoundingClientRect().bottom + 1).length"""
+    )
+    assert overlaps == 0
+    numbers = "document.querySelectorAll('#s1 > .scroll td.number').length"
+    assert tab.evaluate(numbers) > 0
