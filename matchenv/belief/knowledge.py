@@ -275,7 +275,10 @@ def split_mask(
     kind = belief_named(belief)
     size = array.shape[-1] if array.ndim else 0
     if num_opponents is None and kind.num_opponents_of(size) is None:
-        num_opponents = (size - 3) // (3 + kind.extra_rows)
+        count = (size - 3) // (3 + kind.extra_rows)
+        # Numbers of another belief are no mask: their size is refused by whoever reads them.
+        ones = array[..., max(size - count, 0) :]
+        num_opponents = count if ((ones == 0.0) | (ones == 1.0)).all() else None
     if num_opponents is None or num_opponents < 1:
         return array, None
     if size != kind.observation_size(num_opponents) + num_opponents:

@@ -9,10 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from matchenv.envs.queue.settings import QueueSettings
+from matchenv.envs.core.settings import Options
 from matchenv.evaluation.rollout import TrueSkills
 from matchenv.runtime.provenance import digest_of
-from matchenv.settings import Settings
 
 # Makes the policy that a text names, from the text, the settings of the environment and what gives
 # the true skills; the queue gives None for that, since it tells the truth with each question.
@@ -61,7 +60,7 @@ def _made(
     policy_named: PolicyByName,
     files: Sequence[Path],
     digest: str,
-    settings: Settings | QueueSettings,
+    settings: Options,
     true_skill: TrueSkills | None,
 ) -> Any:
     policy = policy_named(text, settings, true_skill)
@@ -73,7 +72,7 @@ def _made(
     return policy
 
 
-def _copied(policy: Any, settings: Settings | QueueSettings, true_skill: TrueSkills | None) -> Any:
+def _copied(policy: Any, settings: Options, true_skill: TrueSkills | None) -> Any:
     return adapted(copy.deepcopy(policy), settings)
 
 
@@ -105,7 +104,7 @@ def checked_candidates(
     return tuple(found.values())
 
 
-def adapted(policy: Any, settings: Settings | QueueSettings) -> Any:
+def adapted(policy: Any, settings: Options) -> Any:
     """The policy for an environment: what its ``for_settings`` gives, or itself without one.
 
     Args:

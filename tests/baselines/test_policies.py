@@ -388,7 +388,7 @@ FULL = KnowledgeState(np.zeros(3), np.ones(3), np.full(2, 1.4), "full")
         (lambda: DrawChance(belief="half"), "belief must be one of 'factorised', 'full'"),
         (lambda: PointEstimate().act(STATES, -1), "games_left must not be negative"),
         (lambda: PointEstimate().act(STATES, [1, 2, 3]), "games_left must broadcast"),
-        (lambda: PointEstimate().predict(np.zeros(6)), "observation must have shape"),
+        (lambda: PointEstimate().predict(np.zeros(4)), "observation must have shape"),
         (lambda: PointEstimate().predict(np.full(7, np.nan)), "observation must be finite"),
         (lambda: Oracle(np.zeros(5)).act(STATES, 1), "true_skill must have shape"),
         (lambda: KnowledgeGradient(tau=0.1).scores(FULL, 1), "tau must be 0 with belief='full'"),

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.envs.core.reset_options import LARGEST_OBSERVED, as_given, checked_options
+from matchenv.envs.core.settings import LARGEST_OBSERVED, as_given, checked_options
 from matchenv.envs.one_player.priors import Prior
 
 Floats = NDArray[np.float64]

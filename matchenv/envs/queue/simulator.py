@@ -10,7 +10,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from matchenv.envs.core.reset_options import as_given, checked_options
+from matchenv.envs.core.settings import as_given, checked_options
 from matchenv.envs.core.simulator import Facts, Keys, Masks, Simulator, Step
 from matchenv.envs.queue.dynamics import (
     advance_all,
