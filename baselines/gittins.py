@@ -18,9 +18,9 @@ from matchenv.baselines.gittins_table import (
 )
 from matchenv.baselines.policy import Floats, Integers, Policy
 from matchenv.belief import FullBelief, GameConstants, belief_named
+from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.core.settings import PAPER_BETA
 from matchenv.envs.one_player.settings import Settings
-from matchenv.knowledge import KnowledgeState
 from matchenv.runtime.checks import as_non_negative_number, as_positive_number, as_probability
 from matchenv.runtime.compile import compiled
 

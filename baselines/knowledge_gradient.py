@@ -43,8 +43,8 @@ from matchenv.belief import (
     GameConstants,
     belief_named,
 )
+from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.core.settings import PAPER_BETA
-from matchenv.knowledge import KnowledgeState
 from matchenv.runtime.checks import as_non_negative_number, as_positive_number, as_probability
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import SMALLEST_DENSITY, density_at_zero

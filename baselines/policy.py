@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from matchenv.belief import DEFAULT_BELIEF, belief_named
 from matchenv.belief.knowledge import KnowledgeState, share_of_games_left, split_mask
+from matchenv.envs.one_player.settings import Settings
 from matchenv.runtime.checks import as_action_masks, as_float_array, as_integer
-from matchenv.settings import Settings
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from matchenv.baselines.policy import Floats, Integers, Masks, Policy
 from matchenv.belief import DEFAULT_BELIEF
+from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.core.settings import PAPER_BETA
-from matchenv.knowledge import KnowledgeState
 from matchenv.runtime.checks import (
     as_float_array,
     as_non_negative_number,

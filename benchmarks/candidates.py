@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from matchenv.baselines import DrawChance, Oracle
+from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.candidates import Candidate, checked_candidates
 from matchenv.evaluation.registry import files_of, policy_named
 from matchenv.evaluation.rollout import check_can_play
-from matchenv.settings import Settings
 
 # Shares are of the distance between the totals of these two.
 LOW_END, HIGH_END = DrawChance.name, Oracle.name

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from matchenv.baselines.gittins import ToldIndex
 from matchenv.benchmarks.bench.protocol import EPISODES, SEED, Family
 from matchenv.benchmarks.candidates import HIGH_END, LOW_END, candidates_of
+from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.candidates import Candidate, adapted
 from matchenv.evaluation.cells import Cell
 from matchenv.evaluation.episode_table import ALL, Block, Plan, RolloutJob, jobs_of, summed, work
@@ -19,7 +20,6 @@ from matchenv.evaluation.rollout import TrueSkills
 from matchenv.evaluation.seeds import BENCH, INSTANCES, POLICIES, episode_seeds
 from matchenv.runtime.jobs import Store, run_jobs
 from matchenv.runtime.parallel import Workers
-from matchenv.settings import Settings
 
 Floats = NDArray[np.float64]
 

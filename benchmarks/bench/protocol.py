@@ -8,8 +8,8 @@ from itertools import product
 from typing import Any
 
 from matchenv.benchmarks.bench.marks import LEAST_ERRORS, Mark, read_marks
+from matchenv.envs.one_player.settings import Settings
 from matchenv.runtime.files import checksum
-from matchenv.settings import Settings
 
 NAME = "matchenv-bench-v1"
 

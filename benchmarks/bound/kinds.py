@@ -18,7 +18,11 @@ from matchenv.benchmarks.bound.possible_skills import (
 )
 from matchenv.benchmarks.bound.prices import prices_up_to_the_peak
 from matchenv.benchmarks.bound.records import Expectations, expectations_after
-from matchenv.priors import PRIOR_MEAN_VARIANCE, PRIOR_VARIANCE_HIGH, PRIOR_VARIANCE_LOW
+from matchenv.envs.one_player.priors import (
+    PRIOR_MEAN_VARIANCE,
+    PRIOR_VARIANCE_HIGH,
+    PRIOR_VARIANCE_LOW,
+)
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

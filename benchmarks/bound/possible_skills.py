@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-from matchenv.priors import PRIOR_MEAN_VARIANCE
+from matchenv.envs.one_player.priors import PRIOR_MEAN_VARIANCE
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -15,10 +15,10 @@ from matchenv.benchmarks.bound.sample_paths import BLOCK, BoundJob, bounds_of
 from matchenv.benchmarks.candidates import LOW_END
 from matchenv.benchmarks.compare.comparison import block_size, described, plan_of
 from matchenv.benchmarks.compare.report import Comparison
+from matchenv.envs.one_player.priors import check_named
 from matchenv.evaluation.candidates import Candidate
 from matchenv.evaluation.episode_table import play
 from matchenv.evaluation.seeds import spans_of
-from matchenv.priors import check_named
 from matchenv.runtime.checks import as_integer
 from matchenv.runtime.jobs import open_store, run_jobs, write_results
 from matchenv.runtime.parallel import Workers, as_engine

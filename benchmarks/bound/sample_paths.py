@@ -17,13 +17,13 @@ from matchenv.benchmarks.bound.kinds import (
     uninformed_kinds,
 )
 from matchenv.benchmarks.bound.payments import best_split, payments_of, payments_of_counts
+from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.one_player.simulator import wins_ahead
 from matchenv.evaluation.cells import Cell
 from matchenv.evaluation.rollout import Batch
 from matchenv.evaluation.seeds import episode_seeds
 from matchenv.runtime.compile import compiled
 from matchenv.runtime.files import Arrays
-from matchenv.settings import Settings
 from matchenv.trueskill.game import density_at_zero, total_variance
 
 Floats = NDArray[np.float64]

@@ -9,16 +9,16 @@ from typing import Any
 
 from matchenv.benchmarks.candidates import candidates_of, with_references
 from matchenv.benchmarks.compare.report import ENVIRONMENT_OPTIONS, Comparison, result_files
+from matchenv.envs.one_player.priors import Prior
+from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.cells import Cell, cells_of
 from matchenv.evaluation.episode_table import ALL, Block, Plan, play
 from matchenv.evaluation.seeds import POLICIES, episode_seeds, spans_of
-from matchenv.priors import Prior
 from matchenv.runtime.checks import as_integer
 from matchenv.runtime.jobs import open_store, write_results
 from matchenv.runtime.object_spec import is_object_spec
 from matchenv.runtime.parallel import Workers, as_engine
 from matchenv.runtime.provenance import digest_of, module_files
-from matchenv.settings import Settings
 
 DEFAULT_POLICIES = ("pe", "drawchance", "kg", "gittins", "random", "oracle")
 DEFAULT_RANKS = ("top", "middle", "bottom")

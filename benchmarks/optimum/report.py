@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.candidates import Candidate
 from matchenv.evaluation.cells import Cell
 from matchenv.evaluation.estimates import (
@@ -21,7 +22,6 @@ from matchenv.evaluation.estimates import (
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.runtime.files import json_bytes, records_csv
 from matchenv.runtime.provenance import versions
-from matchenv.settings import Settings
 
 Floats = NDArray[np.float64]
 

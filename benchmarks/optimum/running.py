@@ -23,6 +23,7 @@ from matchenv.benchmarks.optimum.trees import (
     true_values,
     values_of_choices,
 )
+from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.candidates import Candidate
 from matchenv.evaluation.cells import cells_of
 from matchenv.evaluation.rollout import Batch, belief_of, one_thread
@@ -31,7 +32,6 @@ from matchenv.runtime.checks import as_integer
 from matchenv.runtime.files import Arrays
 from matchenv.runtime.jobs import open_store, run_jobs, write_results
 from matchenv.runtime.parallel import Workers, as_engine
-from matchenv.settings import Settings
 
 Floats = NDArray[np.float64]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from matchenv.baselines import Policy
 from matchenv.belief.states import States
 from matchenv.benchmarks.optimum.expectimax import choice_values, true_totals
-from matchenv.settings import Settings
+from matchenv.envs.one_player.settings import Settings
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

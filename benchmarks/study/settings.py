@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, TypedDict, Unpack
 
 from matchenv.benchmarks.candidates import candidates_of
+from matchenv.envs.one_player.priors import PRIORS, DrawnPrior, check_named, prior_of
+from matchenv.envs.one_player.settings import RANKINGS, Settings
 from matchenv.evaluation.candidates import Candidate
 from matchenv.evaluation.cells import Cell, cells_of
 from matchenv.evaluation.episode_table import ALL, Block, Plan
@@ -19,9 +21,7 @@ from matchenv.evaluation.seeds import (
     spans_of,
     stream_of,
 )
-from matchenv.priors import PRIORS, DrawnPrior, check_named, prior_of
 from matchenv.runtime.checks import as_choice, as_integer
-from matchenv.settings import RANKINGS, Settings
 
 PAPER_POLICIES = ("pe", "drawchance", "kg")
 # Ranks that the paper's figures show, 1 for the best of its 50 players.

@@ -9,7 +9,7 @@ from matchenv.benchmarks.study.settings import DEFAULTS as THE_PAPERS
 from matchenv.benchmarks.study.settings import PAPER_POLICIES
 from matchenv.commands.options import DEFAULTS, Kept, Parallel, Policies, Pool, Seeded, chosen
 from matchenv.commands.output import show
-from matchenv.priors import PRIORS
+from matchenv.envs.one_player.priors import PRIORS
 
 
 @dataclass(frozen=True, kw_only=True)

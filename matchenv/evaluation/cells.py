@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from matchenv.priors import Prior, prior_text
+from matchenv.envs.one_player.priors import Prior, prior_text
+from matchenv.envs.one_player.settings import Settings, place_of_rank
 from matchenv.runtime.object_spec import is_object_spec
-from matchenv.settings import Settings, place_of_rank
 
 ANY = "any"
 

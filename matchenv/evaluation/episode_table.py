@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.candidates import Candidate
 from matchenv.evaluation.cells import Cell
 from matchenv.evaluation.rollout import EPISODE_MEASURES as MEASURES
@@ -18,7 +19,6 @@ from matchenv.evaluation.seeds import policy_key, sequence_of
 from matchenv.runtime.files import Arrays, columns_csv, npz_bytes
 from matchenv.runtime.jobs import CLOCK, Store, run_jobs
 from matchenv.runtime.parallel import Workers
-from matchenv.settings import Settings
 
 Floats = NDArray[np.float64]
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from matchenv.belief import belief_named
 from matchenv.belief.full import FullBelief
-from matchenv.knowledge import KnowledgeState
+from matchenv.belief.knowledge import KnowledgeState
+from matchenv.envs.one_player.settings import Settings
 from matchenv.service.settings import PoolSettings
-from matchenv.settings import Settings
 from matchenv.trueskill import draw_margin_from_probability
 
 Floats = NDArray[np.float64]

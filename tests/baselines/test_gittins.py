@@ -17,7 +17,7 @@ from matchenv.baselines import Gittins
 from matchenv.baselines import gittins_table as tables
 from matchenv.baselines.gittins import log_indices
 from matchenv.baselines.gittins_table import new_grid
-from matchenv.settings import Settings
+from matchenv.envs.one_player.settings import Settings
 
 Floats = np.ndarray
 

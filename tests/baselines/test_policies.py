@@ -246,7 +246,8 @@ def test_stable_baselines3_evaluates_a_baseline(policy: Policy, options: Any) ->
     """Its own loops pass no masks: they are in the observation."""
     evaluation = pytest.importorskip("stable_baselines3.common.evaluation")
     env = gym.make("Matchmaking-v0", num_opponents=6, horizon=5, **options)
-    mean, _ = evaluation.evaluate_policy(policy, env, n_eval_episodes=3, warn=False)
+    adapted = policy.for_settings(env.unwrapped.settings)
+    mean, _ = evaluation.evaluate_policy(adapted, env, n_eval_episodes=3, warn=False)
     assert 0.0 < mean < 5 * 0.2
 
 

@@ -19,9 +19,9 @@ from matchenv.benchmarks.bench.playing import TOLD, play_families
 from matchenv.benchmarks.bench.report import DIGEST, Result
 from matchenv.benchmarks.bench.scoring import family_scores, interquartile_mean, overall
 from matchenv.commands import run_command
+from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.rollout import begin_for
 from matchenv.runtime.files import checksum
-from matchenv.settings import Settings
 
 COUNTED = [each.name for each in protocol.FAMILIES if each.mark and each.mark.counts]
 FIRST = COUNTED[0]

@@ -45,11 +45,11 @@ from matchenv.benchmarks.bound.report import (
 from matchenv.benchmarks.bound.running import run_bound
 from matchenv.benchmarks.bound.sample_paths import BoundJob, paths_of
 from matchenv.commands import run_command
+from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.cells import cells_of
 from matchenv.evaluation.rollout import Batch
 from matchenv.evaluation.seeds import episode_seeds
 from matchenv.runtime import jobs
-from matchenv.settings import Settings
 
 BETA = 1.3
 NOISE = math.sqrt(2.0) * BETA

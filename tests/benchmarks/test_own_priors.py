@@ -17,9 +17,9 @@ from matchenv.benchmarks.compare import run_comparison
 from matchenv.benchmarks.report.comparisons import cell_of
 from matchenv.benchmarks.study.settings import StudySettings
 from matchenv.commands import run_command
+from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.rollout import Batch
 from matchenv.evaluation.seeds import episode_seeds
-from matchenv.settings import Settings
 
 TEXT = "matchenv.envs.one_player.priors:NormalPrior:mean=25.0,deviation=8.3"
 SMALL = {"num_opponents": 3, "horizon": 5, "beta": 4.2}

@@ -24,16 +24,16 @@ from matchenv.benchmarks.study.settings import (
     place_at_share,
     windows_of,
 )
+from matchenv.envs.one_player.priors import DrawnPrior
+from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.one_player.simulator import OUTCOME
 from matchenv.evaluation.cells import Cell
 from matchenv.evaluation.episode_table import jobs_of, play, summed
 from matchenv.evaluation.registry import policy_named
 from matchenv.evaluation.rollout import Batch, rollout
 from matchenv.evaluation.seeds import REPORT, TUNING
-from matchenv.priors import DrawnPrior
 from matchenv.runtime import jobs
 from matchenv.runtime.random import uniforms
-from matchenv.settings import Settings
 from matchenv.trueskill import draw_density, update, win_probability
 
 SMALL: dict[str, Any] = {"episodes": 6, "horizon": 12, "num_opponents": 5}

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from matchenv import MatchmakingVectorEnv
+from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.candidates import Candidate
 from matchenv.evaluation.cells import Cell, cells_of
 from matchenv.evaluation.episode_table import ALL, Block, EpisodeTable, Plan, play
@@ -19,7 +20,6 @@ from matchenv.evaluation.registry import policy_named
 from matchenv.evaluation.rollout import EPISODE_MEASURES as MEASURES
 from matchenv.evaluation.rollout import Batch, Decisions, check_can_play, rollout, steps
 from matchenv.evaluation.seeds import POLICIES
-from matchenv.settings import Settings
 
 SETTINGS = Settings.checked(num_opponents=6, horizon=15, draw_margin=0.4, rank="middle")
 SEEDS = [11, 2**40, 5]

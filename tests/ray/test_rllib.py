@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import matchenv
+from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.registry import policy_named
-from matchenv.settings import Settings
 
 ray = pytest.importorskip("ray")
 pytest.importorskip("ray.rllib")

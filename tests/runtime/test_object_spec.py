@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matchenv import NormalPrior, Prior, Reward, Settings
-from matchenv.games_played import GamesPlayed
-from matchenv.priors import DrawnPrior, InformativePrior, prior_of, prior_text
-from matchenv.rewards import REWARDS, reward_of, reward_text
+from matchenv.belief import GamesPlayed
+from matchenv.envs.one_player.priors import DrawnPrior, InformativePrior, prior_of, prior_text
+from matchenv.envs.one_player.rewards import REWARDS, reward_of, reward_text
 from matchenv.runtime.object_spec import is_object_spec, only_installed_code
 
 NORMAL = "matchenv:NormalPrior:mean=25,deviation=8.3"
@@ -81,7 +81,7 @@ def test_objects_are_said_as_texts(own_module: Path) -> None:
     said = prior_text(prior_of("own_leagues:Leagues:gap=3,wide=true"))
     assert said == "own_leagues:Leagues:gap=3,wide=true"
     assert prior_text("informative") == "informative"
-    assert prior_text(InformativePrior()) == "matchenv.priors:InformativePrior"
+    assert prior_text(InformativePrior()) == "matchenv.envs.one_player.priors:InformativePrior"
     assert reward_text(REWARDS["match_quality"]) == "match_quality"
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from matchenv import Settings
 from matchenv.baselines import DrawChance, KnowledgeGradient, RandomOpponent
-from matchenv.knowledge import KnowledgeState
+from matchenv.belief.knowledge import KnowledgeState
 from matchenv.ratings.leaderboard import Leaderboard
 from matchenv.service import Game, NewPlayer, PlayerExistsError, Pool, UnknownPlayerError
 from matchenv.trueskill import match_quality, rate

@@ -23,10 +23,10 @@ from matchenv.baselines.queue import (
     ReservedDrawChance,
     WideningWindow,
 )
+from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.envs.queue.view import NOBODY, QueueView, WaitingPlayers
 from matchenv.evaluation.registry import POLICIES, QUEUE, policy_class, policy_named
-from matchenv.knowledge import KnowledgeState
 from matchenv.trueskill import match_quality, update, win_probability
 
 RNG = np.random.default_rng(0)
