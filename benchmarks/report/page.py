@@ -161,6 +161,7 @@ def new_figure(x: str, y: str, **layout: Any) -> go.Figure:
         yaxis={"title": {"text": y}, **axis},
         legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0.0},
         margin={"l": 10, "r": 10, "t": 10, "b": 10},
+        modebar={"bgcolor": "rgba(0,0,0,0)", "color": GREY, "activecolor": GREY},
         **layout,
     )
 

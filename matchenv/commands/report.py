@@ -29,6 +29,7 @@ class Report(Command):
         latex: file of a summary for a paper's appendix (default: none is written).
         measure: of the learning curves; q is the draw density.
         bound: folder of matchenv bound for the games of the trainings, a line beside their curves.
+        allow_code: import classes outside matchenv that folders of trainings name.
     """
 
     folders: Positional[tuple[Path, ...]]
@@ -38,6 +39,7 @@ class Report(Command):
         "true_q_less_kg"
     )
     bound: Path | None = None
+    allow_code: bool = False
 
     @property
     def extras(self) -> tuple[str, ...]:
@@ -52,7 +54,7 @@ class Report(Command):
 
         if self.out.suffix.lower() not in (".html", ".htm"):
             raise ValueError(f"out must end in .html, got {str(self.out)!r}")
-        with only_installed_code():
+        with only_installed_code(allow_code=self.allow_code):
             sections = sections_of(self.folders, measure=self.measure, bound=self.bound)
         files = {self.out: page_text(sections)}
         if self.latex is not None:

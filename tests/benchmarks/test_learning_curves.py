@@ -29,7 +29,7 @@ from matchenv.benchmarks.report.training import (
     read_runs,
     runs_in,
 )
-from matchenv.commands import BAD_INPUT, run_command
+from matchenv.commands import BAD_INPUT, DONE, run_command
 
 GAMES: dict[str, Any] = {"num_opponents": 3, "horizon": 12, "rank": "top"}
 EPISODES = 5
@@ -173,3 +173,18 @@ def test_bad_input_is_one_line_that_says_what_to_do(tmp_path, bound, capsys):
     (tmp_path / "a" / "evaluations.json").write_text("{")
     assert "evaluations.json is damaged" in said(tmp_path / "a")
     assert not list(tmp_path.glob("**/report.html"))
+
+
+def test_code_of_a_run_is_imported_with_permission_alone(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "prior_of_a_run.py").write_text(
+        "from matchenv import NormalPrior\nclass Own(NormalPrior):\n    pass\n"
+    )
+    prior = "prior_of_a_run:Own:mean=25.0,deviation=8.0"
+    write_run(tmp_path / "run", 0, [1.0], env_kwargs={**GAMES, "rank": None, "prior": prior})
+    assert run_command(["report", "run", "--quiet"]) == BAD_INPUT
+    said = capsys.readouterr().err
+    assert "prior_of_a_run.py" in said
+    assert "--allow-code" in said
+    assert not list(tmp_path.glob("*.html"))
+    assert run_command(["report", "run", "--quiet", "--allow-code"]) == DONE
