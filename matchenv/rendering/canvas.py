@@ -260,9 +260,9 @@ class Canvas:
         """Draw discs around points."""
         import pygame
 
-        places = np.unique(np.round(SCALE * np.stack((x, y), axis=1)), axis=0)
-        for place in places.tolist():
-            pygame.draw.circle(self._shapes, colour, place, SCALE * radius)
+        for place in np.unique(np.round(SCALE * x) + 1j * np.round(SCALE * y)).tolist():
+            centre = place.real, place.imag
+            pygame.draw.circle(self._shapes, colour, centre, SCALE * radius)
 
     def layers(self, box: Box, heights: Floats, colours: Iterable[Colour]) -> None:
         """Colour each point of a box by the number of areas that cover it.

@@ -115,6 +115,13 @@ class Beliefs:
     true_skill: Floats | None = None
     online: NDArray[np.bool_] | None = None
 
+    def others(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return which players do not stand out: those online and those offline, (n,) each."""
+        others = np.ones(self.mu.size, dtype=np.bool_)
+        others[[player for player, _ in self.strong]] = False
+        online = others if self.online is None else others & self.online
+        return online, others & ~online
+
 
 @dataclass(frozen=True)
 class Chart:
@@ -205,9 +212,7 @@ def draw_beliefs(canvas: Canvas, box: Box, beliefs: Beliefs) -> None:
     # A curve narrower than a pixel would fall between the columns.
     sigma = np.maximum(beliefs.sigma, 0.5 * (axis.high - axis.low) / box.width)
     peaks = 0.97 * curves.height * beliefs.typical_sigma / (beliefs.typical_sigma + sigma)
-    others = np.ones(sigma.size, dtype=np.bool_)
-    others[[player for player, _ in beliefs.strong]] = False
-    online = others if beliefs.online is None else others & beliefs.online
+    online, offline = beliefs.others()
     canvas.clip(curves)
     bell = np.exp(-0.5 * OUTLINE**2)
 
@@ -219,7 +224,7 @@ def draw_beliefs(canvas: Canvas, box: Box, beliefs: Beliefs) -> None:
         for player in np.flatnonzero(shown).tolist() if shown.sum() <= OUTLINED else []:
             canvas.line(*outline(player), mixed(theme.others, theme.background, strength), 1.0)
 
-    draw_outlines(others & ~online, OFFLINE_STRENGTH)
+    draw_outlines(offline, OFFLINE_STRENGTH)
     if online.any():
         columns = np.linspace(axis.low, axis.high, SCALE * box.width)
         z = (columns - beliefs.mu[online, np.newaxis]) / sigma[online, np.newaxis]
@@ -235,31 +240,22 @@ def draw_beliefs(canvas: Canvas, box: Box, beliefs: Beliefs) -> None:
     canvas.clip(None)
     canvas.box(box.x, curves.bottom, box.width, 1, theme.muted)
     if beliefs.true_skill is not None:
-        _draw_true_skills(canvas, curves, axis, beliefs, beliefs.true_skill, (others, online))
+        _draw_true_skills(canvas, curves, beliefs, axis.at(beliefs.true_skill))
     _draw_skill_ticks(canvas, Box(box.x, curves.bottom, box.width, marks), axis)
 
 
-def _draw_true_skills(
-    canvas: Canvas,
-    curves: Box,
-    axis: Axis,
-    beliefs: Beliefs,
-    true_skill: Floats,
-    masks: tuple[NDArray[np.bool_], NDArray[np.bool_]],
-) -> None:
+def _draw_true_skills(canvas: Canvas, curves: Box, beliefs: Beliefs, x: Floats) -> None:
     """Draw a line for each of the others and a triangle for each strong player.
 
     Args:
         canvas: to draw on.
         curves: box of the curves above.
-        axis: of skills.
-        beliefs: with the strong players.
-        true_skill: shape (n,).
-        masks: all others, and those of them who are online, shape (n,) each.
+        beliefs: of the players.
+        x: pixels of the true skills, shape (n,).
     """
     theme, mark = canvas.theme, canvas.sizes.mark
-    others, online = masks
-    x = axis.at(true_skill)
+    online, offline = beliefs.others()
+    others = online | offline
     within = others & (x >= curves.x) & (x < curves.right)
     strength = 0.9 if others.sum() <= OUTLINED else max(0.25, 30.0 / others.sum())
     strengths = np.where(online, strength, OFFLINE_STRENGTH * strength)

@@ -123,8 +123,7 @@ def test_a_window_shows_every_state_by_itself(env_id: str, count: int | None) ->
 def test_gymnasiums_checker_finds_nothing_in_any_mode(env_id: str, mode: str) -> None:
     env = made(env_id, mode).unwrapped
     assert env.metadata["render_fps"] == RENDER_FPS >= 30
-    if env_id == "Matchmaking-v0":
-        check_env(env)
+    check_env(env)
 
 
 def test_human_rendering_twice_in_one_process() -> None:
