@@ -35,12 +35,16 @@ suppress_warnings = ["myst.header"]
 # Nothing on these pages needs torch or figures: what imports them is documented without.
 autodoc_mock_imports = [
     "fastapi",
+    "fastapi_swagger",
     "matplotlib",
     "plotly",
+    "prometheus_client",
     "safetensors",
     "sb3_contrib",
     "stable_baselines3",
+    "starlette",
     "torch",
+    "uvicorn",
 ]
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"

@@ -81,7 +81,7 @@ def ranking_probability(
     """Return the probability that a game ends in the given ranking.
 
     With f_i the density of the performance of side i, in order of rank, and h = 1 for the last
-    side,
+    side::
 
         h_i(x) = integral of f_{i+1}(y) h_{i+1}(y) over y < x - margin     (i won)
                                            or over |x - y| <= margin       (a draw),
