@@ -37,6 +37,7 @@ autodoc_mock_imports = [
     "fastapi",
     "fastapi_swagger",
     "matplotlib",
+    "pandas",
     "plotly",
     "prometheus_client",
     "safetensors",
