@@ -159,8 +159,10 @@ def test_the_wheel_says_what_it_is(wheel: Path) -> None:
     assert scripts.split() == ["[console_scripts]", "matchenv", "=", "matchenv.__main__:main"]
     metadata = archive.read(f"{info}/METADATA").decode()
     extras = set(re.findall(r"^Provides-Extra: (.*)$", metadata, re.MULTILINE))
-    assert extras == {"agents", "benchmarks", "render", "serve", "ray", "all"}
-    assert PROJECT["optional-dependencies"]["all"] == ["matchenv[agents,benchmarks,render,serve]"]
+    assert extras == {"agents", "benchmarks", "logs", "render", "serve", "ray", "all"}
+    assert PROJECT["optional-dependencies"]["all"] == [
+        "matchenv[agents,benchmarks,logs,render,serve]"
+    ]
     for version in ("3.11", "3.12", "3.13", "3.14"):
         assert f"Classifier: Programming Language :: Python :: {version}\n" in metadata
     for label in ("Homepage", "Documentation", "Changelog", "Issues"):
