@@ -154,7 +154,7 @@ class ScalarEnv(gym.Env[NDArray[np.float32], np.int64]):
 
     def _info(self) -> dict[str, Any]:
         # NumPy's scalars, so that libraries learn the types of the vector environment's arrays.
-        info = {name: values[0] for name, values in self.simulator.facts(self._state).items()}
+        info = self.simulator.info(self._state, 0)
         if self._allowed is not None:
             masks = self.simulator.masks(self._state)
             assert masks is not None

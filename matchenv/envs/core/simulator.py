@@ -130,6 +130,10 @@ class Simulator(ABC, Generic[State]):
         The same names at all times. They may be views that the next step changes.
         """
 
+    def info(self, state: State, row: int) -> dict[str, Any]:
+        """Return the facts of one episode, as NumPy's scalars of the types of ``facts``."""
+        return {name: values[row] for name, values in self.facts(state).items()}
+
     def restored(self, state: State, arrays: Mapping[str, Any]) -> State:
         """Return a state with the values of saved arrays.
 
