@@ -281,8 +281,7 @@ def test_every_command_says_how_it_is_used(
     ("words", "extra"),
     [
         ("train --timesteps 64 --out made", "agents"),
-        ("clone --out made/clone.safetensors", "agents"),
-        ("search --out made", "agents"),
+        ("train --imitate gittins --out made", "agents"),
         ("compare --policy ppo-gittins --out made", "agents"),
         ("study --episodes 2 --out made", "benchmarks"),
         ("watch --policy kg --out made/film.gif", "render"),

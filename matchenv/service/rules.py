@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,9 @@ from matchenv.service.settings import PoolSettings
 from matchenv.trueskill import draw_margin_from_probability
 
 Floats = NDArray[np.float64]
+
+# A learned policy is made for each number of opponents; so many are kept.
+SIZES_KEPT = 64
 
 # From means and deviations, shape (M + 1,), the player first, to an opponent from 0 to M - 1.
 Rule = Callable[[Floats, Floats], int]
@@ -56,12 +61,21 @@ def as_rule(rule: Any, settings: PoolSettings) -> Rule:
             "rule must be None, a text, or a policy with act(knowledge_state, games_left), or with "
             f"predict and belief, got {rule!r}"
         )
-    if not callable(getattr(policy, "logits", None)):
+    if not getattr(policy, "is_shared", False):
         raise ValueError(
             f"rule must choose among any number of opponents; {policy!r} was trained for a fixed "
             "number of them"
         )
-    return lambda mu, sigma: int(policy.predict(state(mu, sigma).to_observation(1.0))[0])
+
+    @lru_cache(maxsize=SIZES_KEPT)
+    def sized(opponents: int) -> Any:
+        return policy.for_settings(replace(policy.settings, num_opponents=opponents, rank=None))
+
+    def chosen(mu: Floats, sigma: Floats) -> int:
+        observation = state(mu, sigma).to_observation(1.0)
+        return int(sized(len(mu) - 1).predict(observation)[0])
+
+    return chosen
 
 
 def _policy(rule: Any, settings: PoolSettings) -> Any:

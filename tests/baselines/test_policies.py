@@ -396,7 +396,7 @@ FULL = KnowledgeState(np.zeros(3), np.ones(3), np.full(2, 1.4), "full")
         (lambda: DrawChance().act(FULL, 1), "knowledge_state must hold the factorised belief"),
         (lambda: Gittins().act(STATES, 1), "knowledge_state must hold the full belief"),
         (
-            lambda: KnowledgeGradient().predict(np.ones(3 * 49 + 3)),
+            lambda: KnowledgeGradient().predict(np.linspace(1.0, 2.0, 3 * 49 + 3)),
             r"with the factorised belief, .* 49 opponents with belief='full'",
         ),
         (lambda: RandomOpponent(belief="full").predict(np.ones(10)), r"3 \* num_opponents \+ 3"),

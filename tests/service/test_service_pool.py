@@ -85,7 +85,8 @@ def test_a_learned_policy_takes_ratings_without_covariances_or_says_why_not() ->
     beliefs = np.array([pool[f"p{i}"] for i in range(20)])
     differences = np.hypot(beliefs[0, 1], beliefs[1:, 1])
     state = KnowledgeState(beliefs[:, 0], beliefs[:, 1], differences, "full")
-    choice = int(learned.predict(state.to_observation(1.0))[0])
+    sized = learned.for_settings(Settings.checked(beta=25 / 6, num_opponents=19))
+    choice = int(sized.predict(state.to_observation(1.0))[0])
     assert pool.propose("p0")[0].opponent == f"p{choice + 1}"
     with pytest.warns(UserWarning, match="draws"):
         by_name = filled(20, rule="ppo-gittins")

@@ -186,7 +186,7 @@ def test_a_policy_that_cannot_play_is_named() -> None:
     class Broken:
         name = "broken"
 
-        def predict(self, observation: Any, **_: Any) -> Any:
+        def predict(self, observation: Any, *_: Any, **__: Any) -> Any:
             raise RuntimeError("wrong size")
 
     with pytest.raises(ValueError, match=r"'broken' cannot play.*wrong size"):
