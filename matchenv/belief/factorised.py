@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from matchenv import trueskill
 from matchenv.belief.belief import (
     DRAW_DENSITY,
     MATCH_QUALITY,
@@ -37,7 +38,6 @@ from matchenv.trueskill.game_loops import (
     judge_games,
     update_games,
 )
-from matchenv.trueskill.two_player import draw_density, update
 
 
 class IndependentBelief(Belief):
@@ -85,7 +85,9 @@ class IndependentBelief(Belief):
         ``widened``.
         """
         sigma_0, sigma_j = self.widened(sigma_0, constants), self.widened(sigma_j, constants)
-        return update(mu_0, sigma_0, mu_j, sigma_j, outcome, constants.beta, constants.draw_margin)
+        return trueskill.update(
+            mu_0, sigma_0, mu_j, sigma_j, outcome, constants.beta, constants.draw_margin
+        )
 
     def outcome_probability(
         self, mu: Floats, sigma: Floats, variance: Floats, outcome: int, constants: GameConstants
@@ -116,7 +118,7 @@ class IndependentBelief(Belief):
         j = games.opponents[rows] + 1
         mu_0, sigma_0 = players[rows, 0, MU], players[rows, 0, SIGMA]
         mu_j, sigma_j = players[rows, j, MU], players[rows, j, SIGMA]
-        density = draw_density(mu_0, sigma_0, mu_j, sigma_j, constants.beta)
+        density = trueskill.draw_density(mu_0, sigma_0, mu_j, sigma_j, constants.beta)
         games.draw_density[rows] = density
         games.match_quality[rows] = quality_per_density(constants.beta) * density
         after = self.updated(mu_0, sigma_0, mu_j, sigma_j, games.outcomes[rows], constants)

@@ -64,7 +64,7 @@ class MeasureReward(Reward):
 
     def of(self, games: GamesPlayed) -> Floats:
         """Return the measure."""
-        values: Floats = getattr(games, self.name)
+        values: Floats = games.measures[MEASURES.index(self.name)]
         return values
 
     def checked(self, games: GamesPlayed, running: NDArray[np.bool_]) -> Floats:
