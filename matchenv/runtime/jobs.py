@@ -176,18 +176,23 @@ def run_jobs(
     left = sum(job.count for job in missing)
     engine = as_engine(workers)
     saving = store if engine.is_here else None  # other machines cannot write here
-    with (
-        engine.pool() as pool,
-        tqdm(total=total, initial=total - left, unit=unit, disable=quiet) as bar,
-    ):
+    try:
+        with (
+            engine.pool() as pool,
+            tqdm(total=total, initial=total - left, unit=unit, disable=quiet) as bar,
+        ):
 
-        def done(job: AnyJob, arrays: Arrays) -> None:
-            if saving is None:
-                _save(store, job, arrays)
-            known[job.name] = arrays
-            bar.update(job.count)
+            def done(job: AnyJob, arrays: Arrays) -> None:
+                if saving is None:
+                    _save(store, job, arrays)
+                known[job.name] = arrays
+                bar.update(job.count)
 
-        work_through(missing, partial(_work_and_save, work, saving), pool, done)
+            work_through(missing, partial(_work_and_save, work, saving), pool, done)
+    except BaseException:
+        if saving is not None:  # what processes were writing when they were ended
+            remove_unfinished(saving.folder)
+        raise
     return [known[job.name] for job in jobs]
 
 

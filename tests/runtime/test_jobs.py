@@ -90,6 +90,21 @@ def test_a_full_disk_leaves_what_was_finished(
     assert run(tmp_path) == [number**2 for number in range(7)]
 
 
+def test_what_a_killed_process_was_writing_is_removed(tmp_path: Path) -> None:
+    """A stop ends the processes of a pool wherever they are, also within a write."""
+    left = tmp_path / "blocks" / ".square0.npz.unfinished"
+
+    def killed_within_a_write(job: Square) -> Arrays:
+        del job
+        left.parent.mkdir(exist_ok=True)
+        left.write_bytes(b"half")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, killed_within_a_write)
+    assert not left.exists()
+
+
 def test_without_a_folder_nothing_is_kept() -> None:
     assert run(None) == [number**2 for number in range(7)]
 
