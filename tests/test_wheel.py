@@ -49,7 +49,7 @@ def build(kind: str, source: Path, out: Path) -> Path:
     return built
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built in a copy, so that the source tree stays clean."""
     copy = tmp_path_factory.mktemp("source") / "matchenv"
@@ -62,14 +62,14 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build("sdist", copy, copy.parent / "dist")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built from the sdist, as for PyPI: so the sdist holds all that is needed."""
     folder = tmp_path_factory.mktemp("unpacked")
     with tarfile.open(sdist) as archive:
         archive.extractall(folder, filter="data")
     (source,) = folder.iterdir()
-    return build("wheel", source, folder.parent / "wheel")
+    return build("wheel", source, tmp_path_factory.mktemp("wheel") / "dist")
 
 
 def fresh_environment(folder: Path, wheel: Path, packages: list[str]) -> Path:
@@ -93,14 +93,14 @@ def install(programs: Path, *wheels: str | Path, index: bool = False) -> None:
     run(*pip, "install", *options, *wheels, cwd=programs)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def full(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An environment with all extras: those of the environment of the tests."""
     packages = [entry for entry in sys.path if Path(entry).name.endswith("-packages")]
     return fresh_environment(tmp_path_factory.mktemp("full") / "venv", wheel, packages)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An environment without extras: links to the core's dependencies and to nothing else."""
     links = tmp_path_factory.mktemp("core")
