@@ -117,7 +117,7 @@ class GuardedRule:
 def _asked(method: Callable[..., Any], text: str, *arguments: Any, **named: Any) -> Any:
     try:
         return method(*arguments, **named)
-    # Whatever a stranger's rule raises, the user must learn whose it is.
+    # Whatever a user's rule raises, the message names the rule.
     except Exception as error:
         raise ValueError(f"rule {text!r} raised {type(error).__name__}: {error}") from error
 

@@ -99,7 +99,7 @@ def queue_candidates(policies: Sequence[Any], settings: QueueSettings) -> tuple[
     def check(candidate: Candidate) -> None:
         try:
             queue_rollout(maker_of(candidate), replace(settings, horizon=2), [0])
-        # Whatever a stranger's model raises, the user must learn whose it is.
+        # Whatever a third-party model raises, the message names the policy.
         except Exception as error:
             raise ValueError(f"policy {candidate.label!r} cannot play: {error}") from error
 
