@@ -6,8 +6,8 @@ import sys
 import warnings
 from collections.abc import Sequence
 
-from matchenv.commands import run_command
-from matchenv.commands.output import one_line
+from matchenv.cli import run_command
+from matchenv.cli.output import one_line
 from matchenv.runtime.signals import Stopping
 
 

@@ -184,15 +184,15 @@ def check_pip(words: list[str]) -> None:
 
 def check_matchenv(words: list[str]) -> None:
     """The real parser takes the options; nothing is run."""
-    from matchenv.commands import COMMANDS
-    from matchenv.commands.running import parsed
+    from matchenv.cli import COMMANDS
+    from matchenv.cli.running import parsed
 
     name, *options = words
     if name in ("--help", "--version"):
         assert not options
         return
     module, _, kind = COMMANDS[name].place.partition(":")
-    command = getattr(importlib.import_module(f"matchenv.commands.{module}"), kind)
+    command = getattr(importlib.import_module(f"matchenv.cli.{module}"), kind)
     if "--help" not in options:
         parsed(name, command, options)
 

@@ -25,7 +25,7 @@ LEVELS = {
     "agents": 7,
     "service": 8,
     "benchmarks": 8,
-    "commands": 9,
+    "cli": 9,
 }
 
 

@@ -75,8 +75,8 @@ def instance_names(owner: type) -> set[str]:
 def test_every_option_is_there_or_in_the_changelog(
     name: str, lines: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from matchenv.commands import COMMANDS as PRESENT
-    from matchenv.commands import run_command
+    from matchenv.cli import COMMANDS as PRESENT
+    from matchenv.cli import run_command
 
     if name not in PRESENT:
         assert named(f"matchenv {name}")

@@ -267,7 +267,7 @@ def test_every_command_says_how_it_is_used(
     assert {"train", "compare", "study", "tune", "bound", "optimum", "replay"} <= set(commands)
     # One process for all of them: each would import the same again.
     code = (
-        "import sys; from matchenv.commands import run_command\n"
+        "import sys; from matchenv.cli import run_command\n"
         "sys.exit(sum(run_command([name, '--help']) for name in sys.argv[1:]))"
     )
     printed = run(programs / "python", "-c", code, *commands, cwd=workplace)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOMS = ("matchenv", "matchenv.baselines", "matchenv.agents", "matchenv.benchmarks")
 # No number of a result depends on these folders.
-NO_NUMBERS = ("cli", "commands", "rendering", "watch", "report")
+NO_NUMBERS = ("cli", "rendering", "watch", "report")
 
 
 def provenance() -> dict[str, str]:

@@ -5,7 +5,7 @@ import pytest
 
 from matchenv import MatchmakingVectorEnv, agents
 from matchenv.baselines import Gittins
-from matchenv.commands import run_command
+from matchenv.cli import run_command
 
 CELL = {"num_opponents": 6, "horizon": 30, "belief": "full"}
 

@@ -14,7 +14,7 @@ from matchenv.agents.environments import QUEUE
 from matchenv.agents.run_config import RunConfig, configured
 from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.benchmarks.compare.trained import QUEUE_RIVALS, compare_run
-from matchenv.commands import run_command
+from matchenv.cli import run_command
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.registry import policy_named

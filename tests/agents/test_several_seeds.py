@@ -6,7 +6,7 @@ import pytest
 from matchenv import agents
 from matchenv.agents.training import train_seeds
 from matchenv.benchmarks.compare.seeds import compare_seeds
-from matchenv.commands import run_command
+from matchenv.cli import run_command
 
 RESULTS = ("policy.safetensors", "evaluations.json", "config.yml")
 TINY = ["--timesteps", "128", "--num-opponents", "3", "--horizon", "10", "--num-envs", "4",

@@ -7,7 +7,7 @@ import pytest
 
 from matchenv import agents
 from matchenv.agents.callbacks import check_tracker
-from matchenv.commands import run_command
+from matchenv.cli import run_command
 
 
 class Told:

@@ -28,7 +28,7 @@ from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.baselines import DrawChance, RandomOpponent
 from matchenv.benchmarks.compare.comparison import DEFAULT_POLICIES
 from matchenv.benchmarks.compare.trained import compare_run
-from matchenv.commands import run_command
+from matchenv.cli import run_command
 from matchenv.evaluation.seeds import evaluation_seed
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -19,7 +19,7 @@ from matchenv.agents.tuning import (
     read_space,
     tune_agent,
 )
-from matchenv.commands import run_command
+from matchenv.cli import run_command
 
 TINY = {
     "timesteps": 64,

@@ -18,7 +18,7 @@ from matchenv.benchmarks.bench.marks import Mark, marks_table, read_marks
 from matchenv.benchmarks.bench.playing import TOLD, play_families
 from matchenv.benchmarks.bench.report import DIGEST, Result
 from matchenv.benchmarks.bench.scoring import family_scores, interquartile_mean, overall
-from matchenv.commands import run_command
+from matchenv.cli import run_command
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.rollout import begin_for
 from matchenv.runtime.files import checksum

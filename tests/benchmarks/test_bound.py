@@ -44,7 +44,7 @@ from matchenv.benchmarks.bound.report import (
 )
 from matchenv.benchmarks.bound.running import run_bound
 from matchenv.benchmarks.bound.sample_paths import BoundJob, paths_of
-from matchenv.commands import run_command
+from matchenv.cli import run_command
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.cells import cells_of
 from matchenv.evaluation.rollout import Batch

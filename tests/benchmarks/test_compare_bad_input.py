@@ -10,7 +10,7 @@ import pytest
 
 from matchenv.baselines import POLICIES, Oracle
 from matchenv.benchmarks.compare import run_comparison
-from matchenv.commands import run_command
+from matchenv.cli import run_command
 from matchenv.runtime import jobs
 
 KNOWN = ", ".join(POLICIES)

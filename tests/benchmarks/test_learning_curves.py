@@ -29,7 +29,7 @@ from matchenv.benchmarks.report.training import (
     read_runs,
     runs_in,
 )
-from matchenv.commands import BAD_INPUT, DONE, run_command
+from matchenv.cli import BAD_INPUT, DONE, run_command
 
 GAMES: dict[str, Any] = {"num_opponents": 3, "horizon": 12, "rank": "top"}
 EPISODES = 5

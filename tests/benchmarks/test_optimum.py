@@ -21,7 +21,7 @@ from matchenv.benchmarks.optimum.trees import (
     true_values,
     values_of_choices,
 )
-from matchenv.commands import run_command
+from matchenv.cli import run_command
 from matchenv.envs.core.settings import PAPER_BETA
 from matchenv.envs.one_player.settings import Settings
 from matchenv.runtime import jobs

@@ -16,7 +16,7 @@ from matchenv.benchmarks.bound.running import run_bound
 from matchenv.benchmarks.compare import run_comparison
 from matchenv.benchmarks.report.comparisons import cell_of
 from matchenv.benchmarks.study.settings import StudySettings
-from matchenv.commands import run_command
+from matchenv.cli import run_command
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.rollout import Batch
 from matchenv.evaluation.seeds import episode_seeds

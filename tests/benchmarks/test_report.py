@@ -22,7 +22,7 @@ from matchenv.benchmarks.optimum.running import run_optimum
 from matchenv.benchmarks.report import sections_of
 from matchenv.benchmarks.study import run_study
 from matchenv.benchmarks.tune.tuning import run_tuning
-from matchenv.commands import BAD_INPUT, DONE, run_command
+from matchenv.cli import BAD_INPUT, DONE, run_command
 
 SIZES: dict[str, Any] = {"num_opponents": 3, "horizon": 12}
 ONE = {"workers": 1, "quiet": True}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from matchenv.commands import run_command
+from matchenv.cli import run_command
 from matchenv.evaluation.registry import files_of
 from matchenv.runtime import jobs, provenance
 
@@ -143,4 +143,4 @@ def test_code_and_files_count_by_their_content(tmp_path: Path) -> None:
     assert len(set(digests)) == 3
     found = [str(file) for file in provenance._code_files()]
     assert any(file.endswith("knowledge_gradient_rule.py") for file in found)
-    assert not any("commands" in file for file in found)
+    assert not any("cli" in file for file in found)

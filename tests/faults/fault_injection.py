@@ -1,7 +1,7 @@
 """Faults in a process: killed, or out of disk, at its n-th operation on files below a folder.
 
 The process is a fork of one that has imported everything and played once, so that a thousand of
-them take minutes. What it does is what a user's process does: ``matchenv.commands.run_command``.
+them take minutes. What it does is what a user's process does: ``matchenv.cli.run_command``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from matchenv.commands import run_command
+from matchenv.cli import run_command
 from matchenv.runtime.signals import Stopping
 
 SECONDS = 120

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from matchenv.commands import run_command
+from matchenv.cli import run_command
 
 OUT, RUN, FIT = "OUT", "RUN", "FIT"
 LOG = str(Path(__file__).parent.parent / "logs" / "data" / "league.csv")

@@ -17,7 +17,7 @@ from fault_injection import as_a_process, child, content_of, killed_after, with_
 from long_commands import LONG_COMMANDS
 from undisturbed import differing, undisturbed
 
-from matchenv.commands import run_command
+from matchenv.cli import run_command
 
 pytestmark = [
     pytest.mark.faults,

@@ -10,7 +10,7 @@ import pytest
 import trueskillthroughtime as through_time
 from scipy.stats import norm
 
-from matchenv.commands import run_command
+from matchenv.cli import run_command
 from matchenv.logs import MatchLog, fit, fitting, replay_trueskill, smooth
 from matchenv.logs.fitting import derivatives, evidence
 from matchenv.trueskill import draw_margin_from_probability, rate

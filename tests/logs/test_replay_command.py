@@ -17,7 +17,7 @@ import pytest
 
 from matchenv.benchmarks.replay.report import ReplaySettings, run
 from matchenv.benchmarks.replay.systems import draw_probability_of
-from matchenv.commands import run_command
+from matchenv.cli import run_command
 from matchenv.envs.queue.population import population_of
 from matchenv.logs import replay_trueskill
 from matchenv.logs.reading import ReadingSettings, read_log

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from matchenv.benchmarks.replay.fits import SmoothSettings, run_smooth, strongest
 from matchenv.benchmarks.replay.systems import ModelSettings
-from matchenv.commands import run_command
+from matchenv.cli import run_command
 from matchenv.logs import MatchLog, curves_table, read_log, smooth
 from matchenv.logs import checkpoint as checkpoint_module
 

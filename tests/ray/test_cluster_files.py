@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from matchenv.commands.running import parsed
-from matchenv.commands.study import Study
+from matchenv.cli.running import parsed
+from matchenv.cli.study import Study
 
 ray = pytest.importorskip("ray")
 jsonschema = pytest.importorskip("jsonschema")

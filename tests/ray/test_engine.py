@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from matchenv.commands import run_command
+from matchenv.cli import run_command
 from matchenv.runtime import jobs, parallel
 
 ray = pytest.importorskip("ray")

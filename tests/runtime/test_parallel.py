@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from matchenv.commands import run_command
+from matchenv.cli import run_command
 from matchenv.runtime import parallel
 from matchenv.runtime.parallel import Engine, LocalPool, as_engine, work_through
 

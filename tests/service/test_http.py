@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from matchenv.commands.serve import Serve
+from matchenv.cli.serve import Serve
 from matchenv.service import Game, Pool
 
 pytest.importorskip("fastapi")

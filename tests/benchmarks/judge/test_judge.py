@@ -24,7 +24,7 @@ from matchenv.benchmarks.judge.matchers import FAMILIES, NOBODY_WAITS, plain_twi
 from matchenv.benchmarks.queue import run_queue_comparison
 from matchenv.benchmarks.queue.front import family_of
 from matchenv.benchmarks.report import page_text, sections_of
-from matchenv.commands import run_command
+from matchenv.cli import run_command
 from matchenv.evaluation.queue_measures import GROUPS
 from matchenv.logs.match_log import MatchLog
 from matchenv.runtime.jobs import Store

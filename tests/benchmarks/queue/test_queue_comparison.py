@@ -15,7 +15,7 @@ pytest.importorskip("matplotlib")
 from matchenv.benchmarks.queue import run_queue_comparison, run_queue_tuning
 from matchenv.benchmarks.queue.front import family_of, points_of
 from matchenv.benchmarks.queue.report import known_estimate
-from matchenv.commands import run_command
+from matchenv.cli import run_command
 
 SMALL: dict[str, Any] = {
     "episodes": 4,

@@ -8,8 +8,8 @@ from typing import Literal
 
 from tyro.conf import Positional
 
-from matchenv.commands.options import Command
-from matchenv.commands.output import show
+from matchenv.cli.options import Command
+from matchenv.cli.output import show
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar, get_origin, get_type_hints
 
 import pytest
 
-from matchenv.commands import COMMANDS, run_command
+from matchenv.cli import COMMANDS, run_command
 
 VALUES = (
     "", " ", "abc", "-1", "0", "1.5", "nan", "inf", "1e400", "9" * 30, "9" * 5000, "None", "true",
@@ -99,7 +99,7 @@ def cases() -> list[tuple[str, str, str]]:
     found = []
     for name, entry in COMMANDS.items():
         module, _, kind = entry.place.partition(":")
-        options = options_of(getattr(import_module(f"matchenv.commands.{module}"), kind))
+        options = options_of(getattr(import_module(f"matchenv.cli.{module}"), kind))
         found += [(name, option, value) for option in options for value in VALUES]
     return found
 

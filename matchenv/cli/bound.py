@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from matchenv.benchmarks.bound import running
 from matchenv.benchmarks.bound.marks import FILE, run_marks
-from matchenv.commands.options import (
+from matchenv.cli.options import (
     Cells,
     Parallel,
     Policies,
@@ -15,7 +15,7 @@ from matchenv.commands.options import (
     Sizes,
     chosen,
 )
-from matchenv.commands.output import show
+from matchenv.cli.output import show
 
 
 @dataclass(frozen=True, kw_only=True)

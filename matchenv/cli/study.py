@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from matchenv.benchmarks.study.settings import DEFAULTS as THE_PAPERS
 from matchenv.benchmarks.study.settings import PAPER_POLICIES
-from matchenv.commands.options import DEFAULTS, Kept, Parallel, Policies, Pool, Seeded, chosen
-from matchenv.commands.output import show
+from matchenv.cli.options import DEFAULTS, Kept, Parallel, Policies, Pool, Seeded, chosen
+from matchenv.cli.output import show
 from matchenv.envs.one_player.priors import PRIORS
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_type_hi
 
 from tyro.conf import arg
 
-from matchenv.commands.output import show
+from matchenv.cli.output import show
 from matchenv.envs.one_player.priors import PRIORS
 from matchenv.envs.one_player.settings import RANKS, Settings
 from matchenv.runtime.parallel import LOCAL, Engine

@@ -8,8 +8,8 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from matchenv.commands.options import Parallel, Resumable
-from matchenv.commands.output import show
+from matchenv.cli.options import Parallel, Resumable
+from matchenv.cli.output import show
 
 
 @dataclass(frozen=True, kw_only=True)

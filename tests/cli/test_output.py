@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from matchenv.commands import run_command
-from matchenv.commands.output import LONGEST_MESSAGE, one_line
+from matchenv.cli import run_command
+from matchenv.cli.output import LONGEST_MESSAGE, one_line
 from matchenv.runtime.checks import printable
 
 REPLAY = ["replay", "log.csv"]

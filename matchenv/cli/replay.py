@@ -10,8 +10,8 @@ from tyro.conf import Positional
 
 from matchenv.benchmarks.replay.fits import refuse_both
 from matchenv.benchmarks.replay.report import ReplaySettings, report_text, run
-from matchenv.commands.options import Written
-from matchenv.commands.output import show
+from matchenv.cli.options import Written
+from matchenv.cli.output import show
 from matchenv.logs.reading import reading_text
 
 

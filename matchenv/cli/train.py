@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from matchenv.commands.options import GOES_ON, Environment, Parallel, Seeded, Written
-from matchenv.commands.output import show
-from matchenv.commands.queue_options import ONE_PLAYER, ONLY_ONE_PLAYER, QUEUE, SHARED
+from matchenv.cli.options import GOES_ON, Environment, Parallel, Seeded, Written
+from matchenv.cli.output import show
+from matchenv.cli.queue_options import ONE_PLAYER, ONLY_ONE_PLAYER, QUEUE, SHARED
 from matchenv.runtime.files import held_folders
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from matchenv.commands.options import Command
+from matchenv.cli.options import Command
 from matchenv.envs.one_player.settings import Settings
 
 ONE_PLAYER, QUEUE = "Matchmaking-v0", "MatchmakingQueue-v0"

@@ -9,8 +9,8 @@ from pathlib import Path
 from tyro.conf import Positional
 
 from matchenv.benchmarks.replay.fits import fit_text, run_fit
-from matchenv.commands.options import Resumable, Seeded
-from matchenv.commands.output import show
+from matchenv.cli.options import Resumable, Seeded
+from matchenv.cli.output import show
 from matchenv.logs.fitting import TRAIN_SHARE, ObjectiveName
 from matchenv.logs.reading import ReadingSettings, read_log, reading_text
 

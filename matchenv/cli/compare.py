@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from matchenv.benchmarks.compare import comparison
-from matchenv.commands.options import (
+from matchenv.cli.options import (
     Cells,
     Environment,
     Parallel,
@@ -15,8 +15,8 @@ from matchenv.commands.options import (
     Seeded,
     chosen,
 )
-from matchenv.commands.output import show
-from matchenv.commands.queue_options import EitherEnvironment
+from matchenv.cli.output import show
+from matchenv.cli.queue_options import EitherEnvironment
 
 
 @dataclass(frozen=True, kw_only=True)

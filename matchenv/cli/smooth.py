@@ -9,8 +9,8 @@ from pathlib import Path
 from tyro.conf import Positional
 
 from matchenv.benchmarks.replay.fits import SmoothSettings, refuse_both, run_smooth, smooth_text
-from matchenv.commands.options import Resumable
-from matchenv.commands.output import show
+from matchenv.cli.options import Resumable
+from matchenv.cli.output import show
 from matchenv.logs.reading import ReadingSettings, read_log, reading_text
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from matchenv.commands import COMMANDS, run_command
-from matchenv.commands.running import parsed
+from matchenv.cli import COMMANDS, run_command
+from matchenv.cli.running import parsed
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -43,7 +43,7 @@ def test_help_shows_an_example_that_works(
     examples = re.findall(rf"^    matchenv ({name}\b.*)$", text, re.MULTILINE)
     assert examples
     module, _, kind = COMMANDS[name].place.partition(":")
-    command = getattr(import_module(f"matchenv.commands.{module}"), kind)
+    command = getattr(import_module(f"matchenv.cli.{module}"), kind)
     for example in examples:
         parsed(name, command, shlex.split(example)[1:])
 
@@ -76,12 +76,12 @@ def test_help_reads_plainly(
 
 def test_the_first_help_names_every_command_and_imports_none() -> None:
     code = (
-        "import sys; from matchenv.commands import run_command; run_command(['--help']); "
+        "import sys; from matchenv.cli import run_command; run_command(['--help']); "
         "print([name for name in ('tyro', 'numba', 'torch', 'scipy') if name in sys.modules], "
-        "[name for name in sys.modules if name.startswith('matchenv.commands.')])"
+        "[name for name in sys.modules if name.startswith('matchenv.cli.')])"
     )
     printed = python("-c", code)
-    assert printed.splitlines()[-1] == "[] ['matchenv.commands.output']"
+    assert printed.splitlines()[-1] == "[] ['matchenv.cli.output']"
     for name, entry in COMMANDS.items():
         assert re.search(rf"^  {name} +{re.escape(entry.summary)}$", printed, re.MULTILINE)
     assert (
@@ -93,7 +93,7 @@ def test_the_first_help_names_every_command_and_imports_none() -> None:
 
 def test_no_help_imports_an_extra() -> None:
     code = (
-        "import sys; from matchenv.commands import COMMANDS, run_command\n"
+        "import sys; from matchenv.cli import COMMANDS, run_command\n"
         "print([run_command([name, '--help']) for name in COMMANDS])\n"
         "print([n for n in ('torch', 'matplotlib', 'pygame') if n in sys.modules])"
     )

@@ -16,9 +16,9 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import tyro
 
-from matchenv.commands import BAD_INPUT, DONE, FAILED, say_error
-from matchenv.commands.options import Command
-from matchenv.commands.output import ReaderGoneError, show
+from matchenv.cli import BAD_INPUT, DONE, FAILED, say_error
+from matchenv.cli.options import Command
+from matchenv.cli.output import ReaderGoneError, show
 from matchenv.runtime.parallel import WorkerEnded, use_own_lock
 from matchenv.runtime.signals import Stopping
 

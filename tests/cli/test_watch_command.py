@@ -15,7 +15,7 @@ pytest.importorskip("pygame")
 import pygame
 from PIL import Image
 
-from matchenv.commands import run_command
+from matchenv.cli import run_command
 
 SMALL = ["--num-opponents", "4", "--horizon", "6", "--width", "700"]
 

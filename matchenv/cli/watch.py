@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from matchenv.commands.options import Environment, Policies, Seeded, chosen
-from matchenv.commands.output import show
-from matchenv.commands.queue_options import EitherEnvironment
+from matchenv.cli.options import Environment, Policies, Seeded, chosen
+from matchenv.cli.output import show
+from matchenv.cli.queue_options import EitherEnvironment
 
 if TYPE_CHECKING:
     from matchenv.envs.core.settings import Options

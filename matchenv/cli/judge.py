@@ -14,8 +14,8 @@ from matchenv.benchmarks.judge.settings import (
     DEFAULT_TUNING,
     ArrivalSettings,
 )
-from matchenv.commands.options import Parallel, Policies, Resumable, Seeded
-from matchenv.commands.output import show
+from matchenv.cli.options import Parallel, Policies, Resumable, Seeded
+from matchenv.cli.output import show
 from matchenv.logs.reading import ReadingSettings
 
 

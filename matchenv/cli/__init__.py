@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from matchenv.commands.output import (
+from matchenv.cli.output import (
     ReaderGoneError,
     finish_output,
     one_line,
@@ -94,7 +94,7 @@ def _run(arguments: Sequence[str], stopping: Stopping | None) -> int:
         return DONE
     if name not in COMMANDS:
         return say_error(f"a command must be one of {', '.join(COMMANDS)}, got {name!r}", BAD_INPUT)
-    from matchenv.commands.running import run
+    from matchenv.cli.running import run
 
     module, _, kind = COMMANDS[name].place.partition(":")
     return run(name, getattr(import_module(f"{__name__}.{module}"), kind), options, stopping)

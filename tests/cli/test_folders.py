@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from matchenv.commands import run_command
+from matchenv.cli import run_command
 from matchenv.runtime.files import LOCK, folder_lock
 
 SMALL = ["--num-opponents", "2", "--horizon", "2"]

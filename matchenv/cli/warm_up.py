@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from matchenv.commands.options import Command
-from matchenv.commands.output import show
+from matchenv.cli.options import Command
+from matchenv.cli.output import show
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from matchenv.benchmarks.tune.tuning import DEFAULTS, MULTIPLIERS, run_tuning, tuning_text
-from matchenv.commands.options import Policies
-from matchenv.commands.output import show
-from matchenv.commands.queue_options import EitherEnvironment
-from matchenv.commands.study import StudyCells
+from matchenv.cli.options import Policies
+from matchenv.cli.output import show
+from matchenv.cli.queue_options import EitherEnvironment
+from matchenv.cli.study import StudyCells
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from matchenv.commands.options import Command
-from matchenv.commands.output import show
+from matchenv.cli.options import Command
+from matchenv.cli.output import show
 
 if TYPE_CHECKING:
     from matchenv.service import NewPlayer

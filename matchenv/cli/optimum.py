@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from matchenv.benchmarks.optimum.running import DEFAULT_POLICIES, run_optimum
-from matchenv.commands.options import (
+from matchenv.cli.options import (
     DEFAULTS,
     Parallel,
     Policies,
     Resumable,
     Seeded,
 )
-from matchenv.commands.output import show
+from matchenv.cli.output import show
 
 
 @dataclass(frozen=True, kw_only=True)

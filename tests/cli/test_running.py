@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from matchenv.benchmarks.compare import comparison
-from matchenv.commands import run_command
-from matchenv.commands.compare import Compare
-from matchenv.commands.running import parsed
+from matchenv.cli import run_command
+from matchenv.cli.compare import Compare
+from matchenv.cli.running import parsed
 
 TINY = ["--episodes", "2", "--horizon", "2", "--num-opponents", "2", "--rank", "top",
         "--workers", "1"]  # fmt: skip
@@ -160,7 +160,7 @@ def test_a_missing_extra_is_named_before_any_work(
 
 def test_a_learned_policy_names_the_extra_that_it_needs(tmp_path: Path) -> None:
     code = (
-        "import sys; from matchenv.commands import run_command\n"
+        "import sys; from matchenv.cli import run_command\n"
         "class NoTorch:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
         "        if name == 'torch':\n"
