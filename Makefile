@@ -101,6 +101,8 @@ $(DOCS_VENV)/installed: requirements-docs.txt pyproject.toml
 docs: $(DOCS_VENV)/installed
 	$(DOCS_VENV)/bin/python -m sphinx --builder html --fail-on-warning --keep-going --quiet \
 		--doctree-dir build/doctrees docs $(SITE)
+	@! grep -rlE '(src|rel="stylesheet"[^>]* href)="https?:|@import url\(.?https?:' $(SITE) --include=*.html --include=*.css \
+		|| { echo "these pages load files from other hosts"; exit 1; }
 	@echo "$(SITE)/index.html"
 
 # Three locks for Python 3.11 to 3.14 and all systems; versions that still fit stay as they are.

@@ -24,6 +24,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "sphinx_design",
+    "sphinx-mathjax-offline",
 ]
 
 # Pages are Markdown that GitHub shows as well: links between files, $formulas$, :::directives.
@@ -54,7 +55,7 @@ napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True
 
-html_theme = "celshast"
+html_theme = "furo"
 html_title = "matchenv"
 html_baseurl = "https://matchenv.github.io/matchenv/"
 html_static_path = ["static"]
@@ -62,8 +63,6 @@ html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_theme_options = {
-    "description": "Match-making under uncertain skill: a Gymnasium environment, the papers' "
-    "policies, and a benchmark.",
     "source_repository": "https://github.com/matchenv/matchenv/",
     "source_branch": "main",
     "source_directory": "docs/",
@@ -110,20 +109,8 @@ def leave_out_fields(
     return True if type(made).__name__ == "_tuplegetter" else None
 
 
-def serve_the_theme(
-    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
-) -> None:
-    """What the theme misses: a menu without a call of Farama's server, and pages' metadata."""
-    del template, doctree
-    context["farama_projects_api"] = "data:application/json,{}"
-    context["meta"] = context.get("meta") or {}
-    if page == app.config.root_doc:
-        context["meta"]["firstpage"] = True
-
-
 def setup(app: Sphinx) -> None:
     """Connect the functions above."""
     app.connect("source-read", include_docstring)
     app.connect("autodoc-process-docstring", leave_out_markdown, priority=400)
     app.connect("autodoc-skip-member", leave_out_fields)
-    app.connect("html-page-context", serve_the_theme, priority=900)

@@ -162,7 +162,7 @@ def test_a_block_must_import_what_it_uses(line: str, run_alone: Callable[[str], 
 
 
 # Commands of shell blocks that are not ours: nothing to check but that we meant them.
-OTHERS = {"cd", "curl", "docker", "git", "kubectl", "pre-commit", "ray", "tensorboard"}
+OTHERS = {"cd", "curl", "git", "pre-commit", "ray", "tensorboard"}
 
 
 def command_lines(code: str) -> list[list[str]]:
