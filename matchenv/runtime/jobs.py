@@ -10,7 +10,7 @@ import json
 import shutil
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -60,6 +60,53 @@ class Job(Protocol):
 
 
 AnyJob = TypeVar("AnyJob", bound=Job)
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How a command works and what it keeps; no number depends on it.
+
+    With more than one worker the call must stand under ``if __name__ == "__main__":`` in a
+    script, since the workers import it.
+
+    Attributes:
+        out: folder for finished work and the result files; None keeps nothing. Work that was
+            stopped goes on when it is asked for again with the same folder.
+        replace_out: a folder with other results loses them; otherwise it is refused.
+        workers: processes (None: one for each core), or an engine.
+        quiet: no progress bar.
+        timing: write decisions per second into the files too, of the episodes played now.
+        report: told what was found, even where the files cannot be written.
+
+    Raises:
+        ValueError: for a bad number of workers.
+    """
+
+    out: str | Path | None = None
+    replace_out: bool = False
+    workers: Workers = None
+    quiet: bool = False
+    timing: bool = False
+    report: Callable[[Any], object] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "workers", as_engine(self.workers))
+
+    def store(self, settings: Mapping[str, Any]) -> AbstractContextManager[Store | None]:
+        """Open the folder for the time of a block, as ``open_store``."""
+        return open_store(self.out, settings, replace=self.replace_out)
+
+    def finish(self, store: Store | None, found: Any, files: Iterable[tuple[str, bytes]]) -> None:
+        """Write result files, and report what was found.
+
+        Raises:
+            OSError: if a file cannot be written; what was found is reported all the same.
+        """
+        try:
+            write_results(store, files)
+        finally:
+            if self.report is not None:
+                self.report(found)
 
 
 @dataclass(frozen=True)
@@ -145,6 +192,7 @@ def run_jobs(
     jobs: Sequence[AnyJob],
     work: Callable[[AnyJob], Arrays],
     store: Store | None,
+    run: RunOptions | None = None,
     *,
     workers: Workers = None,
     quiet: bool = False,
@@ -156,7 +204,8 @@ def run_jobs(
         jobs: independent of each other, each with a name of its own.
         work: a function at the top of a module; returns the result of a job.
         store: where finished jobs lie; None keeps nothing.
-        workers: processes (None: one for each core), or an engine; no number depends on it.
+        run: how to work; no number depends on it.
+        workers: in place of ``run``, as there, and so is ``quiet``.
         quiet: no progress bar.
         unit: unit of the progress bar.
 
@@ -166,6 +215,8 @@ def run_jobs(
     Raises:
         OSError: if a result cannot be written; the finished ones stay.
     """
+    if run is not None:
+        workers, quiet = run.workers, run.quiet
     known: dict[str, Arrays] = {}
     for job in jobs if store is not None else ():
         arrays = store.load(job.name) if store is not None and job.lasting else None
