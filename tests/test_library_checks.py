@@ -1,42 +1,91 @@
-"""The environment as stable-baselines3 meets it."""
+"""The environments as stable-baselines3, sb3-contrib and Gymnasium's wrappers meet them."""
 
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import gymnasium as gym
+import numpy as np
 import pytest
 
-import matchenv  # noqa: F401  (registers the environment)
+import matchenv  # noqa: F401  (registers the environments)
 
-pytest.importorskip("stable_baselines3")
+sb3 = pytest.importorskip("stable_baselines3")
+contrib = pytest.importorskip("sb3_contrib")
+checker = pytest.importorskip("stable_baselines3.common.env_checker")
+env_util = pytest.importorskip("stable_baselines3.common.env_util")
+vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
 
-from stable_baselines3 import PPO
-from stable_baselines3.common.env_checker import check_env
-from stable_baselines3.common.env_util import make_vec_env
-from stable_baselines3.common.vec_env import SubprocVecEnv
+# Each environment where actions can be forbidden.
+MASKED: dict[str, dict[str, Any]] = {
+    "Matchmaking-v0": {"num_opponents": 6, "horizon": 30, "availability": 0.5, "mean_stay": 5.0},
+    "MatchmakingQueue-v0": {"capacity": 6, "horizon": 20},
+}
+every_environment = pytest.mark.parametrize("env_id", MASKED)
+
+ON_POLICY = {"n_steps": 64, "policy_kwargs": {"net_arch": [8]}}
+OFF_POLICY = {"learning_starts": 32, "buffer_size": 100, "policy_kwargs": {"net_arch": [8]}}
+ALGORITHMS: dict[str, tuple[Any, str, dict[str, Any]]] = {
+    "PPO": (sb3.PPO, "MlpPolicy", ON_POLICY | {"n_epochs": 1}),
+    "A2C": (sb3.A2C, "MlpPolicy", ON_POLICY),
+    "DQN": (sb3.DQN, "MlpPolicy", OFF_POLICY),
+    "QRDQN": (contrib.QRDQN, "MlpPolicy", OFF_POLICY),
+    "TRPO": (contrib.TRPO, "MlpPolicy", ON_POLICY | {"batch_size": 64}),
+    "RecurrentPPO": (contrib.RecurrentPPO, "MlpLstmPolicy", {"n_steps": 64, "n_epochs": 1}),
+    "MaskablePPO": (contrib.MaskablePPO, "MlpPolicy", ON_POLICY | {"n_epochs": 1}),
+}
 
 
-def test_stable_baselines3s_checker_finds_nothing() -> None:
+@pytest.mark.parametrize("env_id", ["Matchmaking-v0", "MatchmakingQueue-v0"])
+@pytest.mark.parametrize("masked", [False, True])
+def test_stable_baselines3s_checker_finds_nothing(env_id: str, masked: bool) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        check_env(gym.make("Matchmaking-v0"), warn=True)
+        checker.check_env(gym.make(env_id, **(MASKED[env_id] if masked else {})), warn=True)
 
 
-def test_ppo_takes_the_name_as_a_user_types_it() -> None:
-    model = PPO("MlpPolicy", "Matchmaking-v0", n_steps=64, batch_size=64, n_epochs=1)
-    model.learn(128)
-    observation, _ = gym.make("Matchmaking-v0").reset(seed=0)
-    action, _ = model.predict(observation)
-    assert 0 <= int(action) < 49
+@every_environment
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_algorithms_learn_with_and_without_masks(env_id: str, algorithm: str) -> None:
+    made, policy, options = ALGORITHMS[algorithm]
+    env = gym.make(env_id, **MASKED[env_id])
+    model = made(policy, env, seed=1, device="cpu", **options)
+    model.learn(192)
+    observation, info = env.reset(seed=0)
+    masks = {"action_masks": info["action_mask"]} if algorithm == "MaskablePPO" else {}
+    action, _ = model.predict(observation, **masks)
+    *_, info = env.step(action)
+    assert not (masks and info["invalid_action"])
+
+
+@every_environment
+def test_gymnasiums_wrappers_and_vector_environments_step_any_sample(env_id: str) -> None:
+    sticky = gym.wrappers.StickyAction(gym.make(env_id, **MASKED[env_id]), 0.5)
+    sticky.reset(seed=1)
+    for mode in ("sync", "async", "vector_entry_point"):
+        envs = gym.make_vec(f"matchenv:{env_id}", 2, vectorization_mode=mode, **MASKED[env_id])
+        first = envs.reset(seed=1)[1]
+        envs.action_space.seed(1)
+        replaced = 0
+        for _ in range(40):
+            infos = envs.step(envs.action_space.sample())[4]
+            assert set(infos) == set(first)
+            replaced += int(np.sum(infos["invalid_action"]))
+        assert replaced > 0
+        envs.close()
+    over = False
+    while not over:
+        _, _, terminated, truncated, _ = sticky.step(sticky.action_space.sample())
+        over = terminated or truncated
 
 
 def test_it_works_in_spawned_processes() -> None:
-    env = make_vec_env(
+    env = env_util.make_vec_env(
         "matchenv:Matchmaking-v0",
         n_envs=2,
         seed=3,
-        vec_env_cls=SubprocVecEnv,
+        vec_env_cls=vec_env.SubprocVecEnv,
         vec_env_kwargs={"start_method": "spawn"},
         env_kwargs={"num_opponents": 3, "horizon": 2},
     )

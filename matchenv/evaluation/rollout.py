@@ -75,17 +75,18 @@ class Batch:
     def __len__(self) -> int:
         return self.running.size
 
-    def step(self, actions: Any) -> Step[Any]:
+    def step(self, actions: Any, *, strict: bool = True) -> Step[Any]:
         """Carry out one action in each running episode.
 
         Args:
             actions: shape (B,), integers in [0, A).
+            strict: refuse actions that the masks forbid; else they are replaced.
 
         Raises:
-            ValueError: for actions of a wrong shape or type, out of range or not allowed.
+            ValueError: for actions of a wrong shape or type, out of range or refused.
         """
         chosen = as_actions(actions, len(self), self.simulator.num_actions)
-        self.simulator.check_allowed(self.state, chosen, self.running)
+        chosen, _ = self.simulator.allowed_actions(self.state, chosen, self.running, strict=strict)
         step = self.simulator.step(self.state, chosen, self.running)
         self.state = step.state
         self.running = self.running & ~(step.terminated | step.truncated)
@@ -109,6 +110,8 @@ class Decisions:
     Attributes:
         count: choices that were timed: all but the first, which may compile or load.
         seconds: their time.
+        knows_masks: whether it sees the allowed actions apart from observations. The actions of
+            one that does not are replaced where the masks forbid them.
     """
 
     def __init__(self, policy: Any, rng: np.random.Generator | None = None) -> None:
@@ -122,6 +125,7 @@ class Decisions:
             )
         self._method = found[0]
         self._takes_masks = _takes_masks(getattr(policy, self._method))
+        self.knows_masks = self._takes_masks or self._method != "predict"
         self._memory: Any = None
         self._first = True
 
@@ -189,7 +193,7 @@ def steps(decisions: Decisions, batches: Sequence[Batch]) -> Iterator[list[Step[
     with one_thread():
         while any(batch.running.any() for batch in batches):
             yield [
-                batch.step(actions)
+                batch.step(actions, strict=decisions.knows_masks)
                 for batch, actions in zip(batches, decisions.of(batches), strict=True)
             ]
 

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from matchenv.envs.core.rendering import RENDER_FPS, RENDER_MODES, Frame, make_renderer
 from matchenv.envs.core.simulator import Simulator
-from matchenv.envs.core.spaces import AllowedActions, MaskedDiscrete
 from matchenv.runtime.checks import as_action, as_integer
 from matchenv.runtime.random import drawn_key
 
@@ -51,11 +50,9 @@ class ScalarEnv(gym.Env[NDArray[np.float32], np.int64]):
         self._phase = NEVER_RESET
         self._renderer = make_renderer(simulator, render_mode, 1, **render_options)
         self.action_space: spaces.Discrete = spaces.Discrete(simulator.num_actions)
-        self._allowed: AllowedActions | None = None
-        masks = simulator.masks(self._state)
-        if masks is not None:
-            self._allowed = AllowedActions(np.ones_like(masks))
-            self.action_space = MaskedDiscrete(self._allowed)
+        self._masked = simulator.masks(self._state) is not None
+        self._strict = simulator.settings.invalid_action == "error"
+        self._invalid = np.zeros(1, dtype=np.bool_)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -78,6 +75,7 @@ class ScalarEnv(gym.Env[NDArray[np.float32], np.int64]):
         keys = np.array([drawn_key(self.np_random)])
         self._state = self.simulator.begin(self._state, ROW, keys, given)
         self._phase = RUNNING
+        self._invalid[0] = False
         if self._renderer is not None:
             self._renderer.begin(self._state, ROW)
             self._renderer.show(self._state)
@@ -87,14 +85,15 @@ class ScalarEnv(gym.Env[NDArray[np.float32], np.int64]):
         """Carry out an action.
 
         Args:
-            action: an integer in [0, A), allowed by ``action_masks``.
+            action: an integer in [0, A). One that ``action_masks`` forbids is replaced, as the
+                class describes, or refused with ``invalid_action="error"``.
 
         Returns:
             Observation, reward, whether the episode terminated, whether it was truncated, and the
             information that the class describes.
 
         Raises:
-            ValueError: for an action that is no integer, out of range or not allowed; nothing is
+            ValueError: for an action that is no integer, out of range or refused; nothing is
                 changed then.
             gymnasium.error.ResetNeeded: before the first reset or after the end.
         """
@@ -102,8 +101,10 @@ class ScalarEnv(gym.Env[NDArray[np.float32], np.int64]):
             raise ResetNeeded(f"Call reset() before step(): this environment was {self._phase}.")
         simulator, actions = self.simulator, self._actions
         actions[0] = as_action(action, simulator.num_actions)
-        if self._allowed is not None:
-            simulator.check_allowed(self._state, actions, RUNS)
+        if self._masked:
+            actions, self._invalid = simulator.allowed_actions(
+                self._state, actions, RUNS, strict=self._strict
+            )
         self._state, reward, terminated, truncated = simulator.step(self._state, actions, RUNS)
         ended, cut = terminated.item(0), truncated.item(0)
         if ended or cut:
@@ -155,9 +156,7 @@ class ScalarEnv(gym.Env[NDArray[np.float32], np.int64]):
     def _info(self) -> dict[str, Any]:
         # NumPy's scalars, so that libraries learn the types of the vector environment's arrays.
         info = self.simulator.info(self._state, 0)
-        if self._allowed is not None:
-            masks = self.simulator.masks(self._state)
-            assert masks is not None
-            self._allowed.masks = masks
-            info["action_mask"] = masks[0].astype(np.int8)
+        if self._masked:
+            info["action_mask"] = self.action_masks().astype(np.int8)
+            info["invalid_action"] = self._invalid[0]
         return info

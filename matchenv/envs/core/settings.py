@@ -5,14 +5,21 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from functools import partial
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.runtime.checks import as_float_array, as_positive_array
+from matchenv.belief import GameConstants
+from matchenv.runtime.checks import (
+    as_choice,
+    as_float_array,
+    as_non_negative_number,
+    as_positive_array,
+    as_positive_number,
+)
 
 Floats = NDArray[np.float64]
 
@@ -32,7 +39,8 @@ def option(default: Any, check: Callable[..., Any], text: str, **limits: Any) ->
         text: one sentence for the documentation table and for the help of commands.
         limits: further arguments of ``check``.
     """
-    return field(default=default, metadata={"check": partial(check, **limits), "text": text})
+    checked = partial(check, **limits)
+    return field(default=default, kw_only=True, metadata={"check": checked, "text": text})
 
 
 def unchecked(name: str, value: Any) -> Any:
@@ -43,7 +51,9 @@ def unchecked(name: str, value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Options:
-    """Base of the settings of an environment; each field is declared by ``option``.
+    """Base of the settings of an environment, with the options that all share.
+
+    Each field is declared by ``option``.
 
     Attributes:
         sizes: options that ``repr`` always shows, the others only where they are no default.
@@ -51,10 +61,29 @@ class Options:
 
     sizes: ClassVar[tuple[str, ...]] = ()
 
+    beta: float = option(
+        PAPER_BETA, as_positive_number, "standard deviation of one performance around skill, > 0"
+    )
+    draw_margin: float = option(
+        0.0, as_non_negative_number, "performances no further apart are a draw; 0: no draws"
+    )
+    tau: float = option(
+        0.0, as_non_negative_number, "drift of a skill before each of the player's games, >= 0"
+    )
+    invalid_action: str = option(
+        "replace", as_choice, 'for a forbidden action: `"replace"` it, or raise an `"error"`',
+        known=("replace", "error"),
+    )  # fmt: skip
+
     def __post_init__(self) -> None:
         for each in fields(self):
             value = each.metadata["check"](each.name, getattr(self, each.name))
             object.__setattr__(self, each.name, value)
+
+    @property
+    def constants(self) -> GameConstants:
+        """beta, draw_margin and tau: what a belief must know of a game."""
+        return GameConstants(self.beta, self.draw_margin, self.tau)
 
     @classmethod
     def checked(cls, **options: Any) -> Self:
@@ -66,11 +95,16 @@ class Options:
         """
         return cls(**options)
 
+    @classmethod
+    def listed(cls) -> list[Field[Any]]:
+        """Return the options, those that all environments share last."""
+        shared = Options.__dataclass_fields__
+        return sorted(fields(cls), key=lambda each: each.name in shared)
+
     def changed(self) -> dict[str, Any]:
         """Return the options that differ from the defaults."""
-        given = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {each.name: given[each.name] for each in fields(self)
-                if given[each.name] != each.default}  # fmt: skip
+        given = ((each, getattr(self, each.name)) for each in self.listed())
+        return {each.name: value for each, value in given if value != each.default}
 
     def text_for(self, made: object, **sizes: Any) -> str:
         """Return the ``repr`` of an environment: its sizes, and options that are not defaults.
@@ -111,12 +145,12 @@ def documents_options(kind: type[Options]) -> Callable[[Made], Made]:
                 default=each.default,
                 annotation=each.type,
             )
-            for each in fields(kind)
+            for each in kind.listed()
         ]
         made.__signature__ = signature.replace(parameters=[*own, *listed])  # type: ignore[attr-defined]
         rows = [
             f"    | `{each.name}` | `{each.default!r}` | {each.metadata['text']} |"
-            for each in fields(kind)
+            for each in kind.listed()
         ]
         made.__doc__ = (made.__doc__ or "").replace("    {options}", "\n".join(rows))
         return made

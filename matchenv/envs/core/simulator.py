@@ -114,6 +114,7 @@ class Simulator(ABC, Generic[State]):
         """Return the allowed actions, shape (B, A); None where every action is always allowed.
 
         A view that the next step changes. It is None for every state of a simulator, or for none.
+        At least one action of each episode is allowed.
         """
 
     @abstractmethod
@@ -153,23 +154,50 @@ class Simulator(ABC, Generic[State]):
         )
         return type(state)(*copies)
 
-    def check_allowed(self, state: State, actions: Integers, running: Masks) -> None:
-        """Refuse actions that the masks forbid.
+    def allowed_actions(
+        self, state: State, actions: Integers, running: Masks, *, strict: bool
+    ) -> tuple[Integers, Masks]:
+        """Return actions that the masks allow, and where they replace those that were asked for.
+
+        Args:
+            state: of the episodes.
+            actions: shape (B,), in [0, A).
+            running: shape (B,); the others' actions stay as they are.
+            strict: refuse to replace any.
 
         Raises:
-            ValueError: naming the first; nothing is changed.
+            ValueError: naming the first that the masks forbid, if ``strict``.
         """
         masks = self.masks(state)
         if masks is None:
-            return
-        allowed = masks[np.arange(actions.size), actions] | ~running
-        if not allowed.all():
-            row = int(np.argmin(allowed))
-            where = f" at index {row}" if actions.size > 1 else ""
-            raise ValueError(
-                f"action must be {self.describe_allowed(masks[row])}, as action_masks() says, "
-                f"got {int(actions[row])}{where}"
-            )
+            return actions, np.zeros(actions.size, dtype=np.bool_)
+        invalid: Masks = running & ~masks[np.arange(actions.size), actions]
+        if invalid.any():
+            rows = np.flatnonzero(invalid)
+            if strict:
+                first = int(rows[0])
+                where = f" at index {first}" if actions.size > 1 else ""
+                raise ValueError(
+                    f"action must be {self.describe_allowed(masks[first])}, as action_masks() "
+                    f"says, got {int(actions[first])}{where}"
+                )
+            replaced = actions.copy()
+            replaced[rows] = self.replacement(state, rows, actions[rows])
+            return replaced, invalid
+        return actions, invalid
+
+    def replacement(self, state: State, rows: Integers, actions: Integers) -> Integers:
+        """Return the actions that are carried out for forbidden ones: here, the first allowed.
+
+        Args:
+            state: of the episodes.
+            rows: episodes with a forbidden action, shape (K,).
+            actions: of these, shape (K,).
+        """
+        del actions
+        masks = self.masks(state)
+        assert masks is not None
+        return masks[rows].argmax(axis=1)
 
     def describe_allowed(self, mask: Masks) -> str:
         """Describe the allowed actions of one episode, shape (A,), for an error message."""

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from matchenv.envs.core.rendering import RENDER_FPS, RENDER_MODES, Frame, make_renderer
 from matchenv.envs.core.simulator import Simulator, check_like, plain
-from matchenv.envs.core.spaces import AllowedActions, MaskedDiscrete, MaskedMultiDiscrete
 from matchenv.runtime.checks import as_actions, as_integer
 from matchenv.runtime.random import drawn_key
 
@@ -83,12 +82,9 @@ class NativeVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[
         self.single_action_space: spaces.Discrete = spaces.Discrete(simulator.num_actions)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self._allowed: AllowedActions | None = None
-        masks = simulator.masks(self._state)
-        if masks is not None:
-            self._allowed = AllowedActions(np.ones_like(masks))
-            self.single_action_space = MaskedDiscrete(self._allowed)
-            self.action_space = MaskedMultiDiscrete(self._allowed)
+        self._masked = simulator.masks(self._state) is not None
+        self._strict = simulator.settings.invalid_action == "error"
+        self._invalid = np.zeros(self.num_envs, dtype=np.bool_)
         self._set_phase()
 
     def reset(
@@ -127,9 +123,8 @@ class NativeVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[
         """Carry out an action in every environment.
 
         Args:
-            actions: shape (num_envs,), integers that the single environment allows. With
-                NEXT_STEP the action of an environment that has just ended is ignored: it is
-                reset.
+            actions: shape (num_envs,), integers, as the single environment's. With NEXT_STEP the
+                action of an environment that has just ended is ignored: it is reset.
 
         Returns:
             Observations, rewards, whether each episode terminated, whether it was truncated, and
@@ -138,8 +133,8 @@ class NativeVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[
             episodes that ended.
 
         Raises:
-            ValueError: for actions of a wrong shape or type, out of range or not allowed;
-                nothing is changed then.
+            ValueError: for actions of a wrong shape or type, out of range or refused; nothing is
+                changed then.
             gymnasium.error.ResetNeeded: before the first reset, or with DISABLED where an
                 episode is over.
         """
@@ -152,8 +147,10 @@ class NativeVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[
                 "Call reset(options={'reset_mask': ...}) before step(): environments "
                 f"{np.flatnonzero(~running).tolist()} were played to their end."
             )
-        if self._allowed is not None:
-            simulator.check_allowed(self._state, chosen, running)
+        if self._masked:
+            chosen, self._invalid = simulator.allowed_actions(
+                self._state, chosen, running, strict=self._strict
+            )
         self._state, rewards, terminated, truncated = simulator.step(self._state, chosen, running)
         if self.max_episode_steps is not None:
             self._steps += running
@@ -197,7 +194,6 @@ class NativeVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[
             getattr(self, f"_{name}")[...] = state[name]
         self._state, self.generators = new, generators
         self._set_phase()
-        self._share_masks()
 
     def render(self) -> tuple[Frame, ...] | None:
         """Return one picture or text for each environment, as ``render_mode`` says.
@@ -239,6 +235,7 @@ class NativeVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[
         self._state = self.simulator.begin(self._state, rows, keys, given)
         self._running[rows] = True
         self._steps[rows] = 0
+        self._invalid[rows] = False
         if self._renderer is not None:
             self._renderer.begin(self._state, rows)
 
@@ -280,21 +277,15 @@ class NativeVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[
         infos: Infos = {}
         for name, values in self.simulator.facts(self._state).items():
             infos[name], infos[f"_{name}"] = values.copy(), mask
-        masks = self._share_masks()
+        masks = self.simulator.masks(self._state)
         if masks is not None:
             infos["action_mask"], infos["_action_mask"] = masks.astype(np.int8), mask
+            infos["invalid_action"], infos["_invalid_action"] = self._invalid.copy(), mask
         if mask is not self._everywhere:
             for name, values in infos.items():
                 if not name.startswith("_"):
                     values[~mask] = 0
         return infos
-
-    def _share_masks(self) -> Masks | None:
-        """Let the action spaces sample from the current masks, and return these."""
-        masks = self.simulator.masks(self._state)
-        if self._allowed is not None and masks is not None:
-            self._allowed.masks = masks
-        return masks
 
     def _observations(self) -> NDArray[np.float32]:
         observations = self.simulator.observe(self._state)

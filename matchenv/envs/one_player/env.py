@@ -89,9 +89,10 @@ class MatchmakingEnv(ScalarEnv):
     depend on what is chosen, and players and outcomes of a seed are those of an unchanged pool.
 
     Who can be chosen is seen in the mask: `info["action_mask"]` (int8, for
-    `action_space.sample(mask)`; a sample without a mask is of allowed opponents),
-    `action_masks()` (bool), and the last `num_opponents` numbers of the observation, 1 for
-    allowed. To choose another opponent is a `ValueError`.
+    `action_space.sample(mask)`), `action_masks()` (bool), and the last `num_opponents` numbers of
+    the observation, 1 for allowed. In place of another opponent plays the allowed one whose mean
+    is nearest to that opponent's, the first among equals, and `info["invalid_action"]` is True.
+    With `invalid_action="error"` it is a `ValueError`, and nothing changes.
 
     ## Starting State
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from matchenv.belief import DEFAULT_BELIEF, Belief, GameConstants, belief_named
-from matchenv.envs.core.settings import PAPER_BETA, Options, option, unchecked
+from matchenv.belief import DEFAULT_BELIEF, Belief, belief_named
+from matchenv.envs.core.settings import Options, option, unchecked
 from matchenv.envs.one_player.instances import ANY_RANK
 from matchenv.envs.one_player.priors import DEFAULT_PRIOR, EQUAL_VARIANCES, Prior, prior_of
 from matchenv.envs.one_player.rewards import DEFAULT_REWARD, Reward, reward_of
 from matchenv.runtime.checks import (
     as_choice,
     as_integer,
-    as_non_negative_number,
     as_number,
-    as_positive_number,
     as_positive_share,
     as_share,
 )
@@ -69,7 +67,6 @@ class Settings(Options):
         49, as_integer, "opponents to choose from", low=1, high=MOST_OPPONENTS
     )
     horizon: int = option(500, as_integer, "games in an episode", low=1, high=LONGEST_HORIZON)
-    beta: float = option(PAPER_BETA, as_positive_number, "standard deviation of one performance")
     prior: str | Prior = option(
         DEFAULT_PRIOR, _as_prior, '`"informative"`, `"equal"` or a `matchenv.Prior`'
     )
@@ -78,12 +75,6 @@ class Settings(Options):
         '`"top"`, `"middle"` or `"bottom"`',
     )  # fmt: skip
     reward: str | Reward = option(DEFAULT_REWARD, _as_reward, "see Rewards; or a `matchenv.Reward`")
-    draw_margin: float = option(
-        0.0, as_non_negative_number, "performances no further apart are a draw; 0: no draws"
-    )
-    tau: float = option(
-        0.0, as_non_negative_number, "drift of a skill before each of the player's games"
-    )
     rank_by: str = option(
         "prior_mean", as_choice, 'what the rank is by, `"prior_mean"` or `"true_skill"`',
         known=RANKINGS,
@@ -161,11 +152,6 @@ class Settings(Options):
     def belief_type(self) -> Belief:
         """The belief that ``belief`` names."""
         return belief_named(self.belief)
-
-    @property
-    def constants(self) -> GameConstants:
-        """beta, draw_margin and tau: what a belief must know of a game."""
-        return GameConstants(self.beta, self.draw_margin, self.tau)
 
     @property
     def observation_size(self) -> int:

@@ -243,6 +243,15 @@ class OnePlayer(Simulator[State]):
         mu, sigma = state.players[:, :, MU], state.players[:, :, SIGMA]
         return KnowledgeState.trusted(mu, sigma, extra, self.belief.name)
 
+    def replacement(self, state: State, rows: Integers, actions: Integers) -> Integers:
+        """Return the opponents who can be chosen and whose means are nearest to those asked for.
+
+        Among equals the first. Arguments as the contract.
+        """
+        mu = state.players[rows, 1:, MU]
+        gap = np.abs(mu - np.take_along_axis(mu, actions[:, np.newaxis], axis=1))
+        return np.where(state.allowed[rows], gap, np.inf).argmin(axis=1)
+
     def describe_allowed(self, mask: Masks) -> str:
         """Describe the opponents who can be chosen."""
         kind = "an opponent who is online"

@@ -227,7 +227,7 @@ def begin_game(state: State, params: Params, row: int, i: int, j: int) -> None:
         participant.game, participant.end = queue.games, queue.tick + params.game_length
         queue.playing += 1
         queue.matched += 1
-        queue.reward += quality
+        queue.reward += quality - params.usual
     queue.games += 1
 
 

@@ -45,9 +45,11 @@ class MatchmakingQueueEnv(ScalarEnv):
 
     `Discrete(capacity)`: 0 lets the focal player wait this tick, `k` from 1 on begins a game with
     the k-th candidate. Candidates are all others who wait, the nearest mean first and among equal
-    gaps the longest waiting; those beyond `capacity - 1` are left out. `action_masks()` and
-    `info["action_mask"]` hold the allowed actions; another action is a `ValueError`, and nothing
-    changes. `action_space.sample()` samples from the allowed actions.
+    gaps the longest waiting; those beyond `capacity - 1` are left out. `action_masks()` (bool),
+    `info["action_mask"]` (int8, for `action_space.sample(mask)`) and 3 C to 4 C - 1 of the
+    observation hold the allowed actions. With any other action the focal player waits, and
+    `info["invalid_action"]` is True; with `invalid_action="error"` it is a `ValueError`, and
+    nothing changes.
 
     ## Observation Space
 
@@ -115,8 +117,8 @@ class MatchmakingQueueEnv(ScalarEnv):
     joined the queue), `matched_players`, `abandoned` and `mean_wait` (ticks, of all who left the
     queue, with a game or without); `waiting` and `playing` are current numbers of players. Of the
     game that the step began: `match_quality` and `true_match_quality`, 0 if it began none.
-    `action_mask` is int8 of shape (capacity,). `queued = matched_players + abandoned + waiting`
-    always holds.
+    `action_mask` and `invalid_action` are described above. `queued = matched_players + abandoned +
+    waiting` always holds.
 
     ## Rendering
 

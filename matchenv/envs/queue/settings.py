@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from matchenv.envs.core.settings import PAPER_BETA, Options, option
+from matchenv.envs.core.settings import Options, option
 from matchenv.envs.queue.population import NormalPopulation, Population, population_of
 from matchenv.runtime.checks import (
     as_choice,
     as_integer,
     as_non_negative_number,
     as_number,
-    as_positive_number,
     as_share,
 )
-
-if TYPE_CHECKING:
-    from matchenv.belief import GameConstants
 
 QUEUE_REWARDS = ("match_quality", "true_match_quality")
 
@@ -75,15 +71,6 @@ class QueueSettings(Options):
     population: Any = option(
         NORMAL, _as_population, "who logs on: see Population; `'normal'` is the default"
     )
-    beta: float = option(
-        PAPER_BETA, as_positive_number, "standard deviation of one performance around skill, > 0"
-    )
-    draw_margin: float = option(
-        0.0, as_non_negative_number, "performances no further apart are a draw; 0: no draws"
-    )
-    tau: float = option(
-        0.0, as_non_negative_number, "drift of a skill before each of the player's games, >= 0"
-    )
     reward: str = option(
         "match_quality", as_choice, "or `'true_match_quality'`", known=QUEUE_REWARDS
     )
@@ -92,13 +79,6 @@ class QueueSettings(Options):
     def num_candidates(self) -> int:
         """Candidates that can be shown at a time."""
         return self.capacity - 1
-
-    @property
-    def constants(self) -> GameConstants:
-        """beta, draw_margin and tau: what a belief must know of a game."""
-        from matchenv.belief import GameConstants
-
-        return GameConstants(self.beta, self.draw_margin, self.tau)
 
     @property
     def observation_size(self) -> int:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.envs.queue.settings import QUEUE_REWARDS, QueueSettings
+from matchenv.envs.queue.settings import QueueSettings
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -68,6 +68,7 @@ class Params(NamedTuple):
         mean: of a newcomer's belief.
         deviation: of a newcomer's belief.
         by_truth: whether the reward is the true match quality.
+        usual: match quality that is subtracted from each player's.
     """
 
     arrival_rate: float
@@ -85,6 +86,7 @@ class Params(NamedTuple):
     mean: float
     deviation: float
     by_truth: bool
+    usual: float = 0.0
 
     @classmethod
     def of(cls, settings: QueueSettings) -> Params:
@@ -95,7 +97,7 @@ class Params(NamedTuple):
             population=np.ascontiguousarray(population.rows),
             mean=population.mean,
             deviation=population.deviation,
-            by_truth=settings.reward == QUEUE_REWARDS[1],
+            by_truth=settings.reward == "true_match_quality",
         )
 
 

@@ -168,7 +168,7 @@ def test_players_and_noise_are_those_of_an_unchanged_pool_episode_after_episode(
             action = int(changing.action_masks().argmax())
             mine, same = changing.step(action), unchanged.step(action)
             assert mine[1:4] == same[1:4]
-            del mine[4]["action_mask"]
+            del mine[4]["action_mask"], mine[4]["invalid_action"]
             assert mine[4] == same[4]
             np.testing.assert_array_equal(mine[0][:-7], same[0])
         changing.reset()

@@ -175,7 +175,7 @@ def test_one_player_among_opponents_who_always_wait_is_matchmaking() -> None:
 
 
 def test_a_forbidden_action_is_refused_with_the_allowed_ones() -> None:
-    env = MatchmakingQueueEnv(**CLOSED)
+    env = MatchmakingQueueEnv(**CLOSED, invalid_action="error")
     env.reset(seed=2, options=GIVEN)
     with pytest.raises(ValueError, match=r"must be 0 to wait or one of 3 candidates.*got 4"):
         env.step(4)
