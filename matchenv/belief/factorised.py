@@ -21,8 +21,7 @@ from matchenv.belief.belief import (
     Outcomes,
 )
 from matchenv.runtime.compile import compiled
-from matchenv.trueskill.game import drifted, quality_per_density
-from matchenv.trueskill.game_loops import (
+from matchenv.trueskill.game import (
     DENSITY,
     MU_I,
     MU_J,
@@ -35,7 +34,7 @@ from matchenv.trueskill.game_loops import (
     SIGMA_I,
     SIGMA_J,
     TABLE,
-    judge_games,
+    quality_per_density,
     update_games,
 )
 
@@ -212,7 +211,7 @@ def learn_factorised(
         all_constants: a ``GameConstants``, the same.
     """
     games, constants = GamesPlayed(*all_games), GameConstants(*all_constants)
-    beta, tau = constants.beta, constants.tau
+    beta = constants.beta
     quality = quality_per_density(beta)
     count = players.shape[1]
     table = np.empty(TABLE)
@@ -225,12 +224,7 @@ def learn_factorised(
             table[MU_I + k], table[SIGMA_I + k] = players[b, 0, MU], players[b, 0, SIGMA]
             table[MU_J + k], table[SIGMA_J + k] = players[b, j, MU], players[b, j, SIGMA]
             table[OUTCOME + k] = games.outcomes[b]
-        judge_games(table, size, beta)
-        if tau > 0.0:
-            for k in range(size):
-                table[SIGMA_I + k] = drifted(table[SIGMA_I + k], tau)
-                table[SIGMA_J + k] = drifted(table[SIGMA_J + k], tau)
-        update_games(table, size, beta, constants.draw_margin)
+        update_games(table, size, beta, constants.draw_margin, constants.tau)
         for k in range(size):
             b = first + k
             if not games.running[b]:

@@ -16,7 +16,13 @@ from matchenv.runtime.checks import (
 )
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.draw_margin import as_draw_margin, margin_between
-from matchenv.trueskill.game import log_outcome_probability_of, match_quality_of, total_variance
+from matchenv.trueskill.game import (
+    drifted,
+    log_outcome_probability_of,
+    match_quality_of,
+    total_variance,
+    update_two,
+)
 from matchenv.trueskill.rating import MAX_ITERATIONS, TOLERANCE
 from matchenv.trueskill.sides import (
     TABLE_ROWS,
@@ -24,7 +30,6 @@ from matchenv.trueskill.sides import (
     Teams,
     log_ranking_evidence,
     quality_of_sides,
-    rate_pair,
     rate_sides,
     side_performance,
 )
@@ -288,8 +293,9 @@ def rate_two(games: Games, constants: Constants, game: int, room: Room, stated: 
         variance = total_variance(sigma[0], sigma[1], constants.beta)
         found = log_outcome_probability_of(mu[0] - mu[1], variance, outcome, margin)
         stated.log_probability[game] = found
-    mu[0], sigma[0], mu[1], sigma[1] = rate_pair(
-        mu[0], sigma[0], mu[1], sigma[1], outcome, constants.beta, constants.tau, margin
+    one, other = drifted(sigma[0], constants.tau), drifted(sigma[1], constants.tau)
+    mu[0], sigma[0], mu[1], sigma[1] = update_two(
+        mu[0], one, mu[1], other, outcome, constants.beta, margin
     )
     mu[0] -= games.advantage[game]
 

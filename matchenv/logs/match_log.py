@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from matchenv.runtime.checks import as_non_negative_array
 from matchenv.runtime.compile import compiled
-from matchenv.trueskill.dense_rank import dense_rank
 from matchenv.trueskill.sides import LARGEST_WEIGHT
+from matchenv.trueskill.teams import dense_rank
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

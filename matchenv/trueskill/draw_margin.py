@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any, NamedTuple
 
@@ -99,14 +98,6 @@ def as_draw_margin(draw_probability: Any, draw_margin: Any, beta: float) -> Draw
     Raises:
         ValueError: if both are given, or one is out of range.
     """
-    try:
-        return _margin_of(draw_probability, draw_margin, beta)
-    except TypeError:  # not hashable, for example an array
-        return _margin_of.__wrapped__(draw_probability, draw_margin, beta)
-
-
-@functools.lru_cache(maxsize=256, typed=True)
-def _margin_of(draw_probability: Any, draw_margin: Any, beta: Any) -> DrawMargin:
     if draw_margin is not None:
         if draw_probability is not None:
             raise ValueError(

@@ -12,18 +12,24 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+from numpy.typing import NDArray
+
 from matchenv.runtime.checks import LARGEST_SKILL
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.normal import (
     LOG_SQRT_2PI,
+    TAIL_START,
     draw_moments,
-    draw_probability_at,
-    log_draw_probability_at,
     log_normal_probability,
+    near_mills_ratio,
     normal_density,
     normal_probability,
     win_moments,
+    win_moments_from,
 )
+
+Floats = NDArray[np.float64]
 
 # Below this a density may have lost its relative precision.
 SMALLEST_DENSITY = 1e-290
@@ -113,10 +119,7 @@ def log_win_probability_of(gap: float, variance: float, draw_margin: float) -> f
 @compiled
 def draw_probability_of(gap: float, variance: float, draw_margin: float) -> float:
     """Return P(|N(gap, variance)| <= draw_margin); 0 without a margin."""
-    if draw_margin == 0.0:
-        return 0.0
-    c = math.sqrt(variance)
-    return draw_probability_at(gap / c, draw_margin / c)
+    return math.exp(log_draw_probability_of(gap, variance, draw_margin))
 
 
 @compiled
@@ -133,7 +136,7 @@ def log_draw_probability_of(gap: float, variance: float, draw_margin: float) -> 
     if draw_margin == 0.0:
         return -math.inf
     c = math.sqrt(variance)
-    return log_draw_probability_at(gap / c, draw_margin / c)
+    return draw_moments(gap / c, draw_margin / c)[3]
 
 
 @compiled
@@ -164,31 +167,10 @@ def difference_moments(
     """
     if outcome == 0:
         c = math.sqrt(variance)
-        v, _, complement = draw_moments(gap / c, draw_margin / c)
+        v, _, complement, _ = draw_moments(gap / c, draw_margin / c)
         return v, complement
     v, _, complement = win_moments(standardised_lead(gap, variance, outcome, draw_margin))
     return outcome * v, complement
-
-
-@compiled(inline=True)
-def mean_shift(sigma: float, variance: float, v: float) -> float:
-    """Return the change of a mean by a game: eq. (1) of the 2011 paper, corrected."""
-    return sigma * (sigma * inverse_deviation(variance)) * v
-
-
-@compiled(inline=True)
-def variance_share(
-    sigma: float, sigma_other: float, beta: float, variance: float, complement: float
-) -> float:
-    """Return the factor of sigma^2 after a game: eq. (2) of the 2011 paper, corrected.
-
-    1 - w sigma^2 / c^2 is written as a sum of two positive terms, so that nothing cancels
-    when the player's own uncertainty makes up all of c^2. Arguments as ``updated_belief``.
-    """
-    inverse = inverse_deviation(variance)
-    own, other, noise = sigma * inverse, sigma_other * inverse, beta * inverse
-    rest = other * other + 2.0 * (noise * noise)
-    return min(1.0, rest + own * own * complement)
 
 
 @compiled(inline=True)
@@ -215,8 +197,12 @@ def updated_belief(
     Returns:
         ``(mu, sigma)`` after the game; eq. (1) and (2) of the 2011 paper, corrected.
     """
-    share = variance_share(sigma, sigma_other, beta, variance, complement)
-    return mu + mean_shift(sigma, variance, v), sigma * math.sqrt(share)
+    inverse = inverse_deviation(variance)
+    own, other, noise = sigma * inverse, sigma_other * inverse, beta * inverse
+    # 1 - w own^2 as a sum of two positive terms, so that nothing cancels when the player's own
+    # uncertainty makes up all of c^2.
+    share = other * other + 2.0 * (noise * noise) + own * own * complement
+    return mu + sigma * own * v, sigma * math.sqrt(min(1.0, share))
 
 
 @compiled
@@ -235,3 +221,66 @@ def update_two(
     new_mu_i, new_sigma_i = updated_belief(mu_i, sigma_i, sigma_j, beta, variance, v, complement)
     new_mu_j, new_sigma_j = updated_belief(mu_j, sigma_j, sigma_i, beta, variance, -v, complement)
     return new_mu_i, new_sigma_i, new_mu_j, new_sigma_j
+
+
+# Many games at a time. A loop with nothing but sums, products, roots and selections in it, over
+# rows whose places the compiler knows, is done for four or eight games at a time. The numbers are
+# those of the functions above to the last bit.
+
+# So many games are worked on at a time: what they need stays in the fastest memory.
+PART = 64
+
+# Where the numbers of games begin in a table of them, an array of TABLE numbers: what is believed
+# before a game, who won (+1 i, -1 j, 0 a draw), the density of a draw, what is believed after it.
+# One array, with places that the compiler knows, so that it sees that no two of them are the same.
+(MU_I, SIGMA_I, MU_J, SIGMA_J, OUTCOME, DENSITY,
+ NEW_MU_I, NEW_SIGMA_I, NEW_MU_J, NEW_SIGMA_J) = range(0, 10 * PART, PART)  # fmt: skip
+TABLE = 10 * PART
+
+# Below where the tail begins, so that one kind of sum serves all leads of a loop.
+LARGEST_LEAD = np.nextafter(TAIL_START, 0.0)
+
+
+@compiled(nogil=True, refcounted=False)
+def update_games(games: Floats, count: int, beta: float, draw_margin: float, tau: float) -> None:
+    """Write DENSITY, ``density_at_zero`` before each game, and the beliefs after drift and game.
+
+    Args:
+        games: a table as above, shape (TABLE,).
+        count: games in it, at most PART.
+        beta: standard deviation of one performance around skill.
+        draw_margin: performances no further apart than this are a draw.
+        tau: standard deviation of a skill's drift before the game.
+    """
+    others = 0
+    for k in range(min(count, PART)):  # the compiler must know that no place is beyond the next
+        mu_i, mu_j, outcome = games[MU_I + k], games[MU_J + k], games[OUTCOME + k]
+        variance = total_variance(games[SIGMA_I + k], games[SIGMA_J + k], beta)
+        games[DENSITY + k] = density_at_zero(mu_i - mu_j, variance)
+        sigma_i, sigma_j = drifted(games[SIGMA_I + k], tau), drifted(games[SIGMA_J + k], tau)
+        variance = total_variance(sigma_i, sigma_j, beta)
+        lead = standardised_lead(mu_i - mu_j, variance, outcome, draw_margin)
+        others += (abs(lead) >= TAIL_START) | (outcome == 0.0)
+        ratio = near_mills_ratio(min(abs(lead), LARGEST_LEAD))
+        mean, _, rest = win_moments_from(lead, normal_density(lead), *ratio)
+        v = outcome * mean
+        games[NEW_MU_I + k], games[NEW_SIGMA_I + k] = updated_belief(
+            mu_i, sigma_i, sigma_j, beta, variance, v, rest
+        )
+        games[NEW_MU_J + k], games[NEW_SIGMA_J + k] = updated_belief(
+            mu_j, sigma_j, sigma_i, beta, variance, -v, rest
+        )
+    if others == 0:
+        return
+    # Draws and games of players far apart, one by one.
+    for k in range(count):
+        sigma_i, sigma_j = drifted(games[SIGMA_I + k], tau), drifted(games[SIGMA_J + k], tau)
+        result = np.int64(games[OUTCOME + k])  # the type that other callers have: compiled once
+        gap, variance = games[MU_I + k] - games[MU_J + k], total_variance(sigma_i, sigma_j, beta)
+        lead = standardised_lead(gap, variance, result, draw_margin)
+        if abs(lead) >= TAIL_START or result == 0:
+            after = update_two(
+                games[MU_I + k], sigma_i, games[MU_J + k], sigma_j, result, beta, draw_margin
+            )
+            games[NEW_MU_I + k], games[NEW_SIGMA_I + k] = after[0], after[1]
+            games[NEW_MU_J + k], games[NEW_SIGMA_J + k] = after[2], after[3]

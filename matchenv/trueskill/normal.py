@@ -72,12 +72,8 @@ Q = (
     0.00003836890324398713851,
 )
 
-# Terms of the series of a narrow draw, and start of the downward recursion of its integrals: the
-# truncation errors of both are below 1e-17.
-DRAW_TERMS = 10
-DRAW_START = 14
-INVERSE_ODD = 1.0 / np.arange(1.0, 2.0 * DRAW_START + 4.0, 2.0)
-INVERSE_FACTORIALS = np.array([1.0 / math.factorial(n) for n in range(2 * DRAW_TERMS)])
+# Gauss's nodes and weights on [0, 1], for a narrow draw.
+NODES, WEIGHTS = 0.5 * np.array(np.polynomial.legendre.leggauss(10)) + np.array([[0.5], [0.0]])
 
 
 @compiled(inline=True)
@@ -131,19 +127,9 @@ def tail_fraction(x: float) -> tuple[float, float]:
     return 1.0 / (x + second), second
 
 
-@compiled
-def mills_ratio(x: float) -> float:
-    """Return the Mills ratio (1 - Phi(x)) / phi(x), for x >= 0."""
-    if x >= TAIL_START:
-        first, _ = tail_fraction(x)
-        return 1.0 / (x + first)
-    above, below = near_mills_ratio(x)
-    return above / below
-
-
 @compiled(inline=True)
 def near_mills_ratio(x: float) -> tuple[float, float]:
-    """Return numerator and denominator of ``mills_ratio``, for 0 <= x < TAIL_START."""
+    """Return numerator and denominator of the Mills ratio, for 0 <= x < TAIL_START."""
     # Pairs of terms, then pairs of pairs, shorten the chain of dependent operations.
     square = x * x
     fourth = square * square
@@ -165,7 +151,8 @@ def tail_integrals(x: float) -> tuple[float, float, float]:
         first, second = tail_fraction(x)
         mills = 1.0 / (x + first)
         return mills, mills * first, mills * first * second
-    mills = mills_ratio(x)
+    above, below = near_mills_ratio(x)
+    mills = above / below
     linear = 1.0 - x * mills
     return mills, linear, mills - x * linear
 
@@ -224,70 +211,8 @@ def win_moments_from(
 
 
 @compiled
-def _near_draw(t: float, e: float) -> tuple[float, float, float]:
-    """Return mass over density at t, mean offset and variance, for t e <= 1 and e < 1.
-
-    The interval is narrow, so that a difference of two distribution functions would cancel. With
-    u = e s, the integrals of cosh(t u) exp(-u^2 / 2) and the like are series in (t e)^2. Their
-    coefficients are the integrals of s^2k exp(-e^2 s^2 / 2) over [0, 1]. Divided by exp(-e^2 / 2),
-    these follow by parts: J_k = (1 + e^2 J_{k+1}) / (2 k + 1). All terms are positive.
-    """
-    square_e = e * e
-    product = t * e
-    square = product * product
-    coefficient = INVERSE_ODD[DRAW_START]
-    for k in range(DRAW_START - 1, DRAW_TERMS - 1, -1):
-        coefficient = INVERSE_ODD[k] * (1.0 + square_e * coefficient)
-    mass, linear, quadratic = 0.0, 0.0, 0.0
-    for k in range(DRAW_TERMS - 1, -1, -1):
-        even = INVERSE_FACTORIALS[2 * k]
-        linear = linear * square + INVERSE_FACTORIALS[2 * k + 1] * coefficient
-        quadratic = quadratic * square + even * coefficient
-        coefficient = INVERSE_ODD[k] * (1.0 + square_e * coefficient)
-        mass = mass * square + even * coefficient
-    offset = e * product * linear / mass
-    return (
-        2.0 * e * mass * math.exp(-0.5 * square_e),
-        -offset,
-        square_e * quadratic / mass - offset * offset,
-    )
-
-
-@compiled
-def _far_draw(t: float, e: float, low: float) -> tuple[float, float, float]:
-    """Return mass over density at low = t - e > 0, mean above low and variance, for t e > 1.
-
-    The interval lies in one tail: moments beyond its near end minus those beyond its far end. The
-    latter are damped by exp(-2 t e) <= 0.14, so that little cancels.
-    """
-    damp = math.exp(-2.0 * t * e)
-    width = 2.0 * e
-    near_0, near_1, near_2 = tail_integrals(low)
-    if damp == 0.0:
-        mean = near_1 / near_0
-        return near_0, mean, near_2 / near_0 - mean * mean
-    far_0, far_1, far_2 = tail_integrals(t + e)
-    mass = near_0 - damp * far_0
-    mean = (near_1 - damp * (far_1 + width * far_0)) / mass
-    square = (near_2 - damp * (far_2 + width * (2.0 * far_1 + width * far_0))) / mass
-    return mass, mean, square - mean * mean
-
-
-@compiled
-def _wide_draw(t: float, e: float, low: float) -> tuple[float, float, float]:
-    """Return -v, w and 1 - w for 0 <= t <= e and e >= 1: most of the mass lies inside."""
-    high = t + e
-    mass = 1.0 - normal_probability(low) - normal_probability(-high)
-    density_low = normal_density(low)
-    density_high = normal_density(high)
-    mean = -density_low * math.expm1(-2.0 * t * e) / mass
-    w = mean * mean + (high * density_high - low * density_low) / mass
-    return mean, w, 1.0 - w
-
-
-@compiled
-def draw_moments(t: float, e: float) -> tuple[float, float, float]:
-    """Return V and W of TrueSkill for a draw, I(|.| <= epsilon).
+def draw_moments(t: float, e: float) -> tuple[float, float, float, float]:
+    """Return V and W of TrueSkill for a draw, I(|.| <= epsilon), and its probability.
 
     A standard normal truncated to [-e - t, e - t] has mean v and variance 1 - w. The paper prints
     the two functions with the indicator's inequality reversed.
@@ -297,45 +222,42 @@ def draw_moments(t: float, e: float) -> tuple[float, float, float]:
         e: standardised draw margin, draw_margin / c > 0.
 
     Returns:
-        ``(v, w, 1 - w)``; v is odd in t, w is even.
+        ``(v, w, 1 - w, log probability)``, each to full relative precision; v is odd in t.
     """
     sign = -1.0 if t > 0.0 else 1.0
     t = abs(t)
-    low = t - e
-    if low <= 0.0 and e >= 1.0:
-        mean, w, complement = _wide_draw(t, e, low)
-        return sign * mean, w, complement
+    low, high = t - e, t + e
+    if low <= 0.0 and e >= 1.0:  # most of the mass lies inside
+        missing = normal_probability(low) + normal_probability(-high)
+        mass, near, far = 1.0 - missing, normal_density(low), normal_density(high)
+        mean = -near * math.expm1(-2.0 * t * e) / mass
+        w = mean * mean + (high * far - low * near) / mass
+        return sign * mean, w, 1.0 - w, math.log1p(-missing)
     if t * e <= 1.0:
-        _, mean, complement = _near_draw(t, e)
-        return sign * (t + mean), 1.0 - complement, complement
-    _, mean, complement = _far_draw(t, e, low)
-    return sign * (low + mean), 1.0 - complement, complement
-
-
-@compiled
-def log_draw_probability_at(t: float, e: float) -> float:
-    """Return the logarithm of ``draw_probability_at``."""
-    t = abs(t)
-    low = t - e
-    if low <= 0.0 and e >= 1.0:
-        missing = normal_probability(low) + normal_probability(-t - e)
-        return math.log1p(-missing)
-    if t * e <= 1.0:
-        mass, _, _ = _near_draw(t, e)
-        return math.log(mass) - 0.5 * t * t - LOG_SQRT_2PI
-    mass, _, _ = _far_draw(t, e, low)
-    return math.log(mass) - 0.5 * low * low - LOG_SQRT_2PI
-
-
-@compiled
-def draw_probability_at(t: float, e: float) -> float:
-    """Return the probability of a draw, Phi(e - t) - Phi(-e - t), to full relative precision."""
-    t = abs(t)
-    low = t - e
-    if low <= 0.0 and e >= 1.0:
-        return 1.0 - normal_probability(low) - normal_probability(-t - e)
-    if t * e <= 1.0:
-        mass, _, _ = _near_draw(t, e)
-        return mass * normal_density(t)
-    mass, _, _ = _far_draw(t, e, low)
-    return mass * normal_density(low)
+        # Narrow, so that a difference of two distribution functions would cancel: the integrals of
+        # cosh(t u) exp(-u^2 / 2) and the like over 0 < u < e, all of whose terms are positive.
+        mass, linear, square = 0.0, 0.0, 0.0
+        for k in range(NODES.size):
+            u = e * NODES[k]
+            weight = WEIGHTS[k] * math.exp(-0.5 * u * u)
+            even = weight * math.cosh(t * u)
+            mass += even
+            linear += weight * math.sinh(t * u) * u
+            square += even * u * u
+        mean = linear / mass
+        complement = square / mass - mean * mean
+        logarithm = math.log(2.0 * e * mass) - 0.5 * t * t - LOG_SQRT_2PI
+        return sign * (t - mean), 1.0 - complement, complement, logarithm
+    # In one tail: moments beyond the near end minus those beyond the far end. The latter are damped
+    # by exp(-2 t e) <= 0.14, so that little cancels.
+    damp, width = math.exp(-2.0 * t * e), 2.0 * e
+    mass, mean, square = tail_integrals(low)
+    if damp > 0.0:
+        far_0, far_1, far_2 = tail_integrals(high)
+        mass -= damp * far_0
+        mean -= damp * (far_1 + width * far_0)
+        square -= damp * (far_2 + width * (2.0 * far_1 + width * far_0))
+    mean /= mass
+    complement = square / mass - mean * mean
+    logarithm = math.log(mass) - 0.5 * low * low - LOG_SQRT_2PI
+    return sign * (low + mean), 1.0 - complement, complement, logarithm

@@ -1,31 +1,30 @@
-"""Before a game of sides: match quality, win, draw and first-place probabilities."""
+"""Forecasts of games of sides: match quality, wins, draws, first places and whole rankings."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
-from matchenv.runtime.checks import LARGEST_SKILL, as_positive_number
-from matchenv.runtime.compile import compiled
+from matchenv.runtime.checks import as_positive_number
 from matchenv.trueskill.draw_margin import as_draw_margin, margin_between
 from matchenv.trueskill.game import draw_probability_of, win_probability_of
-from matchenv.trueskill.normal import INVERSE_SQRT_2PI, normal_probability
+from matchenv.trueskill.normal import INVERSE_SQRT_2PI
 from matchenv.trueskill.sides import performances, quality_of_sides
-from matchenv.trueskill.teams import Team, Weights, flatten_teams
+from matchenv.trueskill.teams import Team, Weights, as_ranks, flatten_teams
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
-# First places: nodes for each panel, panels of a side's own density and of each narrower side, and
-# the half width of both in standard deviations; what lies outside is below 1e-18.
-NODES = 12
-OWN_PANELS, OTHER_PANELS = 24, 12
-HALF_WIDTH = 9.0
-
-_X, _W = np.polynomial.legendre.leggauss(NODES)
+# Performances further from their means than this, in standard deviations, are below 1e-18.
+FURTHEST = 9.0
+# Nodes of a spline on each side of it, and panels of Gauss's rule with their nodes.
+STANDARD_NODES = np.linspace(-FURTHEST, FURTHEST, 2001)
+STANDARD_EDGES = np.linspace(-FURTHEST, FURTHEST, 25)
+GAUSS_NODES, GAUSS_WEIGHTS = np.polynomial.legendre.leggauss(12)
 
 
 def team_match_quality(teams: Iterable[Team], beta: float, weights: Weights | None = None) -> float:
@@ -48,9 +47,8 @@ def team_match_quality(teams: Iterable[Team], beta: float, weights: Weights | No
     Source: a ratio of determinants; for two players it is eq. (7) of Herbrich, Minka, Graepel
     (2006).
     """
-    plain = type(beta) is float and 1.0 / LARGEST_SKILL <= beta <= LARGEST_SKILL
-    spread = beta if plain else as_positive_number("beta", beta)
-    return _quality_of_players(*flatten_teams(teams, weights), spread)
+    spread = as_positive_number("beta", beta)
+    return quality_of_sides(*performances(*flatten_teams(teams, weights), spread))
 
 
 def team_win_probability(
@@ -80,8 +78,10 @@ def team_win_probability(
 
     Source: Herbrich, Minka, Graepel (2006), section 2.
     """
-    game = _difference([team_i, team_j], beta, draw_probability, draw_margin, weights)
-    return win_probability_of(*game)
+    mean, variance, margin = _performances(
+        [team_i, team_j], beta, draw_probability, draw_margin, weights
+    )
+    return win_probability_of(mean[0] - mean[1], variance.sum(), margin[0, 1])
 
 
 def team_draw_probability(
@@ -97,27 +97,10 @@ def team_draw_probability(
 
     Arguments and errors as ``team_win_probability``. Exactly 0 without a margin.
     """
-    game = _difference([team_i, team_j], beta, draw_probability, draw_margin, weights)
-    return draw_probability_of(*game)
-
-
-def _difference(
-    teams: list[Team],
-    beta: float,
-    draw_probability: float | None,
-    draw_margin: float | None,
-    weights: Weights | None,
-) -> tuple[float, float, float]:
-    """Return mean and variance of the difference of two sides' performances, and the margin."""
-    spread = as_positive_number("beta", beta)
-    margin = as_draw_margin(draw_probability, draw_margin, spread)
-    players, side_start = flatten_teams(teams, weights)
-    mean, variance, _ = performances(players, side_start, spread)
-    return (
-        float(mean[0] - mean[1]),
-        float(variance[0] + variance[1]),
-        margin_between(*margin, players.shape[1]),
+    mean, variance, margin = _performances(
+        [team_i, team_j], beta, draw_probability, draw_margin, weights
     )
+    return draw_probability_of(mean[0] - mean[1], variance.sum(), margin[0, 1])
 
 
 def first_place_probability(
@@ -142,7 +125,7 @@ def first_place_probability(
         weights: as in ``rate``.
 
     Returns:
-        One probability for each side, within 1e-10.
+        One probability for each side, within 1e-9.
 
     Raises:
         ValueError: for bad input.
@@ -150,54 +133,108 @@ def first_place_probability(
     Source: the model of Herbrich, Minka, Graepel (2006), section 2: the integral of one side's
     density times the others' distribution functions.
     """
+    mean, variance, margins = _performances(teams, beta, draw_probability, draw_margin, weights)
+    deviation = np.sqrt(variance)
+    chances = []
+    for side, own in enumerate(deviation):
+        others = np.arange(mean.size) != side
+        # In standard deviations from the side's mean. The integrand changes with the side's own
+        # density and, faster, with the distribution functions of narrower sides.
+        level = (mean + margins[side] - mean[side])[others] / own
+        spread = deviation[others] / own
+        narrow = level + np.multiply.outer(STANDARD_EDGES, spread)
+        edges = np.unique(np.clip(np.append(narrow, STANDARD_EDGES), -FURTHEST, FURTHEST))
+        half = 0.5 * np.diff(edges)[:, None]
+        x = 0.5 * (edges[1:] + edges[:-1])[:, None] + half * GAUSS_NODES
+        density = INVERSE_SQRT_2PI * np.exp(-0.5 * x * x)
+        below = ndtr((x[:, :, None] - level) / spread).prod(axis=2)
+        chances.append(min(1.0, float((half * GAUSS_WEIGHTS * density * below).sum())))
+    return chances
+
+
+def ranking_probability(
+    teams: Iterable[Team],
+    ranks: Sequence[float],
+    beta: float,
+    *,
+    draw_probability: float | None = None,
+    draw_margin: float | None = None,
+    weights: Weights | None = None,
+) -> float:
+    """Return the probability that a game ends in the given ranking.
+
+    With f_i the density of the performance of side i, in order of rank, and h = 1 for the last
+    side::
+
+        h_i(x) = integral of f_{i+1}(y) h_{i+1}(y) over y < x - margin     (i won)
+                                           or over |x - y| <= margin       (a draw),
+
+    and the probability is the integral of f_0 h_0.
+
+    A draw of two neighbours in the ranking means only that they differ by at most the margin. So
+    with three or more sides and a margin, the performances of one game may fit several rankings,
+    and the probabilities of all rankings do not add up to 1 (footnote 1 of the paper). Sides that
+    drew are neighbours in the order in which they are given.
+
+    Args:
+        teams: two or more sides, each a list of (mu, sigma) pairs or an array (members, 2).
+        ranks: one number for each side; lower is better, equal is a draw.
+        beta: standard deviation of one performance around skill, > 0.
+        draw_probability: as in ``rate``.
+        draw_margin: as in ``rate``.
+        weights: as in ``rate``.
+
+    Returns:
+        The probability, within 1e-9; 0 for a draw without a margin.
+
+    Raises:
+        ValueError: for bad input.
+
+    Source: Herbrich, Minka, Graepel (2006), section 2, P(r | s, A) averaged over the belief.
+    """
+    mean, variance, margins = _performances(teams, beta, draw_probability, draw_margin, weights)
+    places, deviation = as_ranks(ranks, mean.size), np.sqrt(variance)
+    order = np.argsort(places, kind="stable")
+    nodes = mean[:, None] + deviation[:, None] * STANDARD_NODES
+    last = order[-1]
+    worse = _spline(nodes[last], mean[last], deviation[last], 1.0, 0.0)
+    for side, other in reversed(list(itertools.pairwise(order))):
+        margin, drawn = margins[side, other], places[side] == places[other]
+        # The integrand changes with the side's own density and with the next side's.
+        grids = (nodes[side], nodes[other] + margin, nodes[other] - margin)[: 3 if drawn else 2]
+        x = np.unique(np.concatenate(grids).clip(nodes[side, 0], nodes[side, -1]))
+        ends, below = worse.x[[0, -1]], worse.antiderivative()
+        high = np.clip(x + margin if drawn else x - margin, *ends)
+        low = np.clip(x - margin, *ends) if drawn else ends[0]
+        chance, rate = below(high) - below(low), worse(high) - worse(low)
+        worse = _spline(x, mean[side], deviation[side], chance, rate)
+    return min(1.0, float(worse.integrate(*worse.x[[0, -1]])))
+
+
+def _spline(x: Floats, mean: float, deviation: float, chance: Any, rate: Any) -> Any:
+    """Return the density of N(mean, deviation^2) times a chance at x that changes at a rate."""
+    from scipy.interpolate import CubicHermiteSpline
+
+    z = (x - mean) / deviation
+    density = INVERSE_SQRT_2PI * np.exp(-0.5 * z * z) / deviation
+    return CubicHermiteSpline(x, density * chance, density * (rate - z / deviation * chance))
+
+
+def _performances(
+    teams: Iterable[Team],
+    beta: float,
+    draw_probability: float | None,
+    draw_margin: float | None,
+    weights: Weights | None,
+) -> tuple[Floats, Floats, Floats]:
+    """Return means and variances of the sides' performances, and (sides, sides) draw margins."""
     spread = as_positive_number("beta", beta)
     margin = as_draw_margin(draw_probability, draw_margin, spread)
     players, side_start = flatten_teams(teams, weights)
     mean, variance, _ = performances(players, side_start, spread)
-    deviation, size = np.sqrt(variance), np.diff(side_start)
-    chances = []
-    for side in range(len(size)):
-        level = mean + [margin_between(*margin, int(n)) for n in size + size[side]]
-        # The integrand changes with the side's own density and, faster, with the distribution
-        # functions of narrower sides.
-        own = np.linspace(-HALF_WIDTH, HALF_WIDTH, OWN_PANELS + 1)
-        step = np.linspace(-HALF_WIDTH, HALF_WIDTH, OTHER_PANELS + 1)
-        narrower = np.flatnonzero(deviation < deviation[side])
-        edges = np.concatenate([own, *(
-            (level[other] - mean[side] + step * deviation[other]) / deviation[side]
-            for other in narrower
-        )])  # fmt: skip
-        edges = np.unique(edges[np.abs(edges) <= HALF_WIDTH])
-        chances.append(min(1.0, _first_place(side, edges, mean, level, deviation)))
-    return chances
-
-
-@compiled
-def _quality_of_players(players: Floats, side_start: Integers, beta: float) -> float:
-    return quality_of_sides(*performances(players, side_start, beta))
-
-
-@compiled
-def _first_place(side: int, edges: Floats, mean: Floats, level: Floats, deviation: Floats) -> float:
-    """Return the integral of the side's density times the others' distribution functions.
-
-    Args:
-        side: the side.
-        edges: edges of panels, in standard deviations from the side's mean.
-        mean: (sides,) means of the performances.
-        level: (sides,) means of the others plus the margin to this side.
-        deviation: (sides,) standard deviations of the performances.
-    """
-    total = 0.0
-    for panel in range(edges.size - 1):
-        half = 0.5 * (edges[panel + 1] - edges[panel])
-        middle = 0.5 * (edges[panel + 1] + edges[panel])
-        for k in range(NODES):
-            z = middle + half * _X[k]
-            product = half * _W[k] * INVERSE_SQRT_2PI * math.exp(-0.5 * z * z)
-            for other in range(mean.size):
-                if other != side:
-                    gap = mean[side] + z * deviation[side] - level[other]
-                    product *= normal_probability(gap / deviation[other])
-            total += product
-    return total
+    size = np.diff(side_start)
+    return (
+        mean,
+        variance,
+        np.array([[margin_between(*margin, int(a + b)) for b in size] for a in size]),
+    )

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from matchenv.runtime.checks import (
     as_float_array,
-    as_integer,
     as_non_negative_number,
     as_positive_array,
     as_positive_number,
@@ -23,9 +22,6 @@ from matchenv.runtime.compile import compiled
 from matchenv.trueskill.draw_margin import as_draw_margin, margin_between
 from matchenv.trueskill.game import is_positive, is_skill
 from matchenv.trueskill.sides import (
-    ERROR_OF_GAP,
-    ERROR_OF_MOVE,
-    REPORTED_ROUNDING,
     SMALLEST_REST,
     TABLE_ROWS,
     Constants,
@@ -35,13 +31,7 @@ from matchenv.trueskill.sides import (
     rate_sides,
     updated_member,
 )
-from matchenv.trueskill.teams import (
-    Team,
-    Weights,
-    as_ranks,
-    flatten_teams,
-    scales_too_far_apart,
-)
+from matchenv.trueskill.teams import Team, Weights, as_ranks, flatten_teams
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -51,9 +41,6 @@ MAX_ITERATIONS = 100
 
 # Games of two sides with more players than this are faster in one call for arrays.
 MOST_PLAYERS_ONE_BY_ONE = 16
-# Below these, squared and relative to the variances, no rounding is worth a warning.
-LARGEST_MOVE = (REPORTED_ROUNDING / ERROR_OF_MOVE) ** 2
-LARGEST_GAP = (REPORTED_ROUNDING / ERROR_OF_GAP) ** 2
 
 
 class Rating(NamedTuple):
@@ -73,12 +60,7 @@ _new_rating: Callable[[tuple[float, float]], Rating] = functools.partial(tuple._
 
 
 class ConvergenceWarning(UserWarning):
-    """Expectation propagation stopped at its cap on iterations, or at the precision of float64.
-
-    The latter happens where a game was next to impossible (for example a win by more than the draw
-    margin of a side whose weights are all below 1e-9), so that it moves a belief by millions of its
-    standard deviations, or where a margin is far wider than what a side varies by.
-    """
+    """Expectation propagation stopped at its cap on iterations."""
 
 
 def rate(
@@ -91,7 +73,6 @@ def rate(
     draw_margin: float | None = None,
     weights: Weights | None = None,
     tolerance: float = TOLERANCE,
-    max_iterations: int = MAX_ITERATIONS,
 ) -> list[list[Rating]]:
     """Return the beliefs about all players after a game of two or more sides.
 
@@ -112,13 +93,11 @@ def rate(
         draw_margin: the margin between any two neighbours, in skill points, in place of
             ``draw_probability``. Without either there are no draws.
         weights: for each side the factor of each member's performance, for example the share of the
-            game played, in [0, 1e9]; at least one member of a side above 0. A member of weight 0
-            only drifts.
+            game played, 0 or in [1e-6, 1e9]; at least one member of a side above 0. A member of
+            weight 0 only drifts.
         tolerance: messages have converged when in one iteration none moved its side's mean by more
             than this share of the performance's standard deviation, nor its variance by more than
-            this share.
-        max_iterations: the cap. Games that reach it emit ``ConvergenceWarning``, as do games that
-            move a belief so far that rounding alone is a millionth of its deviation.
+            this share. After 100 iterations a ``ConvergenceWarning`` is issued.
 
     Returns:
         The same sides, each a list of ``Rating(mu, sigma)``.
@@ -128,7 +107,7 @@ def rate(
 
     Source: Herbrich, Minka, Graepel (2006), sections 2 and 3, Figure 1 and Table 1.
     """
-    given = (beta, tau, draw_probability, draw_margin, tolerance, max_iterations)
+    given = (beta, tau, draw_probability, draw_margin, tolerance)
     try:
         model = _constants(*given)
     except TypeError:  # not hashable, for example an array
@@ -139,12 +118,7 @@ def rate(
 
 @functools.lru_cache(maxsize=256, typed=True)
 def _constants(
-    beta: Any,
-    tau: Any,
-    draw_probability: Any,
-    draw_margin: Any,
-    tolerance: Any,
-    max_iterations: Any,
+    beta: Any, tau: Any, draw_probability: Any, draw_margin: Any, tolerance: Any
 ) -> Constants:
     spread = as_positive_number("beta", beta)
     return Constants(
@@ -152,7 +126,7 @@ def _constants(
         as_non_negative_number("tau", tau),
         *as_draw_margin(draw_probability, draw_margin, spread),
         as_positive_number("tolerance", tolerance),
-        as_integer("max_iterations", max_iterations, 1),
+        MAX_ITERATIONS,
     )
 
 
@@ -161,7 +135,7 @@ def _rate_two_sides(teams: Any, ranks: Any, model: Constants) -> list[list[Ratin
 
     Returns:
         None for anything but (mu, sigma) pairs of floats and integer ranks, and wherever
-        ``_rate_any`` has something to report or is more exact.
+        ``_rate_any`` refuses something or is more exact.
     """
     beta, tau, margin, grows, _, _ = model
     drift = tau * tau
@@ -209,16 +183,13 @@ def _message_of_two(
 ) -> tuple[float, float]:
     """Return precision and shift of the message about the difference of two performances.
 
-    NaN for a draw without a margin, and where rounding may be worth a warning.
+    NaN for a draw without a margin.
     """
-    sign = -1.0 if outcome < 0 else 1.0
-    width = margin_between(margin, grows, players)
-    target, noise = comparison_message(sign * gap, variance, width, 0.0 if outcome else 1.0)
-    move = sign * target - gap
-    within = move * move < LARGEST_MOVE * variance and width * width < LARGEST_GAP * variance
-    if not within or (outcome == 0 and width == 0.0):
+    sign, width = -1.0 if outcome < 0 else 1.0, margin_between(margin, grows, players)
+    if outcome == 0 and width == 0.0:
         return math.nan, math.nan
-    return 1.0 / noise, move / noise
+    target, noise = comparison_message(sign * gap, variance, width, 0.0 if outcome else 1.0)
+    return 1.0 / noise, (sign * target - gap) / noise
 
 
 @compiled
@@ -227,12 +198,11 @@ def _member_or_nan(
 ) -> tuple[float, float]:
     """Return ``updated_member`` of weight 1, for a message about the difference of two sides.
 
-    NaN for numbers that are not allowed, and where rounding may show.
+    NaN for numbers that are not allowed, and where the rest of the side is nearly nothing.
     """
     own = sigma * sigma + drift
     rest = variance - own
-    exact = rest > SMALLEST_REST * variance and mu * mu < LARGEST_GAP * own
-    if exact and is_skill(mu) and is_positive(sigma):
+    if rest > SMALLEST_REST * variance and is_skill(mu) and is_positive(sigma):
         new_mu, new_sigma = updated_member(mu, sigma, 1.0, drift, rest, precision, shift)
         if is_skill(new_mu) and is_positive(new_sigma):
             return new_mu, new_sigma
@@ -252,7 +222,9 @@ def _rate_any(
         )
     change = _rate_players(players, side_start, places, model)
     if math.isnan(change):
-        raise scales_too_far_apart()
+        raise ValueError(
+            "teams must not mix scales so far apart that float64 cannot hold the result"
+        )
     if change > model.tolerance:
         warnings.warn(
             f"no convergence to tolerance {model.tolerance:g} within {model.max_iterations} "

@@ -23,12 +23,10 @@ from numpy.typing import NDArray
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.draw_margin import margin_between
 from matchenv.trueskill.game import (
-    drifted,
     is_positive,
     is_skill,
     log_density_at_zero,
     log_outcome_probability_of,
-    update_two,
 )
 from matchenv.trueskill.normal import draw_moments, win_moments
 
@@ -46,25 +44,15 @@ TABLE_ROWS = 13
 
 # Seconds played fit in; squares of weights times squares of skills stay inside float64.
 LARGEST_WEIGHT = 1e9
+# Below it the rounding of gaps between sides would show in the beliefs.
+SMALLEST_WEIGHT = 1e-6
 
-# The rest of a side without one member: below this share of the side's variance, the others are
-# summed, since to subtract the member would leave only rounding.
+# Below this share of a side's variance, the rest of the side without one member is summed, since to
+# subtract the member would leave only rounding.
 SMALLEST_REST = 0.125
 
 # A weight next to 0 must not make a variance 0.
 LEAST_VARIANCE = 1e-300
-
-# Rounding that moves a belief by more than this share of its deviation is reported.
-REPORTED_ROUNDING = 1e-6
-# Relative error of a move: a few dozen roundings; other orders of members showed up to 80 epsilon.
-ERROR_OF_MOVE = 128.0 * float(np.finfo(np.float64).eps)
-# Error of a gap between sides, as a share of the numbers that it is a difference of.
-ERROR_OF_GAP = 8.0 * float(np.finfo(np.float64).eps)
-
-# Beyond these, a quotient is computed from logarithms.
-SMALLEST_QUOTIENT = 1e-290
-# As a ratio of variances: a side that is narrower than another by less keeps enough digits.
-FAR_NARROWER = 1e-8
 
 
 class Teams(NamedTuple):
@@ -148,7 +136,7 @@ def comparison_message(
     """
     c = math.sqrt(variance)
     if drawn != 0.0:
-        v, w, complement = draw_moments(gap / c, draw_margin / c)
+        v, w, complement, _ = draw_moments(gap / c, draw_margin / c)
     else:
         v, w, complement = win_moments((gap - draw_margin) / c)
     if w <= 0.0:
@@ -308,57 +296,25 @@ def updated_member(
 
 
 @compiled
-def _update_side(teams: Teams, side: int, model: Constants, table: Floats, column: int) -> float:
-    """Update the beliefs about a side's members in place.
-
-    If one member makes up nearly all of the side's variance, see SMALLEST_REST, the others are
-    summed. At most one member of a side is so uncertain.
-
-    Returns:
-        The square of the largest move of a mean, in standard deviations.
-    """
-    mu, sigma, weight = teams.mu, teams.sigma, teams.weight
-    first, last = teams.side_start[side], teams.side_start[side + 1]
+def _update_side(teams: Teams, side: int, model: Constants, table: Floats, column: int) -> None:
+    """Update the beliefs about a side's members in place."""
+    mu, sigma, weight, start = teams
+    first, last = start[side], start[side + 1]
     precision = table[FROM_BETTER + PRECISION, column] + table[FROM_WORSE + PRECISION, column]
     shift = table[FROM_BETTER + SHIFT, column] + table[FROM_WORSE + SHIFT, column]
-    drift = model.tau * model.tau
-    noise = drift + model.beta * model.beta
+    beta, tau, drift = model.beta, model.tau, model.tau * model.tau
+    # At most one member of a side makes up nearly all of its variance.
     dominant, rest_of_dominant = -1, 0.0
     for m in range(first, last):
-        square = weight[m] * weight[m]
-        rest = table[VARIANCE, column] - square * (sigma[m] * sigma[m] + drift)
-        if rest < SMALLEST_REST * table[VARIANCE, column]:
-            dominant, rest_of_dominant = m, square * model.beta * model.beta
-            for k in range(first, last):
-                if k != m:
-                    rest_of_dominant += weight[k] * weight[k] * (sigma[k] * sigma[k] + noise)
-    farthest = 0.0
+        own = weight[m] * weight[m] * (sigma[m] * sigma[m] + drift)
+        if table[VARIANCE, column] - own < SMALLEST_REST * table[VARIANCE, column]:
+            _, before = side_performance(mu, sigma, weight, beta, tau, first, m)
+            _, after = side_performance(mu, sigma, weight, beta, tau, m + 1, last)
+            dominant, rest_of_dominant = m, weight[m] * weight[m] * beta * beta + before + after
     for m in range(first, last):
-        before, variance = mu[m], sigma[m] * sigma[m] + drift
-        rest = table[VARIANCE, column] - weight[m] * weight[m] * variance
-        mu[m], sigma[m] = updated_member(
-            mu[m], sigma[m], weight[m], drift, rest if m != dominant else rest_of_dominant,
-            precision, shift,
-        )  # fmt: skip
-        farthest = max(farthest, (mu[m] - before) ** 2 / variance)
-    return farthest
-
-
-@compiled
-def _rounding_of_gaps(table: Floats, i: int, sides: int) -> float:
-    """Return the square of a side's move, in deviations, per relative error of its mean or margins.
-
-    The gaps around a side whose performance hardly varies are differences of far larger numbers.
-    Their rounding matters where the messages weigh more than the prior.
-    """
-    precision = table[FROM_BETTER + PRECISION, i] + table[FROM_WORSE + PRECISION, i]
-    size = abs(table[MEAN, i])
-    if i > 0:
-        size = max(size, table[MARGIN, i - 1])
-    if i < sides - 1:
-        size = max(size, table[MARGIN, i])
-    part = size * (1.0 - 1.0 / (1.0 + table[VARIANCE, i] * precision))
-    return part * part / table[VARIANCE, i]
+        own = weight[m] * weight[m] * (sigma[m] * sigma[m] + drift)
+        rest = rest_of_dominant if m == dominant else table[VARIANCE, column] - own
+        mu[m], sigma[m] = updated_member(mu[m], sigma[m], weight[m], drift, rest, precision, shift)
 
 
 @compiled
@@ -372,8 +328,7 @@ def rate_sides(teams: Teams, rank: Floats, model: Constants, table: Floats) -> f
         table: (TABLE_ROWS, >= sides) scratch; then what ``log_ranking_evidence`` reads.
 
     Returns:
-        The largest change in the last iteration, or the effect of rounding if that is larger and
-        above REPORTED_ROUNDING.
+        The largest change in the last iteration.
     """
     sides = rank.size
     set_comparisons(teams.side_start, rank, model, table)
@@ -384,29 +339,9 @@ def rate_sides(teams: Teams, rank: Floats, model: Constants, table: Floats) -> f
             teams.side_start[side], teams.side_start[side + 1],
         )  # fmt: skip
     change = pass_messages(table, sides, model.tolerance, model.max_iterations)
-    farthest, gaps = 0.0, 0.0
     for i in range(sides):
-        gaps = max(gaps, _rounding_of_gaps(table, i, sides))
-        farthest = max(farthest, _update_side(teams, int(table[ORDER, i]), model, table, i))
-    rounding = max(ERROR_OF_MOVE * math.sqrt(farthest), ERROR_OF_GAP * math.sqrt(gaps))
-    return max(change, rounding) if rounding > REPORTED_ROUNDING else change
-
-
-@compiled
-def rate_pair(
-    mu_i: float,
-    sigma_i: float,
-    mu_j: float,
-    sigma_j: float,
-    outcome: int,
-    beta: float,
-    tau: float,
-    draw_margin: float,
-) -> tuple[float, float, float, float]:
-    """Return both beliefs after drift and ``update_two``, the closed form for two players."""
-    return update_two(
-        mu_i, drifted(sigma_i, tau), mu_j, drifted(sigma_j, tau), outcome, beta, draw_margin
-    )
+        _update_side(teams, int(table[ORDER, i]), model, table, i)
+    return change
 
 
 @compiled
@@ -435,9 +370,9 @@ def quality_of_sides(mean: Floats, variance: Floats, noise: Floats) -> float:
     """
     log_ratio, inverse, inverse_noise, weighted = 0.0, 0.0, 0.0, 0.0
     # Means are measured from a narrow side: beside a wide one, its gaps would lose their digits.
-    origin = mean[_narrow_side(variance)]
+    origin = mean[np.argmin(variance)]
     for i in range(mean.size):
-        log_ratio += _log_quotient(noise[i], variance[i])
+        log_ratio += math.log(noise[i]) - math.log(variance[i])
         inverse += 1.0 / variance[i]
         inverse_noise += 1.0 / noise[i]
         weighted += (mean[i] - origin) / variance[i]
@@ -446,23 +381,5 @@ def quality_of_sides(mean: Floats, variance: Floats, noise: Floats) -> float:
     for i in range(mean.size):
         gap = mean[i] - origin - centre
         square += gap * gap / variance[i]
-    return math.exp(0.5 * (log_ratio + _log_quotient(inverse_noise, inverse) - square))
-
-
-@compiled
-def _narrow_side(variance: Floats) -> int:
-    """Return the first side, or another one whose performance varies far less."""
-    side = 0
-    for i in range(1, variance.size):
-        if variance[i] < FAR_NARROWER * variance[side]:
-            side = i
-    return side
-
-
-@compiled
-def _log_quotient(a: float, b: float) -> float:
-    """Return log(a / b) for positive numbers whose quotient may overflow or underflow."""
-    quotient = a / b
-    if SMALLEST_QUOTIENT < quotient < 1.0 / SMALLEST_QUOTIENT:
-        return math.log(quotient)
-    return math.log(a) - math.log(b)
+    log_ratio += math.log(inverse_noise) - math.log(inverse)
+    return math.exp(0.5 * (log_ratio - square))

@@ -63,7 +63,7 @@ class TrueSkill:
             as_non_negative_number("k", self.k)
 
     def create_rating(self, mu: float | None = None, sigma: float | None = None) -> Rating:
-        """A rating; what is not given is a newcomer's."""
+        """Return a rating; what is not given is a newcomer's."""
         return Rating(
             as_number("mu", self.mu if mu is None else mu),
             as_positive_number("sigma", self.sigma if sigma is None else sigma),
@@ -75,7 +75,7 @@ class TrueSkill:
         ranks: Sequence[float] | None = None,
         weights: Any = None,
     ) -> list[Rated]:
-        """Ratings of all players after a game of two or more sides.
+        """Return the ratings of all players after a game of two or more sides.
 
         Args:
             groups: the sides, lists or dicts of ratings.
@@ -109,37 +109,37 @@ class TrueSkill:
     def rate_1vs1(
         self, winner: tuple[float, float], loser: tuple[float, float], drawn: bool = False
     ) -> tuple[Rating, Rating]:
-        """Ratings of two players after a game between them: winner first, unless it was a draw."""
+        """Return the ratings of winner and loser, or of two who drew, after a game."""
         ((first,), (second,)) = cast(
             list[list[Rating]], self.rate([[winner], [loser]], [0, 0] if drawn else [0, 1])
         )
         return first, second
 
     def quality(self, groups: Iterable[Group], weights: Any = None) -> float:
-        """Match quality of a game to come; see ``team_match_quality``."""
+        """Return the match quality of a game to come; see ``team_match_quality``."""
         teams, shares = self._game(groups, weights)
         return team_match_quality(teams, self.beta, shares)
 
     def quality_1vs1(self, rating_i: tuple[float, float], rating_j: tuple[float, float]) -> float:
-        """Match quality of a game of two players."""
+        """Return the match quality of a game of two players."""
         return self.quality([[rating_i], [rating_j]])
 
     def win_probability(self, group_i: Group, group_j: Group, weights: Any = None) -> float:
-        """Probability that the first side beats the second one; see ``team_win_probability``."""
+        """Return the first side's ``team_win_probability`` against the second."""
         (team_i, team_j), shares = self._game([group_i, group_j], weights)
         return team_win_probability(
             team_i, team_j, self.beta, draw_probability=self.draw_probability, weights=shares
         )
 
     def first_place_probability(self, groups: Iterable[Group], weights: Any = None) -> list[float]:
-        """Probability for each side that it comes first alone; see the function of that name."""
+        """Return the probability for each side that it comes first alone."""
         teams, shares = self._game(groups, weights)
         return first_place_probability(
             teams, self.beta, draw_probability=self.draw_probability, weights=shares
         )
 
     def expose(self, rating: tuple[float, float]) -> float:
-        """The conservative skill that leaderboards sort by: mu - k sigma."""
+        """Return the conservative skill that leaderboards sort by: mu - k sigma."""
         mu, sigma = rating
         return float(expose(mu, sigma, self.mu / self.sigma if self.k is None else self.k))
 
@@ -153,40 +153,36 @@ def _teams_of(sides: list[Any]) -> list[Team]:
 
 
 def _keys_of(sides: list[Any]) -> list[list[Hashable]]:
-    """The names of each side's members, or their places where they have none."""
-    keys: list[list[Hashable]] = []
-    for i, side in enumerate(sides):
-        try:
-            keys.append(list(side) if isinstance(side, Mapping) else list(range(len(side))))
-        except TypeError:
-            raise ValueError(
-                f"groups[{i}] must be a list or a dict of (mu, sigma) pairs, got {side!r}"
-            ) from None
-    return keys
+    """Return the names of each side's members, or their places where they have none."""
+    try:
+        return [list(s) if isinstance(s, Mapping) else list(range(len(s))) for s in sides]
+    except TypeError:
+        raise ValueError(
+            f"groups must be lists or dicts of (mu, sigma) pairs, got {sides!r}"
+        ) from None
 
 
 def _weights_of(weights: Any, keys: list[list[Hashable]]) -> Weights | None:
-    """Weights of any of the forms that ``TrueSkill.rate`` knows, as lists."""
+    """Return weights of any of the forms that ``TrueSkill.rate`` knows as lists."""
     if weights is None:
         return None
     if isinstance(weights, Mapping):
-        known = {(i, key) for i, names in enumerate(keys) for key in names}
-        for key in weights:
-            if key not in known:
+        rows: list[Any] = [{} for _ in keys]
+        for key, weight in weights.items():
+            if not any(key == (i, name) for i, names in enumerate(keys) for name in names):
                 raise ValueError(
                     f"weights must have keys (side, name or place) of the groups, got {key!r}"
                 )
-        return [[weights.get((i, key), 1.0) for key in names] for i, names in enumerate(keys)]
-    rows = sides_of("weights", weights)
+            rows[key[0]][key[1]] = weight
+    else:
+        rows = sides_of("weights", weights)
     if len(rows) != len(keys):
         raise ValueError(f"weights must have one entry for each side, got {weights!r}")
-    return [_row_of(i, row, names) for i, (row, names) in enumerate(zip(rows, keys, strict=True))]
-
-
-def _row_of(i: int, row: Any, names: list[Hashable]) -> Any:
-    if not isinstance(row, Mapping):
-        return row
-    for name in row:
-        if name not in names:
-            raise ValueError(f"weights[{i}] must name members of groups[{i}], got {name!r}")
-    return [row.get(name, 1.0) for name in names]
+    lists = []
+    for i, (row, names) in enumerate(zip(rows, keys, strict=True)):
+        if isinstance(row, Mapping):
+            if unknown := set(row).difference(names):
+                raise ValueError(f"weights[{i}] must name members of groups[{i}], got {unknown!r}")
+            row = [row.get(name, 1.0) for name in names]
+        lists.append(row)
+    return lists

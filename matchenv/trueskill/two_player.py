@@ -10,21 +10,16 @@ The common arguments:
     mu_j, sigma_j   those of the belief about j
     beta            standard deviation of one performance around skill, > 0
     draw_margin     performances closer than this are a draw, >= 0
-
-A call with plain floats is one compiled function, which checks its arguments against the same
-limits and returns NaN for bad ones. The array functions then raise the ``ValueError``.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchenv.runtime.checks import (
-    LARGEST_SKILL,
     as_float_array,
     as_non_negative_array,
     as_positive_array,
@@ -33,8 +28,6 @@ from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import (
     draw_density_of,
     draw_probability_of,
-    is_positive,
-    is_skill,
     match_quality_of,
     total_variance,
     update_two,
@@ -44,8 +37,6 @@ from matchenv.trueskill.game import (
 Floats = NDArray[np.float64]
 
 WIN, DRAW, DENSITY, QUALITY, TRUE_DENSITY = range(5)
-
-PLAIN = frozenset((float, np.float64))
 
 
 def win_probability(
@@ -78,7 +69,10 @@ def win_probability(
     Source: Ryzhov, Tariq, Powell (2011), eq. (10), with the square root that is missing there; the
     margin is that of Herbrich, Minka, Graepel (2006), section 2.
     """
-    return _measure(WIN, mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin)
+    return _measure(
+        WIN, mu_i=mu_i, sigma_i=sigma_i, mu_j=mu_j, sigma_j=sigma_j, beta=beta,
+        draw_margin=draw_margin,
+    )  # fmt: skip
 
 
 def draw_probability(
@@ -95,7 +89,10 @@ def draw_probability(
 
     Source: Herbrich, Minka, Graepel (2006), section 2; eq. (3) of the 2011 paper.
     """
-    return _measure(DRAW, mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin)
+    return _measure(
+        DRAW, mu_i=mu_i, sigma_i=sigma_i, mu_j=mu_j, sigma_j=sigma_j, beta=beta,
+        draw_margin=draw_margin,
+    )  # fmt: skip
 
 
 def draw_density(
@@ -107,7 +104,7 @@ def draw_density(
 
     Source: Ryzhov, Tariq, Powell (2011), eq. (5).
     """
-    return _measure(DENSITY, mu_i, sigma_i, mu_j, sigma_j, beta)
+    return _measure(DENSITY, mu_i=mu_i, sigma_i=sigma_i, mu_j=mu_j, sigma_j=sigma_j, beta=beta)
 
 
 def match_quality(
@@ -119,7 +116,7 @@ def match_quality(
 
     Source: Ryzhov, Tariq, Powell (2011), eq. (6); Herbrich, Minka, Graepel (2006), eq. (7).
     """
-    return _measure(QUALITY, mu_i, sigma_i, mu_j, sigma_j, beta)
+    return _measure(QUALITY, mu_i=mu_i, sigma_i=sigma_i, mu_j=mu_j, sigma_j=sigma_j, beta=beta)
 
 
 def true_draw_density(skill_i: ArrayLike, skill_j: ArrayLike, beta: ArrayLike) -> Any:
@@ -138,14 +135,7 @@ def true_draw_density(skill_i: ArrayLike, skill_j: ArrayLike, beta: ArrayLike) -
 
     Source: Ryzhov, Tariq, Powell (2011), eq. (14).
     """
-    if PLAIN.issuperset(map(type, (skill_i, skill_j, beta))):
-        # No sigma enters; beta stands in for both.
-        density = _measure_or_nan(TRUE_DENSITY, skill_i, beta, skill_j, beta, beta, 0.0)
-        if not math.isnan(density):
-            return np.float64(density)
-    skills_i, skills_j = as_float_array("skill_i", skill_i), as_float_array("skill_j", skill_j)
-    betas = as_positive_array("beta", beta)
-    return _measure_arrays(TRUE_DENSITY, skills_i, betas, skills_j, betas, betas)
+    return _measure(TRUE_DENSITY, skill_i=skill_i, skill_j=skill_j, beta=beta)
 
 
 def update(
@@ -182,26 +172,15 @@ def update(
     Source: Ryzhov, Tariq, Powell (2011), eq. (1) and (2), with the square roots that are missing
     there; draws from Herbrich, Minka, Graepel (2006), section 3.
     """
-    plain = PLAIN.issuperset(map(type, (mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin)))
-    if plain and type(outcome) is int and -1 <= outcome <= 1:
-        after = _update_or_nan(mu_i, sigma_i, mu_j, sigma_j, outcome, beta, draw_margin)
-        if after[1] > 0.0 and after[3] > 0.0:
-            return tuple(map(np.float64, after))
     outcomes = as_float_array("outcome", outcome)
     known = (outcomes == 0.0) | (np.abs(outcomes) == 1.0)
     if not known.all():
         raise ValueError(f"outcome must be +1, 0 or -1, got {outcomes[~known].flat[0]!r}")
-    margins = as_non_negative_array("draw_margin", draw_margin)
-    table, shape = _broadcast(
-        as_float_array("mu_i", mu_i),
-        as_positive_array("sigma_i", sigma_i),
-        as_float_array("mu_j", mu_j),
-        as_positive_array("sigma_j", sigma_j),
-        outcomes,
-        as_positive_array("beta", beta),
-        margins,
-    )
-    if bool(np.any((table[4] == 0.0) & (table[6] == 0.0))):
+    table, shape = _table(
+        mu_i=mu_i, sigma_i=sigma_i, mu_j=mu_j, sigma_j=sigma_j, outcome=outcomes, beta=beta,
+        draw_margin=draw_margin,
+    )  # fmt: skip
+    if ((table[4] == 0.0) & (table[6] == 0.0)).any():
         raise ValueError(
             "outcome must be +1 or -1 where draw_margin is 0, got 0: a draw has probability 0 "
             "without a margin; give draw_margin > 0 (see draw_margin_from_probability)"
@@ -212,121 +191,48 @@ def update(
             "sigma_i, sigma_j, beta and draw_margin must not mix scales so far apart that float64 "
             "cannot hold the result"
         )
-    after = new.reshape(4, *shape)
-    return after[0, ...][()], after[1, ...][()], after[2, ...][()], after[3, ...][()]
+    mu_i, sigma_i, mu_j, sigma_j = (row.reshape(shape)[()] for row in new)
+    return mu_i, sigma_i, mu_j, sigma_j
 
 
-def _measure(
-    which: int,
-    mu_i: ArrayLike,
-    sigma_i: ArrayLike,
-    mu_j: ArrayLike,
-    sigma_j: ArrayLike,
-    beta: ArrayLike,
-    draw_margin: ArrayLike = 0.0,
-) -> Any:
-    if PLAIN.issuperset(map(type, (mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin))):
-        measure = _measure_or_nan(which, mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin)
-        if not math.isnan(measure):
-            return np.float64(measure)
-    arguments = [
-        as_float_array("mu_i", mu_i),
-        as_positive_array("sigma_i", sigma_i),
-        as_float_array("mu_j", mu_j),
-        as_positive_array("sigma_j", sigma_j),
-        as_positive_array("beta", beta),
-    ]
-    if which in (WIN, DRAW):
-        arguments.append(as_non_negative_array("draw_margin", draw_margin))
-    return _measure_arrays(which, *arguments)
-
-
-def _measure_arrays(which: int, *arguments: Floats) -> Any:
-    table, shape = _broadcast(*arguments)
+def _measure(which: int, **arguments: ArrayLike) -> Any:
+    table, shape = _table(**arguments)
     return _measures(which, table).reshape(shape)[()]
 
 
-def _broadcast(*arrays: Floats) -> tuple[Floats, tuple[int, ...]]:
-    """Return a table with one row for each array, and the common shape."""
-    shape = np.broadcast_shapes(*(array.shape for array in arrays))
-    table = np.empty((len(arrays), *shape))
-    for row, array in enumerate(arrays):
-        table[row] = array
-    return table.reshape(len(arrays), -1), shape
+def _table(**arguments: ArrayLike) -> tuple[Floats, tuple[int, ...]]:
+    """Return the checked arguments, a row for each and a column for each game, and their shape."""
+    arrays = np.broadcast_arrays(*(_checked(*each) for each in arguments.items()))
+    return np.stack([array.ravel() for array in arrays]), arrays[0].shape
 
 
-@compiled
-def _are_allowed(
-    mu_i: float, sigma_i: float, mu_j: float, sigma_j: float, beta: float, draw_margin: float
-) -> bool:
-    players = is_skill(mu_i) and is_positive(sigma_i) and is_skill(mu_j) and is_positive(sigma_j)
-    return players and is_positive(beta) and 0.0 <= draw_margin <= LARGEST_SKILL
-
-
-@compiled
-def _measure_of(
-    which: int,
-    mu_i: float,
-    sigma_i: float,
-    mu_j: float,
-    sigma_j: float,
-    beta: float,
-    draw_margin: float,
-) -> float:
-    gap = mu_i - mu_j
-    variance = total_variance(sigma_i, sigma_j, beta)
-    if which == WIN:
-        return win_probability_of(gap, variance, draw_margin)
-    if which == DRAW:
-        return draw_probability_of(gap, variance, draw_margin)
-    if which == DENSITY:
-        return draw_density_of(gap, variance)
-    if which == QUALITY:
-        return match_quality_of(gap, variance, beta)
-    return draw_density_of(gap, total_variance(0.0, 0.0, beta))
-
-
-@compiled
-def _measure_or_nan(
-    which: int,
-    mu_i: float,
-    sigma_i: float,
-    mu_j: float,
-    sigma_j: float,
-    beta: float,
-    draw_margin: float,
-) -> float:
-    if _are_allowed(mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin):
-        return _measure_of(which, mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin)
-    return math.nan
+def _checked(name: str, value: ArrayLike) -> Floats:
+    if name in ("sigma_i", "sigma_j", "beta"):
+        return as_positive_array(name, value)
+    return (
+        as_non_negative_array(name, value) if name == "draw_margin" else as_float_array(name, value)
+    )
 
 
 @compiled
 def _measures(which: int, table: Floats) -> Floats:
     out = np.empty(table.shape[1])
     for k in range(out.size):
-        margin = table[5, k] if which in (WIN, DRAW) else 0.0
-        out[k] = _measure_of(
-            which, table[0, k], table[1, k], table[2, k], table[3, k], table[4, k], margin
-        )
+        if which == TRUE_DENSITY:
+            beta = table[2, k]
+            out[k] = draw_density_of(table[0, k] - table[1, k], total_variance(0.0, 0.0, beta))
+            continue
+        gap, beta = table[0, k] - table[2, k], table[4, k]
+        variance = total_variance(table[1, k], table[3, k], beta)
+        if which == WIN:
+            out[k] = win_probability_of(gap, variance, table[5, k])
+        elif which == DRAW:
+            out[k] = draw_probability_of(gap, variance, table[5, k])
+        elif which == DENSITY:
+            out[k] = draw_density_of(gap, variance)
+        else:
+            out[k] = match_quality_of(gap, variance, beta)
     return out
-
-
-@compiled
-def _update_or_nan(
-    mu_i: float,
-    sigma_i: float,
-    mu_j: float,
-    sigma_j: float,
-    outcome: int,
-    beta: float,
-    draw_margin: float,
-) -> tuple[float, float, float, float]:
-    """Return ``update_two``; NaN for bad arguments and for a draw without a margin."""
-    possible = outcome != 0 or draw_margin > 0.0
-    if possible and _are_allowed(mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin):
-        return update_two(mu_i, sigma_i, mu_j, sigma_j, outcome, beta, draw_margin)
-    return math.nan, math.nan, math.nan, math.nan
 
 
 @compiled

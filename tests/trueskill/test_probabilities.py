@@ -20,9 +20,7 @@ from matchenv.trueskill import (
     team_draw_probability,
     team_match_quality,
     team_win_probability,
-    win_probability,
 )
-from matchenv.trueskill.game import log_draw_probability_of, log_win_probability_of
 
 NORMAL = NormalDist()
 BETA = 25.0 / 6.0
@@ -67,16 +65,6 @@ def test_quality_of_two_players_and_of_many() -> None:
     assert team_match_quality(far, 1.0) == 0.0
 
 
-def any_scale(rng: np.random.Generator) -> float:
-    return float(10.0 ** rng.uniform(-150.0, 150.0))
-
-
-def any_gap(rng: np.random.Generator, width: float) -> float:
-    """A gap of any size, mostly one that the given width lets happen."""
-    gap = rng.choice([0.0, width, 30.0 * width, any_scale(rng)]) * rng.normal()
-    return float(np.clip(gap, -1e150, 1e150))
-
-
 def quality_in_many_digits(
     teams: list[Team], beta: float, weights: list[list[float]]
 ) -> mpmath.mpf:
@@ -97,15 +85,20 @@ def quality_in_many_digits(
     return mpmath.sqrt(ratio) * mpmath.exp(-square / 2)
 
 
-def test_quality_of_any_scale() -> None:
+@pytest.mark.parametrize("spread", [1.0, 30.0])
+def test_quality_of_any_scale(spread: float) -> None:
+    """Scales over many orders of magnitude, where products and quotients would overflow."""
     rng = np.random.default_rng(0)
-    for _ in range(500):
-        beta = any_scale(rng)
+
+    def any_scale() -> float:
+        return float(10.0 ** rng.uniform(-5.0 * spread, 5.0 * spread))
+
+    for _ in range(200):
+        beta = any_scale()
         sizes = rng.integers(1, 4, rng.choice([2, 2, 3, 5]))
-        sigma = [[any_scale(rng) for _ in range(size)] for size in sizes]
+        sigma = [[any_scale() for _ in range(size)] for size in sizes]
         scale = float(rng.choice([0.0, min(map(min, sigma)), max(map(max, sigma)), beta]))
-        teams = [[(scale * float(rng.normal()), s) for s in side] for side in sigma]
-        teams = [[(float(np.clip(mu, -1e150, 1e150)), s) for mu, s in side] for side in teams]
+        teams = [[(scale * float(rng.uniform(-1.0, 1.0)), s) for s in side] for side in sigma]
         weights = [[float(10.0 ** rng.uniform(-3.0, 0.0)) for _ in side] for side in teams]
         with mpmath.workdps(450):
             exact = quality_in_many_digits(teams, beta, weights)
@@ -114,24 +107,6 @@ def test_quality_of_any_scale() -> None:
             assert abs(got / exact - 1) < 1e-11, (teams, beta, weights)
         else:
             assert 0.0 <= got <= 2.0 * SMALLEST
-
-
-@pytest.mark.parametrize("beta", [1e-150, 1e-100, 1.0])
-@pytest.mark.parametrize("sigma", [1e-100, 1.0, 1e100, 1e150])
-def test_quality_of_newcomers_is_beta_over_their_spread(beta: float, sigma: float) -> None:
-    """Which was NaN or infinite where sigma / beta is above 1e154, or beta below 1e-77."""
-    expected = 1.0 / math.hypot(1.0, sigma / beta)
-    two, three = ([[(25.0, sigma)]] * count for count in (2, 3))
-    assert team_match_quality(two, beta) == pytest.approx(expected, rel=1e-12)
-    assert match_quality(25.0, sigma, 25.0, sigma, beta) == pytest.approx(expected, rel=1e-12)
-    if expected > 1e-145:
-        assert team_match_quality(three, beta) == pytest.approx(expected**2, rel=1e-12)
-
-
-def test_a_weight_may_be_next_to_nothing() -> None:
-    for weight in (1e-10, 1e-100, 1e-150):
-        quality = team_match_quality([[(0.0, 1e150)], [(0.0, 1.0)]], 1e-150, [[weight], [1.0]])
-        assert 0.0 <= quality <= 1.0
 
 
 @pytest.mark.parametrize("keywords", [{}, {"draw_probability": 0.2}, {"draw_margin": 3.0}])
@@ -151,16 +126,11 @@ def test_win_and_draw_probabilities_of_teams(keywords: dict) -> None:
     assert win == pytest.approx(expected, rel=1e-13)
 
 
-def test_win_probability_of_single_players_is_the_two_player_one() -> None:
-    expected = win_probability(25.0, 8.0, 20.0, 3.0, BETA, 0.7)
-    ours = team_win_probability([(25.0, 8.0)], [(20.0, 3.0)], BETA, draw_margin=0.7)
-    assert ours == pytest.approx(expected, rel=1e-14)
-
-
 def test_probabilities_of_all_rankings_add_up_to_one() -> None:
-    found = [ranking_probability(TEAMS, p, BETA) for p in itertools.permutations(range(4))]
-    assert sum(one.probability for one in found) == pytest.approx(1.0, abs=1e-9)
-    assert max(one.error for one in found) < 1e-8
+    narrow = [[(25.0, 8.0)], [(30.0, 0.01)], [(22.0, 4.0)], [(26.0, 0.02)]]
+    for teams, beta in ((TEAMS, BETA), (narrow, 0.01)):
+        found = [ranking_probability(teams, p, beta) for p in itertools.permutations(range(4))]
+        assert sum(found) == pytest.approx(1.0, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -178,45 +148,28 @@ def test_ranking_probability_is_what_sampling_finds(ranks: list[int], drawn: boo
         gap = performance[:, a] - performance[:, b]
         happened &= np.abs(gap) <= margin if ranks[a] == ranks[b] else gap > margin
     found = ranking_probability(TEAMS, ranks, BETA, draw_margin=margin)
-    error = math.sqrt(found.probability * (1.0 - found.probability) / samples)
-    assert abs(found.probability - happened.mean()) < 4.5 * error
+    error = math.sqrt(found * (1.0 - found) / samples)
+    assert abs(found - happened.mean()) < 4.5 * error
 
 
-def test_three_equal_sides_have_six_equal_rankings() -> None:
+def test_equal_sides_have_equal_rankings() -> None:
     found = ranking_probability([[(25.0, 3.0)]] * 3, [2, 0, 1], BETA)
-    assert found.probability == pytest.approx(1.0 / 6.0, rel=1e-9)
+    assert found == pytest.approx(1.0 / 6.0, rel=1e-9)
     many = ranking_probability([[(25.0, 3.0)]] * 40, range(40), BETA)
-    assert many.log_probability == pytest.approx(-math.lgamma(41.0), rel=1e-9)
+    assert math.log(many) == pytest.approx(-math.lgamma(41.0), abs=1e-4)
 
 
 @pytest.mark.parametrize("margin", [0.0, 1e-9, 0.7, 30.0])
 @pytest.mark.parametrize("far", [10.0, 500.0])
 def test_a_third_side_that_is_certain_to_lose_changes_nothing(margin: float, far: float) -> None:
     """Which holds the chain of integrals against the closed forms of two sides."""
-    i, j, last = (0.0, 1.0), (far, 1.0), [(-1000.0, 0.1)]
+    i, j, last = [(0.0, 1.0)], [(far, 1.0)], [(-1000.0, 0.1)]
     for ranks in ([0, 1, 2], [1, 0, 2], [0, 0, 2]):
-        if margin == 0.0 and ranks == [0, 0, 2]:
-            continue
-        found = ranking_probability([[i], [j], last], ranks, 1.0, draw_margin=margin)
-        ordered = (*i, *j) if ranks[0] <= ranks[1] else (*j, *i)
-        exact = log_draw_probability_of if ranks[0] == ranks[1] else log_win_probability_of
-        expected = exact(ordered[0] - ordered[2], 4.0, margin)
-        if math.isfinite(found.error):
-            assert found.log_probability == pytest.approx(expected, rel=1e-7, abs=1e-7)
-        two = ranking_probability([[i], [j]], ranks[:2], 1.0, draw_margin=margin)
-        assert two.log_probability == pytest.approx(expected, rel=1e-13)
-        assert two.error == 0.0
-
-
-def test_ranking_probability_says_where_it_knows_nothing() -> None:
-    rng = np.random.default_rng(3)
-    for _ in range(15):
-        teams = [[(any_gap(rng, 0.0), any_scale(rng))] for _ in range(rng.choice([2, 3]))]
-        ranks = rng.integers(0, 3, len(teams)).tolist()
-        found = ranking_probability(teams, ranks, any_scale(rng), draw_margin=any_scale(rng))
-        assert 0.0 <= found.probability <= 1.0
-        assert found.log_probability <= 0.0
-        assert found.error >= 0.0
+        pair = (i, j) if ranks[0] <= ranks[1] else (j, i)
+        exact = team_draw_probability if ranks[0] == ranks[1] else team_win_probability
+        expected = pytest.approx(exact(*pair, 1.0, draw_margin=margin), rel=1e-7, abs=1e-10)
+        assert ranking_probability([i, j, last], ranks, 1.0, draw_margin=margin) == expected
+        assert ranking_probability([i, j], ranks[:2], 1.0, draw_margin=margin) == expected
 
 
 @pytest.mark.parametrize("margin", [0.0, 1.5])
@@ -255,7 +208,7 @@ def test_first_places_are_sums_of_rankings_and_those_of_two_sides_win_probabilit
     teams = [[(25.0, 8.0)], [(30.0, 2.0)], [(22.0, 4.0), (5.0, 1.0)]]
     for i, chance in enumerate(first_place_probability(teams, BETA)):
         ranked = [ranks for ranks in itertools.permutations(range(3)) if ranks[i] == 0]
-        total = sum(ranking_probability(teams, ranks, BETA).probability for ranks in ranked)
+        total = sum(ranking_probability(teams, ranks, BETA) for ranks in ranked)
         assert chance == pytest.approx(total, abs=1e-9)
     trueskill = TrueSkill(draw_probability=0.3)
     pair = teams[0], teams[2]
@@ -275,7 +228,5 @@ def test_bad_input_is_refused() -> None:
         team_win_probability([(25.0, -1.0)], TEAMS[0], BETA)
     with pytest.raises(ValueError, match="ranks"):
         ranking_probability(TEAMS, [0, 1], BETA)
-    with pytest.raises(ValueError, match="tolerance"):
-        ranking_probability(TEAMS, range(4), BETA, tolerance=0.0)
     # A draw without a margin is impossible.
-    assert ranking_probability(TEAMS, [0, 0, 1, 2], BETA) == (0.0, -math.inf, 0.0)
+    assert ranking_probability(TEAMS, [0, 0, 1, 2], BETA) == 0.0

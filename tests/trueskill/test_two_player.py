@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,12 +14,6 @@ from matchenv import trueskill
 
 skills = st.floats(-50, 50)
 deviations = st.floats(1e-3, 1e3)
-
-ODD = [0.0, -0.0, -1.0, 1e-151, 1e-150, 1e150, 1.1e150, math.inf, -math.inf, math.nan]
-MEANS = st.one_of(st.floats(-1e3, 1e3), st.sampled_from(ODD))
-SPREADS = st.one_of(st.floats(1e-3, 1e3), st.floats(1e-3, 1e3), st.sampled_from(ODD))
-MARGINS = st.one_of(st.just(0.0), st.floats(0.0, 1e3), st.sampled_from(ODD))
-PAIRS = st.tuples(MEANS, SPREADS, MEANS, SPREADS)
 
 
 def posterior_by_quadrature(
@@ -191,43 +183,3 @@ def test_draw_margins() -> None:
             trueskill.draw_margin_from_probability(probability, 1.0)
     with pytest.raises(ValueError, match="num_players must be an integer of at least 2"):
         trueskill.draw_margin_from_probability(0.1, 1.0, 1)
-
-
-def said(call: Callable[[], Any]) -> Any:
-    """What a call gives, or the words of its refusal."""
-    try:
-        return call()
-    except ValueError as error:
-        return str(error)
-
-
-def assert_same(function: Callable[..., Any], *numbers: Any) -> None:
-    with np.errstate(all="ignore"):
-        short = said(lambda: function(*numbers))
-        long = said(lambda: function(*map(np.array, numbers)))
-    assert repr(short) == repr(long), (function.__name__, numbers)
-
-
-@settings(max_examples=150, deadline=None)
-@given(pair=PAIRS, beta=SPREADS, margin=MARGINS, outcome=st.integers(-2, 2))
-def test_a_pair_of_floats_gives_what_arrays_give(pair, beta, margin, outcome) -> None:
-    for function in (
-        trueskill.win_probability,
-        trueskill.draw_probability,
-    ):
-        assert_same(function, *pair, beta)
-        assert_same(function, *pair, beta, margin)
-    for function in (trueskill.draw_density, trueskill.match_quality):
-        assert_same(function, *pair, beta)
-    assert_same(trueskill.true_draw_density, pair[0], pair[2], beta)
-    assert_same(trueskill.update, *pair, outcome, beta, margin)
-
-
-@pytest.mark.parametrize("odd", [1, True, np.float32(0.5), 2**70, "1", None, [1.0], 1j])
-@pytest.mark.parametrize("place", range(7))
-def test_other_numbers_give_what_arrays_give(odd, place) -> None:
-    numbers: list[Any] = [1.0, 2.0, 3.0, 1.0, 1, 1.5, 0.5]
-    numbers[place] = odd
-    short = said(lambda: trueskill.update(*numbers))
-    numbers = [np.array(x) if type(x) in (int, float) and abs(x) < 9 else x for x in numbers]
-    assert repr(short) == repr(said(lambda: trueskill.update(*numbers)))

@@ -26,13 +26,14 @@ from matchenv.envs.one_player.settings import Settings
 from matchenv.runtime.compile import compiled
 from matchenv.runtime.random import normal, normals, uniform, uniforms
 from matchenv.trueskill.game import (
+    LARGEST_LEAD,
+    PART,
     density_at_zero,
     draw_probability_of,
     standardised_lead,
     total_variance,
     win_probability_of,
 )
-from matchenv.trueskill.game_loops import LARGEST_LEAD, PART
 from matchenv.trueskill.normal import TAIL_START, near_mills_ratio, normal_density
 
 # Streams of random numbers. Games are counted from 0; players of game n are at n (M + 1) + i.
