@@ -22,9 +22,9 @@ GAMES_TOGETHER = 5
 
 COLUMNS = 2
 
-TITLES = {
+LABELS = {
     "true_draw_density": "true draw density",
-    "squared_error": "squared error of mu_0",
+    "squared_error": r"squared error of $\mu_0$",
     "skill_difference": "difference in true skills",
     "win_ratio": "win ratio of player 0",
 }
@@ -41,7 +41,7 @@ def figures_for(num_players: int) -> dict[str, tuple[str, list[Panel]]]:
     even = place_at_share(PAPER_RANKS[len(PAPER_RANKS) // 2], num_players)
 
     def extremes(prior: str) -> list[Panel]:
-        return [(prior, place, measure) for measure in TITLES for place in (0, last)]
+        return [(prior, place, measure) for measure in LABELS for place in (0, last)]
 
     def between(prior: str, places: Sequence[int]) -> list[Panel]:
         return [(prior, place, measure) for place in places for measure in GOALS]
@@ -69,7 +69,7 @@ def pictures(results: Sequence[CellResult]) -> Iterator[tuple[str, bytes]]:
         if not panels or not all((prior, place) in found for prior, place, _ in panels):
             continue
         with style("study", 8.0):
-            yield from files_of(f"figures/{name}", _figure(title, panels, found), 110)
+            yield from files_of(f"figures/{name}", _figure(title, panels, found), 220)
 
 
 def binned(curve: Curve, together: int) -> tuple[Floats, Floats, Floats]:
@@ -96,7 +96,8 @@ def _figure(
     ):
         result = found[prior, place]
         _panel(ax, result, measure)
-        ax.set_title(f"({letter}) {TITLES[measure]}, {result.cell.title}", fontsize=7.5)
+        ax.set_title(f"({letter}) {result.cell.title}", fontsize=7.5)
+        ax.set_ylabel(LABELS[measure])
     for ax in axes[-1]:
         ax.set_xlabel("game")
     handles, labels = axes[0, 0].get_legend_handles_labels()
