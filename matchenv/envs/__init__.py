@@ -48,6 +48,13 @@ ENVIRONMENTS = {
         vector_env="matchenv.envs.queue.env:MatchmakingQueueVectorEnv",
         renderer="matchenv.rendering.queue:QueueRenderer",
     ),
+    "Ranking-v0": Environment(
+        settings="matchenv.envs.ranking.settings:RankingSettings",
+        simulator="matchenv.envs.ranking.simulator:RankingSimulator",
+        env="matchenv.envs.ranking.env:RankingEnv",
+        vector_env="matchenv.envs.ranking.env:RankingVectorEnv",
+        renderer="matchenv.rendering.ranking:RankingRenderer",
+    ),
 }
 
 

@@ -23,7 +23,7 @@ from matchenv.runtime.object_spec import (
 )
 from matchenv.runtime.provenance import module_files
 
-ONE_PLAYER, QUEUE = "Matchmaking-v0", "MatchmakingQueue-v0"
+ONE_PLAYER, QUEUE, RANKING = "Matchmaking-v0", "MatchmakingQueue-v0", "Ranking-v0"
 
 # The policies of each environment by name, as ``module:attribute``.
 POLICIES: dict[str, dict[str, str]] = {
@@ -48,6 +48,17 @@ POLICIES: dict[str, dict[str, str]] = {
         "reservation": "matchenv.baselines.queue.candidates:Reserved",
         "random": "matchenv.baselines.queue.candidates:RandomCandidate",
         "oracle": "matchenv.baselines.queue.matching:MatchingOracle",
+    },
+    RANKING: {
+        "random": "matchenv.baselines.ranking:RandomPair",
+        "round-robin": "matchenv.baselines.ranking:RoundRobin",
+        "swiss": "matchenv.baselines.ranking:Swiss",
+        "widest": "matchenv.baselines.ranking:WidestPair",
+        "thompson": "matchenv.baselines.ranking:ThompsonPair",
+        "information": "matchenv.baselines.ranking:InformationGain",
+        "shrinkage": "matchenv.baselines.ranking:MisorderedShrinkage",
+        "kg": "matchenv.baselines.ranking:RankingKnowledgeGradient",
+        "oracle": "matchenv.baselines.ranking:RankingOracle",
     },
 }
 

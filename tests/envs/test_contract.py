@@ -19,7 +19,7 @@ from matchenv.envs import ENVIRONMENTS, part_of
 from matchenv.evaluation.rollout import Batch, Decisions, steps
 
 CHANGING = {"availability": 0.5, "mean_stay": 3.0, "turnover": 0.1}
-ONE_PLAYER, QUEUE = "Matchmaking-v0", "MatchmakingQueue-v0"
+ONE_PLAYER, QUEUE, RANKING = "Matchmaking-v0", "MatchmakingQueue-v0", "Ranking-v0"
 
 # Settings of every environment: each option that changes what a step does is in one of them.
 SETTINGS: list[tuple[str, dict[str, Any]]] = [
@@ -38,6 +38,21 @@ SETTINGS: list[tuple[str, dict[str, Any]]] = [
     (QUEUE, {"horizon": 4, "arrival_rate": 2.0, "patience": 2.0, "game_length": 1, "stay": 1.0}),
     (QUEUE, {"horizon": 6, "draw_margin": 0.5, "tau": 0.2, "reward": "true_match_quality"}),
     (QUEUE, {"horizon": 5, "population": ([0.0, 3.0], [1.0, 2.0]), "abandonment_cost": 2.0}),
+    (RANKING, {"num_items": 5, "horizon": 6}),
+    (RANKING, {"num_items": 2, "horizon": 1, "draw_margin": 0.5, "cost": 0.1, "goal": "best"}),
+    (
+        RANKING,
+        {
+            "num_items": 4,
+            "horizon": 7,
+            "goal": "top",
+            "k": 2,
+            "max_games_per_pair": 2,
+            "barred_pairs": [(0, 3), (2, 1)],
+            "beta": 0.3,
+            "sigma": 2.0,
+        },
+    ),
 ]
 IDS = [f"{env_id}-{'-'.join(options)}" for env_id, options in SETTINGS]
 every_setting = pytest.mark.parametrize(("env_id", "options"), SETTINGS, ids=IDS)

@@ -23,7 +23,11 @@ from matchenv.rendering import RENDER_FPS, RENDER_MODES
 pygame = pytest.importorskip("pygame")
 
 SMALL = {"num_opponents": 5, "horizon": 4}
-OPTIONS = {"Matchmaking-v0": SMALL, "MatchmakingQueue-v0": {"capacity": 5, "horizon": 20}}
+OPTIONS = {
+    "Matchmaking-v0": SMALL,
+    "MatchmakingQueue-v0": {"capacity": 5, "horizon": 20},
+    "Ranking-v0": {"num_items": 5, "horizon": 20},
+}
 SINGLE_SHAPE = (SINGLE_SIZE[1], SINGLE_SIZE[0], 3)
 SHARED_SHAPE = (SHARED_SIZE[1], SHARED_SIZE[0], 3)
 every_environment = pytest.mark.parametrize("env_id", OPTIONS)

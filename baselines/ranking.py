@@ -1,0 +1,410 @@
+"""Policies of ``Ranking-v0``: rules from a joint belief to the pair that plays next.
+
+Each gives every pair a score, and the allowed pair of the highest score plays; ties go to the
+lowest index. ``matchenv.ranking.Ranker`` asks the same rules outside the environment.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from abc import ABC, abstractmethod
+from functools import cache
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from matchenv.belief.joint import difference_variance, game_precision
+from matchenv.envs.ranking.settings import RankingSettings
+from matchenv.envs.ranking.simulator import RankingView, pair_counts, places_of
+from matchenv.runtime.checks import as_action_masks, as_float_array
+from matchenv.runtime.compile import compiled
+from matchenv.trueskill.game import total_variance
+from matchenv.trueskill.normal import normal_probability
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+# Nodes and weights of Gauss and Legendre on [0, 1]; the integral is then good to 1e-9 of a loss.
+NODES, WEIGHTS = (0.5 * each for each in np.polynomial.legendre.leggauss(16))
+NODES += 0.5
+
+DEFAULTS = RankingSettings()
+
+
+class RankingPolicy(ABC):
+    """A rule that chooses the pair that plays next.
+
+    Args:
+        seed: seed of the policy's own generator, used where none is passed.
+
+    Attributes:
+        name: the policy's name in tables and on command lines.
+        settings: of the environment that it plays, from ``for_settings``.
+    """
+
+    name: ClassVar[str]
+    stochastic: ClassVar[bool] = False
+    needs_truth: ClassVar[bool] = False
+
+    def __init__(self, *, seed: int | None = None) -> None:
+        self.settings = DEFAULTS
+        self._rng = np.random.default_rng(seed)
+
+    def for_settings(self, settings: RankingSettings) -> Self:
+        """Return the same policy for an environment: its items, noise, goal and horizon."""
+        policy = copy.copy(self)
+        policy.settings = settings
+        return policy
+
+    @abstractmethod
+    def scores(self, view: RankingView, rng: np.random.Generator | None = None) -> Floats:
+        """Return a score of each pair, shape (B, P); the highest plays.
+
+        Args:
+            view: B beliefs.
+            rng: generator for stochastic policies; None uses the policy's own.
+        """
+
+    def act(
+        self,
+        view: RankingView,
+        rng: np.random.Generator | None = None,
+        action_masks: ArrayLike | None = None,
+    ) -> Integers:
+        """Choose pairs.
+
+        Args:
+            view: B beliefs.
+            rng: generator for stochastic policies; None uses the policy's own.
+            action_masks: pairs that may play, shape (B, P), True or 1; None for all.
+
+        Returns:
+            Actions in [0, P), shape (B,).
+
+        Raises:
+            ValueError: for masks of another shape or without a True.
+        """
+        scores = self.scores(view, rng)
+        if action_masks is not None:
+            scores[~as_action_masks(action_masks, scores.shape)] = -math.inf
+        return scores.argmax(axis=1)
+
+    def predict(
+        self,
+        observation: Any,
+        state: tuple[NDArray[Any], ...] | None = None,
+        episode_start: NDArray[np.bool_] | None = None,
+        deterministic: bool = True,
+        action_masks: ArrayLike | None = None,
+    ) -> tuple[Integers, tuple[NDArray[Any], ...] | None]:
+        """Choose pairs from observations, as stable-baselines3's models do.
+
+        Args:
+            observation: shape (K,) or (B, K), of an environment with these ``settings``.
+            state: returned as it is; no policy has a memory.
+            episode_start: not used.
+            deterministic: not used; a stochastic policy always draws.
+            action_masks: shape (P,) or (B, P); None for the mask at the end of the observation,
+                or for all pairs where it has none.
+
+        Returns:
+            ``(actions, state)``, actions of shape () or (B,).
+
+        Raises:
+            ValueError: for observations of another size, and for bad masks.
+        """
+        numbers = as_float_array("observation", observation)
+        size, pairs = self.settings.observation_size, self.settings.num_pairs
+        if numbers.ndim not in (1, 2) or numbers.shape[-1] != size:
+            raise ValueError(
+                f"observation must have shape ({size},) or (B, {size}), got {numbers.shape}"
+            )
+        batch = numbers.reshape(-1, size)
+        masks = batch[:, -pairs:] if self.settings.masks_change else None
+        if action_masks is not None:
+            masks = np.reshape(action_masks, (len(batch), -1))
+        actions = self.act(view_of(batch, self.settings), action_masks=masks)
+        return actions.reshape(numbers.shape[:-1]), state
+
+
+def view_of(observations: Floats, settings: RankingSettings) -> RankingView:
+    """Return the beliefs that observations show, shape (B, K).
+
+    Args:
+        observations: of an environment with these settings.
+        settings: of that environment.
+    """
+    items, pairs = settings.num_items, settings.num_pairs
+    means, deviations, _, differences = np.split(
+        observations[:, : 2 * (items + pairs)], [items, 2 * items, 2 * items + pairs], axis=1
+    )
+    variances = deviations**2
+    i, j = settings.pairs.T
+    covariance = np.empty((len(observations), items, items))
+    covariance[:, np.arange(items), np.arange(items)] = variances
+    shared = 0.5 * (variances[:, i] + variances[:, j] - differences**2)
+    covariance[:, i, j] = covariance[:, j, i] = shared
+    left = np.rint(observations[:, 2 * (items + pairs)] * settings.horizon).astype(np.int64)
+    return RankingView(np.ascontiguousarray(means), covariance, left)
+
+
+class RandomPair(RankingPolicy):
+    """A pair drawn uniformly."""
+
+    name = "random"
+    stochastic = True
+
+    def scores(self, view: RankingView, rng: np.random.Generator | None = None) -> Floats:
+        """Return uniform numbers."""
+        shape = (len(view.mu), self.settings.num_pairs)
+        return (self._rng if rng is None else rng).random(shape)
+
+
+class RoundRobin(RankingPolicy):
+    """Every pair once, round by round, then all over again: the circle method."""
+
+    name = "round-robin"
+
+    def scores(self, view: RankingView, rng: np.random.Generator | None = None) -> Floats:
+        """Return minus the number of games until each pair's turn."""
+        pairs = self.settings.num_pairs
+        played = self.settings.horizon - view.games_left
+        waits = (turns(self.settings.num_items) - played[:, np.newaxis]) % pairs
+        return -waits.astype(np.float64)
+
+
+@cache
+def turns(items: int) -> Integers:
+    """Return the turn of each pair in a round robin by the circle method, shape (P,)."""
+    size = items + items % 2  # with an odd number one item rests in each round
+    turn = np.zeros((size, size), dtype=np.int64)
+    circle, count = list(range(size)), 0
+    for _ in range(size - 1):
+        for a, b in zip(circle[: size // 2], reversed(circle[size // 2 :]), strict=True):
+            if max(a, b) < items:
+                turn[min(a, b), max(a, b)] = count
+                count += 1
+        circle.insert(1, circle.pop())
+    return turn[np.triu_indices(items, 1)]
+
+
+class Swiss(RankingPolicy):
+    """Neighbours in the present order, one place after another."""
+
+    name = "swiss"
+
+    def scores(self, view: RankingView, rng: np.random.Generator | None = None) -> Floats:
+        """Return minus the distance of each pair to the neighbours whose turn it is."""
+        settings = self.settings
+        places = np.stack([places_of(mu) for mu in view.mu])
+        i, j = settings.pairs.T
+        apart = np.abs(places[:, i] - places[:, j])
+        turn = (settings.horizon - view.games_left) % (settings.num_items - 1)
+        first = np.minimum(places[:, i], places[:, j]) - turn[:, np.newaxis]
+        return -(apart * settings.num_items + first % (settings.num_items - 1)).astype(np.float64)
+
+
+class ThompsonPair(RankingPolicy):
+    """Draw skills from the belief; of the neighbours in their order that count, the least sure."""
+
+    name = "thompson"
+    stochastic = True
+
+    def scores(self, view: RankingView, rng: np.random.Generator | None = None) -> Floats:
+        """Return P(misordered) of the drawn order's neighbours; other pairs follow by distance."""
+        generator = self._rng if rng is None else rng
+        i, j = self.settings.pairs.T
+        unsure = self._unsure(view)
+        for row, (mu, covariance) in enumerate(zip(view.mu, view.covariance, strict=True)):
+            places = places_of(generator.multivariate_normal(mu, covariance, method="cholesky"))
+            apart = np.abs(places[i] - places[j])
+            cut = self.settings.cut
+            counts = (cut == 0) | ((places[i] < cut) != (places[j] < cut))
+            unsure[row] -= np.where(counts, apart - 1.0, self.settings.num_items)
+        return unsure
+
+    def _unsure(self, view: RankingView) -> Floats:
+        return _scores(UNSURE, view, self.settings)
+
+
+class CompiledPair(RankingPolicy):
+    """Base of the rules whose scores are one compiled formula, ``rule``."""
+
+    rule: ClassVar[int]
+
+    def scores(self, view: RankingView, rng: np.random.Generator | None = None) -> Floats:
+        """Return the rule's value of each pair."""
+        return _scores(self.rule, view, self.settings)
+
+
+def _scores(rule: int, view: RankingView, settings: RankingSettings) -> Floats:
+    return pair_scores(
+        rule, view.mu, view.covariance, settings.pairs, (settings.noise, settings.cut)
+    )
+
+
+# Formulas of ``pair_score``.
+WIDEST, UNSURE, INFORMATION, SHRINKAGE, KNOWLEDGE = range(5)
+
+
+class WidestPair(CompiledPair):
+    """The pair whose difference of skills is the least known."""
+
+    name = "widest"
+    rule = WIDEST
+
+
+class InformationGain(CompiledPair):
+    """The pair whose outcome tells most about the skills, in bits: active learning (ASAP).
+
+    The closed form of Houlsby, Huszar, Ghahramani and Lengyel, "Bayesian active learning for
+    classification and preference learning" (2011), eq. (4). It does not know the goal.
+    """
+
+    name = "information"
+    rule = INFORMATION
+
+
+class MisorderedShrinkage(CompiledPair):
+    """P(misordered) times the share of the difference's variance that a game takes off."""
+
+    name = "shrinkage"
+    rule = SHRINKAGE
+
+
+class RankingKnowledgeGradient(CompiledPair):
+    """The expected decrease of a pair's loss per game, by the best number of games of that pair.
+
+    The knowledge gradient asks what one more game is worth. Here that is exactly 0 wherever no
+    outcome changes the order, and the rule is blind there. As in KG(*) (Frazier and Powell,
+    "Paradoxes in learning and the marginal value of information", Decision Analysis, 2010), a game
+    is therefore valued as part of m games of the same pair, at the m with the largest value per
+    game; m games count as the normal measurement of s_i - s_j that is worth as much.
+    """
+
+    name = "kg"
+    rule = KNOWLEDGE
+
+
+class RankingOracle(RankingPolicy):
+    """Knows the true skills: the least sure of the pairs that stand in the wrong order.
+
+    Where all pairs that count stand right, the one that a game makes surest.
+    """
+
+    name = "oracle"
+    needs_truth = True
+
+    def scores(self, view: RankingView, rng: np.random.Generator | None = None) -> Floats:
+        """Return the value of ``shrinkage``, plus 1 for a pair in the wrong order.
+
+        Raises:
+            ValueError: for a view without true skills.
+        """
+        if view.true_skill is None:
+            raise ValueError("view must have true_skill for the oracle, got None")
+        i, j = self.settings.pairs.T
+        wrong = (view.mu[:, i] - view.mu[:, j]) * (view.true_skill[:, i] - view.true_skill[:, j])
+        return _scores(SHRINKAGE, view, self.settings) + (wrong < 0.0)
+
+
+@compiled
+def pair_scores(
+    rule: int,
+    mu: Floats,
+    covariance: Floats,
+    pairs: Integers,
+    game: tuple[tuple[float, float], int],
+) -> Floats:
+    """Return the score of each pair by a formula, shape (B, P); -1 for pairs that do not count.
+
+    Args:
+        rule: one of the formulas.
+        mu: shape (B, n).
+        covariance: shape (B, n, n).
+        pairs: shape (P, 2).
+        game: beta and the draw margin; the cut.
+    """
+    noise, cut = game
+    scores = np.full((len(mu), len(pairs)), -1.0)
+    for row in range(len(mu)):
+        places = places_of(mu[row])
+        for p in range(len(pairs)):
+            i, j = pairs[p]
+            if rule == WIDEST or pair_counts(places[i], places[j], cut):
+                gap = mu[row, i] - mu[row, j]
+                spread = difference_variance(covariance[row], i, j)
+                scores[row, p] = pair_score(rule, gap, spread, noise)
+    return scores
+
+
+@compiled
+def pair_score(rule: int, gap: float, spread: float, noise: tuple[float, float]) -> float:
+    """Return the score of a pair by a formula.
+
+    Args:
+        rule: one of the formulas.
+        gap: mu_i - mu_j.
+        spread: Var(s_i - s_j).
+        noise: beta and the draw margin.
+    """
+    if rule == WIDEST:
+        return spread
+    if rule == INFORMATION:
+        return information_gain(gap, spread, noise)
+    lead = abs(gap) / math.sqrt(spread)
+    if rule == UNSURE:
+        return normal_probability(-lead)
+    worth = spread * game_precision(gap, spread, noise)
+    share = worth / (1.0 + worth)
+    if rule == SHRINKAGE:
+        return share * normal_probability(-lead)
+    repeated = max(share, best_share(lead))
+    games = repeated / (worth * (1.0 - repeated))
+    return loss_decrease(lead, repeated) / max(1.0, games)
+
+
+@compiled
+def best_share(lead: float) -> float:
+    """Return the share of the variance to take off for the largest decrease of the loss per game.
+
+    Games grow with share / (1 - share), and the decrease as exp(-h^2 / (2 share)) sqrt(share): the
+    maximum of the ratio is the root of share^2 + (1 + h^2) share = h^2.
+    """
+    square = lead * lead
+    return 2.0 * square / (1.0 + square + math.sqrt((1.0 + square) ** 2 + 4.0 * square))
+
+
+@compiled
+def loss_decrease(lead: float, share: float) -> float:
+    """Return the expected decrease of a pair's P(misordered) by a normal measurement.
+
+    With lead h = |mu_i - mu_j| / deviation and the share r^2 of the variance that the measurement
+    takes off, the expected P(misordered) after it is 2 T(h, sqrt(1 - r^2) / r) with Owen's T, since
+    (s_i - s_j, its posterior mean) is normal with correlation r. The decrease Phi(-h) - 2 T is
+    Craig's integral of Phi(-h), cut off at asin(r):
+
+        1 / pi times the integral from 0 to asin(r) of exp(-h^2 / (2 sin^2 t)) dt
+
+    Args:
+        lead: h >= 0.
+        share: r^2 in [0, 1].
+    """
+    last, total = math.asin(math.sqrt(share)), 0.0
+    for k in range(NODES.size):
+        sine = math.sin(last * NODES[k])
+        total += WEIGHTS[k] * math.exp(-0.5 * (lead / sine) ** 2)
+    return total * last / math.pi
+
+
+@compiled
+def information_gain(gap: float, spread: float, noise: tuple[float, float]) -> float:
+    """Return the mutual information of outcome and skills in bits, draws counted as half a win."""
+    variance = total_variance(0.0, 0.0, noise[0])
+    win = normal_probability(-abs(gap) / math.sqrt(variance + spread))
+    entropy = -win * math.log2(max(win, 1e-300)) - (1.0 - win) * math.log1p(-win) / math.log(2.0)
+    width = 0.5 * math.pi * math.log(2.0) * variance
+    expected = math.sqrt(width / (width + spread)) * math.exp(-0.5 * gap * gap / (width + spread))
+    return entropy - expected

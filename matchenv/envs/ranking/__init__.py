@@ -1,0 +1,1 @@
+"""``Ranking-v0``: which two items should play next, so that their order becomes known."""
