@@ -1,6 +1,6 @@
 """Match-making under uncertain skill: belief mathematics and Gymnasium environments.
 
-Importing this package registers ``Matchmaking-v0`` and ``MatchmakingQueue-v0`` with Gymnasium. What
+Importing this package registers all environments with Gymnasium. What
 needs compiled code is imported when it is first asked for, and so is every module:
 ``matchenv.ratings`` works.
 """

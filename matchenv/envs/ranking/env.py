@@ -33,9 +33,10 @@ class RankingEnv(ScalarEnv):
 
     `Discrete(n (n - 1) / 2)` with n = `num_items`: a pair of items, in the order (0, 1), (0, 2),
     ..., (0, n - 1), (1, 2), ..., (n - 2, n - 1). `settings.pairs` has the items of each action.
-    With `max_games_per_pair` or `barred_pairs` some pairs cannot be chosen: `action_masks()` and
-    `info["action_mask"]` hold the allowed ones, another action is a `ValueError`, and
-    `action_space.sample()` samples from the allowed ones.
+    With `max_games_per_pair` or `barred_pairs` some pairs may not play: `action_masks()` and
+    `info["action_mask"]` hold the allowed ones. In place of another the first allowed pair plays,
+    and `info["invalid_action"]` is True. With `invalid_action="error"` it is a `ValueError`, and
+    nothing changes.
 
     ## Observation Space
 
