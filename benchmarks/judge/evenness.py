@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from matchenv.evaluation.estimates import UNKNOWN, Estimate, estimate, paired_difference
@@ -21,27 +23,24 @@ from matchenv.trueskill import match_quality
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-# Whoever has played fewer games of the log than this is a newcomer in the next one.
+# A player is a newcomer in the first games of the log, this many.
 NEWCOMER_GAMES = 10
 
-# Times that all sides are dealt out anew, for the quality of games between strangers.
+# Random pairings of all sides, for the quality of games between strangers.
 DEALS = 10
 
 
-@dataclass(frozen=True)
-class Qualities:
+class Qualities(NamedTuple):
     """Match quality of every pair of sides that met, and how well favourites did.
-
-    A quality is that of the skills alone: the matcher chooses players, and not who is at home.
 
     Attributes:
         pairs: the pairs of sides.
-        believed: (pairs,) mean match quality by the beliefs before the game.
-        hindsight: (pairs,) mean match quality by what the whole log says, the game included.
-        strangers: mean quality, in hindsight, if sides of the log met at random.
-        stated: (pairs,) score that was expected of the favourite before the game, a draw counting
-            half; NaN where nobody was the favourite.
-        scored: (pairs,) what the favourite scored.
+        believed: mean match quality over the beliefs before the game, shape (pairs,).
+        hindsight: mean match quality given the whole log, the game included, shape (pairs,).
+        strangers: mean quality in hindsight if sides of the log met at random.
+        stated: expected score of the favourite, a draw counting half, shape (pairs,); NaN where
+            there is none.
+        scored: score of the favourite, shape (pairs,).
     """
 
     pairs: Pairs
@@ -58,11 +57,11 @@ class GroupEvenness:
 
     Attributes:
         group: one of ``GROUPS``.
-        parts: times that one of them played.
+        parts: participations of its players in games.
         believed: mean match quality before the games.
         hindsight: mean match quality in hindsight.
-        difference: hindsight less that of all players.
-        verdict: ``ahead`` or ``behind`` all players, ``undecided``, or nothing for all of them.
+        difference: hindsight minus that of all players.
+        verdict: ``ahead`` or ``behind`` all players, ``undecided``, or empty for all of them.
     """
 
     group: str
@@ -75,14 +74,14 @@ class GroupEvenness:
 
 @dataclass(frozen=True)
 class Favourites:
-    """Whether favourites won as often as was believed.
+    """Whether favourites won as often as expected.
 
     Attributes:
         pairs: pairs of sides with a favourite.
-        stated: mean score that was expected of them.
-        scored: what they scored.
-        difference: scored less stated.
-        verdict: ``ahead``: they won more than was believed; ``behind``: less; or ``undecided``.
+        stated: their mean expected score.
+        scored: their mean score.
+        difference: scored minus stated.
+        verdict: ``ahead``: they scored more than expected; ``behind``: less; or ``undecided``.
     """
 
     pairs: int
@@ -99,25 +98,27 @@ def qualities_of(
     parameters: Mapping[str, float],
     seed: int = 0,
 ) -> Qualities:
-    """Match quality of each pair of sides, before its game and in hindsight.
+    """Return the match quality of each pair of sides, before its game and in hindsight.
 
-    Eq. (6) of the 2011 paper with a deviation of 0 is the quality between known skills; with a
-    belief's deviation it is the mean of that over the belief. So both columns are estimates of
-    the same thing. In hindsight it is the mean over the skills given the other games and this
-    one's result, in closed form: the quality is a normal density of the gap, and so is the belief.
+    A quality is that of the skills alone, without home advantage. Eq. (6) of the 2011 paper with a
+    deviation of 0 is the quality between known skills; with a belief's deviation it is the mean of
+    that over the belief, so both columns estimate the same quantity. In hindsight it is the mean
+    given the other games and the result of this one, in closed form: the quality is a normal
+    density of the gap, and so is the belief.
 
     Args:
         log: the games.
         replay: of the log with these parameters.
         smoothed: the same, with ``rest_mu`` and ``rest_sigma``.
         parameters: arguments of ``replay_trueskill`` by name.
-        seed: deals out the sides anew.
+        seed: of the random pairs of sides.
 
     Source: Herbrich, Minka, Graepel (2006), section 4.2; Dangauthier et al. (2008).
     """
     beta, draws = parameters["beta"], parameters["draw_probability"]
     pairs = pairs_of_sides(log.game_start, log.rank)
-    share = member_shares(log, parameters["team_exponent"])
+    size = log.team_size[log.entry_team].astype(np.float64)
+    share = size ** -parameters["team_exponent"] * (1.0 if log.weight is None else log.weight)
     noise = beta * beta * _sides(log, share * share)
     ahead = np.zeros(log.num_teams)
     ahead[log.game_start[:-1]] = advantages_of(log, parameters["advantage"])
@@ -149,43 +150,25 @@ def qualities_of(
     )
 
 
-def member_shares(log: MatchLog, team_exponent: float) -> Floats:
-    """(entries,) what each performance counts in the strength of its side."""
-    size = log.team_size[log.entry_team].astype(np.float64)
-    weight = np.ones(size.size) if log.weight is None else log.weight
-    shares: Floats = weight * size**-team_exponent
-    return shares
-
-
-def earlier_games(log: MatchLog) -> Integers:
-    """(entries,) games of the log that the entry's player had played before."""
-    order = np.argsort(log.player, kind="stable")
-    first = np.flatnonzero(np.diff(log.player[order], prepend=-1))
-    earlier = np.empty(len(order), dtype=np.int64)
-    sizes = np.diff(np.append(first, len(order)))
-    earlier[order] = np.arange(len(order)) - np.repeat(first, sizes)
-    return earlier
-
-
 def groups_of(log: MatchLog, skill: Floats) -> dict[str, NDArray[np.bool_]]:
-    """Which parts in games are of which group of players.
+    """Return which participations belong to which group of players, shape (entries,) each.
 
     Args:
         log: the games.
-        skill: (entries,) the skill of the entry's player at that game, in hindsight.
-
-    Returns:
-        (entries,) for each of ``GROUPS``; the tenths are of all parts in games, by skill.
+        skill: of the entry's player at that game, in hindsight, shape (entries,). Tenths are of
+            all participations by skill.
     """
-    newcomer = earlier_games(log) < NEWCOMER_GAMES
+    newcomer = pd.Series(log.player).groupby(log.player).cumcount().to_numpy() < NEWCOMER_GAMES
     limits = np.quantile(skill, np.arange(1, DECILES) / DECILES)
     decile = np.searchsorted(limits, skill)
     masks = (np.ones_like(newcomer), newcomer, ~newcomer, *(decile == k for k in range(DECILES)))
     return dict(zip(GROUPS, masks, strict=True))
 
 
-def group_evenness(log: MatchLog, found: Qualities, skill: Floats) -> list[GroupEvenness]:
-    """Evenness of the games of each group of players, those that played at all.
+def group_evenness(
+    log: MatchLog, found: Qualities, skill: Floats, *, judged: bool = True
+) -> list[GroupEvenness]:
+    """Return the evenness of the games of each group of players that played.
 
     Intervals are over blocks of consecutive games. They say how other games of the same kind
     could differ; the parameters and the players' skills are taken as they were estimated.
@@ -193,7 +176,8 @@ def group_evenness(log: MatchLog, found: Qualities, skill: Floats) -> list[Group
     Args:
         log: the games.
         found: their qualities.
-        skill: as ``groups_of``.
+        skill: as in ``groups_of``.
+        judged: whether there are verdicts.
     """
     pairs = found.pairs
     met = np.bincount(pairs.first, minlength=log.num_teams)
@@ -223,12 +207,12 @@ def group_evenness(log: MatchLog, found: Qualities, skill: Floats) -> list[Group
                     UNKNOWN if group == GROUPS[0] else paired_difference(mine, everyone),
                 )
             )
-    said = known_verdicts([row[-1] for row in rows], everyone.size)
+    said = known_verdicts([row[-1] for row in rows if judged], everyone.size) or [""] * len(rows)
     return [GroupEvenness(*row, word) for row, word in zip(rows, said, strict=True)]
 
 
 def favourites_of(log: MatchLog, found: Qualities) -> Favourites:
-    """Whether favourites won as often as was believed; a matcher that knows more makes it less."""
+    """Return whether favourites won as often as expected: less where the matcher knows more."""
     block = blocks_of(log.num_games)[found.pairs.game]
     some = np.isfinite(found.stated)
     if not some.any():
@@ -243,14 +227,14 @@ def favourites_of(log: MatchLog, found: Qualities) -> Favourites:
 
 
 def block_values(values: Floats, mask: NDArray[np.bool_], block: Integers) -> Floats:
-    """A number for each block, whose mean is that of the masked values and whose error is its.
+    """Return a number for each block: their mean is that of the masked values, with its error.
 
-    The delta method's, as in ``ratio_of_means``: blocks hold different numbers of values.
+    By the delta method, as in ``ratio_of_means``: blocks hold different numbers of values.
 
     Args:
-        values: (n,).
-        mask: (n,), which of them count; at least one.
-        block: (n,), the block of each.
+        values: shape (n,).
+        mask: which of them count, at least one, shape (n,).
+        block: the block of each, shape (n,).
     """
     blocks = int(block[-1]) + 1
     above = np.bincount(block[mask], values[mask], blocks)
@@ -261,7 +245,7 @@ def block_values(values: Floats, mask: NDArray[np.bool_], block: Integers) -> Fl
 
 
 def _sides(log: MatchLog, values: Floats) -> Floats:
-    """(teams,), sums over the members of each side."""
+    """Return sums over the members of each side, shape (teams,)."""
     sums: Floats = np.add.reduceat(values, log.team_start[:-1])
     return sums
 
@@ -269,7 +253,7 @@ def _sides(log: MatchLog, values: Floats) -> Floats:
 def _between(
     mean: Floats, variance: Floats, noise: Floats, pairs: Pairs
 ) -> tuple[Floats, Floats, Floats]:
-    """Gap of the skills of each pair, its variance, and the variance of their performances."""
+    """Return the gap of the skills of each pair, its variance, and that of the performances."""
     first, second = pairs.first, pairs.second
     return (
         mean[first] - mean[second],
@@ -287,7 +271,7 @@ def _quality(gap: Floats, variance: Floats, noise: Floats) -> Floats:
 def _outcome_probability(
     pairs: Pairs, gap: Floats, variance: Floats, players: Integers, beta: float, draws: float
 ) -> Floats:
-    """(pairs,), how likely what happened was, for performances this far apart."""
+    """Return the probability of each pair's outcome, for performances this far apart."""
     count = gap.size
     apart = Pairs(np.arange(count), np.arange(count, 2 * count), pairs.game, pairs.outcome)
     nothing = np.zeros(count)
@@ -312,7 +296,7 @@ def _favourites(probability: Floats, outcome: NDArray[np.int8]) -> tuple[Floats,
 def _between_strangers(
     log: MatchLog, mean: Floats, variance: Floats, noise: Floats, seed: int
 ) -> float:
-    """Mean quality if each side of the log met another one of the log, drawn at random."""
+    """Return the mean quality if each side of the log met a random other one."""
     rng = np.random.default_rng(seed)
     first = np.tile(np.arange(log.num_teams), DEALS)
     second = np.concatenate([rng.permutation(log.num_teams) for _ in range(DEALS)])

@@ -1,150 +1,337 @@
-"""The judgement as a function: the log, the fit, the games, the queue, the files."""
+"""The judgement: the log, the fit, how even the games were, the queue, the files."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from matchenv.benchmarks.judge.arrivals import arrivals_of, sessions_of
-from matchenv.benchmarks.judge.evenness import favourites_of, group_evenness, qualities_of
-from matchenv.benchmarks.judge.files import judgement_files
-from matchenv.benchmarks.judge.judgement import Judgement
-from matchenv.benchmarks.judge.matchers import queue_options, run_matchers
-from matchenv.benchmarks.judge.population import population_of_log
-from matchenv.benchmarks.judge.rule import Window, read_rule, rule_candidate
-from matchenv.benchmarks.judge.settings import (
-    DEFAULT_EPISODES,
-    DEFAULT_HORIZON,
-    DEFAULT_TUNING,
-    ArrivalSettings,
+from matchenv.benchmarks.judge.evenness import (
+    Favourites,
+    GroupEvenness,
+    favourites_of,
+    group_evenness,
+    qualities_of,
 )
-from matchenv.benchmarks.queue.plan import queue_candidates
+from matchenv.benchmarks.judge.load import Arrivals, arrivals_of, population_of
+from matchenv.benchmarks.judge.rule import Rule, read_rule
+from matchenv.benchmarks.judge.settings import JudgeSettings
+from matchenv.benchmarks.judge.text import judgement_text
+from matchenv.benchmarks.queue.front import QUALITY, family_of, mean_over
+from matchenv.benchmarks.queue.plan import (
+    described,
+    queue_candidates,
+    queue_plan,
+    queue_settings_of,
+)
+from matchenv.benchmarks.queue.report import QueueComparison, known_estimate
+from matchenv.benchmarks.queue.tuning import MEASURES, QueueTuning
 from matchenv.envs.queue.settings import QueueSettings
+from matchenv.evaluation.estimates import CONFIDENCE, UNKNOWN, Estimate, columns_of
+from matchenv.evaluation.queue_measures import GROUPS
+from matchenv.evaluation.queue_table import Load, QueuePlan, QueueTable, play_queue
+from matchenv.evaluation.registry import expanded
+from matchenv.evaluation.seeds import REPORT, TUNING
+from matchenv.evaluation.verdicts import known_verdicts
 from matchenv.logs import Fit, fit, replay_trueskill, smooth
 from matchenv.logs.checkpoint import log_key
 from matchenv.logs.fitting import EVALUATIONS, FEWEST_GAMES, MU, SIGMA
 from matchenv.logs.match_log import MatchLog
 from matchenv.logs.smoothing import check_times
-from matchenv.runtime.checks import as_integer
-from matchenv.runtime.jobs import Store, open_store, write_results
+from matchenv.runtime.files import json_bytes, records_csv
+from matchenv.runtime.jobs import open_store, write_results
 from matchenv.runtime.parallel import Workers, as_engine
-from matchenv.runtime.provenance import provenance
+from matchenv.runtime.provenance import provenance, versions
+from matchenv.trueskill import draw_margin_from_probability
 
 # Arguments of ``replay_trueskill`` that decide the model; all others stay at their defaults.
 PARAMETERS = ("beta", "tau", "draw_probability", "time_drift", "advantage", "team_exponent")
 
-# Ticks; a week of games of ten minutes has 10,080.
-LONGEST_RUN = 1_000_000
+# Differences are to this policy where no rule was given: nobody waits.
+NOBODY_WAITS = "fcfs"
 
-# Of a fit, in the notes.
-NOTHING_FORESEEN = (
-    "the fit does not foresee games better than a constant forecast does, as where games were "
-    "matched on skill: the spread of the skills, and so all that is said of other matchers, is "
-    "hardly told by this log; give the parameters of games that were not (fitted)"
+# Settings that are tuned. Widths are in units of beta; qualities have no unit.
+WIDTHS = (0.25, 0.5, 1.0, 2.0)
+GROWTHS = (0.1, 0.5)
+QUALITIES, FALLS = "reservation={0.15,0.3,0.45,0.6,0.75}", "fall={0.05,0.2}"
+FAMILIES = (
+    NOBODY_WAITS,
+    f"drawchance:{QUALITIES},{FALLS}",
+    f"matching:{QUALITIES},{FALLS}",
+    f"kg:both=true,multiplier=1,{QUALITIES},fall=0.05",
+    f"kg_matching:multiplier=1,{QUALITIES},{FALLS}",
+    "oracle:reservation={0.5,0.7,0.85},fall={0.05,0.2}",
 )
+
+# What learning could gain: the family that has it, and the family to compare with.
+LESSONS = {
+    "if all skills were known": ("oracle", "matching"),
+    "if the matching of all also counted what games teach": ("kg_matching", "matching"),
+    "if one choice at a time also counted what games teach": ("kg both=true", "drawchance"),
+}
+
+FAILED = (
+    "the fit does not forecast games better than a constant, as where games were matched on skill: "
+    "the log hardly shows the spread of the skills, on which all that is said of other matchers "
+    "depends; give the parameters of games that were not matched on skill (--fitted)"
+)
+# Differences that have a verdict: a shorter wait is better, and fewer players who leave are.
+SIGNS = {"reward": 1.0, "quality": 1.0, "wait": -1.0, "left": -1.0}
+TWO_PLAYERS = "the queue plays games of two players, with the skills of this log"
+
+
+@dataclass(frozen=True)
+class Change:
+    """What one matcher changes in comparison with another, for a group of players.
+
+    Attributes:
+        policy: the matcher.
+        than: the one to compare with.
+        group: of players, one of ``GROUPS``.
+        question: that it answers; may be empty.
+        reward: difference in the true reward of a run; NaN of a part of the players.
+        share: the same as a share of the other's true reward.
+        quality: difference in mean true match quality.
+        wait: difference in mean minutes of waiting.
+        left: difference in the share of visits that ended without a game.
+        verdicts: of the four differences by name; ``ahead`` is better for the players.
+    """
+
+    policy: str
+    than: str
+    group: str
+    question: str
+    reward: Estimate
+    share: float
+    quality: Estimate
+    wait: Estimate
+    left: Estimate
+    verdicts: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What was found about a log and its matcher.
+
+    Attributes:
+        name: of the log.
+        games: in it.
+        players: in it.
+        parameters: of the model, as ``replay_trueskill`` takes them.
+        fit: of the parameters; None where they were given.
+        notes: what the log does not show, and what else a reader must know.
+        failed: whether the fit failed, so that there are no verdicts.
+        groups: how even the games were, by group of players.
+        strangers: mean quality in hindsight if sides of the log had met at random.
+        favourites: whether favourites won as often as expected.
+        arrivals: the load.
+        comparison: the runs of all matchers.
+        has_rule: whether differences are to the present matcher.
+        ours: label of the matcher with the highest true quality of all that wait no longer than
+            the present one, in the tuning; of the highest true reward if all wait longer; or
+            the first that was asked for.
+        tuned: labels of the highest true reward, by family; empty where policies were given.
+    """
+
+    name: str
+    games: int
+    players: int
+    parameters: Mapping[str, float]
+    fit: Fit | None
+    notes: Sequence[str]
+    failed: bool
+    groups: Sequence[GroupEvenness]
+    strangers: float
+    favourites: Favourites
+    arrivals: Arrivals
+    comparison: QueueComparison
+    has_rule: bool
+    ours: str
+    tuned: Mapping[str, str]
+
+    @property
+    def against(self) -> str:
+        """The matcher that differences are to."""
+        return self.comparison.against
+
+    @property
+    def contests(self) -> list[Change]:
+        """Each policy that knows no true skills, minus ``against``."""
+        fair = [each for each in self.comparison.rows.policies if family_of(each) != "oracle"]
+        return self._changes(
+            [(each, self.against, GROUPS[0], "") for each in fair if each != self.against]
+        )
+
+    @property
+    def payers(self) -> list[Change]:
+        """Each group of players: ``ours`` minus ``against``."""
+        groups = GROUPS if self.ours != self.against else ()
+        return self._changes([(self.ours, self.against, group, "") for group in groups])
+
+    @property
+    def gains(self) -> list[Change]:
+        """What learning would have gained."""
+        # The first of a family counts; ours stand behind the present matcher.
+        others = [each for each in self.comparison.rows.policies if each != self.against]
+        first = {family_of(each): each for each in reversed(others)}
+        asked = [
+            (first[family], first[other], GROUPS[0], question)
+            for question, (family, other) in LESSONS.items()
+            if family in first and other in first
+        ]
+        return self._changes(asked)
+
+    @property
+    def text(self) -> str:
+        """The judgement as a paragraph with its conclusion, and tables."""
+        return judgement_text(self.as_plain())
+
+    def as_plain(self, asked: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return the judgement as nested dictionaries.
+
+        Args:
+            asked: what was asked for, which is kept with it.
+        """
+        comparison = self.comparison
+        standings = [asdict(each) for each in comparison.standings]
+        for each in standings:
+            del each["decisions_per_second"]  # no two runs share it
+        return {
+            **{name: getattr(self, name) for name in ("name", "games", "players", "failed")},
+            "parameters": dict(self.parameters),
+            "fit": None if self.fit is None else asdict(self.fit),
+            "notes": list(self.notes),
+            "evenness": {
+                "groups": [asdict(each) for each in self.groups],
+                "strangers": self.strangers,
+                "favourites": asdict(self.favourites),
+            },
+            "load": {**asdict(self.arrivals), "tick_minutes": self.arrivals.tick_minutes},
+            **{name: getattr(self, name) for name in ("against", "has_rule", "ours")},
+            "tuned": dict(self.tuned),
+            "standings": standings,
+            "groups": [asdict(each) for each in comparison.groups],
+            "contests": [asdict(each) for each in self.contests],
+            "who_pays": [asdict(each) for each in self.payers],
+            "learning": [asdict(each) for each in self.gains],
+            "environment": comparison.asked["environment"],
+            "runs": int(comparison.rows.seeds.size),
+            "seed": comparison.seed,
+            "confidence": CONFIDENCE,
+            "asked": dict(asked or {}),
+            "versions": versions("scipy", "gymnasium", "rustworkx"),
+        }
+
+    def _changes(self, asked: Sequence[tuple[str, str, str, str]]) -> list[Change]:
+        """Answer questions together: policy, policy to compare with, group and question."""
+        rows, minutes = self.comparison.rows, self.arrivals.tick_minutes
+
+        def more(measure: str, policy: str, than: str, group: str) -> Estimate:
+            ours, theirs = (rows.values(measure, 0, name, group) for name in (policy, than))
+            return known_estimate(ours - theirs)
+
+        found = []
+        for policy, than, group, question in asked:
+            each = policy, than, group
+            whole = mean_over(rows, "true_reward", 0, than)
+            reward = more("true_reward", *each) if group == GROUPS[0] else UNKNOWN
+            share = reward.mean / whole if whole > 0.0 else math.nan
+            wait = more("wait", *each).times(minutes)
+            found.append(
+                Change(*each, question, reward, share, more(QUALITY, *each), wait,
+                       more("left", *each), {})
+            )  # fmt: skip
+        better = [getattr(each, name).times(sign) for each in found for name, sign in SIGNS.items()]
+        said = iter([""] * len(better) if self.failed else known_verdicts(better, rows.seeds.size))
+        return [replace(each, verdicts=dict(zip(SIGNS, said, strict=False))) for each in found]
 
 
 def judge(
     log: MatchLog,
+    settings: JudgeSettings | None = None,
     *,
-    rule: str | Path | None = None,
     policies: Sequence[Any] = (),
-    arrivals: ArrivalSettings | None = None,
     parameters: Mapping[str, float] | None = None,
-    episodes: int = DEFAULT_EPISODES,
-    tuning_episodes: int = DEFAULT_TUNING,
-    horizon: int = DEFAULT_HORIZON,
-    seed: int = 0,
-    workers: Workers = None,
-    out: str | Path | None = None,
     name: str = "log",
+    out: str | Path | None = None,
+    workers: Workers = None,
     quiet: bool = True,
 ) -> Judgement:
-    """Say how even the games of a log were, and what other matchers would have done at its load.
+    """Judge how even the games of a log were, and what other matchers would have done.
 
     With more than one worker the call must stand under ``if __name__ == "__main__":`` in a
     script. A judgement that was stopped goes on when it is called again with the same folder.
 
     Args:
         log: the games, 20 or more.
-        rule: the present matcher, as ``matchenv.benchmarks.judge.rule.read_rule`` takes it; None
-            if it is not known: differences are then taken to whoever waits longest playing at
-            once against the nearest.
-        policies: who plays against it, policies of the queue by name; none for ours, each tuned
-            at this load on seeds of its own.
-        arrivals: what of the load is not read off the log.
+        settings: the present matcher, the load, the number of runs and the seed; None for the
+            defaults.
+        policies: policies of the queue to compare with the present matcher, by name; none for
+            ours, each tuned at this load on seeds of its own.
         parameters: of the model, by name, as ``matchenv.logs.fit`` gives them; None to fit
             them to the log.
-        episodes: runs of each matcher, >= 2.
-        tuning_episodes: runs of each setting in the tuning, >= 2.
-        horizon: ticks of a run, >= 1; a game has 10.
-        seed: of everything that is drawn, >= 0.
-        workers: processes (None: one for each core), or an engine; no number depends on it.
+        name: of the log, in the results.
         out: folder for finished runs and the result files; None to write none.
-        name: of the log, in the files.
+        workers: processes (None: one for each core), or an engine; no number depends on it.
         quiet: no progress bar.
 
     Raises:
-        ValueError: for an empty log, too few games, times that go backwards, a load that the log
-            does not tell, a rule that raises, or a bad argument, before any work; for a folder
-            with another judgement.
+        ValueError: for too few games, times that go backwards, a load that the log does not
+            show, a rule that raises, or a bad argument, before any work; for a folder with
+            another judgement.
         OSError: if something cannot be written; finished runs stay.
     """
     as_engine(workers)
-    _check(log, episodes, tuning_episodes, horizon, seed)
-    given = arrivals or ArrivalSettings()
-    load = arrivals_of(log, given)
+    settings = settings or JudgeSettings()
+    if log.num_games < FEWEST_GAMES:
+        raise ValueError(f"log must have at least {FEWEST_GAMES} games, got {log.num_games}")
+    check_times(log)
+    load = arrivals_of(log, settings)
     model = None if parameters is None else _checked(parameters)
     if model is not None:
         replay_trueskill(log, **model)  # type: ignore[arg-type]  # refuses what it cannot take
-    present = None if rule is None else read_rule(rule)
-    text = present.text(load.tick_minutes) if isinstance(present, Window) else present
     anywhere = QueueSettings.checked()
+    rule = None if settings.rule is None else read_rule(settings.rule, load.tick_minutes)
     players = queue_candidates(policies, anywhere) if policies else ()
     asked = {
         "command": "judge",
         "log": log_key(log),
-        "rule": None if text is None else rule_candidate(text, anywhere).identity,
+        **asdict(settings),
+        "rule": None if rule is None else [rule.label, rule.candidate(anywhere).identity],
         "policies": {each.label: each.identity for each in players},
-        "arrivals": asdict(given),
         "parameters": model,
-        "episodes": episodes,
-        "tuning_episodes": tuning_episodes,
-        "horizon": horizon,
-        "seed": seed,
     }
     with open_store(out, asked) as store:
-        found, notes = None, []
+        found, failed, notes = None, False, []
         if model is None:
-            found = _fitted(log, seed, store, quiet)
-            model, notes = _checked(found.parameters), list(found.notes)
-            if not found.gain[1] > 0.0:
-                notes.append(NOTHING_FORESEEN)
+            journal = None if store is None else store.folder / EVALUATIONS
+            found = fit(log, seed=settings.seed, journal=journal, made_with=provenance(),
+                        quiet=quiet)  # fmt: skip
+            model, failed = _checked(found.parameters), not found.gain[1] > 0.0
+            notes = [*found.notes, *([FAILED] if failed else [])]
+        if (log.team_size > 1).any() or (log.game_size > 2).any():
+            notes.append(TWO_PLAYERS)
         replay = replay_trueskill(log, mu=MU, sigma=SIGMA, keep_history=True, **model)  # type: ignore[arg-type]
         smoothed = smooth(log, mu=MU, sigma=SIGMA, keep_rest=True, **model)  # type: ignore[arg-type]
-        qualities = qualities_of(log, replay, smoothed, model, seed)
-        begins = None
-        if log.time is not None:
-            begins, _ = sessions_of(log, given.session_minutes)
-        people = population_of_log(log, replay, begins, model["time_drift"])
-        if (log.team_size > 1).any() or (log.game_size > 2).any():
-            notes.append("the queue plays games of two players, with the skills of this log")
-        matchers = run_matchers(
-            queue_options(load, people, model, horizon),
-            load.ticks_rate,
-            rule=text,
-            policies=policies,
-            episodes=episodes,
-            tuning_episodes=tuning_episodes,
-            seed=seed,
-            store=store,
-            workers=workers,
-            quiet=quiet,
-        )
+        qualities = qualities_of(log, replay, smoothed, model, settings.seed)
+        queue = _Queue(load, rule or Rule(NOBODY_WAITS, NOBODY_WAITS), settings, {
+            "newcomers": load.newcomers,
+            "patience": load.patience,
+            "stay": load.stay,
+            "horizon": settings.horizon,
+            "population": population_of(log, replay, settings.session_minutes, model["time_drift"]),
+            "beta": model["beta"],
+            "draw_margin": draw_margin_from_probability(model["draw_probability"], model["beta"]),
+            "tau": model["tau"],
+        }, {"store": store, "workers": workers, "quiet": quiet})  # fmt: skip
+        tuned, ours = ({}, "") if policies else queue.tuned()
+        names = policies or list(dict.fromkeys((*tuned.values(), ours)))
+        comparison = queue.comparison(names)
+        others = [each for each in comparison.rows.policies if each != comparison.against]
         judgement = Judgement(
             name=name,
             games=log.num_games,
@@ -152,36 +339,112 @@ def judge(
             parameters=model,
             fit=found,
             notes=notes,
-            groups=group_evenness(log, qualities, smoothed.mu),
+            failed=failed,
+            groups=group_evenness(log, qualities, smoothed.mu, judged=not failed),
             strangers=qualities.strangers,
             favourites=favourites_of(log, qualities),
             arrivals=load,
-            matchers=matchers,
+            comparison=comparison,
+            has_rule=rule is not None,
+            ours=ours or [*others, comparison.against][0],
+            tuned=tuned,
         )
         if store is not None:
-            write_results(store, judgement_files(judgement, asked).items())
+            write_results(store, _files(judgement, asked).items())
     return judgement
 
 
-def _check(log: MatchLog, episodes: int, tuning_episodes: int, horizon: int, seed: int) -> None:
-    for option, value in (("episodes", episodes), ("tuning_episodes", tuning_episodes)):
-        as_integer(option, value, 2)
-    as_integer("horizon", horizon, 1, LONGEST_RUN)
-    as_integer("seed", seed, 0)
-    if log.num_games < FEWEST_GAMES:
-        raise ValueError(
-            f"log must have at least {FEWEST_GAMES} games to be judged, got {log.num_games}"
-        )
-    check_times(log)
+@dataclass(frozen=True)
+class _Queue:
+    """The queue at the load of a log, in which matchers are played.
+
+    Attributes:
+        load: players who log on, and when.
+        rule: the matcher that differences are to.
+        settings: of the judgement.
+        options: of ``MatchmakingQueue-v0``, except for the arrival rate.
+        keep: arguments of ``play_queue`` by name.
+    """
+
+    load: Arrivals
+    rule: Rule
+    settings: JudgeSettings
+    options: dict[str, Any]
+    keep: dict[str, Any]
+
+    def play(self, policies: Sequence[Any], runs: int, purpose: int, title: str) -> QueueTable:
+        """Play the rule and policies on the same arrivals and luck."""
+        others = [each for each in policies if each not in (self.rule.label, self.rule.policy)]
+        plan = queue_plan([self.rule.policy, *others], None, ["1"], runs, self.settings.seed,
+                          self.options, purpose)  # fmt: skip
+        present = self.rule.candidate(plan.settings)
+        loads = (Load(title, self.load.ticks_rate),)
+        plan = replace(plan, candidates=(present, *plan.candidates[1:]), loads=loads)
+        return play_queue(plan, **self.keep)
+
+    def tuned(self) -> tuple[dict[str, str], str]:
+        """Return the best setting of each family, and the best that knows no true skills.
+
+        That is the one of the highest quality among those that wait no longer than the rule, or
+        the one of the highest true reward if all wait longer.
+        """
+        texts = tried(self.options["beta"])
+        rows = self.play(texts, self.settings.tuning_episodes, TUNING, "tuning")
+        best = QueueTuning(rows, MEASURES[0]).best("tuning")
+        fair = [each for each in rows.policies
+                if family_of(each) != "oracle" and each != self.rule.label]  # fmt: skip
+        longest = mean_over(rows, "wait", 0, self.rule.label)
+        quick = [each for each in fair if mean_over(rows, "wait", 0, each) <= longest]
+        measure = QUALITY if quick else MEASURES[0]
+        ours = max(quick or fair, key=lambda each: mean_over(rows, measure, 0, each))
+        return {name: each for name, each in best.items() if each != self.rule.label}, ours
+
+    def comparison(self, policies: Sequence[Any]) -> QueueComparison:
+        """Play the rule and policies on the seeds of the report."""
+        rows = self.play(policies, self.settings.episodes, REPORT, "log")
+        settings, seed = queue_settings_of(self.options), self.settings.seed
+        asked = described(QueuePlan((), rows.loads, (), settings, seed))
+        return QueueComparison(rows, self.rule.label, settings, seed, asked)
 
 
-def _fitted(log: MatchLog, seed: int, store: Store | None, quiet: bool) -> Fit:
-    journal = None if store is None else store.folder / EVALUATIONS
-    return fit(log, seed=seed, journal=journal, made_with=provenance(), quiet=quiet)
+def tried(beta: float) -> list[str]:
+    """Return all settings that are tuned, as texts."""
+    widths = ",".join(f"{beta * width:.4g}" for width in WIDTHS)
+    growths = ",".join(f"{beta * growth:.4g}" for growth in GROWTHS)
+    return expanded((*FAMILIES, f"window:width={{{widths}}},growth={{{growths}}}"))
+
+
+def _files(found: Judgement, asked: Mapping[str, Any]) -> dict[str, bytes]:
+    """Return the content of the result files."""
+    # The library that draws is slow to load, and not needed without a folder to write to.
+    from matchenv.benchmarks.report.judge import judge_page
+
+    plain = found.as_plain(asked)
+    content = json_bytes(plain, checked=True)
+    tables: dict[str, Sequence[Any]] = {
+        "evenness.csv": found.groups,
+        "matchers.csv": found.comparison.standings,
+        "contests.csv": found.contests,
+        "who_pays.csv": found.payers,
+        "learning.csv": found.gains,
+    }
+    return {
+        **{name: records_csv([_record(row) for row in rows]) for name, rows in tables.items()
+           if rows},
+        "judge.txt": f"{judgement_text(plain)}\n".encode(),
+        "judge.html": judge_page(content).encode(),
+        "judge.json": content,
+    }  # fmt: skip
+
+
+def _record(row: Any) -> dict[str, Any]:
+    record = columns_of(row)
+    record.pop("decisions_per_second", None)
+    return record | {f"{name}_verdict": v for name, v in getattr(row, "verdicts", {}).items()}
 
 
 def _checked(parameters: Mapping[str, float]) -> dict[str, float]:
-    """The model's parameters, those that are missing at 0."""
+    """Return the model's parameters, those that are missing at 0."""
     unknown = sorted(set(parameters) - {*PARAMETERS, "mu", "sigma"})
     if unknown or "beta" not in parameters:
         raise ValueError(

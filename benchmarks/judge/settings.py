@@ -1,34 +1,44 @@
-"""Everything that decides a judgement beside the log: what commands show as options."""
+"""Everything that decides a judgement besides the log: what commands show as options."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from matchenv.runtime.checks import as_positive_number, as_share
+from matchenv.runtime.checks import as_integer, as_positive_number, as_share
 
-DEFAULT_EPISODES = 100
-DEFAULT_TUNING = 12
-DEFAULT_HORIZON = 500
+# Ticks; a week of games of ten minutes has 10,080.
+LONGEST_RUN = 1_000_000
 
 
-@dataclass(frozen=True)
-class ArrivalSettings:
-    """What is not read off the log; None for what is.
+@dataclass(frozen=True, kw_only=True)
+class JudgeSettings:
+    """The present matcher, the load where the log does not show it, and how much is played.
 
     Attributes:
+        rule: the present matcher: a YAML or JSON file with window and growth, a policy of the
+            queue, or module:Class (default: not known; differences are to fcfs).
+        episodes: runs of each matcher.
+        tuning_episodes: runs of each setting in the tuning.
+        horizon: ticks of a run; a game has 10.
+        seed: random seed.
         arrival_rate: players who log on in a minute; must be given for a log without times.
         game_minutes: minutes that a game lasts (default: the tenth percentile of the times from
             one game of a player to the next).
-        patience_minutes: minutes after which a waiting player gives up, on average; no log tells
-            (default: two games).
-        session_minutes: who does not play for so long has logged off.
+        patience_minutes: minutes after which a waiting player gives up, on average; no log shows
+            it (default: two games).
+        session_minutes: a player who does not play for so long has logged off.
         stay: probability to queue again after a game.
-        newcomers: share of those who log on who are new.
+        newcomers: share of the players who log on that are new.
 
     Raises:
         ValueError: for numbers out of range.
     """
 
+    rule: str | None = None
+    episodes: int = 100
+    tuning_episodes: int = 12
+    horizon: int = 500
+    seed: int = 0
     arrival_rate: float | None = None
     game_minutes: float | None = None
     patience_minutes: float | None = None
@@ -37,6 +47,10 @@ class ArrivalSettings:
     newcomers: float | None = None
 
     def __post_init__(self) -> None:
+        as_integer("episodes", self.episodes, 2)
+        as_integer("tuning_episodes", self.tuning_episodes, 2)
+        as_integer("horizon", self.horizon, 1, LONGEST_RUN)
+        as_integer("seed", self.seed, 0)
         as_positive_number("session_minutes", self.session_minutes)
         for name in ("arrival_rate", "game_minutes", "patience_minutes"):
             if getattr(self, name) is not None:

@@ -6,17 +6,20 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from matchenv.benchmarks.judge.columns import (
+from matchenv.benchmarks.judge.text import (
     CONTESTS,
     GAINS,
     GAMES,
     PAYERS,
     TITLES,
     Row,
+    conclusion,
+    favourites_text,
+    likeness_text,
+    load_text,
     of,
     standing_columns,
 )
-from matchenv.benchmarks.judge.text import favourites_text, likeness_text, load_text
 from matchenv.benchmarks.report.comparisons import json_of
 from matchenv.benchmarks.report.page import (
     Chart,
@@ -53,6 +56,7 @@ def _section(found: Row, name: str) -> Section:
     palette, evenness = Palette(()), found["evenness"]
     games = Table.of("How even were the games?", GAMES, evenness["groups"])
     said = [
+        conclusion(found).rstrip("."),
         f"{found['games']:,} games of {found['players']:,} players. Match quality is 1 between "
         "equal known skills; it is what was believed before each game, and what all games say in "
         "hindsight",

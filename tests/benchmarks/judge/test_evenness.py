@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import norm
+from simulated_service import MODEL as TRUTH
+from simulated_service import WINDOW, HiddenWindow, SimulatedService, simulated_service
 
-from matchenv.baselines.queue import RandomCandidate, WideningWindow
-from matchenv.benchmarks.judge import simulated_service
+from matchenv.baselines.queue import RandomCandidate
 from matchenv.benchmarks.judge.evenness import (
     NEWCOMER_GAMES,
     Qualities,
@@ -20,20 +21,10 @@ from matchenv.benchmarks.judge.evenness import (
     groups_of,
     qualities_of,
 )
-from matchenv.benchmarks.judge.simulated import Sight, SimulatedService
 from matchenv.evaluation.estimates import estimate, ratio_of_means
 from matchenv.logs import SmoothedLog, replay_trueskill, smooth
 from matchenv.logs.match_log import MatchLog
 from matchenv.trueskill import draw_margin_from_probability
-
-TRUTH = {
-    "beta": 25.0 / 6.0,
-    "tau": 0.0,
-    "draw_probability": 0.1,
-    "time_drift": 0.0,
-    "advantage": 0.0,
-    "team_exponent": 0.0,
-}
 
 
 def seen(log: MatchLog, parameters: dict[str, float]) -> tuple[Qualities, SmoothedLog]:
@@ -91,17 +82,14 @@ def test_qualities_are_means_over_beliefs(sizes: tuple[int, ...]) -> None:
         assert_allclose(found.hindsight[game], expected, rtol=1e-6)
 
 
-def services(matcher: object, sees: Sight, logs: int = 8) -> list[SimulatedService]:
-    return [
-        simulated_service(matcher, sees=sees, games=400, players=100, seed=seed)
-        for seed in range(logs)
-    ]
+def services(matcher: object, logs: int) -> list[SimulatedService]:
+    return [simulated_service(matcher, 400, seed) for seed in range(logs)]
 
 
-@pytest.mark.parametrize("matcher", [WideningWindow(3.0, 0.3), RandomCandidate()], ids=repr)
-def test_both_columns_are_right_where_the_matcher_knew_what_the_log_knows(matcher: object) -> None:
+@pytest.mark.parametrize("matcher", [WINDOW, RandomCandidate()], ids=repr)
+def test_both_columns_are_right_where_the_matcher_knew_what_the_log_shows(matcher: object) -> None:
     errors = []
-    for service in services(matcher, "beliefs"):
+    for service in services(matcher, 8):
         found, _ = seen(service.log, TRUTH)
         true = service.quality.mean()
         errors.append((found.believed.mean() - true, found.hindsight.mean() - true))
@@ -111,9 +99,9 @@ def test_both_columns_are_right_where_the_matcher_knew_what_the_log_knows(matche
         assert error.standard_error < 0.03
 
 
-def test_a_matcher_that_knows_more_is_found_out_by_its_favourites() -> None:
+def test_favourites_betray_a_matcher_that_knows_more() -> None:
     """Matched on hidden skill: favourites are none, and games are more even than is believed."""
-    for service in services(WideningWindow(2.0, 0.2), "skills", logs=2):
+    for service in services(HiddenWindow(), 2):
         found, _ = seen(service.log, TRUTH)
         favourites = favourites_of(service.log, found)
         assert favourites.verdict == "behind"
@@ -123,8 +111,7 @@ def test_a_matcher_that_knows_more_is_found_out_by_its_favourites() -> None:
 
 
 def test_groups_by_brute_force() -> None:
-    service = simulated_service(RandomCandidate(), games=200, players=30, seed=3)
-    log = service.log
+    log = simulated_service(RandomCandidate(), 200, 3).log
     found, smoothed = seen(log, TRUTH)
     masks = groups_of(log, smoothed.mu)
     played = dict.fromkeys(range(log.num_players), 0)

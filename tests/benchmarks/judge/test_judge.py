@@ -1,162 +1,129 @@
-"""``matchenv judge`` as a whole: its files, its resumption, what it refuses."""
+"""``matchenv judge`` as a whole: what it finds, its files, its rule, what it refuses."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from simulated_service import TRUTH, WINDOW, HiddenWindow, simulated_service
 
-from matchenv.baselines.queue import WideningWindow
-from matchenv.benchmarks.judge import (
-    ArrivalSettings,
-    Judgement,
-    as_plain,
-    judge,
-    judgement_text,
-    run_selection,
-    simulated_service,
-)
-from matchenv.benchmarks.judge.matchers import FAMILIES, NOBODY_WAITS, plain_twin, tried
+from matchenv.benchmarks.judge import Judgement, JudgeSettings, judge
+from matchenv.benchmarks.judge.judging import NOBODY_WAITS, tried
+from matchenv.benchmarks.judge.rule import Rule, read_rule
+from matchenv.benchmarks.judge.text import judgement_text
 from matchenv.benchmarks.queue import run_queue_comparison
 from matchenv.benchmarks.queue.front import family_of
 from matchenv.benchmarks.report import page_text, sections_of
 from matchenv.cli import run_command
+from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.queue_measures import GROUPS
 from matchenv.logs.match_log import MatchLog
-from matchenv.runtime.jobs import Store
 
 RULE = "window:width=3,growth=0.1"
-MODEL = {"beta": 25.0 / 6.0, "draw_probability": 0.1}
-SMALL: dict[str, Any] = {
-    "rule": RULE,
-    "policies": ["matching", "kg_matching", "oracle"],
-    "parameters": MODEL,
-    "episodes": 4,
-    "horizon": 60,
-    "workers": 1,
-}
+SMALL = JudgeSettings(rule=RULE, episodes=4, horizon=60)
+GIVEN: dict[str, Any] = {"policies": ["matching"], "parameters": TRUTH, "workers": 1}
 
 
 @pytest.fixture(scope="module")
 def log() -> MatchLog:
-    service = simulated_service(WideningWindow(3.0, 0.3), games=150, players=60, seed=5)
-    return service.log
+    return simulated_service(WINDOW, 150, 5).log
 
 
 @pytest.fixture(scope="module")
 def found(log: MatchLog) -> Judgement:
-    return judge(log, **SMALL)
-
-
-def written(log: MatchLog, file: Path) -> Path:
-    """The log as a CSV file."""
-    assert log.time is not None
-    lines = ["game,time,player,rank"]
-    for game in range(log.num_games):
-        for entry in (2 * game, 2 * game + 1):
-            name, rank = log.players[log.player[entry]], log.rank[entry]
-            lines.append(f"{game},{log.time[game]},{name},{rank}")
-    file.write_text("\n".join(lines) + "\n")
-    return file
+    return judge(log, SMALL, **{**GIVEN, "policies": ["matching", "kg_matching", "oracle"]})
 
 
 def test_the_comparison_is_that_of_the_queue(found: Judgement) -> None:
     """The same runs by ``run_queue_comparison``, given the same settings."""
-    settings = found.matchers.comparison.settings
+    settings = found.comparison.settings
+    options = ("population", "newcomers", "patience", "stay", "horizon", "beta", "draw_margin",
+               "tau")  # fmt: skip
     again = run_queue_comparison(
         [RULE, "matching", "kg_matching", "oracle"],
         against=RULE,
         loads=[repr(found.arrivals.ticks_rate)],
         episodes=4,
-        env_kwargs={
-            "population": settings.population,
-            "newcomers": settings.newcomers,
-            "patience": settings.patience,
-            "stay": settings.stay,
-            "horizon": 60,
-            "beta": settings.beta,
-            "draw_margin": settings.draw_margin,
-            "tau": settings.tau,
-        },
+        env_kwargs={name: getattr(settings, name) for name in options},
         workers=1,
         quiet=True,
     )
-    for ours, theirs in zip(found.standings, again.standings, strict=True):
+    for ours, theirs in zip(found.comparison.standings, again.standings, strict=True):
         assert ours.true_reward == theirs.true_reward
         assert ours.wait == theirs.wait
     contest = found.contests[0]
-    assert contest.policy == "matching" == found.matchers.ours
+    assert contest.policy == "matching" == found.ours
     assert contest.reward == again.standing(0, "matching").difference
-    (group,) = (e for e in again.groups if (e.policy, e.group) == ("matching", "all"))
-    assert contest.quality == group.quality_difference
+    groups = {each.group: each for each in again.groups if each.policy == "matching"}
     minutes = found.arrivals.tick_minutes
-    assert contest.wait.mean == pytest.approx(minutes * group.wait_difference.mean)
-    # To wait less is to be ahead.
-    worse = {"ahead": 1.0, "behind": -1.0}.get(contest.verdicts["wait"], 0.0)
-    assert worse * contest.wait.mean <= 0.0
-
-
-def test_what_learning_would_gain(found: Judgement) -> None:
-    rows = found.matchers.comparison.rows
-    gains = {gain.policy: gain for gain in found.gains}
-    for policy in ("oracle", "kg_matching"):
-        ours, theirs = (
-            rows.values("true_reward", 0, policy),
-            rows.values("true_reward", 0, "matching"),
+    for payer in found.payers:
+        assert payer.quality.mean == pytest.approx(
+            groups[payer.group].quality_difference.mean, nan_ok=True
         )
-        assert gains[policy].reward.mean == pytest.approx((ours - theirs).mean())
-        assert gains[policy].share == pytest.approx((ours - theirs).mean() / theirs.mean())
-    assert gains["oracle"].quality.mean > 0.0
+        wait = groups[payer.group].wait_difference.mean
+        assert payer.wait.mean == pytest.approx(minutes * wait, nan_ok=True)
+        # To wait less is to be ahead.
+        sign = {"ahead": 1.0, "behind": -1.0}.get(payer.verdicts["wait"], 0.0)
+        assert sign * wait <= 0.0 or math.isnan(wait)
+    assert [each.group for each in found.payers] == list(GROUPS)
+    rows = found.comparison.rows
+    for gain in found.gains:
+        mine, other = (rows.values("true_reward", 0, name) for name in (gain.policy, "matching"))
+        assert gain.reward.mean == pytest.approx((mine - other).mean())
+        assert gain.share == pytest.approx((mine - other).mean() / other.mean())
+    assert [gain.policy for gain in found.gains] == ["oracle", "kg_matching"]
+    assert found.gains[0].quality.mean > 0.0
 
 
-def test_the_text_and_the_page_say_it(found: Judgement, tmp_path: Path) -> None:
-    plain = as_plain(found)
-    text = judgement_text(plain)
+def test_the_text_opens_with_its_conclusion(found: Judgement) -> None:
+    paragraph, *rest = found.text.split("\n\n")
+    assert "\n" not in paragraph
+    for said in (f"{found.groups[0].hindsight.mean:.3f}", f"matching in place of {RULE}",
+                 "Knowing all skills would change the true reward by +"):  # fmt: skip
+        assert said in paragraph
     for said in ("How even were the games?", "read off the log's times", "Who pays, if matching",
-                 "How much would learning have gained?", RULE):  # fmt: skip
-        assert said in text
-    assert [row["group"] for row in plain["who_pays"]] == list(GROUPS)
+                 "How much would learning have gained?", "weakest tenth", "ahead"):  # fmt: skip
+        assert said in "\n\n".join(rest)
+    # Nobody takes a tenth for a date.
+    assert re.search(r"\d/\d", found.text) is None
 
 
-def test_files_resumption_and_the_page(
-    log: MatchLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Stopped after a few jobs it goes on, and ends with the same bytes."""
-    whole, parts = tmp_path / "whole", tmp_path / "parts"
-    options = {**SMALL, "parameters": None, "policies": ["matching"], "horizon": 20}
-    judge(log, **options, out=whole)
-    save, saved = Store.save, []
+def test_a_failed_fit_has_no_verdicts() -> None:
+    found = judge(simulated_service(HiddenWindow(), 400).log, SMALL, policies=["fcfs"], workers=1)
+    assert found.failed
+    assert found.text.startswith("log says little about its matcher")
+    assert re.search(r"\b(ahead|behind|undecided)\b", found.text) is None
 
-    def stops(store: Store, name: str, arrays: Any) -> None:
-        save(store, name, arrays)
-        saved.append(name)
-        raise KeyboardInterrupt
 
-    monkeypatch.setattr(Store, "save", stops)
-    for _ in range(2):
-        with pytest.raises(KeyboardInterrupt):
-            judge(log, **options, out=parts)
-        # A file cut off is done again.
-        (parts / "evaluations.npz").write_bytes(b"PK")
-    assert len(set(saved)) == len(saved) == 2
-    monkeypatch.undo()
-    judge(log, **options, out=parts)
-    names = ("judge.json", "judge.html", "judge.txt", "evenness.csv", "matchers.csv",
-             "who_pays.csv", "less_the_present_one.csv", "settings.json")  # fmt: skip
-    for name in names:
-        assert (parts / name).read_bytes() == (whole / name).read_bytes(), name
-    page = (whole / "judge.html").read_text()
+@pytest.mark.parametrize("horizon", [1, 5, 12, 40])
+def test_a_short_horizon_gives_a_result(log: MatchLog, horizon: int) -> None:
+    settings = replace(SMALL, episodes=2, horizon=horizon, arrival_rate=0.05)
+    found = judge(log, settings, **{**GIVEN, "policies": ["matching", "oracle"]})
+    assert all(word not in found.text for word in ("inf", "Traceback"))
+    assert math.isnan(found.gains[0].share) == (found.comparison.standings[1].true_reward.mean <= 0)
+
+
+def test_files_and_the_page(log: MatchLog, tmp_path: Path) -> None:
+    judge(log, SMALL, **GIVEN, out=tmp_path / "out", name="a log")
+    names = {path.name for path in (tmp_path / "out").iterdir() if path.is_file()}
+    assert names >= {"judge.json", "judge.html", "judge.txt", "evenness.csv", "matchers.csv",
+                     "who_pays.csv", "contests.csv", "settings.json"}  # fmt: skip
+    page = (tmp_path / "out" / "judge.html").read_text()
     assert "<script src" not in page
-    assert "matching minus window" in page
-    (section,) = sections_of([whole])
+    assert f"matching minus {RULE}" in page
+    (section,) = sections_of([tmp_path / "out"])
     assert section.kind == "judge"
     assert "How even were the games?" in page_text([section])
-    with pytest.raises(ValueError, match="horizon was 20 and is 21"):
-        judge(log, **{**options, "horizon": 21}, out=whole)
+    plain = json.loads((tmp_path / "out" / "judge.json").read_text())
+    assert (tmp_path / "out" / "judge.txt").read_text() == f"{judgement_text(plain)}\n"
+    with pytest.raises(ValueError, match="horizon was 60 and is 61"):
+        judge(log, replace(SMALL, horizon=61), **GIVEN, out=tmp_path / "out")
 
 
 def test_ours_are_tuned_at_this_load(log: MatchLog, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,51 +131,28 @@ def test_ours_are_tuned_at_this_load(log: MatchLog, monkeypatch: pytest.MonkeyPa
     strict, easy = "matching:reservation=0.99,fall=0", "matching:reservation=0.3,fall=0.05"
     kg = "kg_matching:multiplier=1,reservation=0.3,fall=0.05"
     monkeypatch.setattr(
-        "matchenv.benchmarks.judge.matchers.tried",
+        "matchenv.benchmarks.judge.judging.tried",
         lambda beta: ["fcfs", easy, strict, kg, "oracle:reservation=0.5"],
     )
-    options = {**SMALL, "policies": [], "episodes": 2, "tuning_episodes": 2, "horizon": 40}
-    found = judge(log, **options)
-    assert found.matchers.tuned["matching"] == easy
-    assert set(found.matchers.tuned) == {"fcfs", "matching", "kg_matching", "oracle"}
-    assert found.matchers.ours in ("fcfs", easy, kg)
-    assert found.matchers.comparison.rows.policies[0] == RULE
-    assert strict not in found.matchers.comparison.rows.policies
-    # KG is compared with itself less the gain.
+    settings = replace(SMALL, episodes=2, tuning_episodes=2, horizon=40)
+    found = judge(log, settings, parameters=TRUTH, workers=1)
+    assert found.tuned["matching"] == easy
+    assert set(found.tuned) == {"fcfs", "matching", "kg_matching", "oracle"}
+    assert found.ours in ("fcfs", easy, kg)
+    assert found.comparison.rows.policies[0] == RULE
+    assert strict not in found.comparison.rows.policies
     assert [gain.than for gain in found.gains] == [easy, easy]
-    found = judge(log, **{**options, "rule": None, "parameters": MODEL})
-    assert found.against == "fcfs"
-    assert "fcfs" not in found.matchers.tuned
-
-
-@pytest.mark.parametrize(
-    ("label", "twin"),
-    [
-        (
-            "kg_matching:multiplier=1,reservation=0.3,fall=0.05",
-            "matching:reservation=0.3,fall=0.05",
-        ),
-        ("kg:both=true,multiplier=1", "drawchance"),
-        ("matching:fall=1", None),
-    ],
-)
-def test_a_gain_is_compared_with_none(label: str, twin: str | None) -> None:
-    assert plain_twin(label) == twin
-
-
-def test_what_is_tried_has_every_family_once() -> None:
-    families = {family_of(each) for each in tried(4.0)}
-    assert families == {"fcfs", "drawchance", "matching", "kg both=true", "kg_matching", "oracle",
-                        "window"}  # fmt: skip
-    assert len(FAMILIES) + 1 == len(families)
-    assert "window:width=4,growth=0.4" in tried(4.0)
-
-
-def test_without_a_rule_nobody_waits(log: MatchLog) -> None:
-    options = {**SMALL, "rule": None, "policies": ["matching"], "episodes": 2, "horizon": 20}
-    found = judge(log, **options)
+    found = judge(log, replace(settings, rule=None), parameters=TRUTH, workers=1)
     assert found.against == NOBODY_WAITS
-    assert not found.matchers.has_rule
+    assert not found.has_rule
+    assert "fcfs" not in found.tuned
+
+
+def test_what_is_tuned() -> None:
+    families = [family_of(each) for each in tried(4.0)]
+    assert list(dict.fromkeys(families)) == ["fcfs", "drawchance", "matching", "kg both=true",
+                                             "kg_matching", "oracle", "window"]  # fmt: skip
+    assert "window:width=4,growth=0.4" in tried(4.0)
 
 
 def test_a_log_without_times_and_with_teams() -> None:
@@ -216,16 +160,16 @@ def test_a_log_without_times_and_with_teams() -> None:
     names = [[[f"p{k}" for k in side] for side in rng.permutation(8)[:4].reshape(2, 2)]
              for _ in range(30)]  # fmt: skip
     log = MatchLog.from_games(names, [[1, 0]] * 30)
-    with pytest.raises(ValueError, match="arrival_rate must be given"):
-        judge(log, **SMALL)
-    found = judge(log, **{**SMALL, "episodes": 2, "horizon": 20},
-                  arrivals=ArrivalSettings(arrival_rate=1.0, game_minutes=5.0))  # fmt: skip
+    settings = replace(SMALL, episodes=2, horizon=20)
+    with pytest.raises(ValueError, match="must be given for a log without times"):
+        judge(log, settings, **GIVEN)
+    found = judge(log, replace(settings, arrival_rate=1.0, game_minutes=5.0), **GIVEN)
     assert "games of two players" in " ".join(found.notes)
     assert math.isnan(found.arrivals.mean_rate)
-    assert "as given" in judgement_text(as_plain(found))
+    assert "as given" in found.text
 
 
-def test_bad_input_in_python(log: MatchLog, tmp_path: Path) -> None:
+def test_bad_input_is_named_before_the_work(log: MatchLog, tmp_path: Path) -> None:
     assert log.time is not None
     one = MatchLog.from_games([[["a"], ["b"]]], [[1, 0]], np.array([0]))
     back = MatchLog(log.players, log.player, log.team_start, log.game_start, log.rank, log.score,
@@ -233,14 +177,10 @@ def test_bad_input_in_python(log: MatchLog, tmp_path: Path) -> None:
     out = tmp_path / "out"
     for bad, said in ((one, "at least 20 games"), (back, "times that do not go backwards")):
         with pytest.raises(ValueError, match=said):
-            judge(bad, **SMALL, out=out)
+            judge(bad, SMALL, **GIVEN, out=out)
     for option, value, said in (
-        ("episodes", 1, "episodes"),
-        ("tuning_episodes", 1, "tuning_episodes"),
-        ("horizon", 0, "horizon"),
-        ("seed", -1, "seed"),
         ("policies", ["no_such"], "policy must be one of"),
-        ("rule", "no_such.yml", "rule must be a"),
+        ("settings", replace(SMALL, rule="no_such.yml"), "rule must be a"),
         ("parameters", {"tau": 1.0}, "parameters must hold beta"),
         ("parameters", {"beta": 1.0, "gamma": 1.0}, "'gamma'"),
         ("parameters", {"beta": 1.0, "sigma": 1.0}, "must have sigma"),
@@ -248,11 +188,8 @@ def test_bad_input_in_python(log: MatchLog, tmp_path: Path) -> None:
         ("parameters", {"beta": 1.0}, "draw_probability"),
     ):
         with pytest.raises(ValueError, match=said):
-            judge(log, **{**SMALL, option: value}, out=out)
+            judge(log, **{"settings": SMALL, **GIVEN, option: value}, out=out)
     assert not out.exists()
-
-
-WORDS = ("--policy", "fcfs", "--episodes", "2", "--horizon", "10", "--workers", "1", "--quiet")
 
 
 def test_the_command(
@@ -262,51 +199,88 @@ def test_the_command(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    written(log, Path("games.csv"))
+    assert log.time is not None
+    lines = [f"{entry // 2},{log.time[entry // 2]},{log.players[log.player[entry]]},{rank}"
+             for entry, rank in enumerate(log.rank)]  # fmt: skip
+    Path("games.csv").write_text("\n".join(["game,time,player,rank", *lines]))
     Path("window.yml").write_text("window: 3\ngrowth: 0.2\n")
     assert run_command(["fit", "games.csv", "--out", "fit", "--quiet"]) == 0
-    words = ["judge", "games.csv", "--fitted", "fit", "--rule", "window.yml", *WORDS]
+    more = ["--policy", "fcfs", "--episodes", "2", "--horizon", "10", "--workers", "1", "--quiet"]
+    words = ["judge", "games.csv", "--fitted", "fit", "--rule", "window.yml", *more]
     assert run_command([*words, "--out", "out"]) == 0
     found = json.loads(Path("out/judge.json").read_text())
     fitted = json.loads(Path("fit/fit.json").read_text())["parameters"]
     assert found["parameters"]["beta"] == fitted["beta"]
-    assert found["against"] == "window:width=3,growth=0.1"
+    assert found["against"] == "window 3, growth 0.2 a minute"
     assert found["games"] == 150
     capsys.readouterr()
     Path("fit/fit.json").write_text("{}")
-    Path("raises.py").write_text(
-        "class Rule:\n    def choose(self, waiting, rng):\n        1 / 0\n"
-    )
     Path("one.csv").write_text("game,player,score\n1,a,1\n1,b,0\n")
-    Path("alone.csv").write_text("game,player,score\n1,a,1\n2,a,0\n")
-    Path("none.csv").write_text("game,player,score\n")
-    for log_name, more, said in (
+    for log_name, options, said in (
         ("games.csv", ["--fitted", "fit"], "fitted must be"),
-        ("games.csv", ["--fitted", "no_such"], "fitted must be"),
-        ("games.csv", ["--fitted", "/dev/full"], "fitted must be"),
-        ("games.csv", ["--rule", "raises.py"], "'raises:Rule' cannot play: division by zero"),
+        ("games.csv", ["--rule", "no_such"], "rule must be a"),
         ("one.csv", [], "at least 20 games"),
-        ("alone.csv", [], "no game to rate"),
-        ("none.csv", [], "no game to rate"),
     ):
-        status = run_command(["judge", log_name, *more, *WORDS, "--out", "bad"])
+        status = run_command(["judge", log_name, *options, *more, "--out", "bad"])
         (error,) = [e for e in capsys.readouterr().err.splitlines() if e.startswith("error: ")]
         assert status == 2, error
         assert said in error
         assert not Path("bad").exists()
 
 
-@pytest.mark.slow
-def test_selection_is_named(tmp_path: Path) -> None:
-    """As small as it can be: what it finds is in docs/judge.md."""
-    small: dict[str, Any] = {"logs": 2, "games": 100, "players": 16, "episodes": 2, "workers": 1}
-    small |= {"out": tmp_path, "quiet": True}
-    found = run_selection(**small)
-    text = found.table()
-    assert "by a window on hidden skills" in text
-    for finding in found.findings:
-        assert finding.error.mean == pytest.approx(finding.judged - finding.true)
-    again = run_selection(**small)
-    assert again.table() == text
-    with pytest.raises(ValueError, match="logs"):
-        run_selection(logs=1)
+NEAREST = """
+class Nearest:
+    def __init__(self, gap=3.0):
+        self.gap = gap
+
+    def choose(self, waiting, rng):
+        {}
+"""
+
+
+def test_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    window = tmp_path / "rule.yml"
+    for text, width, growth in (("window: 3\ngrowth: 0.5", 3, 0.5), ('{"window": 2.5}', 2.5, 0)):
+        window.write_text(text)
+        # Half a minute is a tick.
+        expected = f"window:width={width:g},growth={growth / 2:g}"
+        found = read_rule(str(window), 0.5)
+        assert found == Rule(f"window {width:g}, growth {growth:g} a minute", expected)
+        assert found.candidate(QueueSettings.checked()).label == found.label
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "rule_of_one.py").write_text(NEAREST.format("return int(waiting.filled.size > 0)"))
+    found = read_rule("rule_of_one:Nearest:gap=2", 1.0)
+    assert found == Rule("rule_of_one:Nearest:gap=2", "rule_of_one:Nearest:gap=2")
+    identity = found.candidate(QueueSettings.checked()).identity
+    assert identity is not None
+    assert identity.startswith("rule_of_one:Nearest:gap=2 ")
+    assert read_rule("fcfs", 1.0) == Rule("fcfs", "fcfs")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "must hold window"),
+        ("[1, 2]", "must hold window"),
+        ("{", "must be YAML"),
+        ("growth: 1", "must hold window"),
+        ("window: -1", "rule window"),
+        ("window: .nan", "rule window"),
+        ("window: 1\nwait: 2", "must hold window"),
+        (None, "rule must be a YAML"),
+        (NEAREST.format("raise KeyError('mmr')"), "cannot play: 'mmr'"),
+        (NEAREST.format("return 1 // (waiting.filled.size < 3)"), "raised ZeroDivisionError"),
+        (NEAREST.format("return 10**6"), "actions must be in"),
+    ],
+)
+def test_no_rule(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None, said: str
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    name = f"rule_of_{abs(hash(text))}"
+    is_code = text is not None and "class" in text
+    if text is not None:
+        (tmp_path / (f"{name}.py" if is_code else name)).write_text(text)
+    rule = f"{name}:Nearest" if is_code else str(tmp_path / name)
+    with pytest.raises(ValueError, match=said):
+        read_rule(rule, 1.0).candidate(QueueSettings.checked())

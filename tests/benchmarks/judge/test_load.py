@@ -1,4 +1,4 @@
-"""What the times of a log say of its service."""
+"""What the times of a log show of its service."""
 
 from __future__ import annotations
 
@@ -6,28 +6,27 @@ import math
 
 import numpy as np
 import pytest
+from simulated_service import simulated_service
 
 from matchenv.baselines.queue import RandomCandidate
-from matchenv.benchmarks.judge import ArrivalSettings, simulated_service
-from matchenv.benchmarks.judge.arrivals import arrivals_of, sessions_of
-from matchenv.benchmarks.judge.population import population_of_log
+from matchenv.benchmarks.judge import JudgeSettings
+from matchenv.benchmarks.judge.load import arrivals_of, population_of, sessions_of
 from matchenv.logs import replay_trueskill
 from matchenv.logs.match_log import MatchLog
 
 MINUTE = 60
 
 
-def log_of(games: list[tuple[str, str, int]]) -> MatchLog:
+def log_of(*games: tuple[str, str, int]) -> MatchLog:
     """Games of two players at minutes."""
+    minutes = np.array([minute for *_, minute in games])
     return MatchLog.from_games(
-        [[[a], [b]] for a, b, _ in games],
-        [[1, 0]] * len(games),
-        np.array([minute for *_, minute in games]) * MINUTE,
+        [[[a], [b]] for a, b, _ in games], [[1, 0]] * len(games), minutes * MINUTE
     )
 
 
 def test_sessions_by_hand() -> None:
-    log = log_of([("a", "b", 0), ("c", "d", 3), ("a", "b", 10), ("a", "c", 50), ("a", "b", 55)])
+    log = log_of(("a", "b", 0), ("c", "d", 3), ("a", "b", 10), ("a", "c", 50), ("a", "b", 55))
     begins, gaps = sessions_of(log, 30.0)
     # a and b at first, c and d, a and c after a break, b after a longer one.
     assert begins.tolist() == [True, True, True, True, False, False, True, True, False, True]
@@ -37,17 +36,14 @@ def test_sessions_by_hand() -> None:
 
 
 def test_a_simulated_service_is_read_back() -> None:
-    """So many players that hardly anybody logs on twice, and nobody gives up."""
-    service = simulated_service(
-        RandomCandidate(), games=3000, players=6000, arrival_rate=2.0, stay=0.75,
-        patience_minutes=1e9, seed=4,
-    )  # fmt: skip
-    found = arrivals_of(service.log, ArrivalSettings())
-    sessions = found.sessions
+    service = simulated_service(RandomCandidate(), 3000, 4, stay=0.75, patience=math.inf)
+    found = arrivals_of(service.log, JudgeSettings())
     assert found.game_minutes == pytest.approx(5.0)
     assert abs(found.stay - 0.75) < 4.0 * math.sqrt(0.75 * 0.25 / 6000) + 0.01
-    assert abs(found.arrival_rate - 2.0) < 4.0 * 2.0 / math.sqrt(sessions) + 0.05
-    assert abs(found.mean_rate - 2.0) < 4.0 * 2.0 / math.sqrt(sessions) + 0.05
+    error = 4.0 * 2.0 / math.sqrt(found.sessions) + 0.05
+    assert abs(found.arrival_rate - 2.0) < error  # one player in half a minute
+    assert abs(found.mean_rate - 2.0) < error
+    assert found.newcomers == 1.0
     assert 0.0 <= found.between_minutes < 2.0
     assert found.ticks_rate == pytest.approx(found.arrival_rate * 0.5)
     assert set(found.read_off) == {"arrival_rate", "game_minutes", "stay", "newcomers"}
@@ -56,19 +52,17 @@ def test_a_simulated_service_is_read_back() -> None:
 def test_the_load_is_what_a_typical_player_meets() -> None:
     """A busy hour among empty ones: a hundred log on, each once, and one a day after."""
     games = [(f"a{k}", f"b{k}", k) for k in range(50)] + [("a", "b", 24 * 60)]
-    found = arrivals_of(log_of(games), ArrivalSettings(game_minutes=5.0))
+    found = arrivals_of(log_of(*games), JudgeSettings(game_minutes=5.0))
     assert found.arrival_rate == pytest.approx((100 * 99 + 2 * 1) / 102 / 60)
     assert found.mean_rate == pytest.approx(101 / (24 * 60))
-    assert found.stay == 0.0
-    assert found.newcomers == 1.0
+    assert (found.stay, found.newcomers) == (0.0, 1.0)
 
 
-def test_what_is_given_goes_before_what_is_read() -> None:
-    games = [("a", "b", 0), ("a", "b", 6), ("a", "b", 12)]
-    given = ArrivalSettings(
+def test_settings_override_the_log() -> None:
+    given = JudgeSettings(
         arrival_rate=3.0, game_minutes=4.0, patience_minutes=8.0, stay=0.5, newcomers=0.1
     )
-    found = arrivals_of(log_of(games), given)
+    found = arrivals_of(log_of(("a", "b", 0), ("a", "b", 6), ("a", "b", 12)), given)
     values = (found.arrival_rate, found.game_minutes, found.stay, found.newcomers, found.patience)
     assert values == (3.0, 4.0, 0.5, 0.1, 20.0)
     assert found.read_off == ()
@@ -79,37 +73,39 @@ def test_what_is_given_goes_before_what_is_read() -> None:
 @pytest.mark.parametrize(
     ("log", "settings", "said"),
     [
-        (MatchLog.from_games([[["a"], ["b"]]], [[1, 0]]), {}, "arrival_rate must be given"),
+        (MatchLog.from_games([[["a"], ["b"]]], [[1, 0]]), {"game_minutes": 1.0}, "arrival_rate"),
         (MatchLog.from_games([[["a"], ["b"]]], [[1, 0]]), {"arrival_rate": 1.0}, "game_minutes"),
-        (log_of([("a", "b", 0), ("a", "b", 600)]), {}, "game_minutes must be given"),
-        (log_of([("a", "b", 0), ("a", "b", 0)]), {}, "game_minutes must be given"),
-        (log_of([("a", "b", 0), ("c", "d", 0)]), {"game_minutes": 5.0}, "arrival_rate must be"),
-        (log_of([("a", "b", 0)]), {"arrival_rate": 1e9, "game_minutes": 5.0}, "at most 10,000"),
+        (log_of(("a", "b", 0), ("a", "b", 600)), {}, "game_minutes must be given"),
+        (log_of(("a", "b", 0), ("c", "d", 0)), {"game_minutes": 5.0}, "arrival_rate must be"),
+        (log_of(("a", "b", 0)), {"arrival_rate": 1e9, "game_minutes": 5.0}, "at most 10,000"),
     ],
 )
-def test_what_the_log_does_not_tell(log: MatchLog, settings: dict[str, float], said: str) -> None:
+def test_what_the_log_does_not_show_must_be_given(
+    log: MatchLog, settings: dict[str, float], said: str
+) -> None:
     with pytest.raises(ValueError, match=said):
-        arrivals_of(log, ArrivalSettings(**settings))
+        arrivals_of(log, JudgeSettings(**settings))
 
 
-@pytest.mark.parametrize("name", ["arrival_rate", "game_minutes", "session_minutes", "stay"])
+@pytest.mark.parametrize(
+    "name", ["arrival_rate", "game_minutes", "session_minutes", "stay", "episodes",
+             "tuning_episodes", "horizon", "seed"],
+)  # fmt: skip
 @pytest.mark.parametrize("value", [-1.0, math.nan, math.inf])
 def test_numbers_out_of_range(name: str, value: float) -> None:
     with pytest.raises(ValueError, match=name):
-        ArrivalSettings(**{name: value})
+        JudgeSettings(**{name: value})
 
 
 def test_the_population_is_who_came_back() -> None:
-    log = log_of([("a", "b", 0), ("a", "c", 5), ("a", "b", 1440)])
+    log = log_of(("a", "b", 0), ("a", "c", 5), ("a", "b", 1440))
     replay = replay_trueskill(log, keep_history=True)
-    begins, _ = sessions_of(log, 30.0)
-    people = population_of_log(log, replay, begins, time_drift=2.0)
+    people = population_of(log, replay, 30.0, time_drift=2.0)
     # a after the second game and b after the first, each a day later or nearly.
     np.testing.assert_allclose(people.mu, [replay.entry_mu[2], replay.entry_mu[1]])
     days = np.array([1435.0, 1440.0]) / 1440.0
     sigma = np.sqrt(replay.entry_sigma[[2, 1]] ** 2 + 4.0 * days)
     np.testing.assert_allclose(people.sigma, sigma)
-    nobody = log_of([("a", "b", 0), ("c", "d", 1)])
-    rated = replay_trueskill(nobody, keep_history=True)
-    begins, _ = sessions_of(nobody, 30.0)
-    assert population_of_log(nobody, rated, begins, 0.0).mu.size == 4
+    strangers = log_of(("a", "b", 0), ("c", "d", 1))
+    rated = replay_trueskill(strangers, keep_history=True)
+    assert population_of(strangers, rated, 30.0, 0.0).mu.size == 4

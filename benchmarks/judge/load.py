@@ -1,0 +1,206 @@
+"""The load of a service as its log shows it: who logs on, when, and for how long."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchenv.benchmarks.judge.settings import JudgeSettings
+from matchenv.envs.queue.population import RatedPopulation
+from matchenv.envs.queue.settings import QueueSettings
+from matchenv.logs import TrueSkillReplay
+from matchenv.logs.games import SECONDS_PER_DAY
+from matchenv.logs.match_log import MatchLog
+
+Integers = NDArray[np.int64]
+
+DEFAULTS = QueueSettings.checked()
+
+MINUTE, HOUR = 60, 3600
+
+# Players who log on in a tick; a longer queue would take days to play.
+BUSIEST = 1000.0
+
+# This share of the times between two games of a session is taken to hold no wait.
+SHORTEST = 0.1
+
+# Rows of a population: enough for any table here, and quick.
+MOST_ROWS = 2000
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """The load of a service.
+
+    Attributes:
+        arrival_rate: players who log on in a minute when a typical player does: the mean over
+            players who log on, not over hours, many of which are empty.
+        mean_rate: the same over all hours; NaN where it was not read off the log.
+        game_minutes: minutes that a game lasts.
+        patience_minutes: minutes after which a waiting player gives up, on average.
+        stay: probability to queue again after a game.
+        newcomers: share of the players who log on that are new.
+        sessions: number of sessions in the log; 0 for a log without times.
+        between_minutes: median minutes from the end of a game to the next one of a session; NaN
+            for a log without times.
+        read_off: names of what the log shows.
+    """
+
+    arrival_rate: float
+    mean_rate: float
+    game_minutes: float
+    patience_minutes: float
+    stay: float
+    newcomers: float
+    sessions: int
+    between_minutes: float
+    read_off: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not self.ticks_rate <= BUSIEST:
+            raise ValueError(
+                f"arrival_rate times game_minutes must be at most "
+                f"{BUSIEST * DEFAULTS.game_length:,.0f} players, got {self.arrival_rate:g} times "
+                f"{self.game_minutes:g}"
+            )
+
+    @property
+    def tick_minutes(self) -> float:
+        """Minutes of a tick: a game has as many ticks as the environment's default."""
+        return self.game_minutes / DEFAULTS.game_length
+
+    @property
+    def ticks_rate(self) -> float:
+        """Players who log on in a tick."""
+        return self.arrival_rate * self.tick_minutes
+
+    @property
+    def patience(self) -> float:
+        """Ticks after which a waiting player gives up, on average, 1 at least."""
+        return max(1.0, self.patience_minutes / self.tick_minutes)
+
+
+def arrivals_of(log: MatchLog, settings: JudgeSettings) -> Arrivals:
+    """Estimate the load from the times of a log, except for what the settings give.
+
+    Args:
+        log: the games.
+        settings: what is given.
+
+    Raises:
+        ValueError: where the log does not show what is not given.
+    """
+    why = dict.fromkeys(("game_minutes", "arrival_rate"), "for a log without times")
+    seen: dict[str, float] = {}
+    sessions, mean_rate, between = 0, float("nan"), float("nan")
+    if log.time is not None:
+        begins, gaps = sessions_of(log, settings.session_minutes)
+        starts = np.sort(log.time[log.team_game[log.entry_team[begins]]])
+        typical, mean_rate = _rates(starts)
+        why = {
+            "game_minutes": "where the log does not show it: no player has two games within "
+            f"{settings.session_minutes:g} minutes at times that differ",
+            "arrival_rate": f"where the log does not show it: {starts.size} players logged on "
+            f"within {starts[-1] - starts[0]} seconds",
+        }
+        sessions = int(starts.size)
+        shortest = float(np.quantile(gaps, SHORTEST)) / MINUTE if gaps.size else 0.0
+        seen = {
+            "game_minutes": shortest,
+            "arrival_rate": typical,
+            "stay": 1.0 - sessions / len(log.player),
+            "newcomers": _newcomers(log, begins),
+        }
+    given = {name: getattr(settings, name) for name in (*why, "stay", "newcomers")}
+    values = {"stay": DEFAULTS.stay, "newcomers": DEFAULTS.newcomers} | seen
+    values |= {name: value for name, value in given.items() if value is not None}
+    for name, reason in why.items():
+        if not values.get(name, 0.0) > 0.0:
+            raise ValueError(f"{name} must be given {reason}")
+    length = values["game_minutes"]
+    if sessions and gaps.size:
+        between = float(np.median(gaps)) / MINUTE - length
+    two_games = length * DEFAULTS.patience / DEFAULTS.game_length
+    return Arrivals(
+        **values,
+        patience_minutes=settings.patience_minutes or two_games,
+        mean_rate=mean_rate,
+        sessions=sessions,
+        between_minutes=between,
+        read_off=tuple(name for name in seen if given[name] is None),
+    )
+
+
+def sessions_of(log: MatchLog, session_minutes: float) -> tuple[NDArray[np.bool_], Integers]:
+    """Find where sessions begin: at a first game, and at a game after a break.
+
+    Args:
+        log: the games, with times.
+        session_minutes: the longest time between two games of a session.
+
+    Returns:
+        ``(begins, gaps)``: (entries,), whether the entry's player logged on for that game; and
+        the seconds between consecutive games of one session.
+    """
+    assert log.time is not None
+    order = np.argsort(log.player, kind="stable")
+    player, time = log.player[order], log.time[log.team_game[log.entry_team]][order]
+    gap = np.diff(time)
+    same = (np.diff(player) == 0) & (gap <= session_minutes * MINUTE)
+    begins = np.ones(len(order), dtype=np.bool_)
+    begins[order[1:]] = ~same
+    return begins, gap[same]
+
+
+def population_of(
+    log: MatchLog, replay: TrueSkillReplay, session_minutes: float, time_drift: float
+) -> RatedPopulation:
+    """Return the beliefs about those who logged on and had played before, as they were then.
+
+    A frequent player counts often. A log in which no player comes back gives the ratings after
+    its last game.
+
+    Args:
+        log: the games.
+        replay: of the log, with its history.
+        session_minutes: as ``sessions_of``; without times every game counts.
+        time_drift: drift of a skill over a day.
+    """
+    order = np.argsort(log.player, kind="stable")
+    again = np.flatnonzero(np.diff(log.player[order]) == 0) + 1
+    before, now = order[again - 1], order[again]
+    days = np.zeros(now.size)
+    if log.time is not None:
+        time = log.time[log.team_game[log.entry_team]]
+        begins, _ = sessions_of(log, session_minutes)
+        before, now = before[begins[now]], now[begins[now]]
+        days = (time[now] - time[before]) / SECONDS_PER_DAY
+    if now.size == 0:
+        return RatedPopulation(replay.mu, replay.sigma, "the log")
+    in_time = np.argsort(now, kind="stable")
+    kept = in_time[np.unique(np.linspace(0, now.size - 1, MOST_ROWS).astype(np.int64))]
+    variance = replay.entry_sigma[before] ** 2 + time_drift**2 * days
+    return RatedPopulation(replay.entry_mu[before][kept], np.sqrt(variance[kept]), "the log")
+
+
+def _rates(starts: Integers) -> tuple[float, float]:
+    """Return the players who log on in a minute: as one of them sees it, and over all hours."""
+    span = int(starts[-1] - starts[0])
+    if span == 0:
+        return 0.0, 0.0
+    width = min(HOUR, span)
+    count = np.bincount((starts - starts[0]) // width).astype(np.float64)
+    # A player who logs on sees the others of the hour: n (n - 1) has no Poisson noise in its mean.
+    typical = float((count * (count - 1.0)).sum() / count.sum())
+    return typical / width * MINUTE, (starts.size - 1) / span * MINUTE
+
+
+def _newcomers(log: MatchLog, begins: NDArray[np.bool_]) -> float:
+    """Return the share of first sessions in the later half: a log's first players are not new."""
+    _, first = np.unique(log.player, return_index=True)
+    is_first = np.zeros(len(log.player), dtype=np.bool_)
+    is_first[first] = True
+    later = np.flatnonzero(begins)
+    return float(is_first[later[later.size // 2 :]].mean())

@@ -1,0 +1,82 @@
+"""A service whose truth is known: the queue, and the log that its games leave."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchenv.baselines.queue import WideningWindow
+from matchenv.envs.queue.population import RatedPopulation
+from matchenv.envs.queue.settings import QueueSettings
+from matchenv.envs.queue.simulator import QueueSimulator
+from matchenv.envs.queue.view import WaitingPlayers
+from matchenv.evaluation.rollout import Batch, Decisions
+from matchenv.logs.match_log import MatchLog
+from matchenv.trueskill import draw_margin_from_probability, true_draw_density
+
+BETA, DRAWS, TICK = 25.0 / 6.0, 0.1, 30  # seconds
+TRUTH = {"beta": BETA, "draw_probability": DRAWS}
+MODEL = {**TRUTH, "tau": 0.0, "time_drift": 0.0, "advantage": 0.0, "team_exponent": 0.0}
+OPTIONS: dict[str, Any] = {
+    "newcomers": 1.0,  # each player once, for a long session
+    "stay": 0.9,
+    "patience": 20.0,
+    "horizon": 10**6,
+    "population": RatedPopulation(np.array([25.0]), np.array([25.0 / 3.0])),
+    "beta": BETA,
+    "draw_margin": draw_margin_from_probability(DRAWS, BETA),
+}
+
+
+class SimulatedService(NamedTuple):
+    """The log; true skills of its players; true quality of its games; wait, minutes."""
+
+    log: MatchLog
+    skill: NDArray[np.float64]
+    quality: NDArray[np.float64]
+    wait: float
+
+
+class HiddenWindow:
+    """A widening window on true skills, which no log holds."""
+
+    def choose(self, waiting: WaitingPlayers, rng: np.random.Generator) -> int:
+        del rng
+        gaps = np.abs(waiting.true_skill[waiting.filled] - waiting.true_skill[waiting.focal])
+        if gaps.size == 0 or gaps.min() > 2.0 + 0.2 * waiting.waited[waiting.focal]:
+            return 0
+        return int(np.argmin(gaps)) + 1
+
+
+def simulated_service(policy: Any, games: int, seed: int = 0, **options: Any) -> SimulatedService:
+    rng = np.random.default_rng(seed)
+    noise = rng.standard_normal(games)
+    simulator = QueueSimulator(QueueSettings.checked(**OPTIONS | options))
+    batch = Batch(simulator, [seed], {"noise": noise[np.newaxis]})
+    decisions, found = Decisions(policy, rng), []
+    while len(found) < games:
+        waiting = simulator.waiting_players(batch.state, 0)
+        (actions,) = decisions.of([batch])
+        batch.step(actions)
+        if actions[0] > 0:
+            pair = [waiting.focal, waiting.candidates[actions[0] - 1]]
+            found.append((waiting.tick, waiting.player[pair], waiting.true_skill[pair]))
+    names, scores, skill = [], [], {}
+    for z, (_, players, skills) in zip(noise, found, strict=True):
+        gap = skills[0] - skills[1] + np.sqrt(2.0) * BETA * z
+        won = [float(gap > OPTIONS["draw_margin"]), float(-gap > OPTIONS["draw_margin"])]
+        skill |= dict(zip(players.tolist(), skills.tolist(), strict=True))
+        order = rng.permutation(2)  # the first side of the log says nothing
+        names.append([[f"p{players[side]}"] for side in order])
+        scores.append([won[side] for side in order])
+    ends = np.array([tick + simulator.settings.game_length for tick, *_ in found])
+    log = MatchLog.from_games(names, scores, ends * TICK)
+    pairs = np.array([skills for *_, skills in found])
+    quality = true_draw_density(pairs[:, 0], pairs[:, 1], BETA) / true_draw_density(0.0, 0.0, BETA)
+    wait = float(simulator.facts(batch.state)["mean_wait"][0]) * TICK / 60.0
+    return SimulatedService(log, np.array([skill[int(p[1:])] for p in log.players]), quality, wait)
+
+
+WINDOW = WideningWindow(3.0, 0.15)
