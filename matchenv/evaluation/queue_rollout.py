@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.envs.queue.settings import QUEUE_REWARDS, QueueSettings
+from matchenv.envs.queue.settings import QueueSettings
 from matchenv.envs.queue.simulator import QueueSimulator
 from matchenv.evaluation.queue_measures import SUMS, Tally
 from matchenv.evaluation.rollout import Batch, Decisions, steps
@@ -66,7 +66,7 @@ def queue_rollout(
     Raises:
         ValueError: for a choice that is not allowed.
     """
-    simulator = QueueSimulator(settings, keep_visits=True)
+    simulator = QueueSimulator(replace(settings, reward="match_quality"), keep_visits=True)
     batch = Batch(simulator, seeds)
     decisions = Decisions(make(settings), np.random.default_rng() if rng is None else rng)
     reward, tally = np.zeros(len(seeds)), Tally(settings, len(seeds))
@@ -75,8 +75,10 @@ def queue_rollout(
         if count % CHOICES_BETWEEN == 0:
             tally.add(simulator.taken_visits(batch.state))
     tally.add(simulator.taken_visits(batch.state))
-    believed, true = (tally.sums[:, 0, SUMS.index(name)] for name in QUEUE_REWARDS)
-    costs = reward - (believed if settings.reward == QUEUE_REWARDS[0] else true)
+    believed, true = (
+        tally.sums[:, 0, SUMS.index(name)] for name in ("match_quality", "true_match_quality")
+    )
+    costs = reward - believed
     facts = simulator.facts(batch.state)
     return QueueRollout(
         reward=costs + believed,

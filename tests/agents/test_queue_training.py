@@ -77,7 +77,7 @@ def test_it_goes_on_choice_for_choice(run: Path, tmp_path: Path, monkeypatch: An
 
 
 def test_rewards_are_relative_to_the_mean_of_a_tick_under_the_same_load() -> None:
-    env = MatchmakingVecEnv(8, environment=QUEUE, arrival_rate=RATES)
+    env = MatchmakingVecEnv(8, environment=QUEUE, arrival_rate=RATES, reward="match_quality")
     env.seed(3)
     env.reset()
     rng, paid, earned = np.random.default_rng(0), np.zeros(8), np.zeros(8)

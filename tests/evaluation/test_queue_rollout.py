@@ -97,7 +97,8 @@ def test_each_run_is_that_of_a_queue_alone(name: str, reward: str) -> None:
 
 def test_a_run_is_that_of_the_environment() -> None:
     text, seed = "matching:reservation=0.4", 12
-    env = gym.make("matchenv:MatchmakingQueue-v0", arrival_rate=0.8, horizon=80, capacity=5)
+    options: dict[str, Any] = {"arrival_rate": 0.8, "horizon": 80, "reward": "match_quality"}
+    env = gym.make("matchenv:MatchmakingQueue-v0", capacity=5, **options)
     env.reset(seed=seed)
     core: Any = env.unwrapped
     policy = policy_named(text, core.settings)

@@ -72,11 +72,19 @@ class MatchmakingQueueEnv(ScalarEnv):
 
     ## Rewards
 
-    For a game the match quality of eq. (6) of the 2011 paper, in (0, 1], once for each of its two
-    players: 2 q. For each tick that passes within the step, minus `waiting_cost` for each player
-    who waits through it, and minus `abandonment_cost` for each player who gives up. The costs of
-    ticks before the first choice are in the first reward. q is computed from the beliefs before the
-    game, or from the true skills with `reward="true_match_quality"`.
+    With `reward="match_quality"`: for a game the match quality q of eq. (6) of the 2011 paper, in
+    (0, 1], once for each of its two players: 2 q. For each tick that passes within the step, minus
+    `waiting_cost` for each player who waits through it, and minus `abandonment_cost` for each
+    player who gives up. The costs of ticks before the first choice are in the first reward. q is
+    computed from the beliefs before the game, or with `reward="true_match_quality"` from the true
+    skills.
+
+    `reward="relative"` (default) is for learning. It subtracts the quality u of a usual game from
+    q, and u for each game that a player who gives up would still have played: a player logs on
+    whatever is chosen and plays 1 / (1 - `stay`) games on average, so in the long run all policies
+    lose the same. But an algorithm discounts by choices, while players come by ticks: with the
+    other two rewards it learns what pays for each choice, and never lets anybody wait. u is the
+    reward for each game of a rule with a widening window, a constant of the settings.
 
     ## Population
 

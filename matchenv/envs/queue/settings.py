@@ -16,7 +16,7 @@ from matchenv.runtime.checks import (
     as_share,
 )
 
-QUEUE_REWARDS = ("match_quality", "true_match_quality")
+QUEUE_REWARDS = ("relative", "match_quality", "true_match_quality")
 
 NORMAL = NormalPopulation()
 
@@ -72,8 +72,9 @@ class QueueSettings(Options):
         NORMAL, _as_population, "who logs on: see Population; `'normal'` is the default"
     )
     reward: str = option(
-        "match_quality", as_choice, "or `'true_match_quality'`", known=QUEUE_REWARDS
-    )
+        "relative", as_choice, 'or `"match_quality"` or `"true_match_quality"`; see Rewards',
+        known=QUEUE_REWARDS,
+    )  # fmt: skip
 
     @property
     def num_candidates(self) -> int:
@@ -84,3 +85,9 @@ class QueueSettings(Options):
     def observation_size(self) -> int:
         """Numbers in an observation: four for each place, and those of the queue."""
         return 4 * self.capacity + QUEUE_NUMBERS
+
+    @property
+    def games_of_player(self) -> float:
+        """Mean number of games of a player who never gives up, at most those of an episode."""
+        most = max(1.0, self.horizon / self.game_length)
+        return most if self.stay == 1.0 else min(most, 1.0 / (1.0 - self.stay))

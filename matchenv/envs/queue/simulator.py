@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -49,6 +51,9 @@ QUALITIES = ("match_quality", "true_match_quality")
 
 VISIT_COLUMNS = ("environment", *VISIT.names) if VISIT.names else ()
 
+# Runs that the usual quality is from, and choices in each.
+USUAL_RUNS, USUAL_CHOICES = 16, 500
+
 GIVEN_NAMES = ("mu", "sigma", "true_skill", "noise")
 
 
@@ -84,10 +89,19 @@ class QueueSimulator(Simulator[State]):
 
     def __init__(self, settings: QueueSettings, *, keep_visits: bool = False) -> None:
         self.settings = settings
-        self.params = Params.of(settings)
         self.num_actions = settings.capacity
         self.observation_space = queue_observation_space(settings)
         self._keeps_visits = keep_visits
+
+    @cached_property
+    def params(self) -> Params:
+        """Numbers of the settings that the compiled functions need."""
+        params = Params.of(self.settings)
+        if self.settings.reward != "relative":
+            return params
+        usual = usual_quality(self.settings)
+        lost = params.abandonment_cost + usual * self.settings.games_of_player
+        return params._replace(usual=usual, abandonment_cost=lost)
 
     def new_state(self, count: int) -> State:
         """Return the state of ``count`` queues that have not begun."""
@@ -260,6 +274,29 @@ class QueueSimulator(Simulator[State]):
                 state = with_visits(state, 2 * max(size, state.room))
             stuck = advance_all(state, self.params, rows)
         return state
+
+
+@lru_cache(maxsize=64)
+def usual_quality(settings: QueueSettings) -> float:
+    """Return the reward for each game of a player where a widening window makes the games.
+
+    The window is one standard deviation of the population, and 8 % more for each tick of waiting,
+    as is common in game services. A function of the settings alone: the keys are fixed.
+    """
+    simulator = QueueSimulator(replace(settings, reward="match_quality"))
+    rows, running = np.arange(USUAL_RUNS), np.ones(USUAL_RUNS, dtype=np.bool_)
+    state = simulator.begin(simulator.new_state(USUAL_RUNS), rows, rows.astype(np.uint64))
+    reward, deviation = 0.0, settings.population.deviation
+    for _ in range(USUAL_CHOICES):
+        (view,) = simulator.view(state)
+        window = deviation * (1.0 + 0.08 * view.waited)
+        near = np.abs(view.mu[:, 1] - view.mu[:, 0]) <= window
+        step = simulator.step(state, (near & state.mask[:, 1]).astype(np.int64), running)
+        state, running = step.state, running & ~step.truncated
+        reward += float(step.reward.sum())
+    queue = state.queue
+    games = queue["matched"].sum() + settings.games_of_player * queue["abandoned"].sum()
+    return reward / max(1.0, float(games))
 
 
 def queue_observation_space(settings: QueueSettings) -> spaces.Box:

@@ -14,12 +14,15 @@ from matchenv.trueskill import match_quality, update
 
 BETA = math.sqrt(2.5)
 GIVEN = {"mu": np.array([0.0, 2.0, -1.0, 0.5]), "sigma": np.array([1.0, 0.5, 2.0, 0.8])}
-CLOSED = {"arrival_rate": 0.0, "patience": math.inf, "stay": 1.0}
+ABSOLUTE: dict[str, Any] = {"reward": "match_quality"}
+CLOSED: dict[str, Any] = {"arrival_rate": 0.0, "patience": math.inf, "stay": 1.0, **ABSOLUTE}
 
 
 def test_a_step_follows_the_formulas() -> None:
     """Observation, mask, reward and totals of each step, recomputed from who waits."""
-    env = MatchmakingQueueEnv(capacity=6, horizon=60, waiting_cost=0.0, abandonment_cost=0.0)
+    env = MatchmakingQueueEnv(
+        **ABSOLUTE, capacity=6, horizon=60, waiting_cost=0.0, abandonment_cost=0.0
+    )
     observation, info = env.reset(seed=5)
     rng = np.random.default_rng(0)
     games = 0
@@ -45,6 +48,28 @@ def test_a_step_follows_the_formulas() -> None:
         if truncated:
             break
     assert games > 50
+
+
+@pytest.mark.parametrize("stay", [0.0, 0.6, 1.0])
+def test_the_relative_reward_is_the_other_less_what_all_policies_lose(stay: float) -> None:
+    """Game by game; players who give up cost the games that they would still have played."""
+    options: dict[str, Any] = {"horizon": 40, "stay": stay, "patience": 3.0, "capacity": 6}
+    env, plain = MatchmakingQueueEnv(**options), MatchmakingQueueEnv(**options, **ABSOLUTE)
+    found = []
+    for action in (0, 1):
+        for each in (env, plain):
+            each.reset(seed=3)
+        totals, truncated = np.zeros(2), False
+        while not truncated:
+            *_, truncated, _ = results = env.step(action)
+            *_, info = other = plain.step(action)
+            totals += results[1], other[1]
+        found.append((totals[1] - totals[0], info["matched_players"], info["abandoned"]))
+    assert found[0][1] == 0
+    usual = found[1][0] / (found[1][1] + env.settings.games_of_player * found[1][2])
+    games = {0.0: 1.0, 0.6: 2.5, 1.0: 4.0}[stay]
+    assert found[0][0] == pytest.approx(usual * games * found[0][2])
+    assert 0.0 < usual < 0.9
 
 
 def check_view(waiting: WaitingPlayers, observation: Any, info: dict[str, Any]) -> None:
@@ -98,8 +123,9 @@ def test_the_oldest_is_asked_first_and_each_once_a_tick() -> None:
 def test_waiting_and_giving_up_cost_what_they_should() -> None:
     """Two regulars wait; nobody comes, and each gives up when the patience is over."""
     env = MatchmakingQueueEnv(
-        arrival_rate=0.0, patience=3.0, waiting_cost=0.1, abandonment_cost=5.0, horizon=100
-    )
+        **ABSOLUTE, arrival_rate=0.0, patience=3.0, waiting_cost=0.1, abandonment_cost=5.0,
+        horizon=100,
+    )  # fmt: skip
     waits = []
     for seed in range(300):
         env.reset(seed=seed, options={"mu": [0.0, 0.0], "sigma": [1.0, 1.0]})
@@ -204,7 +230,7 @@ def test_bad_options_of_a_reset_change_nothing(options: Any, said: str) -> None:
 
 
 def test_a_run_without_any_choice_ends_with_its_first_step() -> None:
-    env = MatchmakingQueueEnv(arrival_rate=0.0, waiting_cost=0.5, horizon=8, patience=math.inf)
+    env = MatchmakingQueueEnv(**CLOSED, waiting_cost=0.5, horizon=8)
     for options, cost in ((None, 0.0), ({"mu": [0.0], "sigma": [1.0]}, 4.0)):
         observation, info = env.reset(seed=0, options=options)
         assert env.observation_space.contains(observation)

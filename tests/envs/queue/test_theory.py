@@ -75,7 +75,8 @@ def test_littles_law(choose: Choose, patience: float) -> None:
     sum than the mean wait does: one counts ticks by players, the other players by ticks.
     """
     horizon = 300
-    free = {"waiting_cost": 1.0, "abandonment_cost": 0.0, "horizon": horizon}
+    free = {"waiting_cost": 1.0, "abandonment_cost": 0.0, "horizon": horizon,
+            "reward": "match_quality"}  # fmt: skip
     ended = runs(choose, 30, patience=patience, **free)
     again = runs(choose, 30, patience=patience, **{**free, "waiting_cost": 0.0})
     mean_queue = (again["reward"] - ended["reward"]) / horizon
@@ -140,7 +141,8 @@ def test_one_candidate_and_no_impatience(rate: float) -> None:
     """
     horizon, length = 400, 7
     options = {"capacity": 2, "patience": math.inf, "stay": 0.0, "arrival_rate": rate,
-               "game_length": length, "horizon": horizon, "abandonment_cost": 0.0}  # fmt: skip
+               "game_length": length, "horizon": horizon, "abandonment_cost": 0.0,
+               "reward": "match_quality"}  # fmt: skip
     ended = runs(first, 150, **options, waiting_cost=1.0)
     again = runs(first, 150, **options, waiting_cost=0.0)
     waited = again["reward"] - ended["reward"]
