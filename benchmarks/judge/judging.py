@@ -45,7 +45,7 @@ from matchenv.logs.smoothing import check_times
 from matchenv.runtime.files import json_bytes, records_csv
 from matchenv.runtime.jobs import open_store, write_results
 from matchenv.runtime.parallel import Workers, as_engine
-from matchenv.runtime.provenance import provenance, versions
+from matchenv.runtime.provenance import versions
 from matchenv.trueskill import draw_margin_from_probability
 
 # Arguments of ``replay_trueskill`` that decide the model; all others stay at their defaults.
@@ -309,7 +309,7 @@ def judge(
         found, failed, notes = None, False, []
         if model is None:
             journal = None if store is None else store.folder / EVALUATIONS
-            found = fit(log, seed=settings.seed, journal=journal, made_with=provenance(),
+            found = fit(log, seed=settings.seed, journal=journal,
                         quiet=quiet)  # fmt: skip
             model, failed = _checked(found.parameters), not found.gain[1] > 0.0
             notes = [*found.notes, *([FAILED] if failed else [])]

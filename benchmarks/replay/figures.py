@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,39 +10,59 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from matchenv.benchmarks.figures import LINES, figure_bytes, files_of, new_figure, style
-from matchenv.benchmarks.replay.report import Report
 from matchenv.logs.match_log import MatchLog
 from matchenv.logs.smoothing import SmoothedLog
+from matchenv.runtime.files import number
 
 # Half of the 95 % interval of a normal, in deviations.
 BAND = 1.96
-DOTS = 150
+DOTS = 300
+DOTTED: dict[str, Any] = {"color": "0.6", "linestyle": ":"}
 
 
-def figures(report: Report) -> dict[str, bytes]:
-    """Return all figures of a report, each as PNG and as SVG: file name to bytes."""
+def figures(content: Mapping[str, Any]) -> dict[str, bytes]:
+    """Return all figures of a replay, each as PNG and as SVG: file name to bytes.
+
+    Args:
+        content: of ``report.json``.
+    """
     drawn = (_draws, _win_ratio, _calibration, _convergence)
     with style("replay", 9.0):
         return {
-            name: content
+            name: picture
             for draw in drawn
-            for name, content in files_of(draw.__name__.strip("_"), draw(report), DOTS)
+            for name, picture in files_of(draw.__name__.strip("_"), draw(content), DOTS)
         }
 
 
 def _axes(columns: int = 1) -> tuple[Figure, Any]:
     figure, axes = new_figure(1, columns, (4.8 * columns, 3.6))
+    for ax, letter in zip(axes[0], "abcdefgh", strict=False):
+        if columns > 1:
+            ax.set_title(f"({letter})", loc="left")
     return figure, axes[0]
 
 
-def _draws(report: Report) -> Figure:
+def _lines(ax: Any, content: Mapping[str, Any], of: Any) -> None:
+    """Draw a line for each system; ``of`` gives its points."""
+    for (name, system), (colour, line, _) in zip(
+        content["systems"].items(), LINES * 9, strict=False
+    ):
+        x, y = of(system)
+        ax.plot(x, np.array(y, dtype=float), color=colour, linestyle=line, marker=".", label=name)
+
+
+def _draws(content: Mapping[str, Any]) -> Figure:
     figure, (ax,) = _axes()
-    for name, system in report.systems.items():
-        curve = system.draws
-        if not math.isnan(curve.area):
-            ax.plot(curve.possible, curve.found, label=f"{name}, area {curve.area:.3f}")
+    for (name, system), (colour, line, _) in zip(
+        content["systems"].items(), LINES * 9, strict=False
+    ):
+        curve, area = system["draws"], number(system["draws"]["area"])
+        if not np.isnan(area):
+            label = f"{name}, area {area:.3f}"
+            ax.plot(curve["possible"], curve["found"], color=colour, linestyle=line, label=label)
     if ax.lines:
-        ax.plot([0, 1], [0, 1], color="0.6", linestyle=":", label="a quality without information")
+        ax.plot([0, 1], [0, 1], label="a quality without information", **DOTTED)
         ax.legend()
     else:
         ax.text(0.5, 0.5, "no draws in this log", ha="center", va="center")
@@ -56,34 +75,31 @@ def _draws(report: Report) -> Figure:
     return figure
 
 
-def _win_ratio(report: Report) -> Figure:
+def _win_ratio(content: Mapping[str, Any]) -> Figure:
     figure, (ax,) = _axes()
-    for name, system in report.systems.items():
-        ax.plot(system.fairness.games, system.fairness.deviation, marker=".", label=name)
+    _lines(ax, content, lambda s: (s["fairness"]["games"], s["fairness"]["deviation"]))
+    share = 100.0 * content["settings"]["fair_share"]
     ax.set(
         xscale="log",
         ylim=(0.0, 0.5),
         xlabel="least number of games played",
         ylabel="mean |win ratio - 50 %|",
-        title="Win ratios in games above the threshold",
+        title=f"Win ratios in the most even {share:g} % of the games",
     )
     ax.legend()
     return figure
 
 
-def _calibration(report: Report) -> Figure:
+def _calibration(content: Mapping[str, Any]) -> Figure:
     whats = {"win": "wins", "draw": "draw_forecasts"}
-    if report.settings.parameters.draw_probability == 0.0:
+    if content["settings"]["parameters"]["draw_probability"] == 0.0:
         # No draw is forecast, and the panel would be empty.
         del whats["draw"]
     figure, axes = _axes(columns=len(whats))
-    for ax, (what, attribute) in zip(axes, whats.items(), strict=True):
-        largest = 0.0
-        for name, system in report.systems.items():
-            found = getattr(system, attribute)
-            ax.plot(found.stated, found.observed, marker=".", label=name)
-            largest = max(largest, float(found.edges[-1]))
-        ax.plot([0, largest], [0, largest], color="0.6", linestyle=":", label="calibrated")
+    for ax, (what, key) in zip(axes, whats.items(), strict=True):
+        _lines(ax, content, lambda s, key=key: (s[key]["stated"], s[key]["observed"]))
+        largest = max(s[key]["edges"][-1] for s in content["systems"].values())
+        ax.plot([0, largest], [0, largest], label="calibrated", **DOTTED)
         ax.set(
             xlabel=f"stated probability of a {what}",
             ylabel="share that came true",
@@ -93,16 +109,22 @@ def _calibration(report: Report) -> Figure:
     return figure
 
 
-def _convergence(report: Report) -> Figure:
-    figure, axes = _axes(columns=len(report.systems))
-    for ax, (name, system) in zip(axes, report.systems.items(), strict=True):
-        for trajectory in system.trajectories:
-            rating = [system.start, *trajectory.rating]
-            ax.plot(range(len(rating)), rating, linewidth=1.0, label=trajectory.player)
+def _convergence(content: Mapping[str, Any]) -> Figure:
+    figure, axes = _axes(columns=len(content["systems"]))
+    for ax, (name, system) in zip(axes, content["systems"].items(), strict=True):
+        for shown, (colour, line, _) in zip(system["trajectories"], LINES * 9, strict=False):
+            rating = [system["start"], *shown["rating"]]
+            label = _plain(shown["player"])
+            ax.plot(range(len(rating)), rating, color=colour, linestyle=line, lw=1.0, label=label)
         ax.set(xlabel="games played", ylabel="rating", title=f"Top players, {name}")
-        if system.trajectories:
+        if system["trajectories"]:
             ax.legend()
     return figure
+
+
+def _plain(name: str) -> str:
+    """Return a name as Matplotlib shows it: a dollar sign would begin a formula."""
+    return name.replace("$", r"\$")
 
 
 def skill_curves_picture(
@@ -137,10 +159,8 @@ def skill_curves_picture(
                 where, mu - BAND * sigma, mu + BAND * sigma,
                 color=colour, alpha=0.15, linewidth=0.0,
             )  # fmt: skip
-            # A dollar sign would begin a formula.
-            label = name.replace("$", r"\$")
             ax.plot(
-                where, mu, color=colour, linestyle=line, linewidth=1.2, label=label,
+                where, mu, color=colour, linestyle=line, linewidth=1.2, label=_plain(name),
                 marker=marker if entries.size == 1 else None,
             )  # fmt: skip
         if log.time is None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -10,16 +11,22 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from matchenv.benchmarks.replay.systems import ModelSettings, draw_probability_of
 from matchenv.evaluation.tables import Column, text_table
-from matchenv.logs.fitting import EVALUATIONS, TRAIN_SHARE, Fit, ObjectiveName, fit
+from matchenv.logs.fitting import EVALUATIONS, TRAIN_SHARE, Fit, fit
+from matchenv.logs.games import Model
 from matchenv.logs.match_log import MatchLog
 from matchenv.logs.reading import Reading
-from matchenv.logs.smoothing import CHECKPOINT, MAX_SWEEPS, SETTLED, SmoothedLog, smooth
-from matchenv.logs.tables import curves_table
+from matchenv.logs.smoothing import (
+    CHECKPOINT,
+    MAX_SWEEPS,
+    SETTLED,
+    SmoothedLog,
+    curves_table,
+    smooth,
+)
 from matchenv.runtime.checks import as_number
 from matchenv.runtime.files import (
-    csv_bytes,
+    columns_csv,
     folder_lock,
     json_bytes,
     npz_bytes,
@@ -27,16 +34,20 @@ from matchenv.runtime.files import (
     write_bytes,
     write_together,
 )
-from matchenv.runtime.provenance import provenance, versions
+from matchenv.runtime.provenance import versions
 
-Model = TypeVar("Model", bound=ModelSettings)
+AnyModel = TypeVar("AnyModel", bound=Model)
 
 FIT, SMOOTHING = "fit.json", "smooth.json"
-WHAT = {"predictive": "the likelihood of games not yet seen", "evidence": "the log's evidence"}
 # Players that are shown where none is named.
 SHOWN = 4
 # NumPy keeps every name as long as the longest: characters of all names together.
 MOST_CHARACTERS = 100_000_000
+
+
+def locked(out: Path | None) -> AbstractContextManager[None]:
+    """Keep other processes out of a folder of results, if there is one."""
+    return nullcontext() if out is None else folder_lock(out)
 
 
 def fit_text(found: Fit) -> str:
@@ -66,8 +77,8 @@ def fit_text(found: Fit) -> str:
     failed = "the fit failed: it does not forecast games better than a constant forecast does"
     lines = [
         *([failed] if found.failed else []),
-        f"fitted to {found.train_games} of {found.games} games by "
-        f"{WHAT[found.objective]}, {found.evaluations} replays"
+        f"fitted to {found.train_games} of {found.games} games by the likelihood of games not yet "
+        f"seen, {found.evaluations} replays"
         + ("" if found.converged else "; the search was cut off before it settled"),
         "",
         *text_table(parameters, list(found.parameters)),
@@ -85,7 +96,6 @@ def fit_text(found: Fit) -> str:
 def run_fit(
     reading: Reading,
     *,
-    objective: ObjectiveName = "predictive",
     train_share: float = TRAIN_SHARE,
     seed: int = 0,
     out: Path | None = None,
@@ -95,9 +105,8 @@ def run_fit(
 
     Args:
         reading: the log.
-        objective: as ``fit``.
-        train_share: as there.
-        seed: as there.
+        train_share: as ``fit``.
+        seed: as ``fit``.
         out: folder for the result, in which a stopped fit goes on; None to write nothing.
         quiet: no progress bar.
 
@@ -105,19 +114,14 @@ def run_fit(
         ValueError: as ``fit``, and where another process works in the folder.
         OSError: if a file cannot be written.
     """
-    settings: dict[str, Any] = {"objective": objective, "train_share": train_share, "seed": seed}
-    if out is None:
-        return fit(reading.log, **settings, quiet=quiet)
-    with folder_lock(out):
-        kept: dict[str, Any] = {"journal": out / EVALUATIONS, "made_with": provenance()}
-        found = fit(reading.log, **settings, **kept, quiet=quiet)
-        content = {
-            **asdict(found),
-            "settings": settings,
-            "log": {"file": reading.file_name, "sha256": reading.sha256},
-            "versions": versions("scipy"),
-        }
-        write_bytes(out / FIT, json_bytes(content))
+    settings: dict[str, Any] = {"train_share": train_share, "seed": seed}
+    with locked(out):
+        journal = None if out is None else out / EVALUATIONS
+        found = fit(reading.log, **settings, journal=journal, quiet=quiet)
+        content = {"verdict": found.verdict, **asdict(found), "settings": settings}
+        content |= {"log": reading.source, "versions": versions("scipy")}
+        if out is not None:
+            write_bytes(out / FIT, json_bytes(content, checked=True))
     return found
 
 
@@ -137,22 +141,20 @@ def fitted_parameters(folder: Path) -> dict[str, float]:
         raise ValueError(f"fitted must be a folder of matchenv fit, got {str(folder)!r}") from None
 
 
-def with_fitted(model: Model, folder: Path | None) -> Model:
-    """Return the settings with the parameters of a fit; as they are without one.
+def with_fitted(model: AnyModel, folder: Path | None) -> AnyModel:
+    """Return a model with the parameters of a fit; as it is without one.
 
     Raises:
         ValueError: as ``fitted_parameters``.
     """
-    if folder is None:
-        return model
-    found = fitted_parameters(folder)
-    names = {each.name for each in fields(ModelSettings)} & set(found)
-    return replace(model, **{name: found[name] for name in names})
+    found = {} if folder is None else fitted_parameters(folder)
+    return replace(model, **{each.name: found[each.name] for each in fields(Model)
+                             if each.name in found})  # fmt: skip
 
 
 def refuse_both(fitted: Path | None, given: set[str]) -> None:
     """Raise for parameters of the model that were given beside those of a fit."""
-    twice = sorted(given & {each.name for each in fields(ModelSettings)})
+    twice = sorted(given & {each.name for each in fields(Model)})
     if fitted is not None and twice:
         raise ValueError(f"{', '.join(twice)} must not be given with fitted, which has its own")
 
@@ -175,7 +177,7 @@ class SmoothSettings:
         table: format of the table of all curves.
     """
 
-    model: ModelSettings = field(default_factory=ModelSettings)
+    model: Model = field(default_factory=Model)
     fitted: Path | None = None
     tolerance: float = SETTLED
     max_iterations: int = MAX_SWEEPS
@@ -189,13 +191,13 @@ class Smoothing:
 
     Attributes:
         reading: the log and what was left out of it.
-        parameters: of the model.
+        settings: as they were used, with the parameters of the fit and the draw probability.
         smoothed: the posteriors.
         players: names of the players that are shown.
     """
 
     reading: Reading
-    parameters: dict[str, float]
+    settings: SmoothSettings
     smoothed: SmoothedLog
     players: list[str]
 
@@ -226,30 +228,31 @@ def run_smooth(
     if plot is not None:
         # Plotting is slow to load.
         from matchenv.benchmarks.figures import kind_of_picture
-
-        kind_of_picture("plot", plot)
-    check_players(reading.log, settings.players)
-    model = with_fitted(settings.model, settings.fitted)
-    draws = draw_probability_of(reading.log, model)
-    parameters = asdict(replace(model, draw_probability=draws))
-    if out is None:
-        found = _smoothed(reading, settings, parameters, None, quiet)
-    else:
-        with folder_lock(out):
-            found = _smoothed(reading, settings, parameters, out / CHECKPOINT, quiet)
-            write_together((out / name, content) for name, content in _files(found, settings))
-    if plot is not None:
         from matchenv.benchmarks.replay.figures import skill_curves_picture
 
-        plot.parent.mkdir(parents=True, exist_ok=True)
-        content = skill_curves_picture(
-            reading.log,
-            found.smoothed,
-            found.players,
-            kind_of_picture("plot", plot),
-            dates=reading.time_format not in (None, "number"),
+        kind_of_picture("plot", plot)
+    log, players = reading.log, settings.players
+    check_players(log, players)
+    model = with_fitted(settings.model, settings.fitted).counted(log)
+    settings = replace(settings, model=model)
+    with locked(out):
+        smoothed = smooth(
+            log,
+            tolerance=settings.tolerance,
+            max_iterations=settings.max_iterations,
+            checkpoint=None if out is None else out / CHECKPOINT,
+            quiet=quiet,
+            **asdict(model),
         )
-        write_bytes(plot, content)
+        shown = list(players) or strongest(log, smoothed)
+        found = Smoothing(reading, settings, smoothed, shown)
+        if out is not None:
+            write_together((out / name, content) for name, content in _files(found))
+    if plot is not None:
+        plot.parent.mkdir(parents=True, exist_ok=True)
+        dates = reading.time_format not in (None, "number")
+        kind = kind_of_picture("plot", plot)
+        write_bytes(plot, skill_curves_picture(log, smoothed, shown, kind, dates=dates))
     return found
 
 
@@ -259,14 +262,12 @@ def check_players(log: MatchLog, players: Sequence[str]) -> None:
     Raises:
         ValueError: for one that is not; it names similar ones.
     """
-    known = set(log.players)
-    for name in players:
-        if name not in known:
-            near = get_close_matches(name, log.players, 3)
-            hint = f"; near to it: {', '.join(near)}" if near else ""
-            raise ValueError(
-                f"players must be among the {log.num_players} of the log, got {name!r}{hint}"
-            )
+    for name in sorted(set(players) - set(log.players)):
+        near = get_close_matches(name, log.players, 3)
+        hint = f"; near to it: {', '.join(near)}" if near else ""
+        raise ValueError(
+            f"players must be among the {log.num_players} of the log, got {name!r}{hint}"
+        )
 
 
 def strongest(log: MatchLog, smoothed: SmoothedLog, count: int = SHOWN) -> list[str]:
@@ -286,83 +287,48 @@ def smooth_text(found: Smoothing) -> str:
     for name in found.players:
         entries = np.flatnonzero(log.player == log.players.index(name))
         best = entries[np.argmax(smoothed.mu[entries])]
-        rows.append((name, entries.size, entries[0], best, entries[-1]))
-
-    def belief(entry: int) -> str:
-        return f"{smoothed.mu[entry]:.2f} ± {smoothed.sigma[entry]:.2f}"
-
-    columns = [
-        Column("player", lambda row: row[0]),
-        Column("games", lambda row: str(row[1])),
-        Column("first", lambda row: belief(row[2])),
-        Column("best", lambda row: belief(row[3])),
-        Column("last", lambda row: belief(row[4])),
-    ]
-    end = "settled" if smoothed.settled else "cut off before it settled"
+        beliefs = [f"{smoothed.mu[k]:.2f} ± {smoothed.sigma[k]:.2f}"
+                   for k in (entries[0], best, entries[-1])]  # fmt: skip
+        rows.append((name, str(entries.size), *beliefs))
+    headings = ("player", "games", "first", "best", "last")
+    columns = [Column(each, lambda row, k=k: row[k]) for k, each in enumerate(headings)]  # type: ignore[misc]
+    sweeps = "1 iteration" if smoothed.iterations == 1 else f"{smoothed.iterations} iterations"
     return "\n".join(
         [
             *text_table(columns, rows),
             "",
-            f"{smoothed.iterations} iterations, {end}",
+            f"{sweeps}, {'settled' if smoothed.settled else 'cut off before it settled'}",
             f"log evidence {smoothed.log_evidence:.2f}, for each game "
             f"{smoothed.log_evidence / log.num_games:.4f}",
         ]
     )
 
 
-def _smoothed(
-    reading: Reading,
-    settings: SmoothSettings,
-    parameters: Mapping[str, float],
-    checkpoint: Path | None,
-    quiet: bool,
-) -> Smoothing:
-    model: dict[str, Any] = dict(parameters)
-    smoothed = smooth(
-        reading.log,
-        **model,
-        tolerance=settings.tolerance,
-        max_iterations=settings.max_iterations,
-        checkpoint=checkpoint,
-        made_with=provenance(),
-        quiet=quiet,
-    )
-    players = list(settings.players) or strongest(reading.log, smoothed)
-    return Smoothing(reading, model, smoothed, players)
-
-
-def _files(found: Smoothing, settings: SmoothSettings) -> Iterator[tuple[str, bytes]]:
-    log, smoothed, reading = found.reading.log, found.smoothed, found.reading
+def _files(found: Smoothing) -> Iterator[tuple[str, bytes]]:
+    log, smoothed, settings = found.reading.log, found.smoothed, found.settings
     table = curves_table(log, smoothed)
     if settings.table == "csv":
-        columns = [each if isinstance(each, list) else each.tolist() for each in table.values()]
-        yield "curves.csv", csv_bytes(list(table), zip(*columns, strict=True))
+        yield "curves.csv", columns_csv({**table, "player": np.array(table["player"], object)})
     else:
         characters = max(map(len, log.players)) * len(log.players)
         if characters > MOST_CHARACTERS:
             raise ValueError(
                 f"table must be csv for names as long as these: {characters:,} characters in .npz"
             )
-        numbers = {name: array for name, array in table.items() if name != "player"}
         player = np.sort(log.player, kind="stable")
-        yield (
-            "curves.npz",
-            npz_bytes({"players": np.array(log.players), "player": player} | numbers),
-        )
+        names = {"players": np.array(log.players), "player": player}
+        yield "curves.npz", npz_bytes(table | names)
     content = {
-        "parameters": found.parameters,
+        "parameters": asdict(settings.model),
         "log_evidence": smoothed.log_evidence,
         "log_probability": float(smoothed.log_probability.sum()),
         "iterations": smoothed.iterations,
         "settled": smoothed.settled,
         "games": log.num_games,
         "players": log.num_players,
-        "settings": {
-            "tolerance": settings.tolerance,
-            "max_iterations": settings.max_iterations,
-            "table": settings.table,
-        },
-        "log": {"file": reading.file_name, "sha256": reading.sha256},
+        "settings": {name: getattr(settings, name)
+                     for name in ("tolerance", "max_iterations", "table")},
+        "log": found.reading.source,
         "versions": versions(),
-    }
-    yield SMOOTHING, json_bytes(content)
+    }  # fmt: skip
+    yield SMOOTHING, json_bytes(content, checked=True)

@@ -4,52 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.runtime.checks import as_choice
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-DrawnPairs = Literal["left-out", "half", "wrong"]
-PredictedDraws = Literal["wrong", "half", "right"]
-
-
-@dataclass(frozen=True)
-class DrawRule:
-    """How draws count in the prediction error.
-
-    Attributes:
-        drawn_pairs: how pairs of sides that drew count.
-        predicted_draws: how pairs count that were predicted to be even, and did not draw.
-    """
-
-    drawn_pairs: DrawnPairs = "left-out"
-    predicted_draws: PredictedDraws = "wrong"
-
-    def __post_init__(self) -> None:
-        as_choice("drawn_pairs", self.drawn_pairs, get_args(DrawnPairs))
-        as_choice("predicted_draws", self.predicted_draws, get_args(PredictedDraws))
-
-
-# What a pair that drew costs; None leaves it out.
-_DRAWN_PAIRS: dict[DrawnPairs, float | None] = {"left-out": None, "half": 0.5, "wrong": 1.0}
-# What a pair costs for which no order was predicted.
-_PREDICTED_DRAWS: dict[PredictedDraws, float] = {"wrong": 1.0, "half": 0.5, "right": 0.0}
 
 
 @dataclass(frozen=True)
 class PredictionError:
-    """The error and what it was counted on.
+    """The share of pairs predicted in the wrong order, and what it was counted on.
 
     Attributes:
-        error: share of the counted pairs, NaN if there are none.
+        error: share of the pairs that did not draw; predicted draws count as wrong. NaN if there
+            are none.
         standard_error: of that share, the pairs of one game taken as one observation.
-        pairs: pairs counted.
-        drawn: pairs that drew, counted or not.
+        pairs: pairs that did not draw.
+        drawn: pairs that drew.
         predicted_draws: pairs that did not draw, but for which no order was predicted.
     """
 
@@ -60,26 +32,21 @@ class PredictionError:
     predicted_draws: int
 
 
-def pair_costs(gap: Floats, outcome: NDArray[np.int8], rule: DrawRule) -> Floats:
-    """Return the cost of each pair: 0 for the right order, 1 for the wrong one, draws by the rule.
+def pair_costs(gap: Floats, outcome: NDArray[np.int8]) -> Floats:
+    """Return the cost of each pair: 0 for the right order, 1 for the wrong one or none.
 
     Args:
         gap: (pairs,), predicted strength of the first side minus that of the second.
         outcome: (pairs,), +1 if the first side came out ahead, -1 if the second, 0 for a draw.
-        rule: how draws count.
 
     Returns:
-        (pairs,), NaN for a pair that is left out.
+        (pairs,), NaN for a pair that drew.
     """
-    cost = np.where(np.sign(gap) == outcome, 0.0, 1.0)
-    cost[gap == 0.0] = _PREDICTED_DRAWS[rule.predicted_draws]
-    drawn_cost = _DRAWN_PAIRS[rule.drawn_pairs]
-    cost[outcome == 0] = np.nan if drawn_cost is None else drawn_cost
-    return cost
+    return np.where(outcome == 0, np.nan, np.where(np.sign(gap) == outcome, 0.0, 1.0))
 
 
 def prediction_error(
-    gap: Floats, outcome: NDArray[np.int8], game: NDArray[np.int64], rule: DrawRule
+    gap: Floats, outcome: NDArray[np.int8], game: NDArray[np.int64]
 ) -> PredictionError:
     """Return the share of pairs predicted in the wrong order.
 
@@ -87,16 +54,15 @@ def prediction_error(
         gap: as ``pair_costs``.
         outcome: as ``pair_costs``.
         game: (pairs,), the game in which each pair met.
-        rule: how draws count.
 
     Source: Herbrich, Minka, Graepel (2006), section 4.1.
     """
-    cost = pair_costs(gap, outcome, rule)
+    drawn = outcome == 0
     return PredictionError(
-        *mean_over_pairs(cost, game),
-        pairs=int(np.count_nonzero(~np.isnan(cost))),
-        drawn=int(np.count_nonzero(outcome == 0)),
-        predicted_draws=int(np.count_nonzero((gap == 0.0) & (outcome != 0))),
+        *mean_over_pairs(pair_costs(gap, outcome), game),
+        pairs=int(np.count_nonzero(~drawn)),
+        drawn=int(np.count_nonzero(drawn)),
+        predicted_draws=int(np.count_nonzero((gap == 0.0) & ~drawn)),
     )
 
 

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from matchenv.benchmarks.replay.fits import with_fitted
+from matchenv.benchmarks.replay.fits import locked, with_fitted
 from matchenv.benchmarks.replay.measures import (
-    DrawCurve,
-    DrawRule,
-    Fairness,
-    PredictionError,
     draw_curve,
     games_to_settle,
     mean_over_pairs,
@@ -28,16 +22,9 @@ from matchenv.benchmarks.replay.measures import (
     win_ratio_deviation,
     win_shares,
 )
-from matchenv.benchmarks.replay.systems import (
-    Judgement,
-    SystemSettings,
-    check_system,
-    draw_probability_of,
-    judge,
-)
-from matchenv.logs.bad_rows import reason_counts
+from matchenv.benchmarks.replay.systems import Judgement, SystemSettings, check_system, judge
+from matchenv.evaluation.tables import Column, text_table
 from matchenv.logs.forecasts import (
-    Calibration,
     Pairs,
     constant_log_loss,
     draw_calibration,
@@ -47,11 +34,12 @@ from matchenv.logs.forecasts import (
     win_calibration,
 )
 from matchenv.logs.match_log import MatchLog
-from matchenv.logs.reading import Reading, ReadingSettings, read_log, reading_text
-from matchenv.runtime.checks import as_integer, as_number, as_positive_share
-from matchenv.runtime.files import csv_bytes, folder_lock, json_bytes, write_together
+from matchenv.logs.reading import Reading, reading_text
+from matchenv.logs.text_table import reason_counts
+from matchenv.runtime.checks import as_integer, as_positive_share
+from matchenv.runtime.files import csv_bytes, json_bytes, number, write_together
 
-Floats = NDArray[np.float64]
+Content = Mapping[str, Any]
 # Points of a curve in a file: one for each game would be more than anyone can look at.
 _CURVE = np.linspace(0.0, 1.0, 101)
 
@@ -64,12 +52,9 @@ class ReplaySettings:
         systems: the rating systems, trueskill, elo, elo-logistic, weng-lin-bt, weng-lin-pl or
             module:Class of your own; the first one picks the top players.
         fitted: folder of a fit whose parameters override those of TrueSkill.
-        reading: how to read the log.
         parameters: parameters of the rating systems.
-        draws: how draws count in the prediction error.
         challenge_share: share of the games that each system puts forward as most even.
         fair_share: share of the games, the most even ones, in which win ratios are counted.
-        quality_threshold: count win ratios in the games of at least this quality instead.
         bins: bins of the calibration curves.
         top_players: how many players' convergence is shown.
 
@@ -79,12 +64,9 @@ class ReplaySettings:
 
     systems: tuple[str, ...] = ("trueskill", "elo")
     fitted: Path | None = None
-    reading: ReadingSettings = field(default_factory=ReadingSettings)
     parameters: SystemSettings = field(default_factory=SystemSettings)
-    draws: DrawRule = field(default_factory=DrawRule)
     challenge_share: float = 0.2
     fair_share: float = 0.5
-    quality_threshold: float | None = None
     bins: int = 20
     top_players: int = 4
 
@@ -95,222 +77,54 @@ class ReplaySettings:
             raise ValueError(f"systems must name each system once, got {self.systems!r}")
         for share in ("challenge_share", "fair_share"):
             as_positive_share(share, getattr(self, share))
-        if self.quality_threshold is not None:
-            as_number("quality_threshold", self.quality_threshold)
         as_integer("bins", self.bins, 1, 1000)
         as_integer("top_players", self.top_players, 0, 20)
 
 
-@dataclass(frozen=True)
-class Trajectory:
-    """One player's rating over time.
-
-    Attributes:
-        player: the name.
-        rating: (games,), after each of the player's games.
-        games_to_settle: see ``measures.games_to_settle``.
-    """
-
-    player: str
-    rating: Floats
-    games_to_settle: int
-
-
-@dataclass(frozen=True)
-class SystemReport:
-    """The measures of one system.
-
-    Attributes:
-        error: prediction error over all pairs of sides.
-        excess: the error minus that of the first system, and the difference's standard error
-            with the two paired game by game.
-        challenged: on the games that each system judges most even, by that system's name.
-        draws: draws found against match quality.
-        fairness: win ratios in the games above the threshold.
-        threshold: least quality of those games.
-        log_loss: of the stated probabilities of win, draw and loss of each pair.
-        wins: calibration of the stated win probabilities.
-        draw_forecasts: calibration of the stated draw probabilities.
-        start: the rating of a newcomer.
-        trajectories: of the top players.
-        unconverged: games whose approximation reached its cap before its tolerance.
-    """
-
-    error: PredictionError
-    excess: tuple[float, float]
-    challenged: dict[str, PredictionError]
-    draws: DrawCurve
-    fairness: Fairness
-    threshold: float
-    log_loss: float
-    wins: Calibration
-    draw_forecasts: Calibration
-    start: float
-    trajectories: list[Trajectory]
-    unconverged: int
-
-
-@dataclass(frozen=True)
-class Report:
+class Report(NamedTuple):
     """The result of a replay.
 
     Attributes:
         reading: the log and what was left out of it.
-        settings: as they were used, the draw probability filled in.
-        constant_log_loss: of a forecast that knows only the share of drawn pairs.
-        systems: by name.
+        content: all numbers, as ``report.json`` has them; the measures of each system are in
+            ``content["systems"]``.
         ratings: name, mean, deviation and number of games of each player after the last game, by
             the first system that has deviations; empty if none has.
     """
 
     reading: Reading
-    settings: ReplaySettings
-    constant_log_loss: float
-    systems: dict[str, SystemReport]
+    content: dict[str, Any]
     ratings: list[tuple[str, float, float, int]]
 
 
-def run(
-    log_path: Path, settings: ReplaySettings, out: Path | None, *, quiet: bool = True
+def run_replay(
+    reading: Reading, settings: ReplaySettings, *, out: Path | None = None, quiet: bool = True
 ) -> Report:
-    """Read a log, rate it with each system, and write the results.
+    """Rate a log with each system, measure how well it forecast the games, and write the results.
 
     Args:
-        log_path: the log.
+        reading: the log.
         settings: all that decides the result.
         out: folder for the files, made if need be; None to write none.
         quiet: no progress bar.
 
     Raises:
-        BadLogError: for a log that cannot be read or, if strict, has a bad row; nothing is
-            written then.
         ValueError: for parameters that a system refuses, or if another process writes to the
             folder; nothing is written then.
         OSError: if a file cannot be written; all older files are untouched then.
     """
-    report = report_on(read_log(log_path, settings.reading), settings, quiet=quiet)
-    if out is not None:
-        with folder_lock(out):
-            write_together((out / name, content) for name, content in _files(report))
-    return report
-
-
-def _files(report: Report) -> Iterator[tuple[str, bytes]]:
-    # Plotting is slow to load, and not needed without a folder to write to.
-    from matchenv.benchmarks.replay.figures import figures
-
-    yield from figures(report).items()
-    rows = [(row.line, str(row.reason), row.detail) for row in report.reading.bad_rows]
-    yield "bad_rows.csv", csv_bytes(("line", "reason", "detail"), rows)
-    if report.ratings:
-        yield "ratings.csv", csv_bytes(("player", "mu", "sigma", "games"), report.ratings)
-    yield "table.txt", f"{reading_text(report.reading)}\n\n{report_text(report)}\n".encode()
-    yield "report.json", json_bytes(as_json(report))
-
-
-def report_on(reading: Reading, settings: ReplaySettings, *, quiet: bool = True) -> Report:
-    """Rate a log with each system and measure how well it foresaw the games.
-
-    Args:
-        reading: the log.
-        settings: all that decides the result.
-        quiet: no progress bar.
-
-    Raises:
-        ValueError: for parameters that a system refuses.
-    """
     log = reading.log
     pairs = pairs_of_sides(log.game_start, log.rank)
-    parameters = with_fitted(settings.parameters, settings.fitted)
-    draws = draw_probability_of(log, parameters)
-    parameters = replace(parameters, draw_probability=draws)
+    parameters = with_fitted(settings.parameters, settings.fitted).counted(log)
     settings = replace(settings, parameters=parameters)
     # No bar within the first second: on a small log it would flicker.
     names = tqdm(settings.systems, unit="system", disable=quiet, delay=1.0)
     judged = {name: judge(name, log, pairs, parameters) for name in names}
-    first = judged[settings.systems[0]]
-    # The highest rating first, the first named among equals.
-    top = np.argsort(-first.final_rating, kind="stable")[: settings.top_players].tolist()
-    even = {name: most_even(j.quality, settings.challenge_share) for name, j in judged.items()}
-    costs = pair_costs(_gap(first, pairs), pairs.outcome, settings.draws)
-    systems: dict[str, SystemReport] = {
-        name: _measure(j, log, pairs, even, costs, top, settings) for name, j in judged.items()
-    }
-    ratings = _ratings(log, list(judged.values()))
-    return Report(reading, settings, constant_log_loss(pairs.outcome), systems, ratings)
-
-
-def _ratings(log: MatchLog, judged: list[Judgement]) -> list[tuple[str, float, float, int]]:
-    beliefs = [each.final_belief for each in judged if each.final_belief is not None]
-    if not beliefs:
-        return []
-    return [
-        (name, mu, sigma, count)
-        for name, (mu, sigma), count in zip(
-            log.players, beliefs[0].tolist(), log.games_played.tolist(), strict=True
-        )
-    ]
-
-
-def _gap(judgement: Judgement, pairs: Pairs) -> Floats:
-    return judgement.strength[pairs.first] - judgement.strength[pairs.second]
-
-
-def _measure(
-    judgement: Judgement,
-    log: MatchLog,
-    pairs: Pairs,
-    even: dict[Any, NDArray[np.bool_]],
-    first_costs: Floats,
-    top: list[int],
-    settings: ReplaySettings,
-) -> SystemReport:
-    gap, rule = _gap(judgement, pairs), settings.draws
-    quality, stated = judgement.quality, judgement.log_probability
-    possible, found = possible_and_found_draws(log.game_start, log.rank)
-    threshold = settings.quality_threshold
-    if threshold is None:
-        threshold = float(quality[most_even(quality, settings.fair_share)].min())
-    team = log.entry_team
-    share = win_shares(log.game_start, log.rank)[team]
-    challenged = {}
-    for judge_name, games in even.items():
-        chosen = games[pairs.game]
-        challenged[judge_name] = prediction_error(
-            gap[chosen], pairs.outcome[chosen], pairs.game[chosen], rule
-        )
-    ratings = {player: judgement.entry_rating[log.player == player] for player in top}
-    return SystemReport(
-        error=prediction_error(gap, pairs.outcome, pairs.game, rule),
-        excess=mean_over_pairs(pair_costs(gap, pairs.outcome, rule) - first_costs, pairs.game),
-        challenged=challenged,
-        draws=draw_curve(quality, possible, found),
-        fairness=win_ratio_deviation(log.player, log.entry_game, share, quality >= threshold),
-        threshold=threshold,
-        log_loss=_mean(log_losses(stated, pairs.outcome)),
-        wins=win_calibration(stated, pairs.outcome, settings.bins),
-        draw_forecasts=draw_calibration(stated, pairs.outcome, settings.bins),
-        start=judgement.start,
-        trajectories=[
-            Trajectory(log.players[player], rating, games_to_settle(rating, judgement.start))
-            for player, rating in ratings.items()
-        ],
-        unconverged=judgement.unconverged,
-    )
-
-
-def as_json(report: Report) -> dict[str, Any]:
-    """Return the report as nested dictionaries, the draw curves at a hundred points."""
-    reading, log = report.reading, report.reading.log
-    systems, fitted = {}, report.settings.fitted
-    for name, system in report.systems.items():
-        curve = np.interp(_CURVE, system.draws.possible, system.draws.found)
-        draws = replace(system.draws, possible=_CURVE, found=curve)
-        systems[name] = asdict(replace(system, draws=draws))
-    return {
+    replays = [each.replay for each in judged.values()]
+    beliefs = [each for each in replays if (each.sigma > 0.0).all()][:1]
+    content = {
         "log": {
-            "file": reading.file_name,
-            "sha256": reading.sha256,
+            **reading.source,
             "columns": reading.column_names,
             "time_format": reading.time_format,
             "rows": reading.rows,
@@ -322,74 +136,173 @@ def as_json(report: Report) -> dict[str, Any]:
             "players": log.num_players,
             "notes": reading.notes,
         },
-        "settings": asdict(report.settings) | {"fitted": fitted and str(fitted)},
-        "constant_log_loss": report.constant_log_loss,
-        "systems": systems,
+        "settings": asdict(settings) | {"fitted": settings.fitted and str(settings.fitted)},
+        "constant_log_loss": constant_log_loss(pairs.outcome),
+        "systems": measures(log, pairs, judged, settings),
     }
+    ratings = [
+        row
+        for each in beliefs
+        for row in zip(
+            log.players, each.mu.tolist(), each.sigma.tolist(), log.games_played.tolist(),
+            strict=True,
+        )
+    ]  # fmt: skip
+    report = Report(reading, content, ratings)
+    with locked(out):
+        if out is not None:
+            write_together((out / name, content) for name, content in _files(report))
+    return report
+
+
+def _files(report: Report) -> Iterator[tuple[str, bytes]]:
+    # Plotting is slow to load, and not needed without a folder to write to.
+    from matchenv.benchmarks.replay.figures import figures
+
+    yield from figures(report.content).items()
+    yield "bad_rows.csv", csv_bytes(("line", "reason", "detail"), report.reading.bad_rows)
+    if report.ratings:
+        yield "ratings.csv", csv_bytes(("player", "mu", "sigma", "games"), report.ratings)
+    text = f"{reading_text(report.reading)}\n\n{report_text(report)}\n"
+    yield "table.txt", text.encode()
+    yield "report.json", json_bytes(report.content, checked=True)
+
+
+def measures(
+    log: MatchLog, pairs: Pairs, judged: Mapping[str, Judgement], settings: ReplaySettings
+) -> dict[str, dict[str, Any]]:
+    """Return the measures of each system by name; docs/replay.md explains them.
+
+    Args:
+        log: the games.
+        pairs: the log's pairs of sides.
+        judged: the systems' statements.
+        settings: of the replay.
+    """
+    first = judged[settings.systems[0]]
+    # The highest rating first, the first named among equals.
+    rating = first.replay.mu - 3.0 * first.replay.sigma
+    top = np.argsort(-rating, kind="stable")[: settings.top_players].tolist()
+    even = {
+        name: most_even(each.quality, settings.challenge_share)[pairs.game]
+        for name, each in judged.items()
+    }
+    possible, found = possible_and_found_draws(log.game_start, log.rank)
+    share = win_shares(log.game_start, log.rank)[log.entry_team]
+    outcome, game = pairs.outcome, pairs.game
+    first_costs = pair_costs(first.gap(pairs), outcome)
+
+    def of_system(judgement: Judgement) -> dict[str, Any]:
+        gap, quality, stated = judgement.gap(pairs), judgement.quality, judgement.log_probability
+        curve = draw_curve(quality, possible, found)
+        thinned = np.interp(_CURVE, curve.possible, curve.found)
+        threshold = float(quality[most_even(quality, settings.fair_share)].min())
+        fair = win_ratio_deviation(log.player, log.entry_game, share, quality >= threshold)
+        losses = log_losses(stated, outcome)
+        entries = {player: judgement.replay.entry_mu[log.player == player] for player in top}
+        return {
+            "error": asdict(prediction_error(gap, outcome, game)),
+            "excess": mean_over_pairs(pair_costs(gap, outcome) - first_costs, game),
+            "challenged": {
+                name: asdict(prediction_error(gap[chosen], outcome[chosen], game[chosen]))
+                for name, chosen in even.items()
+            },
+            "draws": asdict(replace(curve, possible=_CURVE, found=thinned)),
+            "fairness": asdict(fair),
+            "threshold": threshold,
+            "log_loss": float(losses.mean()) if len(losses) else None,
+            "wins": asdict(win_calibration(stated, outcome, settings.bins)),
+            "draw_forecasts": asdict(draw_calibration(stated, outcome, settings.bins)),
+            "start": judgement.start,
+            "trajectories": [
+                {
+                    "player": log.players[player],
+                    "rating": ratings,
+                    "games_to_settle": games_to_settle(ratings, judgement.start),
+                }
+                for player, ratings in entries.items()
+            ],
+            "unconverged": len(judgement.replay.unconverged),
+        }
+
+    return {name: of_system(judgement) for name, judgement in judged.items()}
+
+
+def measure_rows(content: Content) -> dict[str, list[str]]:
+    """Return the texts of all systems' measures, by the label of the measure.
+
+    Args:
+        content: of a report, or of its ``report.json``.
+    """
+    systems = content["systems"]
+    first, *_ = found = list(systems.values())
+    share = content["settings"]["challenge_share"]
+
+    def row(of: Any) -> list[str]:
+        return [of(system) for system in found]
+
+    rows = {
+        "prediction error": row(lambda s: _percent(s["error"]["error"])),
+        "  standard error": row(lambda s: _percent(s["error"]["standard_error"])),
+        "  minus the first system's, points": ["-", *row(lambda s: _points(*s["excess"]))[1:]],
+        "  pairs counted": row(lambda s: str(s["error"]["pairs"])),
+        "  pairs drawn": row(lambda s: str(s["error"]["drawn"])),
+        "  predicted draws": row(lambda s: str(s["error"]["predicted_draws"])),
+    }
+    for name in systems:
+        label = f"error, most even {100.0 * share:g} % by {name}"
+        rows[label] = row(lambda s, name=name: _percent(s["challenged"][name]["error"]))
+    rows["area of draws over quality"] = row(lambda s: _decimals(s["draws"]["area"]))
+    for least in (1, 10, 100):
+        games = "game" if least == 1 else "games"
+        label = f"|win ratio - 50 %|, >= {least} {games}"
+        rows[label] = row(lambda s, least=least: _deviation(s["fairness"], least))
+    constant = _decimals(content["constant_log_loss"])
+    rows |= {
+        "log loss": row(lambda s: _decimals(s["log_loss"])),
+        "  of the constant forecast": [constant] * len(found),
+        "calibration error, wins": row(lambda s: _percent(s["wins"]["error"])),
+        "calibration error, draws": row(lambda s: _percent(s["draw_forecasts"]["error"])),
+    }
+    for k, shown in enumerate(first["trajectories"]):
+        count = len(shown["rating"])
+        label = f"games to settle, {shown['player']} ({count} {'game' if count == 1 else 'games'})"
+        rows[label] = row(lambda s, k=k: str(s["trajectories"][k]["games_to_settle"]))
+    if any(s["unconverged"] for s in found):
+        rows["games that did not converge"] = row(lambda s: str(s["unconverged"]))
+    return rows
 
 
 def report_text(report: Report) -> str:
     """Return the measures of each system side by side."""
-    settings, systems = report.settings, report.systems
-    first = next(iter(systems.values()))
-    rows: dict[str, Callable[[SystemReport], str]] = {
-        "prediction error": lambda s: _percent(s.error.error),
-        "  standard error": lambda s: _percent(s.error.standard_error),
-        "  minus the first system's, points": lambda s: "-" if s is first else _points(*s.excess),
-        "  pairs counted": lambda s: str(s.error.pairs),
-        "  pairs drawn": lambda s: str(s.error.drawn),
-        "  predicted draws": lambda s: str(s.error.predicted_draws),
-    }
-    for name in systems:
-        label = f"error, most even {100.0 * settings.challenge_share:g} % by {name}"
-        rows[label] = partial(_challenged, judge=name)
-    rows["area of draws over quality"] = lambda s: _decimals(s.draws.area)
-    for least in (1, 10, 100):
-        rows[f"|win ratio - 50 %|, >= {least} games"] = partial(_deviation, least=least)
-    rows["log loss"] = lambda s: _decimals(s.log_loss)
-    rows["  of the constant forecast"] = lambda _: _decimals(report.constant_log_loss)
-    rows["calibration error, wins"] = lambda s: _percent(s.wins.error)
-    rows["calibration error, draws"] = lambda s: _percent(s.draw_forecasts.error)
-    for k, trajectory in enumerate(first.trajectories):
-        label = f"games to settle, {trajectory.player} ({len(trajectory.rating)} games)"
-        rows[label] = partial(_settled, k=k)
-    if any(s.unconverged for s in systems.values()):
-        rows["games that did not converge"] = lambda s: str(s.unconverged)
-    table = [["", *systems]]
-    table += [[label, *map(cell, systems.values())] for label, cell in rows.items()]
-    lines = [f"{label:<44}" + "".join(f"{cell:>14}" for cell in cells) for label, *cells in table]
-    rule = settings.draws
-    lines.append(
-        f"drawn pairs: {rule.drawn_pairs}; predicted draws: {rule.predicted_draws}; "
-        f"draw probability: {settings.parameters.draw_probability:.4f}"
+    content = report.content
+    columns = [Column("", lambda row: row[0]), *(
+        Column(name, lambda row, k=k: row[1][k], 12) for k, name in enumerate(content["systems"])
+    )]  # fmt: skip
+    draws = content["settings"]["parameters"]["draw_probability"]
+    return "\n".join(
+        [
+            *text_table(columns, list(measure_rows(content).items())),
+            f"pairs that drew are left out of the prediction error; draw probability: {draws:.4f}",
+        ]
     )
-    return "\n".join(lines)
 
 
-def _mean(values: Floats) -> float:
-    return float(values.mean()) if len(values) else math.nan
+def _percent(share: float | None) -> str:
+    value = number(share)
+    return "-" if np.isnan(value) else f"{100.0 * value:.2f} %"
 
 
-def _percent(share: float) -> str:
-    return "-" if math.isnan(share) else f"{100.0 * share:.2f} %"
+def _decimals(value: float | None) -> str:
+    return "-" if np.isnan(number(value)) else f"{value:.4f}"
 
 
-def _decimals(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.4f}"
+def _points(excess: float | None, error: float | None) -> str:
+    mean, spread = number(excess), number(error)
+    return "-" if np.isnan(mean) else f"{100.0 * mean:+.2f} ± {100.0 * spread:.2f}"
 
 
-def _points(excess: float, error: float) -> str:
-    return "-" if math.isnan(excess) else f"{100.0 * excess:+.2f} ± {100.0 * error:.2f}"
-
-
-def _challenged(system: SystemReport, judge: str) -> str:
-    return _percent(system.challenged[judge].error)
-
-
-def _settled(system: SystemReport, k: int) -> str:
-    return str(system.trajectories[k].games_to_settle)
-
-
-def _deviation(system: SystemReport, least: int) -> str:
-    found = system.fairness.deviation[system.fairness.games == least]
+def _deviation(fairness: Content, least: int) -> str:
+    games: NDArray[np.int64] = np.asarray(fairness["games"])
+    found = np.asarray(fairness["deviation"])[games == least]
     return _percent(float(found[0])) if found.size else "-"

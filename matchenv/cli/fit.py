@@ -11,7 +11,7 @@ from tyro.conf import Positional
 from matchenv.benchmarks.replay.fits import fit_text, run_fit
 from matchenv.cli.options import Resumable, Seeded
 from matchenv.cli.output import show
-from matchenv.logs.fitting import TRAIN_SHARE, ObjectiveName
+from matchenv.logs.fitting import TRAIN_SHARE
 from matchenv.logs.reading import ReadingSettings, read_log, reading_text
 
 
@@ -26,14 +26,11 @@ class Fit(Resumable, Seeded):
 
     Attributes:
         log: the log, a .csv or .csv.gz file.
-        objective: likelihood to maximise: of each game given those before it, or of all results
-            of the log together, which takes some ten times as long.
         train_share: share of the games, from the first on, that the fit uses.
     """
 
     log: Positional[Path]
     reading: ReadingSettings = field(default_factory=ReadingSettings)
-    objective: ObjectiveName = "predictive"
     train_share: float = TRAIN_SHARE
 
     @property
@@ -47,7 +44,6 @@ class Fit(Resumable, Seeded):
         show(reading_text(reading, listed=0 if self.quiet else 5), file=sys.stderr)
         found = run_fit(
             reading,
-            objective=self.objective,
             train_share=self.train_share,
             seed=self.seed,
             out=self.out,

@@ -9,10 +9,10 @@ from pathlib import Path
 from tyro.conf import Positional
 
 from matchenv.benchmarks.replay.fits import refuse_both
-from matchenv.benchmarks.replay.report import ReplaySettings, report_text, run
+from matchenv.benchmarks.replay.report import ReplaySettings, report_text, run_replay
 from matchenv.cli.options import Written
 from matchenv.cli.output import show
-from matchenv.logs.reading import reading_text
+from matchenv.logs.reading import ReadingSettings, read_log, reading_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +29,7 @@ class Replay(Written):
     """
 
     log: Positional[Path]
+    reading: ReadingSettings = field(default_factory=ReadingSettings)
     settings: ReplaySettings = field(default_factory=ReplaySettings)
 
     @property
@@ -42,7 +43,8 @@ class Replay(Written):
 
     def run(self) -> None:
         """Rate the log and print the report; what was left out is printed even when quiet."""
-        report = run(self.log, self.settings, self.out, quiet=self.quiet)
-        show(reading_text(report.reading, listed=0 if self.quiet else 5), file=sys.stderr)
+        reading = read_log(self.log, self.reading)
+        show(reading_text(reading, listed=0 if self.quiet else 5), file=sys.stderr)
+        report = run_replay(reading, self.settings, out=self.out, quiet=self.quiet)
         if not self.quiet:
             show(report_text(report))

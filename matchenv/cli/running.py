@@ -80,7 +80,8 @@ def run(
         message = str(error) if known else f"{type(error).__name__}: {error} (see --debug)"
         if isinstance(error, WorkerEnded):
             message += f"; {command.note}"
-        return say_error(message, BAD_INPUT if bad_input else FAILED)
+        status = getattr(error, "exit_status", BAD_INPUT if bad_input else FAILED)
+        return say_error(message, status)
     return DONE
 
 

@@ -3,30 +3,28 @@
 ``read_log`` needs pandas (``pip install "matchenv[logs]"``), and so does ``MatchLog.from_table``.
 """
 
-from matchenv.logs.bad_rows import BadLogError
 from matchenv.logs.fitting import Fit, fit
+from matchenv.logs.games import Model
 from matchenv.logs.match_log import MatchLog, ranks_from_scores
 from matchenv.logs.reading import Reading, ReadingSettings, read_log
 from matchenv.logs.replay import (
-    LOGISTIC_BETA,
     BeliefReplay,
-    EloReplay,
     RatingSystem,
     TrueSkillReplay,
-    replay_elo,
+    ratings_table,
     replay_system,
     replay_trueskill,
 )
-from matchenv.logs.smoothing import SmoothedLog, smooth
-from matchenv.logs.tables import curves_table, ratings_table
+from matchenv.logs.smoothing import SmoothedLog, curves_table, smooth
+from matchenv.logs.text_table import BadLogError, GamesLeftOutError
 
 __all__ = [
-    "LOGISTIC_BETA",
     "BadLogError",
     "BeliefReplay",
-    "EloReplay",
     "Fit",
+    "GamesLeftOutError",
     "MatchLog",
+    "Model",
     "RatingSystem",
     "Reading",
     "ReadingSettings",
@@ -37,7 +35,6 @@ __all__ = [
     "ranks_from_scores",
     "ratings_table",
     "read_log",
-    "replay_elo",
     "replay_system",
     "replay_trueskill",
     "smooth",

@@ -11,6 +11,7 @@ import numpy as np
 
 from matchenv.logs.match_log import MatchLog
 from matchenv.runtime.files import Arrays, checksum, npz_bytes, read_npz, write_bytes
+from matchenv.runtime.provenance import provenance
 
 SECONDS_BETWEEN = 5.0
 
@@ -33,19 +34,23 @@ class Checkpoint:
 
     Args:
         path: of the file; None for none.
-        key: of the work: the file of another one is not read.
+        log: the games; the file of others, or of other versions of the code, is not read.
+        settings: of the work, as ``log_key``.
+        numbers: as there.
     """
 
-    def __init__(self, path: Path | None, key: str) -> None:
-        self._path, self._key = path, key
-        self._written = time.monotonic()
+    def __init__(
+        self, path: Path | None, log: MatchLog, settings: Any, numbers: Arrays | None = None
+    ) -> None:
+        self._path, self._written = path, time.monotonic()
+        self._key = "" if path is None else log_key(log, [settings, provenance()], numbers)
 
-    def read(self) -> Arrays | None:
-        """Return the arrays of the file; None if it is missing, damaged or of other work."""
+    def read(self) -> Arrays:
+        """Return the arrays of the file; none if it is missing, damaged or of other work."""
         if self._path is not None:
             with suppress(OSError, ValueError):
                 return read_npz(self._path, self._key)
-        return None
+        return {}
 
     def keep(self, arrays: Arrays, *, at_once: bool = False) -> None:
         """Write the arrays, unless they were written a few seconds ago.
@@ -58,11 +63,10 @@ class Checkpoint:
             OSError: if they cannot be written.
         """
         due = at_once or time.monotonic() - self._written >= SECONDS_BETWEEN
-        if self._path is None or not due:
-            return
-        arrays = {name: np.asarray(value) for name, value in arrays.items()}
-        write_bytes(self._path, npz_bytes(arrays, self._key, compressed=False))
-        self._written = time.monotonic()
+        if self._path is not None and due:
+            arrays = {name: np.asarray(value) for name, value in arrays.items()}
+            write_bytes(self._path, npz_bytes(arrays, self._key, compressed=False))
+            self._written = time.monotonic()
 
     def remove(self) -> None:
         """Remove the file: the work is done."""

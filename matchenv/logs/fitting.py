@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, logit
 from tqdm import tqdm
 
-from matchenv.logs.checkpoint import Checkpoint, log_key
+from matchenv.logs.checkpoint import Checkpoint
 from matchenv.logs.forecasts import (
     Pairs,
     draw_calibration,
@@ -25,8 +25,7 @@ from matchenv.logs.forecasts import (
 )
 from matchenv.logs.match_log import MatchLog
 from matchenv.logs.replay import replay_trueskill
-from matchenv.logs.smoothing import smooth
-from matchenv.runtime.checks import as_choice, as_integer, as_number
+from matchenv.runtime.checks import as_integer, as_number
 
 Floats = NDArray[np.float64]
 Values = Mapping[str, float]
@@ -48,11 +47,11 @@ BLOCKS, RESAMPLES = 40, 1000
 LEVELS = (0.025, 0.975)
 # Below this share of the largest curvature the likelihood counts as flat in a direction.
 FLAT = 1e-6
-# The evidence of messages that have all but settled: its error is the square of theirs, some
-# millionths of a nat.
-SETTLED_ENOUGH = 1e-3
-
-ObjectiveName = Literal["predictive", "evidence"]
+SCALES: dict[str, tuple[Callable[[float], Any], Callable[[float], Any]]] = {
+    "log": (np.log, np.exp),
+    "logit": (logit, expit),
+    "plain": (float, float),
+}
 
 
 @dataclass(frozen=True)
@@ -75,8 +74,7 @@ class Fit:
         calibration_draws: the same for draws; None without any.
         games: games in the log.
         train_games: those that the fit has read.
-        objective: what was maximised, ``predictive`` or ``evidence``.
-        evaluations: replays, or smoothings, of the search.
+        evaluations: replays of the search.
         converged: whether the search ended by itself.
         notes: what the log cannot tell, and what ran to a boundary.
     """
@@ -96,49 +94,49 @@ class Fit:
     calibration_draws: float | None
     games: int
     train_games: int
-    objective: str
     evaluations: int
     converged: bool
     notes: tuple[str, ...]
 
     @property
+    def verdict(self) -> Literal["better", "worse", "undecided"]:
+        """How it forecasts games against the constant forecast, by the interval of the gain."""
+        _, low, high = self.gain
+        return "better" if low > 0.0 else "worse" if high < 0.0 else "undecided"
+
+    @property
     def failed(self) -> bool:
-        """Whether it does not forecast games better than a constant forecast does."""
-        return not self.gain[1] > 0.0
+        """Whether it is not shown to forecast games better than a constant forecast does."""
+        return self.verdict != "better"
 
 
 def fit(
     log: MatchLog,
     *,
-    objective: ObjectiveName = "predictive",
     train_share: float = TRAIN_SHARE,
     seed: int = 0,
     journal: Path | None = None,
-    made_with: Mapping[str, str] | None = None,
     quiet: bool = True,
 ) -> Fit:
     """Fit beta, tau and the other parameters that the log tells, by predictive likelihood.
 
     Every game is forecast from the games before it. Parameters maximise that likelihood over the
-    first part of the log (or, by ``evidence``, that of all its results together). The rest, with
-    ratings that go on learning, judges them. The prior's mean and deviation are 25 and 25 / 3,
-    since skills have no scale of their own.
+    first part of the log. The rest, with ratings that go on learning, judges them. The prior's
+    mean and deviation are 25 and 25 / 3, since skills have no scale of their own.
 
     Args:
         log: the games in order of play, 20 or more.
-        objective: ``predictive``, each game from those before it, or ``evidence``, all results
-            together, with the information of later games about earlier skills.
         train_share: share of the games, from the first on, that the fit uses, in (0, 1).
         seed: of the bootstrap.
         journal: a file of the finished replays of the search; a fit that was stopped goes on
             from it.
-        made_with: versions of what computes; the journal of others is not read.
         quiet: no progress bar.
 
     Raises:
         ValueError: for an empty log, too few games, one player, or a share out of range.
+
+    Source: Dawid (1984), "The prequential approach".
     """
-    as_choice("objective", objective, _OBJECTIVES)
     as_integer("seed", seed, 0)
     share = as_number("train_share", train_share)
     if not 0.0 < share < 1.0:
@@ -149,12 +147,18 @@ def fit(
         )
     train = log.first_games(max(1, round(share * log.num_games)))
     parameters, reasons = parameters_of(train)
-    aim = _OBJECTIVES[objective](train)
-    said = [objective, repr(parameters), dict(made_with or {})]
-    kept = Checkpoint(journal, log_key(train, said))
-    values, evaluations, converged = _search(aim, parameters, kept, quiet)
+    pairs = pairs_of_sides(train.game_start, train.rank)
+
+    def losses(values: Values) -> Floats:
+        return log_losses(_forecast(train, pairs, values), pairs.outcome)
+
+    kept = Checkpoint(journal, train, repr(parameters))
+    values, evaluations, converged = _search(losses, parameters, kept, quiet)
     rng = np.random.default_rng(seed)
-    intervals, notes = _intervals(aim, parameters, values, rng)
+    intervals, notes = _intervals(
+        lambda values: _by_game(losses(values), pairs.game, train.num_games),
+        parameters, values, rng,
+    )  # fmt: skip
     for name, reason in reasons.items():
         values[name] = 0.0
         notes.append(f"{name} cannot be told: {reason}")
@@ -164,7 +168,6 @@ def fit(
         parameters=values,
         intervals=intervals,
         **_judged(log, train.num_games, before, values, rng),
-        objective=objective,
         evaluations=evaluations,
         converged=converged,
         notes=tuple(notes),
@@ -177,7 +180,7 @@ class Parameter:
 
     Attributes:
         name: of the argument of ``replay_trueskill``.
-        scale: in which the search moves and intervals are made.
+        scale: in which the search moves and intervals are made, of ``SCALES``.
         low: the smallest value of the search.
         high: the largest.
         start: where the search starts.
@@ -186,7 +189,7 @@ class Parameter:
     """
 
     name: str
-    scale: Literal["log", "logit", "plain"]
+    scale: str
     low: float
     high: float
     start: float
@@ -195,25 +198,16 @@ class Parameter:
 
     def to_scale(self, value: float) -> float:
         """Return the value on the scale of the search."""
-        if self.scale == "log":
-            return math.log(value)
-        if self.scale == "logit":
-            return math.log(value / (1.0 - value))
-        return value
+        return float(SCALES[self.scale][0](value))
 
     def from_scale(self, place: float) -> float:
         """Return the value at a place of the search, within the range."""
-        value = place
-        if self.scale == "log":
-            value = math.exp(place)
-        elif self.scale == "logit":
-            value = 1.0 / (1.0 + math.exp(-place))
-        return min(max(value, self.low), self.high)
+        return float(np.clip(SCALES[self.scale][1](place), self.low, self.high))
 
     def at_boundary(self, value: float) -> bool:
         """Return whether a value is at an end of the range, or nearly."""
-        place, ends = self.to_scale(value), (self.to_scale(self.low), self.to_scale(self.high))
-        return min(abs(place - end) for end in ends) < 0.02 * abs(ends[1] - ends[0])
+        low, place, high = map(self.to_scale, (self.low, value, self.high))
+        return min(place - low, high - place) < 0.02 * (high - low)
 
 
 def parameters_of(log: MatchLog) -> tuple[list[Parameter], dict[str, str]]:
@@ -260,81 +254,18 @@ def _values_at(parameters: Sequence[Parameter], place: Floats) -> dict[str, floa
     return {each.name: each.from_scale(float(x)) for each, x in zip(parameters, place, strict=True)}
 
 
-class Objective(NamedTuple):
-    """What a search minimises, and the uncertainty of its minimum.
-
-    Attributes:
-        loss: the minimised number.
-        losses: parts whose sum is proportional to it: (games,), or (1,).
-        spread: see ``bootstrap_spread``, from the derivatives of the losses.
-    """
-
-    loss: Callable[[Values], float]
-    losses: Callable[[Values], Floats]
-    spread: Callable[[Floats, Floats, np.random.Generator], tuple[Floats, Floats]]
-
-
-def predictive(log: MatchLog) -> Objective:
-    """Return the objective of forecasting each pair of sides from the games before.
-
-    Source: Dawid (1984), "The prequential approach".
-    """
-    pairs = pairs_of_sides(log.game_start, log.rank)
-
-    def of_pairs(values: Values) -> Floats:
-        return log_losses(_forecast(log, pairs, values), pairs.outcome)
-
-    return Objective(
-        loss=lambda values: float(of_pairs(values).mean()),
-        losses=lambda values: _by_game(of_pairs(values), pairs.game, log.num_games),
-        spread=bootstrap_spread,
-    )
-
-
-def evidence(log: MatchLog) -> Objective:
-    """Return the objective of the whole log's likelihood, with all skills integrated out.
-
-    Source: Dangauthier, Herbrich, Minka, Graepel (2008), TrueSkill Through Time.
-    """
-
-    def of_log(values: Values) -> Floats:
-        smoothed = smooth(log, **_arguments(values), tolerance=SETTLED_ENOUGH)
-        return np.array([-smoothed.log_evidence])
-
-    def spread(slopes: Floats, curvature: Floats, rng: np.random.Generator) -> Any:
-        """Draw from the normal that the likelihood's curvature gives."""
-        del slopes
-        curvatures, directions = _told(curvature)
-        drawn = rng.normal(size=(RESAMPLES, curvatures.size))
-        return (drawn / np.sqrt(curvatures)) @ directions.T, directions
-
-    return Objective(
-        loss=lambda values: float(of_log(values)[0]) / log.num_games, losses=of_log, spread=spread
-    )
-
-
-_OBJECTIVES: dict[str, Callable[[MatchLog], Objective]] = {
-    "predictive": predictive,
-    "evidence": evidence,
-}
-
-
 def _search(
-    aim: Objective, parameters: list[Parameter], kept: Checkpoint, quiet: bool
+    losses: Callable[[Values], Floats], parameters: list[Parameter], kept: Checkpoint, quiet: bool
 ) -> tuple[dict[str, float], int, bool]:
-    """Minimise the objective; return the parameters, the evaluations, and whether it converged."""
+    """Minimise the mean loss; return the parameters, the evaluations, and whether it converged."""
     from scipy.optimize import minimize  # slow to load, and not needed for a replay
 
     scale = np.array([each.step for each in parameters])
-    found = kept.read() or {}
-    known = {
-        json.dumps(place): loss
-        for place, loss in zip(
-            found.get("places", np.empty(0)).tolist(),
-            found.get("losses", np.empty(0)).tolist(),
-            strict=True,
-        )
-    }
+    found = kept.read()
+    known: dict[str, float] = {}
+    if found:
+        texts = map(json.dumps, found["places"].tolist())
+        known = dict(zip(texts, found["losses"].tolist(), strict=True))
 
     def keep(at_once: bool) -> None:
         places = np.array([json.loads(place) for place in known])
@@ -346,7 +277,7 @@ def _search(
             bar.update()
             key = json.dumps(place.tolist())
             if key not in known:
-                known[key] = aim.loss(_values_at(parameters, place * scale))
+                known[key] = float(losses(_values_at(parameters, place * scale)).mean())
                 keep(at_once=False)
             return known[key]
 
@@ -369,14 +300,9 @@ def _search(
     return values, int(result.nfev), bool(result.success)
 
 
-def _arguments(values: Values) -> dict[str, Any]:
-    """Return arguments of ``replay_trueskill`` and ``smooth``, with the fixed prior."""
-    return {"mu": MU, "sigma": SIGMA, "draw_probability": 0.0, **values}
-
-
 def _forecast(log: MatchLog, pairs: Pairs, values: Values) -> Floats:
     """Return log probabilities of each pair of sides before its game, (pairs, 3)."""
-    given = _arguments(values)
+    given: dict[str, Any] = {"mu": MU, "sigma": SIGMA, "draw_probability": 0.0, **values}
     replay = replay_trueskill(log, **given)
     return gaussian_log_probabilities(
         pairs, replay.team_mean, replay.team_variance, log.team_size, given["beta"],
@@ -390,7 +316,7 @@ def _by_game(losses: Floats, game: NDArray[np.int64], games: int) -> Floats:
 
 
 def _intervals(
-    aim: Objective,
+    losses: Callable[[Values], Floats],
     parameters: list[Parameter],
     values: dict[str, float],
     rng: np.random.Generator,
@@ -405,12 +331,13 @@ def _intervals(
     if not inner:
         return {}, notes
 
-    def losses(place: Floats) -> Floats:
-        return aim.losses({**values, **_values_at(inner, place)})
-
     place = np.array([each.to_scale(values[each.name]) for each in inner])
-    slopes, curvature = derivatives(losses, place, np.array([0.05 * each.step for each in inner]))
-    moves, directions = aim.spread(slopes, curvature, rng)
+    slopes, curvature = derivatives(
+        lambda place: losses({**values, **_values_at(inner, place)}),
+        place,
+        np.array([0.05 * each.step for each in inner]),
+    )
+    moves, directions = bootstrap_spread(slopes, curvature, rng)
     intervals = {}
     for k, each in enumerate(inner):
         if float((directions[k] ** 2).sum()) < 0.5:
@@ -550,13 +477,8 @@ def bootstrap_spread(
     block = blocks_of(len(slopes))
     by_block = np.stack([np.bincount(block, weights=slope) for slope in slopes.T], axis=1)
     by_block -= by_block.mean(axis=0)
-    curvatures, directions = _told(curvature)
-    inverse = (directions / curvatures) @ directions.T
-    return -(_resampled(len(by_block), rng) @ by_block) @ inverse, directions
-
-
-def _told(curvature: Floats) -> tuple[Floats, Floats]:
-    """Return curvatures along the directions that are not flat, (k,), and these, (p, k)."""
     values, vectors = np.linalg.eigh(curvature)
     good = values > FLAT * max(values.max(), 1e-12)
-    return values[good], vectors[:, good]
+    curvatures, directions = values[good], vectors[:, good]
+    inverse = (directions / curvatures) @ directions.T
+    return -(_resampled(len(by_block), rng) @ by_block) @ inverse, directions

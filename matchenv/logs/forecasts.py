@@ -93,7 +93,7 @@ def share_of_draws(log: MatchLog) -> float:
     Source: Herbrich, Minka, Graepel (2006), section 4.1, 'empirical draw probability'.
     """
     possible, found = possible_and_found_draws(log.game_start, log.rank)
-    return float(found.sum() / possible.sum())
+    return float(found.sum() / max(1, possible.sum()))
 
 
 def gaussian_log_probabilities(

@@ -1,18 +1,23 @@
-"""One game of a log under the model of TrueSkill: compiled kernels of replay and smoothing."""
+"""TrueSkill's model of a log, and the compiled kernels of one game for replay and smoothing."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from matchenv.logs.forecasts import share_of_draws
 from matchenv.logs.match_log import MatchLog
 from matchenv.runtime.checks import (
+    as_float_array,
     as_integer,
     as_non_negative_number,
     as_number,
+    as_positive_array,
     as_positive_number,
+    as_probability,
 )
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.draw_margin import as_draw_margin, margin_between
@@ -39,6 +44,113 @@ Integers = NDArray[np.int64]
 Indices = NDArray[np.int32]
 
 SECONDS_PER_DAY = 86_400.0
+
+
+@dataclass(frozen=True)
+class Model:
+    """Parameters of TrueSkill; the defaults are those of the paper.
+
+    Attributes:
+        mu: prior mean, in skill points; also of all systems but Elo.
+        sigma: prior standard deviation, > 0.
+        beta: standard deviation of one performance around skill, > 0.
+        tau: standard deviation of the skill's drift before each game of a player, >= 0.
+        draw_probability: probability that two even sides draw, in [0, 1) (default: counted in
+            the log).
+        time_drift: standard deviation of the skill's drift over a day without a game, >= 0.
+        advantage: by how much the first side of a game is stronger, in skill points, except on
+            neutral ground.
+        team_exponent: a side of n players is as strong as the sum of their performances over n
+            to this power, >= 0: 0 for the sum, 1 for the mean.
+
+    Raises:
+        ValueError: for a number out of range.
+    """
+
+    mu: float = 25.0
+    sigma: float = 25.0 / 3.0
+    beta: float = 25.0 / 6.0
+    tau: float = 25.0 / 300.0
+    draw_probability: float | None = None
+    time_drift: float = 0.0
+    advantage: float = 0.0
+    team_exponent: float = 0.0
+
+    def __post_init__(self) -> None:
+        as_float_array("mu", self.mu)  # Python code may give one for each player
+        as_positive_array("sigma", self.sigma)
+        as_positive_number("beta", self.beta)
+        for name in ("tau", "time_drift", "team_exponent"):
+            as_non_negative_number(name, getattr(self, name))
+        as_number("advantage", self.advantage)
+        if self.draw_probability is not None:
+            as_probability("draw_probability", self.draw_probability)
+
+    def counted(self, log: MatchLog) -> Model:
+        """Return the model with the draw probability of the log, where none is given.
+
+        Raises:
+            ValueError: for a log of draws alone, whose share no draw margin gives.
+        """
+        if self.draw_probability is not None:
+            return self
+        share = share_of_draws(log)
+        if share == 1.0:
+            raise ValueError("draw_probability must be given, below 1, for a log of draws alone")
+        return replace(self, draw_probability=share)
+
+    def priors(self, log: MatchLog) -> tuple[Floats, Floats]:
+        """Return means and deviations before the first game, (players,) each.
+
+        Raises:
+            ValueError: for arrays of another shape.
+        """
+        found = []
+        for name in ("mu", "sigma"):
+            value = np.asarray(getattr(self, name), dtype=np.float64)
+            if value.ndim > 0 and value.shape != (log.num_players,):
+                raise ValueError(
+                    f"{name} must be a number or have shape ({log.num_players},), got {value.shape}"
+                )
+            found.append(np.array(np.broadcast_to(value, log.num_players)))
+        return found[0], found[1]
+
+    def constants(
+        self,
+        log: MatchLog,
+        tau: float,
+        tolerance: float = TOLERANCE,
+        max_iterations: int = MAX_ITERATIONS,
+    ) -> Constants:
+        """Return the constants of each game.
+
+        Args:
+            log: the games.
+            tau: drift before each game.
+            tolerance: as in ``rate``.
+            max_iterations: as in ``rate``.
+
+        Raises:
+            ValueError: for bad values, and for a log with draws where the draw probability is 0.
+        """
+        margin = as_draw_margin(self.counted(log).draw_probability, None, self.beta)
+        # Ranks count the better teams, so a game without draws has the ranks 0, 1, ..., k - 1.
+        size = log.game_size
+        if margin.margin == 0.0 and log.num_games:
+            undrawn = np.add.reduceat(log.rank, log.game_start[:-1]) == size * (size - 1) // 2
+            if not undrawn.all():
+                raise ValueError(
+                    "draw_probability must be above 0 for a log with draws, for example game "
+                    f"{int(np.argmin(undrawn))}"
+                )
+        return Constants(
+            beta=float(self.beta),
+            tau=float(tau),
+            draw_margin=margin.margin,
+            margin_grows=margin.grows,
+            tolerance=as_positive_number("tolerance", tolerance),
+            max_iterations=as_integer("max_iterations", max_iterations, 1),
+        )
 
 
 class Games(NamedTuple):
@@ -107,32 +219,21 @@ class Stated(NamedTuple):
     log_probability: Floats
 
 
-def games_of(log: MatchLog, advantage: float = 0.0, team_exponent: float = 0.0) -> Games:
-    """Return the arrays of a log for compiled code.
-
-    Args:
-        log: the games.
-        advantage: by how much the first side of a game is stronger, in skill points, except on
-            neutral ground.
-        team_exponent: the sum of n performances counts over n to this power, >= 0.
-
-    Raises:
-        ValueError: for an advantage or an exponent that is out of range.
-    """
+def games_of(log: MatchLog, model: Model) -> Games:
+    """Return the arrays of a log for compiled code."""
     weight = np.empty(0) if log.weight is None else log.weight
     # As read-only as the arrays of a log, so that one compiled version serves both.
     weight.setflags(write=False)
-    entries = np.diff(log.team_start[log.game_start])
     return Games(
         log.player,
         log.team_start,
         log.game_start,
         log.rank,
         weight,
-        advantages_of(log, advantage),
-        as_non_negative_number("team_exponent", team_exponent),
+        advantages_of(log, model.advantage),
+        float(model.team_exponent),
         int(log.game_size.max(initial=0)),
-        int(entries.max(initial=0)),
+        int(np.diff(log.team_start[log.game_start]).max(initial=0)),
     )
 
 
@@ -152,65 +253,23 @@ def advantages_of(log: MatchLog, advantage: float) -> Floats:
     return ahead
 
 
-def constants_of(
-    log: MatchLog,
-    *,
-    beta: float,
-    tau: float,
-    draw_probability: float | None,
-    draw_margin: float | None,
-    tolerance: float = TOLERANCE,
-    max_iterations: int = MAX_ITERATIONS,
-) -> Constants:
-    """Return the checked constants of the model.
-
-    Raises:
-        ValueError: for bad values, and for a log with draws where the draw margin is 0.
-    """
-    spread = as_positive_number("beta", beta)
-    margin = as_draw_margin(draw_probability, draw_margin, spread)
-    constants = Constants(
-        beta=spread,
-        tau=as_non_negative_number("tau", tau),
-        draw_margin=margin.margin,
-        margin_grows=margin.grows,
-        tolerance=as_positive_number("tolerance", tolerance),
-        max_iterations=as_integer("max_iterations", max_iterations, 1),
-    )
-    # Ranks count the better teams, so a game without draws has the ranks 0, 1, ..., k - 1.
-    size = log.game_size
-    if margin.margin == 0.0 and log.num_games:
-        undrawn = np.add.reduceat(log.rank, log.game_start[:-1]) == size * (size - 1) // 2
-        if not undrawn.all():
-            raise ValueError(
-                "draw_probability or draw_margin must be above 0 for a log with draws, for "
-                f"example game {int(np.argmin(undrawn))}"
-            )
-    return constants
-
-
-def variance_of_time_away(log: MatchLog, time_drift: float) -> Floats:
+def variance_of_time_away(log: MatchLog, model: Model) -> Floats:
     """Return (entries,) the variance of the drift since the last game of each entry's player.
 
-    Args:
-        log: the games.
-        time_drift: standard deviation of a skill's drift over a day, >= 0.
-
     Raises:
-        ValueError: for a bad drift, or one above 0 for a log without times.
+        ValueError: for a drift over time above 0 and a log without times.
     """
-    drift = as_non_negative_number("time_drift", time_drift)
-    if drift == 0.0:
+    if model.time_drift == 0.0:
         return np.zeros(len(log.player))
     if log.time is None:
-        raise ValueError(f"time_drift must be 0 for a log without times, got {time_drift!r}")
+        raise ValueError(f"time_drift must be 0 for a log without times, got {model.time_drift!r}")
     game = log.entry_game
     order = np.argsort(log.player, kind="stable")
     before = game.copy()
     same = np.flatnonzero(np.diff(log.player[order]) == 0)
     before[order[same + 1]] = game[order[same]]
     days = (log.time[game] - log.time[before]) / SECONDS_PER_DAY
-    return drift * drift * np.maximum(days, 0.0)
+    return model.time_drift**2 * np.maximum(days, 0.0)
 
 
 @compiled
@@ -242,7 +301,7 @@ def rate_game(games: Games, constants: Constants, game: int, room: Room, stated:
     """
     first_team, last_team = games.game_start[game], games.game_start[game + 1]
     if games.team_start[last_team] - games.team_start[first_team] == 2 and not games.weight.size:
-        rate_two(games, constants, game, room, stated)
+        _rate_two(games, constants, game, room, stated)
         return
     sides = last_team - first_team
     set_sides(games, game, room.start, room.rank)
@@ -266,16 +325,7 @@ def rate_game(games: Games, constants: Constants, game: int, room: Room, stated:
 
 
 @compiled
-def only_pairs(games: Games) -> bool:
-    """Return whether every game is one of two players without weights, for ``rate_two``.
-
-    A loop that asks this once takes two thirds of the time.
-    """
-    return games.most_entries == 2 and games.weight.size == 0
-
-
-@compiled
-def rate_two(games: Games, constants: Constants, game: int, room: Room, stated: Stated) -> None:
+def _rate_two(games: Games, constants: Constants, game: int, room: Room, stated: Stated) -> None:
     """As ``rate_game``, for two players without weights: the closed form."""
     team = games.game_start[game]
     outcome = np.sign(games.rank[team + 1] - games.rank[team])

@@ -222,7 +222,7 @@ class MatchLog:
             ValueError: as the class, for a column that is missing, a missing value, sides of
                 two ranks, times that run backwards, or a game that is both neutral and not.
         """
-        from matchenv.logs.tables import log_of_table
+        from matchenv.logs.rows import log_of_table
 
         return log_of_table(frame, columns)
 

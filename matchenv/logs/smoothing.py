@@ -16,36 +16,28 @@ Source: Dangauthier, Herbrich, Minka, Graepel (2008), TrueSkill Through Time, se
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from tqdm import tqdm
 
-from matchenv.logs.checkpoint import Checkpoint, log_key
+from matchenv.logs.checkpoint import Checkpoint
 from matchenv.logs.games import (
     Games,
+    Model,
     Stated,
-    constants_of,
     entry_starts,
     games_of,
     new_room,
-    only_pairs,
     rate_game,
-    rate_two,
     variance_of_time_away,
 )
 from matchenv.logs.match_log import MatchLog
-from matchenv.runtime.checks import (
-    as_float_array,
-    as_integer,
-    as_non_negative_number,
-    as_positive_array,
-    as_positive_number,
-)
+from matchenv.runtime.checks import as_integer, as_positive_number
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.sides import Constants
 
@@ -88,21 +80,12 @@ class SmoothedLog:
 def smooth(
     log: MatchLog,
     *,
-    mu: ArrayLike = 25.0,
-    sigma: ArrayLike = 25.0 / 3.0,
-    beta: float = 25.0 / 6.0,
-    tau: float = 25.0 / 300.0,
-    draw_probability: float | None = None,
-    draw_margin: float | None = None,
-    time_drift: float = 0.0,
-    advantage: float = 0.0,
-    team_exponent: float = 0.0,
     tolerance: float = SETTLED,
     max_iterations: int = MAX_SWEEPS,
     keep_rest: bool = False,
     checkpoint: Path | None = None,
-    made_with: Mapping[str, str] | None = None,
     quiet: bool = True,
+    **parameters: Any,
 ) -> SmoothedLog:
     """Return posteriors of every player at every time from a whole log: TrueSkill Through Time.
 
@@ -111,50 +94,33 @@ def smooth(
 
     Args:
         log: the matches, in order of play.
-        mu: mean of the belief about a player before the first game, a number or (players,).
-        sigma: its standard deviation, > 0, a number or (players,).
-        beta: standard deviation of one performance around skill, > 0.
-        tau: standard deviation of the skill's drift before each game of a player, >= 0.
-        draw_probability: as in ``rate``.
-        draw_margin: as in ``rate``.
-        time_drift: as in ``replay_trueskill``.
-        advantage: as in ``replay_trueskill``.
-        team_exponent: as in ``replay_trueskill``.
         tolerance: stop when in one iteration no posterior's mean or deviation moved by more than
             this share of its deviation.
         max_iterations: stop here at the latest.
         keep_rest: whether to keep ``rest_mu`` and ``rest_sigma``.
         checkpoint: a file of the unfinished work; a smoothing of the same games that was stopped
             goes on from it. It is removed at the end.
-        made_with: versions of what computes; a checkpoint of others is not read.
         quiet: no progress bar.
+        parameters: as in ``replay_trueskill``.
 
     Raises:
         OSError: if the checkpoint cannot be written.
+        TypeError: for another parameter.
         ValueError: for bad input, a log of fewer than two games, times that go backwards, a log
-            with draws where the draw margin is 0, or a drift over time for a log without times.
+            with draws where the draw probability is 0, or a drift over time for a log without
+            times.
     """
     if log.num_games < 2:
         raise ValueError(f"log must hold at least 2 games, got {log.num_games}")
     check_times(log)
-    spread = as_non_negative_number("tau", tau)
-    constants = constants_of(
-        log,
-        beta=beta,
-        tau=0.0,  # the drift is between the games
-        draw_probability=draw_probability,
-        draw_margin=draw_margin,
-    )
-    games = games_of(log, advantage, team_exponent)
-    chains = Chains(
-        drift=spread * spread + variance_of_time_away(log, time_drift),
-        mean=_for_each_player(log, "mu", as_float_array("mu", mu)),
-        sigma=_for_each_player(log, "sigma", as_positive_array("sigma", sigma)),
-    )
+    model = Model(**parameters)
+    constants, games = model.constants(log, 0.0), games_of(log, model)  # drift is between games
+    mean, sigma = model.priors(log)
+    chains = Chains(model.tau**2 + variance_of_time_away(log, model), mean, sigma)
     bound = as_positive_number("tolerance", tolerance)
     most = as_integer("max_iterations", max_iterations, 1)
-    settings = [*constants, bound, advantage, games.team_exponent, dict(made_with or {})]
-    kept = Checkpoint(checkpoint, log_key(log, settings, chains._asdict()))
+    settings = [*constants, bound, model.advantage, games.team_exponent]
+    kept = Checkpoint(checkpoint, log, settings, chains._asdict())
     state, iterations, change = _settle(games, constants, chains, kept, bound, most, quiet)
     log_probability = np.empty(log.num_games)
     rest = np.empty((len(log.player) if keep_rest else 0, 2))
@@ -183,14 +149,6 @@ def check_times(log: MatchLog) -> None:
             f"log must have times that do not go backwards, got {log.time[game]} after "
             f"{log.time[game - 1]} at game {game}"
         )
-
-
-def _for_each_player(log: MatchLog, name: str, value: Floats) -> Floats:
-    if value.ndim > 0 and value.shape != (log.num_players,):
-        raise ValueError(
-            f"{name} must be a number or have shape ({log.num_players},), got {value.shape}"
-        )
-    return np.array(np.broadcast_to(value, log.num_players))
 
 
 class Chains(NamedTuple):
@@ -237,7 +195,7 @@ def _settle(
     state = State(np.zeros((entries, 2)), np.zeros(entries), np.full(entries, np.inf))
     iterations, change = 0, np.inf
     found = checkpoint.read()
-    if found is not None and found["iterations"] <= max_iterations:
+    if found and found["iterations"] <= max_iterations:
         state = State(*(found[name] for name in State._fields))
         iterations, change = int(found["iterations"]), float(found["change"])
     acceleration = _Acceleration(entries)
@@ -290,7 +248,7 @@ def _sweep(
     messages, mu, sigma = state
     none = np.empty(0)
     stated = Stated(none, none, none, none, log_probability)
-    room, pairs = new_room(games), only_pairs(games)
+    room = new_room(games)
     # Arrays are taken out of their tuples before the loop: each time counts a reference.
     player, begins, game_mu, game_sigma = games.player, entry_starts(games), room.mu, room.sigma
     drift, prior_mean = chains.drift, chains.mean
@@ -314,10 +272,7 @@ def _sweep(
             game_sigma[m] = 1.0 / math.sqrt(cavity[m, 0])
             if rest.shape[0] > 0:
                 rest[entry, 0], rest[entry, 1] = game_mu[m], game_sigma[m]
-        if pairs:
-            rate_two(games, constants, game, room, stated)
-        else:
-            rate_game(games, constants, game, room, stated)
+        rate_game(games, constants, game, room, stated)
         if log_probability.size:
             log_evidence += log_probability[game]
         for entry in range(first, last):
@@ -363,6 +318,36 @@ def _log_overlap(
     mean = shift / precision
     square = other_shift * (other_shift + 2.0 * shift) - other_precision * shift * mean
     return 0.5 * (square / both - math.log1p(other_precision / precision))
+
+
+def curves_table(
+    log: MatchLog, smoothed: SmoothedLog, make: Callable[[dict[str, Any]], Any] = dict
+) -> Any:
+    """Return everyone's skill through time, player by player, a row for each of their games.
+
+    Args:
+        log: the log that was smoothed.
+        smoothed: the result of ``smooth``.
+        make: as in ``ratings_table``.
+
+    Returns:
+        A table with the columns player, game (its number in the log), time if the log has times,
+        mu and sigma.
+
+    Raises:
+        ValueError: for a smoothed log of other entries.
+    """
+    if len(smoothed.mu) != len(log.player):
+        raise ValueError(
+            f"smoothed must be of the log's {len(log.player)} entries, got {len(smoothed.mu)}"
+        )
+    order = np.argsort(log.player, kind="stable")
+    game = log.entry_game[order]
+    names = [log.players[k] for k in log.player[order].tolist()]
+    columns: dict[str, Any] = {"player": names, "game": game}
+    if log.time is not None:
+        columns["time"] = log.time[game]
+    return make(columns | {"mu": smoothed.mu[order], "sigma": smoothed.sigma[order]})
 
 
 # Iterations that are remembered.

@@ -1,6 +1,7 @@
 """Rating systems beside TrueSkill, and ratings of named players kept in a file."""
 
 from matchenv.ratings.elo import (
+    Elo,
     elo_log_probabilities,
     elo_win_probability,
     k_factor_from_alpha,
@@ -9,6 +10,7 @@ from matchenv.ratings.elo import (
 from matchenv.ratings.leaderboard import Leaderboard, RankedPlayer
 
 __all__ = [
+    "Elo",
     "Leaderboard",
     "RankedPlayer",
     "elo_log_probabilities",

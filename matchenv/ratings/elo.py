@@ -11,11 +11,14 @@ The paper prints the update with a factor y before Delta; Delta is signed alread
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, log_expit, ndtr
 
 from matchenv.runtime.checks import (
     as_choice,
@@ -25,18 +28,17 @@ from matchenv.runtime.checks import (
     as_positive_number,
     as_probability,
 )
-from matchenv.runtime.compile import compiled
-from matchenv.trueskill.normal import normal_probability
 from matchenv.trueskill.teams import as_ranks
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 FORMS = ("gaussian", "logistic")
 BETA = 200.0
 ALPHA = 0.07
 LOGISTIC_SCALE = 400.0
 LOGISTIC_RATE = math.log(10.0) / LOGISTIC_SCALE
+# The Gaussian form whose win probability has the logistic form's slope at a gap of 0.
+LOGISTIC_BETA = 2.0 / (LOGISTIC_RATE * math.sqrt(math.pi))
 
 
 def k_factor_from_alpha(alpha: float, beta: float = BETA) -> float:
@@ -57,56 +59,26 @@ def k_factor_from_alpha(alpha: float, beta: float = BETA) -> float:
     return weight * as_positive_number("beta", beta) * math.sqrt(math.pi)
 
 
-def as_k_factor(alpha: float | None, k_factor: float | None, beta: float) -> float:
-    """Return K from alpha or K, whichever was given, or from the paper's alpha 0.07.
-
-    Raises:
-        ValueError: if both are given, or one is out of range.
-    """
-    if k_factor is None:
-        return k_factor_from_alpha(ALPHA if alpha is None else alpha, beta)
-    if alpha is not None:
-        raise ValueError(f"alpha must be left out where k_factor is given, got {alpha!r}")
-    return as_non_negative_number("k_factor", k_factor)
-
-
-def as_rate_of_gap(form: str, beta: float) -> tuple[bool, float]:
-    """Return whether the form is logistic, and the factor of a rating gap.
-
-    Raises:
-        ValueError: for an unknown form or beta <= 0.
-    """
-    spread = as_positive_number("beta", beta)
-    if as_choice("form", form, FORMS) == "logistic":
-        return True, LOGISTIC_RATE
-    return False, 1.0 / (math.sqrt(2.0) * spread)
-
-
 def elo_win_probability(
     rating_i: ArrayLike, rating_j: ArrayLike, *, beta: float = BETA, form: str = "gaussian"
 ) -> Any:
     """Return the probability that i beats j, draws counted as half a win.
 
     Args:
-        rating_i: ratings of i.
-        rating_j: ratings of j.
-        beta: standard deviation of one performance, > 0; the Gaussian form's only.
+        rating_i: rating of i; arguments broadcast.
+        rating_j: rating of j.
+        beta: standard deviation of one performance around skill, > 0; only the Gaussian form
+            has it.
         form: ``gaussian`` or ``logistic``.
 
-    Returns:
-        Probabilities of the broadcast shape.
-
     Raises:
-        ValueError: for NaN, infinity, beta <= 0 or an unknown form.
-
-    Source: Herbrich, Minka, Graepel (2006), eq. (1) with sqrt(2) beta.
+        ValueError: for bad input.
     """
-    logistic, rate_of_gap = as_rate_of_gap(form, beta)
-    first, second = np.broadcast_arrays(
-        as_float_array("rating_i", rating_i), as_float_array("rating_j", rating_j)
-    )
-    gap = np.ascontiguousarray(first - second)
-    return _expected_scores(gap.ravel(), rate_of_gap, logistic).reshape(gap.shape)[()]
+    spread = as_positive_number("beta", beta)
+    gap = as_float_array("rating_i", rating_i) - as_float_array("rating_j", rating_j)
+    if as_choice("form", form, FORMS) == "logistic":
+        return expit(LOGISTIC_RATE * gap)
+    return ndtr(gap / (math.sqrt(2.0) * spread))
 
 
 def elo_log_probabilities(gap: ArrayLike, draw_probability: float) -> Floats:
@@ -126,13 +98,11 @@ def elo_log_probabilities(gap: ArrayLike, draw_probability: float) -> Floats:
 
     Source: Rao, Kupper (1967).
     """
-    ahead = as_float_array("gap", gap)
+    ahead = LOGISTIC_RATE * as_float_array("gap", gap)
     even = as_probability("draw_probability", draw_probability)
     theta = (1.0 + even) / (1.0 - even)
-    margin = LOGISTIC_SCALE * math.log10(theta)
+    win, loss = log_expit(ahead - math.log(theta)), log_expit(-ahead - math.log(theta))
     with np.errstate(divide="ignore"):
-        win = np.log(elo_win_probability(ahead - margin, 0.0, form="logistic"))
-        loss = np.log(elo_win_probability(-ahead - margin, 0.0, form="logistic"))
         draw = np.log(theta**2 - 1.0) + win + loss
     return np.stack([win, draw, loss], axis=-1)
 
@@ -168,72 +138,81 @@ def rate_elo(
 
     Source: Herbrich, Minka, Graepel (2006), sections 1 and 4.1.
     """
-    logistic, rate_of_gap = as_rate_of_gap(form, beta)
-    factor = as_k_factor(alpha, k_factor, beta)
+    if k_factor is None:
+        factor = k_factor_from_alpha(ALPHA if alpha is None else alpha, beta)
+    elif alpha is not None:
+        raise ValueError(f"alpha must be left out where k_factor is given, got {alpha!r}")
+    else:
+        factor = as_non_negative_number("k_factor", k_factor)
     rows = [as_float_array(f"teams[{i}]", side) for i, side in enumerate(teams)]
     sizes = [row.size for row in rows]
     if len(rows) < 2 or 0 in sizes or any(row.ndim != 1 for row in rows):
         raise ValueError(
             f"teams must be at least two sides, each a list of at least one rating, got {teams!r}"
         )
-    rating = np.concatenate(rows)
-    start = np.zeros(len(rows) + 1, dtype=np.int64)
-    np.cumsum(sizes, out=start[1:])
     places = as_ranks(ranks, len(rows))
-    duel(rating, start, places, factor, rate_of_gap, logistic, np.empty(len(rating)))
-    flat = rating.tolist()
-    return [flat[a:b] for a, b in zip(start[:-1].tolist(), start[1:].tolist(), strict=True)]
+    win = partial(elo_win_probability, 0.0, beta=beta, form=form)
+    rated = iter(_after_duels(np.concatenate(rows), sizes, places, factor, win))
+    return [list(islice(rated, size)) for size in sizes]
 
 
-@compiled
-def expected_score(gap: float, rate_of_gap: float, logistic: bool) -> float:
-    """Return the probability that the player who is ``gap`` ahead wins; a draw is half a win."""
-    if logistic:
-        return 1.0 / (1.0 + math.exp(-rate_of_gap * gap))
-    return normal_probability(rate_of_gap * gap)
-
-
-@compiled
-def _expected_scores(gap: Floats, rate_of_gap: float, logistic: bool) -> Floats:
-    out = np.empty(gap.size)
-    for k in range(gap.size):
-        out[k] = expected_score(gap[k], rate_of_gap, logistic)
-    return out
-
-
-@compiled
-def duel(
-    rating: Floats,
-    side_start: Integers,
-    rank: Floats,
-    k_factor: float,
-    rate_of_gap: float,
-    logistic: bool,
-    delta: Floats,
-) -> None:
-    """Update all ratings of one game in place, by the average over all duels.
+def _after_duels(
+    rating: Floats, sizes: list[int], places: ArrayLike, k_factor: float, win: Callable[..., Any]
+) -> list[float]:
+    """Return the ratings of all players of a game after it.
 
     Args:
-        rating: (players,) read and written.
-        side_start: (sides + 1,) where each side's players begin.
-        rank: (sides,) lower is better, equal is a draw.
+        rating: shape (players,), side by side.
+        sizes: players of each side.
+        places: of each side, lower is better.
         k_factor: K.
-        rate_of_gap: see ``as_rate_of_gap``.
-        logistic: see ``as_rate_of_gap``.
-        delta: (>= players,) scratch.
+        win: the probability that a player wins who is minus the argument ahead.
     """
-    players = side_start[rank.size]
-    for m in range(players):
-        delta[m] = 0.0
-    for a in range(rank.size):
-        for b in range(a + 1, rank.size):
-            score = 0.5 + 0.5 * np.sign(rank[b] - rank[a])  # of a win, a draw, a loss: 1, 0.5, 0
-            for m in range(side_start[a], side_start[a + 1]):
-                for n in range(side_start[b], side_start[b + 1]):
-                    surprise = score - expected_score(rating[m] - rating[n], rate_of_gap, logistic)
-                    delta[m] += surprise
-                    delta[n] -= surprise
-    for a in range(rank.size):
-        rivals = players - (side_start[a + 1] - side_start[a])
-        for m in range(side_start[a], side_start[a + 1]):
-            rating[m] += k_factor * delta[m] / rivals
+    side = np.repeat(np.arange(len(sizes)), sizes)
+    place = np.asarray(places)[side]
+    # (players, players): 1, 0.5 or 0 for a win, a draw or a loss of the row's player.
+    score = 0.5 + 0.5 * np.sign(place - place[:, None])
+    rivals = side[:, None] != side
+    surprise = (score - win(rating - rating[:, None])) * rivals
+    after: list[float] = (rating + k_factor * surprise.sum(1) / rivals.sum(1)).tolist()
+    return after
+
+
+class Elo:
+    """Elo as a ``matchenv.logs.RatingSystem``: beliefs without a deviation.
+
+    Args:
+        rating: rating of a newcomer.
+        beta: as in ``rate_elo``.
+        alpha: as in ``rate_elo``.
+        form: as in ``rate_elo``.
+    """
+
+    sigma = tau = 0.0
+
+    def __init__(
+        self,
+        rating: float = 1200.0,
+        *,
+        beta: float = BETA,
+        alpha: float = ALPHA,
+        form: str = "gaussian",
+    ) -> None:
+        self.mu, self.form = as_number("rating", rating), as_choice("form", form, FORMS)
+        self._k_factor = k_factor_from_alpha(alpha, beta)
+        self.beta = LOGISTIC_BETA if form == "logistic" else float(beta)
+
+    def rate(
+        self, teams: list[list[tuple[float, float]]], ranks: list[int]
+    ) -> list[list[tuple[float, float]]]:
+        """Return the sides with their new beliefs; arguments as ``RatingSystem.rate``."""
+        rating = np.array([mu for side in teams for mu, _ in side])
+        sizes = [len(side) for side in teams]
+        rated = iter(_after_duels(rating, sizes, ranks, self._k_factor, self._win))
+        return [[(mu, 0.0) for mu in islice(rated, size)] for size in sizes]
+
+    def _win(self, behind: Floats) -> Any:
+        """Return the probability to win of a player who is so many points behind."""
+        if self.form == "logistic":
+            return expit(-LOGISTIC_RATE * behind)
+        return ndtr(-behind / (math.sqrt(2.0) * self.beta))

@@ -166,16 +166,18 @@ def pool(folder: Path) -> tuple[Path, Read]:
 
 
 def state_of_a_fit_or_smoothing(folder: Path) -> tuple[Path, Read]:
+    from matchenv.logs import MatchLog
     from matchenv.logs.checkpoint import Checkpoint
 
     path = folder / "smoothing.npz"
     rng = np.random.default_rng(0)
-    kept = Checkpoint(path, "the games")
+    log = MatchLog.from_games([[["a"], ["b"]]], [[1, 0]])
+    kept = Checkpoint(path, log, "settings")
     kept.keep({"messages": rng.random((30, 2)), "change": np.array(0.5)}, at_once=True)
 
     def read(path: Path) -> Any:
-        arrays = Checkpoint(path, "the games").read()
-        if arrays is None:
+        arrays = Checkpoint(path, log, "settings").read()
+        if not arrays:
             raise ValueError("begun anew")
         return {name: array.tolist() for name, array in arrays.items()}
 

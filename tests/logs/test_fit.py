@@ -7,12 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import trueskillthroughtime as through_time
 from scipy.stats import norm
 
 from matchenv.cli import run_command
-from matchenv.logs import MatchLog, fit, fitting, replay_trueskill, smooth
-from matchenv.logs.fitting import derivatives, evidence
+from matchenv.logs import MatchLog, fit, fitting, replay_trueskill
+from matchenv.logs.fitting import derivatives
 from matchenv.trueskill import draw_margin_from_probability, rate
 
 SIGMA = 25.0 / 3.0
@@ -79,42 +78,6 @@ def test_parameters_of_simulated_games_are_found_again() -> None:
     assert low < found.log_loss < high
 
 
-def test_evidence_finds_the_parameters_of_simulated_games() -> None:
-    log = simulated(1500, players=40, tau=0.0, time_drift=0.8, advantage=3.0, seed=11)
-    found = fit(log, objective="evidence", train_share=0.9)
-    for name, truth in {"beta": 5.0, "draw_probability": 0.2, "advantage": 3.0}.items():
-        assert inside(found, name, truth), (name, found)
-    assert inside(found, "time_drift", 0.8)
-    assert found.log_loss < found.log_loss_constant
-    assert found.objective == "evidence"
-
-
-def test_evidence_is_what_smoothing_says() -> None:
-    """The objective against the smoother, and the smoother's terms against the package's."""
-    log = simulated(60, players=8, draws=0.0, seed=12)
-    assert log.time is not None
-    games = [
-        [[log.players[log.player[2 * g + side]]] for side in range(2)] for g in range(log.num_games)
-    ]
-    scores = log.score.reshape(-1, 2).tolist()
-    days = (log.time / DAY).tolist()
-    best: list[list[float]] = [[], []]
-    for drift in (0.1, 0.8, 6.4):
-        values = {"beta": 5.0, "tau": 0.0, "time_drift": drift}
-        history = through_time.History(
-            games, scores, days, mu=25.0, sigma=SIGMA, beta=5.0, gamma=drift, p_draw=0.0
-        )
-        history.convergence(verbose=False, epsilon=1e-5, iterations=60)
-        smoothed = smooth(log, **values)
-        assert smoothed.log_probability.sum() == pytest.approx(history.log_evidence(), abs=1e-2)
-        found = evidence(log).losses(values)
-        np.testing.assert_allclose(found, -smoothed.log_evidence, atol=1e-4)
-        best[0].append(found[0])
-        best[1].append(-history.log_evidence())
-    # Both prefer the same drift.
-    assert np.argmin(best[0]) == np.argmin(best[1])
-
-
 def test_teams_of_unequal_size() -> None:
     log = simulated(3000, players=40, draws=0.0, sizes=(1, 2, 3), exponent=1.0, seed=1)
     found = fit(log)
@@ -136,23 +99,6 @@ def test_intervals_cover_what_was_simulated() -> None:
         for name, truth in truths.items():
             total += 1
             hits += inside(found, name, truth, 1.0)
-    print(f"coverage: {hits} of {total}")
-    assert hits / total > 0.8
-
-
-@pytest.mark.slow
-def test_intervals_of_the_evidence_cover_what_was_simulated() -> None:
-    """Ten logs of drift over time: of 40 intervals some may miss."""
-    hits = total = 0
-    for seed in range(10):
-        truths = {"beta": 5.0, "draw_probability": 0.2, "advantage": 2.0, "time_drift": 0.5}
-        log = simulated(
-            1500, players=100, tau=0.0, advantage=2.0, time_drift=0.5, sizes=(1, 2), seed=200 + seed
-        )
-        found = fit(log, objective="evidence", train_share=0.9)
-        for name, truth in truths.items():
-            total += 1
-            hits += name in found.intervals and inside(found, name, truth, 1.0)
     print(f"coverage: {hits} of {total}")
     assert hits / total > 0.8
 
@@ -222,8 +168,6 @@ def test_bad_input() -> None:
     for share in (0.0, 1.0, -0.1, float("nan")):
         with pytest.raises(ValueError, match="train_share"):
             fit(log, train_share=share)
-    with pytest.raises(ValueError, match="objective must be"):
-        fit(log, objective="luck")  # type: ignore[arg-type]
     bare = MatchLog(log.players, log.player, log.team_start, log.game_start, log.rank, log.score)
     with pytest.raises(ValueError, match="time_drift must be 0 for a log without times"):
         replay_trueskill(bare, draw_probability=0.1, time_drift=0.1)

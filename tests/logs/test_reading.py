@@ -196,9 +196,9 @@ class TestBadRows:
             (10, "player twice in a game"),
             (11, "game of one side"),
             (15, "wrong number of columns"),
-            (17, "score is not a number"),
-            (18, "score is not a number"),
-            (19, "time is missing or unreadable"),
+            (17, "unreadable score"),
+            (18, "unreadable score"),
+            (19, "unreadable time"),
             (21, "blank line"),
             (24, "broken quoting"),
             (26, "missing game"),
@@ -244,8 +244,8 @@ class TestBadRows:
         said = str(error.value).split("; ")
         assert len(said) < 10
         assert said[0] == "log.csv: no game to rate"
-        assert said[1] == "time is missing or unreadable: 1000"
-        assert said[2] == "line 2: time is missing or unreadable ('day 1')"
+        assert said[1] == "unreadable time: 1000"
+        assert said[2] == "line 2: unreadable time ('day 1')"
         assert said[-2] == "and 995 more"
         assert said[-1].startswith("--time-format says how times are written")
         settings = {"time_format": "day %d"}
@@ -267,13 +267,13 @@ class TestBadRows:
     def test_a_team_with_two_ranks(self, tmp_path: Path) -> None:
         text = "game,team,player,rank\n1,r,a,1\n1,r,b,2\n1,b,c,2\n2,r,a,1\n2,b,b,2\n"
         reading = read(tmp_path, text)
-        assert faults(reading) == [(3, "team with two ranks")]
+        assert faults(reading) == [(3, "side with two values of rank")]
         assert reading.log.num_games == 1
 
     @pytest.mark.parametrize("score", ["inf", "-inf", "NaN", "1_0", "1e300", "x", "0x1", "1 2"])
     def test_scores_that_are_no_numbers(self, tmp_path: Path, score: str) -> None:
         text = f"game,player,score\n1,a,{score}\n1,b,1\n2,a,1\n2,b,1\n"
-        assert faults(read(tmp_path, text)) == [(2, "score is not a number")]
+        assert faults(read(tmp_path, text)) == [(2, "unreadable score")]
 
     @pytest.mark.parametrize("score", ["", " ", "NA", "n/a", "null", "None"])
     def test_scores_that_are_missing(self, tmp_path: Path, score: str) -> None:
@@ -284,7 +284,7 @@ class TestBadRows:
     def test_weights_that_cannot_be_used(self, tmp_path: Path, weight: str) -> None:
         text = f"game,player,score,w\n1,a,1,{weight}\n1,b,0,1\n2,a,1,1\n2,b,0,1\n"
         reading = read(tmp_path, text, columns=("weight=w",))
-        assert faults(reading) == [(2, "weight is missing or out of range")]
+        assert faults(reading) == [(2, "missing weight" if not weight else "unreadable weight")]
         assert (reading.log.num_games, reading.rows_left_out) == (1, 1)
 
     def test_sides_that_did_not_play_and_doubtful_ground(self, tmp_path: Path) -> None:
@@ -297,8 +297,8 @@ class TestBadRows:
             (2, "side whose weights are all 0"),
             (4, "side whose weights are all 0"),
             (6, "game both on neutral ground and not"),
-            (8, "neutral is neither true nor false"),
-            (10, "time_played is missing or out of range"),
+            (8, "unreadable neutral"),
+            (10, "unreadable time_played"),
         ]
         assert reading.log.num_games == 5
 
@@ -384,20 +384,20 @@ class TestTimes:
         ],
     )
     def test_usual_forms(self, texts: list[str], name: str) -> None:
-        times, ticks, used = read_times(pd.Series(texts))
+        times, used = read_times(pd.Series(texts))
         assert used == name
-        assert (times / ticks).tolist() == [86400.0, 86400.0 * 2.5]
+        assert times.tolist() == [86400.0, 86400.0 * 2.5]
 
     def test_day_first_is_found_by_a_day_above_twelve(self) -> None:
-        times, ticks, used = read_times(pd.Series(["03/02/1970", "13/02/1970"]))
+        times, used = read_times(pd.Series(["03/02/1970", "13/02/1970"]))
         assert used == "day/month/year"
-        assert (times / ticks).tolist() == [33 * 86400.0, 43 * 86400.0]
-        times, ticks, _ = read_times(pd.Series(["03/02/1970"]), "day/month/year")
-        assert (times / ticks).tolist() == [33 * 86400.0]
+        assert times.tolist() == [33 * 86400.0, 43 * 86400.0]
+        times, _ = read_times(pd.Series(["03/02/1970"]), "day/month/year")
+        assert times.tolist() == [33 * 86400.0]
 
     def test_formats_by_name(self) -> None:
-        times, ticks, _ = read_times(pd.Series(["2. 1. 70", "x"]), "%d. %m. %y")
-        assert times[0] == 86400 * ticks
+        times, _ = read_times(pd.Series(["2. 1. 70", "x"]), "%d. %m. %y")
+        assert times[0] == 86400
         assert pd.isna(times[1])
         with pytest.raises(BadLogError, match="time_format"):
             read_times(pd.Series(["1"]), "roman")
@@ -437,7 +437,9 @@ class TestExports:
         text += "20,x,a,3\n20,y,b,0\n20,y,c,1\n"
         reading = read(tmp_path, text, columns=columns)
         assert {tuple(score for _, score, _ in game) for game in games(reading.log)} == {(10, 7)}
-        assert faults(reading) == [(64, "team with two scores")]
+        assert faults(reading) == [
+            (64, f"side with two values of {'team_score' if columns else 'score'}")
+        ]
         assert ("equal scores" in reading_text(reading)) == (not columns)
 
     def test_scores_of_members_are_summed_where_they_differ_or_are_nothing(
@@ -477,7 +479,7 @@ class TestExports:
         text = "game;player;placement\n1;a;1,5\n1;b;1,25\n"
         assert read(tmp_path, text).log.rank.tolist() == [1, 0]
         thousands = 'game,player,score\n1,a,"1,500"\n1,b,2\n2,a,1\n2,b,2\n'
-        assert faults(read(tmp_path, thousands)) == [(2, "score is not a number")]
+        assert faults(read(tmp_path, thousands)) == [(2, "unreadable score")]
 
     @pytest.mark.parametrize(("good", "warned"), [(95, False), (85, True), (45, None)])
     def test_many_games_left_out_are_said_first_and_more_than_half_are_an_error(
@@ -497,7 +499,7 @@ def test_a_small_file_cannot_unpack_to_any_size(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(bytes(2_000_001)))
     with pytest.raises(BadLogError, match=r"more than 2 MB; --max-megabytes allows more"):
         read_log(path, ReadingSettings(max_megabytes=2))
-    with pytest.raises(BadLogError, match="the header must have at most 1,000,000 characters"):
+    with pytest.raises(BadLogError, match="the header cannot be read: line too long"):
         read_log(path, ReadingSettings(max_megabytes=3))
     with pytest.raises(ValueError, match="max_megabytes must be an integer"):
         ReadingSettings(max_megabytes=0)
@@ -507,7 +509,7 @@ def test_headers_are_limited(tmp_path: Path) -> None:
     names = ",".join(f"column{k}" for k in range(9_997))
     reading = read(tmp_path, f"game,player,score,{names}\n1,a,1{',' * 9_997}\n1,b,0{',' * 9_997}\n")
     assert reading.log.num_games == 1
-    with pytest.raises(BadLogError, match="at most 10,000 columns, got 10,001"):
+    with pytest.raises(BadLogError, match="more than 10,000 columns \\(10,001\\)"):
         read(tmp_path, f"game,player,score,{names},more\n")
 
 
@@ -522,7 +524,7 @@ def test_a_line_beyond_all_measure_costs_its_game_alone(tmp_path: Path) -> None:
 def test_numbers_that_no_memory_holds_are_none(tmp_path: Path, number: str) -> None:
     reading = read(tmp_path, f"game,player,score\n1,a,1\n1,b,0\n2,a,{number}\n2,b,0\n")
     assert reading.log.num_games == 1
-    assert "score is not a number" in str(reading.bad_rows[0])
+    assert "unreadable score" in str(reading.bad_rows[0])
 
 
 @pytest.mark.parametrize("encoding", ["rot13", "hex", "base64", "zlib", "undefined", "\x00"])
@@ -568,5 +570,5 @@ def test_a_file_without_games_takes_little_more_memory_than_its_size(
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="has no such device")
 def test_what_has_no_end_meets_the_limit() -> None:
-    with pytest.raises(BadLogError, match="it is more than 2 MB; --max-megabytes allows more"):
+    with pytest.raises(BadLogError, match="more than 2 MB; --max-megabytes allows more"):
         read_log("/dev/zero", ReadingSettings(max_megabytes=2))

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from matchenv.logs import replay_elo, replay_trueskill
+from matchenv.logs import replay_system, replay_trueskill
 from matchenv.logs.match_log import MatchLog, ranks_from_scores
-from matchenv.ratings.elo import rate_elo
+from matchenv.ratings.elo import Elo, rate_elo
 from matchenv.trueskill import Rating, rate, team_match_quality
 
 FORMS = [[1, 1], [1, 1, 1], [2, 2], [1, 3, 2], [1] * 8]
@@ -44,8 +44,8 @@ def log() -> MatchLog:
     return random_log(0, 120)
 
 
-@pytest.mark.parametrize("keywords", [{"draw_probability": 0.1}, {"draw_margin": 0.5}])
-def test_trueskill_replay_is_rate_game_by_game(log: MatchLog, keywords: dict) -> None:
+def test_trueskill_replay_is_rate_game_by_game(log: MatchLog) -> None:
+    keywords = {"draw_probability": 0.1}
     replay = replay_trueskill(log, keep_history=True, **keywords)
     board = {name: Rating(25.0, 25.0 / 3.0) for name in log.players}
     played = dict.fromkeys(log.players, 0)
@@ -74,48 +74,33 @@ def test_trueskill_replay_is_rate_game_by_game(log: MatchLog, keywords: dict) ->
 
 @pytest.mark.parametrize("form", ["gaussian", "logistic"])
 def test_elo_replay_is_rate_elo_game_by_game(log: MatchLog, form: str) -> None:
-    replay = replay_elo(log, form=form, keep_history=True)
+    replay = replay_system(log, Elo(form=form), keep_history=True)
     board = dict.fromkeys(log.players, 1200.0)
     entry = 0
     for members, ranks, teams in games_of(log):
         before = [[board[name] for name in side] for side in members]
         for team, side in zip(teams, before, strict=True):
-            assert replay.team_rating[team] == pytest.approx(sum(side) / len(side))
+            assert replay.team_mean[team] == pytest.approx(sum(side))
         for side, rated in zip(members, rate_elo(before, ranks, form=form), strict=True):
             for name, rating in zip(side, rated, strict=True):
                 board[name] = rating
-                assert rating == pytest.approx(replay.entry_rating[entry], rel=1e-13)
+                assert rating == pytest.approx(replay.entry_mu[entry], rel=1e-13)
                 entry += 1
-    assert replay.rating == pytest.approx(list(board.values()), rel=1e-13)
-
-
-def test_elo_quality_is_that_of_known_skills() -> None:
-    log = MatchLog.from_games([[["a"], ["b"]]] * 3, [[1, 0]] * 3)
-    replay = replay_elo(log, k_factor=100.0)
-    gap = replay.team_rating[4] - replay.team_rating[5]
-    assert replay.quality[0] == 1.0
-    assert replay.quality[2] == pytest.approx(math.exp(-(gap**2) / (4.0 * 200.0**2)))
-    # In the logistic form beta is what gives the normal the same slope at even ratings.
-    slope = math.log(10.0) / 1600.0
-    beta = 1.0 / (2.0 * math.sqrt(math.pi) * slope)
-    other = replay_elo(log, k_factor=100.0, form="logistic")
-    gap = other.team_rating[4] - other.team_rating[5]
-    assert other.quality[2] == pytest.approx(math.exp(-(gap**2) / (4.0 * beta**2)))
+    assert replay.mu == pytest.approx(list(board.values()), rel=1e-13)
 
 
 def test_history_is_kept_only_if_asked_for(log: MatchLog) -> None:
-    assert replay_trueskill(log, draw_margin=0.5).entry_mu.size == 0
-    assert replay_elo(log).entry_rating.size == 0
+    assert replay_trueskill(log).entry_mu.size == 0
 
 
 def test_games_that_do_not_converge_are_listed(log: MatchLog) -> None:
-    replay = replay_trueskill(log, draw_margin=0.5, max_iterations=1)
+    replay = replay_trueskill(log, max_iterations=1)
     assert set(replay.unconverged) == set(np.flatnonzero(log.game_size > 2))
 
 
 def test_draws_are_refused_where_they_cannot_happen(log: MatchLog) -> None:
     with pytest.raises(ValueError, match="must be above 0 for a log with draws, for example game"):
-        replay_trueskill(log)
+        replay_trueskill(log, draw_probability=0.0)
     undrawn = random_log(3, 30, draws=False)
     assert np.isfinite(replay_trueskill(undrawn).mu).all()
 
@@ -123,7 +108,6 @@ def test_draws_are_refused_where_they_cannot_happen(log: MatchLog) -> None:
 def test_an_empty_log() -> None:
     empty = MatchLog.from_games([], [])
     assert replay_trueskill(empty).quality.size == 0
-    assert replay_elo(empty).rating.size == 0
 
 
 @pytest.mark.parametrize(
@@ -133,7 +117,7 @@ def test_an_empty_log() -> None:
         ({"mu": math.nan}, "mu"),
         ({"tau": -1.0}, "tau"),
         ({"draw_probability": 1.0}, "draw_probability"),
-        ({"draw_probability": 0.1, "draw_margin": 0.1}, "left out"),
+        ({"time_drift": -1.0}, "time_drift"),
     ],
 )
 def test_bad_settings_are_refused(log: MatchLog, keywords: dict, message: str) -> None:

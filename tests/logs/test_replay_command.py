@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from matchenv.benchmarks.replay.report import ReplaySettings, run
-from matchenv.benchmarks.replay.systems import draw_probability_of
+from matchenv.benchmarks.replay.report import ReplaySettings, run_replay
 from matchenv.cli import run_command
 from matchenv.envs.queue.population import population_of
 from matchenv.logs import replay_trueskill
@@ -218,15 +217,7 @@ def test_ratings_can_be_the_population_of_the_queue(
     """The file has everyone's belief after the last game, and ``population`` reads it."""
     path = club_results[0][0] / "ratings.csv"
     reading = read_log(Path(CLUB[0]), ReadingSettings(columns=tuple(CLUB[2:7])))
-    parameters = ReplaySettings().parameters
-    rated = replay_trueskill(
-        reading.log,
-        mu=parameters.mu,
-        sigma=parameters.sigma,
-        beta=parameters.beta,
-        tau=parameters.tau,
-        draw_probability=draw_probability_of(reading.log, parameters),
-    )
+    rated = replay_trueskill(reading.log)
     rows = population_of(path).rows
     np.testing.assert_array_equal(rows[:, [0, 2]], np.column_stack((rated.mu, rated.sigma)))
     lines = path.read_text(encoding="utf-8").splitlines()
@@ -248,7 +239,7 @@ def test_the_function_prints_nothing_and_leaves_signals_alone(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     before = [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)]
-    run(LOGS / "every_fault.csv", ReplaySettings(), None)
+    run_replay(read_log(LOGS / "every_fault.csv"), ReplaySettings())
     assert [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)] == before
     assert tuple(capfd.readouterr()) == ("", "")
 
@@ -256,22 +247,13 @@ def test_the_function_prints_nothing_and_leaves_signals_alone(
 def test_figures_of_a_log_without_draws_have_no_empty_panel(tmp_path: Path) -> None:
     log = tmp_path / "log.csv"
     log.write_text("game,player,score\n" + "".join(f"{g},a,1\n{g},b,0\n" for g in range(9)))
-    run(log, ReplaySettings(), tmp_path)
+    run_replay(read_log(log), ReplaySettings(), out=tmp_path)
     draws = (tmp_path / "draws.svg").read_text(encoding="utf-8")
     assert "nan" not in draws
     assert "no draws in this log" in draws
     calibration = (tmp_path / "calibration.svg").read_text(encoding="utf-8")
     assert "Calibration of wins" in calibration
     assert "Calibration of draws" not in calibration
-
-
-def test_systems_share_nothing(tmp_path: Path) -> None:
-    """A system alone is judged as it is in company, except for whom it is challenged by."""
-    both = run(LOGS / "league.csv", ReplaySettings(), None)
-    alone = run(LOGS / "league.csv", ReplaySettings(systems=("elo",)), None)
-    assert list(alone.systems) == ["elo"]
-    assert alone.systems["elo"].error == both.systems["elo"].error
-    assert alone.systems["elo"].challenged["elo"] == both.systems["elo"].challenged["elo"]
 
 
 def test_quiet_still_says_what_was_left_out(capsys: pytest.CaptureFixture[str]) -> None:
@@ -282,11 +264,30 @@ def test_quiet_still_says_what_was_left_out(capsys: pytest.CaptureFixture[str]) 
     assert "player twice in a game: 1" in said.err
 
 
+@pytest.mark.parametrize("command", ["replay", "fit", "smooth"])
+@pytest.mark.parametrize(("good", "strict", "status", "said"), [
+    (17, False, 0, "warning: 3 of 20 games are left out (15 %)"),
+    (17, True, 1, "3 bad rows; missing score: 3"),
+    (9, False, 1, "only 9 of 20 games can be rated; missing score: 11"),
+])  # fmt: skip
+def test_games_left_out_are_said_first_and_too_many_are_failed_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, good: int, strict: bool,
+    status: int, said: str,
+) -> None:  # fmt: skip
+    rows = "".join(f"{g},a,{1 if g < good else ''}\n{g},b,0\n" for g in range(20))
+    (tmp_path / "log.csv").write_text("game,player,score\n" + rows)
+    words = [command, str(tmp_path / "log.csv"), *(["--strict"] if strict else [])]
+    if command == "fit" and not status:
+        status = 2  # too few games to fit
+    assert run_command(words) == status
+    assert said in capsys.readouterr().err.splitlines()[0]
+
+
 def test_bad_rows_are_listed_with_their_lines(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_command(["replay", str(LOGS / "every_fault.csv"), "--out", str(tmp_path)]) == 0
-    assert "line 18: score is not a number ('seven')" in capsys.readouterr().err
+    assert "line 18: unreadable score ('seven')" in capsys.readouterr().err
     lines = (tmp_path / "bad_rows.csv").read_text(encoding="utf-8").splitlines()
     assert lines[0] == "line,reason,detail"
     assert len(lines) == 14
@@ -296,7 +297,6 @@ def test_bad_rows_are_listed_with_their_lines(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--strict"], "line 17: score is not a number"),
         (["--systems", "trueskill", "glicko"], "glicko"),
         (["--systems", "elo", "elo"], "once"),
         (["--challenge-share", "0"], "challenge_share"),
@@ -330,7 +330,7 @@ def test_an_old_result_survives_a_failed_write(
 
     monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(OSError, match="disk full"):
-        run(LOGS / "league.csv", ReplaySettings(), tmp_path)
+        run_replay(read_log(LOGS / "league.csv"), ReplaySettings(), out=tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
     assert (tmp_path / "report.json").read_text() == "old"
 

@@ -12,9 +12,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from matchenv.benchmarks.replay.fits import SmoothSettings, run_smooth, strongest
-from matchenv.benchmarks.replay.systems import ModelSettings
 from matchenv.cli import run_command
-from matchenv.logs import MatchLog, curves_table, read_log, smooth
+from matchenv.logs import MatchLog, Model, curves_table, read_log, smooth
 from matchenv.logs import checkpoint as checkpoint_module
 
 LEAGUE = Path(__file__).parent / "data" / "league.csv"
@@ -176,7 +175,7 @@ def test_the_strongest_are_those_of_the_highest_bound_at_their_last_game() -> No
         (["--plot", "curves.gif"], "plot must end in .png, .svg, .pdf, got 'curves.gif'"),
         (["--fitted", "nowhere"], "fitted must be a folder of matchenv fit, got 'nowhere'"),
         (["--beta", "0"], "beta must be"),
-        (["--draw-probability", "0"], "draw_probability or draw_margin must be above 0"),
+        (["--draw-probability", "0"], "draw_probability must be above 0"),
         (["--max-iterations", "0"], "max_iterations must be"),
         (["--tolerance", "nan"], "tolerance"),
         (["--table", "xml"], "--table"),
@@ -202,6 +201,6 @@ def test_names_too_long_for_arrays_are_refused(tmp_path: Path) -> None:
     many = "".join(f"{g},x{g}{k},{k}\n" for g in range(2, 200) for k in range(2))
     (tmp_path / "log.csv").write_text(f"game,player,score\n{rows}{many}")
     reading = read_log(tmp_path / "log.csv")
-    settings = SmoothSettings(model=ModelSettings(draw_probability=0.1), table="npz")
+    settings = SmoothSettings(model=Model(draw_probability=0.1), table="npz")
     with pytest.raises(ValueError, match="table must be csv"):
         run_smooth(reading, settings, out=tmp_path / "out")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.stats import multivariate_normal
 
 from matchenv.logs import MatchLog, SmoothedLog, smooth
-from matchenv.trueskill import update
+from matchenv.trueskill import draw_probability_from_margin, update
 
 SECONDS_PER_DAY = 86_400
 CYCLE = [[["a"], ["b"]], [["b"], ["c"]], [["c"], ["a"]]]
@@ -228,7 +228,8 @@ def test_evidence_of_rankings_sums_to_nearly_one() -> None:
 def test_the_rest_of_the_log_and_the_game_make_the_posterior() -> None:
     games, scores, _ = random_log(3, 40)
     log = MatchLog.from_games(games, scores)
-    got = smooth(log, draw_margin=2.0, keep_rest=True)
+    draws = draw_probability_from_margin(2.0, 25.0 / 6.0)
+    got = smooth(log, draw_probability=draws, keep_rest=True)
     mu, sigma = got.rest_mu.reshape(-1, 2), got.rest_sigma.reshape(-1, 2)
     outcome = np.sign(np.diff(log.rank.reshape(-1, 2).astype(int))[:, 0])
     for game in range(log.num_games):
@@ -236,7 +237,6 @@ def test_the_rest_of_the_log_and_the_game_make_the_posterior() -> None:
         found = update(*i, *j, outcome[game], 25.0 / 6.0, 2.0)
         assert_allclose(found[::2], got.mu.reshape(-1, 2)[game], atol=1e-9)
         assert_allclose(found[1::2], got.sigma.reshape(-1, 2)[game], atol=1e-9)
-    assert smooth(log, draw_margin=2.0).rest_mu.size == 0
 
 
 def test_it_says_when_it_has_not_settled() -> None:
@@ -270,4 +270,4 @@ def test_bad_input_is_named(
 def test_draws_need_a_margin() -> None:
     log = MatchLog.from_games(CYCLE, [[1, 0], [1, 1], [1, 0]])
     with pytest.raises(ValueError, match="above 0 for a log with draws, for example game 1"):
-        smooth(log)
+        smooth(log, draw_probability=0.0)

@@ -11,17 +11,14 @@ from numpy.testing import assert_allclose
 
 from matchenv.benchmarks.replay.systems import (
     SYSTEMS,
+    TRUESKILL,
     SystemSettings,
-    draw_probability_of,
     judge,
     quality_per_comparison,
 )
-from matchenv.logs import MatchLog
-from matchenv.logs.forecasts import (
-    gaussian_log_probabilities,
-    logistic_log_probabilities,
-    pairs_of_sides,
-)
+from matchenv.logs import MatchLog, Model
+from matchenv.logs.forecasts import gaussian_log_probabilities, pairs_of_sides
+from matchenv.ratings.elo import LOGISTIC_BETA
 
 NORMAL = NormalDist()
 LOG = MatchLog.from_games(
@@ -37,12 +34,14 @@ PAIRS = pairs_of_sides(LOG.game_start, LOG.rank)
 
 def test_draw_probability_is_counted_between_neighbours_in_rank() -> None:
     # Two neighbours in the first game, one in each of the others; two of the four are level.
-    assert draw_probability_of(LOG, SystemSettings()) == 0.5
+    assert Model().counted(LOG).draw_probability == 0.5
+    with pytest.raises(ValueError, match="for a log of draws alone"):
+        Model().counted(LOG.first_games(0).from_games([[["a"], ["b"]]], [[1, 1]]))
 
 
-@pytest.mark.parametrize("name", list(SYSTEMS))
+@pytest.mark.parametrize("name", [TRUESKILL, *SYSTEMS])
 def test_stated_probabilities_are_a_distribution(name: str) -> None:
-    judgement = judge(name, LOG, PAIRS, SystemSettings())
+    judgement = judge(name, LOG, PAIRS, SystemSettings(draw_probability=0.5))
     assert_allclose(np.exp(judgement.log_probability).sum(axis=1), 1.0, rtol=1e-12)
     assert judgement.quality.shape == (3,)
     assert np.all((judgement.quality > 0) & (judgement.quality <= 1 + 1e-12))
@@ -64,19 +63,24 @@ def test_even_sides_draw_with_the_given_probability() -> None:
     for players in ([1, 1], [4, 3]):
         sides = np.array(players)
         for draw in (0.0, 1e-9, 0.3, 0.999):
-            logistic = logistic_log_probabilities(pairs, np.zeros(2), sides, draw)
             known = gaussian_log_probabilities(pairs, np.zeros(2), sides * 4.0, sides, 2.0, draw)
-            assert_allclose(np.exp(logistic[0, 1]), draw, rtol=1e-6)
             assert_allclose(np.exp(known[0, 1]), draw, rtol=1e-6)
 
 
-def test_elo_sides_as_sums_or_means() -> None:
-    sums = judge("elo", LOG, PAIRS, SystemSettings())
-    means = judge("elo", LOG, PAIRS, SystemSettings(elo_teams="mean"))
-    size = LOG.team_size
-    assert_allclose(sums.strength, means.strength * size)
-    # By sums, two against one is no even game.
-    assert sums.quality[1] < 0.1 < means.quality[1]
+@pytest.mark.parametrize(("name", "spread"), [("elo", 200.0), ("elo-logistic", LOGISTIC_BETA)])
+def test_sides_of_elo_are_sums_with_the_noise_of_their_members(name: str, spread: float) -> None:
+    found = judge(name, LOG, PAIRS, SystemSettings(draw_probability=0.2))
+    mean = found.replay.team_mean
+    # Two against one is no even game.
+    gap, noise = mean[3] - mean[4], 3.0 * spread**2
+    assert gap > 1000.0
+    assert found.quality[1] == pytest.approx(math.exp(-(gap**2) / (2.0 * noise)))
+    if name == "elo":
+        margin = NORMAL.inv_cdf(0.6) * math.sqrt(3.0) * spread
+        win = NORMAL.cdf((gap - margin) / math.sqrt(noise))
+    else:
+        win = 1.0 / (1.0 + 1.5 * 10.0 ** (-gap * math.sqrt(2.0 / 3.0) / 400.0))
+    assert math.exp(found.log_probability[3, 0]) == pytest.approx(win)
 
 
 def test_quality_of_equals_does_not_fall_with_the_number_of_sides() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from matchenv.logs import MatchLog, ratings_table, replay_elo, replay_system, replay_trueskill
+from matchenv.logs import MatchLog, ratings_table, replay_system, replay_trueskill
 from matchenv.trueskill import TrueSkill, rate
 
 ROWS = {
@@ -93,8 +93,7 @@ def test_no_advantage_on_neutral_ground() -> None:
 def test_ratings_are_a_table_of_every_system(library: Any) -> None:
     log = MatchLog.from_table(ROWS, **COLUMNS)
     for replay, columns in (
-        (replay_trueskill(log, draw_probability=0.1), {"mu", "sigma"}),
-        (replay_elo(log), {"rating"}),
+        (replay_trueskill(log), {"mu", "sigma"}),
         (replay_system(log, TrueSkill()), {"mu", "sigma"}),
     ):
         table = ratings_table(log, replay, maker(library))
@@ -146,24 +145,24 @@ def test_times_may_be_numbers_dates_or_moments_with_a_zone() -> None:
     ("change", "columns", "words"),
     [
         ({}, {"game": "game"}, "game must be one of the columns match, name"),
-        ({}, {"rank": "points"}, "one of score, team_score, rank"),
+        ({}, {"rank": "points"}, "one of rank, result, team_score, score"),
         ({"name": [*ROWS["name"][:8], None]}, {}, "row 8: missing player"),
         ({"points": [1.0] * 8 + [np.nan]}, {}, "row 8: missing score"),
-        ({"points": [1.0] * 8 + [np.inf]}, {}, "row 8: score is not a number"),
+        ({"points": [1.0] * 8 + [np.inf]}, {}, "row 8: unreadable score"),
         ({"side": [*"xxy", None, *"qqq", *"xy"]}, {}, "row 3: unknown team"),
-        ({"when": [*ROWS["when"][:8], None]}, {}, "row 8: time is missing or unreadable"),
-        ({"share": [1.0] * 8 + [-1.0]}, {"weight": "share"}, "row 8: weight is missing or out of"),
-        ({"share": [1.0] * 8 + [2e9]}, {"weight": "share"}, "row 8: weight is missing or out of"),
+        ({"when": [*ROWS["when"][:8], None]}, {}, "row 8: missing time"),
+        ({"share": [1.0] * 8 + [-1.0]}, {"weight": "share"}, "row 8: unreadable weight"),
+        ({"share": [1.0] * 8 + [2e9]}, {"weight": "share"}, "row 8: unreadable weight"),
         ({"share": [0.0] * 9}, {"weight": "share"}, "row 0: side whose weights are all 0"),
-        ({}, {"rank": "points", "score": None}, "row 1: team with two ranks"),
-        ({}, {"team_score": "points", "score": None}, "row 1: team with two scores"),
+        ({}, {"rank": "points", "score": None}, "row 1: side with two values of rank"),
+        ({}, {"team_score": "points", "score": None}, "row 1: side with two values of team_score"),
         ({"name": ["a"] * 9}, {}, "row 1: player twice in a game"),
         ({"match": [7, 8] * 4 + [9]}, {"time": None}, "game comes back after another"),
         ({}, {"weight": "share", "time_played": "share"}, "one of weight, time_played"),
-        ({"share": [-1.0] * 9}, {"time_played": "share"}, "row 0: time_played is missing or out"),
+        ({"share": [-1.0] * 9}, {"time_played": "share"}, "row 0: unreadable time_played"),
         ({"share": [0.0] * 9}, {"time_played": "share"}, "row 0: side whose weights are all 0"),
         ({"share": [True] * 8 + [False]}, {"neutral": "share"}, "both on neutral ground and not"),
-        ({}, {"neutral": "name"}, "row 0: neutral is neither true nor false"),
+        ({}, {"neutral": "name"}, "row 0: unreadable neutral"),
     ],
 )
 def test_bad_tables_are_refused(change: dict, columns: dict, words: str) -> None:
@@ -173,7 +172,9 @@ def test_bad_tables_are_refused(change: dict, columns: dict, words: str) -> None
 
 def test_what_is_not_of_the_log_or_not_known_is_refused() -> None:
     with pytest.raises(ValueError, match="replay"):
-        ratings_table(MatchLog.from_table(ROWS, **COLUMNS), replay_elo(MatchLog.from_games([], [])))
+        ratings_table(
+            MatchLog.from_table(ROWS, **COLUMNS), replay_trueskill(MatchLog.from_games([], []))
+        )
     with pytest.raises(TypeError, match="referee"):
         MatchLog.from_table(ROWS, **COLUMNS, referee="name")
     assert (

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from openskill.models import PlackettLuce
 
-from matchenv.benchmarks.replay.report import ReplaySettings, run
-from matchenv.logs import MatchLog, replay_system, replay_trueskill
+from matchenv.benchmarks.replay.report import ReplaySettings, run_replay
+from matchenv.logs import MatchLog, read_log, replay_system, replay_trueskill
 from matchenv.ratings.openskill import MODELS, OpenSkill
 from matchenv.trueskill import TrueSkill
 
@@ -79,17 +79,18 @@ def test_the_report_forecasts_with_every_system(
     )
     monkeypatch.chdir(tmp_path)
     names = ("weng-lin-bt", "weng-lin-pl", "own_system:Steps:step=2")
-    report = run(LEAGUE, ReplaySettings(systems=names), None)
-    assert list(report.systems) == list(names)
-    for system in report.systems.values():
-        assert 0.0 <= system.error.error <= 1.0
-        assert np.isfinite(system.log_loss)
+    log = read_log(LEAGUE)
+    systems = run_replay(log, ReplaySettings(systems=names)).content["systems"]
+    assert list(systems) == list(names)
+    for system in systems.values():
+        assert 0.0 <= system["error"]["error"] <= 1.0
+        assert np.isfinite(system["log_loss"])
     # Of two sides both models are one.
-    one, other = (report.systems[name] for name in names[:2])
-    assert one.error == other.error
-    assert one.log_loss == pytest.approx(other.log_loss)
+    one, other = (systems[name] for name in names[:2])
+    assert one["error"] == other["error"]
+    assert one["log_loss"] == pytest.approx(other["log_loss"])
     with pytest.raises(ValueError, match="must have mu, sigma, beta, tau, rate"):
-        run(LEAGUE, ReplaySettings(systems=("own_system:Nothing",)), None)
+        run_replay(log, ReplaySettings(systems=("own_system:Nothing",)))
 
 
 class Broken(TrueSkill):

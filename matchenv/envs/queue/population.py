@@ -226,12 +226,10 @@ def population_of(given: Any) -> Population:
 
 def _read_table(file: Path) -> tuple[Floats, Floats]:
     """Return mu and sigma of a CSV file, shape (K,) each; errors as ``from_file``."""
-    from matchenv.logs.bad_rows import BadRows
-    from matchenv.logs.reading import decoded, read_bytes, read_table
+    from matchenv.logs.text_table import read_table
 
-    bad_rows = BadRows()
     try:
-        table = read_table(decoded(read_bytes(file), "utf-8"), bad_rows)
+        table = read_table(file)
     except ValueError as error:
         raise ValueError(f"population must be a readable file of ratings: {error}") from None
     header = [name.lower() for name in table.header]
@@ -241,7 +239,7 @@ def _read_table(file: Path) -> tuple[Floats, Floats]:
             f"population must have columns mu and sigma: {file} has no {' and no '.join(missing)} "
             f"in line 1, {', '.join(table.header)}"
         )
-    problems = {row.line: f"line {row.line}: {row.reason}" for row in bad_rows.sorted()}
+    problems = {row.line: f"line {row.line}: {row.reason}" for row in table.bad.sorted()}
     numbers: dict[str, list[float]] = {"mu": [], "sigma": []}
     for name, values in numbers.items():
         place = header.index(name)

@@ -1,0 +1,243 @@
+"""Tables of texts from files, and a reason for every row that cannot be used."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+GZIP = b"\x1f\x8b"
+PIECE = 1 << 20  # bytes
+DELIMITERS = ",;\t|"
+MOST_MEGABYTES, MOST_COLUMNS, MOST_ROWS, MOST_BAD_ROWS = 256, 10_000, 10_000_000, 1_000_000
+# A line of a log has some hundred characters. What is far beyond that is no log.
+LONGEST_LINE = 1_000_000
+# Control characters, and the lone surrogates that stand for bytes that are not UTF-8.
+BROKEN = re.compile("[\x00\x1f\ud800-\udfff]")
+
+TIME_UNREADABLE = "unreadable time"
+# What a user can do about a reason.
+ADVICE = {
+    TIME_UNREADABLE: "--time-format says how times are written: number, iso, month/day/year, "
+    "day/month/year or a format of strptime, for example '%d.%m.%Y %H:%M'"
+}
+
+
+class BadLogError(ValueError):
+    """A match log that cannot be read."""
+
+
+class GamesLeftOutError(BadLogError):
+    """A match log of which too many games cannot be rated."""
+
+    exit_status = 1
+
+
+class BadRow(NamedTuple):
+    """One thing that is wrong with one line.
+
+    Attributes:
+        line: number of the line in the file, counted from 1 with the header.
+        reason: what is wrong.
+        detail: the value.
+    """
+
+    line: int
+    reason: str
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.reason}" + (f" ({self.detail})" if self.detail else "")
+
+
+class BadRows:
+    """All that is wrong with a table, one entry for each line and reason."""
+
+    def __init__(self) -> None:
+        self._details: dict[tuple[int, str], str] = {}
+
+    def add(self, lines: Iterable[int], reason: str, details: Iterable[Any] = ()) -> None:
+        """Note bad rows; a second note for the same line and reason changes nothing.
+
+        Args:
+            lines: numbers of the lines.
+            reason: what is wrong with them.
+            details: a value for each line, or none.
+
+        Raises:
+            BadLogError: beyond ``MOST_BAD_ROWS``.
+        """
+        details = iter(details)
+        for line in lines:
+            self._details.setdefault((int(line), reason), str(next(details, "")))
+        if len(self._details) > MOST_BAD_ROWS:
+            raise BadLogError(
+                f"the log has more than {MOST_BAD_ROWS:,} bad rows, the last of them {reason}; "
+                "is it a match log?"
+            )
+
+    def sorted(self) -> list[BadRow]:
+        """Return all of them by line."""
+        return sorted(BadRow(*key, detail) for key, detail in self._details.items())
+
+    def lines(self) -> set[int]:
+        """Return the distinct lines."""
+        return {line for line, _ in self._details}
+
+
+def reason_counts(rows: Iterable[BadRow]) -> dict[str, int]:
+    """Count the rows of each reason, the most frequent first."""
+    return dict(Counter(row.reason for row in rows).most_common())
+
+
+def listing(rows: list[BadRow], most: int = 5) -> list[str]:
+    """Return lines of text: each reason with its count, its first rows, and advice.
+
+    Args:
+        rows: the bad rows, by line.
+        most: how many rows to name for each reason; 0 for the counts alone.
+    """
+    text = []
+    for reason, count in reason_counts(rows).items():
+        text.append(f"  {reason}: {count}")
+        if most:
+            text += [f"    {row}" for row in rows if row.reason == reason][:most]
+            text += [f"    and {count - most} more"] if count > most else []
+            text += [f"    {ADVICE[reason]}"] if reason in ADVICE else []
+    return text
+
+
+class TextTable(NamedTuple):
+    """The rows of a file.
+
+    Attributes:
+        delimiter: what separates its columns.
+        header: names of the columns, without blanks around them.
+        lines: the line number of each row.
+        rows: the fields of each row, as many as names.
+        spoilt: fields of the rows that do not fit the header.
+        bad: what is wrong with those.
+        sha256: of the file's bytes, unpacked.
+    """
+
+    delimiter: str
+    header: list[str]
+    lines: list[int]
+    rows: list[list[str]]
+    spoilt: list[list[str]]
+    bad: BadRows
+    sha256: str
+
+
+def read_table(
+    path: Path, encoding: str = "utf-8", max_megabytes: int = MOST_MEGABYTES
+) -> TextTable:
+    """Read a table with a header, plain or packed with gzip; rows that do not fit are bad.
+
+    Columns are separated by commas, semicolons, tabs or bars. A quoted field cannot hold a line
+    break, so that an open quote spoils no other line.
+
+    Args:
+        path: the file.
+        encoding: of its text.
+        max_megabytes: limit on its size, unpacked.
+
+    Raises:
+        BadLogError: for a file that cannot be read, one without a header, or a header that names
+            a column twice.
+    """
+    data = read_bytes(path, max_megabytes)
+    text = _decoded(data, encoding)
+    if not text:
+        raise BadLogError("the log is empty: it has no header")
+    if text.count("\n") > MOST_ROWS:
+        raise BadLogError(f"the log has more than {MOST_ROWS:,} rows")
+    first, *rest = text.split("\n")
+    delimiter = max(DELIMITERS, key=first.count)
+    header, problem, detail = _fields(first, delimiter, None)
+    header = [name.strip() for name in header]
+    if len(header) > MOST_COLUMNS:
+        problem, detail = f"more than {MOST_COLUMNS:,} columns", f"{len(header):,}"
+    if problem:
+        raise BadLogError(f"line 1: the header cannot be read: {problem} ({detail})")
+    twice = sorted(name for name, count in Counter(header).items() if count > 1 and name)
+    if twice:
+        raise BadLogError(f"line 1: the header names {', '.join(map(repr, twice))} twice")
+    sha256 = hashlib.sha256(data).hexdigest()
+    table = TextTable(delimiter, header, [], [], [], BadRows(), sha256)
+    for number, line in enumerate(rest, start=2):
+        fields, problem, detail = _fields(line, delimiter, len(header))
+        if problem:
+            table.bad.add([number], problem, [detail])
+            table.spoilt.append(fields)
+        else:
+            table.rows.append(fields)
+            table.lines.append(number)
+    return table
+
+
+def _fields(line: str, delimiter: str, width: int | None) -> tuple[list[str], str, str]:
+    """Return the fields of a line, what is wrong with it, and a detail."""
+    if len(line) > LONGEST_LINE:
+        fields = line[:LONGEST_LINE].split(delimiter, MOST_COLUMNS)
+        return fields, "line too long", f"{len(line):,} characters"
+    fields = line.split(delimiter)
+    if '"' in line:
+        try:
+            fields = next(csv.reader([line], delimiter=delimiter, strict=True))
+        except csv.Error:
+            return fields, "broken quoting", ascii(line[:60])
+    if BROKEN.search(line):
+        return fields, "broken encoding", ascii(line[:60])
+    if not line.strip():
+        return fields, "blank line", ""
+    if width is not None and len(fields) != width:
+        return fields, "wrong number of columns", f"{len(fields)} instead of {width}"
+    return fields, "", ""
+
+
+def read_bytes(path: Path, max_megabytes: int = MOST_MEGABYTES) -> bytearray:
+    """Return the bytes of a file, unpacked if they are gzip's, whatever its name ends in.
+
+    Args:
+        path: the file, or a device or pipe, which may have no end.
+        max_megabytes: limit on the bytes, in millions.
+
+    Raises:
+        BadLogError: for a file that cannot be read, or is larger.
+    """
+    data, most, packed = bytearray(), max_megabytes * 1_000_000, False
+    try:
+        with path.open("rb") as file:
+            packed = file.peek(len(GZIP)).startswith(GZIP)
+            source: Any = gzip.GzipFile(fileobj=file) if packed else file
+            while len(data) <= most and (piece := source.read(PIECE)):
+                data += piece
+    except (OSError, EOFError, ValueError, zlib.error) as error:
+        said = f"broken gzip file: {error}" if packed else getattr(error, "strerror", None) or error
+        raise BadLogError(f"{path}: {said}") from None
+    if len(data) > most:
+        raise BadLogError(
+            f"{path}: it has more than {max_megabytes:,} MB; --max-megabytes allows more"
+        )
+    return data
+
+
+def _decoded(data: bytearray, encoding: str) -> str:
+    r"""Return a text with lines that end in ``\n`` and no blank lines at its end."""
+    unicode = encoding.lower().replace("_", "-") in ("utf-8", "utf8")
+    try:
+        text = data.decode("utf-8-sig" if unicode else encoding,
+                           "surrogateescape" if unicode else "strict")  # fmt: skip
+    except UnicodeDecodeError as error:
+        byte = f"byte 0x{error.object[error.start]:02x} in position {error.start}"
+        raise BadLogError(f"the log is not {encoding}: {byte}: {error.reason}") from None
+    except (LookupError, ValueError):
+        raise BadLogError(f"encoding must be one of a text in Python, got {encoding!r}") from None
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").rstrip()
