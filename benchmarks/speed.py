@@ -7,19 +7,19 @@ matter. Each line is a median with its spread over the turns.
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
 import trueskill
 import trueskillthroughtime
-import tyro
 from openskill.models import PlackettLuce
 
 import matchenv
@@ -274,14 +274,13 @@ def rows_of(log: MatchLog) -> list[tuple[list[int], list[int]]]:
 
 
 SECTIONS = {each.__name__: each for each in (environments, policies, queue, ratings)}
-Section = Literal["environments", "policies", "queue", "ratings"]
 
 
-def main(only: tuple[Section, ...] = (), turns: int = 7, out: Path | None = None) -> None:
+def main(only: Sequence[str] = (), turns: int = 7, out: Path | None = None) -> None:
     """Measure speed as ratios to rival libraries, timed in turn with this one.
 
     Args:
-        only: sections to run; without it all.
+        only: sections to run; none for all.
         turns: counted turns of each side.
         out: JSON file of all turns.
     """
@@ -296,4 +295,8 @@ def main(only: tuple[Section, ...] = (), turns: int = 7, out: Path | None = None
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=(), help="sections to run")
+    parser.add_argument("--turns", type=int, default=7, help="counted turns of each side")
+    parser.add_argument("--out", type=Path, help="JSON file of all turns")
+    main(**vars(parser.parse_args()))

@@ -184,17 +184,14 @@ def check_pip(words: list[str]) -> None:
 
 def check_matchenv(words: list[str]) -> None:
     """The real parser takes the options; nothing is run."""
-    from matchenv.cli import COMMANDS
-    from matchenv.cli.running import parsed
+    from matchenv.cli import parsed
 
     name, *options = words
     if name in ("--help", "--version"):
         assert not options
         return
-    module, _, kind = COMMANDS[name].place.partition(":")
-    command = getattr(importlib.import_module(f"matchenv.cli.{module}"), kind)
     if "--help" not in options:
-        parsed(name, command, options)
+        parsed(name, options)
 
 
 def check_command_line(words: list[str]) -> None:

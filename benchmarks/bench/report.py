@@ -22,7 +22,7 @@ from matchenv.benchmarks.bench.protocol import (
 )
 from matchenv.benchmarks.bench.scoring import Score, of_family, overall
 from matchenv.benchmarks.candidates import HIGH_END, LOW_END
-from matchenv.evaluation.tables import Column, markdown_table
+from matchenv.evaluation.tables import Column, markdown_table, text_table
 from matchenv.runtime.files import checksum, json_bytes
 from matchenv.runtime.provenance import provenance
 
@@ -122,22 +122,29 @@ class Result:
             if those
         ]
 
-    def markdown(self) -> str:
-        """The tables."""
+    def head(self) -> list[str]:
+        """Return what stands above the tables."""
         found = self.scores
         count = f"{len(self.families)} families" if self.whole else "some families, no entry"
-        lines = [
-            f"**{self.method}**, {NAME}, {count}, {EPISODES} episodes each, "
-            f"{len(self.policies)} run(s): score **{score_text(found['score'])}**, of the "
-            f"variants {score_text(found['variants'])}; the index told player 0's skill: "
-            f"{score_text(found['told'])}, {score_text(found['told_variants'])}",
-            "",
-            f"0 is {LOW_END}; 1 is the bound on every policy, in the variants the {HIGH_END}; "
-            "interquartile means with their stratified bootstrap intervals of 95 %.",
+        runs = "1 run" if len(self.policies) == 1 else f"{len(self.policies)} runs"
+        return [
+            f"{self.method}, {NAME}, {count}, {EPISODES} episodes each, {runs}",
+            f"score {score_text(found['score'])}; of the variants {score_text(found['variants'])}",
+            f"the index told player 0's skill: {score_text(found['told'])}; "
+            f"{score_text(found['told_variants'])}",
+            f"0 is {LOW_END}; 1 is the bound on every policy, in the variants the {HIGH_END}",
+            "interquartile means with their stratified bootstrap intervals of 95 %",
         ]
-        for _, columns, rows in self.tables():
-            lines += ["", *markdown_table(columns, rows)]
-        return "\n".join(lines)
+
+    def text(self) -> str:
+        """Return the tables for a terminal."""
+        tables = [text_table(columns, rows) for _, columns, rows in self.tables()]
+        return "\n\n".join("\n".join(lines) for lines in [self.head(), *tables])
+
+    def markdown(self) -> str:
+        """Return the tables as Markdown."""
+        tables = [markdown_table(columns, rows) for _, columns, rows in self.tables()]
+        return "\n\n".join(["  \n".join(self.head()), *("\n".join(lines) for lines in tables)])
 
     def latex(self) -> str:
         """The tables as LaTeX."""

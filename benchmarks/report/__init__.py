@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from matchenv.benchmarks.report.comparisons import (
     bound_section,
@@ -16,8 +17,10 @@ from matchenv.benchmarks.report.page import Palette, Section, latex_summary, pag
 from matchenv.benchmarks.report.replay import replay_section
 from matchenv.benchmarks.report.study import study_section, tune_section
 from matchenv.benchmarks.report.training import MEASURE, runs_in, training_sections
+from matchenv.runtime.files import write_together
+from matchenv.runtime.object_spec import only_installed_code
 
-__all__ = ["latex_summary", "page_text", "sections_of"]
+__all__ = ["latex_summary", "page_text", "sections_of", "write_report"]
 
 # A file that a command writes, and who reads its folder: the first that is there decides.
 READERS: dict[str, Callable[[Path, Palette], Section]] = {
@@ -30,7 +33,44 @@ READERS: dict[str, Callable[[Path, Palette], Section]] = {
     "comparison.json": compare_section,
     "report.json": replay_section,
 }
-COMMANDS = "train, compare, study, tune, bound, optimum, replay or judge"
+COMMANDS = "train, compare, study, tune, limits, replay or judge"
+
+
+def write_report(
+    folders: Sequence[Path],
+    out: Path,
+    *,
+    latex: Path | None = None,
+    allow_code: bool = False,
+    **options: Any,
+) -> tuple[list[Path], int]:
+    """Write the page of some folders of results, and a summary for LaTeX.
+
+    Args:
+        folders: as ``sections_of``.
+        out: file of the page, .html.
+        latex: file of the summary; None for none.
+        allow_code: import classes outside the package that folders of trainings name.
+        options: of ``sections_of``.
+
+    Returns:
+        The files, and the number of results in them.
+
+    Raises:
+        ValueError: as ``sections_of``, before anything is written.
+        OSError: if a file cannot be written.
+    """
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"out must end in .html, got {str(out)!r}")
+    with only_installed_code(allow_code=allow_code):
+        sections = sections_of(folders, **options)
+    files = {out: page_text(sections)}
+    if latex is not None:
+        files[latex] = latex_summary(sections)
+    for file in files:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    write_together([(file, text.encode()) for file, text in files.items()])
+    return list(files), len(sections)
 
 
 def sections_of(
@@ -41,7 +81,7 @@ def sections_of(
     Args:
         paths: folders of results, or folders that hold such folders at any depth.
         measure: of the learning curves, of ``training.MEASURES``.
-        bound: folder of ``matchenv bound`` for the trainings' games; None for no such line.
+        bound: folder of ``matchenv limits`` for the trainings' games; None for no such line.
 
     Raises:
         ValueError: for none, a folder that holds no results, or a damaged file.

@@ -144,7 +144,7 @@ def read_standings(folder: Path) -> tuple[dict[str, Any], list[Standing]]:
 
 
 def bound_section(folder: Path, palette: Palette) -> Section:
-    """Return what ``matchenv bound`` found."""
+    """Return what ``matchenv limits`` found."""
     found = json_of(folder / "bound.json")
     environment = found["environment"]
     cells = {
@@ -190,7 +190,7 @@ def bound_section(folder: Path, palette: Palette) -> Section:
 
 
 def optimum_section(folder: Path, palette: Palette) -> Section:
-    """Return what ``matchenv optimum`` found."""
+    """Return what ``matchenv limits optimum`` found."""
     found = json_of(folder / "optimum.json")
     tables, gaps = [], []
     for problem in found["problems"]:

@@ -27,12 +27,14 @@ from matchenv.benchmarks.report.page import (
     short_text,
 )
 from matchenv.benchmarks.study.claims import DRAW, OURS
-from matchenv.benchmarks.study.figures import GAMES_TOGETHER, GOALS, TITLES, binned
+from matchenv.benchmarks.study.figures import GAMES_TOGETHER, GOALS, LABELS, binned
 from matchenv.evaluation.episode_table import ALL
 from matchenv.evaluation.estimates import Curve, Estimate, quantile_of
 from matchenv.evaluation.tables import Column
 from matchenv.runtime.files import number
 
+# Titles of the measures, without TeX.
+TITLES = {name: label.replace(r"$\mu_0$", "mu_0") for name, label in LABELS.items()}
 # Settings of a study that stand elsewhere on the page.
 LISTS = ("policies", "cells", "format", "command", "purpose")
 

@@ -213,7 +213,7 @@ def levels_of(runs: Sequence[Run], measure: str, bound: Path | None = None) -> d
     Args:
         runs: at least one, evaluated on the same games.
         measure: of ``MEASURES``.
-        bound: folder of ``matchenv bound`` for these games; None for no such line.
+        bound: folder of ``matchenv limits`` for these games; None for no such line.
 
     Raises:
         ValueError: for a folder that holds no bound, or one of other games.
@@ -246,7 +246,7 @@ def _bound(folder: Path, run: Run, *, minus_kg: bool) -> float:
         played, cells = found["environment"], found["cells"]
     except (OSError, UnicodeDecodeError, ValueError, KeyError, TypeError):
         raise ValueError(
-            f"bound must be a folder with the results of matchenv bound, {folder} holds none"
+            f"bound must be a folder with the results of matchenv limits, {folder} holds none"
         ) from None
     settings = settings_without_code(ONE_PLAYER, run.config.env_kwargs)
     assert isinstance(settings, Settings)
@@ -255,7 +255,7 @@ def _bound(folder: Path, run: Run, *, minus_kg: bool) -> float:
     wanted = {name: getattr(settings, name) for name in ENVIRONMENT_OPTIONS}
     if played != wanted or not here:
         raise ValueError(
-            f"bound must be of the games that the runs play, {folder} is not: matchenv bound "
+            f"bound must be of the games that the runs play, {folder} is not: matchenv limits "
             f"--rank {cell.rank_name} --prior {cell.prior} --num-opponents "
             f"{settings.num_opponents} --horizon {settings.horizon} --beta {settings.beta!r} "
             "--out DIR"

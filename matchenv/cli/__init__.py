@@ -1,17 +1,18 @@
-"""The command ``matchenv`` and its sub-commands: one module and one dataclass for each.
+"""The command ``matchenv`` and its sub-commands: one module each, imported when it is asked for.
 
-A dataclass is a command: its fields are the options, its docstring is the help, and ``run`` does
-the work. It stands above all rooms. Only the module of the command that is asked for is imported.
+To add a command, write a module whose docstring is the help, with ``options(add)``, which declares
+the options, and ``run(given)``, which calls one function of another room; and add its line below.
 """
 
 from __future__ import annotations
 
+import difflib
 import sys
+import traceback
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from matchenv.cli.output import (
     ReaderGoneError,
@@ -22,39 +23,31 @@ from matchenv.cli.output import (
 )
 
 if TYPE_CHECKING:
+    from matchenv.cli.parser import Given
     from matchenv.runtime.signals import Stopping
 
-
-@dataclass(frozen=True)
-class Entry:
-    """Where a sub-command is found.
-
-    Attributes:
-        place: the module in this folder, and the dataclass in it.
-        summary: what it does, in a line.
-    """
-
-    place: str
-    summary: str
-
-
-COMMANDS = {
-    "train": Entry("train:Train", "train a policy and compare it with the baselines"),
-    "compare": Entry("compare:Compare", "play the same games with every policy"),
-    "study": Entry("study:Study", "repeat the simulation study of the 2011 paper"),
-    "tune": Entry("tune:Tune", "find KG's multiplier for each cell of the study"),
-    "bench": Entry("bench:Bench", "score a policy on matchenv-bench-v1"),
-    "bound": Entry("bound:Bound", "bound what any policy can reach"),
-    "optimum": Entry("optimum:Optimum", "the exact optimum of small problems"),
-    "replay": Entry("replay:Replay", "rate a log of matches and judge the ratings"),
-    "fit": Entry("fit:Fit", "fit the parameters of TrueSkill to a log of matches"),
-    "smooth": Entry("smooth:Smooth", "skills through time in hindsight, from a whole log"),
-    "judge": Entry("judge:Judge", "judge the matcher that made the games of a log"),
-    "report": Entry("report:Report", "gather results in one page"),
-    "watch": Entry("watch:Watch", "watch policies side by side, in a window or as a film"),
-    "serve": Entry("serve:Serve", "keep ratings and match players over HTTP"),
-    "warm-up": Entry("warm_up:WarmUp", "compile beforehand what a first episode would wait for"),
+# By group: the commands, each with what it does. A command's module has its name.
+GROUPS = {
+    "Policies": {
+        "train": "train a policy and compare it with the baselines",
+        "compare": "play the same games with every policy",
+        "tune": "find the best setting of KG, or of the queue's policies",
+        "study": "repeat the simulation study of the 2011 paper",
+        "bench": "score a policy on matchenv-bench-v1",
+        "limits": "what no policy can exceed, and the optimum of small problems",
+        "watch": "watch policies side by side, in a window or as a film",
+        "report": "gather results in one page",
+    },
+    "Match logs and services": {
+        "replay": "rate a log of matches and judge the ratings",
+        "fit": "fit the parameters of TrueSkill to a log of matches",
+        "smooth": "skills through time in hindsight, from a whole log",
+        "judge": "judge the matcher that made the games of a log",
+        "serve": "keep ratings and match players over HTTP",
+    },
+    "Installation": {"warm-up": "compile in advance what a first episode needs"},
 }
+COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
 
 # Exit statuses; Ctrl-C and SIGTERM give 130 and 143. The last is that of a process that a closed
 # pipe ends, as shells show it.
@@ -85,46 +78,86 @@ def run_command(arguments: Sequence[str], stopping: Stopping | None = None) -> i
 
 
 def _run(arguments: Sequence[str], stopping: Stopping | None) -> int:
-    name, *options = arguments or ["--help"]
+    name, *words = arguments or ["--help"]
     if name in ("-h", "--help"):
         show(help_text())
         return DONE
     if name == "--version":
-        show(f"matchenv {_version()}")
+        show(f"matchenv {import_module('matchenv').__version__}")
         return DONE
     if name not in COMMANDS:
-        return say_error(f"a command must be one of {', '.join(COMMANDS)}, got {name!r}", BAD_INPUT)
-    from matchenv.cli.running import run
+        near = difflib.get_close_matches(name, COMMANDS, 1)
+        hint = f"; perhaps you meant {near[0]}" if near else ""
+        known = ", ".join(COMMANDS)
+        return say_error(f"a command must be one of {known}, got {name!r}{hint}", BAD_INPUT)
+    from matchenv.runtime.parallel import WorkerEnded, use_own_lock
 
-    module, _, kind = COMMANDS[name].place.partition(":")
-    return run(name, getattr(import_module(f"{__name__}.{module}"), kind), options, stopping)
+    given = None
+    try:
+        given = parsed(name, words)
+        if stopping is not None:
+            stopping.note = lambda: given.note()
+        use_own_lock()
+        command(name).run(given)
+    except SystemExit:  # from --help
+        return DONE
+    except ReaderGoneError:
+        raise
+    except Exception as error:
+        if "--debug" in words:
+            traceback.print_exc()
+        # A package that is missing is the user's to install; what cannot be read or written, and
+        # what we did not think of, is work that failed.
+        bad_input = isinstance(error, ValueError | ImportError)
+        known_error = bad_input or isinstance(error, OSError | FloatingPointError)
+        message = str(error) if known_error else f"{type(error).__name__}: {error} (see --debug)"
+        if isinstance(error, WorkerEnded) and given is not None:
+            message += f"; {given.note()}"
+        status = getattr(error, "exit_status", BAD_INPUT if bad_input else FAILED)
+        return say_error(message, status)
+    return DONE
+
+
+def command(name: str) -> Any:
+    """Import the module of a command."""
+    return import_module(f"{__name__}.{name.replace('-', '_')}")
+
+
+def parser_of(name: str) -> Any:
+    """Return the parser of a command."""
+    from matchenv.cli.parser import Parser
+
+    parser = Parser(name, command(name).__doc__)
+    command(name).options(parser)
+    parser.group("help")
+    parser.option("--debug", "show where an error comes from", False)
+    parser.add_help_option()
+    return parser
+
+
+def parsed(name: str, words: Sequence[str]) -> Given:
+    """Return the options of a command.
+
+    Raises:
+        ValueError: for unknown words and bad values.
+        SystemExit: after the help was shown.
+    """
+    given: Given = parser_of(name).given(words)
+    return given
 
 
 def help_text() -> str:
-    """All sub-commands, a line for each."""
+    """Return all sub-commands, a line for each."""
     width = max(map(len, COMMANDS))
-    lines = [f"  {name:{width}}  {entry.summary}" for name, entry in COMMANDS.items()]
-    return "\n".join(
-        [
-            "usage: matchenv COMMAND [OPTIONS]",
-            "",
-            "Match-making under uncertain skill.",
-            "",
-            *lines,
-            "",
-            "Options of a command: matchenv COMMAND --help. Version: matchenv --version.",
-        ]
-    )
+    lines = ["usage: matchenv COMMAND [OPTIONS]", ""]
+    for title, group in GROUPS.items():
+        lines += [f"{title}:", *(f"  {name:{width}}  {text}" for name, text in group.items())]
+    tail = "Options of a command: matchenv COMMAND --help. Version: matchenv --version."
+    return "\n".join([*lines, "", tail])
 
 
 def say_error(message: str, status: int) -> int:
-    """Say what is wrong in one line, and give the status back."""
+    """Say what is wrong in one line, and return the status."""
     with suppress(OSError):  # nobody may be there to read it
         print(f"error: {one_line(message)}", file=sys.stderr)
     return status
-
-
-def _version() -> str:
-    from matchenv import __version__
-
-    return __version__

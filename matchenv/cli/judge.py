@@ -1,67 +1,49 @@
-"""``matchenv judge``: how even a log's games were, and what other matchers would have done."""
+"""Judge the matcher that made the games of a log.
+
+How even the games were, for whom not, and what other matchers would have done
+with these players at this load. See docs/judge.md.
+
+Example:
+    matchenv judge games.csv --rule window.yml --out results/judge
+"""
 
 from __future__ import annotations
 
-import sys
-from dataclasses import dataclass, field
 from pathlib import Path
 
-from tyro.conf import Positional
-
 from matchenv.benchmarks.judge.settings import JudgeSettings
-from matchenv.cli.options import Parallel, Policies, Resumable
-from matchenv.cli.output import show
+from matchenv.cli import options as shared
+from matchenv.cli.parser import Given, Parser
 from matchenv.logs.reading import ReadingSettings
 
 
-@dataclass(frozen=True, kw_only=True)
-class Judge(Resumable, Parallel, Policies):
-    """Judge the matcher that made the games of a log.
+def options(add: Parser) -> None:
+    """Declare the options."""
+    shared.log(add)
+    add.fields_of(ReadingSettings)
+    shared.policies(add, ())
+    add.option("--fitted", "folder of matchenv fit, in place of a fit: of this log, or of games of "
+               "the same players that were not matched on skill", None, Path)  # fmt: skip
+    add.group("matcher, load and runs")
+    add.fields_of(JudgeSettings)
+    shared.results(add)
 
-    How even the games were, for whom not, and what other matchers would have done with these
-    players at this load. See docs/judge.md.
 
-    Example:
-        matchenv judge games.csv --rule window.yml --out results/judge
+def run(given: Given) -> None:
+    """Judge and print the tables."""
+    given.needs("agents", "benchmarks", "logs")
+    from matchenv.benchmarks.judge import judge
+    from matchenv.benchmarks.replay.fits import fitted_parameters
 
-    Attributes:
-        log: the log, a .csv or .csv.gz file.
-        fitted: folder of matchenv fit, in place of a fit: of this log, or of games of the same
-            players that were not matched on skill.
-    """
-
-    log: Positional[Path]
-    settings: JudgeSettings = field(default_factory=JudgeSettings)
-    fitted: Path | None = None
-    reading: ReadingSettings = field(default_factory=ReadingSettings)
-
-    @property
-    def extras(self) -> tuple[str, ...]:
-        """It names policies, and draws a page into the folder."""
-        return ("agents", "benchmarks", "logs")
-
-    def run(self) -> None:
-        """Judge and print the tables; what was left out of the log is said even when quiet."""
-        from matchenv.benchmarks.judge import judge
-        from matchenv.benchmarks.replay.fits import fitted_parameters
-        from matchenv.logs.reading import read_log, reading_text
-
-        reading = read_log(self.log, self.reading)
-        show(reading_text(reading, listed=0 if self.quiet else 5), file=sys.stderr)
-        found = judge(
-            reading.log,
-            self.settings,
-            policies=self.policies,
-            parameters=None if self.fitted is None else fitted_parameters(self.fitted),
-            name=reading.file_name,
-            out=self.out,
-            workers=self.on_engine,
-            quiet=self.quiet,
-        )
-        if not self.quiet:
-            show(found.text)
-
-    def say_where(self, results: Path | None) -> None:
-        """Say where the page is."""
-        if results is not None and not self.quiet:
-            show(f"{results / 'judge.html'} is the page", file=sys.stderr)
+    read = shared.reading(given)
+    found = judge(
+        read.log,
+        given.made(JudgeSettings),
+        policies=shared.named_policies(given),
+        parameters=None if given.fitted is None else fitted_parameters(given.fitted),
+        name=read.file_name,
+        workers=shared.engine(given),
+        **given.chosen(("out", "quiet")),
+    )
+    given.say(found.text)
+    given.say_where(f"{given.out}/judge.html is the page")

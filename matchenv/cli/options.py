@@ -2,243 +2,170 @@
 
 from __future__ import annotations
 
-import shlex
+import dataclasses
 import sys
-from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from dataclasses import dataclass, field, fields, make_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_type_hints
-
-from tyro.conf import arg
+from typing import TYPE_CHECKING, Any
 
 from matchenv.cli.output import show
-from matchenv.envs.one_player.priors import PRIORS
-from matchenv.envs.one_player.settings import RANKS, Settings
+from matchenv.cli.parser import Given, Parser
+from matchenv.envs.one_player.settings import Settings
 from matchenv.runtime.parallel import LOCAL, Engine
 
-DEFAULTS = Settings()
-GOES_ON = "what is finished is kept: the same command goes on from here"
+if TYPE_CHECKING:
+    from matchenv.logs.reading import Reading
 
+ONE_PLAYER, QUEUE = "Matchmaking-v0", "MatchmakingQueue-v0"
+LOADS = ("thin", "middle", "thick")
 
-@dataclass(frozen=True, kw_only=True)
-class Command(ABC):
-    """A sub-command: its fields are its options.
+# Options of the environment: all; those of a command whose cells and policies fix the others; those
+# that both environments know.
+ALL_OPTIONS = tuple(each.name for each in dataclasses.fields(Settings))
+ENVIRONMENT = tuple(
+    name for name in ALL_OPTIONS if name not in ("rank", "prior", "reward", "belief", "noise")
+)
+SHARED = ("horizon", "beta", "draw_margin", "tau")
+# Options that mean nothing in the other environment.
+ONLY_ONE_PLAYER = {*ALL_OPTIONS, "multiplier", "prior_draws"}.difference(SHARED)
+ONLY_QUEUE = {"load", "env_kwargs", "measure"}
 
-    Attributes:
-        quiet: no progress bar and no table.
-        debug: show where an error comes from.
-    """
-
-    SHOWN_BY: ClassVar[str] = "report {} --out report.html"
-
-    quiet: bool = False
-    debug: bool = False
-
-    @property
-    def extras(self) -> tuple[str, ...]:
-        """The package's extras without which it cannot work."""
-        return ()
-
-    @property
-    def note(self) -> str:
-        """What the user should know when it is stopped."""
-        return "nothing was written"
-
-    def check_given(self, given: set[str]) -> None:
-        """Refuse options that have no effect together.
-
-        Args:
-            given: names of the fields that were given, even with their defaults.
-
-        Raises:
-            ValueError: naming them.
-        """
-        del given
-
-    @property
-    def results(self) -> Path | None:
-        """Where its results are after it has run, if another command shows them."""
-        return None
-
-    def say_where(self, results: Path | None) -> None:
-        """Say where the results are and which command shows them; nothing when quiet."""
-        if results is not None and not self.quiet:
-            command = self.SHOWN_BY.format(shlex.quote(str(results)))
-            # On the error stream, so that what is piped is the table alone.
-            show(f"{results} has the results, shown by: matchenv {command}", file=sys.stderr)
-
-    @abstractmethod
-    def run(self) -> None:
-        """Do the work.
-
-        Raises:
-            ValueError: for bad input, before any work.
-            OSError: if something cannot be read or written.
-        """
-
-
-@dataclass(frozen=True, kw_only=True)
-class Seeded:
-    """A command whose numbers depend on a seed.
-
-    Attributes:
-        seed: decides all that is drawn; the same seed gives the same numbers.
-    """
-
-    seed: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Parallel:
-    """A command that works on several processes.
-
-    Attributes:
-        workers: worker processes; results do not depend on it (default: one for each core).
-        engine: where the workers run: local, this machine, or ray[:ADDRESS], a Ray cluster.
-    """
-
-    workers: int | None = None
-    engine: str = LOCAL
-
-    @property
-    def on_engine(self) -> Engine:
-        """Both together, checked."""
-        return Engine(self.engine, self.workers)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Written(Command):
-    """A command that writes files if it is told where.
-
-    Attributes:
-        out: folder for the result files (default: none are written).
-    """
-
-    out: Path | None = None
-
-    @property
-    def results(self) -> Path | None:
-        """The folder."""
-        return self.out
-
-
-@dataclass(frozen=True, kw_only=True)
-class Resumable(Written):
-    """A command that keeps finished work in its folder."""
-
-    @property
-    def note(self) -> str:
-        """What to say when it is stopped."""
-        return super().note if self.out is None else GOES_ON
-
-
-@dataclass(frozen=True, kw_only=True)
-class Kept(Command):
-    """A command that cannot do without a folder for finished work.
-
-    Attributes:
-        out: folder of the results; the same command goes on with what is in it.
-    """
-
-    out: Path
-
-    @property
-    def results(self) -> Path | None:
-        """The folder."""
-        return self.out
-
-    @property
-    def note(self) -> str:
-        """What to say when it is stopped."""
-        return GOES_ON
-
-
-def option_group(names: Iterable[str]) -> type:
-    """Return a dataclass of some options of ``Settings``: their defaults, types and help.
-
-    Args:
-        names: of the options.
-    """
-    types = get_type_hints(Settings)
-    group: list[Any] = []
-    for each in fields(Settings):
-        if each.name in names:
-            known = each.metadata["check"].keywords.get("known")
-            kind = Literal[tuple(known)] if known else types[each.name]
-            help_text = each.metadata["text"].replace("`", "").replace('"', "")
-            group.append(
-                (each.name, Annotated[kind, arg(help=help_text)], field(default=each.default))
-            )
-    return make_dataclass("Options", group, frozen=True, kw_only=True)
-
-
-# Rank and prior make the cells, and the belief is the policy's.
-ENVIRONMENT_OPTIONS = tuple(
-    each.name
-    for each in fields(Settings)
-    if each.name not in ("rank", "prior", "reward", "belief", "noise")
+RANKS_TEXT = "places of player 0: top, middle, bottom, a number from 0 (the best), or any"
+RANK_TEXT = RANKS_TEXT.replace("places", "place")
+PRIORS_TEXT = (
+    "what policies know at the start: informative, equal, or a class as in "
+    "matchenv:NormalPrior:mean=25,deviation=8.3"
 )
 
-if TYPE_CHECKING:
 
-    class Sizes:
-        """The size of the problem, and the game."""
-
-    class Pool:
-        """The options of a pool that changes."""
-
-    class Environment:
-        """Options of the environment besides those of the cells."""
-
-        num_opponents: int
-        rank_by: str
-
-else:
-    Sizes = option_group(("num_opponents", "horizon", "beta"))
-    Pool = option_group(("availability", "mean_stay", "turnover"))
-    Environment = option_group(ENVIRONMENT_OPTIONS)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Policies:
-    """A command that several policies play in.
-
-    Attributes:
-        policy: who plays: baselines, with options as in kg:multiplier=20, or with several as
-            in 'kg:multiplier={3,5}'; learned policies, folders of runs, module:Class of your
-            own. An unknown name lists the known ones.
-    """
-
-    policy: tuple[str, ...] = ()
-
-    @property
-    def policies(self) -> list[str]:
-        """The texts of the policies, one for each."""
-        from matchenv.evaluation.registry import expanded
-
-        return expanded(self.policy)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cells:
-    """A command that plays in several cells: each rank with each prior.
-
-    Attributes:
-        rank: places of player 0: top, middle, bottom, a number from 0 (the best), or any.
-        prior: what policies know at the start: informative, equal, or a class as in
-            matchenv:NormalPrior:mean=25,deviation=8.3.
-    """
-
-    rank: tuple[str, ...] = RANKS
-    prior: tuple[str, ...] = PRIORS[:1]
-
-
-def chosen(options: object, kind: Any) -> dict[str, Any]:
-    """Return those options of a command that a group has, by name.
+def policies(add: Parser, default: tuple[str, ...]) -> None:
+    """Declare the policies that play, the first group of a command.
 
     Args:
-        options: the command.
-        kind: the group, a dataclass that the command is built on.
+        add: the parser.
+        default: who plays if nobody is named.
     """
-    return {each.name: getattr(options, each.name) for each in fields(kind)}
+    add.group("policies")
+    add.option(
+        "--policy", "names of policies, with options as in kg:multiplier=20, or several as in "
+        "'kg:multiplier={3,5}'; learned policies, folders of runs, module:Class of your own; an "
+        "unknown name lists the known ones", default, str,
+    )  # fmt: skip
+
+
+def environment(add: Parser, names: tuple[str, ...] = ENVIRONMENT) -> None:
+    """Declare some options of ``Matchmaking-v0``."""
+    add.group("environment")
+    add.fields_of(Settings, names)
+
+
+def either_environment(add: Parser, loads: tuple[str, ...] = LOADS) -> None:
+    """Declare the choice of the environment, and the options of the queue."""
+    add.group("queue")
+    add.option("--env", "where to play", ONE_PLAYER, known=(ONE_PLAYER, QUEUE))
+    add.option("--load", "players who log on in a tick: thin, middle, thick or numbers", loads)
+    add.option("--env-kwargs", "other options of the queue as KEY=VALUE, for example patience=10 "
+               "or population=ratings.csv", ())  # fmt: skip
+
+
+def in_queue(given: Given) -> bool:
+    """Return whether a command plays the queue.
+
+    Raises:
+        ValueError: for options that mean nothing in its environment.
+    """
+    queue: bool = given.env == QUEUE
+    other = ONE_PLAYER if queue else QUEUE
+    given.refuse(ONLY_ONE_PLAYER if queue else ONLY_QUEUE, f"with --env {other} alone may be given")
+    return queue
+
+
+def queue_kwargs(given: Given) -> dict[str, Any]:
+    """Return the options of the queue, by name.
+
+    Raises:
+        ValueError: for a text that is not KEY=VALUE, or an option given twice.
+    """
+    shared = {name: getattr(given, name) for name in SHARED if hasattr(given, name)}
+    return with_pairs(given, shared)
+
+
+def with_pairs(given: Given, found: dict[str, Any]) -> dict[str, Any]:
+    """Return options with those of ``--env-kwargs``.
+
+    Raises:
+        ValueError: for a text that is not KEY=VALUE, or an option given twice.
+    """
+    if not given.env_kwargs:
+        return found
+    from matchenv.agents.extra import with_extra
+
+    pairs = with_extra("matchenv.agents.config_file", "parse_pairs")(
+        "env-kwargs", list(given.env_kwargs)
+    )
+    twice = sorted(found.keys() & pairs.keys())
+    if twice:
+        raise ValueError(f"env-kwargs must not repeat other options, got {', '.join(twice)}")
+    return {**found, **pairs}
+
+
+def seed(add: Parser) -> None:
+    """Declare the seed."""
+    add.option("--seed", "random seed; the same seed gives the same numbers", 0)
+
+
+def results(add: Parser, *, required: bool = False, parallel: bool = True) -> None:
+    """Declare where results are kept, and who computes them; the last group of a command.
+
+    Args:
+        add: the parser.
+        required: whether there must be a folder.
+        parallel: whether several processes work on it.
+    """
+    add.group("results and work")
+    none = "" if required else " (default: none are written)"
+    add.option("--out", f"folder for the result files; the same command resumes there{none}",
+               None, Path, required=required)  # fmt: skip
+    add.resumes = True
+    if parallel:
+        workers(add)
+    quiet(add)
+
+
+def workers(add: Parser) -> None:
+    """Declare the processes that work."""
+    add.option("--workers", "worker processes; results do not depend on it (default: one for each "
+               "core)", None, int)  # fmt: skip
+    add.option("--engine", "where the workers run: local, this machine, or ray[:ADDRESS], a Ray "
+               "cluster", LOCAL)  # fmt: skip
+
+
+def quiet(add: Parser) -> None:
+    """Declare ``--quiet``."""
+    add.option("--quiet", "no progress bar and no table", False)
+
+
+def engine(given: Given) -> Engine:
+    """Return workers and engine together, checked."""
+    return Engine(given.engine, given.workers)
+
+
+def named_policies(given: Given) -> list[str]:
+    """Return the texts of the policies, braces expanded."""
+    from matchenv.evaluation.registry import expanded
+
+    return expanded(given.policy)
+
+
+def reading(given: Given) -> Reading:
+    """Read the log of a command; what was left out is said even when quiet."""
+    from matchenv.logs.reading import ReadingSettings, read_log, reading_text
+
+    found = read_log(given.log, given.made(ReadingSettings))
+    show(reading_text(found, listed=0 if given.quiet else 5), file=sys.stderr)
+    return found
+
+
+def log(add: Parser) -> None:
+    """Declare the log that a command reads."""
+    add.group("log")
+    add.positional("log", "the log, a .csv or .csv.gz file", Path)

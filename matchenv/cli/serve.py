@@ -1,100 +1,84 @@
-"""``matchenv serve``: a pool of players behind HTTP."""
+"""Keep ratings, propose opponents, match and split players over HTTP.
+
+A game is confirmed only after it has been written to the file. Paths and
+bodies are described at /docs and /openapi.json; GET /backup is a copy of
+the file.
+
+There is no authentication, so it listens at this machine alone; for others,
+put it behind a gateway that has one. Limits: bodies of 1 MB; splits of 100
+players, matches of 10,000, 25 proposals and 10,000 standings a request;
+500 connections; 10 seconds for a request to arrive and 60 for its answer.
+See docs/service.md.
+
+Example:
+    matchenv serve --pool pool.db --port 8000
+"""
 
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from matchenv.cli.options import Command
-from matchenv.cli.output import show
+from matchenv.cli import options as shared
+from matchenv.cli.parser import Given, Parser
 
 if TYPE_CHECKING:
     from matchenv.service import NewPlayer
 
+SETTINGS = ("mu", "sigma", "beta", "tau", "draw_probability", "drift_per_day", "recent")
 
-@dataclass(frozen=True, kw_only=True)
-class Serve(Command):
-    """Keep ratings, propose opponents, match and split players over HTTP.
 
-    A game is confirmed only after it has been written to the file. Paths and
-    bodies are described at /docs and /openapi.json; GET /backup is a copy of
-    the file.
+def options(add: Parser) -> None:
+    """Declare the options."""
+    add.group("service")
+    add.option("--pool", "the pool's file; it is made if it does not exist", None, Path,
+               required=True)  # fmt: skip
+    add.option("--port", "port to listen at", 8000)
+    add.option("--host", "address to listen at; any other than the default lets others in",
+               "127.0.0.1")  # fmt: skip
+    add.option("--policy", "policy that proposes opponents, of one player, as in compare (default: "
+               "drawchance)")  # fmt: skip
+    shared.quiet(add)
+    add.group("a new file (an old one has its own)")
+    add.option("--ratings", "ratings.csv of matchenv replay, whose players are added", None, Path)
+    add.option("--mu", "mean of the belief about a newcomer (default: 25)", None, float)
+    add.option("--sigma", "its standard deviation (default: 25/3)", None, float)
+    add.option("--beta", "standard deviation of one performance (default: 25/6)", None, float)
+    add.option("--tau", "drift of a skill before each game (default: 25/300)", None, float)
+    add.option("--draw-probability", "of two even sides (default: 0.1)", None, float)
+    add.option("--drift-per-day", "drift of a skill in a day without a game (default: 0)", None,
+               float)  # fmt: skip
+    add.option("--recent", "how many of a player's last opponents are not proposed again (default: "
+               "0)", None, int)  # fmt: skip
 
-    There is no authentication, so it listens at this machine alone; for others,
-    put it behind a gateway that has one. Limits: bodies of 1 MB; splits of 100
-    players, matches of 10,000, 25 proposals and 10,000 standings a request;
-    500 connections; 10 seconds for a request to arrive and 60 for its answer.
-    See docs/service.md.
 
-    Example:
-        matchenv serve --pool pool.db --port 8000
+def run(given: Given) -> None:
+    """Serve until a signal."""
+    given.needs("serve")
+    from matchenv.cli.output import show
+    from matchenv.runtime.checks import as_integer
+    from matchenv.service import Pool
+    from matchenv.service.http import listen, serve
 
-    Attributes:
-        pool: the pool's file; it is made if it does not exist.
-        host: address to listen at; any other than the default lets others in.
-        port: to listen at.
-        policy: who is proposed (default: drawchance): a one-player policy, as in compare.
-        ratings: ratings.csv of matchenv replay, whose players are added to a new file.
-        mu: mean of the belief about a newcomer; this and the rest are for a new file, an old one
-            has its own (default: 25).
-        sigma: its standard deviation (default: 25/3).
-        beta: standard deviation of one performance (default: 25/6).
-        tau: drift of a skill before each game (default: 25/300).
-        draw_probability: of two even sides (default: 0.1).
-        drift_per_day: drift of a skill in a day without a game (default: 0).
-        recent: how many of a player's last opponents are not proposed again (default: 0).
-    """
-
-    pool: Path
-    host: str = "127.0.0.1"
-    port: int = 8000
-    policy: str | None = None
-    ratings: Path | None = None
-    mu: float | None = None
-    sigma: float | None = None
-    beta: float | None = None
-    tau: float | None = None
-    draw_probability: float | None = None
-    drift_per_day: float | None = None
-    recent: int | None = None
-
-    @property
-    def extras(self) -> tuple[str, ...]:
-        """What listens."""
-        return ("serve",)
-
-    @property
-    def note(self) -> str:
-        """What to say when it is stopped."""
-        return f"{self.pool} has all that was answered"
-
-    def run(self) -> None:
-        """Serve until a signal."""
-        from matchenv.runtime.checks import as_integer
-        from matchenv.service import Pool, PoolSettings
-        from matchenv.service.http import listen, serve
-
-        port = as_integer("port", self.port, 0, 65535)
-        names = {each.name for each in fields(PoolSettings)} & {each.name for each in fields(self)}
-        given = {name: getattr(self, name) for name in sorted(names)}
-        settings = {name: value for name, value in given.items() if value is not None}
-        # Listen first: a port that is taken leaves no new file.
-        players = [] if self.ratings is None else _players_of(self.ratings)
-        Pool(rule=self.policy, **settings).add_many(players)  # bad ones leave no new file
-        with (
-            listen(self.host, port) as listener,
-            Pool.open(self.pool, rule=self.policy, **settings) as pool,
-        ):
-            if players and len(pool) > 0:
-                raise ValueError(f"ratings must be for a new file, {self.pool} has players")
-            if players:
-                pool.add_many(players)
-            if not self.quiet:
-                address = f"http://{self.host}:{listener.getsockname()[1]}/docs"
-                show(f"{len(pool)} players at {address}", flush=True)
-            serve(pool, listener)
+    given.note = lambda: f"{given.pool} has all that was answered"
+    port = as_integer("port", given.port, 0, 65535)
+    settings = {k: v for k, v in given.chosen(SETTINGS).items() if v is not None}
+    # Listen first: a port that is taken leaves no new file.
+    players = [] if given.ratings is None else _players_of(given.ratings)
+    Pool(rule=given.policy, **settings).add_many(players)  # bad ones leave no new file
+    with (
+        listen(given.host, port) as listener,
+        Pool.open(given.pool, rule=given.policy, **settings) as pool,
+    ):
+        if players and len(pool) > 0:
+            raise ValueError(f"ratings must be for a new file, {given.pool} has players")
+        if players:
+            pool.add_many(players)
+        if not given.quiet:
+            address = f"http://{given.host}:{listener.getsockname()[1]}/docs"
+            show(f"{len(pool)} players at {address}", flush=True)
+        serve(pool, listener)
 
 
 def _players_of(file: Path) -> list[NewPlayer]:

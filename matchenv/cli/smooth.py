@@ -1,60 +1,37 @@
-"""``matchenv smooth``: what a whole log says about every player at every time."""
+"""Compute every player's skill through time from a whole log.
+
+This is TrueSkill Through Time. See docs/ratings.md.
+
+Example:
+    matchenv smooth games.csv --players ann bob --plot curves.png
+"""
 
 from __future__ import annotations
 
-import sys
-from dataclasses import dataclass, field
 from pathlib import Path
 
-from tyro.conf import Positional
-
 from matchenv.benchmarks.replay.fits import SmoothSettings, refuse_both, run_smooth, smooth_text
-from matchenv.cli.options import Resumable
-from matchenv.cli.output import show
-from matchenv.logs.reading import ReadingSettings, read_log, reading_text
+from matchenv.cli import options as shared
+from matchenv.cli.parser import Given, Parser
+from matchenv.logs.reading import ReadingSettings
 
 
-@dataclass(frozen=True, kw_only=True)
-class Smooth(Resumable):
-    """Compute every player's skill at every time from a whole log: TrueSkill Through Time.
+def options(add: Parser) -> None:
+    """Declare the options."""
+    shared.log(add)
+    add.fields_of(ReadingSettings)
+    add.group("model")
+    add.fields_of(SmoothSettings)
+    shared.results(add, parallel=False)
+    add.option("--plot", "file of a figure of the players' curves, .png, .svg or .pdf", None, Path)
 
-    See docs/ratings.md.
 
-    Example:
-        matchenv smooth games.csv --players ann bob --plot curves.png
-
-    Attributes:
-        log: the log, a .csv or .csv.gz file.
-        plot: file of a figure of the players' curves, .png, .svg or .pdf.
-    """
-
-    log: Positional[Path]
-    reading: ReadingSettings = field(default_factory=ReadingSettings)
-    settings: SmoothSettings = field(default_factory=SmoothSettings)
-    plot: Path | None = None
-
-    @property
-    def extras(self) -> tuple[str, ...]:
-        """Packages that read logs, and those that draw a figure."""
-        return ("logs",) if self.plot is None else ("logs", "benchmarks")
-
-    def check_given(self, given: set[str]) -> None:
-        """Refuse parameters beside those of a fit."""
-        refuse_both(self.settings.fitted, given)
-
-    def run(self) -> None:
-        """Smooth and print the table; what was left out is printed even when quiet."""
-        reading = read_log(self.log, self.reading)
-        show(reading_text(reading, listed=0 if self.quiet else 5), file=sys.stderr)
-        found = run_smooth(reading, self.settings, out=self.out, plot=self.plot, quiet=self.quiet)
-        if not self.quiet:
-            show(smooth_text(found))
-
-    def say_where(self, results: Path | None) -> None:
-        """Say where the curves and the figure are."""
-        if self.quiet:
-            return
-        if results is not None:
-            show(f"{results} has curves.{self.settings.table} and smooth.json", file=sys.stderr)
-        if self.plot is not None:
-            show(f"{self.plot} has the figure", file=sys.stderr)
+def run(given: Given) -> None:
+    """Smooth and print the table."""
+    refuse_both(given.fitted, set(given.said))
+    given.needs("logs", *(() if given.plot is None else ("benchmarks",)))
+    read, settings = shared.reading(given), given.made(SmoothSettings)
+    found = run_smooth(read, settings, out=given.out, plot=given.plot, quiet=given.quiet)
+    given.say(smooth_text(found))
+    given.say_where(f"{given.out} has curves.{settings.table} and smooth.json")
+    given.say_where(f"{given.plot} has the figure", given.plot)

@@ -1,80 +1,68 @@
-"""``matchenv study``: the simulation study of the 2011 paper."""
+"""Repeat the simulation study of Ryzhov, Tariq and Powell (2011), section 4.
+
+Stopped at any moment, the same command goes on with it. See docs/study.md.
+
+Example:
+    matchenv study --out runs/study --episodes 200 --workers 2
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-from matchenv.benchmarks.study.settings import DEFAULTS as THE_PAPERS
-from matchenv.benchmarks.study.settings import PAPER_POLICIES
-from matchenv.cli.options import DEFAULTS, Kept, Parallel, Policies, Pool, Seeded, chosen
-from matchenv.cli.output import show
-from matchenv.envs.one_player.priors import PRIORS
+from matchenv.benchmarks.study.settings import DEFAULTS, PAPER_POLICIES, StudyOptions
+from matchenv.cli import options as shared
+from matchenv.cli.parser import Given, Parser
+from matchenv.envs.one_player.settings import RANKINGS
+
+POOL = ("availability", "mean_stay", "turnover")
 
 
-@dataclass(frozen=True, kw_only=True)
-class StudyCells(Kept, Parallel, Seeded):
-    """Where the study plays, and how much.
+def options(add: Parser) -> None:
+    """Declare the options."""
+    shared.policies(add, PAPER_POLICIES)
+    add.option("--belief", "that baselines read; printed has the misprints of the paper's "
+               "equations", DEFAULTS["belief"])  # fmt: skip
+    cells(add, DEFAULTS)
+    add.fields_of(shared.Settings, POOL)
+    shared.results(add, required=True)
 
-    Attributes:
-        rank: places of player 0: top, middle, bottom, or a number from 0 (the best) (default:
-            the paper's).
-        prior: what policies know at the start: informative, equal.
-        episodes: sets of true skills with each draw of the prior.
-        prior_draws: draws of the prior; the paper has one.
-        num_opponents: opponents to choose from.
-        horizon: games in an episode.
-        equal_variance: variances of equal priors: paper, or matching, with the variance of the
-            hidden means added.
-        equal_rank_by: what places are by with equal priors: true_skill, or prior_mean, which is
-            hidden there.
+
+def cells(add: Parser, defaults: StudyOptions) -> None:
+    """Declare where a study plays, and how much.
+
+    Args:
+        add: the parser.
+        defaults: numbers of episodes and of draws of the prior.
     """
-
-    rank: tuple[str, ...] = ()
-    prior: tuple[str, ...] = PRIORS
-    episodes: int = THE_PAPERS["episodes"]
-    prior_draws: int = THE_PAPERS["prior_draws"]
-    num_opponents: int = THE_PAPERS["num_opponents"]
-    horizon: int = THE_PAPERS["horizon"]
-    equal_variance: Literal["paper", "matching"] = "paper"
-    equal_rank_by: Literal["true_skill", "prior_mean"] = "true_skill"
-
-    def arguments(self) -> dict[str, Any]:
-        """The arguments that the study and the tuning have in common."""
-        given = chosen(self, StudyCells)
-        for name in ("debug", "rank", "prior", "engine"):
-            given.pop(name)
-        more = {"ranks": self.rank or None, "priors": self.prior, "workers": self.on_engine}
-        return {**given, **more}
+    add.group("games")
+    add.option("--rank", f"{shared.RANKS_TEXT} (default: the paper's)", ())
+    add.option("--prior", "what policies know at the start: informative, equal",
+               tuple(DEFAULTS["priors"]))  # fmt: skip
+    add.option("--episodes", "sets of true skills with each draw of the prior",
+               defaults["episodes"])  # fmt: skip
+    add.option("--prior-draws", "draws of the prior; the paper has one", defaults["prior_draws"])
+    shared.seed(add)
+    shared.environment(add, ("num_opponents", "horizon", "equal_variance"))
+    add.option("--equal-rank-by", "what places are by with equal priors, where the prior mean is "
+               "hidden", DEFAULTS["equal_rank_by"], known=RANKINGS)  # fmt: skip
 
 
-@dataclass(frozen=True, kw_only=True)
-class Study(StudyCells, Pool, Policies):
-    """Repeat the simulation study of Ryzhov, Tariq and Powell (2011), section 4.
+def cells_given(given: Given) -> dict[str, Any]:
+    """Return what ``cells`` declared, as a study takes it."""
+    same = ("episodes", "prior_draws", "seed", "num_opponents", "horizon", "equal_variance",
+            "equal_rank_by", "out", "quiet")  # fmt: skip
+    work = {"workers": shared.engine(given)}
+    return {"ranks": given.rank or None, "priors": given.prior, **work, **given.chosen(same)}
 
-    Stopped at any moment, the same command goes on with it. See docs/study.md.
 
-    Example:
-        matchenv study --out runs/study --episodes 200 --workers 2
+def run(given: Given) -> None:
+    """Play what is missing and print the summary."""
+    given.needs("benchmarks")
+    from matchenv.benchmarks.study import run_study
 
-    Attributes:
-        belief: that baselines read; printed has the misprints of the paper's equations.
-    """
-
-    policy: tuple[str, ...] = PAPER_POLICIES
-    belief: str = DEFAULTS.belief
-
-    @property
-    def extras(self) -> tuple[str, ...]:
-        """It draws figures."""
-        return ("benchmarks",)
-
-    def run(self) -> None:
-        """Play what is missing and print the summary."""
-        from matchenv.benchmarks.study import run_study
-
-        study = run_study(
-            self.policies, belief=self.belief, **self.arguments(), **chosen(self, Pool)
-        )
-        if not self.quiet:
-            show(study.summary(), end="")
+    study = run_study(
+        shared.named_policies(given), **cells_given(given), **given.chosen(("belief", *POOL))
+    )
+    given.say(study.summary(), end="")
+    given.say_where()

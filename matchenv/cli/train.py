@@ -1,327 +1,233 @@
-"""``matchenv train``: a policy, trained and compared."""
+"""Train a policy and compare it with the baselines. See docs/training.md.
+
+Example:
+    matchenv train --algo ppo --out runs/first --hyperparams gamma=0.99
+    matchenv train --resume runs/first
+    matchenv train --seeds 0 1 2 3 4 --out runs/five
+    matchenv train --imitate gittins --out runs/imitation
+    matchenv train --start-from runs/imitation --config ppo_after_imitation
+    matchenv train --tune 20 --timesteps 256000 --out runs/tuned
+    matchenv train --env MatchmakingQueue-v0
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from matchenv.cli.options import GOES_ON, Environment, Parallel, Seeded, Written
-from matchenv.cli.output import show
-from matchenv.cli.queue_options import ONE_PLAYER, ONLY_ONE_PLAYER, QUEUE, SHARED
+from matchenv.cli import options as shared
+from matchenv.cli.parser import GOES_ON, Given, Parser
 from matchenv.runtime.files import held_folders
 
 if TYPE_CHECKING:
     from matchenv.agents.run_config import RunConfig
-    from matchenv.agents.run_folder import RunFolder
 
 # Options that --resume does not fix.
 WITH_RESUME = {
     "resume", "timesteps", "device", "threads", "comparison_episodes", "workers", "quiet", "debug",
     "track", "allow_code",
 }  # fmt: skip
-
 # Options that --tune sets itself, or has no use for.
 NOT_WITH_TUNE = {
     "seeds", "resume", "start_from", "evaluate_every", "checkpoint_every", "comparison_episodes",
     "track", "workers", "engine", "threads",
 }  # fmt: skip
+NOT_TOGETHER = (("seed", "seeds"), ("algo", "imitate"), ("space", "space_file"))
 TUNING_TIMESTEPS = 256_000
-
 # The queue needs action masks.
 QUEUE_ALGORITHM = "maskable_ppo"
 
+TRAINED = tuple(name for name in shared.ALL_OPTIONS if name != "noise")
+WORK = ("device", "threads", "quiet", "track")
 
-@dataclass(frozen=True, kw_only=True)
-class TrainingEnvironment(Environment):
-    """All options of the environment; what is not given is as in the file of hyperparameters.
 
-    Attributes:
-        rank: place of player 0: top, middle, bottom, a number from 0 (the best), or any (default).
-        prior: what policies know at the start: informative (default), equal, or
-            module:Class:key=value.
-        reward: what is summed: draw_density (default), match_quality, true_draw_density, or
-            module:Class:key=value.
-        belief: what policies are told: factorised, full (default: as in the file).
+def options(add: Parser) -> None:
+    """Declare the options."""
+    add.group("training")
+    add.option("--algo", "the algorithm: ppo, a2c, dqn and more; an unknown one lists them", "ppo")
+    add.option("--timesteps", "games to train for in all (default: as in the file; with --tune "
+               f"{TUNING_TIMESTEPS:,})", None, int)  # fmt: skip
+    add.option("--out", "folder of the run (default: a new one in runs/)", None, Path)
+    shared.seed(add)
+    add.option("--seeds", "one training for each, side by side, with the spread at the end; "
+               "instead of --seed", (), int)  # fmt: skip
+    add.option("--resume", "folder of a run to go on with, as it was configured", None, Path)
+    add.option("--imitate", "policy to imitate, as in matchenv compare; instead of --algo")
+    add.option("--start-from", "learned policy to start from: a name, a run or a file")
+    add.option("--config", "YAML file of hyperparameters, or the name of one of the package's, for "
+               "example ppo_flat (default: the algorithm's)", None, Path)  # fmt: skip
+    add.option("--hyperparams", "override single values of the file, as KEY=VALUE", ())
+    add.option("--num-envs", "environments side by side (default: as in the file)", None, int)
+    add.option("--allow-code", "with --resume, import classes outside matchenv that the folder "
+               "names", False)  # fmt: skip
+    add.group("environment (defaults: as in the file)")
+    add.option("--env", f"where to train; in the queue the algorithm is {QUEUE_ALGORITHM}",
+               shared.ONE_PLAYER, known=(shared.ONE_PLAYER, shared.QUEUE))  # fmt: skip
+    add.option("--env-kwargs", "options of the environment as KEY=VALUE, instead of options such "
+               "as --rank; of a list, as prior=[informative,equal], equally many environments have "
+               "each value", ())  # fmt: skip
+    add.option("--rank", f"{shared.RANK_TEXT} (default)", None, int | str)
+    add.option("--prior", shared.PRIORS_TEXT)
+    add.option("--reward", "what is summed: draw_density, match_quality, true_draw_density, or "
+               "module:Class:key=value")  # fmt: skip
+    add.option("--belief", "what policies know: factorised, full")
+    add.fields_of(shared.Settings, shared.ENVIRONMENT)
+    add.group("evaluation")
+    add.option("--comparison-episodes", "episodes of the final comparison; 0: none", 1000)
+    add.option("--evaluate-every", "timesteps from one evaluation to the next (default: 10 in all)",
+               None, int)  # fmt: skip
+    add.option("--evaluation-episodes", "episodes of each evaluation", 64)
+    add.option("--checkpoint-every", "timesteps from one checkpoint to the next (default: 20 in "
+               "all)", None, int)  # fmt: skip
+    add.group("search for hyperparameters")
+    add.option("--tune", "search with so many trials, instead of one training", None, int)
+    add.option("--space", "what is varied, as KEY=LIST or KEY={low: .., high: .., log: true}", ())
+    add.option("--space-file", "YAML file with the same under the algorithm's name (default: the "
+               "package's own)", None, Path)  # fmt: skip
+    add.group("work")
+    shared.workers(add)
+    add.option("--device", "where torch computes; auto: a GPU where there is one", "cpu")
+    add.option("--threads", "of torch; the last digits of the weights depend on their number", 1)
+    add.option("--track", "where to send what is recorded, if it is installed: wandb, mlflow "
+               "(default: nowhere)")  # fmt: skip
+    shared.quiet(add)
+
+
+def run(given: Given) -> None:
+    """Train, then compare; or tune."""
+    check(given)
+    given.needs("agents")
+    if given.tune is not None:
+        tune(given)
+    elif given.seeds:
+        train_all(given)
+    else:
+        train(given)
+
+
+def check(given: Given) -> None:
+    """Refuse options that others would leave without effect.
+
+    Raises:
+        ValueError: naming them.
     """
-
-    rank: int | str | None = None
-    prior: str | None = None
-    reward: str | None = None
-    belief: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Train(Written, Parallel, TrainingEnvironment, Seeded):
-    """Train a policy and compare it with the baselines. See docs/training.md.
-
-    Example:
-        matchenv train --algo ppo --out runs/first --hyperparams gamma=0.99
-        matchenv train --resume runs/first
-        matchenv train --seeds 0 1 2 3 4 --out runs/five
-        matchenv train --imitate gittins --out runs/imitation
-        matchenv train --start-from runs/imitation --config ppo_after_imitation
-        matchenv train --tune 20 --timesteps 256000 --out runs/tuned
-        matchenv train --env MatchmakingQueue-v0
-
-    Attributes:
-        algo: the algorithm: ppo, a2c, dqn and more; an unknown one lists them.
-        imitate: policy to imitate, as in matchenv compare; instead of --algo.
-        env: where to train; in the queue the algorithm is maskable_ppo.
-        timesteps: games to train for in all (default: as in the file; with --tune 256,000).
-        seeds: one training for each, side by side, with the spread at the end; instead of --seed.
-        resume: folder of a run to go on with, as it was configured.
-        allow_code: with --resume, import classes outside matchenv that the folder names.
-        out: folder of the run (default: a new one in runs/).
-        start_from: learned policy to start from: a name, a run or a file.
-        config: YAML file of hyperparameters, or the name of one of the package's, such as ppo_flat
-            (default: the algorithm's).
-        hyperparams: override single values of the file, as KEY=VALUE.
-        num_envs: environments side by side (default: as in the file).
-        env_kwargs: options of the environment as KEY=VALUE, instead of options such as --rank; of a
-            list, as prior=[informative,equal], equally many environments have each value.
-        tune: search for hyperparameters with so many trials, instead of one training.
-        space: with --tune, what is varied, as KEY=LIST or KEY={low: .., high: .., log: true}.
-        space_file: YAML file with the same under the algorithm's name (default: the package's own).
-        evaluate_every: timesteps from one evaluation to the next (default: 10 in all).
-        evaluation_episodes: episodes of each evaluation.
-        checkpoint_every: timesteps from one checkpoint to the next (default: 20 in all).
-        comparison_episodes: episodes of the final comparison; 0: none.
-        device: where torch computes; auto: a GPU where there is one.
-        threads: of torch; the last digits of the weights depend on their number.
-        track: where to send what is recorded, if it is installed: wandb, mlflow (default: nowhere).
-    """
-
-    algo: str = "ppo"
-    imitate: str | None = None
-    env: Literal["Matchmaking-v0", "MatchmakingQueue-v0"] = "Matchmaking-v0"
-    timesteps: int | None = None
-    seeds: tuple[int, ...] = ()
-    resume: Path | None = None
-    allow_code: bool = False
-    start_from: str | None = None
-    config: Path | None = None
-    hyperparams: tuple[str, ...] = ()
-    num_envs: int | None = None
-    env_kwargs: tuple[str, ...] = ()
-    tune: int | None = None
-    space: tuple[str, ...] = ()
-    space_file: Path | None = None
-    evaluate_every: int | None = None
-    evaluation_episodes: int = 64
-    checkpoint_every: int | None = None
-    comparison_episodes: int = 1000
-    device: str = "cpu"
-    threads: int = 1
-    track: str | None = None
-
-    @property
-    def extras(self) -> tuple[str, ...]:
-        """It needs torch."""
-        return ("agents",)
-
-    @property
-    def note(self) -> str:
-        """What to say when it is stopped."""
-        if self.seeds or self.tune is not None:
-            return GOES_ON
-        folder = self.resume or self.out or _folder_at_work()
-        return f"go on with --resume {folder or 'and the folder of the run'}"
-
-    def check_given(self, given: set[str]) -> None:
-        """Refuse options that others would leave without effect."""
-
-        def refuse(options: set[str], why: str) -> None:
-            listed = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(given & options))
-            if listed:
-                raise ValueError(f"{why}, got {listed}")
-
-        if self.env == QUEUE:
-            refuse(
-                {*ONLY_ONE_PLAYER, "reward", "belief", "imitate", "tune", "seeds"},
-                f"these options must come with --env {ONE_PLAYER}",
+    if given.env == shared.QUEUE:
+        given.refuse(
+            {*shared.ONLY_ONE_PLAYER, "imitate", "tune", "seeds"},
+            f"these options must come with --env {shared.ONE_PLAYER}",
+        )
+        if "algo" in given.said and given.algo != QUEUE_ALGORITHM:
+            raise ValueError(
+                f"algo must be {QUEUE_ALGORITHM} in {shared.QUEUE}, got {given.algo!r}"
             )
-            if "algo" in given and self.algo != QUEUE_ALGORITHM:
-                raise ValueError(f"algo must be {QUEUE_ALGORITHM} in {QUEUE}, got {self.algo!r}")
-        if self.resume is not None:
-            refuse(
-                given - WITH_RESUME,
-                "a resumed run keeps its configuration; leave out its other options",
-            )
-        if self.tune is not None:
-            refuse(NOT_WITH_TUNE, "with --tune these options must be left out")
-        else:
-            refuse({"space", "space_file"}, "these options must come with --tune")
-        for one, other in (
-            ("seed", "seeds"),
-            ("algo", "imitate"),
-            ("space", "space_file"),
-        ):
-            if {one, other} <= given:
-                raise ValueError(f"{one} must be left out where {other} is given")
+    if given.resume is not None:
+        given.refuse(
+            given.said - WITH_RESUME,
+            "a resumed run keeps its configuration; leave out its other options",
+        )
+    if given.tune is not None:
+        given.refuse(NOT_WITH_TUNE, "with --tune these options must be left out")
+    else:
+        given.refuse({"space", "space_file"}, "these options must come with --tune")
+    for one, other in NOT_TOGETHER:
+        if {one, other} <= given.said:
+            raise ValueError(f"{one} must be left out where {other} is given")
 
-    @property
-    def results(self) -> None:
-        """None: ``run`` says where the folder is, since it may have chosen the name."""
-        return None
 
-    def run(self) -> None:
-        """Train, then compare; or tune."""
-        if self.tune is not None:
-            self._run_tuning(self.tune)
-            return
-        if self.seeds:
-            self._run_seeds()
-            return
-        folder = self._trained()
-        if self.comparison_episodes > 0:
-            self._compare(folder)
-        self.say_where(folder.path)
-
-    def _trained(self) -> RunFolder:
-        if self.resume is not None:
-            from matchenv.agents import continue_training
-
-            return continue_training(
-                self.resume,
-                timesteps=self.timesteps,
-                device=self.device,
-                threads=self.threads,
-                quiet=self.quiet,
-                track=self.track,
-                allow_code=self.allow_code,
-            )
+def train(given: Given) -> None:
+    """Train once."""
+    given.note = lambda: _how_to_go_on(given)
+    if given.resume is None:
         # What is wrong with the options shows before torch is imported, which takes seconds.
-        config = self._configured()
+        config = configured(given)
         from matchenv.agents import start_training
 
-        return start_training(
-            self.out,
-            config,
-            device=self.device,
-            threads=self.threads,
-            quiet=self.quiet,
-            track=self.track,
-        )
+        folder = start_training(given.out, config, **given.chosen(WORK))
+    else:
+        from matchenv.agents import continue_training
 
-    def _run_seeds(self) -> None:
-        from matchenv.agents.learned_names import RUNS
-        from matchenv.agents.training import train_seeds
-        from matchenv.benchmarks.compare.seeds import compare_seeds
-
-        config = self._configured()
-        out = self.out or RUNS / f"{config.algorithm}-seeds"
-        folders = train_seeds(
-            out,
-            config,
-            self.seeds,
-            device=self.device,
-            threads=self.threads,
-            workers=self.workers,
-            quiet=self.quiet,
-            track=self.track,
-        )
-        if self.comparison_episodes == 0:
-            return
-        found = compare_seeds(
-            [folder.path for folder in folders],
-            out,
-            episodes=self.comparison_episodes,
-            workers=self.workers,
-            quiet=self.quiet,
-        )
-        if not self.quiet:
-            show(f"{found.comparison.table()}\n\n{found.summary()}")
-        self.say_where(out)
-
-    def _run_tuning(self, trials: int) -> None:
-        from matchenv.agents.config_file import parse_pairs
-        from matchenv.agents.learned_names import RUNS
-        from matchenv.agents.tuning import GOAL, read_space, tune_agent
-
-        config = self._configured()
-        algorithm = config.known_algorithm()
-        space = parse_pairs("space", list(self.space))
-        if not space:
-            space = read_space(algorithm, self.space_file)
-        out = self.out or RUNS / f"{algorithm.name}-tuned"
-        found = tune_agent(out, config, space, trials, device=self.device, quiet=self.quiet)
-        if self.quiet:
-            return
-        show(f"{found.complete} trials completed, {found.pruned} stopped early")
-        show(f"best: {GOAL} {found.value:+.2f}")
-        for name, value in found.best.items():
-            show(f"  {name} = {value}")
-        show(f"train with it: matchenv train --algo {algorithm.name} --config {found.config_file}")
-
-    @property
-    def _algorithm(self) -> str:
-        if self.imitate is not None:
-            return "imitation"
-        return QUEUE_ALGORITHM if self.env == QUEUE else self.algo
-
-    def _configured(self) -> RunConfig:
-        from matchenv.agents.config_file import parse_pairs
-        from matchenv.agents.run_config import configured
-
-        hyperparameters = parse_pairs("hyperparams", list(self.hyperparams))
-        if self.imitate is not None:
-            hyperparameters["teacher"] = self.imitate
-        tuned = self.tune is not None
-        return configured(
-            self._algorithm,
-            timesteps=TUNING_TIMESTEPS if tuned and self.timesteps is None else self.timesteps,
-            num_envs=self.num_envs,
-            seed=self.seed,
-            config_file=self.config,
-            hyperparameters=hyperparameters,
-            env_kwargs=self.environment(),
-            evaluate_every=self.evaluate_every,
-            evaluation_episodes=self.evaluation_episodes,
-            checkpoint_every=self.checkpoint_every,
-            start_from=self.start_from,
-            environment=self.env,
-        )
-
-    def environment(self) -> dict[str, Any]:
-        """The options of the environment that differ from its defaults, said in either way.
-
-        Raises:
-            ValueError: for an option that is said in both.
-        """
-        from matchenv.agents.config_file import parse_pairs
-
-        options = {
-            name: (getattr(self, name), each.default)
-            for name, each in TrainingEnvironment.__dataclass_fields__.items()
-            if self.env == ONE_PLAYER or name in SHARED
-        }
-        given = {name: value for name, (value, default) in options.items() if value != default}
-        pairs = parse_pairs("env-kwargs", list(self.env_kwargs))
-        twice = sorted(given.keys() & pairs.keys())
-        if twice:
-            raise ValueError(f"env-kwargs must not repeat other options, got {', '.join(twice)}")
-        return {**given, **pairs}
-
-    def _compare(self, folder: RunFolder) -> None:
+        more = given.chosen(("timesteps", "allow_code"))
+        folder = continue_training(given.resume, **more, **given.chosen(WORK))
+    if given.comparison_episodes > 0:
         from matchenv.benchmarks.compare.trained import compare_run
 
-        comparison = compare_run(
-            folder.path,
-            episodes=self.comparison_episodes,
-            workers=self.workers,
-            quiet=self.quiet,
-        )
-        if not self.quiet:
-            show(comparison.table())
+        found = compare_run(folder.path, episodes=given.comparison_episodes,
+                            workers=given.workers, quiet=given.quiet)  # fmt: skip
+        given.say(found.table())
+    given.say_where(folder=folder.path)
 
 
-def _folder_at_work() -> Path | None:
-    """The folder of the run that this process works on, None before it has one."""
-    for held in held_folders():
+def train_all(given: Given) -> None:
+    """Train once for each seed."""
+    given.note = lambda: GOES_ON
+    config = configured(given)
+    from matchenv.agents.learned_names import RUNS
+    from matchenv.agents.training import train_seeds
+    from matchenv.benchmarks.compare.seeds import compare_seeds
+
+    out = given.out or RUNS / f"{config.algorithm}-seeds"
+    folders = train_seeds(out, config, given.seeds, workers=given.workers, **given.chosen(WORK))
+    if given.comparison_episodes > 0:
+        found = compare_seeds([folder.path for folder in folders], out,
+                              episodes=given.comparison_episodes, workers=given.workers,
+                              quiet=given.quiet)  # fmt: skip
+        given.say(f"{found.comparison.table()}\n\n{found.summary()}")
+        given.say_where(folder=out)
+
+
+def tune(given: Given) -> None:
+    """Search for hyperparameters."""
+    given.note = lambda: GOES_ON
+    config = configured(given)
+    from matchenv.agents.config_file import parse_pairs
+    from matchenv.agents.learned_names import RUNS
+    from matchenv.agents.tuning import GOAL, read_space, tune_agent
+
+    algorithm = config.known_algorithm()
+    space = parse_pairs("space", list(given.space)) or read_space(algorithm, given.space_file)
+    out = given.out or RUNS / f"{algorithm.name}-tuned"
+    found = tune_agent(out, config, space, given.tune, **given.chosen(("device", "quiet")))
+    given.say(f"{found.complete} trials completed, {found.pruned} stopped early")
+    given.say(f"best: {GOAL} {found.value:+.2f}")
+    for name, value in found.best.items():
+        given.say(f"  {name} = {value}")
+    given.say(f"train with it: matchenv train --algo {algorithm.name} --config {found.config_file}")
+
+
+def configured(given: Given) -> RunConfig:
+    """Return the configuration of the run.
+
+    Raises:
+        ValueError: for a bad option.
+    """
+    from matchenv.agents.config_file import parse_pairs
+    from matchenv.agents.run_config import configured
+
+    hyperparameters = parse_pairs("hyperparams", list(given.hyperparams))
+    algorithm = QUEUE_ALGORITHM if given.env == shared.QUEUE else given.algo
+    if given.imitate is not None:
+        algorithm, hyperparameters["teacher"] = "imitation", given.imitate
+    tuned = given.tune is not None and given.timesteps is None
+    said: dict[str, Any] = given.chosen(name for name in TRAINED if name in given.said)
+    return configured(
+        algorithm,
+        timesteps=TUNING_TIMESTEPS if tuned else given.timesteps,
+        config_file=given.config,
+        hyperparameters=hyperparameters,
+        env_kwargs=shared.with_pairs(given, said),
+        environment=given.env,
+        **given.chosen(("num_envs", "seed", "evaluate_every", "evaluation_episodes",
+                        "checkpoint_every", "start_from")),
+    )  # fmt: skip
+
+
+def _how_to_go_on(given: Given) -> str:
+    """Return what to say of the run that this process works on."""
+    folder = given.resume or given.out
+    for held in held_folders() if folder is None else ():
         from matchenv.agents.run_folder import RunFolder
 
         for path in (held, held.parent):  # a comparison has a folder in that of the run
-            if RunFolder(path).config_file.exists():
-                return path
-    return None
+            if folder is None and RunFolder(path).config_file.exists():
+                folder = path
+    return f"go on with --resume {folder or 'and the folder of the run'}"

@@ -1,25 +1,26 @@
-"""``matchenv warm-up``: compile beforehand."""
+"""Compile what environments and baselines need, and keep it for later processes.
+
+The first episode after an installation does so otherwise.
+
+Example:
+    matchenv warm-up
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from matchenv.cli.options import Command
+from matchenv.cli import options as shared
 from matchenv.cli.output import show
+from matchenv.cli.parser import Given, Parser
 
 
-@dataclass(frozen=True, kw_only=True)
-class WarmUp(Command):
-    """Compile what the environments and the baselines need, and keep it for later processes.
+def options(add: Parser) -> None:
+    """Declare the options."""
+    add.group("work")
+    shared.quiet(add)
 
-    The first episode after an installation does so otherwise.
 
-    Example:
-        matchenv warm-up
-    """
+def run(given: Given) -> None:
+    """Compile, and say what is compiled."""
+    from matchenv.baselines.warm_up import warm_up
 
-    def run(self) -> None:
-        """Compile, telling what comes."""
-        from matchenv.baselines.warm_up import warm_up
-
-        warm_up((lambda text: None) if self.quiet else lambda text: show(text, flush=True))
+    warm_up((lambda text: None) if given.quiet else lambda text: show(text, flush=True))

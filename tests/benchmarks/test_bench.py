@@ -201,20 +201,6 @@ def test_totals_made_up_with_all_that_follows_from_them_are_found(file: Path) ->
         running.check_result(file, workers=1)
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ([], "policies must be given"),
-        (["kg", "--only", "nowhere"], "only must name families"),
-        (["nobody"], "policy must"),
-        (["--check", "x.json", "--sample", "0"], "sample must"),
-    ],
-)
-def test_bad_input_is_one_line(words: list[str], message: str, capsys: Any) -> None:
-    assert run_command(["bench", *words]) == 2
-    assert message in capsys.readouterr().err
-
-
 def test_the_page_has_leaderboard_and_marks_as_they_are_in_their_files() -> None:
     for table in (leaderboard_table(), marks_table()):
         assert "\n".join(table) in PAGE.read_text()

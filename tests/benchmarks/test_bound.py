@@ -395,7 +395,7 @@ class TestRuns:
         arguments = ["--num-opponents", "3", "--horizon", "5", "--episodes", "3", "--rank", "top",
                      "--policy", "pe", "--workers", "1", "--quiet", "--out"]  # fmt: skip
         for name in ("a", "b"):
-            assert run_command(["bound", *arguments, str(tmp_path / name)]) == 0
+            assert run_command(["limits", *arguments, str(tmp_path / name)]) == 0
         assert capsys.readouterr().out == ""
         names = sorted(path.name for path in (tmp_path / "a").iterdir() if path.is_file())
         assert names == [
@@ -447,27 +447,6 @@ class TestRuns:
         assert mark["difference"] == low.room.mean
         assert mark["standard_error"] == low.room.standard_error
         assert mark["paths"] == 30
-
-    @pytest.mark.parametrize(
-        ("arguments", "message"),
-        [
-            (["--marks"], "--marks must come with --out"),
-            (["--marks", "--out", "x", "--num-opponents", "3"], "without --num-opponents"),
-            (["--episodes", "1"], "episodes must"),
-            (["--depth", "0"], "depth must"),
-            (["--rank", "first"], "rank must"),
-            (["--prior", "none"], "priors must"),
-            (["--policy", "nobody"], "policy must"),
-            (["--beta", "0"], "beta must"),
-            (["--workers", "0"], "workers must"),
-        ],
-    )
-    def test_bad_input_is_one_line(self, arguments, message, capsys):
-        assert run_command(["bound", *arguments]) == 2
-        error = capsys.readouterr().err
-        assert error.startswith("error: ")
-        assert message in error
-        assert error.count("\n") == 1
 
     def test_draws_and_drift_are_refused(self):
         with pytest.raises(ValueError, match="num_opponents, horizon, beta, got 'draw_margin'"):

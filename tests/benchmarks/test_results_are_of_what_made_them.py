@@ -28,7 +28,7 @@ SMALL = ("--num-opponents", "3", "--horizon", "4", "--episodes", "2", "--rank", 
 COMMANDS = {
     "compare": (*SMALL, "--against", "pe"),
     "study": (*SMALL, "--prior", "equal"),
-    "bound": (*SMALL, "--prior", "equal"),
+    "limits": (*SMALL, "--prior", "equal"),
 }
 
 

@@ -8,14 +8,12 @@ import shutil
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import is_dataclass
-from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, get_origin, get_type_hints
+from typing import Any
 
 import pytest
 
-from matchenv.cli import COMMANDS, run_command
+from matchenv.cli import COMMANDS, parser_of, run_command
 
 VALUES = (
     "", " ", "abc", "-1", "0", "1.5", "nan", "inf", "1e400", "9" * 30, "9" * 5000, "None", "true",
@@ -39,14 +37,13 @@ SIZES: dict[str, list[str]] = {
     "compare": [*SMALL, *PLAY, "--against", "pe"],
     "study": [*SMALL, *PLAY],
     "tune": [*SMALL, *PLAY[2:], "--multiplier", "1"],
-    "bound": [*SMALL, *PLAY],
-    "optimum": ["--num-opponents", "2", "--horizon", "2", *PLAY],
+    "limits": ["optimum", "--num-opponents", "2", "--horizon", "2", *PLAY],
     "replay": ["log.csv", "--quiet"],
     "watch": [*SMALL, "--policy", "pe", "--quiet"],
     "fit": ["log.csv", "--quiet"],
     "judge": ["log.csv", "--policy", "fcfs", "--arrival-rate", "1", "--game-minutes", "5",
               "--episodes", "2", "--horizon", "5", "--workers", "1", "--quiet"],
-    "bench": ["pe", "--only", "top_informative_9_50", "--workers", "1", "--quiet"],
+    "bench": ["--policy", "pe", "--only", "top_informative_9_50", "--workers", "1", "--quiet"],
     "smooth": ["log.csv", "--quiet"],
     "report": [RUN, "--quiet"],
     "serve": ["--pool", "pool.db", "--port", "0", "--quiet"],
@@ -85,28 +82,20 @@ def at_most(seconds: float) -> Iterator[list[bool]]:
         signal.signal(signal.SIGALRM, before)
 
 
-def options_of(kind: type[Any]) -> Iterator[str]:
-    """Its options; ``POSITIONAL`` for what has no name."""
-    for name, hint in get_type_hints(kind, include_extras=True).items():
-        if is_dataclass(hint):
-            yield from options_of(hint)  # type: ignore[arg-type]
-        elif hint is not bool and get_origin(hint) is not ClassVar:
-            positional = get_origin(hint) is Annotated
-            yield POSITIONAL if positional else f"--{name.replace('_', '-')}"
+def options_of(name: str) -> Iterator[str]:
+    """Its options that take a value; ``POSITIONAL`` for what has no name."""
+    for action in parser_of(name)._actions:
+        if action.nargs != 0:
+            yield action.option_strings[0] if action.option_strings else POSITIONAL
 
 
 def cases() -> list[tuple[str, str, str]]:
-    found = []
-    for name, entry in COMMANDS.items():
-        module, _, kind = entry.place.partition(":")
-        options = options_of(getattr(import_module(f"matchenv.cli.{module}"), kind))
-        found += [(name, option, value) for option in options for value in VALUES]
-    return found
+    return [(n, option, value) for n in COMMANDS for option in options_of(n) for value in VALUES]
 
 
 CASES = cases()
 # What needs torch or measures time takes long, and is among the slow ones.
-LIGHT = ("compare", "study", "tune", "bound", "optimum", "replay", "fit", "bench", "report",
+LIGHT = ("compare", "study", "tune", "limits", "replay", "fit", "bench", "report",
          "judge")  # fmt: skip
 QUICK = random.Random(0).sample(
     [case for case in CASES if case[0] in LIGHT],
@@ -116,7 +105,7 @@ QUICK = random.Random(0).sample(
 # What was once answered in more than a line, or left a folder behind.
 FOUND = (
     ("bench", "--method", "\udcff"), ("train", "--tau", "9" * 30),
-    ("train", "--seed", "9" * 30), ("train", "--device", "nan"), ("optimum", "--truths", "9" * 30),
+    ("train", "--seed", "9" * 30), ("train", "--device", "nan"), ("limits", "--truths", "9" * 30),
     ("serve", "--host", ".."), ("serve", "--host", "\x00"), ("serve", "--host", "n" * 300),
 )  # fmt: skip
 

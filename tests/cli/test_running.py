@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,59 +11,101 @@ from typing import Any
 import pytest
 
 from matchenv.benchmarks.compare import comparison
-from matchenv.cli import run_command
-from matchenv.cli.compare import Compare
-from matchenv.cli.running import parsed
+from matchenv.cli import parsed, run_command
+from matchenv.runtime.files import LOCK, folder_lock
 
 TINY = ["--episodes", "2", "--horizon", "2", "--num-opponents", "2", "--rank", "top",
         "--workers", "1"]  # fmt: skip
-
-
-def said_in_one_line(capsys: pytest.CaptureFixture[str]) -> str:
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert printed.err.startswith("error: ")
-    assert printed.err.count("\n") == 1
-    return printed.err
+QUEUE = ["--env", "MatchmakingQueue-v0"]
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["dance"], "a command must be one of train, compare,"),
-        (["compare", "--speed", "3"], "Unrecognized options: --speed, 3"),
-        (["compare", "--episode", "3"], "Perhaps you meant --episodes."),
-        (["compare", "kg"], "Unrecognized options: kg"),
-        (["compare", "--episodes", "many"], "--episodes: invalid literal for int()"),
-        (["compare", "--beta", "wide"], "--beta"),
-        (["compare", "--workers"], "Missing value for argument '--workers'"),
-        (["compare", "--rank-by", "name"], "('prior_mean', 'true_skill')"),
-        (["compare", "--beta", "nan"], "beta must"),
-        (["compare", "--policy", "nobody"], "policy must be one of pe, drawchance, kg"),
-        (["study"], "--out"),
-        (["replay"], "the log, a .csv or .csv.gz file"),
-        (["replay", "no.csv"], "no.csv"),
-        (["replay", "no.csv", "--bins", "0"], "bins must be an integer in [1, 1000], got 0"),
-        (["replay", "no.csv", "--encoding", "\udcff"], "--encoding must be UTF-8, got '\\udcff'"),
-        (["bench", "pe", "--method", "\udcff"], "--method must be UTF-8, got '\\udcff'"),
-        (["report", ".", "--latex", "a\x00"], "--latex must be a path, got 'a\\x00'"),
-        (["train", "--hyperparams", "gamma:1"], "key=value"),
-        (["train", "--env-kwargs", "rank:top"], "key=value"),
-        (["train", "--rank", "top", "--env-kwargs", "rank=top"], "must not repeat other options"),
-        (["train", "--env-kwargs", "rank=topp"], "rank must be"),
-        (["train", "--resume", "runs", "--seed", "0", "--num_envs=3"], "--num-envs, --seed"),
+        ("dance", "a command must be one of train, compare,"),
+        ("trian", "perhaps you meant train"),
+        ("compare --zebra 3", "unknown option --zebra (see matchenv compare --help)"),
+        ("compare --episode 3", "perhaps you meant --episodes"),
+        ("compare kg", "unexpected word 'kg'; perhaps you meant --policy kg"),
+        ("bench kg", "unexpected word 'kg'; perhaps you meant --policy kg"),
+        ("warm-up now", "unexpected word 'now' (see"),
+        ("compare --episodes many", "episodes must be an integer, got 'many'"),
+        ("train --timesteps ten", "timesteps must be an integer, got 'ten'"),
+        ("compare --beta wide", "beta must be a number, got 'wide'"),
+        ("compare --workers", "workers needs a value"),
+        ("compare --quiet=yes", "quiet takes no value, got 'yes'"),
+        ("compare --rank-by name", "rank-by must be one of prior_mean, true_skill, got 'name'"),
+        ("compare --beta nan", "beta must"),
+        ("compare --policy nobody", "policy must be one of pe, drawchance, kg"),
+        ("compare --load thin", "with --env MatchmakingQueue-v0 alone may be given, got --load"),
+        ("compare --env MatchmakingQueue-v0 --rank top", "with --env Matchmaking-v0 alone may"),
+        ("compare --env MatchmakingQueue-v0 --env-kwargs beta=1", "must not repeat other options"),
+        ("compare --env MatchmakingQueue-v0 --env-kwargs num_opponent=3", "got 'num_opponent'"),
+        ("study", "--out must be given"),
+        ("replay", "LOG must be given"),
+        ("replay no.csv", "no.csv"),
+        ("replay no.csv --bins 0", "bins must be an integer in [1, 1000], got 0"),
+        ("replay no.csv --encoding \udcff", "encoding must be UTF-8, got '\\udcff'"),
+        ("bench --policy pe --method \udcff", "method must be UTF-8, got '\\udcff'"),
+        ("bench", "--policy must be given, or a file to --check"),
+        ("bench --policy kg --only nowhere", "only must name families"),
+        ("bench --check x.json --sample 0", "sample must"),
+        ("report . --latex a\x00", "latex must be a path, got 'a\\x00'"),
+        ("train --hyperparams gamma:1", "key=value"),
+        ("train --env-kwargs rank:top", "key=value"),
+        ("train --rank top --env-kwargs rank=top", "must not repeat other options"),
+        ("train --env-kwargs rank=topp", "rank must be"),
+        ("train --env-kwargs num_opponent=3", "num_opponent"),
+        ("train --resume runs --seed 0 --num_envs=3", "--num-envs, --seed"),
+        ("train --seed 1 --seeds 2", "seed must be left out where seeds is given"),
+        ("train --space gamma=[1]", "these options must come with --tune, got --space"),
+        ("tune --out x --policy kg", "MatchmakingQueue-v0 alone may be given, got --policy"),
+        ("limits nothing", "what must be one of bound, optimum, marks, got 'nothing'"),
+        ("limits marks", "--out must be given with marks"),
+        ("limits marks --out x --num-opponents 3", "got --num-opponents"),
+        ("limits --episodes 1", "episodes must"),
+        ("limits --depth 0", "depth must"),
+        ("limits --rank first", "rank must"),
+        ("limits --prior none", "priors must"),
+        ("limits --policy nobody", "policy must"),
+        ("limits --beta 0", "beta must"),
+        ("limits --workers 0", "workers must"),
+        ("limits --num-opponents 2 3", "num_opponents must be one value here, got 2 3"),
+        ("limits --truths 3", "with bound must be left out, got --truths"),
+        ("limits optimum --depth 3", "with optimum must be left out, got --depth"),
+        ("limits optimum --horizon 40", "horizon must be so small"),
+        ("limits optimum --horizon 9 --num-opponents 4 --draw-margin 0.5", "must be so small"),
+        ("limits optimum --horizon 0", "horizon must be"),
+        ("limits optimum --truths 0", "truths must be"),
+        ("limits optimum --policy random:seed=1", "which is stochastic"),
+        ("limits optimum --policy oracle", "state alone, got 'oracle', which knows"),
+        ("limits optimum --policy pe pe", "once"),
+        ("limits optimum --policy kg:belief=full", "reads the full one"),
+        ("watch --policy nobody", "policy must be one of"),
+        ("watch --rank best", "rank must be"),
+        ("watch --prior none", "prior must be"),
+        ("watch --width 0", "width must be"),
+        ("watch --theme pink", "theme must be one of light, dark, got 'pink'"),
+        ("watch --every 2 --rate 2", "with --out FILE.gif alone may be given, got --every, --rate"),
+        ("watch --out film.gif --games 501", "games must be"),
+        ("watch --out film.avi", "out must end in .gif, .mp4, .png"),
+        ("watch --env MatchmakingQueue-v0 --load thin thick", "load must be one"),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(
-    words: list[str],
+    words: str,
     message: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert run_command(words) == 2
-    assert message in said_in_one_line(capsys)
+    assert run_command(words.split(" ")) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("error: ")
+    assert printed.err.count("\n") == 1
+    assert message in printed.err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -106,20 +149,17 @@ def test_ctrl_c_passes_through(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ["--policy", "kg", "pe", "--seed", "3"],
-        ["--policy", "kg", "--seed", "3", "--policy", "pe"],
-        ["--policy=kg", "--policy=pe", "--seed=3"],
-        ["--seed", "3", "--policy=kg", "pe"],
+        "--policy kg pe --num-opponents 3",
+        "--policy kg --num_opponents 3 --policy pe",
+        "--policy=kg --policy=pe --num-opponents=3",
+        "--num_opponents=3 --policy=kg --policy pe",
     ],
 )
-def test_values_of_a_list_are_kept_wherever_they_stand(words: list[str]) -> None:
-    command = parsed("compare", Compare, words)
-    assert command.policy == ("kg", "pe")
-    assert command.seed == 3
-
-
-def test_underscores_are_as_good_as_hyphens() -> None:
-    assert parsed("compare", Compare, ["--num_opponents", "4"]).num_opponents == 4
+def test_values_of_a_list_are_kept_wherever_they_stand(words: str) -> None:
+    given = parsed("compare", words.split())
+    assert given.policy == ("kg", "pe")
+    assert given.num_opponents == 3
+    assert given.said == {"policy", "num_opponents"}
 
 
 @pytest.mark.parametrize("quote", ["'", ""])
@@ -134,16 +174,15 @@ def test_lists_work_in_plain_sh(quote: str) -> None:
 @pytest.mark.parametrize(
     ("words", "package", "extra"),
     [
-        (["train"], "stable_baselines3", "agents"),
-        (["train", "--seed", "1"], "torch", "agents"),
-        (["train", "--imitate", "kg"], "safetensors", "agents"),
-        (["study", "--out", "study"], "matplotlib", "benchmarks"),
-        (["replay", "log.csv", "--out", "replay"], "matplotlib", "benchmarks"),
-        (["watch"], "pygame", "render"),
+        ("train", "stable_baselines3", "agents"),
+        ("train --imitate kg", "safetensors", "agents"),
+        ("study --out study", "matplotlib", "benchmarks"),
+        ("replay log.csv --out replay", "matplotlib", "benchmarks"),
+        ("watch", "pygame", "render"),
     ],
 )
 def test_a_missing_extra_is_named_before_any_work(
-    words: list[str],
+    words: str,
     package: str,
     extra: str,
     tmp_path: Path,
@@ -152,9 +191,10 @@ def test_a_missing_extra_is_named_before_any_work(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, package, None)
-    assert run_command(words) == 2
-    said = said_in_one_line(capsys)
-    assert f'needs the package {package}: pip install "matchenv[{extra}]"' in said
+    assert run_command(words.split()) == 2
+    said = capsys.readouterr().err
+    assert f'needs the package {package}: pip install "matchenv[{extra}]"\n' in said
+    assert said.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
 
@@ -175,3 +215,26 @@ def test_a_learned_policy_names_the_extra_that_it_needs(tmp_path: Path) -> None:
     assert 'needs the package torch: pip install "matchenv[agents]"' in done.stderr
     assert done.stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["compare", "--episodes", "2", *TINY[2:6], "--out"],
+        ["study", "--episodes", "2", *TINY[2:6], "--out"],
+        ["tune", "--episodes", "2", *TINY[2:6], "--out"],
+        ["limits", "--episodes", "2", *TINY[2:6], "--out"],
+        ["train", "--timesteps", "10", "--out"],
+        ["train", "--resume"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_the_second_process_in_a_folder_is_told_who_the_first_is(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with folder_lock(tmp_path):
+        assert run_command([*words, str(tmp_path), "--quiet"]) == 2
+        assert [file.name for file in tmp_path.iterdir()] == [LOCK]
+    said = capsys.readouterr().err.splitlines()[-1]  # a new machine says first that it compiles
+    assert said.startswith("error: ")
+    assert f"in use by process {os.getpid()} on " in said

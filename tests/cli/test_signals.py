@@ -26,12 +26,11 @@ COMMANDS = {
     "compare": ("--episodes", "20000", *SMALL, "--rank", "top"),
     "study": ("--episodes", "100000", *SMALL),
     "tune": ("--episodes", "20000", *SMALL),
-    "bound": ("--episodes", "5000", *SMALL, "--rank", "top"),
-    "optimum": ("--num-opponents", "4", "--horizon", "9"),
+    "limits": ("--episodes", "5000", *SMALL, "--rank", "top"),
     "train": ("--timesteps", "10000000"),
     "replay": ("LOG",),
 }
-WITH_WORKERS = ("compare", "study", "tune", "bound")
+WITH_WORKERS = ("compare", "study", "tune", "limits")
 CASES = [
     (command, workers)
     for command in COMMANDS

@@ -36,8 +36,6 @@ def test_a_film_of_the_queue(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     more = ["--load", "thick", "--env-kwargs", "patience=5", "--width", "700", "--out", str(out)]
     assert run_command([*words, *more]) == 0
     assert capsys.readouterr().out.startswith(f"{out}: 7 pictures")
-    assert run_command([*words, *more, "--load", "thin", "thick"]) == 2
-    assert "load must be one" in capsys.readouterr().err
 
 
 def test_quiet_says_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -52,41 +50,6 @@ def test_a_window_by_command() -> None:
     pygame.event.post(pygame.event.Event(pygame.QUIT))
     assert run_command(["watch", *SMALL, "--policy", "kg:multiplier={3,5}"]) == 0
     assert not pygame.display.get_init()
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--policy", "nobody"], "policy must be one of"),
-        (["--rank", "best"], "rank must be"),
-        (["--prior", "none"], "prior must be"),
-        (["--width", "0"], "width must be"),
-        (["--theme", "pink"], "pink"),
-        (["--every", "2"], "--every is for files"),
-        (["--games", "2"], "--games is for files"),
-        (["--rate", "2"], "--rate is for files"),
-        (["--out", "film.gif", "--games", "7"], "games must be"),
-        (["--out", "film.avi"], "out must end in .gif, .mp4, .png"),
-        (["--load", "thin"], "--load must come with --env MatchmakingQueue-v0"),
-        (["--env", "MatchmakingQueue-v0"], "--num-opponents must come with --env Matchmaking-v0"),
-    ],
-)
-def test_bad_input_is_one_line(
-    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run_command(["watch", *SMALL, *words]) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err.count("\n") == 1
-    assert message in said.err
-
-
-def test_without_pygame_the_extra_is_named(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setitem(sys.modules, "pygame", None)
-    assert run_command(["watch", *SMALL]) == 2
-    assert 'pip install "matchenv[render]"' in capsys.readouterr().err
 
 
 def test_no_screen_is_one_line(

@@ -130,12 +130,13 @@ LONG_COMMANDS = (
          "top", "--prior", "equal", "--out", OUT)
     ),
     LongCommand(
-        ("bound", *SIZES, "--policy", "drawchance", "--episodes", "2", "--rank", "top", "--prior",
+        ("limits", *SIZES, "--policy", "drawchance", "--episodes", "2", "--rank", "top", "--prior",
          "equal", "--out", OUT)
     ),
     LongCommand(
-        ("optimum", "--num-opponents", "2", "--horizon", "2", "3", "--episodes", "2", "--policy",
-         "drawchance", "--out", OUT)
+        ("limits", "optimum", "--num-opponents", "2", "--horizon", "2", "3", "--episodes", "2",
+         "--policy", "drawchance", "--out", OUT),
+        title="limits optimum",
     ),
     LongCommand(
         (*TRAIN, "--timesteps", "48", "--evaluate-every", "32", "--checkpoint-every", "16", "--out",
@@ -182,5 +183,5 @@ LONG_COMMANDS = (
                 workers=False),
     LongCommand(("watch", *SIZES, "--policy", "pe", "--rank", "top", "--out", OUT), out="film.png",
                 workers=False),
-    LongCommand(("bench", "pe", "--only", "top_informative_9_50", "--out", OUT)),
+    LongCommand(("bench", "--policy", "pe", "--only", "top_informative_9_50", "--out", OUT)),
 )  # fmt: skip

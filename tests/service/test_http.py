@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from matchenv.cli.serve import Serve
+from matchenv.cli import run_command
 from matchenv.service import Game, Pool
 
 pytest.importorskip("fastapi")
@@ -289,10 +289,11 @@ def test_a_taken_port_is_one_line_and_leaves_no_new_pool(tmp_path: Path) -> None
      ("player,mu,sigma\nann,1,0\n", "sigma"), ("player,mu,sigma\nann,1,2\nann,1,2\n", "twice")],
 )  # fmt: skip
 def test_bad_ratings_are_refused_before_a_pool_is_made(
-    tmp_path: Path, table: str, word: str
+    tmp_path: Path, table: str, word: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ratings = tmp_path / "ratings.csv"
+    ratings, pool = tmp_path / "ratings.csv", tmp_path / "pool.db"
     ratings.write_text(table)
-    with pytest.raises(ValueError, match=word):
-        Serve(pool=tmp_path / "pool.db", port=0, ratings=ratings).run()
+    words = ["serve", "--pool", str(pool), "--port", "0", "--ratings", str(ratings)]
+    assert run_command(words) == 2
+    assert word in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == [ratings]

@@ -1,0 +1,362 @@
+"""The parser of a command's options: argparse with our messages, groups and help."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import inspect
+import re
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields, is_dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from matchenv.cli.output import show
+
+# Columns of the help, and where the explanations of options begin.
+WIDTH, EXPLANATION = 80, 24
+
+# What the extras of the package hold, by the names under which it is imported.
+EXTRAS = {
+    "agents": ("torch", "stable_baselines3", "sb3_contrib", "safetensors", "yaml", "pydantic",
+               "tensorboard"),
+    "benchmarks": ("matplotlib", "plotly", "pandas", "jinja2"),
+    "logs": ("pandas", "openskill"),
+    "render": ("pygame",),
+    "serve": ("fastapi", "uvicorn"),
+}  # fmt: skip
+GOES_ON = "what is finished is kept: the same command goes on from here"
+
+
+class Given(argparse.Namespace):
+    """Values of a command's options, by name with underscores.
+
+    Attributes:
+        command: name of the command.
+        said: names of the options that were given, even with their defaults.
+        note: tells what the user should know when the command is stopped.
+    """
+
+    command: str
+    said: frozenset[str]
+    note: Callable[[], str] = staticmethod(lambda: "nothing was written")
+
+    def made(self, kind: Any) -> Any:
+        """Return a dataclass of options, as ``Parser.fields_of`` declared it."""
+        return kind(
+            **{
+                each.name: self.made(hint) if is_dataclass(hint) else getattr(self, each.name)
+                for each, hint in _fields(kind)
+            }
+        )
+
+    def chosen(self, names: Iterable[str]) -> dict[str, Any]:
+        """Return some of the options by name."""
+        return {name: getattr(self, name) for name in names}
+
+    def needs(self, *extras: str) -> None:
+        """Check that extras of the package are installed, before any work begins.
+
+        Raises:
+            ImportError: if not; it says how to install them.
+        """
+        for extra in extras:
+            for package in EXTRAS[extra]:
+                if find_spec(package) is None:
+                    raise ImportError(
+                        f"matchenv {self.command} needs the package {package}: "
+                        f'pip install "matchenv[{extra}]"'
+                    )
+
+    def refuse(self, names: Iterable[str], why: str) -> None:
+        """Raise ``ValueError`` if one of these options was given.
+
+        Args:
+            names: of the options.
+            why: begins the message, which ends with those that were given.
+        """
+        idle = sorted(self.said.intersection(names))
+        if idle:
+            raise ValueError(f"{why}, got {', '.join(map(option_of, idle))}")
+
+    def say(self, text: str, end: str = "\n") -> None:
+        """Print a result, unless ``--quiet`` was given."""
+        if not self.quiet:
+            show(text, end=end)
+
+    def say_where(self, text: str | None = None, folder: Path | None = None) -> None:
+        """Say where the results are, on the error stream, so that a pipe gets the table alone.
+
+        Args:
+            text: says so; None for the command that shows the folder.
+            folder: of the results; None for ``--out``.
+        """
+        folder = folder or self.out
+        if folder is not None and not self.quiet:
+            shown = f"report {shlex.quote(str(folder))} --out report.html"
+            show(text or f"{folder} has the results, shown by: matchenv {shown}", file=sys.stderr)
+
+
+class Parser(argparse.ArgumentParser):
+    """The options of one command.
+
+    Args:
+        name: of the command.
+        text: its help: a description, and examples.
+    """
+
+    def __init__(self, name: str, text: str | None) -> None:
+        super().__init__(
+            prog=f"matchenv {name}", description=inspect.cleandoc(text or ""), add_help=False,
+            allow_abbrev=False, argument_default=argparse.SUPPRESS, formatter_class=Help,
+        )  # fmt: skip
+        self.command, self.defaults, self.words = name, dict[str, Any](), list[str]()
+        self.resumes = False
+        self._group: Any = self
+
+    def group(self, title: str) -> None:
+        """Begin a group of options in the help."""
+        self._group = self.add_argument_group(title)
+
+    def positional(self, name: str, text: str, kind: type = str, **more: Any) -> None:
+        """Declare a word without an option's name.
+
+        Args:
+            name: of the value.
+            text: the help.
+            kind: type of the value.
+            more: as argparse's ``add_argument`` takes it.
+        """
+        read, _ = KINDS[kind]
+        self.words.append(name.upper())
+        self._group.add_argument(name, type=read, help=f"{text}.", metavar=name.upper(), **more)
+
+    def option(
+        self,
+        name: str,
+        text: str,
+        default: Any = None,
+        kind: Any = None,
+        *,
+        known: Sequence[str] = (),
+        required: bool = False,
+    ) -> None:
+        """Declare an option.
+
+        Args:
+            name: such as ``--out``.
+            text: the help, without full stop and default.
+            default: False for a flag; a tuple if several values are taken.
+            kind: type of a value, ``int``, ``float``, ``str`` or ``Path``; None for the default's.
+            known: the allowed words; () for any.
+            required: whether it must be given.
+        """
+        dest = name[2:].replace("-", "_")
+        many, shown = isinstance(default, tuple), _shown(default)
+        if kind is None:
+            value = default[0] if many and default else default
+            kind = next((each for each in KINDS if isinstance(value, each)), str)
+        text = f"{text} (default: {shown})." if shown and "(default" not in text else f"{text}."
+        self.defaults[dest] = default
+        if kind is bool:
+            self._group.add_argument(name, action="store_true", help=text)
+            return
+        read, metavar = KINDS[kind]
+        if known:
+            read, metavar = _one_of(known), "{" + ",".join(known) + "}"
+        more: dict[str, Any] = {"nargs": "+", "action": "extend"} if many else {}
+        self._group.add_argument(
+            name, type=read, metavar=metavar, help=text, required=required, **more
+        )
+
+    def fields_of(self, kind: Any, names: Iterable[str] = ()) -> None:
+        """Declare the fields of a dataclass, and of those in it, as options.
+
+        Args:
+            kind: the dataclass. The help is a field's ``metadata["text"]``, or the text of the
+                docstring's ``Attributes``.
+            names: of the fields; none for all.
+        """
+        texts = _attribute_texts(kind)
+        # A dataclass in it is a group of its own, after those of no group.
+        for each, hint in sorted(_fields(kind), key=lambda field: is_dataclass(field[1])):
+            if names and each.name not in names:
+                continue
+            if is_dataclass(hint):
+                self.group(re.split("[.;]", inspect.getdoc(hint) or "")[0].lower())
+                self.fields_of(hint)
+                continue
+            check = getattr(each.metadata.get("check"), "keywords", {})
+            plain, known = _plain_type(hint)
+            text = each.metadata.get("text", texts.get(each.name, "")).replace("`", "")
+            self.option(option_of(each.name), text.replace('"', ""), each.default, plain,
+                        known=check.get("known", known))  # fmt: skip
+
+    def add_help_option(self) -> None:
+        """Declare ``--help``."""
+        self._group.add_argument("-h", "--help", action="help", help="show this help.")
+
+    def given(self, words: Sequence[str]) -> Given:
+        """Return the values of a command line.
+
+        Raises:
+            ValueError: for unknown words and bad values.
+            SystemExit: after the help was shown.
+        """
+        plain = [_with_hyphens(word) for word in words]
+        found, rest = self.parse_known_args(plain, Given())
+        if rest:
+            self._refuse(rest[0])
+        said = vars(found)
+        for name, value in said.items():
+            said[name] = tuple(value) if isinstance(value, list) else value
+        found.said = frozenset(said)
+        found.command = self.command
+        for name, value in self.defaults.items():
+            said.setdefault(name, value)
+        if self.resumes and found.out is not None:
+            found.note = lambda: GOES_ON
+        return found
+
+    def _refuse(self, word: str) -> None:
+        if word.startswith("--"):
+            name = word.partition("=")[0]
+            known = [option_of(each) for each in self.defaults]
+            near = difflib.get_close_matches(name, known, 1, 0.75)
+            self.error(
+                f"unknown option {name}" + (f"; perhaps you meant {near[0]}" if near else "")
+            )
+        hint = f"; perhaps you meant --policy {word}" if "policy" in self.defaults else ""
+        self.error(f"unexpected word {word!r}{hint}")
+
+    def error(self, message: str) -> Any:
+        """Raise ``ValueError`` with argparse's message in our form."""
+        for form, ours in (
+            (
+                r"^argument (\S+): expected (one argument|at least one argument)$",
+                r"\1 needs a value",
+            ),
+            (r"^argument (\S+): ignored explicit argument (.*)$", r"\1 takes no value, got \2"),
+            (r"^argument (\S+): ", r"\1 "),
+            (r"^the following arguments are required: (.*)$", r"\1 must be given"),
+        ):
+            message = re.sub(form, ours, message, flags=re.DOTALL)
+        raise ValueError(f"{message} (see {self.prog} --help)")
+
+    def format_usage(self) -> str:
+        """Return one line."""
+        return " ".join([f"usage: {self.prog}", *self.words, "[OPTIONS]"])
+
+    def format_help(self) -> str:
+        """Return the help of all options."""
+        made = self._get_formatter()
+        made.add_text(self.description)
+        for group in self._action_groups:
+            made.start_section(group.title)
+            made.add_arguments(group._group_actions)
+            made.end_section()
+        return f"{self.format_usage()}\n\n{made.format_help()}"
+
+    def print_help(self, file: Any = None) -> None:
+        """Print the help."""
+        show(self.format_help(), end="", file=file)
+
+
+class Help(argparse.RawDescriptionHelpFormatter):
+    """The help in 80 columns, ``--policy NAME ...`` for an option of several values."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=EXPLANATION, width=WIDTH)
+
+    def _format_args(self, action: argparse.Action, default_metavar: str) -> str:
+        if action.nargs == "+":
+            return f"{action.metavar} ..."
+        return str(super()._format_args(action, default_metavar))
+
+
+def option_of(name: str) -> str:
+    """Return the option of a name: ``--num-opponents`` of ``num_opponents``."""
+    return f"--{name.replace('_', '-')}"
+
+
+def _integer(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be an integer, got {text!r}") from None
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a number, got {text!r}") from None
+
+
+def _integer_or_text(text: str) -> int | str:
+    return int(text) if re.fullmatch(r"-?\d{1,18}", text) else _text(text)
+
+
+def _text(text: str) -> str:
+    if text != text.encode(errors="replace").decode():
+        raise argparse.ArgumentTypeError(f"must be UTF-8, got {text!a}")
+    return text
+
+
+def _path(text: str) -> Path:
+    if "\0" in text:
+        raise argparse.ArgumentTypeError(f"must be a path, got {text!a}")
+    return Path(_text(text))
+
+
+def _one_of(known: Sequence[str]) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text not in known:
+            raise argparse.ArgumentTypeError(f"must be one of {', '.join(known)}, got {text!r}")
+        return text
+
+    return read
+
+
+# How a value of each type is read, and what the help calls it.
+KINDS: dict[Any, tuple[Callable[[str], Any], str]] = {
+    bool: (_text, ""), int: (_integer, "N"), float: (_number, "X"), str: (_text, "TEXT"),
+    Path: (_path, "PATH"), int | str: (_integer_or_text, "TEXT"),
+}  # fmt: skip
+
+
+def _shown(default: Any) -> str:
+    if default is None or isinstance(default, bool):
+        return ""
+    if isinstance(default, tuple):
+        return " ".join(map(_shown, default))
+    return f"{default:.6g}" if isinstance(default, float) else str(default)
+
+
+def _with_hyphens(word: str) -> str:
+    name, equals, value = word.partition("=")
+    return name.replace("_", "-") + equals + value if name.startswith("--") else word
+
+
+def _fields(kind: Any) -> list[tuple[Any, Any]]:
+    """Return the fields of a dataclass with their types."""
+    hints = get_type_hints(kind)
+    return [(each, hints[each.name]) for each in fields(kind)]
+
+
+def _plain_type(hint: Any) -> tuple[Any, Sequence[str]]:
+    """Return the type of one value, and the words that it may have."""
+    while get_origin(hint) is not None and get_origin(hint) is not Literal:
+        hint = next(each for each in get_args(hint) if each not in (type(None), ...))
+    return (str, get_args(hint)) if get_origin(hint) is Literal else (hint, ())
+
+
+def _attribute_texts(kind: Any) -> dict[str, str]:
+    """Return the texts of the attributes in a docstring."""
+    docs = [inspect.cleandoc(each.__doc__ or "") for each in reversed(kind.__mro__)]
+    listed = "\n".join(doc.partition("\nAttributes:\n")[2] for doc in docs)
+    entries = re.findall(r"^    (\w+): (.*(?:\n {8,}.*)*)", listed, re.MULTILINE)
+    return {name: " ".join(text.split()).rstrip(".") for name, text in entries}
