@@ -1,0 +1,320 @@
+"""Rank named items by games of two: record games, ask which pair plays next and when to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from matchenv.baselines.ranking import RULE, RankingPolicy
+from matchenv.belief.joint import difference_variance, game_precision, learn_joint, narrow
+from matchenv.envs.ranking.settings import ORDER, TOP, RankingSettings
+from matchenv.envs.ranking.simulator import RankingView, places_of
+from matchenv.runtime.checks import as_integer, as_non_negative_number, as_share
+from matchenv.runtime.files import json_bytes, read_json, write_bytes
+
+Floats = NDArray[np.float64]
+Pair = tuple[str, str]
+
+VERSION = 1
+DRAWS = 4000  # of all skills, for ranks: a share of 0.95 is good to 0.004
+INTERVAL = 0.95
+MOST_GAMES = 1_000_000  # beyond these an estimate of the games needed is no use
+
+
+class Ranked(NamedTuple):
+    """An item in the ranking; intervals have 95 % probability.
+
+    Attributes:
+        place: 1 for the largest mean.
+        item: its name.
+        mean: of the belief about its skill.
+        deviation: standard deviation of that belief.
+        low: lower end of the interval of the skill.
+        high: upper end.
+        best_place: upper end of the interval of the true place.
+        worst_place: lower end.
+        top: probability of being among the best k.
+        games: that it played.
+    """
+
+    place: int
+    item: str
+    mean: float
+    deviation: float
+    low: float
+    high: float
+    best_place: int
+    worst_place: int
+    top: float
+    games: int
+
+
+class GamesNeeded(NamedTuple):
+    """Games until the goal is settled: the median, and an interval of 80 % probability."""
+
+    games: int
+    low: int
+    high: int
+
+
+class Ranker:
+    """Items ranked by games of two, each pair chosen to settle a goal with few games.
+
+    Args:
+        items: names, at least two, each once.
+        beta: standard deviation of one performance around skill, > 0.
+        sigma: standard deviation of the prior of a skill, > 0.
+        draw_margin: performances no further apart are a draw; 0: no draws.
+        goal: ``"order"``, ``"top"`` (the best ``k``, in any order) or ``"best"``.
+        k: items at the top, below the number of items; needed with ``goal="top"``.
+
+    Raises:
+        ValueError: for a bad argument; names it and what is allowed.
+    """
+
+    def __init__(
+        self,
+        items: Iterable[str],
+        *,
+        beta: float = 1.0,
+        sigma: float = 1.0,
+        draw_margin: float = 0.0,
+        goal: str = ORDER,
+        k: int | None = None,
+    ) -> None:
+        names = [items] if isinstance(items, str) else list(items)
+        if goal == TOP and k is None:
+            raise ValueError("k must be given with goal='top', got None")
+        self._options: dict[str, Any] = {
+            "beta": beta, "sigma": sigma, "draw_margin": draw_margin, "goal": goal,
+            "k": 1 if k is None else k,
+        }  # fmt: skip
+        if len(names) < 2:
+            raise ValueError(f"items must be at least two names, got {names!r}")
+        self._place: dict[str, int] = {}
+        self._games: list[tuple[int, int, int]] = []
+        self.settings = RankingSettings(num_items=len(names), **self._options)
+        self._mu, self._covariance = np.zeros(0), np.zeros((0, 0))
+        for each in names:
+            self.add(each)
+
+    @property
+    def items(self) -> list[str]:
+        """The names, in the order in which they were added."""
+        return list(self._place)
+
+    @property
+    def num_games(self) -> int:
+        """Games recorded."""
+        return len(self._games)
+
+    def add(self, item: str) -> None:
+        """Add an item, at any time; its skill is drawn from the prior.
+
+        Raises:
+            ValueError: for a name that is empty, no text or already there.
+        """
+        if not isinstance(item, str) or not item or item in self._place:
+            raise ValueError(f"item must be a new name, got {item!r}")
+        count = len(self._place) + 1
+        self._place[item] = count - 1
+        self._mu = np.append(self._mu, 0.0)
+        covariance = self.settings.sigma**2 * np.eye(count)
+        covariance[:-1, :-1] = self._covariance
+        self._covariance = covariance
+        self.settings = RankingSettings(num_items=max(2, count, self._options["k"] + 1),
+                                        **self._options)  # fmt: skip
+        self._pairs = self.settings.pairs
+        self._rule: RankingPolicy = RULE().for_settings(self.settings)
+
+    def record(self, a: str, b: str, outcome: int) -> None:
+        """Learn from a game.
+
+        Args:
+            a: an item.
+            b: another.
+            outcome: +1 if a won, -1 if b won, 0 for a draw.
+
+        Raises:
+            ValueError: for unknown or equal items, another outcome, or a draw without a draw
+                margin; nothing is changed then.
+        """
+        i, j = self._pair(a, b)
+        result = as_integer("outcome", outcome, -1, 1)
+        if result == 0 and self.settings.draw_margin == 0.0:
+            raise ValueError("outcome must be 1 or -1 with draw_margin=0, got 0")
+        learn_joint(self._mu, self._covariance, (i, j), result, self.settings.noise)
+        self._games.append((i, j, result))
+
+    def next_pairs(self, count: int = 1, pending: Iterable[Pair] = ()) -> list[Pair]:
+        """Return the pairs that should play next, each in view of those before it.
+
+        Args:
+            count: pairs, >= 1.
+            pending: pairs whose games are under way.
+
+        Raises:
+            ValueError: for a count below 1 or unknown items.
+        """
+        covariance, found = self._covariance.copy(), list[Pair]()
+        for a, b in pending:
+            self._expect(self._mu, covariance, self._pair(a, b), 1)
+        names = self.items
+        for _ in range(as_integer("count", count, 1)):
+            i, j = self._pairs[self._rule.act(self._view(self._mu, covariance))[0]].tolist()
+            found.append((names[i], names[j]))
+            self._expect(self._mu, covariance, (i, j), 1)
+        return found
+
+    def ranking(self) -> list[Ranked]:
+        """Return the items, the largest mean first; ranks are of 4,000 draws from the belief."""
+        draws = self._drawn(DRAWS)
+        places = np.argsort(np.argsort(-draws, axis=1), axis=1) + 1
+        tail = 0.5 * (1.0 - INTERVAL)
+        best, worst = np.quantile(places, [tail, 1.0 - tail], axis=0, method="inverted_cdf")
+        top = np.mean(places <= self.settings.k, axis=0)
+        deviation = np.sqrt(np.diagonal(self._covariance))
+        met = np.bincount(np.array(self._games, dtype=np.int64).reshape(-1, 3)[:, :2].ravel(),
+                          minlength=len(self._mu))  # fmt: skip
+        low, high = self._mu - 1.96 * deviation, self._mu + 1.96 * deviation
+        columns = (self._mu, deviation, low, high, best, worst, top, met)
+        rows = list(zip(self.items, *(each.tolist() for each in columns), strict=True))
+        order = np.argsort(-self._mu, kind="stable").tolist()
+        return [Ranked(place, *rows[i]) for place, i in enumerate(order, start=1)]
+
+    def unsettled(self, confidence: float = 0.95, indifference: float = 0.0) -> list[Pair]:
+        """Return the pairs of the goal whose order is still open, the least sure first.
+
+        All other pairs together are misordered with a probability of at most 1 - confidence.
+
+        Args:
+            confidence: probability that what is called settled is right, in [0, 1].
+            indifference: difference of skills that does not matter, >= 0.
+        """
+        doubts = self._doubts(self._mu, self._covariance, indifference)
+        order = np.argsort(-doubts, kind="stable")
+        rest = doubts.sum() - np.cumsum(doubts[order])
+        bound = 1.0 - as_share("confidence", confidence)
+        count = 0 if doubts.sum() <= bound else int(np.argmax(rest <= bound)) + 1
+        names = self.items
+        return [(names[i], names[j]) for i, j in self._pairs[order[:count]].tolist()]
+
+    def is_settled(self, confidence: float = 0.95, indifference: float = 0.0) -> bool:
+        """Return whether the goal is settled; may be asked after every game.
+
+        It is when the expected number of misordered pairs of the goal is at most 1 - confidence.
+        That number is at least the probability of any mistake, and the belief's probabilities
+        hold at every time at which one may stop: so a ranking that was called settled is wrong
+        with a probability of at most 1 - confidence, however often one asks.
+
+        Args:
+            confidence: in [0, 1].
+            indifference: difference of skills that does not matter, >= 0. Without one, the order
+                of two equal items is never settled.
+        """
+        return not self.unsettled(confidence, indifference)
+
+    def games_needed(
+        self, confidence: float = 0.95, indifference: float = 0.0, draws: int = 20
+    ) -> GamesNeeded:
+        """Estimate how many games more settle the goal.
+
+        For each draw of all skills from the belief, games are chosen by the rule and shrink the
+        belief's covariance as is expected of them, while the means are those of the draw.
+
+        Args:
+            confidence: as ``is_settled``.
+            indifference: as ``is_settled``.
+            draws: rankings to try, >= 1.
+        """
+        bound = 1.0 - as_share("confidence", confidence)
+        skills = self._drawn(as_integer("draws", draws, 1))
+        counts = [self._games_for(each, bound, indifference) for each in skills]
+        middle, low, high = np.quantile(counts, [0.5, 0.1, 0.9], method="inverted_cdf").tolist()
+        return GamesNeeded(middle, low, high)
+
+    def save(self, path: str | Path) -> None:
+        """Write options, items and games to one JSON file, whole or not at all."""
+        state = {"version": VERSION, **self._options, "items": self.items, "games": self._games}
+        write_bytes(Path(path), json_bytes(state, checked=True))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Return the ranker that ``save`` wrote.
+
+        Raises:
+            OSError: if the file cannot be read.
+            ValueError: for a file of something else, or a damaged one; names the file.
+        """
+        state = read_json(Path(path))
+        try:
+            if not isinstance(state, Mapping) or state.get("version") != VERSION:
+                raise ValueError(f"version must be {VERSION}")
+            games, names = state["games"], state["items"]
+            options = {key: value for key, value in state.items()
+                       if key not in ("version", "items", "games")}  # fmt: skip
+            ranker = cls(names, **options)
+            for i, j, outcome in games:
+                last = len(names) - 1
+                place = as_integer("game", i, 0, last), as_integer("game", j, 0, last)
+                ranker.record(names[place[0]], names[place[1]], outcome)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{path} must be a file that Ranker.save wrote: {error}") from None
+        return ranker
+
+    def _pair(self, a: str, b: str) -> tuple[int, int]:
+        for name, item in (("a", a), ("b", b)):
+            if not isinstance(item, str) or item not in self._place:
+                raise ValueError(f"{name} must be an item of the ranking, got {item!r}")
+        if a == b:
+            raise ValueError(f"b must be another item than a, got {b!r} twice")
+        return self._place[a], self._place[b]
+
+    def _view(self, mu: Floats, covariance: Floats) -> RankingView:
+        return RankingView(mu[np.newaxis], covariance[np.newaxis], np.ones(1, dtype=np.int64))
+
+    def _expect(self, mu: Floats, covariance: Floats, pair: tuple[int, int], games: int) -> None:
+        """Shrink a covariance as games of a pair are expected to."""
+        spread = difference_variance(covariance, *pair)
+        precision = games * game_precision(mu[pair[0]] - mu[pair[1]], spread, self.settings.noise)
+        narrow(covariance, pair, precision / (1.0 + precision * spread))
+
+    def _drawn(self, count: int) -> Floats:
+        """Return draws of all skills from the belief, shape (count, n); equal beliefs, equal."""
+        values, vectors = np.linalg.eigh(self._covariance)
+        normals = np.random.default_rng(0).normal(size=(count, len(values)))
+        drawn: Floats = self._mu + (normals * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+        return drawn
+
+    def _doubts(self, mu: Floats, covariance: Floats, indifference: float) -> Floats:
+        """Return P(misordered by more than the indifference) of each pair, 0 where none counts."""
+        margin = as_non_negative_number("indifference", indifference)
+        i, j = self._pairs.T
+        variance = np.diagonal(covariance)[i] + np.diagonal(covariance)[j] - 2.0 * covariance[i, j]
+        doubts: Floats = ndtr(-(np.abs(mu[i] - mu[j]) + margin) / np.sqrt(variance))
+        above, cut = places_of(mu) < self.settings.cut, self.settings.cut
+        return doubts if cut == 0 else doubts * (above[i] != above[j])
+
+    def _games_for(self, skills: Floats, bound: float, indifference: float) -> int:
+        """Return the games after which skills would be settled, in rounds that grow by a fifth."""
+        covariance, total = self._covariance.copy(), 0
+        while total < MOST_GAMES:
+            if self._doubts(skills, covariance, indifference).sum() <= bound:
+                break
+            scores = self._rule.scores(self._view(skills, covariance))[0]
+            order = np.argsort(-scores, kind="stable")
+            busy, chosen = set[int](), list[tuple[int, int]]()
+            for i, j in self._pairs[order[scores[order] >= 0.5 * scores[order[0]]]].tolist():
+                if not {i, j} & busy:
+                    chosen.append((i, j))
+                    busy |= {i, j}
+            each = max(1, total // (5 * len(chosen)))
+            for pair in chosen:
+                self._expect(skills, covariance, pair, each)
+            total += each * len(chosen)
+        return total
