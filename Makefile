@@ -11,12 +11,13 @@ OUT ?= runs/ppo
 SITE ?= build/site
 DOCS_VENV ?= build/docs_venv
 RAY_VENV ?= build/ray_venv
+CLIENTS_VENV ?= build/clients_venv
 TRAIN_FLAGS ?=
 BENCH_FLAGS ?=
 # The four folders as one package: where mypy, which knows no import hooks, finds matchenv.agents.
 ONE_NAME := build/one_name
 
-.PHONY: help train test test-slow test-faults test-ray bench check format docs lock clean clean-cache
+.PHONY: help train test test-slow test-faults test-ray test-clients bench check format docs lock clean clean-cache
 
 help:
 	@echo "make train      train PPO on the shared network and compare it with the baselines ($(OUT))"
@@ -24,6 +25,7 @@ help:
 	@echo "make test-slow  run the tests that take minutes"
 	@echo "make test-faults  kill, fill the disk, damage files (docs/reliability.md)"
 	@echo "make test-ray   on a Ray cluster of this machine (docs/scale.md)"
+	@echo "make test-clients  in other libraries that learn or record (docs/other_libraries.md)"
 	@echo "make bench      measure speed as ratios to rival libraries"
 	@echo "make check      ruff and mypy"
 	@echo "make docs       build the site ($(SITE)/index.html)"
@@ -56,7 +58,7 @@ train: $(STAMP)
 	fi
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal -m "not slow and not faults and not ray"
+	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal -m "not slow and not faults and not ray and not clients"
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow
@@ -71,6 +73,18 @@ $(RAY_VENV)/installed: requirements-ray.txt requirements-torch.txt pyproject.tom
 
 test-ray: $(RAY_VENV)/installed
 	$(RAY_VENV)/bin/python -m pytest -m ray tests/ray
+
+# The newest versions, which want other versions of our packages than the lock.
+$(CLIENTS_VENV)/installed: requirements-torch.txt pyproject.toml
+	$(PYTHON) -m venv $(CLIENTS_VENV)
+	$(CLIENTS_VENV)/bin/python $(QUIET_INSTALL) -r requirements-torch.txt
+	$(CLIENTS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[agents]" \
+		--constraint requirements-torch.txt pytest "minari[create]" rl_zoo3 skrl tianshou torchrl tensordict
+	touch $@
+
+test-clients: $(CLIENTS_VENV)/installed
+	$(CLIENTS_VENV)/bin/python -m pytest tests/clients
+	$(CLIENTS_VENV)/bin/python -m pytest tests/test_documentation.py -k other_libraries
 
 # What docs/reliability.md says: at most 20 minutes on two cores.
 test-faults: $(STAMP)

@@ -1,0 +1,99 @@
+"""Both environments in libraries that tests of every change do not install: ``make test-clients``.
+
+Their complete examples are the blocks of docs/other_libraries.md, which the same command runs. Here
+each library steps each environment, with masks that change, by clients that know of none.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import matchenv  # noqa: F401  (registers the environments)
+from matchenv.baselines import KnowledgeGradient
+
+pytestmark = pytest.mark.clients
+
+MASKED: dict[str, dict[str, Any]] = {
+    "Matchmaking-v0": {"num_opponents": 6, "horizon": 30, "availability": 0.5, "mean_stay": 5.0},
+    "MatchmakingQueue-v0": {"capacity": 6, "horizon": 20},
+}
+every_environment = pytest.mark.parametrize("env_id", MASKED)
+
+
+@every_environment
+def test_skrl_steps_it(env_id: str) -> None:
+    wrappers = pytest.importorskip("skrl.envs.wrappers.torch")
+    made = gym.make_vec(env_id, 3, autoreset_mode="SameStep", **MASKED[env_id])
+    envs = wrappers.wrap_env(made, wrapper="gymnasium")
+    envs.reset()
+    torch = pytest.importorskip("torch")
+    for step in range(60):
+        actions = torch.full((3, 1), step % 6)
+        observations, rewards, *_ = envs.step(actions)
+    assert observations.shape[0] == rewards.shape[0] == 3
+    envs.close()
+
+
+@every_environment
+def test_torchrl_plays_random_rollouts(env_id: str) -> None:
+    gym_wrapper = pytest.importorskip("torchrl.envs.libs.gym").GymWrapper
+    envs = gym.make_vec(env_id, 3, autoreset_mode="SameStep", **MASKED[env_id])
+    played = gym_wrapper(envs).rollout(80, break_when_any_done=False)
+    assert played["next", "done"].any()
+    alone = gym_wrapper(gym.make(env_id, **MASKED[env_id])).auto_register_info_dict()
+    assert alone.rollout(10)["next", "reward"].isfinite().all()
+
+
+@every_environment
+def test_tianshous_vector_environment_steps_it(env_id: str) -> None:
+    env = pytest.importorskip("tianshou.env")
+    envs = env.DummyVectorEnv([lambda: gym.make(env_id, **MASKED[env_id])] * 2)
+    envs.reset(seed=1)
+    for _ in range(60):
+        _, rewards, terminated, truncated, _ = envs.step(np.array([1, 5]))
+        if np.any(terminated | truncated):
+            envs.reset(np.flatnonzero(terminated | truncated))
+    assert rewards.shape == (2,)
+    envs.close()
+
+
+@pytest.mark.parametrize("algorithm", ["ppo", "maskable_ppo"])
+@every_environment
+def test_rl_zoo3_has_settings_for_it(env_id: str, algorithm: str) -> None:
+    zoo = pytest.importorskip("rl_zoo3")
+    if algorithm not in zoo.ALGOS:
+        pytest.skip(f"rl_zoo3 has no {algorithm}")
+    module = pytest.importorskip(f"matchenv.agents.zoo.{algorithm}")
+    assert env_id in module.hyperparams
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@every_environment
+def test_minari_records_games_and_reads_them_back(
+    env_id: str, masked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    minari = pytest.importorskip("minari")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    options = MASKED[env_id] if masked else {"horizon": 20}
+    collector = minari.DataCollector(gym.make(env_id, **options), record_infos=True)
+    kg, steps = KnowledgeGradient(discount=0.99), 0
+    for episode in range(2):
+        observation, _ = collector.reset(seed=episode)
+        over = False
+        while not over:
+            plain = env_id == "Matchmaking-v0" and not masked
+            action = kg.predict(observation)[0] if plain else collector.action_space.sample()
+            observation, _, terminated, truncated, _ = collector.step(action)
+            over, steps = terminated or truncated, steps + 1
+    name = f"matchenv/{env_id.lower()}"
+    collector.create_dataset(name, eval_env=env_id)
+    read = minari.load_dataset(name)
+    assert (read.total_episodes, read.total_steps) == (2, steps)
+    first = next(read.iterate_episodes())
+    assert first.infos
+    assert all(len(values) == len(first.actions) + 1 for values in first.infos.values())
