@@ -5,9 +5,8 @@ torch is imported when something here first needs it.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
-
-from matchenv.agents.extra import with_extra
 
 if TYPE_CHECKING:
     from matchenv.agents.learned_policy import LearnedPolicy
@@ -47,6 +46,27 @@ _WHERE = {
     "start_training": "matchenv.agents.training",
     "train_seeds": "matchenv.agents.training",
 }
+
+
+def with_extra(module: str, name: str) -> Any:
+    """Return an object of one of our modules that may need packages of the extra ``agents``.
+
+    Args:
+        module: the module's full name.
+        name: of the object.
+
+    Raises:
+        ImportError: if a package of the extra is missing; it says how to install it.
+    """
+    try:
+        return getattr(import_module(module), name)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package in ("", "matchenv"):
+            raise
+        raise ImportError(
+            f'{name} needs the package {package}: pip install "matchenv[agents]"', name=package
+        ) from error
 
 
 def __getattr__(name: str) -> Any:

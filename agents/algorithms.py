@@ -45,14 +45,16 @@ class Algorithm:
 
     def arguments(self) -> set[str]:
         """Return the names of the hyperparameters that the constructor takes."""
-        return set(inspect.signature(self.load_class().__init__).parameters) - NOT_HYPERPARAMETERS
+        kind: Any = self.load_class()
+        names = {*inspect.signature(kind.__init__).parameters, *getattr(kind, "others", ())}
+        return names - NOT_HYPERPARAMETERS
 
 
 # Arguments of the constructors that the training sets itself.
 NOT_HYPERPARAMETERS = {
     "self", "policy", "env", "verbose", "seed", "device", "tensorboard_log", "policy_kwargs",
     "replay_buffer_class", "replay_buffer_kwargs", "rollout_buffer_class",
-    "rollout_buffer_kwargs", "_init_setup_model",
+    "rollout_buffer_kwargs", "_init_setup_model", "others",
 }  # fmt: skip
 
 SHARED = "matchenv.agents.sb3_policies"

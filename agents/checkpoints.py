@@ -1,22 +1,21 @@
 """Checkpoints: all that a training needs to go on exactly where it stopped.
 
-They hold arrays and plain data with a checksum, and no pickled objects: reading one runs nothing
-that it says.
+A file holds tensors and plain data, packed by ``torch.save`` and read by torch's restricted reader
+(``weights_only``), which runs nothing that a file says, inside a safetensors file with a checksum.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import random
 import warnings
 from collections import deque
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from sb3_contrib.common.recurrent.type_aliases import RNNStates
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.buffers import ReplayBuffer
@@ -25,7 +24,6 @@ from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from matchenv.agents.run_config import RunConfig
 from matchenv.agents.tensor_files import read_tensor_file, write_tensor_file
 from matchenv.agents.vec_env import MatchmakingVecEnv
-from matchenv.runtime.files import Arrays
 
 KIND, SUFFIX = "matchenv_checkpoint", ".safetensors"
 KEPT = 2
@@ -41,9 +39,6 @@ MEMORY = "_last_lstm_states"
 
 # Rows of a replay buffer; only those that were written are kept.
 ROWS = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
-
-# What stands in the JSON for what JSON does not know; every other mapping is written as pairs.
-ARRAY, TENSOR, TUPLE, MAPPING = "array", "tensor", "tuple", "mapping"
 
 # What a sound file of another version may raise on the way into an algorithm.
 MISFIT = (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, RuntimeError)
@@ -61,13 +56,28 @@ def save_checkpoint(
         evaluations: those made so far.
     """
     place = folder / f"step-{model.num_timesteps:012d}{SUFFIX}"
-    if not (place.exists() and _is_sound(place)):
-        arrays: Arrays = {}
-        state = flattened({**_state(model), "evaluations": evaluations}, arrays)
-        write_tensor_file(place, KIND, {"run": _run_key(config), "state": state}, arrays)
+    packed = io.BytesIO()
+    torch.save(_torch_only({**_state(model), "evaluations": evaluations}), packed)
+    content = {"state": np.frombuffer(packed.getbuffer(), dtype=np.uint8)}
+    write_tensor_file(place, KIND, {"run": _run_key(config)}, content)
     # A process that was killed here has left one more.
     for old in newest_first(folder)[KEPT:]:
         old.unlink()
+
+
+def read_checkpoint(place: Path, config: RunConfig) -> dict[str, Any]:
+    """Return the state in a checkpoint, arrays as tensors.
+
+    Raises:
+        ValueError: for a damaged file, or one of another run.
+        RuntimeError, pickle.UnpicklingError: for a sound file of something else.
+    """
+    content = read_tensor_file(place, KIND)
+    if not content.checked or content.header["run"] != _run_key(config):
+        raise ValueError("it is of another run")
+    packed = io.BytesIO(content.arrays["state"].tobytes())
+    state: dict[str, Any] = torch.load(packed, weights_only=True)
+    return state
 
 
 def restore_newest(
@@ -89,10 +99,7 @@ def restore_newest(
     places = newest_first(folder)
     for place in places:
         try:
-            content = read_tensor_file(place, KIND)
-            if not content.checked or content.header["run"] != _run_key(config):
-                raise ValueError("it is of another run")
-            state = restored(content.header["state"], content.arrays)
+            state = read_checkpoint(place, config)
             _restore(model, state)
         except MISFIT as error:
             warnings.warn(f"the checkpoint {place} is damaged and left out: {error}", stacklevel=2)
@@ -109,13 +116,6 @@ def newest_first(folder: Path) -> list[Path]:
     return sorted(folder.glob("step-*"), reverse=True)
 
 
-def _is_sound(place: Path) -> bool:
-    try:
-        return read_tensor_file(place, KIND).checked
-    except ValueError:
-        return False
-
-
 def _run_key(config: RunConfig) -> str:
     """Return a digest of a run's configuration without its length, which may be changed."""
     others = {name: v for name, v in config.hyperparameters.items() if name != "n_timesteps"}
@@ -126,6 +126,30 @@ def _run_key(config: RunConfig) -> str:
         sorted(config.env_kwargs.items()),
     )
     return hashlib.sha256(repr(said).encode()).hexdigest()
+
+
+def _torch_only(value: Any) -> Any:
+    """Return nested plain data with tensors in place of NumPy's arrays and numbers."""
+    if isinstance(value, np.ndarray):
+        return torch.from_numpy(np.ascontiguousarray(value).reshape(value.shape))
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, dict):
+        return {_torch_only(name): _torch_only(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return (list if isinstance(value, list) else tuple)(map(_torch_only, value))
+    return value
+
+
+def _numpy_only(value: Any) -> Any:
+    """Return nested plain data with arrays in place of tensors."""
+    if isinstance(value, torch.Tensor):
+        return value.numpy()
+    if isinstance(value, dict):
+        return {name: _numpy_only(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(map(_numpy_only, value))
+    return value
 
 
 def _state(model: BaseAlgorithm) -> dict[str, Any]:
@@ -139,12 +163,10 @@ def _state(model: BaseAlgorithm) -> dict[str, Any]:
         "env": env.get_state(),
         "actions": model.action_space.np_random.bit_generator.state,
         "memory": getattr(model, MEMORY, None),
-        "generators": {
-            "python": random.getstate(),
-            # stable-baselines3 draws from NumPy's global generator.
-            "numpy": np.random.get_state(),  # noqa: NPY002
-            "torch": torch.get_rng_state(),
-        },
+        "python": random.getstate(),
+        # stable-baselines3 draws from NumPy's global generator.
+        "numpy": np.random.get_state(),  # noqa: NPY002
+        "torch": torch.get_rng_state(),
     }
     if isinstance(model, OffPolicyAlgorithm):
         buffer = model.replay_buffer
@@ -157,88 +179,25 @@ def _state(model: BaseAlgorithm) -> dict[str, Any]:
     return state
 
 
-def _restore(model: BaseAlgorithm, state: dict[str, Any]) -> None:
-    env = model.get_env()
+def _restore(model: BaseAlgorithm, tensors: dict[str, Any]) -> None:
+    state, env = _numpy_only(tensors), model.get_env()
     assert isinstance(env, MatchmakingVecEnv)
     env.set_state(state["env"])
-    model.set_parameters(state["parameters"], exact_match=True, device=model.device)
+    model.set_parameters(tensors["parameters"], exact_match=True, device=model.device)
     for name in COUNTERS:
         if hasattr(model, name):
             setattr(model, name, state["counters"][name])
     model.ep_info_buffer = deque(state["episodes"], model._stats_window_size)
     model.ep_success_buffer = deque(maxlen=model._stats_window_size)
     model.action_space.np_random.bit_generator.state = state["actions"]
-    if hasattr(model, MEMORY) and state["memory"] is not None:
-        memory = [tuple(each.to(model.device) for each in pair) for pair in state["memory"]]
+    if hasattr(model, MEMORY) and tensors["memory"] is not None:
+        memory = [tuple(each.to(model.device) for each in pair) for pair in tensors["memory"]]
         setattr(model, MEMORY, RNNStates(*memory))
     if isinstance(model, OffPolicyAlgorithm):
-        _restore_buffer(model.replay_buffer, state["replay_buffer"])
-    random.setstate(state["generators"]["python"])
-    np.random.set_state(state["generators"]["numpy"])  # noqa: NPY002
-    torch.set_rng_state(state["generators"]["torch"])
-
-
-def _restore_buffer(buffer: ReplayBuffer | None, state: dict[str, Any]) -> None:
-    assert buffer is not None
-    buffer.full, buffer.pos = state["full"], state["pos"]
-    for name, rows in state["rows"].items():
-        getattr(buffer, name)[: len(rows)] = rows
-
-
-def flattened(value: Any, arrays: Arrays, place: str = "") -> Any:
-    """Return a value as plain JSON, with its arrays put aside.
-
-    Args:
-        value: numbers, texts, None, arrays, tensors, and lists, tuples and mappings of these.
-        arrays: takes the arrays; the names are the places in the value.
-        place: where the value stands.
-
-    Raises:
-        TypeError: for anything else.
-    """
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, torch.Tensor):
-        arrays[place] = value.detach().cpu().numpy()
-        return {TENSOR: place}
-    if isinstance(value, np.ndarray):
-        arrays[place] = value
-        return {ARRAY: place}
-    if isinstance(value, Mapping):
-        return {
-            MAPPING: [
-                [flattened(key, arrays), flattened(each, arrays, f"{place}/{key}")]
-                for key, each in value.items()
-            ]
-        }
-    if isinstance(value, list | tuple):
-        parts = [flattened(each, arrays, f"{place}/{i}") for i, each in enumerate(value)]
-        return {TUPLE: parts} if isinstance(value, tuple) else parts
-    raise TypeError(f"{place} must be plain data or arrays, got {type(value).__name__}")
-
-
-def restored(value: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
-    """Return the value that ``flattened`` took apart; a named tuple comes back as a tuple.
-
-    Raises:
-        ValueError: for what ``flattened`` does not write.
-        KeyError: for an array that is missing.
-    """
-    if isinstance(value, list):
-        return [restored(each, arrays) for each in value]
-    if not isinstance(value, dict):
-        return value
-    if len(value) != 1:
-        raise ValueError(f"a mapping must be written as pairs, got {sorted(value)}")
-    ((kind, content),) = value.items()
-    if kind == ARRAY:
-        return arrays[content].copy()
-    if kind == TENSOR:
-        return torch.from_numpy(arrays[content].copy())
-    if kind == TUPLE:
-        return tuple(restored(each, arrays) for each in content)
-    if kind == MAPPING:
-        return {restored(key, arrays): restored(each, arrays) for key, each in content}
-    raise ValueError(f"a kind must be array, tensor, tuple or mapping, got {kind!r}")
+        buffer: Any = model.replay_buffer
+        buffer.full, buffer.pos = (state["replay_buffer"][name] for name in ("full", "pos"))
+        for name, rows in state["replay_buffer"]["rows"].items():
+            getattr(buffer, name)[: len(rows)] = rows
+    random.setstate(state["python"])
+    np.random.set_state(state["numpy"])  # noqa: NPY002
+    torch.set_rng_state(tensors["torch"])

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from functools import reduce
+import re
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 import yaml
@@ -22,24 +22,17 @@ CLOSED = ConfigDict(extra="forbid", allow_inf_nan=False)
 # Beyond it no buffer fits into a memory.
 MOST = 100_000_000
 
-# Pydantic's errors for what is no mapping.
-NO_MAPPING = ("dataclass_type", "model_type")
-
-
-def _python_number(value: Any) -> Any:
-    return value.item() if isinstance(value, np.integer) else value
-
 
 def _whole(value: Any) -> Any:
-    """Return a number that YAML reads as a float, such as 1e+6, as an integer if it is one."""
-    return int(value) if isinstance(value, float) and value.is_integer() else _python_number(value)
+    """Return NumPy's integers, and numbers such as 1e+6, as Python's integers."""
+    whole = isinstance(value, np.integer) or (isinstance(value, float) and value.is_integer())
+    return int(value) if whole else value
 
 
 # Types of such fields: no text is accepted for a number, no number for a truth value.
-Whole = Annotated[int, BeforeValidator(_python_number), Field(strict=True)]
+Whole = Annotated[int, BeforeValidator(_whole), Field(strict=True)]
 Count = Annotated[Whole, Field(ge=1)]
-Games = Annotated[int, BeforeValidator(_whole), Field(strict=True, ge=1)]
-Large = Annotated[Games, Field(le=MOST)]
+Large = Annotated[Count, Field(le=MOST)]
 Number = Annotated[float, Field(strict=True)]
 Positive = Annotated[Number, Field(gt=0.0)]
 NonNegative = Annotated[Number, Field(ge=0.0)]
@@ -64,7 +57,7 @@ def read_yaml(package_file: str, path: Path | None = None) -> Any:
             text = file.read(LONGEST_YAML + 1)
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"config must be a readable file, got {path}: {error}") from None
-    return _plain(parsed(text, "config"))
+    return parsed(text, "config")
 
 
 def package_names() -> tuple[str, ...]:
@@ -80,6 +73,13 @@ class _PlainLoader(yaml.SafeLoader):
         if self.check_event(yaml.AliasEvent):
             raise ValueError("aliases (*name) are not allowed")
         return super().compose_node(parent, index)
+
+
+# To PyYAML, 1e-3 and 1e6 are texts.
+_PlainLoader.add_implicit_resolver(
+    "!power", re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"), list("-+.0123456789")
+)
+_PlainLoader.add_constructor("!power", lambda _, node: _whole(float(node.value)))
 
 
 class _PlainDumper(yaml.SafeDumper):
@@ -133,7 +133,7 @@ def parse_pairs(name: str, pairs: list[str]) -> dict[str, Any]:
         key, separator, text = pair.partition("=")
         if not separator or not key:
             raise ValueError(f"{name} must be key=value, got {pair!r}")
-        values[key] = _plain(parsed(text, f"the value of {key} in {name}"))
+        values[key] = parsed(text, f"the value of {key} in {name}")
     return values
 
 
@@ -149,43 +149,20 @@ def built(kind: type[Config], content: Any, name: str = "config") -> Config:
         ValueError: for an entry that is unknown, missing or bad; one line names the entry, its
             value and what is allowed.
     """
+    adapter = TypeAdapter(kind)
     try:
-        return TypeAdapter(kind).validate_python(content)
+        return adapter.validate_python(content)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
     about, at, got = first["type"], first["loc"], f"got {first['input']!r:.200}"
     if about == "value_error":
         raise ValueError(str(first["ctx"]["error"]))
-    if about in ("missing", "unexpected_keyword_argument", "extra_forbidden", *NO_MAPPING):
-        holder = at if about in NO_MAPPING else at[:-1]
-        inner: Any = reduce(lambda outer, part: _fields(outer)[str(part)], holder, kind)
-        listed = ", ".join(_fields(inner))
-        if about not in NO_MAPPING:
-            got = f"{at[-1]} is missing" if about == "missing" else f"got {at[-1]!r} too"
-        where = ".".join(map(str, holder)) or name
-        raise ValueError(f"{where} must be a mapping with the entries {listed}; {got}")
+    place = ".".join(map(str, at))
+    if about in ("missing", "unexpected_keyword_argument", "extra_forbidden"):
+        why = f"{place} is missing" if about == "missing" else f"got {place!r}"
+        known = ", ".join(adapter.json_schema()["properties"])
+        raise ValueError(f"{name} must have the entries {known} and no others; {why}")
     where = ".".join(str(part) for part in at if not str(part).endswith("]")) or name
-    raise ValueError(f"{first['msg'].replace('Input should', f'{where} must')}, {got}")
-
-
-def _fields(kind: Any) -> dict[str, Any]:
-    """Return the types of the fields of a pydantic class."""
-    model = getattr(kind, "model_fields", None)
-    if model is not None:
-        return {name: each.annotation for name, each in model.items()}
-    return {name: each for name, each in get_type_hints(kind).items()
-            if name in kind.__dataclass_fields__}  # fmt: skip
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _plain(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_plain(each) for each in value]
-    if isinstance(value, str):
-        try:
-            number = float(value)
-        except ValueError:
-            return value
-        return int(number) if number.is_integer() else number
-    return value
+    mapping = about in ("dataclass_type", "model_type")
+    said = "must be a mapping" if mapping else first["msg"].replace("Input should", "must")
+    raise ValueError(f"{where} {said}, {got}")

@@ -32,8 +32,9 @@ ONE_PLAYER, QUEUE = "Matchmaking-v0", "MatchmakingQueue-v0"
 # Options of Matchmaking-v0 that may be objects of the user's own, and how they are written.
 OWN: dict[str, Callable[[Any], str]] = {"prior": prior_text, "reward": reward_text}
 
-# The policies that a training is compared with while it runs.
-RIVAL, QUEUE_RIVAL = "kg", "matching"
+# Baselines that a training is compared with while it runs, the one that counts first.
+RIVAL = "kg"
+RIVALS = {ONE_PLAYER: (RIVAL, "drawchance"), QUEUE: ("matching",)}
 
 
 def combinations(env_kwargs: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -137,11 +138,7 @@ def check_trainable(
 
 
 def rival_totals(
-    environment: str,
-    env_kwargs: Mapping[str, Any],
-    episodes: int,
-    seed: int,
-    rival: str | None = None,
+    environment: str, env_kwargs: Mapping[str, Any], episodes: int, seed: int, rival: str
 ) -> list[Floats]:
     """Return a baseline's totals on the instances and noise of ``evaluate``.
 
@@ -150,7 +147,7 @@ def rival_totals(
         env_kwargs: keyword arguments of the environment; lists as ``MatchmakingVecEnv``.
         episodes: of each combination, >= 2.
         seed: of the first episode.
-        rival: name of the baseline; None for KG, or ``matching`` in the queue.
+        rival: name of the baseline.
 
     Returns:
         For each combination the sums of true draw densities, or of true rewards in the queue, shape
@@ -159,11 +156,10 @@ def rival_totals(
     totals = []
     for settings in settings_of(environment, env_kwargs):
         if isinstance(settings, QueueSettings):
-            policy = policy_named(rival or QUEUE_RIVAL, settings)
-            totals.append(_queue_totals(policy, settings, episodes, seed)[1])
+            totals.append(_queue_totals(policy_named(rival, settings), settings, episodes, seed)[1])
         else:
             read = replace(settings, belief=DEFAULT_BELIEF)
-            policy = policy_named(rival or RIVAL, read)
+            policy = policy_named(rival, read)
             totals.append(_totals(policy, read, episodes, seed, ("true_draw_density",))[0])
     return totals
 
@@ -174,7 +170,7 @@ def evaluate(
     env_kwargs: Mapping[str, Any],
     episodes: int,
     seed: int,
-    rival: list[Floats] | None = None,
+    rivals: Mapping[str, list[Floats]] | None = None,
 ) -> dict[str, float | int]:
     """Return mean totals of an episode, the policy choosing deterministically.
 
@@ -184,23 +180,23 @@ def evaluate(
         env_kwargs: keyword arguments of the environment; lists as ``MatchmakingVecEnv``.
         episodes: of each combination, >= 2; episode i has the environment seed ``seed + i``.
         seed: of the first episode, >= 0.
-        rival: from ``rival_totals`` of the same arguments; the queue needs it.
+        rivals: ``rival_totals`` of the same arguments by the baseline's name; the queue needs one.
 
     Returns:
         ``episodes``; ``mean_return``, the mean sum of rewards (in the queue as a share of the
-        rival's, so that all loads count alike), and its ``standard_error``. For ``Matchmaking-v0``
-        also the mean sums ``draw_density`` and ``true_draw_density`` and, with a rival,
-        ``true_q_less_kg``, the mean difference of the sums of true draw densities, with
-        ``true_q_less_kg_low`` and ``true_q_less_kg_high``, the ends of its 95 % interval from
-        paired differences. In the queue the same of the true reward for each arrival rate.
+        first rival's, so that all loads count alike), and its ``standard_error``. For
+        ``Matchmaking-v0`` also the mean sums ``draw_density`` and ``true_draw_density`` and for
+        each rival such as KG ``true_q_less_kg``, the mean difference of the sums of true draw
+        densities, with ``true_q_less_kg_low`` and ``true_q_less_kg_high``, the ends of its 95 %
+        interval from paired differences. In the queue the same of the true reward for each arrival
+        rate.
 
     Raises:
         ValueError: for a bad argument.
     """
-    cells = settings_of(environment, env_kwargs)
+    cells, rivals = settings_of(environment, env_kwargs), rivals or {}
     if environment == QUEUE:
-        assert rival is not None
-        return _evaluated_queue(policy, cells, episodes, seed, rival)
+        return _evaluated_queue(policy, cells, episodes, seed, rivals)
     names = (REWARD, "draw_density", "true_draw_density")
     played = [_totals(policy, settings, episodes, seed, names) for settings in cells]
     returns, density, true_density = np.concatenate(played, axis=1)
@@ -211,27 +207,32 @@ def evaluate(
         "draw_density": float(density.mean()),
         "true_draw_density": float(true_density.mean()),
     }
-    if rival is not None:
-        found |= _paired("true_q_less_kg", true_density, np.concatenate(rival))
+    for rival, totals in rivals.items():
+        found |= _paired(f"true_q_less_{rival}", true_density, np.concatenate(totals))
     return found
 
 
 def _evaluated_queue(
-    policy: Any, cells: list[QueueSettings], episodes: int, seed: int, rival: list[Floats]
+    policy: Any,
+    cells: list[QueueSettings],
+    episodes: int,
+    seed: int,
+    rivals: Mapping[str, list[Floats]],
 ) -> dict[str, float | int]:
     played = [_queue_totals(policy, settings, episodes, seed) for settings in cells]
+    (name, totals), *_ = rivals.items()
     returns = np.mean(
-        [reward / other.mean() for (reward, _), other in zip(played, rival, strict=True)], axis=0
+        [reward / other.mean() for (reward, _), other in zip(played, totals, strict=True)], axis=0
     )
     found: dict[str, float | int] = {
         "episodes": episodes,
         "mean_return": float(returns.mean()),
         "standard_error": estimate(returns).standard_error,
     }
-    for settings, (_, true_reward), other in zip(cells, played, rival, strict=True):
+    for settings, (_, true_reward), other in zip(cells, played, totals, strict=True):
         rate = f"rate_{settings.arrival_rate:g}"
         found[f"true_reward_{rate}"] = float(true_reward.mean())
-        found |= _paired(f"less_{QUEUE_RIVAL}_{rate}", true_reward, other)
+        found |= _paired(f"less_{name}_{rate}", true_reward, other)
     return found
 
 

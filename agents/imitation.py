@@ -8,7 +8,7 @@ that PPO or TRPO can start from both.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -54,11 +54,9 @@ class Imitation(OnPolicyAlgorithm):
         n_steps: steps of each rollout in each environment.
         batch_size: states of a minibatch.
         n_epochs: passes over a rollout.
-        gamma: discount of the value.
-        gae_lambda: as PPO's.
-        vf_coef: weight of the value's squared error beside the negative log-likelihood.
-        max_grad_norm: as PPO's.
-        others: of ``OnPolicyAlgorithm``.
+        others: of ``OnPolicyAlgorithm``: ``gamma`` (0.99) and ``gae_lambda`` (0.98) of the value,
+            ``vf_coef`` (0.5), the weight of its squared error beside the negative log-likelihood,
+            ``max_grad_norm`` (1), ``policy_kwargs``, ``device``.
 
     Raises:
         ValueError: for a teacher that is not known, cannot play in the environment or reads
@@ -66,6 +64,10 @@ class Imitation(OnPolicyAlgorithm):
     """
 
     rollout_buffer: LabelledRollouts
+    # Further hyperparameters and their defaults.
+    others: ClassVar[dict[str, float]] = {
+        "gamma": 0.99, "gae_lambda": 0.98, "vf_coef": 0.5, "max_grad_norm": 1.0,
+    }  # fmt: skip
 
     def __init__(
         self,
@@ -76,12 +78,7 @@ class Imitation(OnPolicyAlgorithm):
         n_steps: int = 500,
         batch_size: int = 2000,
         n_epochs: int = 3,
-        gamma: float = 0.99,
-        gae_lambda: float = 0.98,
-        vf_coef: float = 0.5,
-        max_grad_norm: float = 1.0,
-        policy_kwargs: dict[str, Any] | None = None,
-        device: torch.device | str = "cpu",
+        **others: Any,
     ) -> None:
         self.batch_size, self.n_epochs = batch_size, n_epochs
         super().__init__(
@@ -89,16 +86,11 @@ class Imitation(OnPolicyAlgorithm):
             env,
             learning_rate,
             n_steps,
-            gamma,
-            gae_lambda,
             ent_coef=0.0,
-            vf_coef=vf_coef,
-            max_grad_norm=max_grad_norm,
             use_sde=False,
             sde_sample_freq=-1,
             rollout_buffer_class=LabelledRollouts,
-            policy_kwargs=policy_kwargs,
-            device=device,
+            **{**self.others, **others},
         )
         assert self.env is not None
         self.rollout_buffer.teacher = teacher_for(teacher, self.env.get_attr("settings")[0])

@@ -6,8 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from matchenv.agents.extra import with_extra
-from matchenv.runtime.object_spec import parsed_options
+from matchenv.agents import with_extra
 
 # Learned policies that come with the package; these names go before folders.
 WEIGHTS = Path(__file__).parent / "weights"
@@ -57,10 +56,10 @@ def learned_policy(text: str) -> Any:
     It is read once in each process while its file stays the same.
 
     Args:
-        text: a shipped name, a run, a file, or ``"rllib:PATH"``, with options behind a colon.
+        text: a shipped name, a run, a file, or ``"rllib:PATH"``.
 
     Raises:
-        ValueError: for a bad option, or a file that cannot be read.
+        ValueError: for an option, or a file that cannot be read.
     """
     name, _, options = text.partition(":")
     if name == RLLIB:
@@ -68,13 +67,10 @@ def learned_policy(text: str) -> Any:
     path = learned_path(name)
     if path is None:
         return None
-    given = parsed_options("policy", text, options)
-    if not set(given) <= {"algorithm"}:
-        raise ValueError(
-            f"the only option of a learned policy is algorithm, for a zip file; got {text!r}"
-        )
+    if options:
+        raise ValueError(f"a learned policy has no options, got {text!r}")
     try:
-        return _loaded(name, given.get("algorithm"), _stamp(path))
+        return _loaded(name, _stamp(path))
     except (OSError, ValueError, ImportError) as error:
         raise ValueError(f"policy {text!r} cannot be loaded: {error}") from None
 
@@ -95,10 +91,10 @@ def learned_files(text: str) -> list[Path] | None:
 
 
 @lru_cache(maxsize=8)
-def _loaded(name: str, algorithm: str | None, stamp: tuple[tuple[str, int, int], ...]) -> Any:
+def _loaded(name: str, stamp: tuple[tuple[str, int, int], ...]) -> Any:
     """A learned policy, read once in each process while its file stays the same."""
     del stamp
-    return with_extra("matchenv.agents.policy_file", "load")(name, algorithm=algorithm)
+    return with_extra("matchenv.agents.policy_file", "load")(name)
 
 
 def _stamp(path: Path) -> tuple[tuple[str, int, int], ...]:

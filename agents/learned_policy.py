@@ -31,6 +31,10 @@ FIXED: dict[type, tuple[str, ...]] = {
 }
 
 
+# Networks that give probabilities, and not values.
+ACTORS = (ActorCriticPolicy, MaskableActorCriticPolicy)
+
+
 class LearnedPolicy:
     """A trained policy network, for ``Matchmaking-v0`` or ``MatchmakingQueue-v0``.
 
@@ -98,7 +102,7 @@ class LearnedPolicy:
 
         Raises:
             ValueError: if the policy cannot play with these settings; it names what differs. Of a
-                zip file of stable-baselines3 only the number of opponents is known.
+                zip file with a network of fixed size only the number of opponents is known.
         """
         kind = Settings if self.settings is None else type(self.settings)
         if not isinstance(settings, kind):
@@ -176,13 +180,17 @@ class LearnedPolicy:
                 shape or that allow nothing.
         """
         array, masks = self._read(observation, action_masks)
-        rows = np.atleast_2d(array)
+        rows = torch.from_numpy(np.ascontiguousarray(np.atleast_2d(array)))
         with torch.no_grad():
-            scores, state = _scores(self.network, rows, masks, state, episode_start)
+            scores, state = _scores(self.network, rows, state, episode_start)
             if masks is not None:
                 allowed = torch.from_numpy(masks).to(scores.device)
                 scores = scores.masked_fill(~allowed, -torch.inf)
-            actions = _chosen(scores, deterministic or not _is_stochastic(self.network))
+            # Values are no probabilities to draw from.
+            if deterministic or not isinstance(self.network, ACTORS):
+                actions = scores.cpu().numpy().argmax(axis=1)
+            else:
+                actions = torch.multinomial(torch.softmax(scores, dim=1), 1)[:, 0].cpu().numpy()
         return actions.reshape(array.shape[:-1]), state
 
     def _read(
@@ -227,59 +235,30 @@ def spaces_of(settings: AnySettings) -> tuple[spaces.Box, spaces.Discrete]:
     return simulator.observation_space, spaces.Discrete(simulator.num_actions)
 
 
-def _chosen(scores: torch.Tensor, deterministic: bool) -> NDArray[np.int64]:
-    """Return the first highest logit of each row, shape (n, M) to (n,), or one drawn."""
-    if deterministic:
-        best: NDArray[np.int64] = scores.cpu().numpy().argmax(axis=1)
-        return best
-    drawn: NDArray[np.int64] = (
-        torch.multinomial(torch.softmax(scores, dim=1), 1)[:, 0].cpu().numpy()
-    )
-    return drawn
-
-
-def _is_stochastic(network: BasePolicy) -> bool:
-    """Return whether a network gives probabilities, and not values."""
-    return isinstance(network, ActorCriticPolicy | MaskableActorCriticPolicy)
-
-
 def _scores(
     network: Any,
-    observations: NDArray[np.float32],
-    masks: NDArray[np.bool_] | None,
+    observations: torch.Tensor,
     state: Memory,
     episode_start: NDArray[np.bool_] | None,
 ) -> tuple[torch.Tensor, Memory]:
     """Return logits or values of the actions, shape (n, M), and the memory."""
-    rows = torch.from_numpy(np.ascontiguousarray(observations)).to(network.device)
+    rows = observations.to(network.device)
     if isinstance(network, RecurrentActorCriticPolicy):
-        count = len(observations)
+        count = len(rows)
         if state is None:
             layers, _, units = network.lstm_hidden_state_shape
             state = (np.zeros((layers, count, units)),) * 2
-        memory = tuple(
-            torch.as_tensor(each, dtype=torch.float32, device=network.device) for each in state
+        first, second, starts = (
+            torch.as_tensor(each, dtype=torch.float32, device=network.device)
+            for each in (*state, np.zeros(count) if episode_start is None else episode_start)
         )
-        starts = np.zeros(count, np.bool_) if episode_start is None else episode_start
-        distribution, memory = network.get_distribution(
-            rows,
-            (memory[0], memory[1]),
-            torch.as_tensor(starts, dtype=torch.float32, device=network.device),
-        )
-        return _logits(distribution), tuple(each.cpu().numpy() for each in memory)
-    if isinstance(network, MaskableActorCriticPolicy):
-        return _logits(network.get_distribution(rows, masks)), state
-    if isinstance(network, ActorCriticPolicy):
-        return _logits(network.get_distribution(rows)), state
+        distribution, memory = network.get_distribution(rows, (first, second), starts)
+        return distribution.distribution.logits, tuple(each.cpu().numpy() for each in memory)
+    if isinstance(network, ACTORS):
+        return network.get_distribution(rows).distribution.logits, state
     if hasattr(network, "quantile_net"):
         return network.quantile_net(rows).mean(dim=1), state
-    scores: torch.Tensor = network.q_net(rows)
-    return scores, state
-
-
-def _logits(distribution: Any) -> torch.Tensor:
-    logits: torch.Tensor = distribution.distribution.logits
-    return logits
+    return network.q_net(rows), state
 
 
 def _listed(values: dict[str, Any], names: list[str]) -> str:

@@ -260,6 +260,12 @@ class CandidateReader(Reader):
         )
 
 
+# By the names that files of stable-baselines3 give them.
+READERS: dict[str, type[Reader]] = {
+    each.__name__: each for each in (OpponentReader, CandidateReader)
+}
+
+
 def reader_of(settings: Settings | QueueSettings) -> dict[str, Any]:
     """Return a policy's arguments that choose the reader of an environment."""
     kind: type[Reader]

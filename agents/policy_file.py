@@ -1,13 +1,16 @@
-"""A learned policy as one file: weights as safetensors, all else as JSON in its header.
+"""Learned policies as files, which are data: reading one runs no code that it names.
 
-Reading such a file runs no code, unlike stable-baselines3's zip files, which hold pickled
-objects. Weights and description are in one file with one checksum, so that they always belong
-together.
+A policy of ours is one safetensors file, weights beside a description. Of a zip file of
+stable-baselines3 the weights are read by torch's restricted reader and the rest from the JSON in
+it; the pickled objects in it are left alone.
 """
 
 from __future__ import annotations
 
+import ast
+import io
 import warnings
+import zipfile
 from dataclasses import asdict, field
 from pathlib import Path
 from typing import Any
@@ -18,20 +21,32 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.utils import get_device
 
-from matchenv.agents.algorithms import algorithm_by_name
+from matchenv.agents.algorithms import ALGORITHMS, algorithm_by_name
 from matchenv.agents.config_file import CLOSED, Whole, built
-from matchenv.agents.environments import ONE_PLAYER, settings_without_code
+from matchenv.agents.environments import ONE_PLAYER, AnySettings, settings_without_code
 from matchenv.agents.learned_names import SHIPPED, learned_path
-from matchenv.agents.learned_policy import LearnedPolicy
-from matchenv.agents.network import belief_of_space
+from matchenv.agents.learned_policy import LearnedPolicy, spaces_of
+from matchenv.agents.network import READERS
 from matchenv.agents.run_folder import CONFIG, RunFolder
-from matchenv.agents.sb3_policies import check_size, new_policy
+from matchenv.agents.sb3_policies import ACTIVATIONS, check_size, new_policy
 from matchenv.agents.tensor_files import ForeignFileError, read_tensor_file, write_tensor_file
+from matchenv.belief import BELIEFS
 from matchenv.envs.one_player.settings import Settings
+from matchenv.envs.queue.settings import QueueSettings
+from matchenv.runtime.files import parsed_json
 
 SUFFIX = ".safetensors"
 HEADER = "matchenv_policy"
 FORMAT = 2
+
+# Bytes of an unpacked zip file that is read.
+LARGEST_ZIP = 1 << 30
+
+# A pool that changes, whose observations end with a mask.
+CHANGING = {"availability": 0.5, "mean_stay": 4.0}
+
+# Arguments of a network in a zip file that do not change what it computes.
+OF_THE_TRAINING = ("optimizer_class", "optimizer_kwargs", "use_sde")
 
 
 @checked_dataclass(frozen=True, config=CLOSED)
@@ -103,7 +118,8 @@ def read_policy(path: Path) -> tuple[BasePolicy, PolicyDescription]:
         settings = description.settings()
         algorithm = algorithm_by_name(description.algorithm)
         # Before a network is built, which would take as much memory as the description says.
-        check_size(description.policy, description.policy_kwargs, settings, content.elements)
+        size = sum(array.size for array in content.arrays.values())
+        check_size(description.policy, description.policy_kwargs, settings, size)
         # Weights are drawn before they are replaced; that must not change anybody's numbers.
         with torch.random.fork_rng(devices=[]):
             network = new_policy(algorithm, description.policy, description.policy_kwargs, settings)
@@ -123,25 +139,17 @@ def read_policy(path: Path) -> tuple[BasePolicy, PolicyDescription]:
 
 
 def load(
-    name_or_path: str | Path,
-    *,
-    settings: Any = None,
-    algorithm: str | None = None,
-    device: str = "cpu",
+    name_or_path: str | Path, *, settings: AnySettings | None = None, device: str = "cpu"
 ) -> LearnedPolicy:
-    """Load a learned policy.
-
-    Run folders and ``.safetensors`` files are read without running anything they name. A zip
-    file of stable-baselines3 holds pickled objects and can run any code when it is read.
+    """Load a learned policy; a file is data, and nothing that it names is run.
 
     Args:
         name_or_path: the name of a policy that comes with the package (``"ppo-gittins"``),
             the folder of a run, its name in ``runs/``, a ``.safetensors`` file, or a zip file
-            of stable-baselines3.
+            that a model of stable-baselines3 or sb3-contrib was saved in.
         settings: of the environment that the policy is to play, such as
             ``env.unwrapped.settings`` or ``Settings.checked(beta=0.4)``; as
             ``LearnedPolicy.for_settings``. None: those that it was trained with.
-        algorithm: for a zip file only, the algorithm that wrote it.
         device: where torch computes.
 
     Raises:
@@ -158,16 +166,117 @@ def load(
         )
     if path.is_dir():
         path = _policy_of_run(path)
+    where = as_device(device)
+    training: list[dict[str, Any]] = []
+    known: AnySettings | None
     if path.suffix == ".zip":
-        policy = _load_zip(name, path, algorithm, as_device(device))
+        network, known = read_zip(path)
+        belief = getattr(known, "belief", "factorised")
+        # Of a network of fixed size the file says neither beta nor the horizon.
+        if isinstance(known, Settings) and not getattr(network, "shares_weights", False):
+            known = None
     else:
         network, description = read_policy(path)
-        known = description.settings()
-        belief = known.belief if isinstance(known, Settings) else "factorised"
-        policy = LearnedPolicy(
-            name, network.to(as_device(device)), belief, known, description.training
-        )
+        known, training = description.settings(), description.training
+        belief = getattr(known, "belief", "factorised")
+    policy = LearnedPolicy(name, network.to(where), belief, known, training)
     return policy if settings is None else policy.for_settings(settings)
+
+
+def read_zip(path: Path) -> tuple[BasePolicy, AnySettings]:
+    """Read the policy of a zip file of stable-baselines3 without unpickling anything.
+
+    The file names its kind of network; of those the one is meant that takes all weights.
+
+    Args:
+        path: the file.
+
+    Returns:
+        The network, in evaluation mode, and settings of an environment with its observations.
+
+    Raises:
+        ValueError: if it is damaged, of another environment, or of a network that
+            stable-baselines3 and this package do not have.
+    """
+    try:
+        with zipfile.ZipFile(path) as packed:
+            size = sum(each.file_size for each in packed.infolist())
+            if size > LARGEST_ZIP:
+                raise ValueError(f"it unpacks to {size:,} bytes, at most {LARGEST_ZIP:,} are read")
+            data = parsed_json(packed.read("data"), "its data")
+            content = io.BytesIO(packed.read("policy.pth"))
+        weights = torch.load(content, map_location="cpu", weights_only=True)
+        elements = sum(each.numel() for each in weights.values())
+        kwargs, reader = _plain_kwargs(data)
+        settings = _settings_of(data["observation_space"], int(data["action_space"]["n"]), reader)
+        module = data["policy_class"]["__module__"]
+    # A damaged archive raises almost anything.
+    except Exception as error:
+        raise ValueError(f"the file {path} is no model that can be read: {error}") from None
+    why: Exception | str = "it is of another library"
+    for algorithm in ALGORITHMS.values():
+        for name, where in algorithm.policies.items():
+            if where[0] != module:
+                continue
+            try:
+                check_size(name, kwargs, settings, elements)
+                with torch.random.fork_rng(devices=[]):
+                    network = new_policy(algorithm, name, kwargs, settings)
+                network.load_state_dict(weights)
+            except (RuntimeError, ValueError) as error:
+                why = error
+                continue
+            network.set_training_mode(False)
+            return network, settings
+    raise ValueError(
+        f"the file {path} holds a network that this package cannot build: {why}; load the model "
+        "yourself, and give matchenv.agents.LearnedPolicy its policy"
+    )
+
+
+def _plain_kwargs(data: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the arguments of a zip file's network, as in a YAML file, and of its reader."""
+    found, reader = {}, {}
+    for name, value in data["policy_kwargs"].items():
+        if name.startswith(":") or name in OF_THE_TRAINING:
+            continue
+        # What JSON does not know is a pickled object, with a text beside it.
+        text = str(value)
+        if text.startswith("<class"):
+            kind = text.rpartition(".")[2].rstrip("'>")
+            known = {each.__name__: key for key, each in ACTIVATIONS.items()}
+            found[name] = "Reader" if kind in READERS else known.get(kind, kind)
+        elif name == "features_extractor_kwargs":
+            reader = ast.literal_eval(text)
+        else:
+            found[name] = ast.literal_eval(text)
+    if "n_quantiles" in data:
+        found["n_quantiles"] = data["n_quantiles"]
+    return found, reader
+
+
+def _settings_of(box: dict[str, Any], actions: int, reader: dict[str, Any]) -> AnySettings:
+    """Return settings with the observations that a zip file describes.
+
+    Raises:
+        ValueError: if there are none.
+    """
+    game = {name: reader[name] for name in ("beta", "horizon") if name in reader}
+    found: list[AnySettings] = [
+        Settings.checked(num_opponents=actions, belief=belief, **pool, **game)
+        for belief in BELIEFS
+        for pool in ({}, CHANGING)
+    ]
+    for settings in [*found, QueueSettings(capacity=actions)]:
+        space = spaces_of(settings)[0]
+        if (box["_shape"], box["low"], box["high"]) == (
+            list(space.shape), str(space.low), str(space.high)
+        ):  # fmt: skip
+            return settings
+    raise ValueError(
+        f"observations of shape {box['_shape']} and {actions} actions are those of another "
+        "environment"
+    )
 
 
 def as_device(name: str) -> torch.device:
@@ -195,22 +304,3 @@ def _policy_of_run(path: Path) -> Path:
             f"the run {path} has saved no policy yet; go on with it: matchenv train --resume {path}"
         )
     raise ValueError(f"{path} holds no run: it has neither {CONFIG} nor {folder.policy_file.name}")
-
-
-def _load_zip(name: str, path: Path, algorithm: str | None, device: torch.device) -> LearnedPolicy:
-    chosen = algorithm_by_name(algorithm)
-    warnings.warn(
-        f"{path} is a zip file of stable-baselines3: it holds pickled objects, and reading it "
-        "runs whatever code they name. Read such files from people you trust only; run folders "
-        f"and {SUFFIX} files are safe.",
-        stacklevel=3,
-    )
-    try:
-        model = chosen.load_class().load(path, device=device)
-    except Exception as error:
-        raise ValueError(f"the file {path} is no model of {chosen.name}: {error}") from error
-    try:
-        belief = belief_of_space(model.observation_space, int(model.action_space.n))  # type: ignore[attr-defined]
-    except ValueError as error:
-        raise ValueError(f"the file {path} is no model for Matchmaking-v0: {error}") from None
-    return LearnedPolicy(name, model.policy, belief.name)

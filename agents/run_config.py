@@ -8,11 +8,9 @@ falls linearly from 1e-3 to 0 over the training.
 
 from __future__ import annotations
 
-import platform
 import warnings
 from contextlib import suppress
 from dataclasses import asdict, field
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -24,7 +22,6 @@ from matchenv.agents.config_file import (
     CLOSED,
     MOST,
     Count,
-    Games,
     Large,
     NonNegative,
     Number,
@@ -48,17 +45,16 @@ from matchenv.envs.one_player.priors import PRIORS
 from matchenv.envs.one_player.settings import RANKS
 from matchenv.evaluation.registry import files_of
 from matchenv.evaluation.seeds import ENVIRONMENTS
-from matchenv.runtime.checks import as_integer
 from matchenv.runtime.files import checksum
-from matchenv.runtime.provenance import digest_of
+from matchenv.runtime.provenance import digest_of, versions
 
-PACKAGES = ("matchenv", "gymnasium", "numba", "numpy", "sb3-contrib", "scipy",
-            "stable-baselines3", "torch")  # fmt: skip
+# Besides this package, NumPy and Numba, what the result of a training depends on.
+PACKAGES = ("gymnasium", "sb3-contrib", "scipy", "stable-baselines3", "torch")
 
 CHECKSUM = "# sha256 of the lines above: "
 
 # Evaluations and checkpoints in a training, unless the user says how often.
-EVALUATIONS = 10
+EVALUATIONS, EVALUATION_EPISODES = 10, 64
 CHECKPOINTS = 20
 
 # The largest seed that NumPy's old generators, which the algorithms draw from, accept.
@@ -183,8 +179,8 @@ def hyperparameter_model(algorithm: Algorithm) -> type[BaseModel]:
     return create_model(
         algorithm.name,
         __config__=CLOSED,
-        n_timesteps=(Games, ...),
-        n_envs=(Annotated[Games, Field(le=ENVIRONMENTS)], ...),
+        n_timesteps=(Count, ...),
+        n_envs=(Annotated[Count, Field(le=ENVIRONMENTS)], ...),
         policy=(Literal[tuple(algorithm.policies)], ...),
         policy_kwargs=(PolicyKwargs, PolicyKwargs()),
         **dict(sorted(arguments.items())),  # type: ignore[call-overload]
@@ -233,17 +229,6 @@ def read_hyperparameters(
     return section
 
 
-def present_versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that a result depends on."""
-    versions = {"python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
-            versions[package] = "not installed"
-    return versions
-
-
 @checked_dataclass(frozen=True, kw_only=True, config=CLOSED)
 class RunConfig:
     """One training run; build it with ``configured`` or ``from_text``.
@@ -261,7 +246,7 @@ class RunConfig:
             ``matchenv.agents.load`` takes it; None starts from fresh ones.
         start_from_content: a digest of those weights, which must stay the same for the run; None
             in runs that did not write it down.
-        versions: of Python and the packages when the run began.
+        versions: of the packages when the run began.
         environment: name of the environment that it trains in.
     """
 
@@ -270,7 +255,7 @@ class RunConfig:
     hyperparameters: dict[str, Any]
     env_kwargs: dict[str, Any]
     evaluate_every: Count
-    evaluation_episodes: Whole
+    evaluation_episodes: Annotated[Whole, Field(ge=2, le=MOST_EVALUATION_EPISODES)]
     checkpoint_every: Count
     start_from: str | None = None
     start_from_content: str | None = None
@@ -282,7 +267,6 @@ class RunConfig:
         checked = checked_hyperparameters(algorithm, self.hyperparameters)
         object.__setattr__(self, "algorithm", algorithm.name)
         object.__setattr__(self, "hyperparameters", checked)
-        as_integer("evaluation_episodes", self.evaluation_episodes, 2, MOST_EVALUATION_EPISODES)
         object.__setattr__(self, "env_kwargs", as_texts(self.environment, self.env_kwargs))
         # A file that is read must not choose what is imported.
         settings = settings_without_code(self.environment, self.env_kwargs)
@@ -290,7 +274,7 @@ class RunConfig:
 
     @property
     def timesteps(self) -> int:
-        """Games to train for, over all environments."""
+        """Count to train for, over all environments."""
         return int(self.hyperparameters["n_timesteps"])
 
     @property
@@ -347,35 +331,28 @@ class RunConfig:
 def configured(
     algo: str,
     *,
-    timesteps: int | None = None,
-    num_envs: int | None = None,
-    seed: int = 0,
     config_file: Path | None = None,
     hyperparameters: dict[str, Any] | None = None,
     env_kwargs: dict[str, Any] | None = None,
-    evaluate_every: int | None = None,
-    evaluation_episodes: int = 64,
-    checkpoint_every: int | None = None,
-    start_from: str | None = None,
     environment: str = ONE_PLAYER,
+    start_from: str | None = None,
+    **run: Any,
 ) -> RunConfig:
     """Return a run's configuration from a file and arguments, which override the file.
 
     Args:
         algo: name of the algorithm.
-        timesteps: games to train for; None as in the file.
-        num_envs: environments side by side; None as in the file.
-        seed: of weights, exploration and games.
         config_file: YAML file of hyperparameters; None takes the package's own.
         hyperparameters: single hyperparameters; ``policy_kwargs`` are merged with the file's.
         env_kwargs: keyword arguments of the environment, which override the file's; of a list,
             equally many environments have each value.
-        evaluate_every: timesteps from one evaluation to the next; None: a tenth of all.
-        evaluation_episodes: episodes of each.
-        checkpoint_every: timesteps between checkpoints; None: a twentieth of all.
+        environment: name of the environment, whose section of the file is read.
         start_from: learned policy whose weights to start from, as ``matchenv.agents.load`` takes
             it.
-        environment: name of the environment, whose section of the file is read.
+        run: ``timesteps`` and ``num_envs`` (by default the file's), and the fields of
+            ``RunConfig``: ``seed`` (0), ``evaluate_every`` (a tenth of all timesteps),
+            ``evaluation_episodes`` (64) and ``checkpoint_every`` (a twentieth). None is the
+            default.
 
     Raises:
         ValueError: for any bad value; it says which and what is allowed.
@@ -390,10 +367,10 @@ def configured(
     if isinstance(given.get("policy_kwargs"), dict):
         given["policy_kwargs"] = {**(values.get("policy_kwargs") or {}), **given["policy_kwargs"]}
     values.update(given)
-    if timesteps is not None:
-        values["n_timesteps"] = timesteps
-    if num_envs is not None:
-        values["n_envs"] = num_envs
+    run = {name: value for name, value in run.items() if value is not None}
+    for name, hyperparameter in (("timesteps", "n_timesteps"), ("num_envs", "n_envs")):
+        if name in run:
+            values[hyperparameter] = run.pop(name)
     total = checked_hyperparameters(algorithm, values)["n_timesteps"]
     merged = {**meant_for, **(env_kwargs or {})}
     settings_of(environment, as_texts(environment, merged))
@@ -401,20 +378,17 @@ def configured(
         RunConfig,
         {
             "algorithm": algorithm.name,
-            "seed": seed,
+            "seed": 0,
             "hyperparameters": values,
             "env_kwargs": merged,
-            "evaluate_every": (
-                max(1, total // EVALUATIONS) if evaluate_every is None else evaluate_every
-            ),
-            "evaluation_episodes": evaluation_episodes,
-            "checkpoint_every": (
-                max(1, total // CHECKPOINTS) if checkpoint_every is None else checkpoint_every
-            ),
+            "evaluate_every": max(1, total // EVALUATIONS),
+            "evaluation_episodes": EVALUATION_EPISODES,
+            "checkpoint_every": max(1, total // CHECKPOINTS),
             "start_from": start_from,
             "start_from_content": None if start_from is None else digest_of(files_of(start_from)),
-            "versions": present_versions(),
+            "versions": versions(*PACKAGES),
             "environment": environment,
+            **run,
         },
     )
 

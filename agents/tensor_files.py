@@ -1,16 +1,11 @@
-"""Files of arrays and plain data that can be trusted: checked on the way in, nothing is run.
-
-A file is a safetensors file. Its header holds JSON, and in it a checksum of all else: of the
-JSON, and of each array's name, type, shape and numbers.
-"""
+"""Safetensors files with a checksum: arrays, and plain data in the header; reading runs nothing."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,15 +16,12 @@ from matchenv.runtime.files import checksum, parsed_json, write_bytes
 
 CHECKSUM = "sha256"
 
-Arrays = Mapping[str, NDArray[Any]]
-
 
 class ForeignFileError(ValueError):
     """Raised for a safetensors file of something else."""
 
 
-@dataclass(frozen=True)
-class TensorFile:
+class TensorFile(NamedTuple):
     """Content of a file.
 
     Attributes:
@@ -42,13 +34,10 @@ class TensorFile:
     arrays: dict[str, NDArray[Any]]
     checked: bool
 
-    @property
-    def elements(self) -> int:
-        """Count of the numbers in all arrays together."""
-        return sum(array.size for array in self.arrays.values())
 
-
-def write_tensor_file(path: Path, kind: str, header: Mapping[str, Any], arrays: Arrays) -> None:
+def write_tensor_file(
+    path: Path, kind: str, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+) -> None:
     """Write a file in one step; equal content gives equal bytes.
 
     Args:
@@ -91,6 +80,6 @@ def read_tensor_file(path: Path, kind: str) -> TensorFile:
     if not isinstance(header, dict):
         raise ValueError("its header must be a mapping")
     found = header.pop(CHECKSUM, None)
-    if found is not None and found != checksum([kind, header], arrays):
+    if found not in (None, checksum([kind, header], arrays)):
         raise ValueError("its checksum does not fit")
     return TensorFile(header, arrays, found is not None)

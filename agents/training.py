@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 from stable_baselines3.common.base_class import BaseAlgorithm
-from stable_baselines3.common.callbacks import CallbackList
 from stable_baselines3.common.logger import KVWriter, configure
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
@@ -19,11 +19,11 @@ from stable_baselines3.common.type_aliases import TrainFreq
 from stable_baselines3.common.utils import LinearSchedule, set_random_seed
 from tqdm import tqdm
 
-from matchenv.agents.callbacks import Checkpoints, Evaluation, Progress, check_tracker, tracked
+from matchenv.agents.callbacks import Keeper
 from matchenv.agents.checkpoints import newest_first, restore_newest
 from matchenv.agents.environments import settings_of
 from matchenv.agents.policy_file import PolicyDescription, as_device, load
-from matchenv.agents.run_config import ABOUT_THE_RUN, RunConfig, linear_start, present_versions
+from matchenv.agents.run_config import ABOUT_THE_RUN, PACKAGES, RunConfig, linear_start
 from matchenv.agents.run_folder import RunFolder, locked_run
 from matchenv.agents.sb3_policies import resolved_policy_kwargs
 from matchenv.agents.vec_env import MatchmakingVecEnv
@@ -33,7 +33,7 @@ from matchenv.runtime.checks import as_integer
 from matchenv.runtime.files import folder_lock
 from matchenv.runtime.object_spec import only_installed_code
 from matchenv.runtime.parallel import LocalPool, checked_workers, work_through
-from matchenv.runtime.provenance import digest_of
+from matchenv.runtime.provenance import digest_of, versions
 from matchenv.runtime.signals import stops_at_a_safe_point
 
 SCHEDULED = ("learning_rate", "clip_range", "clip_range_vf")
@@ -49,7 +49,6 @@ def start_training(
     device: str = "cpu",
     threads: int = 1,
     quiet: bool = False,
-    track: str | None = None,
     writers: Sequence[KVWriter] = (),
 ) -> RunFolder:
     """Train a policy in a new run folder.
@@ -60,25 +59,22 @@ def start_training(
         device: where torch computes; for networks this small the processor is fastest.
         threads: of torch on the processor; the weights depend on it in their last digits.
         quiet: no progress bar.
-        track: ``"wandb"`` or ``"mlflow"``, to send there what is recorded; None for nowhere.
-        writers: more places for what stable-baselines3 records, evaluations among it.
+        writers: more places for what stable-baselines3 records, evaluations among it, such as
+            ``matchenv.agents.callbacks.Recorder(wandb.log)``.
 
     Returns:
         The folder, with the trained policy in it.
 
     Raises:
-        ImportError: if the tracker is not installed.
         ValueError: for a folder that holds a run or that another process works in, or bad
             hyperparameters.
     """
     torch.set_num_threads(as_integer("threads", threads, 1))
-    check_tracker(track)
     # A bad configuration is found here, before a folder is made.
     new_model(config, device, config.start_from).get_env().close()  # type: ignore[union-attr]
     with locked_run(path, config) as place:
         folder = RunFolder.create(place, config)
-        with tracked(track, place, config) as more:
-            _train(folder, config, device, quiet, (*writers, *more))
+        _train(folder, config, device, quiet, writers)
     return folder
 
 
@@ -89,7 +85,6 @@ def continue_training(
     device: str = "cpu",
     threads: int = 1,
     quiet: bool = False,
-    track: str | None = None,
     allow_code: bool = False,
 ) -> RunFolder:
     """Go on with a run from its newest checkpoint, or from its start if there is none.
@@ -102,7 +97,6 @@ def continue_training(
         device: where torch computes.
         threads: of torch on the processor; the same as before for the same result.
         quiet: no progress bar.
-        track: as ``start_training``.
         allow_code: import classes that are not installed, which ``config.yml`` may name as prior
             or reward.
 
@@ -110,30 +104,31 @@ def continue_training(
         The folder, with the trained policy in it.
 
     Raises:
-        ImportError: if the tracker is not installed.
         ValueError: for a folder that is missing, holds no run or a damaged one, that another
             process works in, or that names classes that may not be imported.
     """
     torch.set_num_threads(as_integer("threads", threads, 1))
-    check_tracker(track)
     with folder_lock(path, make=False), only_installed_code(allow_code=allow_code):
         folder = RunFolder.open(path)
         if timesteps is not None:
             folder.extend(timesteps)
         config = folder.read_config()
-        if config.versions != present_versions():
+        if config.versions != versions(*PACKAGES):
             warnings.warn(
                 f"the run {path} was started with other versions of Python or its packages; the "
                 "results may differ from those of a run in one go",
                 stacklevel=2,
             )
-        with tracked(track, path, config) as more:
-            _train(folder, config, device, quiet, more)
+        _train(folder, config, device, quiet)
     return folder
 
 
 def _train(
-    folder: RunFolder, config: RunConfig, device: str, quiet: bool, writers: Sequence[KVWriter]
+    folder: RunFolder,
+    config: RunConfig,
+    device: str,
+    quiet: bool,
+    writers: Sequence[KVWriter] = (),
 ) -> None:
     goes_on = bool(newest_first(folder.checkpoints))
     model = new_model(config, device, None if goes_on else config.start_from)
@@ -158,16 +153,13 @@ def _train(
             stacklevel=3,
         )
     left = config.timesteps - model.num_timesteps
-    with stops_at_a_safe_point() as safe_point:
-        callbacks = CallbackList(
-            [
-                Evaluation(folder, config, description, evaluations),
-                Checkpoints(folder, config, description, evaluations, safe_point),
-                Progress(games, evaluations, quiet),
-            ]
-        )
+    with (
+        stops_at_a_safe_point() as safe_point,
+        tqdm(total=games, initial=model.num_timesteps, unit="game", disable=quiet) as bar,
+    ):
+        keeper = Keeper(folder, config, description, evaluations, safe_point, bar)
         try:
-            model.learn(max(left, 0), callback=callbacks, reset_num_timesteps=False)
+            model.learn(max(left, 0), callback=keeper, reset_num_timesteps=False)
         except ValueError as error:
             # Raised by torch's distributions, the first to look at what a network gives.
             if "invalid values" not in str(error):
@@ -276,17 +268,6 @@ def _history(config: RunConfig) -> list[dict[str, Any]]:
     return [*map(dict, before), this]
 
 
-@dataclass(frozen=True)
-class _Training:
-    """Arguments of one training for a worker."""
-
-    path: Path
-    config: RunConfig
-    device: str
-    threads: int
-    track: str | None
-
-
 def train_seeds(
     path: Path,
     config: RunConfig,
@@ -296,7 +277,6 @@ def train_seeds(
     threads: int = 1,
     workers: int | None = None,
     quiet: bool = False,
-    track: str | None = None,
 ) -> list[RunFolder]:
     """Train one configuration with several seeds.
 
@@ -311,7 +291,6 @@ def train_seeds(
         threads: of torch in each process.
         workers: processes; None for one on each core. The runs do not depend on it.
         quiet: no progress bar.
-        track: ``"wandb"`` or ``"mlflow"``, as ``start_training``.
 
     Returns:
         The folders, in the order of the seeds.
@@ -324,39 +303,30 @@ def train_seeds(
     if not seeds or len(set(seeds)) < len(seeds):
         raise ValueError(f"seeds must be different numbers, at least one, got {list(seeds)}")
     configs = [replace(config, seed=as_integer("seeds", seed, 0)) for seed in seeds]
-    jobs = [_Training(path / f"seed{each.seed}", each, device, threads, track) for each in configs]
-    for job in jobs:
-        _check_same(job)
+    folders = [RunFolder(path / f"seed{each.seed}") for each in configs]
+    for folder, wanted in zip(folders, configs, strict=True):
+        if folder.config_file.exists():
+            present = folder.read_config()
+            if replace(present, versions=wanted.versions) != wanted:
+                raise ValueError(
+                    "out must be a new folder or one of the same trainings: the run in "
+                    f"{folder.path} was configured otherwise"
+                )
+    jobs = list(zip(folders, configs, strict=True))
+    work = partial(_train_one, options={"device": device, "threads": threads, "quiet": True})
     with (
         folder_lock(path),
         LocalPool(count) as pool,
         tqdm(total=len(jobs), unit="seed", disable=quiet) as bar,
     ):
-        work_through(jobs, _train_one, pool, lambda *_: bar.update())
-    return [RunFolder(job.path) for job in jobs]
+        work_through(jobs, work, pool, lambda *_: bar.update())
+    return folders
 
 
-def _check_same(job: _Training) -> None:
-    folder = RunFolder(job.path)
-    if not folder.config_file.exists():
-        return
-    present = folder.read_config()
-    if replace(present, versions=job.config.versions) != job.config:
-        raise ValueError(
-            f"out must be a new folder or one of the same trainings: the run in {job.path} was "
-            "configured otherwise"
-        )
-
-
-def _train_one(job: _Training) -> None:
-    options: dict[str, Any] = {
-        "device": job.device,
-        "threads": job.threads,
-        "quiet": True,
-        "track": job.track,
-    }
-    if RunFolder(job.path).config_file.exists():
+def _train_one(job: tuple[RunFolder, RunConfig], options: dict[str, Any]) -> None:
+    folder, config = job
+    if folder.config_file.exists():
         # The caller's configuration, which is the run's, names the same classes.
-        continue_training(job.path, allow_code=True, **options)
+        continue_training(folder.path, allow_code=True, **options)
     else:
-        start_training(job.path, job.config, **options)
+        start_training(folder.path, config, **options)

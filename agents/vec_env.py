@@ -63,16 +63,14 @@ class MatchmakingVecEnv(VecEnv):
         self, num_envs: int = 1, *, environment: str = ONE_PLAYER, **env_kwargs: Any
     ) -> None:
         cells = combinations(env_kwargs)
-        if len(cells) > 1 and num_envs < len(cells):
-            raise ValueError(
-                f"num_envs must be at least {len(cells)}, one for each combination of "
-                f"the lists in its options, got {num_envs}"
-            )
-        # One combination leaves it to the environment to check the number.
-        counts = [num_envs]
+        counts = [num_envs]  # one combination leaves it to the environment to check the number
         if len(cells) > 1:
-            share, rest = divmod(num_envs, len(cells))
-            counts = [share + (number < rest) for number in range(len(cells))]
+            if num_envs < len(cells):
+                raise ValueError(
+                    f"num_envs must be at least {len(cells)}, one for each combination of "
+                    f"the lists in its options, got {num_envs}"
+                )
+            counts = [len(part) for part in np.array_split(np.arange(num_envs), len(cells))]
         self.natives: list[Any] = [
             gym.make_vec(environment, count, autoreset_mode=AutoresetMode.SAME_STEP, **cell)
             for count, cell in zip(counts, cells, strict=True)
@@ -99,10 +97,8 @@ class MatchmakingVecEnv(VecEnv):
             Observations, shape (num_envs, K).
         """
         found = [
-            native.reset(
-                seed=list(self._seeds[rows]), options=_stacked_options(self._options[rows])
-            )[0]
-            for native, rows in self._parts()
+            native.reset(seed=list(self._seeds[rows]), options=_stacked(self._options[rows]))[0]
+            for native, rows in zip(self.natives, self._slices, strict=True)
         ]
         self._reset_seeds()
         self._reset_options()
@@ -123,50 +119,44 @@ class MatchmakingVecEnv(VecEnv):
             dict for each environment.
         """
         actions = np.asarray(self._actions)
-        if len(self.natives) > 1 and actions.shape != (self.num_envs,):
+        if actions.shape != (self.num_envs,):
             raise ValueError(f"actions must have shape ({self.num_envs},), got {actions.shape}")
         steps = [
-            native.step(actions if len(self.natives) == 1 else actions[rows])
-            for native, rows in self._parts()
+            native.step(actions[rows])
+            for native, rows in zip(self.natives, self._slices, strict=True)
         ]
-        rewards = np.concatenate([step[1] for step in steps])
-        truncated = np.concatenate([step[3] for step in steps])
-        ended = np.concatenate([step[2] for step in steps]) | truncated
+        observations, rewards, terminated, truncated = (
+            np.concatenate([step[part] for step in steps]) for part in range(4)
+        )
+        ended = terminated | truncated
         self._returns += rewards
         self._lengths += 1
-        for number, (rows, step) in enumerate(zip(self._slices, steps, strict=True)):
-            if "tick" in step[4]:
-                rewards[rows] -= self._usual_reward(number, rows, step)
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
-        for rows, step in zip(self._slices, steps, strict=True):
-            if "final_obs" in step[4]:
-                self._describe_ends(infos, rows.start, step)
+        for number, (rows, step) in enumerate(zip(self._slices, steps, strict=True)):
+            facts = step[4]
+            if "tick" in facts:
+                rewards[rows] -= self._usual_reward(number, rows, step[1], facts, ended[rows])
+            for row in np.flatnonzero(ended[rows]).tolist():
+                at = rows.start + row
+                infos[at] = {
+                    "terminal_observation": facts["final_obs"][row],
+                    "TimeLimit.truncated": bool(truncated[at] and not terminated[at]),
+                    "episode": {
+                        "r": round(float(self._returns[at]), 6),
+                        "l": int(self._lengths[at]),
+                        "t": round(time.monotonic() - self._made_at, 6),
+                    },
+                }
         self._returns[ended], self._lengths[ended], self._ticks[ended] = 0.0, 0, 0
-        observations = np.concatenate([step[0] for step in steps])
         return observations, rewards.astype(np.float32), ended, infos
 
-    def _describe_ends(self, infos: list[dict[str, Any]], first: int, step: Any) -> None:
-        """Write the information of episodes that have ended."""
-        _, _, terminated, truncated, native = step
-        seconds = time.monotonic() - self._made_at
-        for row in np.flatnonzero(terminated | truncated).tolist():
-            infos[first + row] = {
-                "terminal_observation": native["final_obs"][row],
-                "TimeLimit.truncated": bool(truncated[row] and not terminated[row]),
-                "episode": {
-                    "r": round(float(self._returns[first + row]), 6),
-                    "l": int(self._lengths[first + row]),
-                    "t": round(seconds, 6),
-                },
-            }
-
-    def _usual_reward(self, number: int, rows: slice, step: Any) -> NDArray[np.float64]:
+    def _usual_reward(
+        self, number: int, rows: slice, rewards: Any, facts: Any, ended: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
         """Return the mean reward of the ticks that went by, and count this step into the mean."""
-        _, rewards, terminated, truncated, native = step
-        now = np.array(native["tick"])
-        ended = terminated | truncated
+        now = np.array(facts["tick"])
         if ended.any():
-            now[ended] = native["final_info"]["tick"][ended]
+            now[ended] = facts["final_info"]["tick"][ended]
         ticks = now - self._ticks[rows]
         self._ticks[rows] = now
         for means, added in ((self._mean_rewards, rewards), (self._mean_ticks, ticks)):
@@ -214,25 +204,20 @@ class MatchmakingVecEnv(VecEnv):
         values: list[Any] = []
         for native in self.natives:
             value = getattr(native, attr_name)
-            shared = attr_name not in ROW_ATTRIBUTES
-            values += [value if shared else value[row] for row in range(native.num_envs)]
-        return [values[row] for row in self._rows(indices)]
+            rows = range(native.num_envs)
+            values += [value[row] if attr_name in ROW_ATTRIBUTES else value for row in rows]
+        return [values[row] for row in self._get_indices(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
         """Set an attribute that all environments share.
 
         Raises:
-            ValueError: for fewer than all environments, or one that belongs to each.
+            ValueError: for some of the environments, or an attribute that belongs to each.
         """
-        if len(set(self._rows(indices))) != self.num_envs:
+        if indices is not None or attr_name in ROW_ATTRIBUTES:
             raise ValueError(
-                f"indices must name all {self.num_envs} environments: they share their "
-                f"attributes, so {attr_name!r} cannot be set for {indices!r} only"
-            )
-        if attr_name in ROW_ATTRIBUTES:
-            raise ValueError(
-                f"attr_name must not be {attr_name!r}: fix an instance with "
-                "set_options() and reset()"
+                f"attr_name must be shared and set in all environments, got {attr_name!r} for "
+                f"indices={indices!r}: fix instances with set_options() and reset()"
             )
         for native in self.natives:
             setattr(native, attr_name, value)
@@ -250,23 +235,22 @@ class MatchmakingVecEnv(VecEnv):
             AttributeError: if the vector environment has no such method.
             ValueError: for a method that cannot be called for one environment on its own.
         """
-        methods = [getattr(native, method_name) for native in self.natives]
-        if method_name not in ROW_METHODS:
+        if method_name not in ROW_METHODS and hasattr(self.natives[0], method_name):
             raise ValueError(
                 f"method_name must be {' or '.join(map(repr, ROW_METHODS))}, got "
                 f"{method_name!r}: the environments are stepped and reset together"
             )
         values: list[Any] = []
-        for method, native in zip(methods, self.natives, strict=True):
-            found = method(*method_args, **method_kwargs)
+        for native in self.natives:
+            found = getattr(native, method_name)(*method_args, **method_kwargs)
             values += [None] * native.num_envs if found is None else list(found)
-        return [values[row] for row in self._rows(indices)]
+        return [values[row] for row in self._get_indices(indices)]
 
     def env_is_wrapped(
         self, wrapper_class: type[gym.Wrapper[Any, Any, Any, Any]], indices: VecEnvIndices = None
     ) -> list[bool]:
         """Return True for ``Monitor``, whose ``episode`` entries this class writes; else False."""
-        return [issubclass(wrapper_class, Monitor)] * len(self._rows(indices))
+        return [issubclass(wrapper_class, Monitor) for _ in self._get_indices(indices)]
 
     def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
         """Return one picture, a grid of the first environments; none without a picture mode."""
@@ -274,20 +258,8 @@ class MatchmakingVecEnv(VecEnv):
             return [None] * self.num_envs
         return [self.natives[0].render_grid()]
 
-    def _parts(self) -> zip[tuple[Any, slice]]:
-        return zip(self.natives, self._slices, strict=True)
 
-    def _rows(self, indices: VecEnvIndices) -> list[int]:
-        rows = [int(index) for index in self._get_indices(indices)]
-        for row in rows:
-            if not -self.num_envs <= row < self.num_envs:
-                raise ValueError(
-                    f"indices must be in [{-self.num_envs}, {self.num_envs - 1}], got {row}"
-                )
-        return [row % self.num_envs for row in rows]
-
-
-def _stacked_options(options: list[dict[str, Any]]) -> dict[str, Any] | None:
+def _stacked(options: list[dict[str, Any]]) -> dict[str, Any] | None:
     """Return one dict of arrays from a dict for each environment."""
     if not any(options):
         return None

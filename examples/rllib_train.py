@@ -16,7 +16,7 @@ import ray
 from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 
-from matchenv.agents.rllib.module import SharedModule
+from matchenv.agents.rllib import SharedModule
 from matchenv.benchmarks.compare import run_comparison
 
 

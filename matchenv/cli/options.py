@@ -97,7 +97,7 @@ def with_pairs(given: Given, found: dict[str, Any]) -> dict[str, Any]:
     """
     if not given.env_kwargs:
         return found
-    from matchenv.agents.extra import with_extra
+    from matchenv.agents import with_extra
 
     pairs = with_extra("matchenv.agents.config_file", "parse_pairs")(
         "env-kwargs", list(given.env_kwargs)

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 # Options that --resume does not fix.
 WITH_RESUME = {
     "resume", "timesteps", "device", "threads", "comparison_episodes", "workers", "quiet", "debug",
-    "track", "allow_code",
+    "allow_code",
 }  # fmt: skip
 # Options that --tune sets itself, or has no use for.
 NOT_WITH_TUNE = {
     "seeds", "resume", "start_from", "evaluate_every", "checkpoint_every", "comparison_episodes",
-    "track", "workers", "engine", "threads",
+    "workers", "engine", "threads",
 }  # fmt: skip
 NOT_TOGETHER = (("seed", "seeds"), ("algo", "imitate"), ("space", "space_file"))
 TUNING_TIMESTEPS = 256_000
@@ -38,7 +38,7 @@ TUNING_TIMESTEPS = 256_000
 QUEUE_ALGORITHM = "maskable_ppo"
 
 TRAINED = tuple(name for name in shared.ALL_OPTIONS if name != "noise")
-WORK = ("device", "threads", "quiet", "track")
+WORK = ("device", "threads", "quiet")
 
 
 def options(add: Parser) -> None:
@@ -88,8 +88,6 @@ def options(add: Parser) -> None:
     shared.workers(add)
     add.option("--device", "where torch computes; auto: a GPU where there is one", "cpu")
     add.option("--threads", "of torch; the last digits of the weights depend on their number", 1)
-    add.option("--track", "where to send what is recorded, if it is installed: wandb, mlflow "
-               "(default: nowhere)")  # fmt: skip
     shared.quiet(add)
 
 

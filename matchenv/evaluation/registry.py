@@ -118,7 +118,7 @@ def policy_named(
             * a checkpoint of RLlib with our network: ``"rllib:PATH"``; only the file in it that
               holds no pickled objects is read;
             * a training run (its folder, or its name in ``runs/``), a ``.safetensors`` file, or
-              a zip file of stable-baselines3 (``"model.zip:algorithm=ppo"``);
+              a zip file of stable-baselines3;
             * a user's class: ``"module:Class"``, ``"module:Class:key=value"``. The module is
               looked for where Python looks, and in the working folder.
         settings: of the environment. A class is given those of ``GIVEN`` that its constructor

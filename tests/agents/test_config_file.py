@@ -60,7 +60,7 @@ def test_good_values_stay_as_they_are(changes):
     ("changes", "names", "value"),
     [
         ({"seed": "1"}, "seed must be a valid integer", "'1'"),
-        ({"seed": 1.0}, "seed must be a valid integer", "1.0"),
+        ({"seed": 1.5}, "seed must be a valid integer", "1.5"),
         ({"seed": True}, "seed must be a valid integer", "True"),
         ({"rate": "1e-3"}, "rate must be a valid number", "'1e-3'"),
         ({"rate": False}, "rate must be a valid number", "False"),
@@ -75,17 +75,17 @@ def test_good_values_stay_as_they_are(changes):
         ({"cells": [{}, "a\nb"]}, "cells.1 must be a valid dictionary", r"'a\nb'"),
         ({"inner": {"worth": 0.0}}, "inner.worth must be greater than 0", "0.0"),
         ({"inner": {"worth": 101.0}}, "worth must be at most 100", "101.0"),
-        ({"inner": 3}, "inner must be a mapping with the entries worth", "3"),
+        ({"inner": 3}, "inner must be a mapping", "3"),
         (
             {"inner": {"worth": 1.0, "x": 2}},
-            "inner must be a mapping with the entries worth",
-            "'x'",
+            "it must have the entries seed, ",
+            "'inner.x'",
         ),
-        ({"gama": 1}, "it must be a mapping with the entries seed, rate, episodes, ", "'gama'"),
+        ({"gama": 1}, "it must have the entries seed, rate, episodes, ", "'gama'"),
     ],
 )
 def test_one_line_names_the_entry_its_value_and_what_is_allowed(changes, names, value):
-    with pytest.raises(ValueError, match="must be") as error:
+    with pytest.raises(ValueError, match=r"must (be|have)") as error:
         built(Outer, {**GOOD, **changes}, "it")
     said = str(error.value)
     assert said.startswith(names)
@@ -105,5 +105,5 @@ def test_a_missing_entry_is_named(missing):
 
 @pytest.mark.parametrize("content", [None, 3, [1], "a"])
 def test_what_is_no_mapping_is_refused(content):
-    with pytest.raises(ValueError, match=r"it must be a mapping with the entries seed, .*; got"):
+    with pytest.raises(ValueError, match="it must be a mapping, got"):
         built(Outer, content, "it")

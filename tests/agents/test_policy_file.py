@@ -2,14 +2,17 @@
 
 import json
 import pickle
+import zipfile
 from dataclasses import asdict, replace
 from pathlib import Path
 
+import gymnasium as gym
 import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
-from stable_baselines3 import PPO
+from sb3_contrib import QRDQN, TRPO, MaskablePPO, RecurrentPPO
+from stable_baselines3 import A2C, DQN, PPO
 
 from matchenv import MatchmakingVectorEnv, agents
 from matchenv.agents import policy_file
@@ -17,7 +20,7 @@ from matchenv.agents.algorithms import ALGORITHMS
 from matchenv.agents.environments import ONE_PLAYER, settings_of
 from matchenv.agents.policy_file import HEADER, PolicyDescription, read_policy, save_policy
 from matchenv.agents.run_config import read_hyperparameters
-from matchenv.agents.sb3_policies import new_policy
+from matchenv.agents.sb3_policies import SharedPolicy, new_policy
 from matchenv.agents.tensor_files import read_tensor_file, write_tensor_file
 from matchenv.envs.one_player.settings import Settings
 
@@ -234,24 +237,88 @@ def test_observations_that_are_not_finite_are_refused(tmp_path):
         agents.load(path).predict(batch)
 
 
-def test_zip_of_stable_baselines3_is_read_with_a_warning(tmp_path):
-    model = PPO("MlpPolicy", "Matchmaking-v0", device="cpu", seed=0)
+MODELS = {
+    "ppo": (PPO, "MlpPolicy", {"policy_kwargs": {"net_arch": [8], "activation_fn": torch.nn.ReLU}}),
+    "shared": (PPO, SharedPolicy, {}),
+    "a2c": (A2C, "MlpPolicy", {}),
+    "dqn": (DQN, "MlpPolicy", {"buffer_size": 10}),
+    "maskable_ppo": (MaskablePPO, "MlpPolicy", {"n_steps": 16, "batch_size": 16}),
+    "ppo_lstm": (RecurrentPPO, "MlpLstmPolicy", {"policy_kwargs": {"lstm_hidden_size": 8}}),
+    "qrdqn": (QRDQN, "MlpPolicy", {"buffer_size": 10, "policy_kwargs": {"n_quantiles": 5}}),
+    "trpo": (TRPO, "MlpPolicy", {"policy_kwargs": {"net_arch": {"pi": [8], "vf": [4]}}}),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_zips_of_stable_baselines3_say_themselves_what_they_are(tmp_path, name, monkeypatch):
+    kind, policy_class, options = MODELS[name]
+    env_kwargs = {"belief": "full"} if name == "shared" else {}
+    env = gym.make("Matchmaking-v0", num_opponents=6, **env_kwargs)
+    model = kind(policy_class, env, device="cpu", seed=0, **options)
     model.save(tmp_path / "model.zip")
-    with pytest.warns(UserWarning, match="runs whatever code"):
-        policy = agents.load(tmp_path / "model.zip", algorithm="ppo")
-    assert policy.num_opponents == 49
-    batch = observations()
-    np.testing.assert_array_equal(
-        policy.predict(batch)[0], model.predict(batch, deterministic=True)[0]
-    )
-    with pytest.raises(ValueError, match="algo must be one of"):
-        agents.load(tmp_path / "model.zip")
-    (tmp_path / "bad.zip").write_bytes(b"PK")
-    with (
-        pytest.warns(UserWarning, match="runs"),
-        pytest.raises(ValueError, match="no model of ppo"),
+
+    def never(*_, **__):
+        raise AssertionError("a pickled object was read")
+
+    settings = Settings.checked(num_opponents=6)
+    with monkeypatch.context() as patch:
+        for reader in ("cloudpickle.loads", "pickle.loads", "pickle.load"):
+            patch.setattr(reader, never)
+        policy = agents.policy_named(str(tmp_path / "model.zip"), settings)
+    batch = observations(num_opponents=6, belief=policy.belief)
+    expected = model.predict(batch, deterministic=True)[0]
+    np.testing.assert_array_equal(policy.predict(batch)[0], expected)
+    assert policy.is_shared == (name == "shared")
+    if not policy.is_shared:
+        with pytest.raises(ValueError, match="num_opponents=6 and cannot play with"):
+            policy.for_settings(Settings.checked(num_opponents=5))
+
+
+def test_zips_of_the_queue_and_of_pools_that_change(tmp_path):
+    for env in (
+        gym.make("MatchmakingQueue-v0", capacity=7),
+        gym.make("Matchmaking-v0", num_opponents=5, availability=0.5, mean_stay=4.0),
     ):
-        agents.load(tmp_path / "bad.zip", algorithm="ppo")
+        model = MaskablePPO("MlpPolicy", env, n_steps=16, batch_size=16, device="cpu", seed=0)
+        model.save(tmp_path / "model.zip")
+        policy = agents.load(tmp_path / "model.zip")
+        observation, masks = env.reset(seed=1)[0], env.unwrapped.action_masks()
+        expected = model.predict(observation, action_masks=masks, deterministic=True)[0]
+        assert policy.predict(observation)[0] == expected
+        assert policy.settings is None or policy.settings.capacity == 7
+
+
+def test_zips_that_cannot_be_read_are_refused(tmp_path):
+    (tmp_path / "bad.zip").write_bytes(b"PK")
+    with pytest.raises(ValueError, match=r"bad\.zip is no model that can be read"):
+        agents.load(tmp_path / "bad.zip")
+    PPO("MlpPolicy", "CartPole-v1", device="cpu").save(tmp_path / "cart.zip")
+    with pytest.raises(ValueError, match="are those of another environment"):
+        agents.load(tmp_path / "cart.zip")
+    model = PPO("MlpPolicy", "Matchmaking-v0", device="cpu")
+    model.save(tmp_path / "model.zip")
+    with zipfile.ZipFile(tmp_path / "model.zip") as packed:
+        content = {name: packed.read(name) for name in packed.namelist()}
+    data = json.loads(content["data"])
+    for changes, message in (
+        ({"policy_kwargs": {"net_arch": [16_384] * 30}}, "weights at least"),
+        ({"policy_kwargs": {"activation_fn": "<class 'mine.Odd'>"}}, "activation_fn"),
+        ({"policy_class": {"__module__": "os"}}, "another library"),
+        ({"policy_kwargs": {"net_arch": [[]] * 2000}}, "net_arch"),
+    ):
+        with zipfile.ZipFile(tmp_path / "changed.zip", "w") as packed:
+            for name, each in content.items():
+                packed.writestr(name, json.dumps(data | changes) if name == "data" else each)
+        with pytest.raises(ValueError, match=message):
+            agents.load(tmp_path / "changed.zip")
+    torch.save(Trap(tmp_path / "sprung"), tmp_path / "trap.pth")
+    with zipfile.ZipFile(tmp_path / "changed.zip", "w") as packed:
+        for name, each in content.items():
+            trap = (tmp_path / "trap.pth").read_bytes()
+            packed.writestr(name, trap if name == "policy.pth" else each)
+    with pytest.raises(ValueError, match="no model that can be read"):
+        agents.load(tmp_path / "changed.zip")
+    assert not (tmp_path / "sprung").exists()
 
 
 def test_missing_things_are_named(tmp_path):
@@ -289,18 +356,6 @@ def test_priors_ranks_and_rewards_may_be_others(tmp_path):
     policy = agents.policy_named(str(path), Settings.checked(**ENV, **others))
     assert policy.belief == "factorised"
     assert policy.settings == Settings.checked(**ENV)
-
-
-def test_a_zip_file_by_name(tmp_path):
-    PPO("MlpPolicy", "Matchmaking-v0", device="cpu", seed=0).save(tmp_path / "model.zip")
-    text = f"{tmp_path / 'model.zip'}:algorithm=ppo"
-    with pytest.warns(UserWarning, match="runs whatever code"):
-        policy = agents.policy_named(text, Settings.checked())
-    assert policy.predict(observations())[0].shape == (16,)
-    with pytest.raises(ValueError, match="num_opponents=49 and cannot play with num_opponents=5"):
-        agents.policy_named(text, Settings.checked(num_opponents=5))
-    with pytest.raises(ValueError, match="cannot be loaded: algo must be one of"):
-        agents.policy_named(str(tmp_path / "model.zip"), Settings.checked())
 
 
 def test_a_run_that_changed_is_read_again(tmp_path):

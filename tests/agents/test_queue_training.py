@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from matchenv import agents
-from matchenv.agents.callbacks import Progress
+from matchenv.agents.callbacks import Keeper
 from matchenv.agents.environments import QUEUE
 from matchenv.agents.run_config import RunConfig, configured
 from matchenv.agents.vec_env import MatchmakingVecEnv
@@ -62,13 +62,13 @@ def test_it_goes_on_choice_for_choice(run: Path, tmp_path: Path, monkeypatch: An
     class Interrupted(Exception):
         pass
 
-    def stop(self: Progress) -> bool:
+    def stop(self: Keeper) -> bool:
         if self.num_timesteps >= 900:
             raise Interrupted
         return True
 
     with monkeypatch.context() as patch:
-        patch.setattr(Progress, "_on_step", stop)
+        patch.setattr(Keeper, "_on_step", stop)
         with pytest.raises(Interrupted):
             agents.start_training(tmp_path / "run", small_config(), quiet=True)
     agents.continue_training(tmp_path / "run", quiet=True)

@@ -19,11 +19,9 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from matchenv import agents
 from matchenv.agents import checkpoints, training
 from matchenv.agents.algorithms import ALGORITHMS
-from matchenv.agents.callbacks import Progress
-from matchenv.agents.checkpoints import restored
+from matchenv.agents.callbacks import Keeper
 from matchenv.agents.environments import ONE_PLAYER, evaluate
 from matchenv.agents.run_folder import RunFolder, locked_run
-from matchenv.agents.tensor_files import read_tensor_file
 from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.baselines import DrawChance, RandomOpponent
 from matchenv.benchmarks.compare.comparison import DEFAULT_POLICIES
@@ -136,7 +134,7 @@ def interrupt_at(monkeypatch, timesteps):
             raise Interrupted
         return True
 
-    monkeypatch.setattr(Progress, "_on_step", step)
+    monkeypatch.setattr(Keeper, "_on_step", step)
 
 
 @pytest.mark.parametrize("algo", ALGORITHMS)
@@ -181,7 +179,7 @@ NEW_EACH_TIME = {"start_time", "_num_timesteps_at_start", "_custom_logger"}
 )  # fmt: skip
 def test_a_checkpoint_misses_nothing_that_changes(tmp_path, small_config, monkeypatch, algo):
     trained = []
-    monkeypatch.setattr(Progress, "_on_training_end", lambda self: trained.append(self.model))
+    monkeypatch.setattr(Keeper, "_on_training_end", lambda self: trained.append(self.model))
     config = small_config(algo, timesteps=512, evaluate_every=10_000)
     folder = agents.start_training(tmp_path / "run", config, quiet=True)
     model = training.new_model(config, "cpu", None)
@@ -195,8 +193,7 @@ def test_a_checkpoint_misses_nothing_that_changes(tmp_path, small_config, monkey
 def test_optimiser_goes_on_where_it_was(tmp_path, small_config):
     config = small_config()
     folder = agents.start_training(tmp_path / "run", config, quiet=True)
-    content = read_tensor_file(max(folder.checkpoints.iterdir()), checkpoints.KIND)
-    state = restored(content.header["state"], content.arrays)
+    state = checkpoints.read_checkpoint(max(folder.checkpoints.iterdir()), config)
     moments = state["parameters"]["policy.optimizer"]["state"]
     steps = {int(each["step"]) for each in moments.values()}
     # 16 rollouts of 128 steps, each 10 epochs by default or as the file says, in 2 batches.

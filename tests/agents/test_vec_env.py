@@ -133,7 +133,7 @@ def test_attributes_and_methods():
         env.set_attr("true_skill", np.zeros(5))
     with pytest.raises(ValueError, match="method_name"):
         env.env_method("reset")
-    with pytest.raises(ValueError, match="indices"):
+    with pytest.raises(IndexError):
         env.get_attr("games_left", 3)
     assert env.env_is_wrapped(Monitor) == [True] * 3
     assert env.env_is_wrapped(gym.wrappers.TimeLimit, [0]) == [False]

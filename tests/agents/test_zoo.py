@@ -7,18 +7,21 @@ from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.utils import LinearSchedule
 
 import matchenv  # noqa: F401  (registers the environment)
-from matchenv.agents.algorithms import ALGORITHMS, algorithm_by_name
-from matchenv.agents.network import OpponentReader
+from matchenv.agents.algorithms import algorithm_by_name
+from matchenv.agents.network import Reader
 from matchenv.agents.training import SCHEDULED
+from matchenv.agents.zoo import ZOO
 
-SMALL = {"num_opponents": 4, "horizon": 10}
+SMALL = {
+    "Matchmaking-v0": {"num_opponents": 4, "horizon": 10},
+    "MatchmakingQueue-v0": {"horizon": 10},
+}
 
 
-# The zoo knows neither masks nor imitation.
-@pytest.mark.parametrize("algo", sorted({*ALGORITHMS} - {"imitation", "maskable_ppo"}))
-def test_the_zoo_can_train_with_the_packages_hyperparameters(algo):
+@pytest.mark.parametrize(("algo", "env"), [(algo, env) for algo in ZOO for env in ZOO[algo]])
+def test_the_zoo_can_train_with_the_packages_hyperparameters(algo, env):
     # What its ExperimentManager does with --conf-file matchenv.agents.zoo.ALGO
-    values = dict(import_module(f"matchenv.agents.zoo.{algo}").hyperparams["Matchmaking-v0"])
+    values = dict(import_module(f"matchenv.agents.zoo.{algo}").hyperparams[env])
     assert int(values.pop("n_timesteps")) >= 100_000
     assert isinstance(values.pop("n_envs"), int)
     for name in SCHEDULED:
@@ -28,10 +31,10 @@ def test_the_zoo_can_train_with_the_packages_hyperparameters(algo):
     if "." in values["policy"]:
         module, _, name = values["policy"].rpartition(".")
         values["policy"] = getattr(import_module(module), name)
-    env = make_vec_env("Matchmaking-v0", n_envs=2, env_kwargs=SMALL)
+    env = make_vec_env(env, n_envs=2, env_kwargs=SMALL[env])
     small = {"n_steps": 8, "batch_size": 16, "buffer_size": 100}
     values.update({name: value for name, value in small.items() if name in values})
     where = algorithm_by_name(algo).where
     model = getattr(import_module(where[0]), where[1])(env=env, device="cpu", **values)
     model.learn(32)
-    assert any(isinstance(each, OpponentReader) for each in model.policy.modules())
+    assert any(isinstance(each, Reader) for each in model.policy.modules())

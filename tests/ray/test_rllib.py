@@ -30,7 +30,7 @@ def algorithm() -> Iterator[Any]:
     from ray.rllib.algorithms.ppo import PPOConfig
     from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 
-    from matchenv.agents.rllib.module import SharedModule
+    from matchenv.agents.rllib import SharedModule
 
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     ray.init(num_cpus=2, log_to_driver=False, logging_level="CRITICAL")

@@ -1,4 +1,4 @@
-"""The shared network as an RLModule, whose checkpoints the rest of the package can read."""
+"""The shared network as an RLModule of RLlib; needs the package ray with RLlib."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ class SharedModule(TorchRLModule, ValueFunctionAPI):  # type: ignore[misc]
         return {Columns.ACTION_DIST_INPUTS: logits, Columns.EMBEDDINGS: numbers}
 
     def compute_values(self, batch: dict[str, Any], embeddings: Any = None) -> Any:
-        """Values of the states of a batch, shape (n,)."""
+        """Return values of the states of a batch, shape (n,)."""
         numbers = self._numbers(batch) if embeddings is None else embeddings
         return self.network.mlp_extractor.forward_critic(numbers).squeeze(-1)
 
     def save_to_path(self, *arguments: Any, **options: Any) -> str:
-        """As RLlib's; beside its files one that ``rllib:PATH`` reads, on a local disk."""
+        """Save as RLlib does; on a local disk also a file that ``rllib:PATH`` reads."""
         folder = str(super().save_to_path(*arguments, **options))
         if Path(folder).is_dir():
             save_policy(Path(folder) / RLLIB_FILE, self.network, self.description)

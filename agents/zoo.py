@@ -1,0 +1,68 @@
+"""The hyperparameters of this package for rl-baselines3-zoo, a module for each algorithm.
+
+``python -m rl_zoo3.train --algo ppo --env Matchmaking-v0 --gym-packages matchenv --conf-file
+matchenv.agents.zoo.ppo`` reads ``hyperparams`` of the module ``ppo``, which this one makes; that of
+``ppo`` has ``MatchmakingQueue-v0`` too.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+from matchenv.agents.algorithms import algorithm_by_name
+from matchenv.agents.environments import ONE_PLAYER, QUEUE
+from matchenv.agents.run_config import ENV_KWARGS, checked_hyperparameters, read_hyperparameters
+from matchenv.agents.sb3_policies import resolved_policy_kwargs
+from matchenv.envs.one_player.settings import Settings
+from matchenv.envs.queue.settings import QueueSettings
+
+# What rl-baselines3-zoo can train, and with the hyperparameters of which algorithm here: it has no
+# MaskablePPO, and in the queue the shared network reads who may be chosen from the observation.
+ZOO = {name: {ONE_PLAYER: name} for name in ("a2c", "dqn", "ppo", "ppo_lstm", "qrdqn", "trpo")} | {
+    "ppo": {ONE_PLAYER: "ppo", QUEUE: "maskable_ppo"}
+}
+
+
+def zoo_hyperparameters(algo: str) -> dict[str, dict[str, Any]]:
+    """Return the package's YAML file in the form that rl-baselines3-zoo imports.
+
+    Counts are integers and ``policy_kwargs`` holds classes. Rates such as ``lin_2e-3`` mean the
+    same there.
+
+    Args:
+        algo: name of the algorithm, one of ``ZOO``.
+
+    Returns:
+        The hyperparameters under the name of each environment.
+    """
+    algorithm, found = algorithm_by_name(algo), {}
+    for environment, source in ZOO[algo].items():
+        section = read_hyperparameters(algorithm_by_name(source), None, environment)
+        # The zoo takes these on its command line alone; our networks read any belief.
+        section.pop(ENV_KWARGS, None)
+        values = checked_hyperparameters(algorithm, section)
+        settings = Settings() if environment == ONE_PLAYER else QueueSettings()
+        kwargs = resolved_policy_kwargs(values["policy"], values.get("policy_kwargs", {}), settings)
+        if environment == ONE_PLAYER:
+            # The reader infers the belief from the size of the observation.
+            kwargs.pop("features_extractor_kwargs", None)
+        values["policy_kwargs"] = kwargs
+        if values["policy"] not in algorithm.load_class().policy_aliases:
+            # The zoo knows the library's own names alone, and imports others from where they are.
+            values["policy"] = ".".join(algorithm.policies[values["policy"]])
+        found[environment] = values
+    return found
+
+
+class _Algorithm(ModuleType):
+    """The module of one algorithm, as rl-baselines3-zoo imports it."""
+
+    @property
+    def hyperparams(self) -> dict[str, dict[str, Any]]:
+        """The hyperparameters under the name of each environment."""
+        return zoo_hyperparameters(self.__name__.rpartition(".")[2])
+
+
+sys.modules |= {f"{__name__}.{algo}": _Algorithm(f"{__name__}.{algo}") for algo in ZOO}

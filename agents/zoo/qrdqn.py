@@ -1,5 +1,0 @@
-"""``hyperparams`` of qrdqn for rl-baselines3-zoo."""
-
-from matchenv.agents.zoo import zoo_hyperparameters
-
-hyperparams = zoo_hyperparameters("qrdqn")
