@@ -40,9 +40,6 @@ MEMORY = "_last_lstm_states"
 # Rows of a replay buffer; only those that were written are kept.
 ROWS = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
 
-# What a sound file of another version may raise on the way into an algorithm.
-MISFIT = (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, RuntimeError)
-
 
 def save_checkpoint(
     folder: Path, model: BaseAlgorithm, config: RunConfig, evaluations: list[dict[str, Any]]
@@ -70,7 +67,6 @@ def read_checkpoint(place: Path, config: RunConfig) -> dict[str, Any]:
 
     Raises:
         ValueError: for a damaged file, or one of another run.
-        RuntimeError, pickle.UnpicklingError: for a sound file of something else.
     """
     content = read_tensor_file(place, KIND)
     if not content.checked or content.header["run"] != _run_key(config):
@@ -101,7 +97,8 @@ def restore_newest(
         try:
             state = read_checkpoint(place, config)
             _restore(model, state)
-        except MISFIT as error:
+        # A sound file of another version may raise anything on the way into an algorithm.
+        except Exception as error:
             warnings.warn(f"the checkpoint {place} is damaged and left out: {error}", stacklevel=2)
         else:
             evaluations: list[dict[str, Any]] = state["evaluations"]

@@ -8,6 +8,7 @@ falls linearly from 1e-3 to 0 over the training.
 
 from __future__ import annotations
 
+import platform
 import warnings
 from contextlib import suppress
 from dataclasses import asdict, field
@@ -48,7 +49,6 @@ from matchenv.evaluation.seeds import ENVIRONMENTS
 from matchenv.runtime.files import checksum
 from matchenv.runtime.provenance import digest_of, versions
 
-# Besides this package, NumPy and Numba, what the result of a training depends on.
 PACKAGES = ("gymnasium", "sb3-contrib", "scipy", "stable-baselines3", "torch")
 
 CHECKSUM = "# sha256 of the lines above: "
@@ -229,6 +229,11 @@ def read_hyperparameters(
     return section
 
 
+def present_versions() -> dict[str, str]:
+    """Return the versions of Python and of the packages that a result depends on."""
+    return {"python": platform.python_version(), **versions(*PACKAGES)}
+
+
 @checked_dataclass(frozen=True, kw_only=True, config=CLOSED)
 class RunConfig:
     """One training run; build it with ``configured`` or ``from_text``.
@@ -246,7 +251,7 @@ class RunConfig:
             ``matchenv.agents.load`` takes it; None starts from fresh ones.
         start_from_content: a digest of those weights, which must stay the same for the run; None
             in runs that did not write it down.
-        versions: of the packages when the run began.
+        versions: of Python and the packages when the run began.
         environment: name of the environment that it trains in.
     """
 
@@ -386,7 +391,7 @@ def configured(
             "checkpoint_every": max(1, total // CHECKPOINTS),
             "start_from": start_from,
             "start_from_content": None if start_from is None else digest_of(files_of(start_from)),
-            "versions": versions(*PACKAGES),
+            "versions": present_versions(),
             "environment": environment,
             **run,
         },

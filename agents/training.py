@@ -23,7 +23,7 @@ from matchenv.agents.callbacks import Keeper
 from matchenv.agents.checkpoints import newest_first, restore_newest
 from matchenv.agents.environments import settings_of
 from matchenv.agents.policy_file import PolicyDescription, as_device, load
-from matchenv.agents.run_config import ABOUT_THE_RUN, PACKAGES, RunConfig, linear_start
+from matchenv.agents.run_config import ABOUT_THE_RUN, RunConfig, linear_start, present_versions
 from matchenv.agents.run_folder import RunFolder, locked_run
 from matchenv.agents.sb3_policies import resolved_policy_kwargs
 from matchenv.agents.vec_env import MatchmakingVecEnv
@@ -33,7 +33,7 @@ from matchenv.runtime.checks import as_integer
 from matchenv.runtime.files import folder_lock
 from matchenv.runtime.object_spec import only_installed_code
 from matchenv.runtime.parallel import LocalPool, checked_workers, work_through
-from matchenv.runtime.provenance import digest_of, versions
+from matchenv.runtime.provenance import digest_of
 from matchenv.runtime.signals import stops_at_a_safe_point
 
 SCHEDULED = ("learning_rate", "clip_range", "clip_range_vf")
@@ -113,7 +113,7 @@ def continue_training(
         if timesteps is not None:
             folder.extend(timesteps)
         config = folder.read_config()
-        if config.versions != versions(*PACKAGES):
+        if config.versions != present_versions():
             warnings.warn(
                 f"the run {path} was started with other versions of Python or its packages; the "
                 "results may differ from those of a run in one go",

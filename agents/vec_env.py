@@ -23,9 +23,6 @@ ROW_ATTRIBUTES = ("true_skill", "games_left", "knowledge_state")
 # Methods that return a value for each environment, in one call for all.
 ROW_METHODS = ("render", "action_masks")
 
-# Steps over which the mean reward of a tick is averaged.
-MEMORY = 2000
-
 
 class MatchmakingVecEnv(VecEnv):
     """An environment of this package for stable-baselines3: all copies in one compiled call.
@@ -39,12 +36,6 @@ class MatchmakingVecEnv(VecEnv):
     An argument that is a list, as ``prior=["informative", "equal"]`` or ``arrival_rate=[0.2, 1]``,
     gives equally many environments to each of its values, and to each combination of several.
 
-    In ``MatchmakingQueue-v0`` the rewards are differential: the mean reward of a tick so far is
-    subtracted for each tick that goes by. Over an episode that is the same for every policy, since
-    episodes have as many ticks. But an algorithm discounts by choices, and a player who waits is
-    asked about again: otherwise it would learn what pays per choice, and let nobody wait. Returns
-    in the information are sums of the rewards themselves.
-
     Args:
         num_envs: environments, >= 1, at least one for each combination.
         environment: ``"Matchmaking-v0"`` or ``"MatchmakingQueue-v0"``.
@@ -55,8 +46,6 @@ class MatchmakingVecEnv(VecEnv):
 
     Raises:
         ValueError: for a bad argument; it names the argument and what is allowed.
-
-    Source: differential rewards of a continuing task, Schwartz (1993), R-learning.
     """
 
     def __init__(
@@ -79,9 +68,6 @@ class MatchmakingVecEnv(VecEnv):
         self._slices = [slice(*pair) for pair in pairwise(ends)]
         self._returns = np.zeros(ends[-1])
         self._lengths = np.zeros(ends[-1], dtype=np.int64)
-        # Mean rewards and ticks of each combination, where the environment counts ticks.
-        self._mean_rewards, self._mean_ticks = np.zeros((2, len(cells)))
-        self._ticks = np.zeros(ends[-1], dtype=np.int64)
         self._made_at = time.monotonic()
         self._actions: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         first = self.natives[0]
@@ -102,7 +88,7 @@ class MatchmakingVecEnv(VecEnv):
         ]
         self._reset_seeds()
         self._reset_options()
-        self._returns[:], self._lengths[:], self._ticks[:] = 0.0, 0, 0
+        self._returns[:], self._lengths[:] = 0.0, 0
         return np.concatenate(found)
 
     def step_async(self, actions: NDArray[np.int64]) -> None:
@@ -132,10 +118,7 @@ class MatchmakingVecEnv(VecEnv):
         self._returns += rewards
         self._lengths += 1
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
-        for number, (rows, step) in enumerate(zip(self._slices, steps, strict=True)):
-            facts = step[4]
-            if "tick" in facts:
-                rewards[rows] -= self._usual_reward(number, rows, step[1], facts, ended[rows])
+        for rows, (*_, facts) in zip(self._slices, steps, strict=True):
             for row in np.flatnonzero(ended[rows]).tolist():
                 at = rows.start + row
                 infos[at] = {
@@ -147,24 +130,8 @@ class MatchmakingVecEnv(VecEnv):
                         "t": round(time.monotonic() - self._made_at, 6),
                     },
                 }
-        self._returns[ended], self._lengths[ended], self._ticks[ended] = 0.0, 0, 0
+        self._returns[ended], self._lengths[ended] = 0.0, 0
         return observations, rewards.astype(np.float32), ended, infos
-
-    def _usual_reward(
-        self, number: int, rows: slice, rewards: Any, facts: Any, ended: NDArray[np.bool_]
-    ) -> NDArray[np.float64]:
-        """Return the mean reward of the ticks that went by, and count this step into the mean."""
-        now = np.array(facts["tick"])
-        if ended.any():
-            now[ended] = facts["final_info"]["tick"][ended]
-        ticks = now - self._ticks[rows]
-        self._ticks[rows] = now
-        for means, added in ((self._mean_rewards, rewards), (self._mean_ticks, ticks)):
-            means[number] += added.sum() - means[number] / MEMORY
-        usual: NDArray[np.float64] = (
-            ticks * self._mean_rewards[number] / max(self._mean_ticks[number], 1.0)
-        )
-        return usual
 
     def close(self) -> None:
         """Close the environments."""
@@ -175,7 +142,8 @@ class MatchmakingVecEnv(VecEnv):
         """Return all that the next steps depend on, as plain data and arrays."""
         return {
             "natives": [native.get_state() for native in self.natives],
-            "arrays": [array.copy() for array in self._own_arrays()],
+            "returns": self._returns.copy(),
+            "lengths": self._lengths.copy(),
             "seeds": list(self._seeds),
             "options": list(self._options),
         }
@@ -188,12 +156,8 @@ class MatchmakingVecEnv(VecEnv):
         """
         for native, each in zip(self.natives, state["natives"], strict=True):
             native.set_state(each)
-        for array, kept in zip(self._own_arrays(), state["arrays"], strict=True):
-            array[...] = kept
+        self._returns[...], self._lengths[...] = state["returns"], state["lengths"]
         self._seeds, self._options = list(state["seeds"]), list(state["options"])
-
-    def _own_arrays(self) -> tuple[NDArray[Any], ...]:
-        return self._returns, self._lengths, self._mean_rewards, self._mean_ticks, self._ticks
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
         """Return an attribute for each of the environments ``indices`` (all by default).

@@ -199,7 +199,7 @@ def columns(against: str, timing: bool) -> list[Column]:
         Column(f"true q - {against}", lambda s: s.difference.interval_text(2), 25),
         Column("detects", lambda s: _detectable_text(s, against)),
         Column("verdict", lambda s: s.verdict, 9),
-        Column("gap closed", lambda s: f"{100.0 * s.share_closed:.1f} %"),
+        Column("gap closed", lambda s: gap_text(s.share_closed)),
         Column("error of mu_0", lambda s: f"{s.final_squared_error.mean:.3f}"),
         Column("skill diff.", lambda s: f"{s.skill_difference.mean:+.3f}"),
         Column("win ratio", lambda s: f"{s.win_ratio.mean:.3f}"),
@@ -253,3 +253,8 @@ def head(comparison: Comparison) -> dict[str, Any]:
         "environment": {name: getattr(settings, name) for name in ENVIRONMENT_OPTIONS},
         "versions": versions("gymnasium"),
     }
+
+
+def gap_text(share: float) -> str:
+    """Return the share of the gap closed; a dash far below its lower end, where it says nothing."""
+    return f"{100.0 * share:.1f} %" if share > -1.0 else "–"

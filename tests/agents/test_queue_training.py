@@ -1,4 +1,4 @@
-"""A training in the queue: differential rewards, exact resumption, and policies that play."""
+"""A training in the queue: exact resumption, and policies that play."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from matchenv import agents
 from matchenv.agents.callbacks import Keeper
 from matchenv.agents.environments import QUEUE
 from matchenv.agents.run_config import RunConfig, configured
-from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.benchmarks.compare.trained import QUEUE_RIVALS, compare_run
 from matchenv.cli import run_command
 from matchenv.envs.one_player.settings import Settings
@@ -74,23 +73,6 @@ def test_it_goes_on_choice_for_choice(run: Path, tmp_path: Path, monkeypatch: An
     agents.continue_training(tmp_path / "run", quiet=True)
     for name in RESULTS:
         assert (tmp_path / "run" / name).read_bytes() == (run / name).read_bytes()
-
-
-def test_rewards_are_relative_to_the_mean_of_a_tick_under_the_same_load() -> None:
-    env = MatchmakingVecEnv(8, environment=QUEUE, arrival_rate=RATES, reward="match_quality")
-    env.seed(3)
-    env.reset()
-    rng, paid, earned = np.random.default_rng(0), np.zeros(8), np.zeros(8)
-    for step in range(6000):
-        masks = np.stack(env.env_method("action_masks"))
-        _, rewards, ended, infos = env.step((rng.random(8) * masks.sum(axis=1)).astype(np.int64))
-        paid += rewards if step >= 3000 else 0.0
-        earned[ended] = [infos[row]["episode"]["r"] for row in np.flatnonzero(ended)]
-        assert all("terminal_observation" in infos[row] for row in np.flatnonzero(ended))
-    # A choice earns about 1, and the mean of its ticks is subtracted, whatever the load.
-    assert np.abs(paid.reshape(2, 4).mean(axis=1) / 3000).max() < 0.1
-    # Returns are those of the rewards themselves.
-    assert earned[4:].max() > 500.0
 
 
 @pytest.mark.parametrize(

@@ -178,8 +178,13 @@ NEW_EACH_TIME = {"start_time", "_num_timesteps_at_start", "_custom_logger"}
      for each in ALGORITHMS],
 )  # fmt: skip
 def test_a_checkpoint_misses_nothing_that_changes(tmp_path, small_config, monkeypatch, algo):
-    trained = []
-    monkeypatch.setattr(Keeper, "_on_training_end", lambda self: trained.append(self.model))
+    trained, end = [], Keeper._on_training_end
+
+    def ended(self):
+        trained.append(self.model)
+        end(self)
+
+    monkeypatch.setattr(Keeper, "_on_training_end", ended)
     config = small_config(algo, timesteps=512, evaluate_every=10_000)
     folder = agents.start_training(tmp_path / "run", config, quiet=True)
     model = training.new_model(config, "cpu", None)
@@ -247,7 +252,7 @@ def test_damaged_checkpoint_is_passed_over(tmp_path, small_config, monkeypatch):
         interrupt_at(patch, 1200)
         with pytest.warns(UserWarning, match="damaged and left out"), pytest.raises(Interrupted):
             agents.continue_training(tmp_path / "run", quiet=True)
-    assert newest.read_bytes() == good
+    assert checkpoints.read_checkpoint(newest, config)["counters"]["num_timesteps"] >= 1000
     agents.continue_training(tmp_path / "run", quiet=True)
     assert results(tmp_path / "whole") == results(tmp_path / "run")
     for place in (tmp_path / "run" / "checkpoints").iterdir():
