@@ -118,6 +118,7 @@ def run_alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[st
 
     def run(code: str) -> str:
         folder = tmp_path_factory.mktemp("block")
+        (folder / "examples").symlink_to(ROOT / "examples")
         print(json.dumps({"code": code, "folder": str(folder)}), file=runner.stdin, flush=True)
         answer = json.loads(runner.stdout.readline())
         assert answer["status"] == 0, answer["output"]

@@ -317,7 +317,8 @@ def _match_log(sound: pd.DataFrame, rows: Rows, common: bool) -> MatchLog:
     values = sound["result"].to_numpy()
     results = values[team_start[:-1]] if common else np.add.reduceat(values, team_start[:-1])
     scores = -results if rows.result == "rank" else results
-    rank = ranks_from_scores(list(scores), game_start)
+    # Exact numbers have an exact order, which floats would round.
+    rank = ranks_from_scores(np.unique(scores, return_inverse=True)[1], game_start)
     names = sound["player"].sort_index().unique()
     weight = neutral = time = None
     if "weight" in sound:
