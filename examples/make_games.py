@@ -20,9 +20,9 @@ SYLLABLES = ("ka", "lo", "mi", "ne", "ra", "su", "ti", "vo")
 HEADER = ("match_id", "ended_at", "account_id", "side", "outcome", "rounds_won")
 
 
-def main(path: Path = Path(__file__).with_name("games.csv"), seed: int = 0) -> None:
+def main(seed: int = 0) -> None:
     """Draw the games and write them in order of play, a row for each player in each game."""
-    rng = np.random.default_rng(seed)
+    rng, path = np.random.default_rng(seed), Path(__file__).with_name("games.csv")
     names = [f"{SYLLABLES[k // 8]}{SYLLABLES[k % 8]}" for k in range(NUM_PLAYERS)]
     skill = rng.normal(MEAN, DEVIATION, NUM_PLAYERS)
     days = np.sort(rng.integers(0, NUM_DAYS, NUM_GAMES))
