@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -18,9 +19,8 @@ from matchenv.envs.one_player.rewards import Reward, reward_text
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.estimates import estimate, paired_difference
-from matchenv.evaluation.queue_rollout import queue_rollout
 from matchenv.evaluation.registry import policy_named
-from matchenv.evaluation.rollout import REWARD, rollout
+from matchenv.evaluation.rollout import REWARD, Sums, rollout
 from matchenv.runtime.checks import as_choice, as_integer
 from matchenv.runtime.object_spec import is_object_spec
 
@@ -246,16 +246,17 @@ def _totals(
     policy: Any, settings: Settings, episodes: int, seed: int, measures: tuple[str, ...]
 ) -> Floats:
     """Return sums of measures, shape (K, episodes)."""
-    found = rollout(lambda *_: policy, settings, _seeds(episodes, seed), measures=measures)
-    return found.sums[0]
+    summary = partial(Sums, measures)
+    found = rollout(lambda *_: policy, settings, _seeds(episodes, seed), summary=summary)
+    return np.array([found.episodes[name] for name in measures])
 
 
 def _queue_totals(
     policy: Any, settings: QueueSettings, episodes: int, seed: int
 ) -> tuple[Floats, Floats]:
     """Return rewards and true rewards of runs, shape (episodes,) each."""
-    found = queue_rollout(lambda _: policy, settings, _seeds(episodes, seed))
-    return found.reward, found.true_reward
+    found = rollout(lambda *_: policy, settings, _seeds(episodes, seed)).episodes
+    return found[REWARD], found["true_reward"]
 
 
 def _seeds(episodes: int, seed: int) -> range:

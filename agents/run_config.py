@@ -37,6 +37,7 @@ from matchenv.agents.config_file import (
 )
 from matchenv.agents.environments import (
     ONE_PLAYER,
+    QUEUE,
     as_texts,
     check_trainable,
     settings_of,
@@ -44,6 +45,7 @@ from matchenv.agents.environments import (
 )
 from matchenv.envs.one_player.priors import PRIORS
 from matchenv.envs.one_player.settings import RANKS
+from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.registry import files_of
 from matchenv.evaluation.seeds import ENVIRONMENTS
 from matchenv.runtime.files import checksum
@@ -298,12 +300,21 @@ class RunConfig:
         others = dict(self.env_kwargs)
         for name in ("reward", "belief"):
             others.pop(name, None)
+        if self.environment == QUEUE:
+            from matchenv.evaluation.protocols import LOADS
+
+            rates = _list_of(others.pop("arrival_rate", QueueSettings.arrival_rate))
+            names = {rate: name for name, rate in LOADS.items()}
+            loads = [names.get(float(rate), f"{rate:g}") for rate in rates]
+            return {"env": QUEUE, "cells": {"load": loads}, "env_kwargs": others}
         ranks, priors = (_list_of(others.pop(name, None)) for name in ("rank", "prior"))
         settings = settings_of(self.environment, self.env_kwargs)[0]
         has_places = settings.rank_by == "true_skill" or settings.prior_type.means_differ
         return {
-            "ranks": list(RANKS) if ranks == [None] and has_places else ranks,
-            "priors": [PRIORS[0] if prior is None else prior for prior in priors],
+            "cells": {
+                "rank": list(RANKS) if ranks == [None] and has_places else ranks,
+                "prior": [PRIORS[0] if prior is None else prior for prior in priors],
+            },
             "env_kwargs": others,
         }
 

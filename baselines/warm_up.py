@@ -14,7 +14,6 @@ from matchenv.belief import BELIEFS
 from matchenv.envs.one_player.env import MatchmakingEnv
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QueueSettings
-from matchenv.evaluation.queue_rollout import queue_rollout
 from matchenv.evaluation.registry import ONE_PLAYER, POLICIES, QUEUE, policy_class
 from matchenv.evaluation.rollout import rollout
 
@@ -43,7 +42,7 @@ def warm_up(report: Callable[[str], None] = lambda _: None) -> None:
         rule = policy_class(name, QUEUE)
         report(f"{name} in the queue")
         made = Reserved(PointEstimate()) if issubclass(rule, Reserved) else rule()
-        queue_rollout(lambda _, made=made: made, SMALL_QUEUE, range(2))  # type: ignore[misc]
+        rollout(lambda *_, made=made: made, SMALL_QUEUE, range(2))
     if find_spec("pygame") is not None:
         report("pictures")
         env = MatchmakingEnv(

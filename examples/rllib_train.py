@@ -86,8 +86,7 @@ def main() -> None:
 
     compared = run_comparison(
         ["pe", "drawchance", "kg", f"rllib:{checkpoint}"],
-        ranks=["middle"],
-        priors=["informative"],
+        cells={"rank": ["middle"]},
         episodes=given.episodes,
         seed=given.seed,
         env_kwargs=sizes,

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from matchenv.baselines.gittins import ToldIndex
 from matchenv.benchmarks.bench.protocol import EPISODES, SEED, Family
-from matchenv.benchmarks.candidates import HIGH_END, LOW_END, candidates_of
 from matchenv.envs.one_player.settings import Settings
-from matchenv.evaluation.candidates import Candidate, adapted
+from matchenv.evaluation.candidates import Candidate, candidates_of
 from matchenv.evaluation.cells import Cell
-from matchenv.evaluation.episode_table import ALL, Block, Plan, RolloutJob, jobs_of, summed, work
-from matchenv.evaluation.rollout import TrueSkills
+from matchenv.evaluation.episode_table import Block, Plan, RolloutJob, jobs_of, work
+from matchenv.evaluation.protocols import HIGH_END, LOW_END
+from matchenv.evaluation.registry import adapted
+from matchenv.evaluation.rollout import Sums, TrueSkills
 from matchenv.evaluation.seeds import BENCH, INSTANCES, POLICIES, episode_seeds
 from matchenv.runtime.jobs import Store, run_jobs
 from matchenv.runtime.parallel import Workers
@@ -89,16 +90,15 @@ def play_families(
     refused: dict[str, list[str]] = {}
     for family in families:
         plan = _plan(policies, family, refused)
-        roll = partial(summed, measures=plan.measures, windows=plan.windows)
-        for candidate, job in zip(plan.candidates, jobs_of(plan, roll), strict=True):
+        for candidate, job in zip(plan.candidates, jobs_of(plan), strict=True):
             place[candidate.label, family.name] = len(jobs)
             jobs.append(replace(job, name=f"{family.name}_{job.name}"))
     found = run_jobs(jobs, work, store, workers=workers, quiet=quiet)
 
     def total(label: str, family: Family) -> Floats:
         known = place.get((label, family.name), place[LOW_END, family.name])
-        sums: Floats = found[known]["sums"][0, 0]
-        return sums
+        totals: Floats = found[known][TRUE_Q]
+        return totals
 
     labels = dict.fromkeys((*(text.rstrip("/\\") for text in policies), LOW_END, HIGH_END, TOLD))
     return Played(
@@ -122,10 +122,9 @@ def _plan(policies: Sequence[str], family: Family, refused: dict[str, list[str]]
     cell = Cell(settings.rank, str(settings.prior), settings.num_opponents)
     seeds = episode_seeds(SEED, 0, EPISODES, (BENCH, INSTANCES, family.number))
     block = Block(0, 0, tuple(seeds), (BENCH, POLICIES, family.number))
-    windows = {ALL: slice(0, settings.horizon)}
 
     def settings_of(cell: Cell, prior: int) -> Settings:
         return settings
 
     candidates = tuple(playing.values())
-    return Plan(candidates, (cell,), (block,), settings_of, SEED, windows, (TRUE_Q,))
+    return Plan(candidates, (cell,), (block,), settings_of, SEED, partial(Sums, (TRUE_Q,)))

@@ -21,7 +21,7 @@ from matchenv.benchmarks.bench.protocol import (
     protocol_digest,
 )
 from matchenv.benchmarks.bench.scoring import Score, of_family, overall
-from matchenv.benchmarks.candidates import HIGH_END, LOW_END
+from matchenv.evaluation.protocols import HIGH_END, LOW_END
 from matchenv.evaluation.tables import Column, markdown_table, text_table
 from matchenv.runtime.files import checksum, json_bytes
 from matchenv.runtime.provenance import provenance

@@ -12,7 +12,7 @@ import numpy as np
 from matchenv.benchmarks.bench.playing import TOLD, identities, play_families
 from matchenv.benchmarks.bench.protocol import NAME, families_named, protocol_digest
 from matchenv.benchmarks.bench.report import DIGEST, Result, result_files
-from matchenv.benchmarks.candidates import HIGH_END, LOW_END
+from matchenv.evaluation.protocols import HIGH_END, LOW_END
 from matchenv.runtime.checks import as_integer
 from matchenv.runtime.files import checksum, parsed_json
 from matchenv.runtime.jobs import open_store, write_results

@@ -9,7 +9,7 @@ from typing import Any
 from matchenv.benchmarks.bench.protocol import FAMILIES, MAIN, SEED, Family
 from matchenv.benchmarks.bound.report import cell_bounds
 from matchenv.benchmarks.bound.running import DEFAULT_DEPTH, run_bound
-from matchenv.benchmarks.candidates import LOW_END
+from matchenv.evaluation.protocols import LOW_END
 from matchenv.runtime.files import json_bytes, write_bytes
 from matchenv.runtime.parallel import Workers
 from matchenv.runtime.provenance import versions

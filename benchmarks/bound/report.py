@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.benchmarks.bench.playing import TOLD
-from matchenv.benchmarks.candidates import HIGH_END, LOW_END
-from matchenv.benchmarks.compare.report import Comparison, head
+from matchenv.benchmarks.compare.report import Comparison
 from matchenv.evaluation.estimates import (
     CONFIDENCE,
     Estimate,
@@ -20,6 +19,7 @@ from matchenv.evaluation.estimates import (
     share_closed,
     without_luck,
 )
+from matchenv.evaluation.protocols import HIGH_END, LOW_END
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.runtime.files import json_bytes, npz_bytes, records_csv
 from matchenv.runtime.provenance import versions
@@ -214,7 +214,9 @@ def result_files(bounds: Bounds) -> dict[str, bytes]:
         for policy in cell.policies
     ]
     plain = {
-        **head(bounds.comparison),
+        **bounds.comparison.asked,
+        "against": bounds.comparison.against,
+        "confidence": CONFIDENCE,
         "depth": bounds.depth,
         "versions": versions("scipy"),
         "cells": [asdict(cell) for cell in found],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +13,19 @@ import numpy as np
 from matchenv.benchmarks.bench.playing import TOLD, told_index
 from matchenv.benchmarks.bound.report import ENVIRONMENT_OPTIONS, Bounds, result_files
 from matchenv.benchmarks.bound.sample_paths import BLOCK, BoundJob, bounds_of
-from matchenv.benchmarks.candidates import LOW_END
-from matchenv.benchmarks.compare.comparison import block_size, described, plan_of
+from matchenv.benchmarks.compare.comparison import described, plan_of, problem_of
 from matchenv.benchmarks.compare.report import Comparison
 from matchenv.envs.one_player.priors import check_named
+from matchenv.envs.one_player.simulator import OnePlayer
 from matchenv.evaluation.candidates import Candidate
 from matchenv.evaluation.episode_table import play
+from matchenv.evaluation.protocols import HIGH_END, LOW_END
+from matchenv.evaluation.registry import ONE_PLAYER
+from matchenv.evaluation.rollout import Sums
 from matchenv.evaluation.seeds import spans_of
 from matchenv.runtime.checks import as_integer
-from matchenv.runtime.jobs import open_store, run_jobs, write_results
-from matchenv.runtime.parallel import Workers, as_engine
+from matchenv.runtime.jobs import RunOptions, run_jobs
+from matchenv.runtime.parallel import Workers
 
 DEFAULT_POLICIES = ("drawchance", "kg", "gittins", "optimistic:belief=full")
 DEFAULT_RANKS = ("top", "middle", "bottom")
@@ -68,32 +72,33 @@ def run_bound(
     """
     as_integer("depth", depth, 1)
     check_named("priors", priors, "for which the bound was derived")
-    as_engine(workers)
     for name in env_kwargs or {}:
         if name not in ENVIRONMENT_OPTIONS:
             raise ValueError(f"env_kwargs may hold {', '.join(ENVIRONMENT_OPTIONS)}, got {name!r}")
     # Policies and bound have the same luck: the k-th game with an opponent ends the same.
     options = {"noise": "opponent", **(env_kwargs or {})}
-    plan, settings = plan_of(policies, LOW_END, ranks, priors, episodes, seed, options)
+    run = RunOptions(out, workers=workers, quiet=quiet)
+    _, settings, cells = problem_of(ONE_PLAYER, {"rank": ranks, "prior": priors}, options)
+    plan = plan_of(policies, settings, cells, episodes, seed, references=(LOW_END, HIGH_END))
     if TOLD not in (candidate.label for candidate in plan.candidates):
         told = Candidate(TOLD, told_index, TOLD)
         plan = replace(plan, candidates=(*plan.candidates, told))
-    plan = replace(plan, counts=True)
-    asked = {"command": "bound", "depth": depth}
-    asked |= described(plan, settings, episodes)
-    with open_store(out, asked) as store:
-        rows = play(plan, store, workers=workers, quiet=quiet)
+    plan = replace(plan, summary=partial(Sums, tuple(OnePlayer.measures), fields=("met",)))
+    asked = {"command": "bound", "depth": depth, **described(plan, settings)}
+    with run.store(asked) as store:
+        rows = play(plan, store, run)
+        met = rows.arrays["met"][:, :, 0]
         jobs = [
             BoundJob(cell, settings, seed, first, count, depth,
-                     rows.counts_of(c)[:, first : first + count])
+                     met[c, :, first : first + count])
             for c, cell in enumerate(plan.cells)
             for first, count in spans_of(episodes, BLOCK)
         ]  # fmt: skip
-        found = run_jobs(jobs, bounds_of, store, workers=workers, quiet=quiet)
+        found = run_jobs(jobs, bounds_of, store, run)
         values, luck, paid = (
             np.concatenate([each[name] for each in found]) for name in ("bound", "luck", "paid")
         )
-        comparison = Comparison(rows, LOW_END, settings, seed, block_size(settings))
+        comparison = Comparison(rows, LOW_END, settings, asked)
         shape = (len(plan.cells), episodes)
         bounds = Bounds(
             comparison,
@@ -102,5 +107,5 @@ def run_bound(
             np.moveaxis(paid.reshape(*shape, -1), -1, 1),
             depth,
         )
-        write_results(store, result_files(bounds).items())
+        run.finish(store, bounds, result_files(bounds).items())
     return bounds

@@ -2,78 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from typing import Any
 
-from matchenv.benchmarks.candidates import candidates_of, with_references
-from matchenv.benchmarks.compare.report import ENVIRONMENT_OPTIONS, Comparison, result_files
-from matchenv.envs.one_player.priors import Prior
-from matchenv.envs.one_player.settings import Settings
-from matchenv.evaluation.cells import Cell, cells_of
-from matchenv.evaluation.episode_table import ALL, Block, Plan, play
-from matchenv.evaluation.seeds import POLICIES, episode_seeds, spans_of
+from matchenv.benchmarks.compare.report import Comparison, result_files
+from matchenv.envs import env_id_of, part_of
+from matchenv.envs.core.settings import Options
+from matchenv.envs.queue.population import Population
+from matchenv.evaluation.candidates import candidates_of
+from matchenv.evaluation.cells import AnyCell
+from matchenv.evaluation.episode_table import Block, Plan, play
+from matchenv.evaluation.protocols import Protocol
+from matchenv.evaluation.registry import ONE_PLAYER, known_policies
+from matchenv.evaluation.seeds import INSTANCES, POLICIES, REPORT, episode_seeds, spans_of
 from matchenv.runtime.checks import as_integer
-from matchenv.runtime.jobs import open_store, write_results
+from matchenv.runtime.jobs import RunOptions
 from matchenv.runtime.object_spec import is_object_spec
-from matchenv.runtime.parallel import Workers, as_engine
 from matchenv.runtime.provenance import digest_of, module_files
 
-DEFAULT_POLICIES = ("pe", "drawchance", "kg", "gittins", "random", "oracle")
-DEFAULT_RANKS = ("top", "middle", "bottom")
-DEFAULT_PRIORS = ("informative",)
 DEFAULT_EPISODES = 200
-# Luck by opponent tells policies apart with fewer episodes; see docs/benchmarks.md.
-DEFAULT_NOISE = "opponent"
 
-# Episodes that are played side by side. A stochastic policy has one stream for a block, so its
-# size is part of the result; it must not follow the number of workers.
-LARGEST_BLOCK = 100
+# Fewer episodes are played side by side where their players would fill the memory.
 LARGEST_BLOCK_PLAYERS = 1_000_000
 
 
 def run_comparison(
-    policies: Sequence[Any] = DEFAULT_POLICIES,
+    policies: Sequence[Any] | None = None,
     *,
-    against: str = "kg",
-    ranks: Sequence[str | int | None] = DEFAULT_RANKS,
-    priors: Sequence[str | Prior] = DEFAULT_PRIORS,
+    env: str = ONE_PLAYER,
+    cells: Mapping[str, Sequence[Any]] | None = None,
+    env_kwargs: Mapping[str, Any] | None = None,
+    against: str | None = None,
     episodes: int = DEFAULT_EPISODES,
     seed: int = 0,
-    env_kwargs: Mapping[str, Any] | None = None,
-    workers: Workers = None,
-    out: str | Path | None = None,
-    replace_out: bool = False,
-    timing: bool = False,
-    quiet: bool = False,
-    report: Callable[[Comparison], object] | None = None,
+    run: RunOptions | None = None,
 ) -> Comparison:
-    """Play the same games with every policy, and compare.
-
-    With more than one worker the call must stand under ``if __name__ == "__main__":`` in a
-    script, since the workers import it. A comparison that was stopped goes on when it is called
-    again with the same folder.
+    """Play the same episodes with every policy, and compare.
 
     Args:
-        policies: names of policies, folders of training runs, or objects with the ``predict``
-            of stable-baselines3 and a ``name``.
-        against: the policy that differences are taken to; it plays even if not in the list,
-            as do DrawChance and the oracle.
-        ranks: places of player 0: names or numbers, None (or ``"any"``) for a random one.
-        priors: ``"informative"``, ``"equal"``, ``"module:Class:key=value"``, or objects that
-            can be written so, which stand in the files as such texts; each rank is played with
-            each prior.
+        policies: names of policies, folders of training runs, or objects with ``predict``, ``act``
+            or ``choose`` and a ``name``; None for the environment's own list.
+        env: name of the environment.
+        cells: what is varied, and its values. ``Matchmaking-v0``: ``rank``, places of player 0
+            (names or numbers; None or ``"any"`` for a random one), and ``prior``
+            (``"informative"``, ``"equal"``, ``"module:Class:key=value"``, or objects that can be
+            written so). ``MatchmakingQueue-v0``: ``load``, ``"thin"``, ``"middle"``, ``"thick"``
+            or arrival rates. Any other environment: its options. Each value is played with each
+            value of the others; what is not named has its default values.
+        env_kwargs: options of the environment that are the same in all cells.
+            ``Matchmaking-v0`` has ``noise="opponent"`` unless it is given.
+        against: the policy that differences are taken to; it plays even if not in the list, as
+            do the environment's marks. None for the environment's own.
         episodes: instances in each cell, >= 2.
-        seed: decides all instances, noise and random choices, >= 0.
-        env_kwargs: options of the environment but ``rank``, ``prior``, ``reward`` and ``belief``;
-            ``noise`` is ``"opponent"`` unless it is given.
-        workers: processes (None: one for each core), or an engine; no number depends on it.
-        out: folder for finished episodes and the result files; None to write none.
-        replace_out: a folder with another comparison loses it; otherwise it is refused.
-        timing: write decisions per second into the files too, of the episodes played now.
-        quiet: no progress bar.
-        report: told what was found, even where the files cannot be written.
+        seed: random seed of instances, noise and random choices, >= 0.
+        run: folder, workers and what else does not change a number.
 
     Returns:
         The comparison; ``table()`` gives it as text.
@@ -83,97 +67,126 @@ def run_comparison(
             comparison, or with damaged files.
         OSError: for a folder that cannot be written.
     """
-    as_engine(workers)
-    options = {"noise": DEFAULT_NOISE, **(env_kwargs or {})}
-    plan, settings = plan_of(policies, against, ranks, priors, episodes, seed, options)
-    asked = {"command": "compare", **described(plan, settings, episodes)}
-    with open_store(out, asked, replace=replace_out) as store:
-        rows = play(plan, store, workers=workers, quiet=quiet)
-        found = Comparison(rows, against.rstrip("/\\"), settings, seed, block_size(settings))
-        files = result_files(found, timing=timing).items()
-        try:
-            write_results(store, files)
-        finally:  # what was found is reported even where the files cannot be written
-            if report is not None:
-                report(found)
+    run = run or RunOptions()
+    kind, settings, places = problem_of(env, cells, env_kwargs)
+    named = tuple(policies if policies is not None else kind.policies or known_policies(env))
+    against = against or kind.against or str(named[0])
+    plan = plan_of(named, settings, places, episodes, seed, references=(against, *kind.marks))
+    asked = described(plan, settings)
+    with run.store({"command": "compare", **asked}) as store:
+        rows = play(plan, store, run)
+        found = Comparison(rows, against.rstrip("/\\"), settings, asked)
+        run.finish(store, found, result_files(found, timing=run.timing))
     return found
+
+
+def problem_of(
+    env: str, cells: Mapping[str, Sequence[Any]] | None, env_kwargs: Mapping[str, Any] | None
+) -> tuple[Protocol, Any, tuple[AnyCell, ...]]:
+    """Return how an environment's policies are compared, its settings, and the cells.
+
+    Args:
+        env: as ``run_comparison``, and so are the others.
+        cells: as there.
+        env_kwargs: as there.
+
+    Raises:
+        ValueError: for an unknown environment or option, or a bad value.
+    """
+    kind: Protocol = part_of(env, "protocol")
+    settings_type: type[Options] = part_of(env, "settings")
+    swept = {**kind.swept, **(cells or {})}
+    options = {**kind.defaults, **(env_kwargs or {})}
+    known = [each.name for each in fields(settings_type) if each.name not in kind.fixed]
+    places = kind.swept or known
+    for name, words in (("env_kwargs", options), ("cells", cells or {})):
+        allowed = places if name == "cells" else [each for each in known if each not in swept]
+        for word in words:
+            if word not in allowed:
+                raise ValueError(f"{name} may hold {', '.join(allowed)}, got {word!r}")
+    settings = settings_type.checked(**options)
+    found = kind.cells(swept, settings)
+    for cell in found:
+        replace(settings, **cell.options)  # type: ignore[call-arg]  # refuses what it cannot take
+    return kind, settings, found
 
 
 def plan_of(
     policies: Sequence[Any],
-    against: str,
-    ranks: Sequence[str | int | None],
-    priors: Sequence[str | Prior],
+    settings: Any,
+    cells: Sequence[AnyCell],
     episodes: int,
     seed: int,
-    env_kwargs: Mapping[str, Any] | None,
-    known: Sequence[str] = (*ENVIRONMENT_OPTIONS, "noise"),
-) -> tuple[Plan, Settings]:
-    """What a comparison plays, and the settings that its cells share.
+    *,
+    purpose: int = REPORT,
+    references: Sequence[str] = (),
+) -> Plan:
+    """Return what a comparison plays.
 
     Args:
-        policies: as ``run_comparison``, and so are all others.
-        against: as there.
-        ranks: as there.
-        priors: as there.
-        episodes: as there.
+        policies: as ``run_comparison``, at least one.
+        settings: that all cells share.
+        cells: where.
+        episodes: as ``run_comparison``.
         seed: as there.
-        env_kwargs: as there.
-        known: the options of the environment that may be given.
+        purpose: ``REPORT`` or ``TUNING``, which have no episodes in common.
+        references: names of policies that play even if they are not among the others.
 
     Raises:
-        ValueError: for another option or a bad value.
+        ValueError: for a bad value, or a policy that cannot play.
     """
     as_integer("episodes", episodes, 2)
     as_integer("seed", seed, 0)
-    options = dict(env_kwargs or {})
-    for name in options:
-        if name not in known:
-            raise ValueError(f"env_kwargs may hold {', '.join(known)}, got {name!r}")
-    settings = Settings.checked(**options)
-    cells = cells_of(ranks, priors, settings.num_opponents, settings.rank_by)
-    candidates = with_references(candidates_of(policies, settings), against, settings)
-    size = block_size(settings)
+    candidates = candidates_of(policies, settings, references)
+    kind: Protocol = part_of(env_id_of(settings), "protocol")
+    size, key = block_size(settings), kind.key_of(purpose)
     blocks = tuple(
         Block(
             prior=0,
             first=first,
-            seeds=tuple(episode_seeds(seed, first, count)),
-            policy_stream=(POLICIES, first // size),
+            seeds=tuple(episode_seeds(seed, first, count, (*key, INSTANCES))),
+            policy_stream=(*key, POLICIES, first // size),
         )
         for first, count in spans_of(episodes, size)
     )
 
-    def settings_of(cell: Cell, prior: int) -> Settings:
-        return replace(settings, rank=cell.rank, prior=cell.prior)
+    def settings_of(cell: AnyCell, prior: int) -> Any:
+        return replace(settings, **cell.options)
 
-    windows = {ALL: slice(0, settings.horizon)}
-    return Plan(candidates, cells, blocks, settings_of, seed, windows), settings
-
-
-def block_size(settings: Settings) -> int:
-    """Episodes in a block: fewer where their players would fill the memory."""
-    return max(1, min(LARGEST_BLOCK, LARGEST_BLOCK_PLAYERS // settings.num_players))
+    return Plan(candidates, tuple(cells), blocks, settings_of, seed)
 
 
-def described_cells(cells: Sequence[Cell]) -> dict[str, Any]:
-    """What identifies the cells: their names, and the files that a user's own priors are read from.
-
-    Args:
-        cells: of a plan or a study.
-    """
-    own = {cell.prior: digest_of(module_files(cell.prior)) for cell in cells
-           if is_object_spec(cell.prior)}  # fmt: skip
-    return {"cells": [cell.name for cell in cells], **({"priors": own} if own else {})}
+def block_size(settings: Options) -> int:
+    """Return the number of episodes in a block."""
+    kind: Protocol = part_of(env_id_of(settings), "protocol")
+    players = getattr(settings, "num_players", 1)
+    return max(1, min(kind.block, LARGEST_BLOCK_PLAYERS // players))
 
 
-def described(plan: Plan, settings: Settings, episodes: int) -> dict[str, Any]:
-    """Everything that decides what the jobs of a plan give, as plain data."""
-    return {
-        "policies": {candidate.label: candidate.identity for candidate in plan.candidates},
-        **described_cells(plan.cells),
-        "episodes": episodes,
-        "seed": plan.seed,
-        "noise": settings.noise,
-        **{name: getattr(settings, name) for name in ENVIRONMENT_OPTIONS},
+def described(plan: Plan, settings: Options) -> dict[str, Any]:
+    """Return everything that decides what the jobs of a plan give, as plain data."""
+    kind: Protocol = part_of(env_id_of(settings), "protocol")
+    environment = {name: value for name, value in settings.description().items()
+                   if name not in kind.fixed}  # fmt: skip
+    for name, value in vars(settings).items():
+        if isinstance(value, Population) and name in environment:
+            digest = hashlib.sha256(value.rows.tobytes()).hexdigest()
+            environment[name] = f"{len(value.rows)} of {digest[:16]}"
+    # The files that a user's own priors are read from.
+    own = {
+        text: digest_of(module_files(text))
+        for cell in plan.cells
+        for text in cell.labels.values()
+        if is_object_spec(text)
     }
+    return {
+        "env": env_id_of(settings),
+        "policies": {candidate.label: candidate.identity for candidate in plan.candidates},
+        "cells": {cell.name: {"title": cell.title, "labels": dict(cell.labels)}
+                  for cell in plan.cells},
+        **({"priors": own} if own else {}),
+        "episodes": plan.episodes,
+        "seed": plan.seed,
+        "block_size": block_size(settings),
+        "environment": environment,
+    }  # fmt: skip

@@ -3,48 +3,35 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, fields
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.benchmarks.candidates import HIGH_END, LOW_END
-from matchenv.envs.one_player.settings import Settings
-from matchenv.evaluation.cells import Cell
-from matchenv.evaluation.episode_table import FINAL_ERROR, EpisodeTable
+from matchenv.envs import env_id_of, part_of, simulator_of
+from matchenv.envs.core.settings import Options
+from matchenv.evaluation.cells import AnyCell
+from matchenv.evaluation.episode_table import EpisodeTable
 from matchenv.evaluation.estimates import (
     CONFIDENCE,
     Estimate,
     columns_of,
-    estimate,
+    detectable_effect,
+    known_estimate,
     paired_difference,
     share_closed,
+    verdicts,
 )
+from matchenv.evaluation.protocols import Protocol, Shown
 from matchenv.evaluation.tables import Column, text_table
-from matchenv.evaluation.verdicts import detectable_effect, verdicts
 from matchenv.runtime.files import json_bytes, records_csv
 from matchenv.runtime.provenance import versions
 
 Floats = NDArray[np.float64]
-
-# Rank and prior make the cells, the belief is the policy's, and a comparison does not depend on the
-# reward; noise is described apart.
-ENVIRONMENT_OPTIONS = tuple(
-    each.name
-    for each in fields(Settings)
-    if each.name not in ("rank", "prior", "reward", "belief", "noise")
-)
-
-# The measures of an episode that are reported.
-MEASURES = (
-    "draw_density",
-    "true_draw_density",
-    FINAL_ERROR,
-    "skill_difference",
-    "win_ratio",
-)
 
 
 @dataclass(frozen=True)
@@ -54,34 +41,70 @@ class Standing:
     Attributes:
         cell: the cell.
         policy: its label.
-        draw_density: sum of q under the belief over an episode.
-        true_draw_density: sum of q under the true skills over an episode.
-        final_squared_error: of the belief about player 0's skill after the last game.
-        skill_difference: mean over an episode's games, player 0 less the opponent.
-        win_ratio: share of the games that player 0 won, a draw counting half.
-        difference: in true q, to the policy compared against, on the same episodes.
-        belief_difference: the same in q under the belief.
+        measures: mean of each measure over the episodes.
+        difference: in the measure that policies are judged by, to the policy compared against,
+            on the same episodes.
+        belief_difference: the same in that measure under the beliefs.
         detectable: the least true difference that so many episodes find in 80 % of all tries.
         verdict: ahead of the policy compared against, behind or undecided, by Holm's rule over all
-            cells and policies but the oracle; nothing for that policy and for the oracle.
-        share_closed: of the distance from DrawChance to the oracle in true q.
+            cells and policies but the oracle; "" for that policy and for the oracle.
+        share_closed: of the distance from the lower mark to the upper one; NaN without marks.
+        numbers: further ones without an interval, by name.
         decisions_per_second: one process's rate; NaN where nothing was timed: episodes of one
-            game, or played before this run.
+            step, or played before this run.
     """
 
-    cell: Cell
+    cell: AnyCell
     policy: str
-    draw_density: Estimate
-    true_draw_density: Estimate
-    final_squared_error: Estimate
-    skill_difference: Estimate
-    win_ratio: Estimate
+    measures: Mapping[str, Estimate]
     difference: Estimate
     belief_difference: Estimate
     detectable: float
     verdict: str
     share_closed: float
     decisions_per_second: float
+    numbers: Mapping[str, float] = field(default_factory=dict)
+
+    def __getattr__(self, name: str) -> Estimate:
+        """Return the mean of a measure."""
+        measures: Mapping[str, Estimate] = self.__dict__.get("measures", {})
+        if name not in measures:
+            raise AttributeError(name)
+        return measures[name]
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as plain data, a measure beside the other."""
+        others = dict(vars(self))
+        measures, numbers = others.pop("measures"), others.pop("numbers")
+        return {**others, **measures, **numbers, "cell": dict(self.cell.labels)}
+
+    @classmethod
+    def from_plain(cls, found: Mapping[str, Any], cell: AnyCell) -> Standing:
+        """Return the standing that ``plain`` wrote to a file of JSON."""
+        estimates = {name: Estimate.from_plain(value) for name, value in found.items()
+                     if isinstance(value, dict) and name != "cell"}  # fmt: skip
+        differences = {name: estimates.pop(name) for name in ("difference", "belief_difference")}
+        numbers = {name: math.nan if found.get(name) is None else float(found[name])
+                   for name in ("detectable", "share_closed", "decisions_per_second")}  # fmt: skip
+        verdict = str(found.get("verdict", ""))
+        return cls(cell, str(found["policy"]), estimates, verdict=verdict, **differences, **numbers)
+
+
+@dataclass(frozen=True)
+class Further:
+    """What a comparison has beside the standings, of one environment alone.
+
+    Attributes:
+        tables: by number of the cell, lines behind its table.
+        records: rows of further CSV files, which stand in the JSON file too, by name.
+        files: further files, by name.
+        numbers: of each policy in the cell of a number, as a column of the table.
+    """
+
+    tables: Callable[[int], list[str]]
+    records: Mapping[str, list[dict[str, Any]]]
+    files: Callable[[], Iterable[tuple[str, bytes]]]
+    numbers: Mapping[Shown, Callable[[int, str], float]]
 
 
 @dataclass(frozen=True)
@@ -91,19 +114,23 @@ class Comparison:
     Attributes:
         rows: the episodes.
         against: the label that differences are taken to.
-        settings: of the environment, but for the cells' rank and prior.
-        seed: the comparison's.
-        block_size: episodes that were played side by side.
+        settings: of the environment, but for what the cells vary.
+        asked: what was asked for, as plain data.
     """
 
     rows: EpisodeTable
     against: str
-    settings: Settings
-    seed: int
-    block_size: int
+    settings: Options
+    asked: Mapping[str, Any]
 
     @property
-    def cells(self) -> tuple[Cell, ...]:
+    def protocol(self) -> Protocol:
+        """How policies of the environment are compared."""
+        found: Protocol = part_of(env_id_of(self.settings), "protocol")
+        return found
+
+    @property
+    def cells(self) -> tuple[Any, ...]:
         """The cells."""
         return self.rows.cells
 
@@ -117,26 +144,41 @@ class Comparison:
         """E, episodes in each cell."""
         return self.rows.seeds.size
 
-    def values(self, measure: str, cell: int, policy: str) -> Floats:
-        """One measure of every episode, shape (E,)."""
-        return self.rows.values(measure, cell, policy)[0]
+    @property
+    def seed(self) -> int:
+        """The seed."""
+        return int(self.asked["seed"])
 
     @cached_property
-    def _verdicts(self) -> dict[tuple[int, str], str]:
-        """Who is ahead of the policy compared against, by number of the cell and label."""
-        asked = {
-            (i, policy): self._difference("true_draw_density", i, policy)
-            for i in range(len(self.cells))
-            for policy in self.policies
-            if policy not in (self.against, HIGH_END)
-        }
-        found = verdicts(list(asked.values()), self.episodes)
-        return dict(zip(asked, found, strict=True))
+    def shown(self) -> tuple[Shown, ...]:
+        """The measures in tables."""
+        return self.protocol.shown_of(simulator_of(self.settings))
 
-    def _difference(self, measure: str, cell: int, policy: str) -> Estimate:
+    @cached_property
+    def further(self) -> Further | None:
+        """What there is beside the standings."""
+        name = self.protocol.further
+        return resolve_name(name)(self) if name else None
+
+    def values(self, measure: str, cell: int, policy: str) -> Floats:
+        """Return one measure of every episode, shape (E,)."""
+        return self.rows.values(measure, cell, policy)[0]
+
+    def difference(self, measure: str, cell: int, policy: str) -> Estimate:
+        """Return the mean difference to the policy compared against, on the same episodes."""
         return paired_difference(
             self.values(measure, cell, policy), self.values(measure, cell, self.against)
         )
+
+    @cached_property
+    def _verdicts(self) -> dict[tuple[int, str], str]:
+        asked = {
+            (i, policy): self.difference(self.protocol.measure, i, policy)
+            for i in range(len(self.cells))
+            for policy in self.policies
+            if policy not in (self.against, *self.protocol.marks[1:])
+        }
+        return dict(zip(asked, verdicts(list(asked.values()), self.episodes), strict=True))
 
     @cached_property
     def standings(self) -> tuple[Standing, ...]:
@@ -146,115 +188,128 @@ class Comparison:
         )
 
     def standing(self, cell: int, policy: str) -> Standing:
-        """The standing of one policy in the cell of this number."""
+        """Return the standing of one policy in the cell of this number."""
         return self.standings[cell * len(self.policies) + self.policies.index(policy)]
 
+    def _standing(self, cell: int, policy: str) -> Standing:
+        kind = self.protocol
+        difference = self.difference(kind.measure, cell, policy)
+        marks = [self.values(kind.measure, cell, mark) for mark in kind.marks]
+        share = share_closed(self.values(kind.measure, cell, policy), *marks) if marks else math.nan
+        return Standing(
+            cell=self.cells[cell],
+            policy=policy,
+            measures={each.measure: known_estimate(self.values(each.measure, cell, policy))
+                      for each in self.shown},
+            difference=difference,
+            belief_difference=self.difference(kind.believed or kind.measure, cell, policy),
+            detectable=detectable_effect(difference, self.episodes),
+            verdict=self._verdicts.get((cell, policy), ""),
+            share_closed=share,
+            decisions_per_second=float(
+                self.rows.decisions_per_second[cell, self.policies.index(policy)]
+            ),
+            numbers={each.measure: of(cell, policy) for each, of in self._numbers.items()},
+        )  # fmt: skip
+
+    @property
+    def _numbers(self) -> Mapping[Shown, Callable[[int, str], float]]:
+        return {} if self.further is None else self.further.numbers
+
     def table(self, *, timing: bool = True) -> str:
-        """A table for each cell, a line for each policy.
+        """Return a table for each cell, a line for each policy.
 
         Args:
             timing: with decisions per second.
         """
-        settings = self.settings
+        sizes = ", ".join(f"{name} {getattr(self.settings, name):,}"
+                          for name in self.settings.sizes
+                          if name not in self.cells[0].options)  # fmt: skip
         lines = [
-            f"{self.episodes} episodes of {settings.horizon} games against one of "
-            f"{settings.num_opponents}, seed {self.seed}",
-            f"q: sums over an episode; [..]: {100.0 * CONFIDENCE:.0f} % interval of the paired "
-            f"difference; detects: the least difference found in 80 % of all tries; verdict: after "
-            "Holm's correction over all cells and policies",
-            f"gap closed: of the distance from {LOW_END} to {HIGH_END}",
+            f"{self.episodes} episodes of {env_id_of(self.settings)}, {sizes}, seed {self.seed}",
+            f"[..]: {100.0 * CONFIDENCE:.0f} % interval of the paired difference; detects: the "
+            "least difference found in 80 % of all tries; verdict: after Holm's correction over "
+            "all cells and policies",
         ]
+        if self.protocol.marks:
+            low, high = self.protocol.marks
+            lines.append(f"gap closed: of the distance from {low} to {high}")
+        measures = (*self.shown, *self._numbers)
+        shown = columns(self.against, self.protocol, measures, timing=timing)
         for i, cell in enumerate(self.cells):
             standings = [self.standing(i, policy) for policy in self.policies]
-            lines += ["", cell.title, *text_table(columns(self.against, timing), standings)]
+            lines += ["", cell.title, *text_table(shown, standings)]
+            if self.further is not None:
+                lines += self.further.tables(i)
         return "\n".join(lines)
 
-    def _standing(self, cell: int, policy: str) -> Standing:
-        def of(measure: str, name: str = policy) -> Floats:
-            return self.values(measure, cell, name)
 
-        true_q = "true_draw_density"
-        difference = self._difference(true_q, cell, policy)
-        return Standing(
-            cell=self.cells[cell],
-            policy=policy,
-            **{measure: estimate(of(measure)) for measure in MEASURES},
-            difference=difference,
-            belief_difference=self._difference("draw_density", cell, policy),
-            detectable=detectable_effect(difference, self.episodes),
-            verdict=self._verdicts.get((cell, policy), ""),
-            share_closed=share_closed(of(true_q), of(true_q, LOW_END), of(true_q, HIGH_END)),
-            decisions_per_second=float(
-                self.rows.decisions_per_second[cell, self.policies.index(policy)]
-            ),
-        )
-
-
-def columns(against: str, timing: bool) -> list[Column]:
-    """The columns of a table of standings; the last one, decisions per second, with ``timing``."""
-    every = [
+def columns(against: str, kind: Protocol, shown: Iterable[Shown], *, timing: bool) -> list[Column]:
+    """Return the columns of a table of standings; decisions per second with ``timing``."""
+    measures = [Column(each.heading, partial(_mean_text, each)) for each in shown]
+    heading = next((each.heading for each in shown if each.measure == kind.measure), kind.measure)
+    found = [
         Column("policy", lambda s: s.policy),
-        Column("believed q", lambda s: f"{s.draw_density.mean:.2f}"),
-        Column("true q", lambda s: f"{s.true_draw_density.mean:.2f}", 8),
-        Column(f"true q - {against}", lambda s: s.difference.interval_text(2), 25),
-        Column("detects", lambda s: _detectable_text(s, against)),
+        *measures[: kind.leading],
+        Column(f"{heading} - {against}", lambda s: s.difference.interval_text(2), 25),
+        Column("detects", partial(_detectable_text, against)),
         Column("verdict", lambda s: s.verdict, 9),
-        Column("gap closed", lambda s: gap_text(s.share_closed)),
-        Column("error of mu_0", lambda s: f"{s.final_squared_error.mean:.3f}"),
-        Column("skill diff.", lambda s: f"{s.skill_difference.mean:+.3f}"),
-        Column("win ratio", lambda s: f"{s.win_ratio.mean:.3f}"),
-        Column("decisions/s", lambda s: _rate_text(s.decisions_per_second)),
     ]
-    return every if timing else every[:-1]
+    if kind.marks:
+        found.append(Column("gap closed", lambda s: gap_text(s.share_closed)))
+    found += measures[kind.leading :]
+    if timing:
+        found.append(Column("decisions/s", lambda s: _rate_text(s.decisions_per_second)))
+    return found
 
 
-def _detectable_text(standing: Standing, against: str) -> str:
+def _mean_text(shown: Shown, standing: Standing) -> str:
+    numbers = standing.numbers
+    known = shown.measure in numbers
+    value = numbers[shown.measure] if known else standing.measures[shown.measure].mean
+    return shown.form.format(value).replace("%", " %")
+
+
+def _detectable_text(against: str, standing: Standing) -> str:
     known = standing.policy != against and math.isfinite(standing.detectable)
     return f"{standing.detectable:.2f}" if known else ""
+
+
+def gap_text(share: float) -> str:
+    """Return the share of the gap closed; a dash far below its lower end, where it says nothing."""
+    return f"{100.0 * share:.1f} %" if share > -1.0 else "–"
 
 
 def _rate_text(rate: float) -> str:
     return f"{rate:,.0f}" if math.isfinite(rate) else "-"
 
 
-def result_files(comparison: Comparison, *, timing: bool) -> dict[str, bytes]:
-    """Content of the result files: the standings as text, CSV and JSON, and the episodes.
+def result_files(comparison: Comparison, *, timing: bool) -> Iterable[tuple[str, bytes]]:
+    """Yield the result files: the standings as text, CSV and JSON, and the episodes.
 
     Args:
         comparison: what was found.
         timing: with decisions per second, which no two runs share.
     """
-    records, plain = [], []
-    for standing in comparison.standings:
-        cell = {"rank": standing.cell.rank_name, "prior": standing.cell.prior}
-        records.append({**cell, **columns_of(standing)})
-        plain.append({**asdict(standing), "cell": cell})
+    plain = [each.plain() for each in comparison.standings]
     if not timing:
-        for record in records + plain:
-            del record["decisions_per_second"]
-    return {
-        **comparison.rows.files(),
-        "comparison.txt": f"{comparison.table(timing=timing)}\n".encode(),
-        "comparison.csv": records_csv(records),
-        "comparison.json": json_bytes({**head(comparison), "standings": plain}, checked=True),
-    }
-
-
-def head(comparison: Comparison) -> dict[str, Any]:
-    """Settings and versions as plain data."""
-    settings = comparison.settings
-    return {
-        "seed": comparison.seed,
-        "episodes": comparison.episodes,
-        "block_size": comparison.block_size,
-        "noise": comparison.settings.noise,
+        for each in plain:
+            del each["decisions_per_second"]
+    further = comparison.further
+    extra = {} if further is None else further.records
+    content = {
+        **comparison.asked,
         "against": comparison.against,
         "confidence": CONFIDENCE,
-        "environment": {name: getattr(settings, name) for name in ENVIRONMENT_OPTIONS},
         "versions": versions("gymnasium"),
+        "standings": plain,
+        **extra,
     }
-
-
-def gap_text(share: float) -> str:
-    """Return the share of the gap closed; a dash far below its lower end, where it says nothing."""
-    return f"{100.0 * share:.1f} %" if share > -1.0 else "–"
+    yield from comparison.rows.files().items()
+    yield "comparison.txt", f"{comparison.table(timing=timing)}\n".encode()
+    yield "comparison.csv", records_csv([columns_of(each) for each in plain])
+    yield "comparison.json", json_bytes(content, checked=True)
+    for name, records in extra.items():
+        yield f"{name}.csv", records_csv([columns_of(each) for each in records])
+    if further is not None:
+        yield from further.files()

@@ -10,9 +10,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from matchenv.evaluation.estimates import UNKNOWN, Estimate, estimate, paired_difference
-from matchenv.evaluation.queue_measures import DECILES, GROUPS
-from matchenv.evaluation.verdicts import known_verdicts
+from matchenv.evaluation.estimates import (
+    UNKNOWN,
+    Estimate,
+    estimate,
+    known_verdicts,
+    paired_difference,
+)
+from matchenv.evaluation.visits import DECILES, GROUPS
 from matchenv.logs import SmoothedLog, TrueSkillReplay
 from matchenv.logs.fitting import blocks_of
 from matchenv.logs.forecasts import Pairs, gaussian_log_probabilities, pairs_of_sides

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from matchenv.benchmarks.compare.comparison import described, plan_of, problem_of
+from matchenv.benchmarks.compare.queue import QUALITY, group_standings, mean_over
+from matchenv.benchmarks.compare.report import Comparison
+from matchenv.benchmarks.compare.tuning import Tuning
 from matchenv.benchmarks.judge.evenness import (
     Favourites,
     GroupEvenness,
@@ -21,30 +24,28 @@ from matchenv.benchmarks.judge.load import Arrivals, arrivals_of, population_of
 from matchenv.benchmarks.judge.rule import Rule, read_rule
 from matchenv.benchmarks.judge.settings import JudgeSettings
 from matchenv.benchmarks.judge.text import judgement_text
-from matchenv.benchmarks.queue.front import QUALITY, family_of, mean_over
-from matchenv.benchmarks.queue.plan import (
-    described,
-    queue_candidates,
-    queue_plan,
-    queue_settings_of,
-)
-from matchenv.benchmarks.queue.report import QueueComparison, known_estimate
-from matchenv.benchmarks.queue.tuning import MEASURES, QueueTuning
 from matchenv.envs.queue.settings import QueueSettings
-from matchenv.evaluation.estimates import CONFIDENCE, UNKNOWN, Estimate, columns_of
-from matchenv.evaluation.queue_measures import GROUPS
-from matchenv.evaluation.queue_table import Load, QueuePlan, QueueTable, play_queue
-from matchenv.evaluation.registry import expanded
+from matchenv.evaluation.candidates import candidates_of
+from matchenv.evaluation.episode_table import EpisodeTable, play
+from matchenv.evaluation.estimates import (
+    CONFIDENCE,
+    UNKNOWN,
+    Estimate,
+    columns_of,
+    known_estimate,
+    known_verdicts,
+)
+from matchenv.evaluation.protocols import load_of
+from matchenv.evaluation.registry import QUEUE, expanded, family_of
 from matchenv.evaluation.seeds import REPORT, TUNING
-from matchenv.evaluation.verdicts import known_verdicts
+from matchenv.evaluation.visits import GROUPS, group_values
 from matchenv.logs import Fit, fit, replay_trueskill, smooth
 from matchenv.logs.checkpoint import log_key
 from matchenv.logs.fitting import EVALUATIONS, FEWEST_GAMES, MU, SIGMA
 from matchenv.logs.match_log import MatchLog
 from matchenv.logs.smoothing import check_times
 from matchenv.runtime.files import json_bytes, records_csv
-from matchenv.runtime.jobs import open_store, write_results
-from matchenv.runtime.parallel import Workers, as_engine
+from matchenv.runtime.jobs import RunOptions, Store
 from matchenv.runtime.provenance import versions
 from matchenv.trueskill import draw_margin_from_probability
 
@@ -53,6 +54,9 @@ PARAMETERS = ("beta", "tau", "draw_probability", "time_drift", "advantage", "tea
 
 # Differences are to this policy where no rule was given: nobody waits.
 NOBODY_WAITS = "fcfs"
+
+# What is tuned.
+MEASURE = "true_reward"
 
 # Settings that are tuned. Widths are in units of beta; qualities have no unit.
 WIDTHS = (0.25, 0.5, 1.0, 2.0)
@@ -148,7 +152,7 @@ class Judgement:
     strangers: float
     favourites: Favourites
     arrivals: Arrivals
-    comparison: QueueComparison
+    comparison: Comparison
     has_rule: bool
     ours: str
     tuned: Mapping[str, str]
@@ -197,7 +201,7 @@ class Judgement:
             asked: what was asked for, which is kept with it.
         """
         comparison = self.comparison
-        standings = [asdict(each) for each in comparison.standings]
+        standings = [each.plain() for each in comparison.standings]
         for each in standings:
             del each["decisions_per_second"]  # no two runs share it
         return {
@@ -214,7 +218,7 @@ class Judgement:
             **{name: getattr(self, name) for name in ("against", "has_rule", "ours")},
             "tuned": dict(self.tuned),
             "standings": standings,
-            "groups": [asdict(each) for each in comparison.groups],
+            "groups": [asdict(each) for each in group_standings(comparison)],
             "contests": [asdict(each) for each in self.contests],
             "who_pays": [asdict(each) for each in self.payers],
             "learning": [asdict(each) for each in self.gains],
@@ -231,7 +235,12 @@ class Judgement:
         rows, minutes = self.comparison.rows, self.arrivals.tick_minutes
 
         def more(measure: str, policy: str, than: str, group: str) -> Estimate:
-            ours, theirs = (rows.values(measure, 0, name, group) for name in (policy, than))
+            ours, theirs = (
+                rows.values(measure, 0, name)
+                if group == GROUPS[0]
+                else group_values(rows, measure, 0, name, group)
+                for name in (policy, than)
+            )
             return known_estimate(ours - theirs)
 
         found = []
@@ -257,14 +266,9 @@ def judge(
     policies: Sequence[Any] = (),
     parameters: Mapping[str, float] | None = None,
     name: str = "log",
-    out: str | Path | None = None,
-    workers: Workers = None,
-    quiet: bool = True,
+    run: RunOptions | None = None,
 ) -> Judgement:
     """Judge how even the games of a log were, and what other matchers would have done.
-
-    With more than one worker the call must stand under ``if __name__ == "__main__":`` in a
-    script. A judgement that was stopped goes on when it is called again with the same folder.
 
     Args:
         log: the games, 20 or more.
@@ -275,9 +279,7 @@ def judge(
         parameters: of the model, by name, as ``matchenv.logs.fit`` gives them; None to fit
             them to the log.
         name: of the log, in the results.
-        out: folder for finished runs and the result files; None to write none.
-        workers: processes (None: one for each core), or an engine; no number depends on it.
-        quiet: no progress bar.
+        run: folder, workers and what else does not change a number.
 
     Raises:
         ValueError: for too few games, times that go backwards, a load that the log does not
@@ -285,7 +287,7 @@ def judge(
             another judgement.
         OSError: if something cannot be written; finished runs stay.
     """
-    as_engine(workers)
+    run = run or RunOptions(quiet=True)
     settings = settings or JudgeSettings()
     if log.num_games < FEWEST_GAMES:
         raise ValueError(f"log must have at least {FEWEST_GAMES} games, got {log.num_games}")
@@ -296,7 +298,7 @@ def judge(
         replay_trueskill(log, **model)  # type: ignore[arg-type]  # refuses what it cannot take
     anywhere = QueueSettings.checked()
     rule = None if settings.rule is None else read_rule(settings.rule, load.tick_minutes)
-    players = queue_candidates(policies, anywhere) if policies else ()
+    players = candidates_of(policies, anywhere) if policies else ()
     asked = {
         "command": "judge",
         "log": log_key(log),
@@ -305,12 +307,11 @@ def judge(
         "policies": {each.label: each.identity for each in players},
         "parameters": model,
     }
-    with open_store(out, asked) as store:
+    with run.store(asked) as store:
         found, failed, notes = None, False, []
         if model is None:
             journal = None if store is None else store.folder / EVALUATIONS
-            found = fit(log, seed=settings.seed, journal=journal,
-                        quiet=quiet)  # fmt: skip
+            found = fit(log, seed=settings.seed, journal=journal, quiet=run.quiet)
             model, failed = _checked(found.parameters), not found.gain[1] > 0.0
             notes = [*found.notes, *([FAILED] if failed else [])]
         if (log.team_size > 1).any() or (log.game_size > 2).any():
@@ -318,7 +319,7 @@ def judge(
         replay = replay_trueskill(log, mu=MU, sigma=SIGMA, keep_history=True, **model)  # type: ignore[arg-type]
         smoothed = smooth(log, mu=MU, sigma=SIGMA, keep_rest=True, **model)  # type: ignore[arg-type]
         qualities = qualities_of(log, replay, smoothed, model, settings.seed)
-        queue = _Queue(load, rule or Rule(NOBODY_WAITS, NOBODY_WAITS), settings, {
+        _, kind, _ = problem_of(QUEUE, {"load": ["1"]}, {
             "newcomers": load.newcomers,
             "patience": load.patience,
             "stay": load.stay,
@@ -327,7 +328,9 @@ def judge(
             "beta": model["beta"],
             "draw_margin": draw_margin_from_probability(model["draw_probability"], model["beta"]),
             "tau": model["tau"],
-        }, {"store": store, "workers": workers, "quiet": quiet})  # fmt: skip
+        })  # fmt: skip
+        present = rule or Rule(NOBODY_WAITS, NOBODY_WAITS)
+        queue = _Queue(load, present, settings, kind, store, run)
         tuned, ours = ({}, "") if policies else queue.tuned()
         names = policies or list(dict.fromkeys((*tuned.values(), ours)))
         comparison = queue.comparison(names)
@@ -350,7 +353,7 @@ def judge(
             tuned=tuned,
         )
         if store is not None:
-            write_results(store, _files(judgement, asked).items())
+            run.finish(store, judgement, _files(judgement, asked).items())
     return judgement
 
 
@@ -362,25 +365,29 @@ class _Queue:
         load: players who log on, and when.
         rule: the matcher that differences are to.
         settings: of the judgement.
-        options: of ``MatchmakingQueue-v0``, except for the arrival rate.
-        keep: arguments of ``play_queue`` by name.
+        queue: settings of ``MatchmakingQueue-v0``, except for the arrival rate.
+        store: where finished runs lie; None keeps nothing.
+        run: workers and the like.
+        asked: what was played last, as plain data.
     """
 
     load: Arrivals
     rule: Rule
     settings: JudgeSettings
-    options: dict[str, Any]
-    keep: dict[str, Any]
+    queue: QueueSettings
+    store: Store | None
+    run: RunOptions
+    asked: dict[str, Any] = field(default_factory=dict)
 
-    def play(self, policies: Sequence[Any], runs: int, purpose: int, title: str) -> QueueTable:
+    def play(self, policies: Sequence[Any], runs: int, purpose: int, title: str) -> EpisodeTable:
         """Play the rule and policies on the same arrivals and luck."""
         others = [each for each in policies if each not in (self.rule.label, self.rule.policy)]
-        plan = queue_plan([self.rule.policy, *others], None, ["1"], runs, self.settings.seed,
-                          self.options, purpose)  # fmt: skip
-        present = self.rule.candidate(plan.settings)
-        loads = (Load(title, self.load.ticks_rate),)
-        plan = replace(plan, candidates=(present, *plan.candidates[1:]), loads=loads)
-        return play_queue(plan, **self.keep)
+        plan = plan_of([self.rule.policy, *others], self.queue, [load_of(title, self.load.ticks_rate)],
+                       runs, self.settings.seed, purpose=purpose)  # fmt: skip
+        present = self.rule.candidate(self.queue)
+        plan = replace(plan, candidates=(present, *plan.candidates[1:]))
+        self.asked.update(described(plan, self.queue))
+        return play(plan, self.store, self.run)
 
     def tuned(self) -> tuple[dict[str, str], str]:
         """Return the best setting of each family, and the best that knows no true skills.
@@ -388,23 +395,21 @@ class _Queue:
         That is the one of the highest quality among those that wait no longer than the rule, or
         the one of the highest true reward if all wait longer.
         """
-        texts = tried(self.options["beta"])
+        texts = tried(self.queue.beta)
         rows = self.play(texts, self.settings.tuning_episodes, TUNING, "tuning")
-        best = QueueTuning(rows, MEASURES[0]).best("tuning")
+        best = Tuning(rows, MEASURE).best("tuning")
         fair = [each for each in rows.policies
                 if family_of(each) != "oracle" and each != self.rule.label]  # fmt: skip
         longest = mean_over(rows, "wait", 0, self.rule.label)
         quick = [each for each in fair if mean_over(rows, "wait", 0, each) <= longest]
-        measure = QUALITY if quick else MEASURES[0]
+        measure = QUALITY if quick else MEASURE
         ours = max(quick or fair, key=lambda each: mean_over(rows, measure, 0, each))
         return {name: each for name, each in best.items() if each != self.rule.label}, ours
 
-    def comparison(self, policies: Sequence[Any]) -> QueueComparison:
+    def comparison(self, policies: Sequence[Any]) -> Comparison:
         """Play the rule and policies on the seeds of the report."""
         rows = self.play(policies, self.settings.episodes, REPORT, "log")
-        settings, seed = queue_settings_of(self.options), self.settings.seed
-        asked = described(QueuePlan((), rows.loads, (), settings, seed))
-        return QueueComparison(rows, self.rule.label, settings, seed, asked)
+        return Comparison(rows, self.rule.label, self.queue, self.asked)
 
 
 def tried(beta: float) -> list[str]:

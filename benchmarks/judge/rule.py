@@ -6,12 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from matchenv.agents.config_file import parsed
-from matchenv.benchmarks.queue.plan import queue_candidates
 from matchenv.envs.queue.settings import QueueSettings
-from matchenv.evaluation.candidates import Candidate
-from matchenv.evaluation.queue_rollout import queue_rollout
-from matchenv.evaluation.queue_table import maker_of
+from matchenv.evaluation.candidates import Candidate, candidates_of
 from matchenv.evaluation.registry import POLICIES, QUEUE
+from matchenv.evaluation.rollout import rollout
 from matchenv.runtime.checks import as_non_negative_number
 from matchenv.runtime.object_spec import is_object_spec
 
@@ -37,9 +35,9 @@ class Rule:
         Raises:
             ValueError: for a policy that does not exist, or that raises in a short run.
         """
-        (found,) = queue_candidates([self.policy], settings)
+        (found,) = candidates_of([self.policy], settings)
         try:
-            queue_rollout(maker_of(found), replace(settings, horizon=TRIAL, arrival_rate=1.0), [0])
+            rollout(found.make, replace(settings, horizon=TRIAL, arrival_rate=1.0), [0])
         except Exception as error:  # a user's rule can raise anything
             raise ValueError(
                 f"rule {self.label!r} raised {type(error).__name__}: {error}"

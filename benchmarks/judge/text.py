@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from matchenv.evaluation.estimates import AHEAD, BEHIND, Estimate
-from matchenv.evaluation.queue_measures import DECILES, GROUPS
 from matchenv.evaluation.tables import Column, text_table
+from matchenv.evaluation.visits import DECILES, GROUPS
 from matchenv.runtime.files import number
 
 Row = Mapping[str, Any]

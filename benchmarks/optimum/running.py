@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from matchenv.belief import DEFAULT_BELIEF, MU, SIGMA
 from matchenv.belief.states import States
-from matchenv.benchmarks.candidates import candidates_of
 from matchenv.benchmarks.optimum.report import OPTIMUM, Findings, Problem, result_files
 from matchenv.benchmarks.optimum.trees import (
     Rule,
@@ -24,7 +23,7 @@ from matchenv.benchmarks.optimum.trees import (
     values_of_choices,
 )
 from matchenv.envs.one_player.settings import Settings
-from matchenv.evaluation.candidates import Candidate
+from matchenv.evaluation.candidates import Candidate, candidates_of
 from matchenv.evaluation.cells import cells_of
 from matchenv.evaluation.rollout import Batch, belief_of, one_thread
 from matchenv.evaluation.seeds import TRUTHS, episode_seeds, spans_of, stream_of

@@ -10,7 +10,6 @@ from matchenv.benchmarks.report.comparisons import (
     bound_section,
     compare_section,
     optimum_section,
-    queue_section,
 )
 from matchenv.benchmarks.report.judge import judge_section
 from matchenv.benchmarks.report.page import Palette, Section, latex_summary, page_text
@@ -25,7 +24,6 @@ __all__ = ["latex_summary", "page_text", "sections_of", "write_report"]
 # A file that a command writes, and who reads its folder: the first that is there decides.
 READERS: dict[str, Callable[[Path, Palette], Section]] = {
     "judge.json": judge_section,
-    "groups.csv": queue_section,
     "verdict.json": study_section,
     "tuning.csv": tune_section,
     "bound.json": bound_section,

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from matchenv.benchmarks.bound.report import COLUMNS, CellBound, PolicyUnderBound
-from matchenv.benchmarks.candidates import HIGH_END, LOW_END
 from matchenv.benchmarks.compare.report import Standing
 from matchenv.benchmarks.compare.report import columns as standing_columns
 from matchenv.benchmarks.optimum.report import OPTIMUM, Loss
@@ -26,10 +25,12 @@ from matchenv.benchmarks.report.page import (
     points,
     short_text,
 )
+from matchenv.envs import part_of
 from matchenv.envs.one_player.priors import DEFAULT_PRIOR
 from matchenv.envs.one_player.settings import Settings
-from matchenv.evaluation.cells import Cell, cells_of
+from matchenv.evaluation.cells import Cell, Variant, cells_of
 from matchenv.evaluation.estimates import Estimate
+from matchenv.evaluation.protocols import HIGH_END, LOW_END, Protocol, Shown
 from matchenv.evaluation.tables import Column
 from matchenv.runtime.files import number, read_json
 from matchenv.runtime.object_spec import is_object_spec
@@ -98,49 +99,67 @@ def compare_section(folder: Path, palette: Palette, name: str | None = None) -> 
     """Return what ``matchenv compare`` found, under the folder's name or another one."""
     found, standings = read_standings(folder)
     against, environment = found["against"], found["environment"]
+    kind: Protocol = part_of(found["env"], "protocol")
+    known = kind.shown or [Shown(each, each.replace("_", " ")) for each in standings[0].measures]
+    judged = {each.measure: each.heading for each in known}[kind.measure]
     rivals = [each for each in standings if each.policy != against]
     differences = points(
-        palette, f"true q minus that of {against}",
+        palette, f"{judged} minus that of {against}",
         nested((each.policy, each.cell.title, each.difference) for each in rivals),
         level=(0.0, against), hidden=HIDDEN_AT_FIRST,
     )  # fmt: skip
     totals = points(
-        palette, "true q of an episode",
-        nested((each.policy, each.cell.title, each.true_draw_density) for each in standings),
+        palette, f"{judged} of an episode",
+        nested((each.policy, each.cell.title, each.measures[kind.measure]) for each in standings),
     )  # fmt: skip
-    columns = (Column("cell", lambda s: s.cell.title), *standing_columns(against, timing=False))
+    charts = [
+        Chart(f"Difference to {against}", differences, AHEAD.format(against)),
+        Chart(judged.capitalize(), totals, "Intervals are unpaired here, and so much wider."),
+    ]
+    if {"wait", "true_match_quality"} <= standings[0].measures.keys():
+        charts.append(_front(standings, palette))
+    columns = (
+        Column("cell", lambda s: s.cell.title),
+        *standing_columns(against, kind, known, timing=False),
+    )
     return Section(
         kind="compare",
         folder=name or folder.name,
         lead=(
-            f"Every policy played the same {found['episodes']:,} episodes of "
-            f"{environment['horizon']:,} games in each cell. q is the draw density, summed over an "
-            f"episode; differences to {against} are paired, their intervals of "
+            f"Every policy played the same {found['episodes']:,} episodes of {found['env']} in "
+            f"each cell; differences to {against} are paired, their intervals of "
             f"{100 * found['confidence']:.0f} %."
         ),
         settings={"seed": found["seed"], "against": against, **environment},
         versions=found["versions"],
-        charts=[
-            Chart(f"Difference to {against}", differences, AHEAD.format(against)),
-            Chart("True q", totals, "Intervals are unpaired here, and so much wider."),
-        ],
+        charts=charts,
         tables=[Table.of("All measures", columns, standings)],
         summary=Table.pivot(
-            f"True q minus that of {against}", "cell",
+            f"{judged.capitalize()} minus that of {against}", "cell",
             {(s.cell.title, s.policy): short_text(s.difference, 1) for s in rivals},
         ),
     )  # fmt: skip
 
 
+def _front(standings: Iterable[Standing], palette: Palette) -> Chart:
+    """Return the chart of waits and qualities in the queue."""
+    front = new_figure("mean wait, in ticks", "true match quality")
+    for policy in sorted({each.policy for each in standings}):
+        waits, qualities = (
+            [each.measures[name].mean for each in standings if each.policy == policy]
+            for name in ("wait", "true_match_quality")
+        )
+        add_line(front, palette, policy, waits, qualities, mode="lines+markers")
+    return Chart("Quality against waiting", front, "A policy's points are the loads.")
+
+
 def read_standings(folder: Path) -> tuple[dict[str, Any], list[Standing]]:
     """Return the content of a comparison's file, and its standings."""
     found = json_of(folder / "comparison.json")
-    opponents = found["environment"]["num_opponents"]
-    return found, [
-        built(Standing, each, cell=cell_of(each["cell"], opponents),
-              verdict=str(each.get("verdict", "")))
-        for each in found["standings"]
-    ]  # fmt: skip
+    cells = {tuple(each["labels"].items()): Variant(name, each["title"], each["labels"])
+             for name, each in found["cells"].items()}  # fmt: skip
+    return found, [Standing.from_plain(each, cells[tuple(each["cell"].items())])
+                   for each in found["standings"]]  # fmt: skip
 
 
 def bound_section(folder: Path, palette: Palette) -> Section:
@@ -216,62 +235,5 @@ def optimum_section(folder: Path, palette: Palette) -> Section:
             what.capitalize(),
             "size",
             {(size, name): short_text(gap, 4) for name, size, gap in gaps},
-        ),
-    )  # fmt: skip
-
-
-def queue_section(folder: Path, palette: Palette) -> Section:
-    """Return what ``matchenv compare --env MatchmakingQueue-v0`` found."""
-    found = json_of(folder / "comparison.json")
-    against, standings = found["against"], found["standings"]
-    rivals = [
-        (each["policy"], each["load"], estimate_of(each, "difference"))
-        for each in standings
-        if each["policy"] != against
-    ]
-    columns = (
-        Column("load", lambda s: s["load"]),
-        Column("policy", lambda s: s["policy"]),
-        Column("true reward", lambda s: f"{estimate_of(s, 'true_reward').mean:.1f}"),
-        Column(f"true - {against}", lambda s: estimate_of(s, "difference").interval_text(1)),
-        Column("true q", lambda s: f"{estimate_of(s, 'true_match_quality').mean:.3f}"),
-        Column("wait", lambda s: f"{estimate_of(s, 'wait').mean:.2f}"),
-        Column("left", lambda s: f"{100.0 * estimate_of(s, 'left').mean:.2f} %"),
-        Column(
-            "verdict",
-            lambda s: "" if s["policy"] == against else estimate_of(s, "difference").verdict,
-        ),
-    )
-    differences = points(
-        palette, f"true reward minus that of {against}", nested(rivals), x="load",
-        level=(0.0, against), hidden=HIDDEN_AT_FIRST,
-    )  # fmt: skip
-    front = new_figure("mean wait, in ticks", "true match quality")
-    for policy in sorted({each["policy"] for each in standings}):
-        waits, qualities = (
-            [estimate_of(each, name).mean for each in standings if each["policy"] == policy]
-            for name in ("wait", "true_match_quality")
-        )
-        add_line(front, palette, policy, waits, qualities, mode="lines+markers")
-    return Section(
-        kind="compare",
-        folder=folder.name,
-        lead=(
-            f"Every policy matched the same {found['episodes']:,} runs of "
-            f"{found['environment']['horizon']:,} ticks under each load. The true reward is the "
-            "match quality under the true skills, minus what waiting and leaving cost; "
-            f"differences to {against} are paired, their intervals of "
-            f"{100 * found['confidence']:.0f} %."
-        ),
-        settings={"seed": found["seed"], **found["loads"], **found["environment"]},
-        versions=found["versions"],
-        charts=[
-            Chart(f"Difference to {against}", differences, AHEAD.format(against)),
-            Chart("Quality against waiting", front, "A policy's points are the loads."),
-        ],
-        tables=[Table.of("All loads", columns, standings)],
-        summary=Table.pivot(
-            f"True reward minus that of {against}", "load",
-            {(load, policy): short_text(value, 1) for policy, load, value in rivals},
         ),
     )  # fmt: skip

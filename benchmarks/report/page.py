@@ -17,8 +17,8 @@ from plotly.colors import hex_to_rgb, qualitative
 from plotly.offline import get_plotlyjs
 
 from matchenv.baselines import KnowledgeGradient, PointEstimate
-from matchenv.benchmarks.candidates import HIGH_END, LOW_END
 from matchenv.evaluation.estimates import Estimate
+from matchenv.evaluation.protocols import HIGH_END, LOW_END
 from matchenv.evaluation.tables import Column, table_cells
 
 # Colours that can be told apart on white and on black.

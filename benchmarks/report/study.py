@@ -28,8 +28,8 @@ from matchenv.benchmarks.report.page import (
 )
 from matchenv.benchmarks.study.claims import DRAW, OURS
 from matchenv.benchmarks.study.figures import GAMES_TOGETHER, GOALS, LABELS, binned
-from matchenv.evaluation.episode_table import ALL
 from matchenv.evaluation.estimates import Curve, Estimate, quantile_of
+from matchenv.evaluation.rollout import ALL
 from matchenv.evaluation.tables import Column
 from matchenv.runtime.files import number
 
@@ -100,44 +100,39 @@ def _curves(folder: Path, settings: Record, measure: str, palette: Palette) -> C
 
 def tune_section(folder: Path, _: Palette) -> Section:
     """Return what ``matchenv tune`` found; colours are of cells, not of policies."""
-    found = rows_of(folder / "tuning.csv")
-    if "load" in found[0]:
-        return queue_tuning_section(folder, found)
+    found, best = rows_of(folder / "tuning.csv"), json_of(folder / "best.json")
     settings = json_of(folder / "settings.json")
-    behind = [
-        (study_cell(row["cell"]), row["policy"], row_estimate(row, "behind_mean", "behind_", "_"))
-        for row in found
-    ]
+    behind = [row_estimate(row, "behind_mean", "behind_", "_") for row in found]
     figure = points(
-        Palette(()), "true q of an episode, behind the best of the cell",
-        nested((cell, policy, value.times(-1.0)) for cell, policy, value in behind),
+        Palette(()), f"{settings['measure']} of an episode, behind the best of the family",
+        nested((row["cell"], row["policy"], value.times(-1.0))
+               for row, value in zip(found, behind, strict=True)),
         level=(0.0, "the best"),
     )  # fmt: skip
-    cells = pd.DataFrame(
+    tried = pd.DataFrame(
         {
-            "cell": [study_cell(row["cell"]) for row in found],
-            "policy": [row["policy"] for row in found],
-            "true q": [f"{number(row['total_mean']):.2f}" for row in found],
-            "behind the best": [value.interval_text(2) for _, _, value in behind],
+            **{name: [row[name] for row in found] for name in ("cell", "family", "policy")},
+            settings["measure"]: [f"{number(row['total_mean']):.2f}" for row in found],
+            "behind the best": [value.interval_text(2) for value in behind],
             "verdict": [
                 "best" if row["best"] == "True" else value.times(-1.0).verdict
-                for row, (_, _, value) in zip(found, behind, strict=True)
+                for row, value in zip(found, behind, strict=True)
             ],
         }
     )
-    best = {(study_cell(r["cell"]), "best"): r["policy"] for r in found if r["best"] == "True"}
+    chosen = {(cell, name): each for cell, every in best.items() for name, each in every.items()}
     return Section(
         kind="tune",
         folder=folder.name,
         lead=(
-            f"KG's multipliers on the same {settings['episodes']:,} episodes with each of "
-            f"{settings['prior_draws']} prior(s), on seeds of their own."
+            f"Options of policies on the same {settings['episodes']:,} episodes of "
+            f"{settings['env']} in each cell, on seeds of their own."
         ),
-        settings={name: value for name, value in settings.items() if name not in LISTS},
+        settings={"seed": settings["seed"], **settings["environment"]},
         versions={},
-        charts=[Chart("Behind the best multiplier", figure)],
-        tables=[Table("All that was tried", cells)],
-        summary=Table.pivot("The best of KG's multipliers", "cell", best),
+        charts=[Chart("Behind the best of the family", figure)],
+        tables=[Table("All that was tried", tried)],
+        summary=Table.pivot("The best of each family", "cell", chosen),
     )
 
 
@@ -184,27 +179,3 @@ PAIRS = (
     Column("difference", lambda row: row_estimate(row, "difference").interval_text(4)),
     Column("verdict", lambda row: row_estimate(row, "difference").verdict),
 )
-
-
-def queue_tuning_section(folder: Path, tried: list[dict[str, str]]) -> Section:
-    """Return what ``matchenv tune --env MatchmakingQueue-v0`` found."""
-    settings, best = json_of(folder / "settings.json"), json_of(folder / "best.json")
-    cells = pd.DataFrame(
-        {
-            **{name: [row[name] for row in tried] for name in ("load", "family", "policy")},
-            "total": [f"{float(row['total_mean']):.2f}" for row in tried],
-            "behind the best": [f"{float(row['behind_mean']):.2f}" for row in tried],
-            "verdict": ["best" if row["best"] == "True" else "" for row in tried],
-        }
-    )
-    chosen = {(load, name): each for load, every in best.items() for name, each in every.items()}
-    return Section(
-        kind="tune",
-        folder=folder.name,
-        lead="Policies of the queue with several settings, on seeds of their own.",
-        settings={n: settings[n] for n in ("seed", "episodes", "measure") if n in settings},
-        versions={},
-        charts=[],
-        tables=[Table("All that was tried", cells)],
-        summary=Table.pivot("The best of each family", "load", chosen),
-    )

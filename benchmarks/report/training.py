@@ -20,8 +20,6 @@ from matchenv.agents.environments import (
 )
 from matchenv.agents.run_config import RunConfig
 from matchenv.agents.run_folder import CONFIG, RunFolder
-from matchenv.benchmarks.candidates import LOW_END
-from matchenv.benchmarks.compare.report import ENVIRONMENT_OPTIONS
 from matchenv.benchmarks.report.comparisons import compare_section, read_standings
 from matchenv.benchmarks.report.page import (
     Chart,
@@ -35,6 +33,7 @@ from matchenv.benchmarks.report.page import (
 )
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.cells import Cell
+from matchenv.evaluation.protocols import LOW_END
 
 Floats = NDArray[np.float64]
 
@@ -252,8 +251,8 @@ def _bound(folder: Path, run: Run, *, minus_kg: bool) -> float:
     assert isinstance(settings, Settings)
     cell = Cell(settings.rank, str(settings.prior), settings.num_opponents)
     here = [each for each in cells if (each["rank"], each["prior"]) == (cell.rank_name, cell.prior)]
-    wanted = {name: getattr(settings, name) for name in ENVIRONMENT_OPTIONS}
-    if played != wanted or not here:
+    other = [name for name in played if name != "noise" and played[name] != getattr(settings, name)]
+    if other or not here:
         raise ValueError(
             f"bound must be of the games that the runs play, {folder} is not: matchenv limits "
             f"--rank {cell.rank_name} --prior {cell.prior} --num-opponents "

@@ -11,8 +11,7 @@ import numpy as np
 from matchenv.benchmarks.study.results import CellResult
 from matchenv.benchmarks.study.settings import PAPER_POLICIES, paper_places
 from matchenv.evaluation.cells import ordinal
-from matchenv.evaluation.estimates import AHEAD, BEHIND, Estimate
-from matchenv.evaluation.verdicts import verdicts
+from matchenv.evaluation.estimates import AHEAD, BEHIND, Estimate, verdicts
 
 SUPPORTED, REFUSED, MIXED, OPEN = "supported", "refused", "mixed", "undecided"
 

@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.benchmarks.study.settings import MEASURES, windows_of
+from matchenv.envs.core.simulator import SUM
+from matchenv.envs.one_player.simulator import OnePlayer
 from matchenv.evaluation.cells import Cell
-from matchenv.evaluation.episode_table import SUMMED, EpisodeTable
+from matchenv.evaluation.episode_table import EpisodeTable
 from matchenv.evaluation.estimates import (
     Curve,
     Estimate,
@@ -55,7 +57,8 @@ class CellResult:
         """The mean of a measure over a window in every episode, shape (draws, episodes)."""
         found = self.rows.values(measure, self.number, policy, window)
         span = windows_of(self.horizon)[window]
-        return found / (span.stop - span.start) if measure in SUMMED else found
+        games = span.stop - span.start if OnePlayer.measures[measure] == SUM else 1
+        return found / games
 
     def window(self, policy: str, measure: str, window: str) -> Estimate:
         """The mean of a measure over a window of games."""
@@ -77,7 +80,7 @@ class CellResult:
     def curve(self, policy: str, measure: str) -> Curve:
         """A measure at each game."""
         place = (self.number, self.policies.index(policy))
-        sums = self.rows.curves[place][:, MEASURES.index(measure)]
+        sums = self.rows.totals["curves"][place][:, MEASURES.index(measure)]
         return curve_of_sums(sums, self.rows.seeds.shape[1])
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any, TypedDict, Unpack
 
-from matchenv.benchmarks.candidates import candidates_of
 from matchenv.envs.one_player.priors import PRIORS, DrawnPrior, check_named, prior_of
 from matchenv.envs.one_player.settings import RANKINGS, Settings
-from matchenv.evaluation.candidates import Candidate
+from matchenv.evaluation.candidates import Candidate, candidates_of
 from matchenv.evaluation.cells import Cell, cells_of
-from matchenv.evaluation.episode_table import ALL, Block, Plan
+from matchenv.evaluation.episode_table import Block, Plan
+from matchenv.evaluation.rollout import ALL, Sums
 from matchenv.evaluation.seeds import (
     REPORT,
     STUDY_EPISODES,
@@ -175,8 +176,8 @@ class StudySettings:
             "purpose": self.purpose,
         }
 
-    def plan(self, *, curves: bool) -> Plan:
-        """What is to be played, with or without sums at each game."""
+    def plan(self) -> Plan:
+        """Return what is to be played."""
         blocks = tuple(
             Block(
                 prior=draw,
@@ -195,9 +196,12 @@ class StudySettings:
             blocks=blocks,
             settings_of=self.settings_of,
             seed=self.seed,
-            windows=windows_of(self.game.horizon),
-            measures=MEASURES,
-            curves=curves,
+            summary=partial(
+                Sums,
+                (*MEASURES, "final_squared_error"),
+                windows_of(self.game.horizon),
+                self.game.horizon,
+            ),
         )
 
     def settings_of(self, cell: Cell, draw: int) -> Settings:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, Unpack
 
 from matchenv.benchmarks.study.claims import claims_on
@@ -20,8 +19,7 @@ from matchenv.benchmarks.study.tables import (
 )
 from matchenv.evaluation.episode_table import EpisodeTable, play
 from matchenv.runtime.files import json_bytes
-from matchenv.runtime.jobs import open_store, write_results
-from matchenv.runtime.parallel import Workers, as_engine
+from matchenv.runtime.jobs import RunOptions
 from matchenv.runtime.provenance import versions
 
 
@@ -68,21 +66,14 @@ class Study:
 def run_study(
     policies: Sequence[Any] = PAPER_POLICIES,
     *,
-    workers: Workers = None,
-    out: str | Path | None = None,
-    quiet: bool = False,
+    run: RunOptions | None = None,
     **options: Unpack[StudyOptions],
 ) -> Study:
     """Repeat the simulation study of Ryzhov, Tariq and Powell (2011), section 4.
 
-    A study that was stopped goes on when it is called again with the same folder. With more
-    than one worker the call must stand under ``if __name__ == "__main__":`` in a script.
-
     Args:
         policies: as ``matchenv.benchmarks.compare.run_comparison`` takes them.
-        workers: processes (None: one for each core), or an engine; no number depends on it.
-        out: folder for finished episodes and result files; None to write none.
-        quiet: no progress bar.
+        run: folder, workers and what else does not change a number.
         options: ``StudyOptions``.
 
     Raises:
@@ -90,10 +81,9 @@ def run_study(
             study, or with damaged files.
         OSError: if something cannot be written; finished blocks stay.
     """
-    as_engine(workers)
+    run = run or RunOptions()
     settings = StudySettings.checked(policies, **options)
-    with open_store(out, {"command": "study", **settings.described()}) as store:
-        rows = play(settings.plan(curves=True), store, workers=workers, quiet=quiet)
-        study = Study(settings, rows)
-        write_results(store, study.files())
+    with run.store({"command": "study", **settings.described()}) as store:
+        study = Study(settings, play(settings.plan(), store, run))
+        run.finish(store, study, study.files())
     return study

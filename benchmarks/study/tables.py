@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from matchenv.benchmarks.study.claims import DRAW, Claim
 from matchenv.benchmarks.study.results import CellResult
 from matchenv.benchmarks.study.settings import MEASURES, StudySettings, windows_of
-from matchenv.evaluation.episode_table import ALL
 from matchenv.evaluation.estimates import estimate_over_priors
+from matchenv.evaluation.rollout import ALL
 from matchenv.evaluation.tables import Column, markdown_table
 from matchenv.runtime.files import csv_bytes, npz_bytes
 

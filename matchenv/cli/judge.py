@@ -42,8 +42,7 @@ def run(given: Given) -> None:
         policies=shared.named_policies(given),
         parameters=None if given.fitted is None else fitted_parameters(given.fitted),
         name=read.file_name,
-        workers=shared.engine(given),
-        **given.chosen(("out", "quiet")),
+        run=shared.run_options(given),
     )
     given.say(found.text)
     given.say_where(f"{given.out}/judge.html is the page")

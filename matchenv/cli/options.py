@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matchenv.cli.output import show
 from matchenv.cli.parser import Given, Parser
+from matchenv.envs import ENVIRONMENTS
 from matchenv.envs.one_player.settings import Settings
+from matchenv.evaluation.protocols import ONE_PLAYER as PROTOCOL
+from matchenv.evaluation.registry import expanded
+from matchenv.runtime.jobs import RunOptions
 from matchenv.runtime.parallel import LOCAL, Engine
 
 if TYPE_CHECKING:
@@ -26,8 +31,8 @@ ENVIRONMENT = tuple(
 )
 SHARED = ("horizon", "beta", "draw_margin", "tau")
 # Options that mean nothing in the other environment.
-ONLY_ONE_PLAYER = {*ALL_OPTIONS, "multiplier", "prior_draws"}.difference(SHARED)
-ONLY_QUEUE = {"load", "env_kwargs", "measure"}
+ONLY_ONE_PLAYER = set(ALL_OPTIONS).difference(SHARED)
+ONLY_QUEUE = {"load", "env_kwargs"}
 
 RANKS_TEXT = "places of player 0: top, middle, bottom, a number from 0 (the best), or any"
 RANK_TEXT = RANKS_TEXT.replace("places", "place")
@@ -58,13 +63,55 @@ def environment(add: Parser, names: tuple[str, ...] = ENVIRONMENT) -> None:
     add.fields_of(Settings, names)
 
 
+def cells(add: Parser, episodes: int) -> None:
+    """Declare where policies are compared, in any environment."""
+    add.group("games")
+    add.option("--rank", RANKS_TEXT, tuple(PROTOCOL.swept["rank"]))
+    add.option("--prior", PRIORS_TEXT, tuple(PROTOCOL.swept["prior"]))
+    add.option("--episodes", "instances in each cell", episodes)
+    seed(add)
+    environment(add)
+    either_environment(add)
+
+
+def problem(given: Given, more: dict[str, Any]) -> dict[str, Any]:
+    """Return environment, cells and options as ``run_comparison`` takes them.
+
+    Args:
+        given: by the user.
+        more: further options of ``Matchmaking-v0``.
+
+    Raises:
+        ValueError: for options that mean nothing in the environment.
+    """
+    env = given.env
+    if env == ONE_PLAYER:
+        given.refuse(ONLY_QUEUE, f"with --env {QUEUE} alone may be given")
+        kwargs = {**given.chosen(ENVIRONMENT), **more}
+        return {"env": env, "cells": {"rank": given.rank, "prior": given.prior},
+                "env_kwargs": kwargs}  # fmt: skip
+    given.refuse(ONLY_ONE_PLAYER, f"with --env {ONE_PLAYER} alone may be given")
+    if env == QUEUE:
+        given.needs("benchmarks")
+        return {"env": env, "cells": {"load": given.load}, "env_kwargs": queue_kwargs(given)}
+    given.refuse({"load"}, f"with --env {QUEUE} alone may be given")
+    several = [text for text in given.env_kwargs if "{" in text]
+    swept: dict[str, list[Any]] = {}
+    for text in expanded(several):
+        for name, value in _pairs([text]).items():
+            swept.setdefault(name, []).append(value)
+    single = [text for text in given.env_kwargs if text not in several]
+    return {"env": env, "cells": swept, "env_kwargs": with_pairs(given, _shared(given), single)}
+
+
 def either_environment(add: Parser, loads: tuple[str, ...] = LOADS) -> None:
     """Declare the choice of the environment, and the options of the queue."""
     add.group("queue")
-    add.option("--env", "where to play", ONE_PLAYER, known=(ONE_PLAYER, QUEUE))
+    add.option("--env", "where to play", ONE_PLAYER, known=tuple(ENVIRONMENTS))
     add.option("--load", "players who log on in a tick: thin, middle, thick or numbers", loads)
-    add.option("--env-kwargs", "other options of the queue as KEY=VALUE, for example patience=10 "
-               "or population=ratings.csv", ())  # fmt: skip
+    add.option("--env-kwargs", "options of other environments than Matchmaking-v0 as KEY=VALUE, "
+               "for example patience=10 or population=ratings.csv; outside the queue "
+               "'KEY={1,2}' plays with each value", ())  # fmt: skip
 
 
 def in_queue(given: Given) -> bool:
@@ -85,27 +132,37 @@ def queue_kwargs(given: Given) -> dict[str, Any]:
     Raises:
         ValueError: for a text that is not KEY=VALUE, or an option given twice.
     """
-    shared = {name: getattr(given, name) for name in SHARED if hasattr(given, name)}
-    return with_pairs(given, shared)
+    return with_pairs(given, _shared(given))
 
 
-def with_pairs(given: Given, found: dict[str, Any]) -> dict[str, Any]:
-    """Return options with those of ``--env-kwargs``.
+def _shared(given: Given) -> dict[str, Any]:
+    return {name: getattr(given, name) for name in SHARED if name in given.said}
+
+
+def with_pairs(
+    given: Given, found: dict[str, Any], texts: Sequence[str] | None = None
+) -> dict[str, Any]:
+    """Return options with those of ``--env-kwargs``, or of some texts of it.
 
     Raises:
         ValueError: for a text that is not KEY=VALUE, or an option given twice.
     """
-    if not given.env_kwargs:
-        return found
-    from matchenv.agents import with_extra
-
-    pairs = with_extra("matchenv.agents.config_file", "parse_pairs")(
-        "env-kwargs", list(given.env_kwargs)
-    )
+    pairs = _pairs(given.env_kwargs if texts is None else texts)
     twice = sorted(found.keys() & pairs.keys())
     if twice:
         raise ValueError(f"env-kwargs must not repeat other options, got {', '.join(twice)}")
     return {**found, **pairs}
+
+
+def _pairs(texts: Sequence[str]) -> dict[str, Any]:
+    if not texts:
+        return {}
+    from matchenv.agents import with_extra
+
+    found: dict[str, Any] = with_extra("matchenv.agents.config_file", "parse_pairs")(
+        "env-kwargs", list(texts)
+    )
+    return found
 
 
 def seed(add: Parser) -> None:
@@ -144,6 +201,19 @@ def quiet(add: Parser) -> None:
     add.option("--quiet", "no progress bar and no table", False)
 
 
+def run_options(given: Given, report: Callable[[Any], object] | None = None) -> RunOptions:
+    """Return how a command works and what it keeps.
+
+    Args:
+        given: by the user.
+        report: told what was found.
+    """
+    timing = getattr(given, "timing", False)
+    return RunOptions(
+        given.out, workers=engine(given), quiet=given.quiet, timing=timing, report=report
+    )
+
+
 def engine(given: Given) -> Engine:
     """Return workers and engine together, checked."""
     return Engine(given.engine, given.workers)
@@ -151,8 +221,6 @@ def engine(given: Given) -> Engine:
 
 def named_policies(given: Given) -> list[str]:
     """Return the texts of the policies, braces expanded."""
-    from matchenv.evaluation.registry import expanded
-
     return expanded(given.policy)
 
 

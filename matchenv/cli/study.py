@@ -51,9 +51,9 @@ def cells(add: Parser, defaults: StudyOptions) -> None:
 def cells_given(given: Given) -> dict[str, Any]:
     """Return what ``cells`` declared, as a study takes it."""
     same = ("episodes", "prior_draws", "seed", "num_opponents", "horizon", "equal_variance",
-            "equal_rank_by", "out", "quiet")  # fmt: skip
-    work = {"workers": shared.engine(given)}
-    return {"ranks": given.rank or None, "priors": given.prior, **work, **given.chosen(same)}
+            "equal_rank_by")  # fmt: skip
+    return {"ranks": given.rank or None, "priors": given.prior, "run": shared.run_options(given),
+            **given.chosen(same)}  # fmt: skip
 
 
 def run(given: Given) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from matchenv.cli import options as shared
 from matchenv.cli.parser import GOES_ON, Given, Parser
 from matchenv.runtime.files import held_folders
+from matchenv.runtime.jobs import RunOptions
 
 if TYPE_CHECKING:
     from matchenv.agents.run_config import RunConfig
@@ -147,10 +148,10 @@ def train(given: Given) -> None:
         more = given.chosen(("timesteps", "allow_code"))
         folder = continue_training(given.resume, **more, **given.chosen(WORK))
     if given.comparison_episodes > 0:
-        from matchenv.benchmarks.compare.trained import compare_run
+        from matchenv.benchmarks.compare.training import compare_run
 
-        found = compare_run(folder.path, episodes=given.comparison_episodes,
-                            workers=given.workers, quiet=given.quiet)  # fmt: skip
+        run = RunOptions(workers=given.workers, quiet=given.quiet)
+        found = compare_run(folder.path, episodes=given.comparison_episodes, run=run)
         given.say(found.table())
     given.say_where(folder=folder.path)
 
@@ -161,14 +162,17 @@ def train_all(given: Given) -> None:
     config = configured(given)
     from matchenv.agents.learned_names import RUNS
     from matchenv.agents.training import train_seeds
-    from matchenv.benchmarks.compare.seeds import compare_seeds
+    from matchenv.benchmarks.compare.training import compare_seeds
 
     out = given.out or RUNS / f"{config.algorithm}-seeds"
     folders = train_seeds(out, config, given.seeds, workers=given.workers, **given.chosen(WORK))
     if given.comparison_episodes > 0:
-        found = compare_seeds([folder.path for folder in folders], out,
-                              episodes=given.comparison_episodes, workers=given.workers,
-                              quiet=given.quiet)  # fmt: skip
+        found = compare_seeds(
+            [folder.path for folder in folders],
+            out,
+            episodes=given.comparison_episodes,
+            run=RunOptions(workers=given.workers, quiet=given.quiet),
+        )
         given.say(f"{found.comparison.table()}\n\n{found.summary()}")
         given.say_where(folder=out)
 

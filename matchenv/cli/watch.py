@@ -87,13 +87,14 @@ def _settings(given: Given) -> Options:
         ValueError: for a bad option.
     """
     if shared.in_queue(given):
-        from matchenv.benchmarks.queue.plan import queue_settings_of
-        from matchenv.evaluation.queue_table import Load
+        from matchenv.benchmarks.compare.comparison import problem_of
 
         if len(given.load) != 1:
             raise ValueError(f"load must be one, got {' '.join(given.load)}")
-        rate = Load.named(given.load[0]).arrival_rate
-        return replace(queue_settings_of(shared.queue_kwargs(given)), arrival_rate=rate)
+        kwargs = shared.queue_kwargs(given)
+        _, settings, (cell,) = problem_of(given.env, {"load": given.load}, kwargs)
+        found: Options = replace(settings, **cell.options)
+        return found
     from matchenv.evaluation.cells import cells_of
 
     (cell,) = cells_of((given.rank,), (given.prior,), given.num_opponents, given.rank_by)

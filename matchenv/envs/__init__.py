@@ -24,6 +24,7 @@ class Environment(NamedTuple):
         env: the scalar environment.
         vector_env: the native vector environment.
         renderer: of its episodes.
+        protocol: how its policies are compared.
     """
 
     settings: str
@@ -31,6 +32,7 @@ class Environment(NamedTuple):
     env: str
     vector_env: str
     renderer: str
+    protocol: str = "matchenv.evaluation.protocols:GENERAL"
 
 
 ENVIRONMENTS = {
@@ -40,6 +42,7 @@ ENVIRONMENTS = {
         env="matchenv.envs.one_player.env:MatchmakingEnv",
         vector_env="matchenv.envs.one_player.env:MatchmakingVectorEnv",
         renderer="matchenv.rendering.one_player:OnePlayerRenderer",
+        protocol="matchenv.evaluation.protocols:ONE_PLAYER",
     ),
     "MatchmakingQueue-v0": Environment(
         settings="matchenv.envs.queue.settings:QueueSettings",
@@ -47,6 +50,7 @@ ENVIRONMENTS = {
         env="matchenv.envs.queue.env:MatchmakingQueueEnv",
         vector_env="matchenv.envs.queue.env:MatchmakingQueueVectorEnv",
         renderer="matchenv.rendering.queue:QueueRenderer",
+        protocol="matchenv.evaluation.protocols:QUEUE",
     ),
     "Ranking-v0": Environment(
         settings="matchenv.envs.ranking.settings:RankingSettings",

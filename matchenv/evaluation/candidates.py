@@ -9,13 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from matchenv.envs import env_id_of
 from matchenv.envs.core.settings import Options
-from matchenv.evaluation.rollout import TrueSkills
+from matchenv.evaluation.registry import METHODS, adapted, files_of, policy_named
+from matchenv.evaluation.rollout import TrueSkills, check_can_play
 from matchenv.runtime.provenance import digest_of
-
-# Makes the policy that a text names, from the text, the settings of the environment and what gives
-# the true skills; the queue gives None for that, since it tells the truth with each question.
-PolicyByName = Callable[..., Any]
 
 
 @dataclass(frozen=True)
@@ -35,29 +33,43 @@ class Candidate:
     identity: str | None
 
     @classmethod
-    def named(cls, text: str, policy_named: PolicyByName, files: Sequence[Path] = ()) -> Candidate:
-        """The policy that a text names.
+    def named(cls, text: str, files: Sequence[Path] = ()) -> Candidate:
+        """Return the policy that a text names.
 
         Args:
-            text: name with options, or a path.
-            policy_named: makes it; a function at module level.
+            text: name with options, or a path, as ``policy_named`` takes it.
             files: what it is read from; their content tells it from another of that name.
         """
         digest = digest_of(files)
         identity = f"{text} {digest}" if files else text
-        make = partial(_made, text, policy_named, tuple(files), digest)
-        return cls(text.rstrip("/\\") or text, make, identity)
+        return cls(text.rstrip("/\\") or text, partial(_made, text, tuple(files), digest), identity)
 
     @classmethod
-    def of_object(cls, policy: Any, label: str) -> Candidate:
-        """A policy that the caller made; each batch of episodes gets a copy of it."""
-        # A policy with a memory must not carry it from one batch into another.
-        return cls(label, partial(_copied, policy), None)
+    def of(cls, given: Any, env_id: str) -> Candidate:
+        """Return the policy that was given: a name, a path, or an object with a ``name``.
+
+        Each batch of episodes gets a copy of an object: one with a memory must not carry it from
+        one batch into another.
+
+        Raises:
+            ValueError: for anything else.
+        """
+        if isinstance(given, str | Path):
+            return cls.named(str(given), files_of(str(given), env_id))
+        label = getattr(given, "name", None)
+        plays = any(callable(getattr(given, method, None)) for method in METHODS)
+        if not plays or not isinstance(label, str):
+            raise ValueError(
+                f"a policy must be a name, a folder, or an object with act, choose or predict "
+                f"and a name, got {given!r}"
+            )
+        if getattr(given, "needs_truth", False):
+            raise ValueError(f"the {label} must be given by its name {label!r}, not as an object")
+        return cls(label, partial(_copied, given), None)
 
 
 def _made(
     text: str,
-    policy_named: PolicyByName,
     files: Sequence[Path],
     digest: str,
     settings: Options,
@@ -76,43 +88,31 @@ def _copied(policy: Any, settings: Options, true_skill: TrueSkills | None) -> An
     return adapted(copy.deepcopy(policy), settings)
 
 
-def checked_candidates(
-    policies: Sequence[Any],
-    candidate_of: Callable[[Any], Candidate],
-    check: Callable[[Candidate], None],
+def candidates_of(
+    policies: Sequence[Any], settings: Options, references: Sequence[str] = ()
 ) -> tuple[Candidate, ...]:
-    """The policies that were asked for, each of which can play.
+    """Return the policies that were asked for, each of which can play.
 
     Args:
-        policies: what the user gave.
-        candidate_of: makes one of them a candidate.
-        check: raises ``ValueError`` for one that cannot play.
+        policies: names, folders of runs, or objects with ``predict`` and a ``name``.
+        settings: of the environment that they must be able to play.
+        references: names of those that play even if they were not asked for, behind the others.
 
     Raises:
-        ValueError: for none, one named twice, or one that cannot play.
+        ValueError: for none, an unknown name, a folder that holds no good run, a policy named
+            twice, or one that cannot play an environment of this size.
     """
     if isinstance(policies, str) or not policies:
         raise ValueError(f"policies must be a list of at least one, got {policies!r}")
+    env_id = env_id_of(settings)
     found: dict[str, Candidate] = {}
-    for given in policies:
-        candidate = candidate_of(given)
+    for place, given in enumerate((*policies, *references)):
+        candidate = Candidate.of(given, env_id)
         if candidate.label in found:
+            if place >= len(policies):
+                continue
             raise ValueError(f"policies must name each policy once, got {candidate.label!r} twice")
-        check(candidate)
+        check_can_play(candidate.label, candidate.make, settings)
         # Only now is the module of a class of the user's own sure to be there.
-        found[candidate.label] = candidate_of(given)
+        found[candidate.label] = Candidate.of(given, env_id)
     return tuple(found.values())
-
-
-def adapted(policy: Any, settings: Options) -> Any:
-    """The policy for an environment: what its ``for_settings`` gives, or itself without one.
-
-    Args:
-        policy: what chooses.
-        settings: of the environment.
-
-    Raises:
-        ValueError: if the policy refuses to play with these settings.
-    """
-    adapt = getattr(policy, "for_settings", None)
-    return policy if adapt is None else adapt(settings)

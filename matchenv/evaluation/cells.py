@@ -1,9 +1,11 @@
-"""Cells: where player 0 stands among the players, and what policies know at the start."""
+"""Cells: the set-ups of an environment in which policies are compared."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any, Protocol
 from urllib.parse import quote
 
 from matchenv.envs.one_player.priors import Prior, prior_text
@@ -13,9 +15,55 @@ from matchenv.runtime.object_spec import is_object_spec
 ANY = "any"
 
 
+class AnyCell(Protocol):
+    """One set-up in which policies are compared.
+
+    Attributes:
+        name: in names of files.
+        title: as a heading.
+        labels: what tables call it, by column.
+        options: of the environment in it, by name.
+    """
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def title(self) -> str: ...  # noqa: D102
+    @property
+    def labels(self) -> Mapping[str, str]: ...  # noqa: D102
+    @property
+    def options(self) -> Mapping[str, Any]: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A cell of any environment: some of its options."""
+
+    name: str
+    title: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def variants_of(swept: Mapping[str, Sequence[Any]]) -> tuple[Variant, ...]:
+    """Return a cell for each combination of some options' values; one if there are none.
+
+    Args:
+        swept: values by option.
+    """
+    cells = []
+    for values in product(*swept.values()):
+        options = dict(zip(swept, values, strict=True))
+        labels = {name: str(value) for name, value in options.items()}
+        text = ",".join(f"{name}={value}" for name, value in labels.items())
+        cells.append(Variant(quote(text, safe="=+,") or "default", text or "default options",
+                             labels, options))  # fmt: skip
+    return tuple(cells)
+
+
 @dataclass(frozen=True)
 class Cell:
-    """One set-up in which policies are compared.
+    """A cell of ``Matchmaking-v0``: a place of player 0, and what policies know at the start.
 
     Attributes:
         rank: of player 0, as the environment takes it: a name, a number from 0 (the best), or
@@ -39,6 +87,16 @@ class Cell:
     def rank_name(self) -> str:
         """The rank as command lines and tables write it."""
         return ANY if self.rank is None else str(self.rank)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What tables call it."""
+        return {"rank": self.rank_name, "prior": self.prior}
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Of the environment in it."""
+        return {"rank": self.rank, "prior": self.prior, "rank_by": self.rank_by}
 
     @property
     def name(self) -> str:

@@ -1,19 +1,26 @@
-"""Means, paired differences, shares and intervals, from one number for each episode."""
+"""Means, paired differences and verdicts with intervals, from one number for each episode.
+
+One rule says who is ahead, with Holm's correction where several are judged. Source: Holm, "A
+simple sequentially rejective multiple test procedure" (1979).
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
+from scipy.special import stdtr, stdtrit
 
 Floats = NDArray[np.float64]
 
 CONFIDENCE = 0.95
+
+# Probability with which a difference is to be found.
+POWER = 0.8
 
 AHEAD, BEHIND, UNDECIDED = "ahead", "behind", "undecided"
 
@@ -68,22 +75,21 @@ UNKNOWN = Estimate(math.nan, math.nan, math.nan, math.nan)
 
 
 def columns_of(record: Any) -> dict[str, Any]:
-    """The fields of a dataclass as columns of a table: four for each estimate.
+    """Return a record as columns of a table: four for each estimate.
 
     Args:
-        record: the dataclass.
-
-    Returns:
-        By name: numbers and texts as they are; ``NAME_mean``, ``NAME_standard_error``,
-        ``NAME_low`` and ``NAME_high`` of an estimate. Fields of other kinds are left out.
+        record: a dataclass or a mapping. Numbers and texts stay as they are; an estimate becomes
+            ``NAME_mean``, ``NAME_standard_error``, ``NAME_low`` and ``NAME_high``; the entries of
+            a mapping take its place. All others are left out.
     """
     columns: dict[str, Any] = {}
-    for each in fields(record):
-        value = getattr(record, each.name)
+    for name, value in (record if isinstance(record, Mapping) else vars(record)).items():
         if isinstance(value, Estimate):
-            columns |= {f"{each.name}_{name}": part for name, part in asdict(value).items()}
+            columns |= {f"{name}_{part}": number for part, number in vars(value).items()}
+        elif isinstance(value, Mapping):
+            columns |= columns_of(value)
         elif isinstance(value, str | int | float):
-            columns[each.name] = value
+            columns[name] = value
     return columns
 
 
@@ -118,6 +124,12 @@ def estimate(values: Floats, confidence: float = CONFIDENCE) -> Estimate:
     error = float(values.std(ddof=1)) / math.sqrt(values.size)
     half = quantile_of(values.size, confidence) * error
     return Estimate(mean, error, mean - half, mean + half)
+
+
+def known_estimate(values: Floats) -> Estimate:
+    """Return the mean of those values that are no NaN; all NaN where fewer than two are."""
+    known = values[~np.isnan(values)]
+    return estimate(known) if known.size > 1 else UNKNOWN
 
 
 def estimate_over_priors(values: Floats) -> Estimate:
@@ -221,3 +233,77 @@ def curve_of_sums(sums: Floats, episodes: int) -> Curve:
     variance = np.maximum(squares / count - mean * mean, 0.0) * (count / (count - 1))
     error = np.sqrt(variance / count)
     return Curve(mean, error, quantile_of(count) * error)
+
+
+def p_value(difference: Estimate, count: int) -> float:
+    """The two-sided probability of so large a mean difference if there were none.
+
+    Args:
+        difference: its mean and standard error; with an error of 0, 1 for no difference, else 0.
+        count: values that it is the mean of, >= 2.
+    """
+    if difference.standard_error == 0.0:
+        return float(difference.mean == 0.0)
+    return float(2.0 * stdtr(count - 1, -abs(difference.mean / difference.standard_error)))
+
+
+def holm_adjusted(p_values: Sequence[float]) -> Floats:
+    """p-values adjusted by Holm's method.
+
+    If all that are below a level count as findings, the chance of any false one is at most that
+    level.
+
+    Args:
+        p_values: of K questions.
+
+    Returns:
+        Shape (K,), at most 1.
+    """
+    given = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(given, kind="stable")
+    steps = np.maximum.accumulate(given[order] * np.arange(given.size, 0, -1))
+    adjusted = np.empty(given.size)
+    adjusted[order] = np.minimum(steps, 1.0)
+    return adjusted
+
+
+def verdicts(differences: Sequence[Estimate], count: int) -> list[str]:
+    """Who is ahead, of several questions that are asked together.
+
+    ``ahead`` or ``behind`` where the interval of a difference leaves out 0 and its p-value after
+    Holm's correction is below 5 %; else ``undecided``. For one question both say the same.
+
+    Args:
+        differences: one for each question.
+        count: values that each is the mean of, >= 2.
+    """
+    adjusted = holm_adjusted([p_value(each, count) for each in differences])
+    return [
+        each.verdict if p < 1.0 - CONFIDENCE else UNDECIDED
+        for each, p in zip(differences, adjusted, strict=True)
+    ]
+
+
+def known_verdicts(differences: Sequence[Estimate], count: int) -> list[str]:
+    """``verdicts`` of those that are known, and an empty text for each that is not.
+
+    Args:
+        differences: one for each question; all NaN where nothing was measured.
+        count: as ``verdicts``.
+    """
+    said = iter(verdicts([each for each in differences if each.mean == each.mean], count))
+    return [next(said) if each.mean == each.mean else "" for each in differences]
+
+
+def detectable_effect(difference: Estimate, count: int) -> float:
+    """The least true difference that so many values would find in 80 % of all tries.
+
+    Args:
+        difference: its standard error counts.
+        count: values that it is the mean of, >= 2.
+
+    Returns:
+        The difference, in the unit of the values, by Student's quantiles.
+    """
+    quantiles = quantile_of(count) + float(stdtrit(count - 1, POWER))
+    return quantiles * difference.standard_error

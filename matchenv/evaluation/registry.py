@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 from matchenv.envs import env_id_of
 from matchenv.envs.core.settings import Options
 from matchenv.envs.one_player.settings import Settings
-from matchenv.evaluation.candidates import adapted
 from matchenv.runtime.object_spec import (
     build_object,
     is_object_spec,
@@ -187,6 +186,20 @@ def _reserved(text: str, options: str, settings: Any) -> Any:
     return build_object("policy", text, kind, ",".join(asked["own"]), {"policy": policy})
 
 
+def adapted(policy: Any, settings: Options) -> Any:
+    """Return a policy for an environment: what its ``for_settings`` returns, or itself.
+
+    Args:
+        policy: what chooses.
+        settings: of the environment.
+
+    Raises:
+        ValueError: if the policy refuses to play with these settings.
+    """
+    adapt = getattr(policy, "for_settings", None)
+    return policy if adapt is None else adapt(settings)
+
+
 def files_of(text: str, env_id: str = ONE_PLAYER) -> list[Path]:
     """Return the files that a policy is read from: by their content, results are told apart.
 
@@ -226,3 +239,18 @@ def expanded(texts: Iterable[str]) -> list[str]:
         before, after = text[: listed.start()], text[listed.end() :]
         found += expanded(f"{before}{word}{after}" for word in listed[1].split(","))
     return found
+
+
+def family_of(label: str) -> str:
+    """Return a label without its numbers: ``kg both=true`` for all such KGs."""
+    name, _, options = label.partition(":")
+    kept = [option for option in filter(None, options.split(",")) if not _is_number(option)]
+    return " ".join([name, *kept])
+
+
+def _is_number(option: str) -> bool:
+    try:
+        float(option.partition("=")[2])
+    except ValueError:
+        return False
+    return True

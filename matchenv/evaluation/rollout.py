@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -14,26 +15,28 @@ import numpy as np
 from gymnasium.utils.seeding import np_random
 from numpy.typing import NDArray
 
-from matchenv.belief import DEFAULT_BELIEF, MEASURES, TRUE_SKILL
-from matchenv.envs import simulator_of
+from matchenv.belief import DEFAULT_BELIEF
+from matchenv.envs import env_id_of, part_of, simulator_of
 from matchenv.envs.core.settings import Options
-from matchenv.envs.core.simulator import Simulator, Step
-from matchenv.envs.one_player.settings import Settings
+from matchenv.envs.core.simulator import LAST, MEAN, SUM, Simulator, Step
 from matchenv.runtime.checks import as_actions
+from matchenv.runtime.files import Arrays
 from matchenv.runtime.random import drawn_key
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-# True skills of all players at the time of a choice, shape (B, M + 1).
+# True skills of all players at the time of a choice, shape (B, players).
 TrueSkills = Callable[[], Floats]
 
 # Makes a policy for episodes with these settings; an oracle asks the function for the truth.
-PolicyMaker = Callable[[Settings, TrueSkills], Any]
+PolicyMaker = Callable[[Any, TrueSkills], Any]
 
-# Measures of an episode of ``Matchmaking-v0``: those of its games, and the reward.
-EPISODE_MEASURES = (*MEASURES, "win_ratio")
+# The measure that every environment has.
 REWARD = "reward"
+
+# The window of all steps.
+ALL = "all"
 
 # Deviation of an initial belief that knows player 0's skill.
 KNOWN_SIGMA = 1e-3
@@ -198,36 +201,139 @@ def steps(decisions: Decisions, batches: Sequence[Batch]) -> Iterator[list[Step[
             ]
 
 
+class Summary(ABC):
+    """What a rollout keeps of a batch of episodes; made anew for each batch."""
+
+    def simulator(self, settings: Options) -> Simulator[Any]:
+        """Return the simulator of the episodes."""
+        return simulator_of(settings)
+
+    @abstractmethod
+    def add(self, batch: Batch, step: Step[Any], running: NDArray[np.bool_]) -> None:
+        """Take note of a step.
+
+        Args:
+            batch: the episodes after the step.
+            step: its result.
+            running: shape (B,), the episodes that took it.
+        """
+
+    @abstractmethod
+    def episodes(self, batch: Batch) -> Arrays:
+        """Return arrays with a row for each episode of a batch that is over."""
+
+    def totals(self) -> Arrays:
+        """Return sums over the episodes."""
+        return {}
+
+
+class Sums(Summary):
+    """Sums, means and last values of the measures of the steps.
+
+    Args:
+        measures: out of the simulator's ``measures`` and ``REWARD``; None for all.
+        windows: steps to sum over, by name: a column ends in the name of its window, but for
+            ``ALL``. None for all steps.
+        curves: number of steps at which to keep sums over the episodes, of the values and of
+            their squares: the total ``curves``, shape (K, N, 2), without those of ``LAST``.
+        fields: fields of the state after the last step to keep too.
+    """
+
+    def __init__(
+        self,
+        measures: Sequence[str] | None = None,
+        windows: Mapping[str, slice] | None = None,
+        curves: int = 0,
+        fields: Sequence[str] = (),
+    ) -> None:
+        self._asked, self._fields, self._steps = measures, tuple(fields), 0
+        self._windows = {ALL: slice(0, sys.maxsize)} if windows is None else dict(windows)
+        self._num_curves = curves
+        self._ways: dict[str, str] = {}
+
+    def _begin(self, batch: Batch) -> None:
+        known = {REWARD: SUM, **batch.simulator.measures}
+        names = known if self._asked is None else self._asked
+        self._ways = {name: known[name] for name in names if known[name] != LAST}
+        self._last = {name: np.full(len(batch), np.nan) for name in names if known[name] == LAST}
+        self._sums = np.zeros((len(self._windows), len(self._ways), len(batch)))
+        self._counts = np.zeros((len(self._windows), len(batch)))
+        self._values = np.empty(self._sums.shape[1:])
+        self._curves = np.zeros((len(self._ways), self._num_curves, 2))
+
+    def add(self, batch: Batch, step: Step[Any], running: NDArray[np.bool_]) -> None:
+        """Add a step to the windows that it lies in."""
+        if self._steps == 0:
+            self._begin(batch)
+        found = batch.simulator.measured(batch.state)
+        values = self._values
+        for row, name in enumerate(self._ways):
+            values[row] = step.reward if name == REWARD else found[name]
+        values[:, ~running] = 0.0
+        for place, span in enumerate(self._windows.values()):
+            if span.start <= self._steps < span.stop:
+                self._sums[place] += values
+                self._counts[place] += running
+        if self._num_curves:
+            self._curves[:, self._steps, 0] = values.sum(axis=1)
+            self._curves[:, self._steps, 1] = np.square(values).sum(axis=1)
+        for name, last in self._last.items():
+            np.copyto(last, found[name], where=running)
+        self._steps += 1
+
+    def episodes(self, batch: Batch) -> Arrays:
+        """Return a column for each measure and window, the last values and the fields."""
+        if self._steps == 0:
+            self._begin(batch)
+        found: Arrays = {}
+        for window, sums, counts in zip(self._windows, self._sums, self._counts, strict=True):
+            for (name, way), values in zip(self._ways.items(), sums, strict=True):
+                share = np.maximum(counts, 1.0) if way == MEAN else 1.0
+                found[column_of(name, window)] = values / share
+        fields = {name: getattr(batch.state, name).copy() for name in self._fields}
+        return {**found, **self._last, **fields}
+
+    def totals(self) -> Arrays:
+        """Return the curves."""
+        return {"curves": self._curves} if self._num_curves else {}
+
+
+def column_of(measure: str, window: str = ALL) -> str:
+    """Return the column of a measure over a window of steps."""
+    return measure if window == ALL else f"{measure}_{window}"
+
+
 @dataclass(frozen=True)
 class Rollout:
-    """Sums over a batch of B episodes of a policy.
+    """What a policy made of a batch of episodes.
 
     Attributes:
-        sums: sums over the games of W windows of K measures, shape (W, K, B).
-        final_squared_error: of the belief about player 0's skill after the last game, (B,).
-        curves: sums over episodes of each measure at each game, and sums of squares, shape
-            (K, N, 2); of no game where they were not asked for.
-        counts: games with each opponent, shape (B, M).
+        episodes: arrays with a row for each episode, as the summary names them.
+        totals: sums over the episodes.
         decisions: choices that were timed.
         seconds: their time.
     """
 
-    sums: Floats
-    final_squared_error: Floats
-    curves: Floats
-    counts: Integers
+    episodes: Arrays
+    totals: Arrays
     decisions: int
     seconds: float
 
 
-def begin_for(make: PolicyMaker, settings: Settings, seeds: Sequence[int]) -> tuple[Any, Batch]:
+def begin_for(
+    make: PolicyMaker,
+    settings: Options,
+    seeds: Sequence[int],
+    simulator: Callable[[Any], Simulator[Any]] = simulator_of,
+) -> tuple[Any, Batch]:
     """Make a policy, and begin episodes under the belief that it reads.
 
     A policy whose ``told_skill`` is true starts from a belief that knows player 0's skill.
     """
-    policy = make(settings, lambda: batch.state.players[:, :, TRUE_SKILL])
-    settings = replace(settings, belief=belief_of(policy))
-    batch = Batch(settings, seeds)
+    policy = make(settings, lambda: batch.simulator.true_skill(batch.state))
+    if hasattr(settings, "belief"):
+        settings = replace(settings, belief=belief_of(policy))  # type: ignore[call-arg]
+    batch = Batch(simulator(settings), seeds)
     if getattr(policy, "told_skill", False):
         mu, sigma, skill = batch.state.players.transpose(2, 0, 1).copy()
         mu[:, 0], sigma[:, 0] = skill[:, 0], KNOWN_SIGMA
@@ -237,73 +343,53 @@ def begin_for(make: PolicyMaker, settings: Settings, seeds: Sequence[int]) -> tu
 
 def rollout(
     make: PolicyMaker,
-    settings: Settings,
+    settings: Options,
     seeds: Sequence[int],
     rng: np.random.Generator | None = None,
-    *,
-    measures: Sequence[str] = EPISODE_MEASURES,
-    windows: Mapping[str, slice] | None = None,
-    curves: bool = False,
+    summary: Callable[[], Summary] | None = None,
 ) -> Rollout:
-    """Play a policy through a batch of episodes of ``Matchmaking-v0``.
+    """Play a policy through a batch of episodes.
 
     Every policy meets the same instances and the same luck: they follow from the seeds of the
-    episodes, as ``Settings.noise`` says.
+    episodes.
 
     Args:
         make: makes the policy.
-        settings: of the episodes, but for the belief, which is the policy's.
+        settings: of the episodes, of any environment; a policy that reads another belief gets it.
         seeds: one for each episode.
         rng: for a stochastic policy.
-        measures: out of ``EPISODE_MEASURES``, and ``REWARD``.
-        windows: games to sum over, by name; None for all games.
-        curves: keep sums over the episodes at each game.
+        summary: makes what keeps the results; None for that of the environment.
+
+    Raises:
+        ValueError: for a choice that is not allowed.
     """
-    policy, batch = begin_for(make, settings, seeds)
-    decisions = Decisions(policy, rng)
-    horizon = settings.horizon
-    spans = [slice(0, horizon)] if windows is None else list(windows.values())
-    sums = np.zeros((len(spans), len(measures), len(seeds)))
-    at_games = np.zeros((len(measures), horizon if curves else 0, 2))
-    values = np.empty((len(measures), len(seeds)))
-    for n, (step,) in enumerate(steps(decisions, [batch])):
-        facts = batch.simulator.facts(batch.state)
-        for row, measure in enumerate(measures):
-            if measure == REWARD:
-                values[row] = step.reward
-            elif measure == "win_ratio":
-                values[row] = 0.5 * (1.0 + facts["outcome"])
-            else:
-                values[row] = facts[measure]
-        for window, span in enumerate(spans):
-            if span.start <= n < span.stop:
-                sums[window] += values
-        if curves:
-            at_games[:, n, 0] = values.sum(axis=1)
-            at_games[:, n, 1] = np.square(values).sum(axis=1)
-    mu, _, skill = np.moveaxis(batch.state.players[:, 0], 1, 0)
-    counts = batch.state.met.astype(np.int64)
-    return Rollout(sums, (mu - skill) ** 2, at_games, counts, decisions.count, decisions.seconds)
+    kept = (summary or part_of(env_id_of(settings), "protocol").summary)()
+    policy, batch = begin_for(make, settings, seeds, kept.simulator)
+    decisions = Decisions(policy, np.random.default_rng() if rng is None else rng)
+    running = batch.running
+    for (step,) in steps(decisions, [batch]):
+        kept.add(batch, step, running)
+        running = batch.running
+    return Rollout(kept.episodes(batch), kept.totals(), decisions.count, decisions.seconds)
 
 
-def check_can_play(label: str, make: PolicyMaker, settings: Settings) -> None:
-    """Let a policy play one game, so that one that cannot is found before the work begins.
+def check_can_play(label: str, make: PolicyMaker, settings: Options) -> None:
+    """Let a policy take one step, so that one that cannot is found before the work begins.
 
     Baselines, which have ``act``, play any size and are only made: some are slow at large ones.
 
     Raises:
         ValueError: if it cannot play; names the policy.
     """
-    policy = make(settings, lambda: batch.state.players[:, :, TRUE_SKILL])
     # Whatever a third-party model raises, the user must learn whose it is and of what size.
     try:
-        batch = Batch(replace(settings, belief=belief_of(policy)), [0])
+        policy, batch = begin_for(make, settings, [0])
         if not callable(getattr(policy, "act", None)):
-            next(steps(Decisions(policy), [batch]))
+            next(steps(Decisions(policy, np.random.default_rng(0)), [batch]))
     except Exception as error:
-        raise ValueError(
-            f"policy {label!r} cannot play with num_opponents={settings.num_opponents}: {error}"
-        ) from error
+        size = next(iter(settings.sizes), "seed")
+        value = getattr(settings, size, 0)
+        raise ValueError(f"policy {label!r} cannot play with {size}={value}: {error}") from error
 
 
 @contextmanager

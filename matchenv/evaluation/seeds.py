@@ -22,6 +22,10 @@ QUEUE = 4
 # First number of a spawn key of the benchmark. Second: INSTANCES or POLICIES. Third: the family.
 BENCH = 5
 
+# First number of a spawn key of environments without a number of their own. Second and third as
+# of the queue.
+OTHERS = 6
+
 # First number of a spawn key in a study: what it is for. Second: number of the prior. Third:
 REPORT, TUNING = range(2)
 STUDY_PRIOR, STUDY_EPISODES, STUDY_POLICIES = range(3)

@@ -21,6 +21,7 @@ import sys
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -395,7 +396,7 @@ def json_bytes(data: Any, *, checked: bool = False) -> bytes:
     """Pack data as indented JSON: lists for arrays, null for NaN and infinity.
 
     Args:
-        data: mappings, sequences, arrays, numbers and texts.
+        data: mappings, dataclasses, sequences, arrays, numbers and texts.
         checked: add the entry ``"checksum"`` to a mapping, which ``read_json`` verifies.
     """
     plain = _plain(data)
@@ -459,6 +460,8 @@ def _plain(value: Any) -> Any:
         return [_plain(item) for item in value]
     if isinstance(value, np.ndarray | np.generic):
         return _plain(value.tolist())
+    if is_dataclass(value):
+        return _plain(vars(value))
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

@@ -16,6 +16,7 @@ from matchenv.agents.learned_policy import LearnedPolicy
 from matchenv.agents.sb3_policies import new_policy
 from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.benchmarks.compare import run_comparison
+from matchenv.runtime.jobs import RunOptions
 
 CHANGING: dict[str, Any] = {
     "num_opponents": 6, "horizon": 20, "availability": 0.5, "mean_stay": 4.0, "turnover": 0.05,
@@ -140,8 +141,8 @@ def test_maskable_ppo_trains_on_a_pool_that_changes_and_is_compared_there(
     comparison = config.comparison()
     assert comparison["env_kwargs"]["availability"] == 0.5
     found = run_comparison(
-        [str(tmp_path / "run"), "random", "ppo-gittins"], episodes=3, workers=1, quiet=True,
-        **{**comparison, "ranks": ["top"]},
+        [str(tmp_path / "run"), "random", "ppo-gittins"], episodes=3,
+        run=RunOptions(workers=1, quiet=True), **{**comparison, "cells": {"rank": ["top"]}},
     )  # fmt: skip
     assert all(np.isfinite(each.true_draw_density.mean) for each in found.standings)
 

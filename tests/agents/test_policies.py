@@ -266,12 +266,13 @@ def test_only_skills_in_units_of_beta_matter_to_the_learned_policy() -> None:
 def test_a_comparison_tells_its_policies_beta() -> None:
     pytest.importorskip("stable_baselines3")
     from matchenv.benchmarks.compare import run_comparison
+    from matchenv.runtime.jobs import RunOptions
 
     named, given = (
         run_comparison(
-            [policy], against="drawchance", ranks=["top"], episodes=4, seed=3, workers=1,
-            env_kwargs={"beta": 0.4, "horizon": 60}, quiet=True,
-        ).rows.columns["true_draw_density"][0, 0]
+            [policy], against="drawchance", cells={"rank": ["top"]}, episodes=4, seed=3,
+            env_kwargs={"beta": 0.4, "horizon": 60}, run=RunOptions(workers=1, quiet=True),
+        ).values("true_draw_density", 0, "ppo-gittins")
         for policy in ("ppo-gittins", agents.load("ppo-gittins"))
     )  # fmt: skip
     np.testing.assert_array_equal(given, named)

@@ -15,6 +15,7 @@ from matchenv.agents.sb3_policies import new_policy
 from matchenv.benchmarks.compare import run_comparison
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.registry import files_of, policy_named
+from matchenv.runtime.jobs import RunOptions
 
 SIZES: dict[str, Any] = {"num_opponents": 4, "horizon": 6}
 SETTINGS = Settings.checked(**SIZES)
@@ -42,11 +43,10 @@ def test_it_is_the_policy_in_our_file(tmp_path: Path) -> None:
     compared = run_comparison(
         ["pe", text],
         against="pe",
-        ranks=["top"],
+        cells={"rank": ["top"]},
         episodes=3,
         env_kwargs=SIZES,
-        workers=1,
-        quiet=True,
+        run=RunOptions(workers=1, quiet=True),
     )
     assert text in compared.table()
 

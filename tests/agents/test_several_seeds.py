@@ -5,8 +5,9 @@ import pytest
 
 from matchenv import agents
 from matchenv.agents.training import train_seeds
-from matchenv.benchmarks.compare.seeds import compare_seeds
+from matchenv.benchmarks.compare.training import compare_seeds
 from matchenv.cli import run_command
+from matchenv.runtime.jobs import RunOptions
 
 RESULTS = ("policy.safetensors", "evaluations.json", "config.yml")
 TINY = ["--timesteps", "128", "--num-opponents", "3", "--horizon", "10", "--num-envs", "4",
@@ -32,9 +33,11 @@ def test_each_seed_is_the_run_that_it_is_alone_and_a_second_call_changes_nothing
 
 
 def test_the_summary_is_of_the_same_games(tmp_path, small_config):
-    folders = train_seeds(tmp_path, small_config(timesteps=128), [0, 1], workers=1, quiet=True)
+    folders = train_seeds(
+        tmp_path, small_config(timesteps=128), [0, 1], run=RunOptions(workers=1, quiet=True)
+    )
     paths = [folder.path for folder in folders]
-    found = compare_seeds(paths, tmp_path, episodes=6, workers=1, quiet=True)
+    found = compare_seeds(paths, tmp_path, episodes=6, run=RunOptions(workers=1, quiet=True))
     values = found.comparison.values
     spread = found.spread(0)
     for number, path in enumerate(paths):
@@ -76,4 +79,6 @@ def test_bad_seeds_are_refused(tmp_path, monkeypatch, capsys, arguments, message
 def test_runs_of_another_configuration_are_not_mixed_in(tmp_path, small_config):
     train_seeds(tmp_path, small_config(timesteps=128), [0], workers=1, quiet=True)
     with pytest.raises(ValueError, match="configured otherwise"):
-        train_seeds(tmp_path, small_config(timesteps=256), [0], workers=1, quiet=True)
+        train_seeds(
+            tmp_path, small_config(timesteps=256), [0], run=RunOptions(workers=1, quiet=True)
+        )

@@ -24,10 +24,11 @@ from matchenv.agents.environments import ONE_PLAYER, evaluate
 from matchenv.agents.run_folder import RunFolder, locked_run
 from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.baselines import DrawChance, RandomOpponent
-from matchenv.benchmarks.compare.comparison import DEFAULT_POLICIES
-from matchenv.benchmarks.compare.trained import compare_run
+from matchenv.benchmarks.compare.training import compare_run
 from matchenv.cli import run_command
+from matchenv.evaluation import protocols
 from matchenv.evaluation.seeds import evaluation_seed
+from matchenv.runtime.jobs import RunOptions
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = {"num_opponents": 3, "horizon": 20}
@@ -105,9 +106,9 @@ def test_a_run_is_compared_in_its_own_games(tmp_path, small_config):
     config = small_config(timesteps=128, env_kwargs=env_kwargs)
     folder = agents.start_training(tmp_path / "run", config, quiet=True)
     for episodes in (2, 3):  # the second replaces the first
-        found = compare_run(folder.path, episodes=episodes, workers=1, quiet=True)
+        found = compare_run(folder.path, episodes=episodes, run=RunOptions(workers=1, quiet=True))
         assert found.rows.seeds.size == episodes
-    assert found.rows.policies == (str(folder.path), *DEFAULT_POLICIES)
+    assert found.rows.policies == (str(folder.path), *protocols.ONE_PLAYER.policies)
     assert {(cell.rank, cell.prior) for cell in found.rows.cells} == {
         ("top", "equal"), ("middle", "equal"), ("bottom", "equal"),
     }  # fmt: skip

@@ -15,25 +15,25 @@ from scipy import stats
 from matchenv import MatchmakingEnv
 from matchenv.baselines import DrawChance, KnowledgeGradient, Oracle, RandomOpponent
 from matchenv.benchmarks.compare import Comparison, run_comparison
-from matchenv.benchmarks.compare.report import MEASURES
 from matchenv.evaluation.estimates import paired_difference
 from matchenv.evaluation.seeds import episode_seeds
 from matchenv.runtime import jobs
+from matchenv.runtime.jobs import RunOptions
 
 SMALL = {"num_opponents": 7, "horizon": 12}
 
 
 def compared(policies: list[Any], **options: Any) -> Comparison:
     """A small comparison in this process."""
-    settings: dict[str, Any] = {
-        "ranks": ["top", None],
-        "episodes": 12,
-        "seed": 3,
-        "env_kwargs": SMALL,
-        "workers": 1,
-        "quiet": True,
-    }
-    return run_comparison(policies, **{**settings, **options})
+    run = {name: options.pop(name) for name in ("out", "replace_out", "workers", "timing")
+           if name in options}  # fmt: skip
+    cells = {"rank": options.pop("ranks", ["top", None])}
+    if "priors" in options:
+        cells["prior"] = options.pop("priors")
+    settings = {"episodes": 12, "seed": 3, "env_kwargs": SMALL, "cells": cells}
+    return run_comparison(
+        policies, run=RunOptions(**{"workers": 1, "quiet": True, **run}), **{**settings, **options}
+    )
 
 
 class TestEpisodes:
@@ -70,7 +70,7 @@ class TestEpisodes:
                 "skill_difference": np.mean([i["skill_difference"] for i in infos]),
                 "win_ratio": np.mean(wins),
             }
-            for measure in MEASURES:
+            for measure in expected:
                 found = comparison.values(measure, 0, name)[e]
                 assert found == pytest.approx(expected[measure], rel=1e-12, abs=1e-12), measure
 
@@ -81,7 +81,7 @@ class TestEpisodes:
         )
         for policy in comparison.policies:
             for cell in range(2):
-                for measure in MEASURES:
+                for measure in expected:
                     np.testing.assert_array_equal(
                         comparison.values(measure, cell, policy),
                         comparison.values(measure, cell, "pe"),

@@ -20,6 +20,7 @@ from matchenv.cli import run_command
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.rollout import Batch
 from matchenv.evaluation.seeds import episode_seeds
+from matchenv.runtime.jobs import RunOptions
 
 TEXT = "matchenv.envs.one_player.priors:NormalPrior:mean=25.0,deviation=8.3"
 SMALL = {"num_opponents": 3, "horizon": 5, "beta": 4.2}
@@ -38,8 +39,8 @@ class Known(Prior):
 def compared(prior: Any, **options: Any) -> Any:
     """A small comparison in this process."""
     return run_comparison(
-        ["kg"], ranks=[None], priors=[prior], episodes=6, seed=3, env_kwargs=SMALL, workers=1,
-        quiet=True, **options,
+        ["kg"], cells={"rank": [None], "prior": [prior]}, episodes=6, seed=3, env_kwargs=SMALL,
+        run=RunOptions(workers=1, quiet=True, **options),
     )  # fmt: skip
 
 

@@ -17,15 +17,15 @@ pytest.importorskip("yaml")
 from matchenv.agents.run_config import configured
 from matchenv.agents.run_folder import RunFolder
 from matchenv.benchmarks.bound.running import run_bound
-from matchenv.benchmarks.compare import run_comparison
+from matchenv.benchmarks.compare import run_comparison, run_tuning
 from matchenv.benchmarks.optimum.running import run_optimum
 from matchenv.benchmarks.report import sections_of
 from matchenv.benchmarks.study import run_study
-from matchenv.benchmarks.tune.tuning import run_tuning
 from matchenv.cli import BAD_INPUT, DONE, run_command
+from matchenv.runtime.jobs import RunOptions
 
 SIZES: dict[str, Any] = {"num_opponents": 3, "horizon": 12}
-ONE = {"workers": 1, "quiet": True}
+ONE: dict[str, Any] = {"workers": 1, "quiet": True}
 LOG = Path(__file__).resolve().parent.parent / "logs" / "data" / "league.csv"
 
 
@@ -34,9 +34,11 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of each kind of results, as small as can be."""
     folder = tmp_path_factory.mktemp("results")
     cells: dict[str, Any] = {"ranks": ["top"], "priors": ["informative"]}
-    run_comparison(["pe", "kg"], **cells, episodes=3, env_kwargs=SIZES, out=folder / "a", **ONE)
-    run_study(**SIZES, **cells, episodes=3, out=folder / "b", **ONE)
-    run_tuning([0.0, 5.0], **SIZES, **cells, episodes=2, prior_draws=2, out=folder / "c", **ONE)
+    compared: dict[str, Any] = {"cells": {"rank": ["top"]}, "env_kwargs": SIZES}
+    run_comparison(["pe", "kg"], **compared, episodes=3, run=RunOptions(folder / "a", **ONE))
+    run_study(**SIZES, **cells, episodes=3, run=RunOptions(folder / "b", **ONE))
+    run_tuning(["kg:multiplier=0", "kg:multiplier=5"], **compared, episodes=2,
+               run=RunOptions(folder / "c", **ONE))  # fmt: skip
     run_bound(["kg"], **cells, episodes=2, env_kwargs=SIZES, out=folder / "d", **ONE)
     run_optimum(["kg"], num_opponents=[2], horizon=[2], episodes=2, truths=2, out=folder / "e",
                 **ONE)  # fmt: skip
@@ -54,8 +56,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for command, policy in (("compare", ["fcfs"]), ("tune", ["window"])):
         words = [command, "--policy", *policy, *queue, "--out", str(folder / f"queue_{command}")]
         assert run_command(words) == DONE
-    run_comparison(["pe"], **cells, episodes=2, env_kwargs=SIZES,
-                   out=folder / "runs" / "seed0" / "comparison", **ONE)  # fmt: skip
+    run_comparison(["pe"], **compared, episodes=2,
+                   run=RunOptions(folder / "runs" / "seed0" / "comparison", **ONE))  # fmt: skip
     return folder
 
 

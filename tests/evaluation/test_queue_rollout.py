@@ -15,18 +15,20 @@ from matchenv.envs.queue.population import NormalPopulation, RatedPopulation
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.envs.queue.simulator import QueueSimulator
 from matchenv.envs.queue.state import OVER
-from matchenv.evaluation.queue_measures import (
+from matchenv.evaluation.protocols import load_named
+from matchenv.evaluation.registry import policy_named
+from matchenv.evaluation.rollout import rollout
+from matchenv.evaluation.visits import (
     DECILES,
     ERROR_GAMES,
     GROUPS,
+    MEANS,
     SUMS,
-    Tally,
+    Visits,
+    mean_of,
     skill_quantiles,
     wait_percentile,
 )
-from matchenv.evaluation.queue_rollout import queue_rollout
-from matchenv.evaluation.queue_table import MEANS, Load, mean_of
-from matchenv.evaluation.registry import policy_named
 from matchenv.runtime.random import drawn_key
 
 SETTINGS = QueueSettings(
@@ -78,21 +80,21 @@ def by_hand(policy: Any, settings: QueueSettings, seed: int) -> tuple[float, dic
 def test_each_run_is_that_of_a_queue_alone(name: str, reward: str) -> None:
     settings = replace(SETTINGS, reward=reward)
 
-    def make(asked: QueueSettings) -> Any:
+    def make(asked: QueueSettings, _: Any = None) -> Any:
         own = {"own": Second, "observing": Lowest}
         return own[name]() if name in own else policy_named(name, asked)
 
-    found = queue_rollout(make, settings, SEEDS)
+    found = rollout(make, settings, SEEDS).episodes
     for row, seed in enumerate(SEEDS):
         total, visits = by_hand(make(settings), settings, seed)
-        paid = found.reward if reward == "match_quality" else found.true_reward
+        paid = found["reward"] if reward == "match_quality" else found["true_reward"]
         assert paid[row] == pytest.approx(total, rel=1e-12)
-        other = found.true_reward if reward == "match_quality" else found.reward
+        other = found["true_reward"] if reward == "match_quality" else found["reward"]
         more = visits["true_match_quality"].sum() - visits["match_quality"].sum()
         sign = 1.0 if reward == "match_quality" else -1.0
         assert other[row] - total == pytest.approx(sign * more, abs=1e-9)
-        assert found.abandoned[row] == (visits["served"] == 0.0).sum()
-        np.testing.assert_allclose(found.tally.sums[row, 0], sums_of(visits), rtol=1e-12)
+        assert found["abandoned"][row] == (visits["served"] == 0.0).sum()
+        np.testing.assert_allclose(found["sums"][row, 0], sums_of(visits), rtol=1e-12)
 
 
 def test_a_run_is_that_of_the_environment() -> None:
@@ -107,10 +109,10 @@ def test_a_run_is_that_of_the_environment() -> None:
         action = policy.choose(core.waiting_players(), rng)
         _, reward, _, truncated, info = env.step(action)
         total += float(reward)
-    found = queue_rollout(lambda settings: policy, core.settings, [seed])
-    assert found.reward[0] == pytest.approx(total, rel=1e-9)
-    assert found.queued[0] == info["queued"]
-    assert found.abandoned[0] == info["abandoned"]
+    found = rollout(lambda *_: policy, core.settings, [seed]).episodes
+    assert found["reward"][0] == pytest.approx(total, rel=1e-9)
+    assert found["queued"][0] == info["queued"]
+    assert found["abandoned"][0] == info["abandoned"]
 
 
 def sums_of(visits: dict[str, Any]) -> list[float]:
@@ -124,10 +126,11 @@ def chosen(visits: dict[str, Any], rows: Any) -> dict[str, Any]:
 def test_visits_are_summed_by_group() -> None:
     settings = replace(SETTINGS, horizon=400)
     visits = by_hand(Second(), settings, 8)[1]
-    tally = Tally(settings, 1)
+    tally = Visits()
+    tally.begin(settings, 1)
     half = visits["served"].size // 2
-    tally.add(chosen(visits, slice(0, half)))
-    tally.add(chosen(visits, slice(half, None)))
+    tally.add_visits(chosen(visits, slice(0, half)))
+    tally.add_visits(chosen(visits, slice(half, None)))
     limits = norm.ppf(np.arange(1, DECILES) / DECILES, scale=np.sqrt(6.5))
     decile = (visits["true_skill"][:, None] > limits).sum(axis=1)
     newcomer = visits["newcomer"] == 1.0
@@ -186,14 +189,14 @@ def test_a_choice_that_the_mask_forbids_is_refused() -> None:
             return 6
 
     with pytest.raises(ValueError, match="actions must be in"):
-        queue_rollout(lambda settings: Wrong(), SETTINGS, [0])
+        rollout(lambda *_: Wrong(), SETTINGS, [0])
     with pytest.raises(ValueError, match="choose or predict"):
-        queue_rollout(lambda settings: object(), SETTINGS, [0])
+        rollout(lambda *_: object(), SETTINGS, [0])
 
 
 def test_loads() -> None:
-    assert Load.named("thin").arrival_rate == 0.2
-    assert Load.named("2.50") == Load("2.5", 2.5)
+    assert load_named("thin").options == {"arrival_rate": 0.2}
+    assert (load_named("2.50").name, load_named("2.50").options["arrival_rate"]) == ("2.5", 2.5)
     for bad in ("thinn", "-1", "nan", "0"):
         with pytest.raises(ValueError, match="load"):
-            Load.named(bad)
+            load_named(bad)

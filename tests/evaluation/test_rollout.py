@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +13,20 @@ import numpy as np
 import pytest
 
 from matchenv import MatchmakingVectorEnv
+from matchenv.envs.core.simulator import MEAN
 from matchenv.envs.one_player.settings import Settings
+from matchenv.envs.one_player.simulator import OnePlayer
 from matchenv.evaluation.candidates import Candidate
 from matchenv.evaluation.cells import Cell, cells_of
-from matchenv.evaluation.episode_table import ALL, Block, EpisodeTable, Plan, play
+from matchenv.evaluation.episode_table import Block, EpisodeTable, Plan, play
 from matchenv.evaluation.registry import policy_named
-from matchenv.evaluation.rollout import EPISODE_MEASURES as MEASURES
-from matchenv.evaluation.rollout import Batch, Decisions, check_can_play, rollout, steps
+from matchenv.evaluation.rollout import ALL, Batch, Decisions, Sums, check_can_play, rollout, steps
 from matchenv.evaluation.seeds import POLICIES
+from matchenv.runtime.jobs import RunOptions
 
 SETTINGS = Settings.checked(num_opponents=6, horizon=15, draw_margin=0.4, rank="middle")
 SEEDS = [11, 2**40, 5]
+MEASURES = tuple(name for name, way in OnePlayer.measures.items() if way != "last")
 
 
 class LowestMean:
@@ -45,7 +49,8 @@ def test_each_game_is_the_environments(name: str, belief: str) -> None:
         return policy_named(f"{name}:belief={belief}", settings, true_skill)
 
     windows = {"first": slice(0, 4), "rest": slice(4, 15)}
-    found = rollout(make, SETTINGS, SEEDS, windows=windows, curves=True)
+    found = rollout(make, SETTINGS, SEEDS, summary=lambda: Sums(MEASURES, windows, curves=15))
+    last = rollout(make, SETTINGS, SEEDS).episodes["final_squared_error"]
     env = MatchmakingVectorEnv(
         3, num_opponents=6, horizon=15, draw_margin=0.4, rank="middle", belief=belief,
         autoreset_mode="Disabled",
@@ -58,18 +63,24 @@ def test_each_game_is_the_environments(name: str, belief: str) -> None:
         for m, measure in enumerate(MEASURES[:-1]):
             values[n, m] = info[measure]
         values[n, -1] = np.where(info["won"], 1.0, np.where(info["outcome"] == 0, 0.5, 0.0))
-    np.testing.assert_allclose(found.sums[0], values[:4].sum(axis=0), rtol=1e-13)
-    np.testing.assert_allclose(found.sums[1], values[4:].sum(axis=0), rtol=1e-13)
-    np.testing.assert_allclose(found.curves[:, :, 0].T, values.sum(axis=2), rtol=1e-13)
-    np.testing.assert_allclose(found.curves[:, :, 1].T, (values**2).sum(axis=2), rtol=1e-13)
+    for m, name in enumerate(MEASURES):
+        for window, span in windows.items():
+            games = span.stop - span.start if OnePlayer.measures[name] == MEAN else 1
+            expected = values[span, m].sum(axis=0) / games
+            np.testing.assert_allclose(found.episodes[f"{name}_{window}"], expected, rtol=1e-13)
+    curves = found.totals["curves"]
+    np.testing.assert_allclose(curves[:, :, 0].T, values.sum(axis=2), rtol=1e-13)
+    np.testing.assert_allclose(curves[:, :, 1].T, (values**2).sum(axis=2), rtol=1e-13)
     error = (env.knowledge_state.mu[:, 0] - env.true_skill[:, 0]) ** 2
-    np.testing.assert_array_equal(found.final_squared_error, error)
+    np.testing.assert_array_equal(last, error)
     assert found.decisions == 14 * 3
 
 
 @pytest.mark.parametrize("belief", ["factorised", "full"])
 def test_a_stranger_reads_observations_and_keeps_its_memory(belief: str) -> None:
-    found = rollout(lambda *_: LowestMean(belief), SETTINGS, SEEDS)
+    found = rollout(
+        lambda *_: LowestMean(belief), SETTINGS, SEEDS, summary=lambda: Sums(fields=("met",))
+    ).episodes
     env = MatchmakingVectorEnv(
         3, num_opponents=6, horizon=15, draw_margin=0.4, rank="middle", belief=belief
     )
@@ -80,8 +91,8 @@ def test_a_stranger_reads_observations_and_keeps_its_memory(belief: str) -> None
         counts[range(3), actions] += 1
         observation, _, _, _, info = env.step(actions)
         total += info["draw_density"]
-    np.testing.assert_array_equal(found.counts, counts)
-    np.testing.assert_allclose(found.sums[0, MEASURES.index("draw_density")], total, rtol=1e-13)
+    np.testing.assert_array_equal(found["met"], counts)
+    np.testing.assert_allclose(found["draw_density"], total, rtol=1e-13)
 
 
 def test_batches_are_played_in_step_and_asked_once() -> None:
@@ -100,14 +111,8 @@ def test_batches_are_played_in_step_and_asked_once() -> None:
             total += each.reward
     assert asked == [5] * 15
     for total, settings, seeds in zip(totals, (SETTINGS, other), (SEEDS, SEEDS[:2]), strict=True):
-        alone = rollout(lambda *_: LowestMean(), settings, seeds, measures=("draw_density",))
-        np.testing.assert_array_equal(total, alone.sums[0, 0])
-
-
-def test_measures_are_those_asked_for() -> None:
-    some = rollout(lambda *_: LowestMean(), SETTINGS, SEEDS, measures=("win_ratio", "draw_density"))
-    whole = rollout(lambda *_: LowestMean(), SETTINGS, SEEDS)
-    np.testing.assert_array_equal(some.sums[0], whole.sums[0, [5, 0]])
+        alone = rollout(lambda *_: LowestMean(), settings, seeds).episodes["draw_density"]
+        np.testing.assert_array_equal(total, alone)
 
 
 @pytest.mark.parametrize(("action", "message"), [(6, "in [0, 5]"), (-1, "in [0"), (0.5, "integ")])
@@ -131,10 +136,11 @@ def table_of(episodes: int, texts: tuple[str, ...], block: int = 4) -> EpisodeTa
         Block(0, first, tuple(range(first, min(first + block, episodes))), (POLICIES, first))
         for first in range(0, episodes, block)
     )
-    candidates = tuple(Candidate.named(text, policy_named) for text in texts)
+    candidates = tuple(Candidate.named(text) for text in texts)
     windows = {"first": slice(0, 5), ALL: slice(0, 15)}
-    plan = Plan(candidates, cells, blocks, settings_of, 7, windows, curves=True)
-    return play(plan, None, workers=1, quiet=True)
+    summary = partial(Sums, None, windows, 15)
+    plan = Plan(candidates, cells, blocks, settings_of, 7, summary)
+    return play(plan, None, RunOptions(workers=1, quiet=True))
 
 
 def test_table_has_a_row_for_each_episode() -> None:
@@ -157,10 +163,11 @@ def test_table_has_a_row_for_each_episode() -> None:
 
 def test_curves_add_up_to_the_totals() -> None:
     table = table_of(9, ("pe", "drawchance"))
-    for m, measure in enumerate(MEASURES):
-        games_of = 1 if "density" in measure or "quality" in measure else 15
+    for m, measure in enumerate(("reward", *MEASURES)):
+        games_of = 15 if OnePlayer.measures.get(measure) == MEAN else 1
         totals = table.columns[measure].sum(axis=-1) * games_of
-        np.testing.assert_allclose(table.curves[..., m, :, 0].sum(axis=-1), totals, rtol=1e-12)
+        curves = table.totals["curves"][..., m, :, 0]
+        np.testing.assert_allclose(curves.sum(axis=-1), totals, rtol=1e-12)
 
 
 def test_a_policys_files_count_by_their_content(tmp_path: Path) -> None:
@@ -168,9 +175,9 @@ def test_a_policys_files_count_by_their_content(tmp_path: Path) -> None:
     identities = []
     for content in (b"one", b"two", b"one"):
         file.write_bytes(content)
-        identities.append(Candidate.named("mine/", policy_named, [file]).identity)
+        identities.append(Candidate.named("mine/", [file]).identity)
     assert identities[0] == identities[2] != identities[1]
-    assert Candidate.named("mine/", policy_named).label == "mine"
+    assert Candidate.named("mine/").label == "mine"
 
 
 def test_a_policy_does_not_depend_on_who_plays_beside_it_or_how_long() -> None:

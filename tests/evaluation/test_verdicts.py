@@ -8,8 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from matchenv.evaluation.estimates import estimate, ratio_of_means
-from matchenv.evaluation.verdicts import detectable_effect, holm_adjusted, p_value, verdicts
+from matchenv.evaluation.estimates import (
+    detectable_effect,
+    estimate,
+    holm_adjusted,
+    p_value,
+    ratio_of_means,
+    verdicts,
+)
 
 SHARES = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=8)
 

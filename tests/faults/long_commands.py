@@ -126,7 +126,7 @@ LONG_COMMANDS = (
          "bottom", "--prior", "equal", "--out", OUT)
     ),
     LongCommand(
-        ("tune", *SIZES, "--multiplier", "2", "--episodes", "2", "--prior-draws", "2", "--rank",
+        ("tune", *SIZES, "--policy", "kg:multiplier=2", "--episodes", "2", "--rank",
          "top", "--prior", "equal", "--out", OUT)
     ),
     LongCommand(

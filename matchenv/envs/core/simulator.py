@@ -24,6 +24,9 @@ Facts = dict[str, NDArray[Any]]
 
 State = TypeVar("State", bound=tuple[Any, ...])
 
+# Which number of an episode is made of a measure of its steps.
+SUM, MEAN, LAST = "sum", "mean", "last"
+
 
 class Step(NamedTuple, Generic[State]):
     """Result of one step of B episodes; arrays are new, and 0 where an episode did not run.
@@ -53,9 +56,12 @@ class Simulator(ABC, Generic[State]):
         settings: of the episodes.
         num_actions: A, the actions are 0 to A - 1.
         observation_space: of one episode, float32.
+        measures: names of ``measured``, and which number of an episode a table holds:
+            ``SUM`` or ``MEAN`` over its steps, or ``LAST``.
     """
 
     env_id: ClassVar[str]
+    measures: ClassVar[Mapping[str, str]]
 
     settings: Options
     num_actions: int
@@ -130,6 +136,14 @@ class Simulator(ABC, Generic[State]):
 
         The same names at all times. They may be views that the next step changes.
         """
+
+    def measured(self, state: State) -> Facts:
+        """Return the measures of the last step by name, shape (B,) each; at least ``measures``."""
+        return self.facts(state)
+
+    def true_skill(self, state: State) -> Floats:
+        """Return the true skills, which oracles are told, shape (B, players)."""
+        raise NotImplementedError(f"{self.env_id} tells no policy the true skills")
 
     def info(self, state: State, row: int) -> dict[str, Any]:
         """Return the facts of one episode, as NumPy's scalars of the types of ``facts``."""

@@ -15,7 +15,18 @@ from numpy.typing import NDArray
 from matchenv.belief import MEASURES, MU, SIGMA, TRUE_SKILL, GamesPlayed
 from matchenv.belief.belief import SKILL_DIFFERENCE, SQUARED_ERROR, TRUE_DRAW_DENSITY
 from matchenv.belief.knowledge import KnowledgeState
-from matchenv.envs.core.simulator import Facts, Floats, Integers, Keys, Masks, Simulator, Step
+from matchenv.envs.core.simulator import (
+    LAST,
+    MEAN,
+    SUM,
+    Facts,
+    Floats,
+    Integers,
+    Keys,
+    Masks,
+    Simulator,
+    Step,
+)
 from matchenv.envs.one_player.instances import (
     ANY_RANK,
     GivenInstance,
@@ -134,6 +145,15 @@ class OnePlayer(Simulator[State]):
     """
 
     env_id: ClassVar[str] = "Matchmaking-v0"
+    measures: ClassVar[dict[str, str]] = {
+        "draw_density": SUM,
+        "match_quality": SUM,
+        "true_draw_density": SUM,
+        "squared_error": MEAN,
+        "skill_difference": MEAN,
+        "win_ratio": MEAN,
+        "final_squared_error": LAST,
+    }
     settings: Settings
 
     def __init__(self, settings: Settings) -> None:
@@ -219,6 +239,16 @@ class OnePlayer(Simulator[State]):
         facts["won"] = state.won
         facts["outcome"] = state.outcomes
         return facts
+
+    def measured(self, state: State) -> Facts:
+        """Return the facts, the share of games won, and the error of mu_0 after the game."""
+        mu, skill = state.players[:, 0, MU], state.players[:, 0, TRUE_SKILL]
+        won = 0.5 * (1.0 + state.outcomes)
+        return {**self.facts(state), "win_ratio": won, "final_squared_error": (mu - skill) ** 2}
+
+    def true_skill(self, state: State) -> Floats:
+        """Return the true skills of player 0 and the opponents, shape (B, M + 1); a view."""
+        return state.players[:, :, TRUE_SKILL]
 
     def info(self, state: State, row: int) -> dict[str, Any]:
         """Return the facts of one episode; without views of all, which cost a single step most."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from matchenv.envs.core.settings import as_given, checked_options
-from matchenv.envs.core.simulator import Facts, Keys, Masks, Simulator, Step
+from matchenv.envs.core.simulator import LAST, Facts, Keys, Masks, Simulator, Step
 from matchenv.envs.queue.dynamics import (
     advance_all,
     begin_all,
@@ -85,6 +85,7 @@ class QueueSimulator(Simulator[State]):
     """
 
     env_id: ClassVar[str] = "MatchmakingQueue-v0"
+    measures: ClassVar[dict[str, str]] = {"queued": LAST, "abandoned": LAST}
     settings: QueueSettings
 
     def __init__(self, settings: QueueSettings, *, keep_visits: bool = False) -> None:

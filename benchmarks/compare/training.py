@@ -1,27 +1,55 @@
-"""Runs that differ in their seed alone: one comparison of all, and the spread over the seeds."""
+"""Training runs against the baselines: one run, or runs that differ in their seed alone."""
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from matchenv.agents.environments import QUEUE
 from matchenv.agents.run_folder import RunFolder
-from matchenv.benchmarks.candidates import LOW_END
-from matchenv.benchmarks.compare.comparison import (
-    DEFAULT_EPISODES,
-    DEFAULT_POLICIES,
-    run_comparison,
-)
+from matchenv.benchmarks.compare.comparison import DEFAULT_EPISODES, run_comparison
 from matchenv.benchmarks.compare.report import Comparison
-from matchenv.evaluation.cells import Cell
+from matchenv.evaluation.cells import AnyCell
 from matchenv.evaluation.estimates import Estimate, paired_difference
+from matchenv.evaluation.protocols import LOW_END, ONE_PLAYER
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.runtime.files import write_text
-from matchenv.runtime.parallel import Workers
+from matchenv.runtime.jobs import RunOptions
 
 TRUE_Q = "true_draw_density"
+
+# Policies that a run of the queue is compared with, the last as what differences are taken to.
+QUEUE_RIVALS = ("fcfs", "drawchance", "matching")
+
+
+def compare_run(
+    path: Path, *, episodes: int = DEFAULT_EPISODES, run: RunOptions | None = None
+) -> Comparison:
+    """Compare a run's policy; the result files go to ``comparison/`` in its folder.
+
+    A comparison that is there already, of this run with fewer games, is replaced.
+
+    Args:
+        path: folder of the run.
+        episodes: instances in each cell, >= 2.
+        run: workers and the like; the folder is the run's.
+
+    Raises:
+        ValueError: if there is no run or no policy in the folder, or for a bad argument.
+        OSError: if the files cannot be written.
+    """
+    folder = RunFolder(path)
+    config = folder.read_config()
+    in_queue = config.environment == QUEUE
+    return run_comparison(
+        [str(folder.path), *(QUEUE_RIVALS if in_queue else ONE_PLAYER.policies)],
+        **config.comparison(),
+        against=QUEUE_RIVALS[-1] if in_queue else None,
+        episodes=episodes,
+        run=replace(run or RunOptions(), out=folder.comparison, replace_out=True),
+    )
 
 
 @dataclass(frozen=True)
@@ -35,7 +63,7 @@ class Spread:
         less_low_end: of each run, the paired difference to DrawChance.
     """
 
-    cell: Cell
+    cell: AnyCell
     true_q: tuple[float, ...]
     less_against: tuple[Estimate, ...]
     less_low_end: tuple[Estimate, ...]
@@ -54,7 +82,7 @@ class SeedComparison:
     runs: tuple[str, ...]
 
     def spread(self, cell: int) -> Spread:
-        """What the runs reached in the cell of this number."""
+        """Return what the runs reached in the cell of this number."""
         found = self.comparison
 
         def differences(other: str) -> tuple[Estimate, ...]:
@@ -71,14 +99,14 @@ class SeedComparison:
         )
 
     def summary(self) -> str:
-        """A line for each cell: mean, standard deviation and range over the seeds."""
+        """Return a line for each cell: mean, standard deviation and range over the seeds."""
         spreads = [self.spread(cell) for cell in range(len(self.comparison.cells))]
         columns = [
             Column("cell", lambda s: s.cell.title),
             Column("true q", lambda s: f"{statistics.fmean(s.true_q):.2f}"),
             Column("deviation", lambda s: f"{_deviation(s.true_q):.2f}"),
-            Column(f"less {self.comparison.against}", lambda s: _range_text(s.less_against)),
-            Column(f"less {LOW_END}", lambda s: _range_text(s.less_low_end)),
+            Column(f"minus {self.comparison.against}", lambda s: _range_text(s.less_against)),
+            Column(f"minus {LOW_END}", lambda s: _range_text(s.less_low_end)),
             Column(f"not behind {LOW_END}", lambda s: _not_behind_text(s.less_low_end)),
         ]
         return "\n".join(
@@ -95,8 +123,7 @@ def compare_seeds(
     out: Path,
     *,
     episodes: int = DEFAULT_EPISODES,
-    workers: Workers = None,
-    quiet: bool = False,
+    run: RunOptions | None = None,
 ) -> SeedComparison:
     """Compare runs that differ in their seed alone; the files go to ``comparison/`` in ``out``.
 
@@ -104,8 +131,7 @@ def compare_seeds(
         folders: of the runs, at least one.
         out: the folder that they share.
         episodes: instances in each cell, >= 2.
-        workers: processes (None: one for each core), or an engine.
-        quiet: no progress bar.
+        run: workers and the like.
 
     Raises:
         ValueError: if there is no run or no policy in a folder, or for a bad argument.
@@ -113,13 +139,10 @@ def compare_seeds(
     """
     runs = tuple(str(folder) for folder in folders)
     comparison = run_comparison(
-        [*runs, *DEFAULT_POLICIES],
+        [*runs, *ONE_PLAYER.policies],
         **RunFolder(folders[0]).read_config().comparison(),
         episodes=episodes,
-        workers=workers,
-        out=RunFolder(out).comparison,
-        replace_out=True,
-        quiet=quiet,
+        run=replace(run or RunOptions(), out=RunFolder(out).comparison, replace_out=True),
     )
     found = SeedComparison(comparison, runs)
     write_text(out / "summary.txt", f"{found.summary()}\n")

@@ -1,0 +1,181 @@
+"""How policies of each environment are compared: what stands in its row of ``ENVIRONMENTS``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
+
+from matchenv.envs.core.settings import Options
+from matchenv.envs.core.simulator import Simulator
+from matchenv.envs.one_player.simulator import OnePlayer
+from matchenv.evaluation.cells import AnyCell, Variant, cells_of, variants_of
+from matchenv.evaluation.rollout import REWARD, Summary, Sums
+from matchenv.evaluation.seeds import OTHERS, REPORT
+from matchenv.evaluation.seeds import QUEUE as QUEUE_RUNS
+from matchenv.evaluation.visits import ERROR_GAMES, Visits
+from matchenv.runtime.checks import as_positive_number
+
+# Policies of ``Matchmaking-v0`` whose totals count as 0 and as 1.
+LOW_END, HIGH_END = "drawchance", "oracle"
+
+# Players of the queue who log on in a tick.
+LOADS = {"thin": 0.2, "middle": 1.0, "thick": 4.0}
+
+# Makes cells from what is swept, by name, and the settings that they share.
+CellMaker = Callable[[Mapping[str, Sequence[Any]], Any], tuple[AnyCell, ...]]
+
+
+class Shown(NamedTuple):
+    """A measure in tables.
+
+    Attributes:
+        measure: a column of the summary.
+        heading: of its column.
+        form: format of its mean.
+    """
+
+    measure: str
+    heading: str
+    form: str = "{:.3f}"
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How policies of an environment are compared.
+
+    Attributes:
+        summary: makes what keeps the results of a batch of episodes.
+        policies: who plays where nobody was named; none for all registered ones.
+        against: the policy that differences are taken to; "" for the first.
+        marks: policies whose totals count as 0 and as 1; none for no such share.
+        measure: what policies are judged by.
+        believed: the same under the beliefs, "" for none.
+        shown: measures in tables, the first ``leading`` before the difference; none for all.
+        leading: see there.
+        swept: what makes the cells, with its default values.
+        cells: makes the cells.
+        fixed: options that may not be given: the cells or the policies fix them, or no result
+            depends on them.
+        defaults: options whose defaults differ from the environment's.
+        block: most episodes that are played side by side. A stochastic policy has one stream for
+            a block, so its size is part of the results; it does not depend on the workers.
+        key: of the random streams, before their purpose.
+        further: ``module:function`` that returns further tables and files; "" for none.
+    """
+
+    summary: Callable[[], Summary] = Sums
+    policies: tuple[str, ...] = ()
+    against: str = ""
+    marks: tuple[str, ...] = ()
+    measure: str = REWARD
+    believed: str = ""
+    shown: tuple[Shown, ...] = ()
+    leading: int = 0
+    swept: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    cells: CellMaker = lambda swept, settings: variants_of(swept)
+    fixed: tuple[str, ...] = ()
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    block: int = 100
+    key: tuple[int, ...] = (OTHERS,)
+    further: str = ""
+
+    def shown_of(self, simulator: Simulator[Any]) -> tuple[Shown, ...]:
+        """Return the measures in tables; for none named, those of the simulator."""
+        names = (REWARD, *simulator.measures)
+        return self.shown or tuple(Shown(name, name.replace("_", " ")) for name in names)
+
+    def key_of(self, purpose: int) -> tuple[int, ...]:
+        """Return the key of the random streams of a purpose, ``REPORT`` or ``TUNING``."""
+        return (*self.key, purpose) if self.key or purpose != REPORT else ()
+
+
+def _ranks_and_priors(swept: Mapping[str, Sequence[Any]], settings: Any) -> tuple[AnyCell, ...]:
+    return cells_of(swept["rank"], swept["prior"], settings.num_opponents, settings.rank_by)
+
+
+def _loads(swept: Mapping[str, Sequence[Any]], settings: Options) -> tuple[AnyCell, ...]:
+    del settings
+    found = tuple(load_named(str(text)) for text in swept["load"])
+    if not found or len({load.name for load in found}) < len(found):
+        raise ValueError(f"load must be at least one, each once, of {', '.join(LOADS)} or arrival "
+                         f"rates, got {swept['load']!r}")  # fmt: skip
+    return found
+
+
+def load_named(text: str) -> Variant:
+    """Return the cell of a load of ``LOADS``, or of any arrival rate.
+
+    Raises:
+        ValueError: for neither.
+    """
+    if text in LOADS:
+        return load_of(text, LOADS[text])
+    try:
+        rate = float(text)
+    except ValueError:
+        raise ValueError(
+            f"load must be one of {', '.join(LOADS)} or an arrival rate, got {text!r}"
+        ) from None
+    return load_of(f"{as_positive_number('load', rate):g}", rate)
+
+
+def load_of(name: str, rate: float) -> Variant:
+    """Return the cell of so many players who log on in a tick."""
+    title = f"{name} load: {rate:g} players log on in a tick"
+    return Variant(name, title, {"load": name}, {"arrival_rate": rate})
+
+
+GENERAL = Protocol()
+
+ONE_PLAYER = Protocol(
+    # Without the reward, which policies do not depend on.
+    summary=partial(Sums, tuple(OnePlayer.measures)),
+    policies=("pe", LOW_END, "kg", "gittins", "random", HIGH_END),
+    against="kg",
+    marks=(LOW_END, HIGH_END),
+    measure="true_draw_density",
+    believed="draw_density",
+    shown=(
+        Shown("draw_density", "believed q", "{:.2f}"),
+        Shown("true_draw_density", "true q", "{:.2f}"),
+        Shown("final_squared_error", "error of mu_0"),
+        Shown("skill_difference", "skill diff.", "{:+.3f}"),
+        Shown("win_ratio", "win ratio"),
+    ),
+    leading=2,
+    swept={"rank": ("top", "middle", "bottom"), "prior": ("informative",)},
+    cells=_ranks_and_priors,
+    fixed=("rank", "prior", "reward", "belief"),
+    # Luck by opponent tells policies apart with fewer episodes; see docs/benchmarks.md.
+    defaults={"noise": "opponent"},
+    key=(),
+)
+
+QUEUE = Protocol(
+    summary=Visits,
+    policies=(
+        "fcfs", "window", "drawchance", "matching", "kg", "kg:both=true", "kg_matching",
+        "reservation:policy=thompson", "random", "oracle",
+    ),
+    against="kg",
+    measure="true_reward",
+    believed=REWARD,
+    shown=(
+        Shown(REWARD, "reward", "{:.1f}"),
+        Shown("true_reward", "true reward", "{:.1f}"),
+        Shown("match_quality", "q"),
+        Shown("true_match_quality", "true q"),
+        Shown("wait", "wait", "{:.2f}"),
+        Shown("left", "left", "{:.2%}"),
+        *(Shown(f"error_{games}", f"error {games}", "{:.2f}") for games in ERROR_GAMES),
+    ),
+    leading=2,
+    swept={"load": tuple(LOADS)},
+    cells=_loads,
+    fixed=("arrival_rate", "reward"),
+    block=50,
+    key=(QUEUE_RUNS,),
+    further="matchenv.benchmarks.compare.queue:further",
+)  # fmt: skip

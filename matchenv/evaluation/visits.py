@@ -1,0 +1,195 @@
+"""What is kept of runs of the queue: their visits, summed by group of players."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from matchenv.envs.core.settings import Options
+from matchenv.envs.core.simulator import Simulator, Step
+from matchenv.envs.queue.population import CENTRE, DEVIATION, SPREAD, Population
+from matchenv.envs.queue.settings import QueueSettings
+from matchenv.envs.queue.simulator import QueueSimulator
+from matchenv.evaluation.rollout import REWARD, Batch, Summary
+from matchenv.runtime.files import Arrays
+
+if TYPE_CHECKING:
+    from matchenv.evaluation.episode_table import EpisodeTable
+
+Floats = NDArray[np.float64]
+
+# Groups of players whose visits are summed: everyone, those who logged on as newcomers and as
+# regulars, and the tenths of the population by true skill, the weakest first.
+DECILES = 10
+GROUPS = ("all", "newcomers", "regulars", *(f"decile_{k}" for k in range(1, DECILES + 1)))
+
+# What is summed over the visits to the queue that have ended.
+SUMS = ("visits", "served", "waited", "match_quality", "true_match_quality")
+
+QUALITIES = SUMS[-2:]
+
+# Means over visits and over games, of each group.
+MEANS = ("match_quality", "true_match_quality", "wait", "left")
+
+# Games after which newcomers' beliefs are looked at.
+ERROR_GAMES = (5, 10, 20)
+
+# Waits of so many ticks and more are counted as one.
+LONGEST_WAIT = 1000
+
+# Visits are summed after so many choices of every run, so that they do not fill the memory.
+CHOICES_BETWEEN = 1000
+
+
+class Visits(Summary):
+    """Sums over the visits of B runs of the queue.
+
+    Its columns are ``reward`` and ``true_reward`` (by the believed and by the true match
+    qualities, minus the costs), the ``MEANS``, the squared errors of newcomers' means after
+    ``ERROR_GAMES``, ``queued`` and ``abandoned`` (numbers of players); NaN where there was
+    nothing to measure. Further arrays are ``sums``, shape (B, groups, ``SUMS``), and the total
+    ``waits``, shape (groups, LONGEST_WAIT + 1): visits by ticks waited.
+    """
+
+    def __init__(self) -> None:
+        self.sums: Floats = np.zeros(0)
+        self.waits = np.zeros((len(GROUPS), LONGEST_WAIT + 1))
+        self.errors: Floats = np.zeros(0)
+        self._reward: Floats = np.zeros(0)
+        self._limits: Floats = np.zeros(0)
+        self._steps = 0
+
+    def simulator(self, settings: Options) -> Simulator[Any]:
+        """Return a simulator that writes down the visits."""
+        assert isinstance(settings, QueueSettings)
+        return QueueSimulator(replace(settings, reward=QUALITIES[0]), keep_visits=True)
+
+    def begin(self, settings: QueueSettings, count: int) -> None:
+        """Begin the sums over ``count`` runs."""
+        self.sums = np.zeros((count, len(GROUPS), len(SUMS)))
+        self.errors = np.zeros((count, len(ERROR_GAMES), 2))
+        self._reward = np.zeros(count)
+        self._limits = skill_quantiles(settings.population, np.arange(1, DECILES) / DECILES)
+
+    def add(self, batch: Batch, step: Step[Any], running: NDArray[np.bool_]) -> None:
+        """Add the rewards of a step, and now and then the visits."""
+        if self._steps == 0:
+            self.begin(_simulator(batch).settings, len(batch))
+        self._reward += step.reward
+        self._steps += 1
+        if self._steps % CHOICES_BETWEEN == 0:
+            self.add_visits(_simulator(batch).taken_visits(batch.state))
+
+    def add_visits(self, visits: dict[str, Floats]) -> None:
+        """Add visits that have ended, as ``QueueSimulator.taken_visits`` returns them."""
+        run, count = visits["environment"].astype(np.int64), len(self.sums)
+        newcomer = visits["newcomer"] > 0.0
+        decile = np.searchsorted(self._limits, visits["true_skill"])
+        waited = np.minimum(visits["waited"], LONGEST_WAIT).astype(np.int64)
+        values = (np.ones(run.size), *(visits[name] for name in SUMS[1:]))
+        for group in (np.zeros_like(run), np.where(newcomer, 1, 2), 3 + decile):
+            place = run * len(GROUPS) + group
+            for column, value in enumerate(values):
+                found = np.bincount(place, value, count * len(GROUPS))
+                self.sums[:, :, column] += found.reshape(count, len(GROUPS))
+            np.add.at(self.waits, (group, waited), 1.0)
+        squared = (visits["mu"] - visits["true_skill"]) ** 2
+        for k, games in enumerate(ERROR_GAMES):
+            chosen = newcomer & (visits["games_played"] == games)
+            for column, value in enumerate((np.ones(run.size), squared)):
+                self.errors[:, k, column] += np.bincount(run[chosen], value[chosen], count)
+
+    def episodes(self, batch: Batch) -> Arrays:
+        """Return the columns and the sums."""
+        simulator = _simulator(batch)
+        if self._steps == 0:
+            self.begin(simulator.settings, len(batch))
+        self.add_visits(simulator.taken_visits(batch.state))
+        facts, everyone = simulator.facts(batch.state), self.sums[:, 0]
+        believed, true = (everyone[:, SUMS.index(name)] for name in QUALITIES)
+        costs = self._reward - believed
+        return {
+            REWARD: costs + believed,
+            "true_reward": costs + true,
+            **{name: mean_of(name, everyone) for name in MEANS},
+            **{f"error_{games}": share(self.errors[:, k, 1], self.errors[:, k, 0])
+               for k, games in enumerate(ERROR_GAMES)},
+            **{name: facts[name].astype(np.float64) for name in simulator.measures},
+            "sums": self.sums,
+        }  # fmt: skip
+
+    def totals(self) -> Arrays:
+        """Return the waits."""
+        return {"waits": self.waits}
+
+
+def _simulator(batch: Batch) -> QueueSimulator:
+    simulator = batch.simulator
+    assert isinstance(simulator, QueueSimulator)
+    return simulator
+
+
+def mean_of(measure: str, sums: Floats) -> Floats:
+    """Return a measure of ``MEANS`` from sums over visits, shape (..., ``SUMS``) to (...)."""
+    visits, served, waited = (sums[..., SUMS.index(name)] for name in SUMS[:3])
+    if measure == "left":
+        return share(visits - served, visits)
+    if measure == "wait":
+        return share(waited, visits)
+    return share(sums[..., SUMS.index(measure)], served)
+
+
+def share(part: Floats, whole: Floats) -> Floats:
+    """Return part / whole, NaN where the whole is 0."""
+    return np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0.0)
+
+
+def group_values(rows: EpisodeTable, measure: str, cell: int, policy: str, group: str) -> Floats:
+    """Return a measure of ``MEANS`` of one group in every run of a table, shape (E,)."""
+    sums = rows.values("sums", cell, policy)[0]
+    return mean_of(measure, sums[:, GROUPS.index(group)])
+
+
+def long_wait(
+    rows: EpisodeTable, cell: int, policy: str, share: float = 0.95, group: str = GROUPS[0]
+) -> float:
+    """Return the ticks that such a share of all visits of all runs did not exceed."""
+    waits = rows.totals["waits"][cell, rows.policies.index(policy), 0]
+    return wait_percentile(waits[GROUPS.index(group)], share)
+
+
+def wait_percentile(waits: Floats, share: float) -> float:
+    """Return the least number of ticks that a share of the visits did not exceed; NaN for none.
+
+    Args:
+        waits: visits by ticks waited, shape (LONGEST_WAIT + 1,).
+        share: in (0, 1].
+    """
+    total = float(waits.sum())
+    if total == 0.0:
+        return float("nan")
+    return float(np.searchsorted(np.cumsum(waits), share * total))
+
+
+def skill_quantiles(population: Population, shares: Floats) -> Floats:
+    """Return quantiles of the true skills of those who log on, by bisection.
+
+    Args:
+        population: who logs on: a mixture of normals, one for each row.
+        shares: in (0, 1), any shape.
+    """
+    rows = population.rows
+    deviation = np.hypot(rows[:, SPREAD], rows[:, DEVIATION])
+    reach = 40.0 * float(deviation.max())
+    low = np.full(shares.shape, float(rows[:, CENTRE].min()) - reach)
+    high = np.full(shares.shape, float(rows[:, CENTRE].max()) + reach)
+    for _ in range(100):
+        middle = 0.5 * (low + high)
+        standard = (middle[..., np.newaxis] - rows[:, CENTRE]) / deviation
+        below = ndtr(standard).mean(axis=-1) < shares
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return low
