@@ -382,8 +382,9 @@ class _Queue:
     def play(self, policies: Sequence[Any], runs: int, purpose: int, title: str) -> EpisodeTable:
         """Play the rule and policies on the same arrivals and luck."""
         others = [each for each in policies if each not in (self.rule.label, self.rule.policy)]
-        plan = plan_of([self.rule.policy, *others], self.queue, [load_of(title, self.load.ticks_rate)],
-                       runs, self.settings.seed, purpose=purpose)  # fmt: skip
+        cells = [load_of(title, self.load.ticks_rate)]
+        plan = plan_of([self.rule.policy, *others], self.queue, cells, runs, self.settings.seed,
+                       purpose=purpose)  # fmt: skip
         present = self.rule.candidate(self.queue)
         plan = replace(plan, candidates=(present, *plan.candidates[1:]))
         self.asked.update(described(plan, self.queue))

@@ -15,6 +15,7 @@ from scipy import stats
 from matchenv import MatchmakingEnv
 from matchenv.baselines import DrawChance, KnowledgeGradient, Oracle, RandomOpponent
 from matchenv.benchmarks.compare import Comparison, run_comparison
+from matchenv.envs.one_player.simulator import OnePlayer
 from matchenv.evaluation.estimates import paired_difference
 from matchenv.evaluation.seeds import episode_seeds
 from matchenv.runtime import jobs
@@ -81,7 +82,7 @@ class TestEpisodes:
         )
         for policy in comparison.policies:
             for cell in range(2):
-                for measure in expected:
+                for measure in OnePlayer.measures:
                     np.testing.assert_array_equal(
                         comparison.values(measure, cell, policy),
                         comparison.values(measure, cell, "pe"),

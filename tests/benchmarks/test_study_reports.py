@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,11 +21,11 @@ from matchenv.benchmarks.study.tables import (
     verdict_text,
     windows_csv,
 )
-from matchenv.benchmarks.tune import run_tuning
-from matchenv.benchmarks.tune.tuning import FINITE_HORIZON
+from matchenv.envs.one_player.simulator import OnePlayer
 from matchenv.evaluation.cells import cells_of
-from matchenv.evaluation.episode_table import SUMMED, EpisodeTable, column_of
+from matchenv.evaluation.episode_table import EpisodeTable
 from matchenv.evaluation.estimates import Curve
+from matchenv.evaluation.rollout import column_of
 
 POLICIES = ("pe", "drawchance", "kg")
 GAMES, EPISODES = 300, 40
@@ -37,7 +36,7 @@ def table_of(games: np.ndarray, policies: tuple[str, ...]) -> EpisodeTable:
     """A table of invented games, shape (C, P, R, E, 4, N)."""
     columns = {
         column_of(measure, window): (
-            games[..., m, span].sum(axis=-1) if measure in SUMMED
+            games[..., m, span].sum(axis=-1) if OnePlayer.measures[measure] == "sum"
             else games[..., m, span].mean(axis=-1)
         )
         for m, measure in enumerate(MEASURES)
@@ -46,7 +45,7 @@ def table_of(games: np.ndarray, policies: tuple[str, ...]) -> EpisodeTable:
     curves = np.stack([games.sum(axis=3), (games**2).sum(axis=3)], axis=-1)
     seeds = np.zeros(games.shape[2:4], dtype=np.uint64)
     rates = np.zeros(games.shape[:2])
-    return EpisodeTable(CELLS[: len(games)], policies, seeds, columns, curves, rates)
+    return EpisodeTable(CELLS[: len(games)], policies, seeds, columns, rates, {"curves": curves})
 
 
 def invented(shape: str, priors: int = 1) -> list[CellResult]:
@@ -178,27 +177,3 @@ def test_bands_are_of_means_over_games_in_a_row() -> None:
     np.testing.assert_array_equal(mean, [2.0, 7.0])
     np.testing.assert_array_equal(half, [2.0, 2.0])
     assert binned(curve, 50)[0].size == 1
-
-
-def test_tuning_finds_the_multiplier_with_the_highest_total(tmp_path: Path) -> None:
-    tuning = run_tuning([0.0, 20.0, 499.0], episodes=12, prior_draws=2, horizon=60,
-                        num_opponents=9, ranks=["top"], priors=["informative"], out=tmp_path,
-                        workers=1, quiet=True)  # fmt: skip
-    tried = tuning.tried["informative_top"]
-    totals = {row.policy: row.total.mean for row in tried}
-    assert set(totals) == {
-        "kg:multiplier=0", "kg:multiplier=20", "kg:multiplier=499", FINITE_HORIZON
-    }  # fmt: skip
-    best = max(totals, key=totals.__getitem__)
-    for row in tried:
-        assert row.best == (row.policy == best)
-        assert row.behind.mean == pytest.approx(totals[best] - totals[row.policy])
-    assert best in (tmp_path / "best.json").read_text()
-    assert len((tmp_path / "tuning.csv").read_text().splitlines()) == 5
-
-
-@pytest.mark.parametrize("bad", [-1.0, float("nan")])
-def test_tuning_refuses_bad_multipliers(bad: float, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="multipliers"):
-        run_tuning([bad], out=tmp_path / "t")
-    assert not (tmp_path / "t").exists()

@@ -61,7 +61,7 @@ class Simulator(ABC, Generic[State]):
     """
 
     env_id: ClassVar[str]
-    measures: ClassVar[Mapping[str, str]]
+    measures: ClassVar[Mapping[str, str]] = {}
 
     settings: Options
     num_actions: int

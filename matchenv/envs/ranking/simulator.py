@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from matchenv.belief.joint import difference_variance, learn_joint
 from matchenv.envs.core.settings import as_given, checked_options
-from matchenv.envs.core.simulator import Facts, Floats, Integers, Keys, Masks, Simulator, Step
+from matchenv.envs.core.simulator import LAST, Facts, Floats, Integers, Keys, Masks, Simulator, Step
 from matchenv.envs.ranking.settings import RankingSettings
 from matchenv.runtime.compile import compiled
 from matchenv.runtime.random import normals, uniform
@@ -114,6 +114,7 @@ class RankingSimulator(Simulator[State]):
     """
 
     env_id: ClassVar[str] = "Ranking-v0"
+    measures: ClassVar[dict[str, str]] = dict.fromkeys(MEASURES, LAST)
     settings: RankingSettings
 
     def __init__(self, settings: RankingSettings) -> None:

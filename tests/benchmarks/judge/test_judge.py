@@ -13,21 +13,30 @@ import numpy as np
 import pytest
 from simulated_service import TRUTH, WINDOW, HiddenWindow, simulated_service
 
+from matchenv.benchmarks.compare import run_comparison
+from matchenv.benchmarks.compare.queue import group_standings
 from matchenv.benchmarks.judge import Judgement, JudgeSettings, judge
 from matchenv.benchmarks.judge.judging import NOBODY_WAITS, tried
 from matchenv.benchmarks.judge.rule import Rule, read_rule
 from matchenv.benchmarks.judge.text import judgement_text
-from matchenv.benchmarks.queue import run_queue_comparison
-from matchenv.benchmarks.queue.front import family_of
 from matchenv.benchmarks.report import page_text, sections_of
 from matchenv.cli import run_command
 from matchenv.envs.queue.settings import QueueSettings
-from matchenv.evaluation.queue_measures import GROUPS
+from matchenv.evaluation.registry import family_of
+from matchenv.evaluation.visits import GROUPS
 from matchenv.logs.match_log import MatchLog
+from matchenv.runtime.jobs import RunOptions
 
 RULE = "window:width=3,growth=0.1"
 SMALL = JudgeSettings(rule=RULE, episodes=4, horizon=60)
-GIVEN: dict[str, Any] = {"policies": ["matching"], "parameters": TRUTH, "workers": 1}
+GIVEN: dict[str, Any] = {"policies": ["matching"], "parameters": TRUTH}
+
+
+ONE = RunOptions(workers=1, quiet=True)
+
+
+def into(folder: Path) -> RunOptions:
+    return replace(ONE, out=folder)
 
 
 @pytest.fixture(scope="module")
@@ -41,18 +50,18 @@ def found(log: MatchLog) -> Judgement:
 
 
 def test_the_comparison_is_that_of_the_queue(found: Judgement) -> None:
-    """The same runs by ``run_queue_comparison``, given the same settings."""
+    """The same runs by ``run_comparison``, given the same settings."""
     settings = found.comparison.settings
     options = ("population", "newcomers", "patience", "stay", "horizon", "beta", "draw_margin",
                "tau")  # fmt: skip
-    again = run_queue_comparison(
+    again = run_comparison(
         [RULE, "matching", "kg_matching", "oracle"],
+        env="MatchmakingQueue-v0",
         against=RULE,
-        loads=[repr(found.arrivals.ticks_rate)],
+        cells={"load": [repr(found.arrivals.ticks_rate)]},
         episodes=4,
         env_kwargs={name: getattr(settings, name) for name in options},
-        workers=1,
-        quiet=True,
+        run=ONE,
     )
     for ours, theirs in zip(found.comparison.standings, again.standings, strict=True):
         assert ours.true_reward == theirs.true_reward
@@ -60,7 +69,7 @@ def test_the_comparison_is_that_of_the_queue(found: Judgement) -> None:
     contest = found.contests[0]
     assert contest.policy == "matching" == found.ours
     assert contest.reward == again.standing(0, "matching").difference
-    groups = {each.group: each for each in again.groups if each.policy == "matching"}
+    groups = {each.group: each for each in group_standings(again) if each.policy == "matching"}
     minutes = found.arrivals.tick_minutes
     for payer in found.payers:
         assert payer.quality.mean == pytest.approx(
@@ -95,7 +104,7 @@ def test_the_text_opens_with_its_conclusion(found: Judgement) -> None:
 
 
 def test_a_failed_fit_has_no_verdicts() -> None:
-    found = judge(simulated_service(HiddenWindow(), 400).log, SMALL, policies=["fcfs"], workers=1)
+    found = judge(simulated_service(HiddenWindow(), 400).log, SMALL, policies=["fcfs"])
     assert found.failed
     assert found.text.startswith("log says little about its matcher")
     assert re.search(r"\b(ahead|behind|undecided)\b", found.text) is None
@@ -110,7 +119,7 @@ def test_a_short_horizon_gives_a_result(log: MatchLog, horizon: int) -> None:
 
 
 def test_files_and_the_page(log: MatchLog, tmp_path: Path) -> None:
-    judge(log, SMALL, **GIVEN, out=tmp_path / "out", name="a log")
+    judge(log, SMALL, **GIVEN, run=into(tmp_path / "out"), name="a log")
     names = {path.name for path in (tmp_path / "out").iterdir() if path.is_file()}
     assert names >= {"judge.json", "judge.html", "judge.txt", "evenness.csv", "matchers.csv",
                      "who_pays.csv", "contests.csv", "settings.json"}  # fmt: skip
@@ -123,7 +132,7 @@ def test_files_and_the_page(log: MatchLog, tmp_path: Path) -> None:
     plain = json.loads((tmp_path / "out" / "judge.json").read_text())
     assert (tmp_path / "out" / "judge.txt").read_text() == f"{judgement_text(plain)}\n"
     with pytest.raises(ValueError, match="horizon was 60 and is 61"):
-        judge(log, replace(SMALL, horizon=61), **GIVEN, out=tmp_path / "out")
+        judge(log, replace(SMALL, horizon=61), **GIVEN, run=into(tmp_path / "out"))
 
 
 def test_ours_are_tuned_at_this_load(log: MatchLog, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,14 +144,14 @@ def test_ours_are_tuned_at_this_load(log: MatchLog, monkeypatch: pytest.MonkeyPa
         lambda beta: ["fcfs", easy, strict, kg, "oracle:reservation=0.5"],
     )
     settings = replace(SMALL, episodes=2, tuning_episodes=2, horizon=40)
-    found = judge(log, settings, parameters=TRUTH, workers=1)
+    found = judge(log, settings, parameters=TRUTH)
     assert found.tuned["matching"] == easy
     assert set(found.tuned) == {"fcfs", "matching", "kg_matching", "oracle"}
     assert found.ours in ("fcfs", easy, kg)
     assert found.comparison.rows.policies[0] == RULE
     assert strict not in found.comparison.rows.policies
     assert [gain.than for gain in found.gains] == [easy, easy]
-    found = judge(log, replace(settings, rule=None), parameters=TRUTH, workers=1)
+    found = judge(log, replace(settings, rule=None), parameters=TRUTH)
     assert found.against == NOBODY_WAITS
     assert not found.has_rule
     assert "fcfs" not in found.tuned
@@ -177,7 +186,7 @@ def test_bad_input_is_named_before_the_work(log: MatchLog, tmp_path: Path) -> No
     out = tmp_path / "out"
     for bad, said in ((one, "at least 20 games"), (back, "times that do not go backwards")):
         with pytest.raises(ValueError, match=said):
-            judge(bad, SMALL, **GIVEN, out=out)
+            judge(bad, SMALL, **GIVEN, run=into(out))
     for option, value, said in (
         ("policies", ["no_such"], "policy must be one of"),
         ("settings", replace(SMALL, rule="no_such.yml"), "rule must be a"),
@@ -188,7 +197,7 @@ def test_bad_input_is_named_before_the_work(log: MatchLog, tmp_path: Path) -> No
         ("parameters", {"beta": 1.0}, "draw_probability"),
     ):
         with pytest.raises(ValueError, match=said):
-            judge(log, **{"settings": SMALL, **GIVEN, option: value}, out=out)
+            judge(log, **{"settings": SMALL, **GIVEN, option: value}, run=into(out))
     assert not out.exists()
 
 

@@ -32,8 +32,7 @@ def true_and_judged(matcher: Any, parameters: Any, seed: int) -> tuple[bool, dic
     """Whether the fit failed, and each conclusion as it is and as it is judged."""
     service = simulated_service(matcher, GAMES, seed)
     settings = JudgeSettings(rule=RULE, episodes=20, seed=seed)
-    found = judge(service.log, settings, policies=["matching", "oracle"], parameters=parameters,
-                  workers=1)  # fmt: skip
+    found = judge(service.log, settings, policies=["matching", "oracle"], parameters=parameters)
     window, matching, oracle = (
         simulated_service(each, GAMES, seed + 1000)
         for each in (WINDOW, MaximumWeightMatching(), MatchingOracle())
