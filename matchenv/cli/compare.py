@@ -10,7 +10,7 @@ Example:
 
 from __future__ import annotations
 
-from matchenv.benchmarks.compare.comparison import DEFAULT_EPISODES, run_comparison
+from matchenv.benchmarks.compare import comparison
 from matchenv.cli import options as shared
 from matchenv.cli.parser import Given, Parser
 from matchenv.evaluation.protocols import ONE_PLAYER
@@ -21,7 +21,7 @@ def options(add: Parser) -> None:
     shared.policies(add, ())
     add.option("--against", "policy to compare with (default: kg; of others than Matchmaking-v0 "
                "and the queue the first)", None, str)  # fmt: skip
-    shared.cells(add, DEFAULT_EPISODES)
+    shared.cells(add, comparison.DEFAULT_EPISODES)
     add.option("--noise", "what a game's random numbers depend on: the opponent and how often one "
                "has met them, or the number of the game", ONE_PLAYER.defaults["noise"],
                known=("opponent", "game"))  # fmt: skip
@@ -31,7 +31,7 @@ def options(add: Parser) -> None:
 
 def run(given: Given) -> None:
     """Play and print the table."""
-    run_comparison(
+    comparison.run_comparison(
         shared.named_policies(given) or None,
         **shared.problem(given, {"noise": given.noise}),
         against=given.against,

@@ -36,7 +36,7 @@ SIZES: dict[str, list[str]] = {
               "--comparison-episodes", "0", "--hyperparams", "n_steps=8", "--quiet"],
     "compare": [*SMALL, *PLAY, "--against", "pe"],
     "study": [*SMALL, *PLAY],
-    "tune": [*SMALL, *PLAY[2:], "--multiplier", "1"],
+    "tune": [*SMALL, *PLAY[2:], "--policy", "kg"],
     "limits": ["optimum", "--num-opponents", "2", "--horizon", "2", *PLAY],
     "replay": ["log.csv", "--quiet"],
     "watch": [*SMALL, "--policy", "pe", "--quiet"],

@@ -59,7 +59,6 @@ QUEUE = ["--env", "MatchmakingQueue-v0"]
         ("train --resume runs --seed 0 --num_envs=3", "--num-envs, --seed"),
         ("train --seed 1 --seeds 2", "seed must be left out where seeds is given"),
         ("train --space gamma=[1]", "these options must come with --tune, got --space"),
-        ("tune --out x --policy kg", "MatchmakingQueue-v0 alone may be given, got --policy"),
         ("limits nothing", "what must be one of bound, optimum, marks, got 'nothing'"),
         ("limits marks", "--out must be given with marks"),
         ("limits marks --out x --num-opponents 3", "got --num-opponents"),
