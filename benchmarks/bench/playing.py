@@ -19,8 +19,7 @@ from matchenv.evaluation.protocols import HIGH_END, LOW_END
 from matchenv.evaluation.registry import adapted
 from matchenv.evaluation.rollout import Sums, TrueSkills
 from matchenv.evaluation.seeds import BENCH, INSTANCES, POLICIES, episode_seeds
-from matchenv.runtime.jobs import Store, run_jobs
-from matchenv.runtime.parallel import Workers
+from matchenv.runtime.jobs import RunOptions, Store, run_jobs
 
 Floats = NDArray[np.float64]
 
@@ -67,10 +66,8 @@ def identities(policies: Sequence[str]) -> dict[str, str]:
 def play_families(
     policies: Sequence[str],
     families: Sequence[Family],
-    store: Store | None = None,
-    *,
-    workers: Workers = None,
-    quiet: bool = True,
+    store: Store | None,
+    run: RunOptions,
 ) -> Played:
     """Play every episode of some families, with the marks.
 
@@ -78,8 +75,7 @@ def play_families(
         policies: texts of policies, at least one.
         families: where.
         store: where finished jobs lie; None keeps nothing.
-        workers: processes (None: one for each core), or an engine.
-        quiet: no progress bar.
+        run: how to work.
 
     Raises:
         ValueError: for policies of one label, or a mark's.
@@ -93,7 +89,7 @@ def play_families(
         for candidate, job in zip(plan.candidates, jobs_of(plan), strict=True):
             place[candidate.label, family.name] = len(jobs)
             jobs.append(replace(job, name=f"{family.name}_{job.name}"))
-    found = run_jobs(jobs, work, store, workers=workers, quiet=quiet)
+    found = run_jobs(jobs, work, store, run)
 
     def total(label: str, family: Family) -> Floats:
         known = place.get((label, family.name), place[LOW_END, family.name])

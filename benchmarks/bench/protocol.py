@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
+from importlib.resources import files
 from itertools import product
 from typing import Any
 
-from matchenv.benchmarks.bench.marks import LEAST_ERRORS, Mark, read_marks
 from matchenv.envs.one_player.settings import Settings
-from matchenv.runtime.files import checksum
+from matchenv.evaluation.tables import Column, markdown_table
+from matchenv.runtime.files import checksum, parsed_json
 
 NAME = "matchenv-bench-v1"
 
@@ -31,6 +32,60 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "pool": {"availability": 0.5, "mean_stay": 20.0, "turnover": 0.002},
 }
 MAIN = "main"
+
+# The marks, as ``matchenv limits marks`` wrote them.
+MARKS_FILE = "bounds.json"
+# A family counts in the score if its mark is at least so many standard errors above DrawChance, so
+# that the mark's own error moves the family's score by a fifth at most (one standard error).
+LEAST_ERRORS = 5.0
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What counts as 1 in a main family: how far above DrawChance any policy can be at most.
+
+    Attributes:
+        bound: mean total of true q that no policy exceeds.
+        drawchance: DrawChance's mean total, on the same sample paths.
+        difference: bound minus DrawChance, paired, luck of known mean subtracted.
+        standard_error: of the difference.
+        paths: sample paths that it was computed from.
+    """
+
+    bound: float
+    drawchance: float
+    difference: float
+    standard_error: float
+    paths: int
+
+    @property
+    def counts(self) -> bool:
+        """Whether the mark is known well enough for the score."""
+        return self.difference >= LEAST_ERRORS * self.standard_error
+
+    @property
+    def text(self) -> str:
+        """The difference with its error, and whether it does not count."""
+        found = f"{self.difference:.2f} +- {self.standard_error:.2f}"
+        return found if self.counts else f"{found}, does not count"
+
+
+def read_marks() -> dict[str, Mark]:
+    """Return the marks by family."""
+    content = files("matchenv.benchmarks.bench").joinpath(MARKS_FILE).read_bytes()
+    return {name: Mark(**said) for name, said in parsed_json(content)["families"].items()}
+
+
+def marks_table() -> list[str]:
+    """Return the marks as Markdown."""
+    columns = (
+        Column("family", lambda row: row[0]),
+        Column("bound", lambda row: f"{row[1].bound:.2f}"),
+        Column("DrawChance", lambda row: f"{row[1].drawchance:.2f}"),
+        Column("bound minus DrawChance", lambda row: row[1].text),
+        Column("paths", lambda row: str(row[1].paths)),
+    )
+    return markdown_table(columns, list(read_marks().items()))
 
 
 @dataclass(frozen=True)
@@ -84,7 +139,7 @@ FAMILIES = _families()
 
 
 def families_named(names: tuple[str, ...]) -> tuple[Family, ...]:
-    """The families of these names, in the protocol's order; all for no name.
+    """Return the families of these names, in the protocol's order; all for no name.
 
     Raises:
         ValueError: for an unknown name.
@@ -97,7 +152,7 @@ def families_named(names: tuple[str, ...]) -> tuple[Family, ...]:
 
 
 def protocol_digest() -> str:
-    """A digest of all that the protocol fixes."""
+    """Return a digest of all that the protocol fixes."""
     families = {family.name: family.settings.description() for family in FAMILIES}
     marks = {family.name: asdict(family.mark) for family in FAMILIES if family.mark is not None}
     said = {"name": NAME, "seed": SEED, "episodes": EPISODES, "families": families, "marks": marks}

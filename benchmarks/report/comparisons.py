@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from matchenv.benchmarks.bound.report import COLUMNS, CellBound, PolicyUnderBound
 from matchenv.benchmarks.compare.report import Standing
 from matchenv.benchmarks.compare.report import columns as standing_columns
-from matchenv.benchmarks.optimum.report import OPTIMUM, Loss
-from matchenv.benchmarks.optimum.report import columns as loss_columns
+from matchenv.benchmarks.limits.bound import COLUMNS, CellBound, PolicyUnderBound
+from matchenv.benchmarks.limits.optimum import OPTIMUM, Loss
+from matchenv.benchmarks.limits.optimum import columns as loss_columns
 from matchenv.benchmarks.report.page import (
     HIDDEN_AT_FIRST,
     Chart,

@@ -33,17 +33,13 @@ def run(given: Given) -> None:
     """Play and print the tables, or check a file."""
     from matchenv.benchmarks.bench.running import check_result, run_bench
 
-    given.needs(*(() if given.out is None else ("benchmarks",)))
     if (given.check is None) == (not given.policy):
         raise ValueError("--policy must be given, or a file to --check, and not both")
-    engine = shared.engine(given)
     if given.check is not None:
-        names = check_result(given.check, sample=given.sample, seed=given.seed, workers=engine)
-        given.say(f"{given.check}: its numbers are confirmed in {', '.join(names)}, played anew")
+        names = check_result(given.check, workers=shared.engine(given),
+                             **given.chosen(("sample", "seed")))  # fmt: skip
+        given.say(f"{given.check}: its numbers are confirmed in {', '.join(names)}, played again")
         return
-    result = run_bench(
-        shared.named_policies(given),
-        workers=engine,
-        **given.chosen(("method", "only", "out", "quiet")),
-    )
+    work = shared.run_options(given)
+    result = run_bench(shared.named_policies(given), run=work, **given.chosen(("method", "only")))
     given.say(result.markdown() if given.markdown else result.text())

@@ -14,9 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from matchenv.benchmarks.bound import running as bound
-from matchenv.benchmarks.bound.marks import FILE, run_marks
-from matchenv.benchmarks.optimum import running as optimum
+from matchenv.benchmarks.limits import bound, optimum
 from matchenv.cli import options as shared
 from matchenv.cli.parser import Given, Parser
 from matchenv.envs.one_player.settings import Settings
@@ -62,41 +60,41 @@ def run(given: Given) -> None:
     what = given.what
     if what not in ("bound", "optimum", "marks"):
         raise ValueError(f"what must be one of bound, optimum, marks, got {what!r}")
-    work = {"workers": shared.engine(given), "out": given.out, "quiet": given.quiet}
     of_optimum = what == "optimum"
     given.refuse(ONLY_BOUND if of_optimum else ONLY_OPTIMUM, f"with {what} must be left out")
+    work = shared.run_options(given)
     if what == "marks":
         given.refuse({*DEFAULTS, "prior", "seed", "beta"}, "the benchmark fixes these options")
         if given.out is None:
             raise ValueError("--out must be given with marks, a folder for its families")
-        run_marks(depth=given.depth, **work)
-        given.say(f"written to {given.out / FILE}")
+        bound.run_marks(given.out, depth=given.depth, run=work)
+        given.say(f"written to {given.out / bound.MARKS_FILE}")
         return
     asked = {
         name: getattr(given, name) if name in given.said else both[of_optimum]
         for name, both in DEFAULTS.items()
     }
-    given.policy = asked.pop("policy")
+    given.policy, policies = asked["policy"], shared.named_policies
     if of_optimum:
-        asked["rank"] = _one("rank", asked["rank"])
         found = optimum.run_optimum(
-            shared.named_policies(given),
-            **asked,
-            env_kwargs=given.chosen(("beta", "draw_margin")),
-            **given.chosen(("truths", "seed", "belief")),
-            **work,
-        )
+            policies(given),
+            **{name: asked[name] for name in ("num_opponents", "horizon", "episodes")},
+            env_kwargs={"rank": _one("rank", asked["rank"]),
+                        **given.chosen(("belief", "beta", "draw_margin"))},
+            run=work,
+            **given.chosen(("truths", "seed")),
+        )  # fmt: skip
         given.say("\n\n".join(findings.table() for findings in found))
     else:
-        sizes = {name: _one(name, asked.pop(name)) for name in ("num_opponents", "horizon")}
+        sizes = {name: _one(name, asked[name]) for name in ("num_opponents", "horizon")}
         bounds = bound.run_bound(
-            shared.named_policies(given),
+            policies(given),
             ranks=asked["rank"],
             priors=given.prior,
             episodes=asked["episodes"],
             env_kwargs={**sizes, "beta": given.beta},
+            run=work,
             **given.chosen(("seed", "depth")),
-            **work,
         )
         given.say(bounds.table())
     given.say_where()

@@ -19,7 +19,7 @@ from matchenv.agents.environments import ONE_PLAYER, evaluate, rival_totals
 from matchenv.agents.run_config import RunConfig, configured
 from matchenv.agents.run_folder import RunFolder
 from matchenv.baselines import DrawChance, KnowledgeGradient
-from matchenv.benchmarks.bound.running import run_bound
+from matchenv.benchmarks.limits.bound import run_bound
 from matchenv.benchmarks.report import sections_of
 from matchenv.benchmarks.report.training import (
     MEASURES,
@@ -30,6 +30,7 @@ from matchenv.benchmarks.report.training import (
     runs_in,
 )
 from matchenv.cli import BAD_INPUT, DONE, run_command
+from matchenv.runtime.jobs import RunOptions
 
 GAMES: dict[str, Any] = {"num_opponents": 3, "horizon": 12, "rank": "top"}
 EPISODES = 5
@@ -113,7 +114,7 @@ def bound(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("bound")
     sizes = {name: GAMES[name] for name in ("num_opponents", "horizon")}
     run_bound(["kg"], ranks=["top"], priors=["informative"], episodes=3, env_kwargs=sizes,
-              workers=1, out=folder, quiet=True)  # fmt: skip
+              run=RunOptions(folder, workers=1, quiet=True))  # fmt: skip
     return folder
 
 

@@ -12,26 +12,25 @@ from scipy.stats import norm
 
 from matchenv.baselines import DrawChance, KnowledgeGradient
 from matchenv.belief.states import States
-from matchenv.benchmarks.optimum.report import OPTIMUM, Findings
-from matchenv.benchmarks.optimum.running import run_optimum
-from matchenv.benchmarks.optimum.trees import (
+from matchenv.benchmarks.limits.optimum import (
+    OPTIMUM,
+    Findings,
+    choice_values,
     grown,
     optimal,
     rule_of,
-    true_values,
-    values_of_choices,
+    run_optimum,
+    true_totals,
 )
-from matchenv.cli import run_command
 from matchenv.envs.core.settings import PAPER_BETA
 from matchenv.envs.one_player.settings import Settings
-from matchenv.runtime import jobs
+from matchenv.runtime.jobs import RunOptions
 
 
 def found_by(policies: Any, opponents: int = 3, games: int = 8, **options: Any) -> Findings:
     """What one small problem gives, in this process."""
-    (found,) = run_optimum(
-        policies, num_opponents=[opponents], horizon=[games], workers=1, quiet=True, **options
-    )
+    options |= {"num_opponents": [opponents], "horizon": [games]}
+    (found,) = run_optimum(policies, **options, run=RunOptions(workers=1, quiet=True))
     return found
 
 
@@ -116,11 +115,11 @@ class TestByHand:
         mu, sigma = random_prior(opponents)
         hand = ByHand(belief, beta, draw_margin)
         prior = States.of_prior(mu, sigma, belief)
-        found = values_of_choices(prior, games, settings).max(axis=1)
+        found = choice_values(prior, games, settings.constants).max(axis=1)
         expected = [hand.best(m, np.diag(s**2), games) for m, s in zip(mu, sigma, strict=True)]
         assert found == pytest.approx(expected, rel=1e-11)
         # Following the optimal choices gives the optimum.
-        assert grown(optimal(settings), prior, settings).value == pytest.approx(found, rel=1e-12)
+        assert grown(optimal(settings), prior, settings)[1] == pytest.approx(found, rel=1e-12)
 
     def test_drawchance(self, belief, draw_margin):
         settings = settings_of(3, 4, belief, draw_margin=draw_margin)
@@ -131,7 +130,7 @@ class TestByHand:
             return int(np.argmax([hand.density(mean, cov, j) for j in range(1, len(mean))]))
 
         rule = rule_of(DrawChance(belief=belief), settings)
-        found = grown(rule, States.of_prior(mu, sigma, belief), settings).value
+        _, found = grown(rule, States.of_prior(mu, sigma, belief), settings)
         expected = [
             hand.following(densest, m, np.diag(s**2), 4) for m, s in zip(mu, sigma, strict=True)
         ]
@@ -142,17 +141,17 @@ class TestByHand:
         settings = settings_of(2, games, belief, draw_margin=draw_margin)
         mu, sigma = random_prior(2, count=2)
         rule = rule_of(KnowledgeGradient(multiplier=2.0, belief=belief), settings)
-        tree = grown(rule, States.of_prior(mu, sigma, belief), settings)
+        actions, _ = grown(rule, States.of_prior(mu, sigma, belief), settings)
         skills = np.random.default_rng(1).standard_normal((2, 4, 3))
         noise = math.sqrt(2.0) * PAPER_BETA
         outcomes = 3 if draw_margin > 0.0 else 2
-        found = true_values(tree, skills, settings)
+        found = true_totals(actions, games, skills, settings.beta, draw_margin)
         for b, t in np.ndindex(2, 4):
             total = 0.0
             for sequence in itertools.product(range(outcomes), repeat=games):
                 probability, densities, level, place = 1.0, 0.0, 0, 0
                 for n, outcome in enumerate(sequence):
-                    j = tree.actions[b, level + place] + 1
+                    j = actions[b, level + place] + 1
                     gap = skills[b, t, 0] - skills[b, t, j]
                     win = norm.sf((draw_margin - gap) / noise)
                     loss = norm.cdf((-draw_margin - gap) / noise)
@@ -167,7 +166,9 @@ class TestByHand:
 class TestProperties:
     @pytest.mark.parametrize("belief", ["factorised", "full"])
     def test_no_policy_is_above_the_optimum(self, belief):
-        found = found_by(POLICIES, opponents=3, games=5, episodes=12, truths=2, belief=belief)
+        found = found_by(
+            POLICIES, opponents=3, games=5, episodes=12, truths=2, env_kwargs={"belief": belief}
+        )
         best = found.believed[found.policies.index(OPTIMUM)]
         assert (found.believed <= best + 1e-12).all()
         assert found.first_is_best[0].all()
@@ -183,7 +184,7 @@ class TestProperties:
         mu, sigma = random_prior(3)
         prior = States.of_prior(mu, sigma, "full")
         values = [
-            values_of_choices(prior, games, settings_of(3, games, "full")).max(axis=1)
+            choice_values(prior, games, settings_of(3, games, "full").constants).max(axis=1)
             for games in (1, 2, 3, 4)
         ]
         assert (np.diff(values, axis=0) > 0.0).all()
@@ -199,7 +200,7 @@ class TestProperties:
         # Only one game back to one opponent is exactly inference, so 'nearly'; the factorised
         # belief is further off.
         found = found_by(
-            ["drawchance"], opponents=2, games=4, episodes=150, truths=100, belief="full",
+            ["drawchance"], 2, 4, episodes=150, truths=100, env_kwargs={"belief": "full"},
         )  # fmt: skip
         difference = found.true_q[0] - found.believed[0]
         error = difference.std(ddof=1) / math.sqrt(difference.size)
@@ -218,14 +219,14 @@ class TestProperties:
                 return np.zeros(len(observation), dtype=np.int64), None
 
         mu, sigma = random_prior(2)
-        tree = grown(rule_of(First(), settings), States.of_prior(mu, sigma, "full"), settings)
+        _, value = grown(rule_of(First(), settings), States.of_prior(mu, sigma, "full"), settings)
         assert sizes == [(3 * 2**n, 9) for n in range(4)]
         hand = ByHand("full", PAPER_BETA, 0.0)
         expected = [
             hand.following(lambda *_: 0, m, np.diag(s**2), 4)
             for m, s in zip(mu, sigma, strict=True)
         ]
-        assert tree.value == pytest.approx(expected, rel=1e-11)
+        assert value == pytest.approx(expected, rel=1e-11)
 
     def test_a_memory_is_refused(self):
         class Remembers:
@@ -236,48 +237,3 @@ class TestProperties:
         prior = States.of_prior(*random_prior(2), "full")
         with pytest.raises(ValueError, match="memory"):
             grown(rule_of(Remembers(), settings), prior, settings)
-
-
-class TestCommand:
-    def test_files_say_what_was_found_and_repeat(self, tmp_path, capsys):
-        arguments = ["--num-opponents", "1", "2", "--horizon", "2", "--episodes", "4",
-                     "--truths", "3", "--workers", "1", "--quiet", "--policy", "pe",
-                     "kg:multiplier=2", "--out"]  # fmt: skip
-        for name in ("a", "b"):
-            assert run_command(["limits", "optimum", *arguments, str(tmp_path / name)]) == 0
-        assert capsys.readouterr().out == ""
-        names = sorted(path.name for path in (tmp_path / "a").iterdir() if path.is_file())
-        assert names == ["optimum.csv", "optimum.json", "optimum.txt", "settings.json"]
-        for name in names:
-            assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
-        text = (tmp_path / "a" / "optimum.txt").read_text()
-        assert "opponents 2, games 2, factorised belief" in text
-        assert "kg:multiplier=2" in text
-
-    @pytest.mark.parametrize("finished", [1, 3])
-    def test_one_that_was_stopped_goes_on(self, finished, tmp_path, monkeypatch):
-        options: dict[str, Any] = {
-            "num_opponents": [1, 2], "horizon": [2], "episodes": 15, "truths": 2, "workers": 1,
-            "quiet": True,
-        }  # fmt: skip
-        once = run_optimum(["pe"], **options)
-        work, worked = jobs.Store.save, []
-
-        def until_stopped(*arguments: Any) -> Any:
-            if len(worked) == finished:
-                raise KeyboardInterrupt
-            worked.append(arguments)
-            return work(*arguments)
-
-        monkeypatch.setattr(jobs.Store, "save", until_stopped)
-        with pytest.raises(KeyboardInterrupt):
-            run_optimum(["pe"], **options, out=tmp_path)
-        monkeypatch.setattr(jobs.Store, "save", work)
-        again = run_optimum(["pe"], **options, out=tmp_path)
-        assert [each.table() for each in once] == [each.table() for each in again]
-
-    def test_estimates_are_over_instances(self):
-        found = found_by(["pe"], opponents=2, games=3, episodes=6, truths=2)
-        pe = found.losses[1]
-        assert pe.gap.mean == pytest.approx(np.mean(found.believed[1] - found.believed[0]))
-        assert pe.gap.mean <= 0.0

@@ -12,8 +12,8 @@ import pytest
 
 from matchenv import NormalPrior, Prior
 from matchenv.belief import TRUE_SKILL
-from matchenv.benchmarks.bound.running import run_bound
 from matchenv.benchmarks.compare import run_comparison
+from matchenv.benchmarks.limits.bound import run_bound
 from matchenv.benchmarks.report.comparisons import cell_of
 from matchenv.benchmarks.study.settings import StudySettings
 from matchenv.cli import run_command

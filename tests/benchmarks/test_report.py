@@ -16,9 +16,9 @@ pytest.importorskip("plotly")
 pytest.importorskip("yaml")
 from matchenv.agents.run_config import configured
 from matchenv.agents.run_folder import RunFolder
-from matchenv.benchmarks.bound.running import run_bound
 from matchenv.benchmarks.compare import run_comparison, run_tuning
-from matchenv.benchmarks.optimum.running import run_optimum
+from matchenv.benchmarks.limits.bound import run_bound
+from matchenv.benchmarks.limits.optimum import run_optimum
 from matchenv.benchmarks.report import sections_of
 from matchenv.benchmarks.study import run_study
 from matchenv.cli import BAD_INPUT, DONE, run_command
@@ -39,9 +39,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run_study(**SIZES, **cells, episodes=3, run=RunOptions(folder / "b", **ONE))
     run_tuning(["kg:multiplier=0", "kg:multiplier=5"], **compared, episodes=2,
                run=RunOptions(folder / "c", **ONE))  # fmt: skip
-    run_bound(["kg"], **cells, episodes=2, env_kwargs=SIZES, out=folder / "d", **ONE)
-    run_optimum(["kg"], num_opponents=[2], horizon=[2], episodes=2, truths=2, out=folder / "e",
-                **ONE)  # fmt: skip
+    run_bound(["kg"], **cells, episodes=2, env_kwargs=SIZES, run=RunOptions(folder / "d", **ONE))
+    run_optimum(["kg"], num_opponents=[2], horizon=[2], episodes=2, truths=2,
+                run=RunOptions(folder / "e", **ONE))  # fmt: skip
     assert run_command(["replay", str(LOG), "--out", str(folder / "f"), "--quiet"]) == DONE
     for seed in range(2):
         config = configured("ppo", seed=seed, env_kwargs=SIZES)

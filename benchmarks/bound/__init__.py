@@ -1,1 +1,0 @@
-"""What no policy can exceed, at full size: ``matchenv bound``."""

@@ -1,0 +1,1 @@
+"""What no policy can exceed: a bound at full size, and the optimum of small problems."""

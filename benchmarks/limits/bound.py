@@ -1,0 +1,427 @@
+"""The bound on the mean total of true q of any policy, beside policies on the same instances."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchenv.benchmarks.bench.playing import TOLD, told_index
+from matchenv.benchmarks.bench.protocol import FAMILIES, MAIN, SEED
+from matchenv.benchmarks.compare.comparison import described, plan_of, problem_of
+from matchenv.benchmarks.compare.report import Comparison
+from matchenv.benchmarks.limits.charges import best_split
+from matchenv.benchmarks.limits.kinds import (
+    Kinds,
+    Places,
+    informed_kinds,
+    payments_of,
+    places_by_gap,
+    places_by_side,
+    uninformed_kinds,
+)
+from matchenv.envs.one_player.priors import check_named
+from matchenv.envs.one_player.settings import Settings
+from matchenv.envs.one_player.simulator import OnePlayer, wins_ahead
+from matchenv.evaluation.candidates import Candidate
+from matchenv.evaluation.cells import Cell
+from matchenv.evaluation.episode_table import play
+from matchenv.evaluation.estimates import (
+    CONFIDENCE,
+    Estimate,
+    columns_of,
+    estimate,
+    share_closed,
+    without_luck,
+)
+from matchenv.evaluation.protocols import HIGH_END, LOW_END
+from matchenv.evaluation.registry import ONE_PLAYER
+from matchenv.evaluation.rollout import Batch, Sums
+from matchenv.evaluation.seeds import episode_seeds, spans_of
+from matchenv.evaluation.tables import Column, text_table
+from matchenv.runtime.checks import as_integer
+from matchenv.runtime.files import Arrays, json_bytes, npz_bytes, records_csv, write_bytes
+from matchenv.runtime.jobs import RunOptions, run_jobs
+from matchenv.runtime.provenance import versions
+from matchenv.trueskill import true_draw_density
+
+Floats = NDArray[np.float64]
+
+TRUE_Q = "true_draw_density"
+DEFAULT_POLICIES = ("drawchance", "kg", "gittins", "optimistic:belief=full")
+DEFAULT_RANKS = ("top", "middle", "bottom")
+DEFAULT_PRIORS = ("informative", "equal")
+DEFAULT_EPISODES = 2000
+DEFAULT_DEPTH = 200
+# The relaxation knows wins and losses, fixed skills, and places by prior mean.
+ENVIRONMENT_OPTIONS = ("num_opponents", "horizon", "beta")
+# Episodes of a job; with informative priors they share the kinds of opponents, else so many do.
+BLOCK, PATHS_AT_ONCE = 100, 20
+# Sample paths of a family of the benchmark; equal priors take several times as long.
+MARK_EPISODES = {"informative": 500, "equal": 300}
+MARKS_FILE = "bounds.json"
+
+
+@dataclass(frozen=True)
+class BoundJob:
+    """A block of episodes of one cell.
+
+    Attributes:
+        cell: rank of player 0 and prior.
+        settings: of the environment, but for rank and prior; with noise by opponent.
+        seed: the comparison's.
+        first: number of the first episode.
+        count: episodes.
+        depth: games with an opponent after which the skill counts as known.
+        counts: games of P policies with each opponent, shape (P, count, M).
+    """
+
+    cell: Cell
+    settings: Settings
+    seed: int
+    first: int
+    count: int
+    depth: int
+    counts: NDArray[np.int32]
+    lasting: bool = True
+
+    @property
+    def name(self) -> str:
+        """Name of its file."""
+        return f"bound_{self.cell.name}_episode{self.first:06d}"
+
+
+@dataclass(frozen=True)
+class PolicyUnderBound:
+    """One policy under the bound, in one cell; estimates are over episodes.
+
+    Attributes:
+        policy: its label.
+        true_q: its total of true q.
+        room: the bound minus that, on the same instances.
+        share: of the distance from DrawChance to the bound.
+        share_of_oracle: of the distance from DrawChance to the oracle.
+    """
+
+    policy: str
+    true_q: Estimate
+    room: Estimate
+    share: float
+    share_of_oracle: float
+
+
+@dataclass(frozen=True)
+class CellBound:
+    """The bound in one cell.
+
+    Attributes:
+        rank: place of player 0.
+        prior: informative or equal.
+        oracle: total of true q of the policy that knows all skills.
+        bound: the bound.
+        saved: the oracle minus the bound, on the same instances.
+        policies: the others, and the index that is given player 0's skill.
+    """
+
+    rank: str
+    prior: str
+    oracle: Estimate
+    bound: Estimate
+    saved: Estimate
+    policies: tuple[PolicyUnderBound, ...]
+
+
+COLUMNS = (
+    Column("policy", lambda found: found.policy),
+    Column("true q", lambda found: f"{found.true_q.mean:.2f}", 8),
+    Column("bound - true q", lambda found: found.room.interval_text(2), 22),
+    Column("to the bound", lambda found: f"{100.0 * found.share:.1f} %"),
+    Column("to the oracle", lambda found: f"{100.0 * found.share_of_oracle:.1f} %"),
+)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The bound's sample paths and the policies' episodes on the same instances.
+
+    Attributes:
+        comparison: the policies' episodes; DrawChance, the oracle and the told index among them.
+        values: the bound of each path, shape (cells, episodes).
+        paid: payments of each policy's own games, shape (cells, policies, episodes).
+        depth: games with an opponent after which the skill counts as known.
+    """
+
+    comparison: Comparison
+    values: Floats
+    paid: Floats
+    depth: int
+
+    @property
+    def cells(self) -> list[CellBound]:
+        """The bound and the policies, cell by cell."""
+        return [self._cell(i, cell) for i, cell in enumerate(self.comparison.cells)]
+
+    def _cell(self, i: int, cell: Cell) -> CellBound:
+        names, path = self.comparison.policies, self.values[i]
+        totals = {policy: self.comparison.values(TRUE_Q, i, policy) for policy in names}
+        oracle, low = totals[HIGH_END], totals[LOW_END]
+        policies = tuple(
+            PolicyUnderBound(
+                policy=policy,
+                true_q=estimate(totals[policy]),
+                room=room_below(path, totals[policy], paid),
+                share=share_closed(totals[policy], low, path),
+                share_of_oracle=share_closed(totals[policy], low, oracle),
+            )
+            for policy, paid in zip(names, self.paid[i], strict=True)
+            if policy != HIGH_END
+        )
+        return CellBound(
+            cell.rank_name, cell.prior, estimate(oracle), estimate(path), estimate(oracle - path),
+            policies,
+        )  # fmt: skip
+
+    def table(self) -> str:
+        """Return a block of lines for each cell."""
+        comparison, settings = self.comparison, self.comparison.settings
+        lines = [
+            f"{comparison.episodes} episodes of {settings.horizon} games against one of "
+            f"{settings.num_opponents}, seed {comparison.seed}; depth {self.depth}",
+            f"sums of true q; +-: standard error; [..]: {100.0 * CONFIDENCE:.0f} % interval of "
+            "the paired difference",
+            f"shares of the distance from {LOW_END}; {TOLD}: the index, given player 0's skill",
+        ]
+        for cell, found in zip(comparison.cells, self.cells, strict=True):
+            lines += [
+                "",
+                cell.title,
+                f"oracle {found.oracle.mean:.2f}, bound {found.bound.mean:.2f} +- "
+                f"{found.bound.standard_error:.2f}, oracle - bound {found.saved.interval_text(2)}",
+                *text_table(COLUMNS, found.policies),
+            ]
+        return "\n".join(lines)
+
+    def files(self) -> dict[str, bytes]:
+        """Return the content of the result files, by name."""
+        cells = self.cells
+        records = [
+            # Who it is comes first, then the cell's numbers and its own.
+            {**dict.fromkeys(("rank", "prior", "policy")), **columns_of(cell), **columns_of(policy)}
+            for cell in cells
+            for policy in cell.policies
+        ]
+        plain = {**self.comparison.asked, "against": self.comparison.against,
+                 "confidence": CONFIDENCE, "depth": self.depth, "versions": versions("scipy"),
+                 "cells": [asdict(cell) for cell in cells]}  # fmt: skip
+        return {
+            **self.comparison.rows.files(),
+            "bound.npz": npz_bytes({"bound": self.values, "paid": self.paid}),
+            "bound.txt": f"{self.table()}\n".encode(),
+            "bound.json": json_bytes(plain, checked=True),
+            "bound.csv": records_csv(records),
+        }
+
+
+def run_bound(
+    policies: Sequence[Any] = DEFAULT_POLICIES,
+    *,
+    ranks: Sequence[str | int | None] = DEFAULT_RANKS,
+    priors: Sequence[str] = DEFAULT_PRIORS,
+    episodes: int = DEFAULT_EPISODES,
+    seed: int = 0,
+    env_kwargs: Mapping[str, Any] | None = None,
+    depth: int = DEFAULT_DEPTH,
+    run: RunOptions | None = None,
+) -> Bounds:
+    """Bound the mean total of true q that any policy can reach, and play some policies.
+
+    Args:
+        policies: as ``matchenv.benchmarks.compare.run_comparison`` takes them.
+        ranks: as there.
+        priors: ``"informative"``, ``"equal"``.
+        episodes: instances in each cell, >= 2; those of a comparison with the same seed.
+        seed: random seed of instances and outcomes, >= 0.
+        env_kwargs: ``num_opponents``, ``horizon``, ``beta``; the bound knows no draws and no
+            drift.
+        depth: games with one opponent after which the bound counts the skill as known, >= 1;
+            the more, the tighter.
+        run: how to work and what to keep.
+
+    Raises:
+        ValueError: for a bad argument, before anything is computed; for a folder with other
+            results, or with damaged files.
+        OSError: for a folder that cannot be written.
+    """
+    run = run or RunOptions()
+    as_integer("depth", depth, 1)
+    check_named("priors", priors, "for which the bound was derived")
+    for name in env_kwargs or {}:
+        if name not in ENVIRONMENT_OPTIONS:
+            raise ValueError(f"env_kwargs may hold {', '.join(ENVIRONMENT_OPTIONS)}, got {name!r}")
+    # Policies and bound have the same luck: the k-th game with an opponent ends the same.
+    options = {"noise": "opponent", **(env_kwargs or {})}
+    _, settings, cells = problem_of(ONE_PLAYER, {"rank": ranks, "prior": priors}, options)
+    plan = plan_of(policies, settings, cells, episodes, seed, references=(LOW_END, HIGH_END))
+    if TOLD not in (candidate.label for candidate in plan.candidates):
+        plan = replace(plan, candidates=(*plan.candidates, Candidate(TOLD, told_index, TOLD)))
+    plan = replace(plan, summary=partial(Sums, tuple(OnePlayer.measures), fields=("met",)))
+    asked = {"command": "bound", "depth": depth, **described(plan, settings)}
+    with run.store(asked) as store:
+        rows = play(plan, store, run)
+        met = rows.arrays["met"][:, :, 0]
+        jobs = [
+            BoundJob(cell, settings, seed, first, count, depth,
+                     met[c, :, first : first + count])
+            for c, cell in enumerate(plan.cells)
+            for first, count in spans_of(episodes, BLOCK)
+        ]  # fmt: skip
+        found = run_jobs(jobs, bounds_of, store, run)
+        values, paid = (
+            np.concatenate([each[name] for each in found]) for name in ("bound", "paid")
+        )
+        shape = (len(plan.cells), episodes)
+        bounds = Bounds(
+            Comparison(rows, LOW_END, settings, asked),
+            values.reshape(shape),
+            np.moveaxis(paid.reshape(*shape, -1), -1, 1),
+            depth,
+        )
+        run.finish(store, bounds, bounds.files().items())
+    return bounds
+
+
+def run_marks(
+    out: Path,
+    *,
+    episodes: Mapping[str, int] = MARK_EPISODES,
+    depth: int = DEFAULT_DEPTH,
+    run: RunOptions | None = None,
+) -> dict[str, Any]:
+    """Bound every main family of the benchmark, on instances of its own seed.
+
+    Args:
+        out: folder for a folder of each family, and for ``bounds.json``.
+        episodes: sample paths of each family, by its prior.
+        depth: as ``run_bound``.
+        run: how to work; ``out`` is each family's.
+
+    Returns:
+        The content of ``bounds.json``: of each family the mean of the bound, DrawChance's, their
+        paired difference and its standard error.
+
+    Raises:
+        ValueError: as ``run_bound``.
+        OSError: for a folder that cannot be written.
+    """
+    found = {}
+    for family in FAMILIES:
+        if family.group != MAIN:
+            continue
+        settings, prior = family.settings, str(family.settings.prior)
+        bounds = run_bound(
+            [LOW_END],
+            ranks=[settings.rank],
+            priors=[prior],
+            episodes=episodes[prior],
+            seed=SEED,
+            env_kwargs={name: getattr(settings, name) for name in ENVIRONMENT_OPTIONS},
+            depth=depth,
+            run=replace(run or RunOptions(), out=out / family.name),
+        )
+        (cell,) = bounds.cells
+        (low,) = (each for each in cell.policies if each.policy == LOW_END)
+        found[family.name] = {
+            "bound": cell.bound.mean,
+            "drawchance": low.true_q.mean,
+            "difference": low.room.mean,
+            "standard_error": low.room.standard_error,
+            "paths": episodes[prior],
+        }
+    plain = {"command": "matchenv limits marks --out DIR", "seed": SEED, "depth": depth,
+             "versions": versions("scipy"), "families": found}  # fmt: skip
+    write_bytes(out / MARKS_FILE, json_bytes(plain))
+    return plain
+
+
+def room_below(path: Floats, total: Floats, paid: Floats) -> Estimate:
+    """Return the bound minus a policy's total.
+
+    The payments of the policy's own games have its mean, and the same luck. So their difference is
+    subtracted, by least squares.
+
+    Args:
+        path: the bound of each path, shape (E,).
+        total: true q of the policy, shape (E,).
+        paid: payments of its games, shape (E,).
+    """
+    return estimate(without_luck(path - total, paid - total))
+
+
+def bounds_of(job: BoundJob) -> Arrays:
+    """Return the bound of each episode of a job.
+
+    Returns:
+        ``"bound"``, shape (count,): the best split of the payments; and ``"paid"``, shape
+        (count, P): the payments of each policy's own games.
+    """
+    players, won = paths_of(job)
+    size = job.count if job.cell.prior == "informative" else PATHS_AT_ONCE
+    bounds, paid = [], []
+    for first in range(0, job.count, size):
+        some = slice(first, first + size)
+        skill = players[some, :, 2]
+        densities = true_draw_density(skill[:, :1], skill[:, 1:], job.settings.beta)
+        payments = payments_of(*opponents_of(job, players[some]), won[some], densities)
+        bounds += [best_split(each) for each in payments]
+        for each, counts in zip(payments, np.moveaxis(job.counts[:, some], 0, 1), strict=True):
+            paid.append(np.take_along_axis(each[None], counts[:, :, None], axis=2).sum(axis=(1, 2)))
+    return {"bound": np.array(bounds), "paid": np.array(paid)}
+
+
+def paths_of(job: BoundJob) -> tuple[Floats, NDArray[np.bool_]]:
+    """Return the episodes of a comparison with this seed, with the same outcomes.
+
+    Returns:
+        Prior mean, also where it is hidden from policies, standard deviation and true skill of each
+        player, shape (count, M + 1, 3); and whether player 0 wins the first, second, ... game with
+        each opponent, shape (count, M, N).
+    """
+    settings = replace(job.settings, rank=job.cell.rank, prior="informative")
+    if settings.noise != "opponent":
+        raise ValueError(f"noise must be 'opponent', got {settings.noise!r}")
+    state = Batch(settings, episode_seeds(job.seed, job.first, job.count)).state
+    won = [
+        wins_ahead(key, np.ascontiguousarray(players[:, 2]), settings.horizon, settings.beta)
+        for key, players in zip(state.key, state.players, strict=True)
+    ]
+    return state.players.copy(), np.array(won)
+
+
+def opponents_of(job: BoundJob, players: Floats) -> tuple[Kinds, Places]:
+    """Return the opponents' charges, given more than any policy knows at the start.
+
+    That is player 0's skill, and the prior means. With equal priors policies do not know those;
+    then it is player 0's hidden mean, and whose is above it and whose below, where player 0's
+    place is by the means. Given these, the other means are independent.
+
+    Args:
+        job: cell, settings and depth.
+        players: the instances, as ``paths_of`` gives them.
+    """
+    beta, horizon = job.settings.beta, job.settings.horizon
+    depth = min(job.depth, horizon)
+    mu, variances, skill_0 = players[:, :, 0], players[:, 1:, 1] ** 2, players[:, 0, 2]
+    if job.cell.prior == "informative":
+        gaps = skill_0[:, None] - mu[:, 1:]
+        return informed_kinds(beta, horizon, depth), places_by_gap(gaps.ravel(), variances.ravel())
+    sides = np.zeros(variances.shape, dtype=np.int64)
+    if job.cell.rank is not None:
+        sides[:] = np.sign(mu[:, 1:] - mu[:, :1])
+    known = np.unique(sides)
+    kinds = uninformed_kinds(skill_0, mu[:, 0], known, beta, horizon, depth)
+    return kinds, places_by_side(sides, known, variances)

@@ -1,0 +1,513 @@
+"""The exact optimum of small problems under a belief, and what policies lose.
+
+The belief model is a decision problem of its own: a game with j gives the draw density under
+the belief, the outcome has its probability under the belief, and the belief after the game is
+the next state. Its optimum is found by recursion over all (opponent, outcome) sequences. The
+last game needs no outcomes, so there are (outcomes * M)^(N - 1) sequences. They are not merged:
+with the approximate updates of TrueSkill the order of games matters.
+
+Source: the dynamic program of Ryzhov, Tariq, Powell (2011), eq. (7) and (12), solved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchenv.baselines import Policy
+from matchenv.belief import DEFAULT_BELIEF, MU, SIGMA, GameConstants
+from matchenv.belief import OUTCOMES as OUTCOMES_IN_ORDER
+from matchenv.belief.states import States
+from matchenv.envs.one_player.settings import Settings
+from matchenv.evaluation.candidates import Candidate, candidates_of
+from matchenv.evaluation.cells import Cell, cells_of
+from matchenv.evaluation.estimates import (
+    CONFIDENCE,
+    Estimate,
+    columns_of,
+    estimate,
+    paired_difference,
+)
+from matchenv.evaluation.rollout import Batch, belief_of, one_thread
+from matchenv.evaluation.seeds import TRUTHS, episode_seeds, spans_of, stream_of
+from matchenv.evaluation.tables import Column, text_table
+from matchenv.runtime.checks import as_integer
+from matchenv.runtime.compile import compiled
+from matchenv.runtime.files import Arrays, json_bytes, records_csv
+from matchenv.runtime.jobs import RunOptions, run_jobs
+from matchenv.runtime.provenance import versions
+from matchenv.trueskill.game import density_at_zero, outcome_probability_of, total_variance
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+OPTIMUM = "optimum"
+DEFAULT_POLICIES = (
+    "pe", "drawchance", "kg", "kg:finite_horizon=true", "kg:multiplier=3", "optimistic",
+)  # fmt: skip
+
+# What a command of some minutes can walk through, and what a machine can hold.
+MOST_SEQUENCES, MOST_NODES, MOST_TRUTHS = 20_000_000, 5_000, 1_000_000
+# Instances that are worked on side by side, and states after a game at each depth.
+BLOCK, MOST_STATES = 10, 1 << 13
+
+# The outcomes of a game, in the order of a node's children; the draw comes last.
+OUTCOMES = np.array(OUTCOMES_IN_ORDER)
+
+# Returns actions of shape (B,) for a batch of states with so many games left.
+Rule = Callable[[States, int], Integers]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One size of problem.
+
+    Attributes:
+        settings: of the problem.
+        cell: place of player 0.
+        seed: of the instances.
+        truths: sets of true skills for each instance.
+        candidates: the policies beside the optimum.
+    """
+
+    settings: Settings
+    cell: Cell
+    seed: int
+    truths: int
+    candidates: tuple[Candidate, ...]
+
+    @property
+    def size(self) -> dict[str, Any]:
+        """What tells this problem from the others of a run, as plain data."""
+        names = ("num_opponents", "horizon", "belief")
+        return {name: getattr(self.settings, name) for name in names}
+
+
+@dataclass(frozen=True)
+class OptimumJob:
+    """Some instances of one problem.
+
+    Attributes:
+        problem: the problem.
+        first: number of the first instance.
+        count: how many.
+    """
+
+    problem: Problem
+    first: int
+    count: int
+
+    @property
+    def name(self) -> str:
+        """Name of its file."""
+        settings = self.problem.settings
+        size = f"opponents{settings.num_opponents}_games{settings.horizon}"
+        return f"{size}_episode{self.first:06d}"
+
+    @property
+    def lasting(self) -> bool:
+        """Whether its result may be kept for another time."""
+        return all(candidate.identity is not None for candidate in self.problem.candidates)
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What one policy loses on one size of problem; estimates are over instances.
+
+    Attributes:
+        policy: its label.
+        believed: value under the belief model.
+        gap: believed value minus the optimum's, never above 0.
+        true_q: expected sum of true q.
+        true_difference: true q minus that of the policy which is optimal for the belief model.
+        first_is_best: share of the instances in which the first choice is an optimal one.
+    """
+
+    policy: str
+    believed: Estimate
+    gap: Estimate
+    true_q: Estimate
+    true_difference: Estimate
+    first_is_best: float
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What one size of problem gave.
+
+    Attributes:
+        problem: the problem.
+        believed: value under the belief model, the optimum's first, shape (P, E).
+        true_q: expected sum of true q, mean over the truths, shape (P, E).
+        first_is_best: whether the first choice is an optimal one, shape (P, E).
+    """
+
+    problem: Problem
+    believed: Floats
+    true_q: Floats
+    first_is_best: NDArray[np.bool_]
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """Labels, the optimum first; P of them."""
+        return (OPTIMUM, *(candidate.label for candidate in self.problem.candidates))
+
+    @property
+    def losses(self) -> list[Loss]:
+        """What each policy loses, the optimum first."""
+        return [
+            Loss(
+                policy=policy,
+                believed=estimate(self.believed[i]),
+                gap=paired_difference(self.believed[i], self.believed[0]),
+                true_q=estimate(self.true_q[i]),
+                true_difference=paired_difference(self.true_q[i], self.true_q[0]),
+                first_is_best=float(self.first_is_best[i].mean()),
+            )
+            for i, policy in enumerate(self.policies)
+        ]
+
+    def table(self) -> str:
+        """Return the table of this size of problem."""
+        problem, settings, losses = self.problem, self.problem.settings, self.losses
+        lines = [
+            f"opponents {settings.num_opponents}, games {settings.horizon}, "
+            f"{settings.belief} belief, {self.believed.shape[1]} instances, "
+            f"{problem.truths} truths each, rank {problem.cell.rank_name}, seed {problem.seed}",
+            f"believed q {losses[0].believed.mean:.4f} of the optimum; true q "
+            f"{losses[0].true_q.mean:.4f}",
+        ]
+        return "\n".join([*lines, *text_table(columns(losses), losses[1:])])
+
+    def plain(self) -> dict[str, Any]:
+        """Return everything as plain data."""
+        problem, settings = self.problem, self.problem.settings
+        return {
+            **problem.size,
+            **{name: getattr(settings, name) for name in ("beta", "draw_margin")},
+            "episodes": self.believed.shape[1],
+            "truths": problem.truths,
+            "rank": problem.cell.rank_name,
+            "seed": problem.seed,
+            "losses": [asdict(loss) for loss in self.losses],
+        }
+
+
+def columns(losses: Sequence[Loss]) -> tuple[Column, ...]:
+    """Return the columns of a table of losses; the first loss is the optimum's own."""
+    optimum = losses[0].believed.mean
+    return (
+        Column("policy", lambda loss: loss.policy),
+        Column("below the optimum", lambda loss: loss.gap.interval_text(4), 27),
+        Column("%", lambda loss: f"{100.0 * loss.gap.mean / optimum:.2f}", 6),
+        Column("first best", lambda loss: f"{100.0 * loss.first_is_best:.0f} %"),
+        Column("true q - optimum", lambda loss: loss.true_difference.interval_text(4), 27),
+    )
+
+
+def run_optimum(
+    policies: Sequence[Any] = DEFAULT_POLICIES,
+    *,
+    num_opponents: Sequence[int] = (3,),
+    horizon: Sequence[int] = (8,),
+    episodes: int = 100,
+    truths: int = 64,
+    seed: int = 0,
+    env_kwargs: Mapping[str, Any] | None = None,
+    run: RunOptions | None = None,
+) -> list[Findings]:
+    """Find the optimum of small problems, and what policies lose against it.
+
+    Instances have informative priors and come from the seeds that a comparison uses.
+
+    Args:
+        policies: as ``matchenv.benchmarks.compare.run_comparison`` takes them; baselines are
+            made for the belief.
+        num_opponents: numbers of opponents M, >= 1.
+        horizon: numbers of games N, >= 1; each with each M. (outcomes * M)^(N - 1) must be at
+            most 20 million.
+        episodes: instances, >= 2.
+        truths: sets of true skills drawn from the prior of each instance, in [1, 1,000,000].
+        seed: random seed of instances and truths, >= 0.
+        env_kwargs: ``rank`` of player 0 by prior mean, ``belief``, ``beta`` and ``draw_margin``.
+        run: how to work and what to keep.
+
+    Returns:
+        One for each size of problem.
+
+    Raises:
+        ValueError: for a bad argument, before anything is computed; for a policy that is
+            stochastic, has a memory, knows the truth, or reads another belief; for a folder
+            with other results, or with damaged files.
+        OSError: for a folder that cannot be written.
+    """
+    run = run or RunOptions()
+    as_integer("episodes", episodes, 2)
+    as_integer("truths", truths, 1, MOST_TRUTHS)
+    as_integer("seed", seed, 0)
+    options = dict(env_kwargs or {})
+    rank, problems = options.pop("rank", None), []
+    for opponents, games in product(num_opponents, horizon):
+        settings = Settings.checked(num_opponents=opponents, horizon=games, **options)
+        _check_size(settings)
+        (cell,) = cells_of([rank], ["informative"], settings.num_opponents)
+        candidates = candidates_of(policies, settings)
+        for candidate in candidates:
+            _check_rule(candidate, settings)
+        problems.append(Problem(settings, cell, seed, truths, candidates))
+    if not problems:
+        raise ValueError("num_opponents and horizon must have at least one number each")
+    spans = spans_of(episodes, BLOCK)
+    jobs = [OptimumJob(problem, *span) for problem in problems for span in spans]
+    first = problems[0]
+    asked = {
+        "command": "optimum",
+        "policies": {candidate.label: candidate.identity for candidate in first.candidates},
+        "num_opponents": list(num_opponents),
+        "horizon": list(horizon),
+        "episodes": episodes,
+        "truths": truths,
+        "rank": first.cell.rank_name,
+        "seed": seed,
+        **{name: getattr(first.settings, name) for name in ("belief", "beta", "draw_margin")},
+    }
+    with run.store(asked) as store:
+        found = run_jobs(jobs, work, store, run, unit="instance")
+        findings = []
+        for k, problem in enumerate(problems):
+            blocks = found[k * len(spans) : (k + 1) * len(spans)]
+            whole = {name: np.concatenate([b[name] for b in blocks], 1) for name in blocks[0]}
+            findings.append(Findings(problem, **whole))
+        run.finish(store, findings, result_files(findings).items())
+    return findings
+
+
+def result_files(findings: Sequence[Findings]) -> dict[str, bytes]:
+    """Return the content of the result files: the tables as text, CSV and JSON."""
+    records = [{**f.problem.size, **columns_of(loss)} for f in findings for loss in f.losses]
+    plain = {"confidence": CONFIDENCE, "versions": versions(),
+             "problems": [each.plain() for each in findings]}  # fmt: skip
+    return {
+        "optimum.txt": "\n\n".join(each.table() for each in findings).encode() + b"\n",
+        "optimum.json": json_bytes(plain, checked=True),
+        "optimum.csv": records_csv(records),
+    }
+
+
+def work(job: OptimumJob) -> Arrays:
+    """Return ``believed``, ``true_q`` and ``first_is_best`` of a job's instances."""
+    problem, settings = job.problem, job.problem.settings
+    instances = replace(settings, rank=problem.cell.rank, belief=DEFAULT_BELIEF)
+    players = Batch(instances, episode_seeds(problem.seed, job.first, job.count)).state.players
+    mu, sigma = players[:, :, MU].copy(), players[:, :, SIGMA].copy()
+    normals = [
+        stream_of(problem.seed, TRUTHS, b).standard_normal((problem.truths, mu.shape[1]))
+        for b in range(job.first, job.first + job.count)
+    ]
+    skills = mu[:, None, :] + sigma[:, None, :] * np.array(normals)
+    prior = States.of_prior(mu, sigma, settings.belief)
+    worth = choice_values(prior, settings.horizon, settings.constants)
+    found: dict[str, list[Any]] = {"believed": [], "true_q": [], "first_is_best": []}
+    with one_thread():
+        for rule in (optimal(settings), *(_rule(each, settings) for each in problem.candidates)):
+            actions, value = grown(rule, prior, settings)
+            totals = true_totals(
+                actions, settings.horizon, skills, settings.beta, settings.draw_margin
+            )
+            found["believed"].append(value)
+            found["true_q"].append(totals.mean(axis=1))
+            chosen = np.take_along_axis(worth, actions[:, :1], axis=1)[:, 0]
+            # Equal opponents are equally good up to rounding.
+            found["first_is_best"].append(chosen >= worth.max(axis=1) - 1e-12)
+    return {name: np.array(values) for name, values in found.items()}
+
+
+def choice_values(states: States, games_left: int, constants: GameConstants) -> Floats:
+    """Return the expected sum of q for every first choice, with the best choices after it.
+
+    Args:
+        states: B states of the belief model.
+        games_left: games to the end, >= 1.
+        constants: of the games.
+
+    Returns:
+        Shape (B, M).
+    """
+    values = states.draw_density(constants.beta)
+    if games_left == 1:
+        return values
+    count, opponents = values.shape
+    batch = max(1, MOST_STATES // opponents)
+    for first in range(0, count, batch):
+        rows = slice(first, first + batch)
+        some = states[rows]
+        chosen = np.tile(np.arange(opponents), len(some))
+        games = some.repeated(opponents)
+        for outcome in constants.outcomes:
+            after = games.after_games(chosen, outcome, constants)
+            best = choice_values(after, games_left - 1, constants).max(axis=1)
+            chance = some.outcome_probability(outcome, constants)
+            values[rows] += chance * best.reshape(-1, opponents)
+    return values
+
+
+def optimal(settings: Settings) -> Rule:
+    """Return the optimal policy of the belief model."""
+    return lambda states, games_left: np.argmax(
+        choice_values(states, games_left, settings.constants), axis=1
+    )
+
+
+def rule_of(policy: Any, settings: Settings) -> Rule:
+    """Return a baseline or a learned policy as a rule that is asked once for a whole batch.
+
+    Args:
+        policy: a ``Policy``, or an object with the ``predict`` of stable-baselines3.
+        settings: of the problem.
+
+    Raises:
+        ValueError: when it chooses, if it turns out to have a memory.
+    """
+
+    def choose(states: States, games_left: int) -> Integers:
+        state = states.knowledge_state()
+        if isinstance(policy, Policy):
+            return policy.act(state, games_left)
+        observation = state.to_observation(games_left / settings.horizon)
+        actions, memory = policy.predict(observation, None, np.ones(len(observation), np.bool_))
+        if memory is not None:
+            raise ValueError(
+                f"policy must choose by the state alone, got {getattr(policy, 'name', policy)!r}, "
+                "which has a memory"
+            )
+        return np.asarray(actions, dtype=np.int64)
+
+    return choose
+
+
+def grown(rule: Rule, states: States, settings: Settings) -> tuple[Integers, Floats]:
+    """Follow a policy through all outcomes; it is asked once for each level.
+
+    Args:
+        rule: the policy.
+        states: the priors.
+        settings: of the problem.
+
+    Returns:
+        Its choices from each prior, shape (B, nodes), as ``true_totals`` takes them; and the
+        expected sum of the draw density under the belief model, shape (B,).
+    """
+    count, constants = len(states), settings.constants
+    reach = np.ones((count, 1))
+    value = np.zeros(count)
+    levels = []
+    for games_left in range(settings.horizon, 0, -1):
+        actions = np.asarray(rule(states, games_left), dtype=np.int64)
+        rows = np.arange(len(actions))
+        density = states.draw_density(constants.beta)[rows, actions]
+        chance = np.stack(
+            [states.outcome_probability(o, constants)[rows, actions] for o in constants.outcomes],
+            axis=1,
+        )
+        levels.append(actions.reshape(count, -1))
+        value += (reach * density.reshape(count, -1)).sum(axis=1)
+        reach = (reach[:, :, None] * chance.reshape(*reach.shape, -1)).reshape(count, -1)
+        branches = states.repeated(len(constants.outcomes))
+        states = branches.after_games(
+            np.repeat(actions, len(constants.outcomes)),
+            np.tile(constants.outcomes, len(actions)),
+            constants,
+        )
+    return np.concatenate(levels, axis=1), value
+
+
+@compiled
+def true_totals(
+    actions: Integers, games: int, true_skill: Floats, beta: float, draw_margin: float
+) -> Floats:
+    """Return the expected sum of the true draw density, given the true skills, over all outcomes.
+
+    Args:
+        actions: shape (B, nodes), the tree of choices: level after level, the children of a
+            node side by side in the order of ``OUTCOMES``.
+        games: levels of the tree.
+        true_skill: shape (B, T, M + 1).
+        beta: standard deviation of one performance around skill.
+        draw_margin: performances no further apart than this are a draw.
+
+    Returns:
+        Shape (B, T).
+    """
+    outcomes = 3 if draw_margin > 0.0 else 2
+    variance = total_variance(0.0, 0.0, beta)
+    totals = np.zeros(true_skill.shape[:2])
+    reach = np.empty(actions.shape[1])
+    for b in range(actions.shape[0]):
+        for t in range(true_skill.shape[1]):
+            reach[0] = 1.0
+            start, width = 0, 1
+            for level in range(games):
+                for k in range(width):
+                    gap = true_skill[b, t, 0] - true_skill[b, t, actions[b, start + k] + 1]
+                    probability = reach[start + k]
+                    totals[b, t] += probability * density_at_zero(gap, variance)
+                    if level == games - 1:
+                        continue
+                    child = start + width + k * outcomes
+                    for o in range(outcomes):
+                        reach[child + o] = probability * outcome_probability_of(
+                            gap, variance, OUTCOMES[o], draw_margin
+                        )
+                start += width
+                width *= outcomes
+    return totals
+
+
+def _check_size(settings: Settings) -> None:
+    outcomes = 3 if settings.draw_margin > 0.0 else 2
+    games = settings.horizon
+    # Logarithms: the numbers themselves may be too large to write.
+    sequences = (games - 1) * np.log10(outcomes * settings.num_opponents)
+    if sequences > np.log10(MOST_SEQUENCES) or games * np.log10(outcomes) > np.log10(MOST_NODES):
+        raise ValueError(
+            f"horizon must be so small that (outcomes * num_opponents)^(horizon - 1) is at most "
+            f"{MOST_SEQUENCES:,} and outcomes^horizon at most {MOST_NODES:,}, got {games} with "
+            f"num_opponents={settings.num_opponents} and {outcomes} outcomes of a game"
+        )
+
+
+def _rule(candidate: Candidate, settings: Settings) -> Rule:
+    # No policy asks for the truth: one that would was refused.
+    return rule_of(candidate.make(settings, lambda: np.zeros(settings.num_players)), settings)
+
+
+def _check_rule(candidate: Candidate, settings: Settings) -> None:
+    """Refuse a policy that is no rule from states to choices, or that cannot play."""
+    label = candidate.label
+    policy = candidate.make(settings, lambda: np.zeros(settings.num_players))
+    if label == OPTIMUM:
+        raise ValueError(f"policies must not be named {OPTIMUM!r}, which is there already")
+    for name, what in (("stochastic", "is stochastic"), ("needs_truth", "knows the true skills")):
+        if getattr(policy, name, False):
+            raise ValueError(
+                f"policies must choose by the state alone, got {label!r}, which {what}"
+            )
+    if belief_of(policy) != settings.belief:
+        raise ValueError(
+            f"belief must be the one that all policies read, {label!r} reads the "
+            f"{belief_of(policy)} one, got {settings.belief!r}"
+        )
+    ones = np.ones((1, settings.num_players))
+    try:
+        rule_of(policy, settings)(
+            States.of_prior(0.0 * ones, ones, settings.belief), settings.horizon
+        )
+    except Exception as error:
+        raise ValueError(
+            f"policy {label!r} cannot play with num_opponents={settings.num_opponents}: {error}"
+        ) from error

@@ -1,1 +1,0 @@
-"""The best there is, on instances small enough: ``matchenv optimum``."""
