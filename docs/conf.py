@@ -9,6 +9,7 @@ from typing import Any
 from sphinx.application import Sphinx
 
 import matchenv
+from matchenv.cli import COMMANDS, help_text, parser_of
 
 project = "matchenv"
 author = "The matchenv authors"
@@ -76,6 +77,9 @@ ENVIRONMENTS = {
     "environment": matchenv.MatchmakingEnv,
     "queue": matchenv.MatchmakingQueueEnv,
 }
+HELP_HERE = re.compile(
+    r"<!-- help of all commands, on the site -->.*<!-- end of the help -->", re.DOTALL
+)
 DOCSTRING_HERE = re.compile(
     r"<!-- docstring of the environment, on the site -->.*<!-- end of the docstring -->", re.DOTALL
 )
@@ -89,6 +93,19 @@ def include_docstring(app: Sphinx, page: str, source: list[str]) -> None:
         source[0], count = DOCSTRING_HERE.subn(lambda found: text, source[0])
         if count != 1:
             raise ValueError(f"docs/{page}.md must say once where the docstring stands")
+
+
+def include_help(app: Sphinx, page: str, source: list[str]) -> None:
+    """Put the help of all commands, as their parsers print it, into its page."""
+    del app
+    if page == "commands":
+        helps = {"": help_text(), **{each: parser_of(each).format_help() for each in COMMANDS}}
+        text = "\n\n".join(
+            f"## matchenv {name}\n\n```text\n{shown}\n```" for name, shown in helps.items()
+        )
+        source[0], count = HELP_HERE.subn(lambda found: text, source[0])
+        if count != 1:
+            raise ValueError("docs/commands.md must say once where the help stands")
 
 
 def leave_out_markdown(
@@ -112,5 +129,6 @@ def leave_out_fields(
 def setup(app: Sphinx) -> None:
     """Connect the functions above."""
     app.connect("source-read", include_docstring)
+    app.connect("source-read", include_help)
     app.connect("autodoc-process-docstring", leave_out_markdown, priority=400)
     app.connect("autodoc-skip-member", leave_out_fields)
