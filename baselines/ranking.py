@@ -89,7 +89,8 @@ class RankingPolicy(ABC):
         scores = self.scores(view, rng)
         if action_masks is not None:
             scores[~as_action_masks(action_masks, scores.shape)] = -math.inf
-        return scores.argmax(axis=1)
+        actions: Integers = scores.argmax(axis=1)
+        return actions
 
     def predict(
         self,

@@ -234,14 +234,19 @@ class Ranker:
         """
         bound = 1.0 - as_share("confidence", confidence)
         skills = self._drawn(as_integer("draws", draws, 1))
-        counts = [self._games_for(each, bound, indifference) for each in skills]
+        least = 0 if self.is_settled(confidence, indifference) else 1
+        counts = [max(least, self._games_for(each, bound, indifference)) for each in skills]
         middle, low, high = np.quantile(counts, [0.5, 0.1, 0.9], method="inverted_cdf").tolist()
         return GamesNeeded(middle, low, high)
 
     def save(self, path: str | Path) -> None:
         """Write options, items and games to one JSON file, whole or not at all."""
+        write_bytes(Path(path), self.content())
+
+    def content(self) -> bytes:
+        """Return what ``save`` writes."""
         state = {"version": VERSION, **self._options, "items": self.items, "games": self._games}
-        write_bytes(Path(path), json_bytes(state, checked=True))
+        return json_bytes(state, checked=True)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

@@ -42,6 +42,7 @@ GROUPS = {
         "replay": "rate a log of matches and judge the ratings",
         "fit": "fit the parameters of TrueSkill to a log of matches",
         "smooth": "skills through time in hindsight, from a whole log",
+        "rank": "rank items by games of two, and name the pairs to play next",
         "judge": "judge the matcher that made the games of a log",
         "serve": "keep ratings and match players over HTTP",
     },

@@ -146,7 +146,7 @@ def test_the_oracle_plays_wrong_pairs_and_needs_the_truth() -> None:
 )
 def test_every_rule_chooses_allowed_pairs_that_count(name: str, options: dict[str, Any]) -> None:
     batch = batch_after(40, **options)
-    settings = batch.simulator.settings
+    settings: Any = batch.simulator.settings
     policy = policy_named(name, settings)
     (view,), masks = batch.simulator.view(batch.state), batch.simulator.masks(batch.state)
     actions = policy.act(view, rng=np.random.default_rng(1), action_masks=masks)
@@ -168,7 +168,8 @@ def test_every_rule_chooses_allowed_pairs_that_count(name: str, options: dict[st
 def test_a_view_of_observations_is_the_belief() -> None:
     batch = batch_after(30, max_games_per_pair=8)
     found = rules.view_of(
-        batch.simulator.observe(batch.state).astype(float), batch.simulator.settings
+        batch.simulator.observe(batch.state).astype(float),
+        RankingSettings(num_items=6, horizon=90, max_games_per_pair=8),
     )
     (view,) = batch.simulator.view(batch.state)
     np.testing.assert_allclose(found.mu, view.mu, rtol=1e-6)

@@ -45,6 +45,7 @@ SIZES: dict[str, list[str]] = {
               "--episodes", "2", "--horizon", "5", "--workers", "1", "--quiet"],
     "bench": ["--policy", "pe", "--only", "top_informative_9_50", "--workers", "1", "--quiet"],
     "smooth": ["log.csv", "--quiet"],
+    "rank": ["log.csv", "--quiet"],
     "report": [RUN, "--quiet"],
     "serve": ["--pool", "pool.db", "--port", "0", "--quiet"],
     "warm-up": ["--quiet"],

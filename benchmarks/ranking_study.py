@@ -1,0 +1,199 @@
+"""Games that each rule of ``Ranking-v0`` needs for the ranking that random pairs reach.
+
+``python -m matchenv.benchmarks.ranking_study --items 20 --noise 1 --seeds 300`` prints a table.
+All rules rank the same items with the same luck of each pair's k-th game.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchenv.envs.ranking.settings import GOALS, RankingSettings
+from matchenv.evaluation.registry import policy_named
+from matchenv.evaluation.rollout import Batch, Decisions, steps
+from matchenv.evaluation.tables import Column, text_table
+
+Floats = NDArray[np.float64]
+
+RULES = ("swiss", "thompson", "information", "shrinkage", "kg")
+GAMES_PER_ITEM = 40
+WINDOW = 40  # a curve is averaged over 1 / 40 of the games
+BEYOND = 1.5  # a rule plays on by this factor after it has reached the goal
+RESAMPLES = 1000
+
+
+class Share(NamedTuple):
+    """Games that a rule needs, as a share of those of random pairs.
+
+    Attributes:
+        rule: its name.
+        share: of the games.
+        interval: 95 % interval, by resampling the seeds of all rules together.
+        against: interval of the share minus that of ``information``.
+    """
+
+    rule: str
+    share: float
+    interval: tuple[float, float]
+    against: tuple[float, float]
+
+
+def curve(rule: str, settings: RankingSettings, seeds: Sequence[int], goal: float) -> Floats:
+    """Return the quality of the order after each game, shape (games, seeds), averaged in windows.
+
+    Quality is Kendall's tau, or minus the number of wrong items at the top.
+
+    Args:
+        rule: name of the policy.
+        settings: of the episodes.
+        seeds: one for each episode.
+        goal: stop some games after the mean has reached it; infinity to play to the horizon.
+    """
+    measure = ("kendall_tau", 1.0) if settings.cut == 0 else ("top_errors", -1.0)
+    batch, found = Batch(settings, seeds), list[Floats]()
+    policy, window = policy_named(rule, settings), settings.horizon // WINDOW
+    last = settings.horizon
+    for game, _ in enumerate(steps(Decisions(policy, np.random.default_rng(0)), [batch])):
+        found.append(measure[1] * batch.simulator.facts(batch.state)[measure[0]])
+        due = last == settings.horizon and game % window == 0
+        if due and game > window and np.mean(found[-window:]) >= goal:
+            last = min(last, int(BEYOND * game))
+        if game >= last:
+            break
+    sums = np.cumsum([np.zeros(len(seeds)), *found], axis=0)
+    smoothed: Floats = (sums[window:] - sums[:-window]) / window
+    return smoothed
+
+
+def games_needed(means: Floats, goals: Floats) -> Floats:
+    """Return where each curve first reaches its goal, at the latest its end.
+
+    Args:
+        means: shape (R, games).
+        goals: shape (R,).
+    """
+    reached = means >= goals[:, np.newaxis]
+    return 1.0 + np.where(reached.any(axis=1), reached.argmax(axis=1), means.shape[1] - 1)
+
+
+def study(settings: RankingSettings, rules: Sequence[str], seeds: Sequence[int]) -> list[Share]:
+    """Return the share of random pairs' games that each rule needs."""
+    count, rng = len(seeds), np.random.default_rng(0)
+    # How often each resample has each seed; the first is the seeds themselves.
+    weights = np.ones((RESAMPLES + 1, count)) / count
+    weights[1:] = rng.multinomial(count, weights[0], size=RESAMPLES) / count
+    random = curve("random", settings, seeds, np.inf)
+    goals = weights @ random[-1]
+    shares = {
+        rule: games_needed(weights @ curve(rule, settings, seeds, goals[0]).T, goals) / len(random)
+        for rule in rules
+    }
+
+    def interval(values: Floats) -> tuple[float, float]:
+        low, high = np.quantile(values[1:], [0.025, 0.975]).tolist()
+        return low, high
+
+    unknown = np.full(RESAMPLES + 1, np.nan)
+    return [
+        Share(
+            rule, shares[rule][0], interval(shares[rule]),
+            interval(shares[rule] - shares.get("information", unknown)),
+        )
+        for rule in rules
+    ]  # fmt: skip
+
+
+class Stops(NamedTuple):
+    """Runs that stop at the first game after which the goal is settled.
+
+    Attributes:
+        law: of the true skills, or what is wrong with beta.
+        settled: share of the runs that stopped before the horizon.
+        wrong: share of the runs that stopped with a wrong answer.
+        ever: share of the runs in which a settled answer was wrong at any time.
+        games: median games of those that stopped.
+    """
+
+    law: str
+    settled: float
+    wrong: float
+    ever: float
+    games: float
+
+
+def stops(settings: RankingSettings, runs: int, confidence: float) -> list[Stops]:
+    """Return how often the stopping rule is wrong, for several laws of the skills.
+
+    That beta is half or twice what is believed is the same as skills that are spread twice or half
+    as wide, with the belief of the prior.
+    """
+    rng = np.random.default_rng(7)
+    shape = (runs, settings.num_items)
+    normal = settings.sigma * rng.normal(size=shape)
+    laws = {
+        "normal": normal,
+        "uniform": settings.sigma * rng.uniform(-np.sqrt(3.0), np.sqrt(3.0), size=shape),
+        "Student's t, 3 degrees": settings.sigma * rng.standard_t(3, size=shape) / np.sqrt(3.0),
+        "beta half of the believed": 2.0 * normal,
+        "beta twice the believed": 0.5 * normal,
+    }
+    found = []
+    for law, skills in laws.items():
+        batch = Batch(settings, range(runs), {"true_skill": skills})
+        games = np.zeros(runs)
+        wrong, ever = np.zeros(runs, np.bool_), np.zeros(runs, np.bool_)
+        for game, _ in enumerate(steps(Decisions(policy_named("kg", settings)), [batch]), start=1):
+            facts = batch.simulator.facts(batch.state)
+            settled, mistaken = facts["expected_loss"] <= 1.0 - confidence, facts["true_loss"] > 0
+            new = settled & (games == 0)
+            games[new] = game
+            wrong |= new & mistaken
+            ever |= settled & mistaken
+        stopped = games > 0
+        middle = float(np.median(games[stopped])) if stopped.any() else np.nan
+        found.append(Stops(law, stopped.mean(), wrong.mean(), ever.mean(), middle))
+    return found
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Print one of the two tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    add: Any = parser.add_argument
+    add("--items", type=int, default=20)
+    add("--noise", type=float, default=1.0, help="deviation of a game's noise, sqrt(2) beta")
+    add("--goal", choices=GOALS, default="order")
+    add("--k", type=int, default=1)
+    add("--seeds", type=int, default=300)
+    add("--rules", nargs="+", default=RULES)
+    add("--stops", type=int, default=0, help="games at most; the table of the stopping rule")
+    given = parser.parse_args(words)
+    settings = RankingSettings(
+        num_items=given.items, horizon=given.stops or GAMES_PER_ITEM * given.items,
+        beta=given.noise / np.sqrt(2.0), goal=given.goal, k=given.k,
+    )  # fmt: skip
+    if given.stops:
+        columns = [
+            Column("true skills", lambda row: row.law),
+            Column("settled", lambda row: f"{row.settled:.3f}"),
+            Column("wrong", lambda row: f"{row.wrong:.4f}"),
+            Column("ever wrong", lambda row: f"{row.ever:.4f}"),
+            Column("median games", lambda row: f"{row.games:.0f}"),
+        ]
+        print("\n".join(text_table(columns, stops(settings, given.seeds, 0.95))))
+        return
+    columns = [
+        Column("rule", lambda row: row.rule),
+        Column("share of random's games", lambda row: f"{row.share:.3f}"),
+        Column("95 %", lambda row: "[{:.3f}, {:.3f}]".format(*row.interval)),
+        Column("minus information", lambda row: "[{:+.3f}, {:+.3f}]".format(*row.against)),
+    ]
+    print("\n".join(text_table(columns, study(settings, given.rules, range(given.seeds)))))
+
+
+if __name__ == "__main__":
+    main()
