@@ -7,7 +7,10 @@ All rules rank the same items with the same luck of each pair's k-th game.
 from __future__ import annotations
 
 import argparse
+import csv
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,19 +46,50 @@ class Share(NamedTuple):
     against: tuple[float, float]
 
 
-def curve(rule: str, settings: RankingSettings, seeds: Sequence[int], goal: float) -> Floats:
+class Items(NamedTuple):
+    """What is ranked in each episode.
+
+    Attributes:
+        settings: of the episodes.
+        seeds: one for each episode.
+        skills: true skills, shape (episodes, items); None to draw them from the prior.
+    """
+
+    settings: RankingSettings
+    seeds: Sequence[int]
+    skills: Floats | None = None
+
+    def batch(self) -> Batch:
+        """Return the episodes, just begun."""
+        return Batch(self.settings, self.seeds, {"true_skill": self.skills})
+
+    @classmethod
+    def of_file(cls, path: Path, settings: RankingSettings, seeds: Sequence[int]) -> Items:
+        """Return items whose skills are drawn from the column ``mean`` of a ranking.csv.
+
+        The prior has the mean and the deviation of all of them.
+        """
+        with path.open(newline="") as lines:
+            means = np.array([float(row["mean"]) for row in csv.DictReader(lines)])
+        means -= means.mean()
+        rng = np.random.default_rng(0)
+        chosen = [rng.permutation(means)[: settings.num_items] for _ in seeds]
+        return cls(replace(settings, sigma=float(means.std())), seeds, np.array(chosen))
+
+
+def curve(rule: str, items: Items, goal: float) -> Floats:
     """Return the quality of the order after each game, shape (games, seeds), averaged in windows.
 
     Quality is Kendall's tau, or minus the number of wrong items at the top.
 
     Args:
         rule: name of the policy.
-        settings: of the episodes.
-        seeds: one for each episode.
+        items: to be ranked.
         goal: stop some games after the mean has reached it; infinity to play to the horizon.
     """
+    settings = items.settings
     measure = ("kendall_tau", 1.0) if settings.cut == 0 else ("top_errors", -1.0)
-    batch, found = Batch(settings, seeds), list[Floats]()
+    batch, found = items.batch(), list[Floats]()
     policy, window = policy_named(rule, settings), settings.horizon // WINDOW
     last = settings.horizon
     for game, _ in enumerate(steps(Decisions(policy, np.random.default_rng(0)), [batch])):
@@ -65,7 +99,7 @@ def curve(rule: str, settings: RankingSettings, seeds: Sequence[int], goal: floa
             last = min(last, int(BEYOND * game))
         if game >= last:
             break
-    sums = np.cumsum([np.zeros(len(seeds)), *found], axis=0)
+    sums = np.cumsum([np.zeros(len(batch)), *found], axis=0)
     smoothed: Floats = (sums[window:] - sums[:-window]) / window
     return smoothed
 
@@ -81,16 +115,16 @@ def games_needed(means: Floats, goals: Floats) -> Floats:
     return 1.0 + np.where(reached.any(axis=1), reached.argmax(axis=1), means.shape[1] - 1)
 
 
-def study(settings: RankingSettings, rules: Sequence[str], seeds: Sequence[int]) -> list[Share]:
+def study(items: Items, rules: Sequence[str]) -> list[Share]:
     """Return the share of random pairs' games that each rule needs."""
-    count, rng = len(seeds), np.random.default_rng(0)
+    count, rng = len(items.seeds), np.random.default_rng(0)
     # How often each resample has each seed; the first is the seeds themselves.
     weights = np.ones((RESAMPLES + 1, count)) / count
     weights[1:] = rng.multinomial(count, weights[0], size=RESAMPLES) / count
-    random = curve("random", settings, seeds, np.inf)
+    random = curve("random", items, np.inf)
     goals = weights @ random[-1]
     shares = {
-        rule: games_needed(weights @ curve(rule, settings, seeds, goals[0]).T, goals) / len(random)
+        rule: games_needed(weights @ curve(rule, items, goals[0]).T, goals) / len(random)
         for rule in rules
     }
 
@@ -170,11 +204,14 @@ def main(words: Sequence[str] | None = None) -> None:
     add("--k", type=int, default=1)
     add("--seeds", type=int, default=300)
     add("--rules", nargs="+", default=RULES)
+    add("--draw-margin", type=float, default=0.0)
+    add("--skills", type=Path, help="ranking.csv of matchenv rank --out")
     add("--stops", type=int, default=0, help="games at most; the table of the stopping rule")
     given = parser.parse_args(words)
     settings = RankingSettings(
         num_items=given.items, horizon=given.stops or GAMES_PER_ITEM * given.items,
         beta=given.noise / np.sqrt(2.0), goal=given.goal, k=given.k,
+        draw_margin=given.draw_margin,
     )  # fmt: skip
     if given.stops:
         columns = [
@@ -192,7 +229,10 @@ def main(words: Sequence[str] | None = None) -> None:
         Column("95 %", lambda row: "[{:.3f}, {:.3f}]".format(*row.interval)),
         Column("minus information", lambda row: "[{:+.3f}, {:+.3f}]".format(*row.against)),
     ]
-    print("\n".join(text_table(columns, study(settings, given.rules, range(given.seeds)))))
+    items = Items(settings, range(given.seeds))
+    if given.skills is not None:
+        items = Items.of_file(given.skills, settings, range(given.seeds))
+    print("\n".join(text_table(columns, study(items, given.rules))))
 
 
 if __name__ == "__main__":
