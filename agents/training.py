@@ -32,7 +32,7 @@ from matchenv.evaluation.seeds import training_seed
 from matchenv.runtime.checks import as_integer
 from matchenv.runtime.files import folder_lock
 from matchenv.runtime.object_spec import only_installed_code
-from matchenv.runtime.parallel import LocalPool, checked_workers, work_through
+from matchenv.runtime.parallel import LocalPool, checked_workers
 from matchenv.runtime.provenance import digest_of
 from matchenv.runtime.signals import stops_at_a_safe_point
 
@@ -319,7 +319,8 @@ def train_seeds(
         LocalPool(count) as pool,
         tqdm(total=len(jobs), unit="seed", disable=quiet) as bar,
     ):
-        work_through(jobs, work, pool, lambda *_: bar.update())
+        for _ in pool.results(work, jobs):
+            bar.update()
     return folders
 
 

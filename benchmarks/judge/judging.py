@@ -201,7 +201,11 @@ class Judgement:
             asked: what was asked for, which is kept with it.
         """
         comparison = self.comparison
-        standings = [each.plain() for each in comparison.standings]
+        standings = [
+            {name: asdict(value) if isinstance(value, Estimate) else value
+             for name, value in each.plain().items()}
+            for each in comparison.standings
+        ]  # fmt: skip
         for each in standings:
             del each["decisions_per_second"]  # no two runs share it
         return {

@@ -32,7 +32,7 @@ from matchenv.runtime.files import (
     write_bytes,
     write_together,
 )
-from matchenv.runtime.parallel import Workers, as_engine, work_through
+from matchenv.runtime.parallel import Workers, as_engine
 from matchenv.runtime.provenance import provenance
 
 # Raised when the arrays of finished jobs mean something else than before.
@@ -192,10 +192,7 @@ def run_jobs(
     jobs: Sequence[AnyJob],
     work: Callable[[AnyJob], Arrays],
     store: Store | None,
-    run: RunOptions | None = None,
-    *,
-    workers: Workers = None,
-    quiet: bool = False,
+    run: RunOptions,
     unit: str = "episode",
 ) -> list[Arrays]:
     """Do the jobs that are not finished; each result is kept before its process takes the next job.
@@ -205,8 +202,6 @@ def run_jobs(
         work: a function at the top of a module; returns the result of a job.
         store: where finished jobs lie; None keeps nothing.
         run: how to work; no number depends on it.
-        workers: in place of ``run``, as there, and so is ``quiet``.
-        quiet: no progress bar.
         unit: unit of the progress bar.
 
     Returns:
@@ -215,8 +210,6 @@ def run_jobs(
     Raises:
         OSError: if a result cannot be written; the finished ones stay.
     """
-    if run is not None:
-        workers, quiet = run.workers, run.quiet
     known: dict[str, Arrays] = {}
     for job in jobs if store is not None else ():
         arrays = store.load(job.name) if store is not None and job.lasting else None
@@ -225,21 +218,19 @@ def run_jobs(
     missing = [job for job in jobs if job.name not in known]
     total = sum(job.count for job in jobs)
     left = sum(job.count for job in missing)
-    engine = as_engine(workers)
+    engine = as_engine(run.workers)
     saving = store if engine.is_here else None  # other machines cannot write here
     try:
         with (
             engine.pool() as pool,
-            tqdm(total=total, initial=total - left, unit=unit, disable=quiet) as bar,
+            tqdm(total=total, initial=total - left, unit=unit, disable=run.quiet) as bar,
         ):
-
-            def done(job: AnyJob, arrays: Arrays) -> None:
+            for number, arrays in pool.results(partial(_work_and_save, work, saving), missing):
+                job = missing[number]
                 if saving is None:
                     _save(store, job, arrays)
                 known[job.name] = arrays
                 bar.update(job.count)
-
-            work_through(missing, partial(_work_and_save, work, saving), pool, done)
     except BaseException:
         if saving is not None:  # what processes were writing when they were ended
             remove_unfinished(saving.folder)

@@ -15,7 +15,7 @@ import socket
 import threading
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -24,15 +24,14 @@ from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeAlias, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar
 
 from matchenv.runtime.checks import as_integer
 from matchenv.runtime.provenance import provenance
 from matchenv.runtime.signals import STOPS, signals_wait
 
 Result = TypeVar("Result")
-JobType = TypeVar("JobType")
-Job = tuple[Any, ...]
+Job = TypeVar("Job")
 
 LOCAL, RAY = "local", "ray"
 
@@ -42,14 +41,6 @@ RETRIES = 5
 AHEAD = 2
 # Seconds until a cluster that does not answer is an error; Ray would try for minutes.
 CONNECT = 10.0
-
-
-class Mapper(Protocol):
-    """Maps a function over arguments: a ``Pool``, or an executor of ``concurrent.futures``."""
-
-    def map(self, work: Callable[..., Result], /, *arguments: Iterable[Any]) -> Iterator[Result]:
-        """Return results in the order of the arguments, which are combined as ``zip`` does."""
-        ...
 
 
 class WorkerEnded(OSError):
@@ -74,23 +65,17 @@ class Pool(ABC):
 
     @abstractmethod
     def results(
-        self, work: Callable[..., Result], jobs: Sequence[Job]
+        self, work: Callable[[Job], Result], jobs: Sequence[Job]
     ) -> Iterator[tuple[int, Result]]:
         """Yield the number of each job with its result, as results come.
 
         Args:
             work: a function at the top of a module.
-            jobs: the arguments of each call, which can be pickled.
+            jobs: its argument in each call, which can be pickled; independent of each other.
 
         Raises:
-            WorkerEnded: if a process ended before its work did; names the work.
+            WorkerEnded: if a process ended before its work did; names the job.
         """
-
-    def map(self, work: Callable[..., Result], /, *arguments: Iterable[Any]) -> Iterator[Result]:
-        """Return results in the order of the arguments, as ``Mapper.map``."""
-        jobs = list(zip(*arguments, strict=False))
-        found = dict(self.results(work, jobs))
-        return (found[number] for number in range(len(jobs)))
 
 
 class LocalPool(Pool):
@@ -119,12 +104,12 @@ class LocalPool(Pool):
             self._processes.clear()
 
     def results(
-        self, work: Callable[..., Result], jobs: Sequence[Job]
+        self, work: Callable[[Job], Result], jobs: Sequence[Job]
     ) -> Iterator[tuple[int, Result]]:
         """Yield results as ``Pool.results``; one worker, or one job, is done in this process."""
         if self._workers == 1 or len(jobs) < 2:
             for number, job in enumerate(jobs):
-                yield number, work(*job)
+                yield number, work(job)
             return
         waiting = iter(enumerate(jobs))
         busy: dict[Connection, tuple[int, BaseProcess]] = {}
@@ -162,32 +147,8 @@ class LocalPool(Pool):
                 self._processes.append((process, ours))
 
 
-def work_through(
-    jobs: Sequence[JobType],
-    work: Callable[[JobType], Result],
-    pool: Pool,
-    done: Callable[[JobType, Result], object],
-) -> list[Result]:
-    """Do every job.
-
-    Args:
-        jobs: independent of each other; as for ``Pool.results``.
-        work: a function at the top of a module.
-        pool: the processes.
-        done: called in this process with each job and its result, as results come.
-
-    Returns:
-        A result for each job, in the order of the jobs.
-    """
-    results: dict[int, Result] = {}
-    for number, result in pool.results(work, [(job,) for job in jobs]):
-        results[number] = result
-        done(jobs[number], result)
-    return [results[number] for number in range(len(jobs))]
-
-
-def _name_of(jobs: Sequence[Job], number: int) -> str:
-    name = getattr(jobs[number][0], "name", None) if jobs[number] else None
+def _name_of(jobs: Sequence[Any], number: int) -> str:
+    name = getattr(jobs[number], "name", None)
     return str(name) if name else f"job {number + 1} of {len(jobs)}"
 
 
@@ -223,10 +184,10 @@ def _end_with_the_parent() -> None:
         os._exit(1)
 
 
-def _answer_of(work: Callable[..., Any], job: Job) -> bytes:
+def _answer_of(work: Callable[[Any], Any], job: Any) -> bytes:
     """Pickle what a call returned or raised."""
     try:
-        return pickle.dumps((True, work(*job)))
+        return pickle.dumps((True, work(job)))
     except Exception as error:
         lines = "".join(traceback.format_exception(error))
         error.add_note(lines)
@@ -280,7 +241,7 @@ class RayPool(Pool):
             self._ray.shutdown()
 
     def results(
-        self, work: Callable[..., Result], jobs: Sequence[Job]
+        self, work: Callable[[Job], Result], jobs: Sequence[Job]
     ) -> Iterator[tuple[int, Result]]:
         """Yield results as ``Pool.results``."""
         if not jobs:
@@ -343,7 +304,7 @@ def _first_line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0]
 
 
-def _work_there(there: tuple[dict[str, str], str, Callable[..., Any]], job: Job) -> bytes:
+def _work_there(there: tuple[dict[str, str], str, Callable[[Any], Any]], job: Any) -> bytes:
     """Do a job in a process of a cluster, if it has the same versions and code."""
     asked, folder, work = there
     here = provenance()

@@ -11,7 +11,7 @@ import pytest
 from matchenv.baselines import POLICIES, Oracle
 from matchenv.benchmarks.compare import run_comparison
 from matchenv.cli import run_command
-from matchenv.runtime import jobs
+from matchenv.runtime.parallel import LocalPool
 
 KNOWN = ", ".join(POLICIES)
 
@@ -21,7 +21,7 @@ def _no_games(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any) -> None:
         raise AssertionError("games were played")
 
-    monkeypatch.setattr(jobs, "work_through", refuse)
+    monkeypatch.setattr(LocalPool, "results", refuse)
 
 
 class Fixed:

@@ -17,7 +17,7 @@ from undisturbed import differing, undisturbed
 
 from matchenv.ratings.leaderboard import Leaderboard
 from matchenv.runtime.files import Arrays
-from matchenv.runtime.jobs import open_store, run_jobs, write_results
+from matchenv.runtime.jobs import RunOptions, open_store, run_jobs, write_results
 from matchenv.runtime.provenance import provenance
 
 pytestmark = pytest.mark.skipif(
@@ -51,7 +51,10 @@ def store_in(folder: Path) -> Callable[[], int]:
         try:
             with open_store(folder / "new" / "out", {"seed": 1}) as store:
                 found = run_jobs(
-                    [Square(number) for number in range(2)], squared, store, workers=1, quiet=True
+                    [Square(number) for number in range(2)],
+                    squared,
+                    store,
+                    RunOptions(workers=1, quiet=True),
                 )
                 content = b"".join(each["value"].tobytes() for each in found)
                 write_results(store, [("curves/top.csv", content)])

@@ -109,17 +109,17 @@ def test_a_machine_with_other_code_is_refused(
         pytest.raises(ValueError, match=r"same versions and code, and .* not '0\.1'"),
         parallel.RayPool(cluster.address, None) as pool,
     ):
-        list(pool.results(abs, [(1,), (2,)]))
+        list(pool.results(abs, [1, 2]))
 
 
 def test_what_fails_there_fails_here(cluster: Any) -> None:
     with parallel.RayPool(cluster.address, 1) as pool:
         with pytest.raises(ValueError, match="invalid literal for int") as failed:
-            pool.map(int, ["1", "x", "2", "3"])
+            list(pool.results(int, ["1", "x", "2", "3"]))
         assert "in _answer_of" in failed.value.__notes__[0]
         with pytest.raises(OSError, match=r"ended 6 times at job 1 of 1"):
-            pool.map(os._exit, [3])
-        assert [*pool.map(divmod, [7, 8], [2, 2])] == [(3, 1), (4, 0)]
+            list(pool.results(os._exit, [3]))
+        assert sorted(pool.results(abs, [-7, 8])) == [(0, 7), (1, 8)]
     assert not ray.is_initialized()
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from matchenv.runtime.files import Arrays, folder_lock
-from matchenv.runtime.jobs import CLOCK, Store, open_store, run_jobs, write_results
+from matchenv.runtime.jobs import CLOCK, RunOptions, Store, open_store, run_jobs, write_results
 
 SETTINGS = {"command": "test", "seed": 3, "names": ["a", "b"]}
 
@@ -43,7 +43,7 @@ def values(found: list[Arrays]) -> list[int]:
 
 def run(folder: Path | None, work: Any = squared, jobs: Any = JOBS, **settings: Any) -> list[int]:
     with open_store(folder, {**SETTINGS, **settings}) as store:
-        return values(run_jobs(jobs, work, store, workers=1, quiet=True))
+        return values(run_jobs(jobs, work, store, RunOptions(workers=1, quiet=True)))
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, OSError(errno.ENOSPC, "No space left")])
@@ -124,8 +124,8 @@ def test_what_cannot_last_is_done_each_time(tmp_path: Path) -> None:
 
 def test_clocks_are_never_written(tmp_path: Path) -> None:
     with open_store(tmp_path, SETTINGS) as store:
-        fresh = run_jobs(JOBS[:1], squared, store, workers=1, quiet=True)
-        again = run_jobs(JOBS[:1], squared, store, workers=1, quiet=True)
+        fresh = run_jobs(JOBS[:1], squared, store, RunOptions(workers=1, quiet=True))
+        again = run_jobs(JOBS[:1], squared, store, RunOptions(workers=1, quiet=True))
     assert CLOCK in fresh[0]
     assert CLOCK not in again[0]
 
@@ -241,5 +241,5 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
 
 def test_results_do_not_depend_on_the_workers(tmp_path: Path) -> None:
     with open_store(tmp_path, SETTINGS) as store:
-        found = run_jobs(JOBS, squared, store, workers=3, quiet=True)
+        found = run_jobs(JOBS, squared, store, RunOptions(workers=3, quiet=True))
     assert values(found) == [number**2 for number in range(7)]
