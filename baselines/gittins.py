@@ -6,7 +6,7 @@ import math
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from matchenv.baselines.gittins_table import (
     Grid,
@@ -16,12 +16,12 @@ from matchenv.baselines.gittins_table import (
     read,
     rounded_horizon,
 )
-from matchenv.baselines.policy import Floats, Integers, Policy
+from matchenv.baselines.policy import Floats, Integers, ScoringPolicy
 from matchenv.belief import FullBelief, GameConstants, belief_named
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.core.settings import PAPER_BETA
 from matchenv.envs.one_player.settings import Settings
-from matchenv.runtime.checks import as_non_negative_number, as_positive_number, as_probability
+from matchenv.runtime.checks import as_non_negative_number, as_positive_number
 from matchenv.runtime.compile import compiled
 
 
@@ -65,7 +65,7 @@ def log_indices(
     return logs
 
 
-class Gittins(Policy):
+class Gittins(ScoringPolicy):
     """Choose the opponent with the highest Gittins index for the games left.
 
     The index of an opponent is the price for a game at which it is worth as much to play this
@@ -77,8 +77,6 @@ class Gittins(Policy):
     cache folder (``MATCHENV_CACHE``).
 
     Args:
-        discount: for an infinite horizon with this discount, in (0, 1); None for the games that
-            are left, undiscounted.
         beta: standard deviation of one performance around skill, > 0.
         draw_margin: performances no further apart than this are a draw, >= 0.
         tau: standard deviation of a skill's drift before a game, >= 0.
@@ -95,7 +93,6 @@ class Gittins(Policy):
 
     def __init__(
         self,
-        discount: float | None = None,
         *,
         beta: float = PAPER_BETA,
         draw_margin: float = 0.0,
@@ -104,9 +101,6 @@ class Gittins(Policy):
         belief: str = FullBelief.name,
     ) -> None:
         super().__init__(horizon=horizon, belief=belief)
-        self.discount = None if discount is None else as_probability("discount", discount)
-        if self.discount == 0.0:
-            raise ValueError("discount must be in (0, 1), got 0.0; DrawChance looks at one game")
         self.beta = as_positive_number("beta", beta)
         self.draw_margin = as_non_negative_number("draw_margin", draw_margin)
         self.tau = as_non_negative_number("tau", tau)
@@ -122,35 +116,19 @@ class Gittins(Policy):
     def table(self, games: int = 1) -> IndexTable:
         """Return the table for decisions with up to ``games`` games left."""
         unit = 1.0 / (math.sqrt(2.0) * self.beta)
-        margin, tau = self.draw_margin * unit, self.tau * unit
-        if self.discount is not None:
-            return index_table(None, margin, tau, self.discount)
-        return index_table(rounded_horizon(max(games, self.horizon)), margin, tau)
+        horizon = rounded_horizon(max(games, self.horizon))
+        return index_table(horizon, self.draw_margin * unit, self.tau * unit)
 
-    def scores(self, knowledge_state: KnowledgeState, games_left: ArrayLike) -> Floats:
-        """Return the index of each opponent.
-
-        Args:
-            knowledge_state: beliefs of shape (..., M + 1).
-            games_left: games left, the one to be chosen among them, broadcast to the batch.
-
-        Returns:
-            Indices, draw densities in 1 / skill points, of shape (..., M).
-        """
-        shape = knowledge_state.batch_shape
-        left = np.broadcast_to(np.asarray(games_left, dtype=np.float64), shape).ravel()
+    def _scores(self, state: KnowledgeState, games_left: Floats) -> Floats:
         density = 1.0 / (2.0 * self.beta * math.sqrt(math.pi))
-        indices = density * np.exp(self._logs(knowledge_state.flattened(), left))
-        return indices.reshape(*shape, knowledge_state.num_opponents)
+        indices: Floats = density * np.exp(self._logs(state, games_left))
+        return indices
 
     def _logs(self, state: KnowledgeState, games_left: Floats) -> Floats:
         """Return logarithms of indices, shape (B, M)."""
-        if self.discount is not None:
-            table, planes = self.table(), np.zeros(games_left.size, dtype=np.int64)
-        else:
-            table = self.table(int(np.ceil(games_left.max(initial=1.0))))
-            # With no game left the table of one is read.
-            planes = np.maximum(np.rint(games_left).astype(np.int64) - 1, 0)
+        table = self.table(int(np.ceil(games_left.max(initial=1.0))))
+        # With no game left the table of one is read.
+        planes = np.maximum(np.rint(games_left).astype(np.int64) - 1, 0)
         logs: Floats = log_indices(
             table.grid, table.bonus, planes, state.mu, state.paired_sigma, self.beta
         )

@@ -8,7 +8,7 @@ log C. Interpolation is cubic in both, on nodes that are even in asinh(z) and in
 A price lambda is charged for each game. Playing on for one game and then as long as it pays is
 worth, with t games left,
 
-    Q_t(x; lambda) = q(x) - lambda + discount E[ V_{t-1}(x'; lambda) ],   V_t = max(0, Q_t).
+    Q_t(x; lambda) = q(x) - lambda + E[ V_{t-1}(x'; lambda) ],   V_t = max(0, Q_t).
 
 The index G_t(x) is the price at which Q_t is 0. V has a kink there, which a fixed grid of prices
 or states smears, a little more with each game. So V is kept in the coordinate rho = lambda / G(x),
@@ -29,7 +29,7 @@ import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
-from itertools import pairwise
+from itertools import repeat
 from pathlib import Path
 from typing import NamedTuple
 
@@ -59,7 +59,7 @@ PRECISION = 1e-10
 MOST_STEPS = 60
 
 # Another number for another way to compute tables: old files are then not read.
-METHOD = 1
+METHOD = 2
 
 # Nodes: docs/gittins.md gives the errors that they leave.
 GAPS = 97
@@ -71,10 +71,6 @@ LEAST_INFORMATION = 0.5
 
 # Horizons are rounded up to a power of 2, from here on, so that few tables serve all.
 SHORTEST = 64
-
-# An infinite horizon ends where what is left cannot change a bonus by more than this.
-SETTLED = 1e-6
-MOST_GAMES = 100_000
 
 MOST_THREADS = 16
 
@@ -185,7 +181,7 @@ class Transitions(NamedTuple):
 
     Attributes:
         density: q of the state, shape (variances, gaps).
-        probability: of each outcome, discounted.
+        probability: of each outcome.
         density_after: q of the state after it.
         nodes: ``Place.variance`` and ``Place.gap`` of that state, one more axis of 2.
         offsets: ``Place.down`` and ``Place.across`` of it, one more axis of 2.
@@ -199,42 +195,30 @@ class Transitions(NamedTuple):
 
 
 @compiled
-def after_game(
-    gap: float, variance: float, outcome: int, draw_margin: float, tau: float
-) -> tuple[float, float, float]:
-    """Return the probability of an outcome, and the distance and variance after it.
+def transitions_of(grid: Grid, draw_margin: float, tau: float) -> Transitions:
+    """Return the effect of a game on every state of the grid.
 
     Args:
-        gap: distance of the means, in sqrt(2) beta.
-        variance: of the difference of skills, in 2 beta^2.
-        outcome: +1, -1 or 0 for a draw.
+        grid: the states.
         draw_margin: in sqrt(2) beta.
         tau: a skill's drift before a game, in sqrt(2) beta.
     """
-    uncertain = variance + 2.0 * tau * tau
-    total = uncertain + 1.0
-    probability = outcome_probability_of(gap, total, outcome, draw_margin)
-    v, complement = difference_moments(gap, total, outcome, draw_margin)
-    after = uncertain * (1.0 + uncertain * complement) / total
-    return probability, abs(gap + uncertain * v / math.sqrt(total)), after
-
-
-@compiled
-def transitions_of(grid: Grid, draw_margin: float, tau: float, discount: float) -> Transitions:
-    """Return the effect of a game on every state of the grid; units as ``after_game``."""
-    count = 3 if draw_margin > 0.0 else 2
-    shape = (grid.variances, grid.gaps, count)
+    shape = (grid.variances, grid.gaps, 3 if draw_margin > 0.0 else 2)
     density = np.empty(shape[:2])
     probability, density_after = np.empty(shape), np.empty(shape)
     nodes, offsets = np.empty((*shape, 2), np.int64), np.empty((*shape, 2))
     for i in range(grid.variances):
         variance = math.exp(grid.lowest + i * grid.step)
+        uncertain = variance + 2.0 * tau * tau
+        total = uncertain + 1.0
         for j in range(grid.gaps):
             gap = math.sinh(j * grid.stretch) / grid.scale * math.sqrt(variance + 1.0)
             density[i, j] = density_at_zero(gap, variance + 1.0)
-            for o in range(count):
-                chance, moved, left = after_game(gap, variance, OUTCOMES[o], draw_margin, tau)
-                probability[i, j, o] = discount * chance
+            for o in range(shape[2]):
+                probability[i, j, o] = outcome_probability_of(gap, total, OUTCOMES[o], draw_margin)
+                v, complement = difference_moments(gap, total, OUTCOMES[o], draw_margin)
+                moved = abs(gap + uncertain * v / math.sqrt(total))
+                left = uncertain * (1.0 + uncertain * complement) / total
                 density_after[i, j, o] = density_at_zero(moved, left + 1.0)
                 place = place_of(grid, moved / math.sqrt(left + 1.0), left)
                 nodes[i, j, o] = place.variance, place.gap
@@ -249,71 +233,65 @@ def place_after(game: Transitions, i: int, j: int, o: int) -> Place:
     return Place(nodes[0], offsets[0], nodes[1], offsets[1])
 
 
+class Node(NamedTuple):
+    """One state before a game, and what may follow.
+
+    Attributes:
+        density: q.
+        probability: shape (outcomes,).
+        indices: shape (outcomes,), G after each outcome.
+        values: shape (outcomes, K), V / G after it, as ``Values.values``.
+    """
+
+    density: float
+    probability: Floats
+    indices: Floats
+    values: Floats
+
+
 @compiled
-def value_at(values: Floats, place: Place, rho: float) -> float:
-    """Return V / G at a place, at a price of ``rho`` times the index there."""
-    if rho >= 1.0:
-        return 0.0
-    count = values.shape[2]
-    price = math.sqrt(1.0 - rho) * (count - 1)
-    k = min(max(int(price) - 1, 0), count - STENCIL)
-    e, f, g, h = cubic_weights(price - k)
+def read_values(values: Floats, place: Place, row: Floats) -> None:
+    """Interpolate ``values``, shape (variances, gaps + 1, K), at a place into ``row``, (K,)."""
+    row[:] = 0.0
     across = cubic_weights(place.across)
-    total = 0.0
     for r, weight in enumerate(cubic_weights(place.down)):
-        part = 0.0
         for s, other in enumerate(across):
-            row = values[place.variance + r, place.gap + s]
-            part += other * (e * row[k] + f * row[k + 1] + g * row[k + 2] + h * row[k + 3])
-        total += weight * part
-    return max(total, 0.0)
+            node = values[place.variance + r, place.gap + s]
+            for k in range(row.size):
+                row[k] += weight * other * node[k]
 
 
 @compiled
-def worth_of(
-    game: Transitions, values: Floats, index: Floats, i: int, j: int, price: float
-) -> float:
-    """Return Q of node (i, j) at a price; ``index`` holds G after each outcome."""
-    worth = game.density[i, j] - price
-    for o in range(index.size):
-        if index[o] > 0.0:
-            later = value_at(values, place_after(game, i, j, o), price / index[o])
-            worth += game.probability[i, j, o] * (index[o] * later)
+def worth_of(node: Node, price: float) -> float:
+    """Return Q of a state at a price."""
+    worth, last = node.density - price, node.values.shape[1] - 1
+    for o in range(node.indices.size):
+        if price < node.indices[o]:
+            place = math.sqrt(1.0 - price / node.indices[o]) * last
+            k = min(max(int(place) - 1, 0), last + 1 - STENCIL)
+            a, b, c, d = cubic_weights(place - k)
+            row = node.values[o]
+            later = a * row[k] + b * row[k + 1] + c * row[k + 2] + d * row[k + 3]
+            worth += node.probability[o] * node.indices[o] * max(later, 0.0)
     return worth
 
 
 @compiled
-def price_of(
-    game: Transitions, values: Floats, index: Floats, i: int, j: int, start: float
-) -> float:
+def price_of(node: Node, start: float) -> float:
     """Return the price at which Q is 0, from one at which it is not below 0.
 
-    Q falls by at least 1 for each unit of price. So it is 0 between ``start`` and start + Q:
-    the secant method with the Illinois rule, within these bounds.
+    Q is convex and falls by at least 1 for each unit of price. So it is 0 between ``start`` and
+    start + Q, and the secant method converges.
     """
-    low, worth_low = start, worth_of(game, values, index, i, j, start)
-    if worth_low <= PRECISION * start:
-        return start
-    high = low + worth_low
-    worth_high = worth_of(game, values, index, i, j, high)
-    last = 0
-    price = low
+    low, worth_low = start, worth_of(node, start)
+    price = low + max(0.0, worth_low)
     for _ in range(MOST_STEPS):
-        if worth_high >= 0.0:
-            return high
-        price = (low * worth_high - high * worth_low) / (worth_high - worth_low)
-        worth = worth_of(game, values, index, i, j, price)
-        if abs(worth) <= PRECISION * price or high - low <= PRECISION * price:
+        worth = worth_of(node, price)
+        if abs(worth) <= PRECISION * price or abs(price - low) <= PRECISION * price:
             break
-        if worth > 0.0:
-            low, worth_low = price, worth
-            worth_high *= 0.5 if last == 1 else 1.0
-            last = 1
-        else:
-            high, worth_high = price, worth
-            worth_low *= 0.5 if last == -1 else 1.0
-            last = -1
-    return price
+        step = worth * (price - low) / (worth - worth_low)
+        low, worth_low, price = price, worth, price - step
+    return max(start, price)
 
 
 class Values(NamedTuple):
@@ -329,7 +307,7 @@ class Values(NamedTuple):
 
 
 @compiled(nogil=True)
-def add_game(game: Transitions, now: Values, then: Values, first: int, last: int) -> float:
+def add_game(game: Transitions, now: Values, then: Values, first: int, last: int) -> None:
     """Compute the indices with one game more, for the variances ``first`` to ``last`` - 1.
 
     Args:
@@ -338,79 +316,55 @@ def add_game(game: Transitions, now: Values, then: Values, first: int, last: int
         then: written, of t + 1.
         first: first node in C; parts may be computed in parallel.
         last: node in C after the last.
-
-    Returns:
-        The largest change of the bonus.
     """
-    bonus, values = now
-    count = values.shape[2]
-    index = np.empty(game.probability.shape[2])
-    change = 0.0
+    count, outcomes = now.values.shape[2], game.probability.shape[2]
+    indices, values = np.empty(outcomes), np.empty((outcomes, count))
     for i in range(first, last):
         for j in range(game.density.shape[1]):
-            for o in range(index.size):
-                later = max(read(bonus, place_after(game, i, j, o)), 0.0)
-                index[o] = game.density_after[i, j, o] * math.exp(later)
+            for o in range(outcomes):
+                place = place_after(game, i, j, o)
+                indices[o] = game.density_after[i, j, o] * math.exp(
+                    max(read(now.bonus, place), 0.0)
+                )
+                read_values(now.values, place, values[o])
             density = game.density[i, j]
-            start = density * math.exp(bonus[i, j + 1])
-            price = price_of(game, values, index, i, j, start)
-            then.bonus[i, j + 1] = max(bonus[i, j + 1], math.log(price / density))
-            change = max(change, then.bonus[i, j + 1] - bonus[i, j + 1])
-            price = density * math.exp(then.bonus[i, j + 1])
-            row = then.values[i, j + 1]
-            row[0] = 0.0
+            node = Node(density, game.probability[i, j], indices, values)
+            price = price_of(node, density * math.exp(now.bonus[i, j + 1]))
+            then.bonus[i, j + 1] = math.log(price / density)
+            then.values[i, j + 1, 0] = 0.0
             for k in range(1, count):
                 share = k / (count - 1.0)
-                paid = price * (1.0 - share * share)
-                row[k] = worth_of(game, values, index, i, j, paid) / price
+                then.values[i, j + 1, k] = worth_of(node, price * (1.0 - share * share)) / price
         then.bonus[i, 0] = then.bonus[i, 2]
         then.values[i, 0] = then.values[i, 2]
-    return change
-
-
-def values_of_one_game(grid: Grid, prices: int) -> Values:
-    """Return those of the last game, where G = q and V / G = 1 - rho.
-
-    Args:
-        grid: the grid.
-        prices: K, nodes in rho.
-    """
-    shape = (grid.variances, grid.gaps + 1)
-    share = np.arange(prices) / (prices - 1.0)
-    return Values(np.zeros(shape), np.broadcast_to(share**2, (*shape, prices)).copy())
 
 
 def compute_bonus(
-    grid: Grid,
-    prices: int,
-    games: int | None,
-    draw_margin: float = 0.0,
-    tau: float = 0.0,
-    discount: float = 1.0,
+    grid: Grid, prices: int, games: int, draw_margin: float = 0.0, tau: float = 0.0
 ) -> NDArray[np.float32]:
     """Return log(G / q) of all states; shape as ``IndexTable.bonus``.
 
     Args:
         grid: the states.
-        prices: nodes in price.
+        prices: K, nodes in price.
         games: as ``index_table``, and so are the rest.
         draw_margin: in sqrt(2) beta.
         tau: in sqrt(2) beta.
-        discount: of a game.
     """
-    game = transitions_of(grid, draw_margin, tau, discount)
-    now, then = values_of_one_game(grid, prices), values_of_one_game(grid, prices)
+    game = transitions_of(grid, draw_margin, tau)
+    # In the last game G = q and V / G = 1 - rho.
+    shape = (grid.variances, grid.gaps + 1)
+    worth = np.broadcast_to((np.arange(prices) / (prices - 1.0)) ** 2, (*shape, prices))
+    now, then = (Values(np.zeros(shape), worth.copy()) for _ in range(2))
     threads = min(os.cpu_count() or 1, MOST_THREADS)
-    parts = list(pairwise(grid.variances * part // threads for part in range(threads + 1)))
-    table = np.zeros((1 if games is None else games, *now.bonus.shape), dtype=np.float32)
+    edges = [grid.variances * part // threads for part in range(threads + 1)]
+    table = np.zeros((games, *shape), dtype=np.float32)
     with ThreadPoolExecutor(threads) as pool:
-        for left in range(1, MOST_GAMES if games is None else games):
-            tasks = [pool.submit(add_game, game, now, then, *part) for part in parts]
-            change = max(task.result() for task in tasks)
+        for left in range(1, games):
+            whole = (repeat(each) for each in (game, now, then))
+            list(pool.map(add_game, *whole, edges[:-1], edges[1:]))  # raises what a part raised
             now, then = then, now
-            table[0 if games is None else left] = now.bonus
-            if games is None and change * discount / (1.0 - discount) < SETTLED:
-                break
+            table[left] = now.bonus
     return table
 
 
@@ -420,7 +374,7 @@ class IndexTable(NamedTuple):
     Attributes:
         grid: the states.
         bonus: shape (T, variances, gaps + 1), float32: log(G / q) with 1 to T games left, with
-            the mirror of z_1 in front; T is 1 for an infinite horizon.
+            the mirror of z_1 in front.
     """
 
     grid: Grid
@@ -442,35 +396,23 @@ def rounded_horizon(games: int) -> int:
 
 
 @lru_cache(maxsize=8)
-def index_table(
-    games: int | None, draw_margin: float = 0.0, tau: float = 0.0, discount: float = 1.0
-) -> IndexTable:
+def index_table(games: int, draw_margin: float = 0.0, tau: float = 0.0) -> IndexTable:
     """Return the table of an episode of so many games, from the cache folder or computed.
 
     Args:
-        games: the longest horizon, >= 1; None for an infinite one.
+        games: the longest horizon, >= 1.
         draw_margin: in sqrt(2) beta, >= 0.
         tau: a skill's drift before a game, in sqrt(2) beta, >= 0.
-        discount: of a game, in (0, 1]; below 1 for an infinite horizon.
 
     Returns:
         The table. Where no file can be written it is computed in every process.
     """
-    settings = json.dumps(
-        {
-            "method": METHOD,
-            "games": games,
-            "draw_margin": draw_margin,
-            "tau": tau,
-            "discount": discount,
-            "nodes": [GAPS, PRICES, STEP_OF_LOG_VARIANCE, LEAST_INFORMATION],
-        },
-        sort_keys=True,
-    )
+    nodes = [GAPS, PRICES, STEP_OF_LOG_VARIANCE, LEAST_INFORMATION]
+    made_of = {"method": METHOD, "games": games, "margin": draw_margin, "tau": tau, "nodes": nodes}
+    settings = json.dumps(made_of)
     folder = cache_folder()
     path = folder / f"gittins-{hashlib.sha256(settings.encode()).hexdigest()[:16]}.npz"
-    length = games if games is not None else 1.0 / (1.0 - discount)
-    grid = new_grid(GAPS, min(1e-2, LEAST_INFORMATION / length), STEP_OF_LOG_VARIANCE)
+    grid = new_grid(GAPS, min(1e-2, LEAST_INFORMATION / games), STEP_OF_LOG_VARIANCE)
     bonus = read_bonus(path, settings, grid)
     if bonus is None:
         try:
@@ -479,18 +421,13 @@ def index_table(
                 bonus = read_bonus(path, settings, grid)
                 if bonus is None:
                     print(NOTICE.format(folder=folder), file=sys.stderr, flush=True)
-                    bonus = compute_bonus(grid, PRICES, games, draw_margin, tau, discount)
-                    write_bonus(path, settings, bonus)
+                    bonus = compute_bonus(grid, PRICES, games, draw_margin, tau)
+                    write_bytes(path, npz_bytes({"bonus": bonus}, settings, compressed=False))
         except (OSError, NotImplementedError):
             if bonus is None:
-                bonus = compute_bonus(grid, PRICES, games, draw_margin, tau, discount)
+                bonus = compute_bonus(grid, PRICES, games, draw_margin, tau)
     bonus.setflags(write=False)
     return IndexTable(grid, bonus)
-
-
-def write_bonus(path: Path, settings: str, bonus: NDArray[np.float32]) -> None:
-    """Write a table to the cache folder."""
-    write_bytes(path, npz_bytes({"bonus": bonus}, settings, compressed=False))
 
 
 def read_bonus(path: Path, settings: str, grid: Grid) -> NDArray[np.float32] | None:

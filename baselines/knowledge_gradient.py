@@ -21,10 +21,9 @@ fraction f of the way behind it is below its chord by C h^2 f (1 - f).
 from __future__ import annotations
 
 import math
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from matchenv.baselines.knowledge_gradient_rule import (
     OUTCOMES,
@@ -35,7 +34,7 @@ from matchenv.baselines.knowledge_gradient_rule import (
     read_opponents,
     updated_belief_scores,
 )
-from matchenv.baselines.policy import Floats, Integers, Policy
+from matchenv.baselines.policy import Floats, Integers, ScoringPolicy
 from matchenv.belief import (
     DEFAULT_BELIEF,
     FactorisedBelief,
@@ -45,6 +44,7 @@ from matchenv.belief import (
 )
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.core.settings import PAPER_BETA
+from matchenv.envs.one_player.settings import Settings
 from matchenv.runtime.checks import as_non_negative_number, as_positive_number, as_probability
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import SMALLEST_DENSITY, density_at_zero
@@ -81,10 +81,7 @@ class Levels(NamedTuple):
     Attributes:
         still: shape (2 H + 1,), at l = 0.
         learned: shape (2 H + 1,), at l = rho.
-        within: shape (H + 1,), upper bounds of the best density against those who have not
-            played, for any l and an abs(s) up to the i-th node from the middle on.
-        contenders: those whom no other opponent outdoes for every s and l within reach, the one
-            with the best density before the game first.
+        contenders: those whom ``first`` does not outdo for every s and l within reach.
         rho: the largest L_k^2 / V_k.
         reach: s of the last node.
         density: of the best opponent before the game, once player 0's skill has drifted.
@@ -93,7 +90,6 @@ class Levels(NamedTuple):
 
     still: Floats
     learned: Floats
-    within: Floats
     contenders: Integers
     rho: float
     reach: float
@@ -102,20 +98,8 @@ class Levels(NamedTuple):
 
 
 @compiled
-def reach_of(opponents: Opponents, draw_margin: float) -> tuple[float, float]:
-    """Return ``(rho, reach)`` as ``Levels`` has them."""
-    rho, reach = 0.0, 0.0
-    for k in range(opponents.gaps.size):
-        share = 1.0 / math.sqrt(opponents.variances[k])
-        rate = opponents.loads[k] * share
-        rho = max(rho, rate * rate)
-        reach = max(reach, rate * (LARGEST_SHIFT + (abs(opponents.gaps[k]) + draw_margin) * share))
-    return rho, min(reach, FURTHEST * math.sqrt(rho))
-
-
-@compiled
 def find_contenders(opponents: Opponents, first: int, rho: float, reach: float) -> Integers:
-    """Return those who may have the best density after a game of two others.
+    """Return those who may have the best density after a game of two others, ``first`` first.
 
     V exp(g^2 / V) is at least V + g^2, and at most V + chord g^2 up to the largest g^2 / V that
     ``first`` can have. An opponent whose lower bound is above the upper bound of ``first`` for
@@ -127,24 +111,23 @@ def find_contenders(opponents: Opponents, first: int, rho: float, reach: float) 
         rho: as ``Levels``.
         reach: as ``Levels``.
     """
-    gaps, variances, loads = opponents.gaps, opponents.variances, opponents.loads
-    gap, variance, load = gaps[first], variances[first], loads[first]
+    gap, variance, load = opponents.gaps[first], opponents.variances[first], opponents.loads[first]
     furthest = (abs(gap) + load * reach) ** 2 / (variance - load * load * rho)
     chord = np.inf
     if furthest < LARGEST_EXPONENT:
         chord = math.expm1(furthest) / furthest if furthest > 0.0 else 1.0
-    found = np.empty(gaps.size, dtype=np.int64)
+    found = np.empty(opponents.gaps.size, dtype=np.int64)
     found[0], count = first, 1
-    for k in range(gaps.size):
+    for k in range(found.size):
+        other, square = opponents.gaps[k], opponents.loads[k] ** 2
         # The difference of the two bounds is a parabola in s.
-        bend = loads[k] * loads[k] - chord * load * load
-        slope = gaps[k] * loads[k] - chord * gap * load
+        bend = square - chord * load * load
+        slope = other * opponents.loads[k] - chord * gap * load
         least = bend * reach * reach - 2.0 * abs(slope) * reach
         if bend > 0.0 and abs(slope) < bend * reach:
             least = -slope * slope / bend
-        least += gaps[k] * gaps[k] - chord * gap * gap
-        least -= max(0.0, loads[k] * loads[k] - load * load) * rho
-        if k != first and not variances[k] - variance + least > SLACK * variances[k]:
+        least += other * other - chord * gap * gap - max(0.0, square - load * load) * rho
+        if k != first and not opponents.variances[k] * (1.0 - SLACK) - variance + least > 0.0:
             found[count] = k
             count += 1
     return found[:count]
@@ -159,35 +142,29 @@ def tabulate_levels(opponents: Opponents, first: int, draw_margin: float) -> Lev
         first: the opponent with the best density before the game.
         draw_margin: performances no further apart than this are a draw.
     """
-    rho, reach = reach_of(opponents, draw_margin)
+    gaps, variances, loads, _, _ = opponents
+    rho, reach = 0.0, 0.0
+    for k in range(gaps.size):
+        share = 1.0 / math.sqrt(variances[k])
+        rate = loads[k] * share
+        rho = max(rho, rate * rate)
+        reach = max(reach, rate * (LARGEST_SHIFT + (abs(gaps[k]) + draw_margin) * share))
+    reach = min(reach, FURTHEST * math.sqrt(rho))
     contenders = find_contenders(opponents, first, rho, reach)
-    half = min(max(FEWEST, opponents.gaps.size // OPPONENTS_PER_NODE), MOST)
+    half = min(max(FEWEST, gaps.size // OPPONENTS_PER_NODE), MOST)
     still, learned = np.full(2 * half + 1, np.inf), np.full(2 * half + 1, np.inf)
-    variance = opponents.variances[first]
+    before = math.log(variances[first]) + gaps[first] ** 2 / variances[first]
     for k in contenders:
-        share = 1.0 / math.sqrt(opponents.variances[k])
-        rate = opponents.loads[k] * share
-        level, learns = math.log(opponents.variances[k] / variance), rho * rate * rate
-        least, step = opponents.gaps[k] * share - rate * reach, rate * reach / half
+        share = 1.0 / math.sqrt(variances[k])
+        rate = loads[k] * share
+        level, learns = math.log(variances[k]) - before, rho * rate * rate
         for i in range(still.size):
-            distance = least + step * i
-            square = distance * distance
+            square = (gaps[k] * share + rate * reach * (i - half) / half) ** 2
             still[i] = min(still[i], level + square)
             learned[i] = min(learned[i], level - learns + (1.0 + learns) * square)
-    before = opponents.gaps[first] ** 2 / variance
-    still -= before
-    learned -= before
-    density = density_at_zero(opponents.gaps[first], variance)
-    step, least = reach / half, np.inf
-    slack = 0.25 * rho * (1.0 + rho * rho) * step * step + 0.5 * rho**4 / (1.0 - rho * rho)
-    within = np.empty(half + 1)
-    for i in range(half + 1):
-        for node in (half - i, half + i):
-            least = min(least, still[node], learned[node])
-        within[i] = density * math.exp(-0.5 * (least - slack))
-    remaining = np.min(opponents.variances - opponents.loads * opponents.loads * rho)
-    most = INVERSE_SQRT_2PI / math.sqrt(remaining)
-    return Levels(still, learned, within, contenders, rho, reach, density, most)
+    density = density_at_zero(gaps[first], variances[first])
+    most = INVERSE_SQRT_2PI / math.sqrt(np.min(variances - loads * loads * rho))
+    return Levels(still, learned, contenders, rho, reach, density, most)
 
 
 @compiled(refcounted=False)
@@ -199,7 +176,7 @@ def best_density_bound(levels: Levels, shift: float, loss: float) -> float:
         shift: s.
         loss: l.
     """
-    rho, half = levels.rho, levels.within.size - 1
+    rho, half = levels.rho, levels.still.size // 2
     step = levels.reach / half
     place = (shift + levels.reach) / step
     if not 0.0 <= place < 2 * half:
@@ -215,30 +192,10 @@ def best_density_bound(levels: Levels, shift: float, loss: float) -> float:
 
 
 @compiled(refcounted=False)
-def rough_bound(
+def score_bound(
     opponents: Opponents, levels: Levels, j: int, multiplier: float, game: GameConstants
 ) -> float:
-    """Return an upper bound of q_0j + multiplier F_j, from the largest shift of any outcome."""
-    noise, drift = 2.0 * game.beta * game.beta, game.tau * game.tau
-    variance, gap = opponents.variances[j] + drift, abs(opponents.gaps[j])
-    share = 1.0 / math.sqrt(variance)
-    shift = (LARGEST_SHIFT + (gap + game.draw_margin) * share) * share
-    half = levels.within.size - 1
-    place = opponents.loads[j] * shift * half / levels.reach
-    best = levels.within[int(place) + 1] if place < half else levels.most
-    # Against j, who has moved too: V exp(g^2 / V) >= V + g^2.
-    uncertain = variance - noise
-    nearest = max(0.0, gap - uncertain * shift)
-    least = noise + (uncertain * noise + opponents.crosses[j]) / variance + nearest * nearest
-    best = max(best, INVERSE_SQRT_2PI / math.sqrt(least))
-    return (opponents.densities[j] + multiplier * best) * (1.0 + SLACK)
-
-
-@compiled(refcounted=False)
-def close_bound(
-    opponents: Opponents, levels: Levels, j: int, multiplier: float, game: GameConstants
-) -> float:
-    """Return an upper bound of q_0j + multiplier F_j, outcome by outcome."""
+    """Return an upper bound of q_0j + multiplier F_j."""
     future = 0.0
     for outcome in OUTCOMES[: 3 if game.draw_margin > 0.0 else 2]:
         probability, shift, loss, gap, variance = after_game(opponents, j, outcome, game)
@@ -265,9 +222,8 @@ def score_by_search(
             # exp(x) >= 1 + x + x^2 / 2 bounds the density without an exponential or a root.
             scaled, square = best / INVERSE_SQRT_2PI, gap * gap
             reached = variance * (variance + square) + 0.5 * square * square
-            if scaled * scaled * reached > variance * (1.0 + SLACK):
-                continue
-            best = max(best, density_at_zero(gap, variance))
+            if not scaled * scaled * reached > variance * (1.0 + SLACK):
+                best = max(best, density_at_zero(gap, variance))
         value += probability * best
     return opponents.densities[j] + multiplier * value
 
@@ -290,10 +246,8 @@ def knowledge_gradient_action(opponents: Opponents, multiplier: float, game: Gam
             and crosses[j] == crosses[chosen]
         ):
             continue
-        # Comparisons let pass whom no bound rules out, NaN too.
-        if bounded and rough_bound(opponents, levels, j, multiplier, game) < best:
-            continue
-        if bounded and close_bound(opponents, levels, j, multiplier, game) < best:
+        # The comparison lets pass whom the bound does not rule out, NaN too.
+        if bounded and score_bound(opponents, levels, j, multiplier, game) < best:
             continue
         score = score_by_search(opponents, levels, j, multiplier, game)
         if score > best or (score == best and j < chosen):
@@ -316,7 +270,7 @@ def knowledge_gradient_actions(
     return actions
 
 
-class KnowledgeGradient(Policy):
+class KnowledgeGradient(ScoringPolicy):
     """Choose the opponent with the highest q_0j + multiplier F_j.
 
     F_j is the expected best draw density after the game with j. The multiplier is the number of
@@ -326,12 +280,12 @@ class KnowledgeGradient(Policy):
     Args:
         discount: gamma of eq. (13), in [0, 1): the multiplier is gamma / (1 - gamma).
         finite_horizon: eq. (12): the multiplier is the number of games that remain after
-            the one to be chosen.
+            the one to be chosen. Before ``predict``, ``for_settings`` names the environment's
+            horizon; it is 500 else.
         multiplier: the multiplier itself, >= 0.
         beta: standard deviation of one performance around skill, > 0.
         draw_margin: performances no further apart than this are a draw, >= 0.
         tau: standard deviation of a skill's drift before a game, >= 0.
-        horizon: as ``Policy``; matters to ``predict`` with ``finite_horizon``.
         belief: as ``Policy``; some do not support drift or draws.
 
     Raises:
@@ -351,10 +305,9 @@ class KnowledgeGradient(Policy):
         beta: float = PAPER_BETA,
         draw_margin: float = 0.0,
         tau: float = 0.0,
-        horizon: int = 500,
         belief: str = DEFAULT_BELIEF,
     ) -> None:
-        super().__init__(horizon=horizon, belief=belief)
+        super().__init__(belief=belief)
         if (discount is not None) + bool(finite_horizon) + (multiplier is not None) > 1:
             raise ValueError(
                 "give one of discount, finite_horizon and multiplier, got "
@@ -373,33 +326,20 @@ class KnowledgeGradient(Policy):
         self._game = GameConstants(self.beta, self.draw_margin, self.tau)
         belief_named(self.belief).check_constants(self._game)
 
-    def scores(self, knowledge_state: KnowledgeState, games_left: ArrayLike) -> NDArray[np.float64]:
-        """Return the value of each opponent.
+    def for_settings(self, settings: Settings) -> Self:
+        """Return the same policy for the opponents and the horizon of an environment."""
+        policy = super().for_settings(settings)
+        policy.horizon = settings.horizon
+        return policy
 
-        Args:
-            knowledge_state: beliefs of shape (..., M + 1).
-            games_left: games left, the one to be chosen among them, broadcast to the batch.
-
-        Returns:
-            Scores of shape (..., M).
-
-        Raises:
-            ValueError: for a state of a belief that does not support such games.
-        """
-        shape = knowledge_state.batch_shape
-        left = np.broadcast_to(np.asarray(games_left, dtype=np.float64), shape).ravel()
-        knowledge_state.kind.check_constants(self._game)
-        found = self._scores(knowledge_state.flattened(), left)
-        return found.reshape(*shape, knowledge_state.num_opponents)
-
-    def multipliers(self, games_left: Floats) -> Floats:
-        """Return the value of a unit of future draw density, with so many games left."""
+    def _multipliers(self, games_left: Floats) -> Floats:
         if self.finite_horizon:
             return np.maximum(games_left - 1.0, 0.0)
         return np.full(games_left.shape, self.multiplier)
 
     def _scores(self, state: KnowledgeState, games_left: Floats) -> Floats:
-        multipliers = self.multipliers(games_left)
+        state.kind.check_constants(self._game)
+        multipliers = self._multipliers(games_left)
         if state.belief not in COMPILED:
             return updated_belief_scores(state, multipliers, self._game)
         scores: Floats = knowledge_gradient_scores(
@@ -411,8 +351,8 @@ class KnowledgeGradient(Policy):
         self, state: KnowledgeState, games_left: Floats, rng: np.random.Generator
     ) -> Integers:
         if state.belief not in COMPILED:
-            return np.argmax(self._scores(state, games_left), axis=1)
+            return super()._choose(state, games_left, rng)
         actions: Integers = knowledge_gradient_actions(
-            state.mu, state.sigma, state.extra, self.multipliers(games_left), self._game
+            state.mu, state.sigma, state.extra, self._multipliers(games_left), self._game
         )
         return actions

@@ -172,3 +172,33 @@ class Policy(ABC):
         self, state: KnowledgeState, games_left: Floats, rng: np.random.Generator
     ) -> Integers:
         """Return actions, shape (B,), for states and games left of shape (B,)."""
+
+
+class ScoringPolicy(Policy):
+    """A policy that chooses the opponent with the highest score, the lowest of equals."""
+
+    def scores(self, knowledge_state: KnowledgeState, games_left: ArrayLike) -> Floats:
+        """Return the score of each opponent.
+
+        Args:
+            knowledge_state: beliefs of shape (..., M + 1).
+            games_left: games left, the one to be chosen among them, broadcast to the batch.
+
+        Returns:
+            Scores of shape (..., M).
+
+        Raises:
+            ValueError: for a state of a belief that does not support such games.
+        """
+        shape = (*knowledge_state.batch_shape, knowledge_state.num_opponents)
+        left = np.broadcast_to(np.asarray(games_left, dtype=np.float64), shape[:-1]).ravel()
+        return self._scores(knowledge_state.flattened(), left).reshape(shape)
+
+    @abstractmethod
+    def _scores(self, state: KnowledgeState, games_left: Floats) -> Floats:
+        """Return scores, shape (B, M), for states and games left of shape (B,)."""
+
+    def _choose(
+        self, state: KnowledgeState, games_left: Floats, rng: np.random.Generator
+    ) -> Integers:
+        return np.argmax(self._scores(state, games_left), axis=1)

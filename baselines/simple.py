@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from matchenv.baselines.policy import Floats, Integers, Masks, Policy
+from matchenv.baselines.policy import Floats, Integers, Masks, Policy, ScoringPolicy
 from matchenv.belief import DEFAULT_BELIEF
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.core.settings import PAPER_BETA
@@ -50,7 +50,7 @@ class PointEstimate(Policy):
         return nearest_opponents(state.mu)
 
 
-class DrawChance(Policy):
+class DrawChance(ScoringPolicy):
     """Choose the opponent with the highest draw density under the belief.
 
     Args:
@@ -72,9 +72,8 @@ class DrawChance(Policy):
         super().__init__(horizon=horizon, belief=belief)
         self.beta = as_positive_number("beta", beta)
 
-    def scores(self, knowledge_state: KnowledgeState, games_left: ArrayLike = 0) -> Floats:
-        """Return the draw density of every opponent, shape (..., M + 1) to (..., M)."""
-        return knowledge_state.draw_density(self.beta)
+    def _scores(self, state: KnowledgeState, games_left: Floats) -> Floats:
+        return state.draw_density(self.beta)
 
     def _choose(
         self, state: KnowledgeState, games_left: Floats, rng: np.random.Generator
@@ -85,7 +84,7 @@ class DrawChance(Policy):
         return np.argmin(np.log(variance) + gap * gap / variance, axis=1)
 
 
-class OptimisticDrawChance(Policy):
+class OptimisticDrawChance(ScoringPolicy):
     """Choose the opponent with the highest exponent of the draw density, its variance inflated.
 
     The index is -d_k^2 / (2 (a Var(s_0 - s_k) + 2 beta^2)) with d_k = mu_0 - mu_k. It is the
@@ -124,27 +123,12 @@ class OptimisticDrawChance(Policy):
         self.fade = as_non_negative_number("fade", fade)
         self.beta = as_positive_number("beta", beta)
 
-    def scores(self, knowledge_state: KnowledgeState, games_left: ArrayLike) -> Floats:
-        """Return the index of each opponent.
-
-        Args:
-            knowledge_state: beliefs of shape (..., M + 1).
-            games_left: games left, the one to be chosen among them, broadcast to the batch.
-
-        Returns:
-            Indices of shape (..., M).
-        """
-        share = np.minimum(np.asarray(games_left, dtype=np.float64) / self.horizon, 1.0)
-        factor = 1.0 + (self.inflation - 1.0) * share[..., None] ** self.fade
-        gap = knowledge_state.mu[..., :1] - knowledge_state.mu[..., 1:]
-        doubt = knowledge_state.difference_variance
-        indices: Floats = -0.5 * gap * gap / (factor * doubt + 2.0 * self.beta**2)
+    def _scores(self, state: KnowledgeState, games_left: Floats) -> Floats:
+        share = np.minimum(games_left / self.horizon, 1.0)
+        factor = 1.0 + (self.inflation - 1.0) * share[:, None] ** self.fade
+        gap = state.mu[:, :1] - state.mu[:, 1:]
+        indices: Floats = -0.5 * gap**2 / (factor * state.difference_variance + 2.0 * self.beta**2)
         return indices
-
-    def _choose(
-        self, state: KnowledgeState, games_left: Floats, rng: np.random.Generator
-    ) -> Integers:
-        return np.argmax(self.scores(state, games_left), axis=1)
 
 
 class RandomOpponent(Policy):

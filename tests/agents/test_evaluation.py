@@ -40,7 +40,7 @@ def test_evaluation_equals_evaluate_policy(small_config):
 @pytest.mark.parametrize("belief", ["factorised", "full"])
 def test_the_difference_to_kg_is_of_the_same_games(belief):
     env_kwargs = {"num_opponents": 4, "horizon": 15, "beta": 1.0, "draw_margin": 0.3}
-    theirs = totals(KnowledgeGradient(beta=1.0, draw_margin=0.3, horizon=15), 6, 9, **env_kwargs)
+    theirs = totals(KnowledgeGradient(beta=1.0, draw_margin=0.3), 6, 9, **env_kwargs)
     env_kwargs["belief"] = belief
     policy = DrawChance(beta=1.0, belief=belief)
     ours = totals(policy, 6, 9, **env_kwargs)
@@ -77,7 +77,7 @@ def test_tensorboard_has_every_evaluation(tmp_path, small_config, monkeypatch, a
     # The policy at the end is the one of the last evaluation.
     games = (4, evaluation_seed(config.seed))
     ours = totals(agents.load(folder.path), *games, **config.env_kwargs)
-    theirs = totals(KnowledgeGradient(horizon=20), *games, **config.env_kwargs)
+    theirs = totals(KnowledgeGradient(), *games, **config.env_kwargs)
     assert recorded[-1]["true_q_less_kg"] == pytest.approx((ours - theirs).mean())
 
 

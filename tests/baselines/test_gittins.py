@@ -31,8 +31,8 @@ class Tree:
     The moments of a truncated normal come from scipy, not from the kernels of the package.
     """
 
-    def __init__(self, margin: float, tau: float, discount: float) -> None:
-        self.margin, self.tau, self.discount = margin, tau, discount
+    def __init__(self, margin: float, tau: float) -> None:
+        self.margin, self.tau = margin, tau
 
     def games(self, gap: float, variance: float) -> list[tuple[float, float, float]]:
         uncertain = variance + 2.0 * self.tau**2
@@ -61,7 +61,7 @@ class Tree:
             now = float(norm.pdf(gap, scale=np.sqrt(variance + 1.0))) - price
             if left == 1:
                 return now
-            return now + self.discount * sum(
+            return now + sum(
                 chance * max(0.0, worth(moved, rest, left - 1, price))
                 for chance, moved, rest in after(gap, variance)
             )
@@ -72,9 +72,9 @@ class Tree:
         return float(found)
 
 
-def small_table(games: int | None, margin: float, tau: float, discount: float) -> tuple:
+def small_table(games: int, margin: float, tau: float) -> tuple:
     grid = new_grid(97, 1e-2, 0.24)
-    return grid, tables.compute_bonus(grid, 64, games, margin, tau, discount)
+    return grid, tables.compute_bonus(grid, 64, games, margin, tau)
 
 
 def indices(table: tuple, gap: Floats, variance: Floats, plane: int) -> Floats:
@@ -94,8 +94,8 @@ def test_indices_of_a_few_games_equal_those_of_a_tree(
     rng = np.random.default_rng(0)
     variance = np.exp(rng.uniform(np.log(0.02), np.log(8.0), 12))
     gap = rng.uniform(-3.0, 3.0, 12) * np.sqrt(variance + 1.0)
-    table = small_table(games, margin, tau, 1.0)
-    tree = Tree(margin, tau, 1.0)
+    table = small_table(games, margin, tau)
+    tree = Tree(margin, tau)
     for left in (1, 2, games):
         expected = [tree.index(g, v, left) for g, v in zip(gap, variance, strict=True)]
         # The stated error: 1e-4 in draw densities with beta^2 = 2.5, which are sqrt(5) smaller.
@@ -112,24 +112,13 @@ def test_the_stated_error_over_a_whole_episode() -> None:
     found = []
     for gaps, prices, step in ((97, 64, 0.24), (161, 128, 0.12)):
         grid = new_grid(gaps, 1e-3, step)
-        found.append((grid, tables.compute_bonus(grid, prices, 500, 0.0, 0.0, 1.0)))
+        found.append((grid, tables.compute_bonus(grid, prices, 500)))
     for left in (2, 5, 20, 100, 250, 500):
         coarse, fine = (indices(table, gap, variance, left - 1) for table in found)
         error = np.abs(coarse - fine) / np.sqrt(5.0)  # in draw densities with beta^2 = 2.5
         print(f"{left} games left: largest {error.max():.1e}, root mean square {error.std():.1e}")
         assert error.max() < 1e-4
         assert np.sqrt((error**2).mean()) < 1e-5
-
-
-def test_an_infinite_horizon_equals_a_tree_that_is_deep_enough() -> None:
-    discount = 0.4
-    gap, variance = np.array([0.0, 1.0, 2.5]), np.array([3.0, 0.5, 4.0])
-    tree = Tree(0.0, 0.0, discount)
-    expected = [tree.index(g, v, 9) for g, v in zip(gap, variance, strict=True)]
-    table = small_table(None, 0.0, 0.0, discount)
-    assert table[1].shape[0] == 1
-    # What is left after nine games is worth at most discount^9 / (1 - discount) games.
-    assert np.abs(indices(table, gap, variance, 0) - expected).max() < 3e-4
 
 
 def states(rng: np.random.Generator, rows: int, opponents: int) -> tuple[Floats, Floats]:
@@ -202,14 +191,8 @@ def test_no_folder_for_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_by_name_it_has_the_full_belief_and_the_constants_of_the_environment() -> None:
     policy = policy_named("gittins", Settings(beta=0.7, draw_margin=0.2, horizon=30))
     assert repr(policy) == (
-        "Gittins(discount=None, beta=0.7, draw_margin=0.2, tau=0.0, horizon=30, belief='full')"
+        "Gittins(beta=0.7, draw_margin=0.2, tau=0.0, horizon=30, belief='full')"
     )
     assert policy_named("gittins:belief=factorised", Settings()).belief == "factorised"
     # The full belief knows no drift.
     assert policy_named("gittins", Settings(tau=0.1)).belief == "factorised"
-
-
-@pytest.mark.parametrize("discount", [0.0, 1.0, -0.5, float("nan"), float("inf")])
-def test_bad_discounts(discount: float) -> None:
-    with pytest.raises(ValueError, match="discount"):
-        Gittins(discount=discount)

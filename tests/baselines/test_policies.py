@@ -59,7 +59,7 @@ def test_point_estimate_and_draw_chance_by_the_papers_words(
         PointEstimate(belief=belief).act(batch, 1), np.abs(gaps).argmin(axis=1)
     )
     policy = DrawChance(beta=BETA, belief=belief)
-    chosen, scores = policy.act(batch, 1), policy.scores(batch)
+    chosen, scores = policy.act(batch, 1), policy.scores(batch, 1)
     for b in range(60):
         variance = batch.sigma[b, 0] ** 2 + batch.sigma[b, 1:] ** 2 + 2 * BETA**2
         if belief == "full":
@@ -207,9 +207,8 @@ def test_predict_takes_one_or_many_and_returns_the_form(policy: Policy, make_sta
 def test_predict_uses_the_horizon_for_the_games_left(make_states: Any) -> None:
     observations = make_states("factorised", 30, 6, 5).to_observation(0.25)
     seen = KnowledgeState.from_observation(observations)
-    for policy in (KnowledgeGradient(finite_horizon=True, horizon=200), OptimisticDrawChance(
-        horizon=200
-    )):  # fmt: skip
+    finite = KnowledgeGradient(finite_horizon=True).for_settings(Settings(horizon=200))
+    for policy in (finite, OptimisticDrawChance(horizon=200)):
         np.testing.assert_array_equal(policy.predict(observations)[0], policy.act(seen, 50))
         left = np.arange(1, 31) * 5
         alone = [int(policy.act(seen[b], left[b])) for b in range(30)]
@@ -236,8 +235,8 @@ def test_predict_reads_the_observation_of_its_belief(text: str) -> None:
 
 def test_policies_print_as_what_makes_them() -> None:
     assert repr(PointEstimate()) == "PointEstimate(horizon=500, belief='factorised')"
-    again = eval(repr(KnowledgeGradient(multiplier=20, beta=2.0, horizon=50)))
-    assert (again.multiplier, again.beta, again.horizon) == (20.0, 2.0, 50)
+    again = eval(repr(KnowledgeGradient(multiplier=20, beta=2.0)))
+    assert (again.multiplier, again.beta) == (20.0, 2.0)
 
 
 @pytest.mark.parametrize("options", [{}, {"availability": 0.4}])

@@ -94,7 +94,7 @@ def test_runs_evaluated_at_other_times_are_read_in_between(tmp_path):
 @pytest.mark.parametrize("name", ["kg", "drawchance"])
 def test_a_run_that_plays_like_a_rival_lies_on_its_line(tmp_path, name):
     config = write_run(tmp_path, 7, [0.0])
-    policy = {"kg": KnowledgeGradient(horizon=12), "drawchance": DrawChance()}[name]
+    policy = {"kg": KnowledgeGradient(), "drawchance": DrawChance()}[name]
     result = evaluate(
         policy, ONE_PLAYER, GAMES, EPISODES, 7, rival_totals(ONE_PLAYER, GAMES, EPISODES, 7)
     )

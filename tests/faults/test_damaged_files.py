@@ -15,7 +15,7 @@ import pytest
 
 from matchenv.logs.reading import read_log
 from matchenv.ratings.leaderboard import Leaderboard
-from matchenv.runtime.files import read_npz
+from matchenv.runtime.files import npz_bytes, read_npz, write_bytes
 from matchenv.runtime.jobs import Store
 
 DAMAGES = 1500
@@ -191,7 +191,7 @@ def table_of_indices(folder: Path) -> tuple[Path, Read]:
     path = folder / "gittins.npz"
     shape = (3, grid.variances, grid.gaps + 1)
     bonus = np.random.default_rng(0).random(shape).astype(np.float32)
-    table.write_bonus(path, "settings", bonus)
+    write_bytes(path, npz_bytes({"bonus": bonus}, "settings", compressed=False))
 
     def read(path: Path) -> Any:
         found = table.read_bonus(path, "settings", grid)
