@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -43,24 +44,23 @@ def _axes(columns: int = 1) -> tuple[Figure, Any]:
     return figure, axes[0]
 
 
-def _lines(ax: Any, content: Mapping[str, Any], of: Any) -> None:
-    """Draw a line for each system; ``of`` gives its points."""
-    for (name, system), (colour, line, _) in zip(
-        content["systems"].items(), LINES * 9, strict=False
-    ):
-        x, y = of(system)
-        ax.plot(x, np.array(y, dtype=float), color=colour, linestyle=line, marker=".", label=name)
+def _lines(
+    ax: Any, content: Mapping[str, Any], of: Any, label: str = "{}", marker: str = "."
+) -> None:
+    """Draw a line for each system; ``of`` gives its points, and numbers for the label."""
+    systems = content["systems"].items()
+    for (name, system), (colour, line, _) in zip(systems, LINES * 9, strict=False):
+        x, y, *numbers = of(system)
+        shown = np.array(y, dtype=float)
+        if not np.isnan(shown).all():
+            text = label.format(name, *map(number, numbers))
+            ax.plot(x, shown, color=colour, linestyle=line, marker=marker, label=text)
 
 
 def _draws(content: Mapping[str, Any]) -> Figure:
     figure, (ax,) = _axes()
-    for (name, system), (colour, line, _) in zip(
-        content["systems"].items(), LINES * 9, strict=False
-    ):
-        curve, area = system["draws"], number(system["draws"]["area"])
-        if not np.isnan(area):
-            label = f"{name}, area {area:.3f}"
-            ax.plot(curve["possible"], curve["found"], color=colour, linestyle=line, label=label)
+    of = itemgetter("possible", "found", "area")
+    _lines(ax, content, lambda s: of(s["draws"]), "{}, area {:.3f}", marker="")
     if ax.lines:
         ax.plot([0, 1], [0, 1], label="a quality without information", **DOTTED)
         ax.legend()

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.logs.match_log import MatchLog
-from matchenv.ratings.elo import elo_log_probabilities
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.draw_margin import draw_margin_from_probability
 from matchenv.trueskill.game import log_draw_probability_of, log_win_probability_of
@@ -126,28 +125,6 @@ def gaussian_log_probabilities(
         variance[pairs.first] + variance[pairs.second],
         np.array(margins)[place],
     )
-
-
-def logistic_log_probabilities(
-    pairs: Pairs, rating: Floats, players: Integers, draw_probability: float
-) -> Floats:
-    """Return log probabilities where wins are logistic in the ratings' difference.
-
-    The performance of a side of several players spreads wider than that of one, by the root of
-    their number.
-
-    Args:
-        pairs: the pairs of sides.
-        rating: (teams,), ratings of the sides.
-        players: (teams,), how many players make up each.
-        draw_probability: of two even sides, in [0, 1).
-
-    Returns:
-        As ``gaussian_log_probabilities``.
-    """
-    gap = rating[pairs.first] - rating[pairs.second]
-    gap = gap * np.sqrt(2.0 / (players[pairs.first] + players[pairs.second]))
-    return elo_log_probabilities(gap, draw_probability)
 
 
 @compiled

@@ -86,9 +86,7 @@ class MatchLog:
             array = getattr(self, name)
             if array is not None and array.shape != (count,):
                 raise ValueError(f"{name} must have shape ({count},), got {array.shape}")
-        self._check_players()
-        self._check_ranks()
-        self._check_weights()
+        self._check_games()
 
     def __repr__(self) -> str:
         times = "without times" if self.time is None else "with times"
@@ -166,7 +164,8 @@ class MatchLog:
         array.setflags(write=False)
         object.__setattr__(self, name, array)
 
-    def _check_players(self) -> None:
+    def _check_games(self) -> None:
+        """Check players, ranks and weights against the games."""
         outside = (self.player < 0) | (self.player >= self.num_players)
         if outside.any():
             entry = int(np.argmax(outside))
@@ -180,8 +179,6 @@ class MatchLog:
         if twice.any():
             first = int(game[order][:-1][twice].min())
             raise ValueError(f"player must not hold anybody twice in one game, as in game {first}")
-
-    def _check_ranks(self) -> None:
         expected = _count_better(-self.rank.astype(np.int64), np.array(self.game_start))
         wrong = expected != self.rank
         if wrong.any():
@@ -190,8 +187,6 @@ class MatchLog:
                 "rank must be the number of teams of the same game that did better, got "
                 f"{self.rank[team]} in place of {expected[team]} at team {team}"
             )
-
-    def _check_weights(self) -> None:
         if self.weight is None or len(self.weight) == 0:
             return
         if (self.weight > LARGEST_WEIGHT).any():

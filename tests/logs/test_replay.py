@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from matchenv.logs import replay_system, replay_trueskill
+from matchenv.logs import ratings_table, replay_system, replay_trueskill
 from matchenv.logs.match_log import MatchLog, ranks_from_scores
 from matchenv.ratings.elo import Elo, rate_elo
 from matchenv.trueskill import Rating, rate, team_match_quality
@@ -174,3 +174,57 @@ def test_a_log_cannot_be_changed() -> None:
     log = MatchLog(**GOOD)
     with pytest.raises(ValueError, match="read-only"):
         log.player[0] = 100
+
+
+def test_no_advantage_on_neutral_ground() -> None:
+    games = [[["a"], ["b"]], [["c"], ["d"]], [["e", "f"], ["g"]], [["h", "i"], ["j"]]]
+    scores, neutral = [[1, 0]] * 4, [True, False, True, False]
+    log = MatchLog.from_games(games, scores, neutral=neutral)
+    mixed = replay_trueskill(log, advantage=3.0)
+    for chosen, advantage in ((0, 0.0), (1, 3.0), (2, 0.0), (3, 3.0)):
+        alone = MatchLog.from_games([games[chosen]], [[1, 0]])
+        expected = replay_trueskill(alone, advantage=advantage)
+        numbers = [log.players.index(name) for name in alone.players]
+        np.testing.assert_array_equal(mixed.mu[numbers], expected.mu)
+        np.testing.assert_array_equal(
+            mixed.team_mean[2 * chosen : 2 * chosen + 2], expected.team_mean
+        )
+
+
+def test_weights_of_a_log_are_those_of_rate() -> None:
+    games = [
+        ([["a", "b"], ["c"]], [0, 0], [[1.0, 0.5], [1.0]]),
+        ([["d", "a"], ["b", "c"]], [0, 1], [[0.0, 1.0], [2.0, 0.25]]),
+        ([["c"], ["d"]], [1, 0], [[1.0], [1.0]]),
+    ]
+    scores = [[-rank for rank in ranks] for _, ranks, _ in games]
+    teams, weights = [each[0] for each in games], [each[2] for each in games]
+    keywords = {"beta": BETA, "tau": TAU, "draw_probability": 0.1}
+    replay = replay_trueskill(MatchLog.from_games(teams, scores, weights=weights), **keywords)
+    known = dict.fromkeys("abcd", (25.0, 25.0 / 3.0))
+    for names, ranks, factors in games:
+        before = [[known[n] for n in side] for side in names]
+        for side, ratings in zip(
+            names, rate(before, ranks, weights=factors, **keywords), strict=True
+        ):
+            known.update(zip(side, ratings, strict=True))
+    found = np.column_stack((replay.mu, replay.sigma))
+    np.testing.assert_allclose(found, [known[name] for name in "abcd"], rtol=1e-12)
+    plain = MatchLog.from_games(teams, scores)
+    ones = [[[1.0] * len(side) for side in game] for game in teams]
+    weighted = replay_trueskill(MatchLog.from_games(teams, scores, weights=ones), **keywords)
+    for name in ("mu", "sigma", "quality", "team_mean", "team_variance"):
+        expected = getattr(replay_trueskill(plain, **keywords), name)
+        np.testing.assert_allclose(getattr(weighted, name), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("library", ["dict", "pandas", "polars"])
+def test_ratings_are_a_table(log: MatchLog, library: str) -> None:
+    maker = dict if library == "dict" else pytest.importorskip(library).DataFrame
+    for replay in (replay_trueskill(log), replay_system(log, Elo())):
+        table = ratings_table(log, replay, maker)
+        assert list(getattr(table, "columns", table)) == ["player", "games", "mu", "sigma"]
+        assert list(table["player"]) == log.players
+        assert list(table["games"]) == replay.games_played.tolist()
+    with pytest.raises(ValueError, match="replay must be of the log's"):
+        ratings_table(log, replay_trueskill(MatchLog.from_games([], [])))

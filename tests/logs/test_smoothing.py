@@ -271,3 +271,24 @@ def test_draws_need_a_margin() -> None:
     log = MatchLog.from_games(CYCLE, [[1, 0], [1, 1], [1, 0]])
     with pytest.raises(ValueError, match="above 0 for a log with draws, for example game 1"):
         smooth(log, draw_probability=0.0)
+
+
+def test_levels_of_many_games_settle() -> None:
+    """Few players, many games: walks alone move the common level by a hundredth of the way."""
+    rng = np.random.default_rng(4)
+    skill = rng.normal(28.0, 2.0, 6)
+    games, scores = [], []
+    for _ in range(3000):
+        one, other = rng.choice(6, 2, replace=False)
+        gap = skill[one] - skill[other] + 4.0 * np.sqrt(2.0) * rng.normal()
+        games.append([[f"p{one}"], [f"p{other}"]])
+        scores.append([gap, 0.0])
+    log = MatchLog.from_games(games, scores)
+    found = smooth(log, beta=4.0, tau=0.05)
+    assert found.settled
+    assert found.iterations < 60
+    # At the fixed point another walk moves nothing, whatever way led there.
+    exact = smooth(log, beta=4.0, tau=0.05, tolerance=1e-10, max_iterations=1000)
+    assert exact.settled
+    assert_allclose(found.mu, exact.mu, atol=1e-3)
+    assert_allclose(found.log_evidence, exact.log_evidence, atol=1e-4)

@@ -1,0 +1,460 @@
+"""``replay``, ``fit`` and ``smooth`` from end to end, against both systems written out again."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import signal
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from matchenv.benchmarks.replay.fits import SmoothSettings, run_smooth, strongest
+from matchenv.benchmarks.replay.report import ReplaySettings, run_replay
+from matchenv.cli import run_command
+from matchenv.envs.queue.population import population_of
+from matchenv.logs import MatchLog, Model, curves_table, read_log, replay_trueskill, smooth
+from matchenv.logs import checkpoint as checkpoint_module
+
+LOGS = Path(__file__).parent / "data"
+LEAGUE, FAULTS = LOGS / "league.csv", LOGS / "every_fault.csv"
+GAMES = Path(__file__).parents[2] / "examples" / "games.csv"
+DRAWS = ["--draw-probability", "0.25"]
+NORMAL = NormalDist()
+FIGURES = ("draws", "win_ratio", "calibration", "convergence")
+FILES = {
+    "replay": {"bad_rows.csv", "ratings.csv", "table.txt", "report.json",
+               *(f"{name}.{kind}" for name in FIGURES for kind in ("png", "svg"))},
+    "fit": {"fit.json", "evaluations.npz"},
+    "smooth": {"curves.csv", "smooth.json"},
+}  # fmt: skip
+
+
+def league() -> list[tuple[str, str, int]]:
+    """The games of the league's log: home side, away side and outcome for home."""
+    games = []
+    for line in (LOGS / "league.csv").read_text(encoding="utf-8").splitlines()[1:]:
+        _, home, away, home_score, away_score = line.split(",")[:5]
+        if home_score != "NA":
+            difference = int(home_score) - int(away_score)
+            games.append((home, away, (difference > 0) - (difference < 0)))
+    return games
+
+
+class PlainTrueSkill:
+    """TrueSkill for games of two, from the paper's section 3 with plain normal functions."""
+
+    def __init__(self, draw_probability: float) -> None:
+        self.belief: dict[str, tuple[float, float]] = {}
+        self.beta, self.tau = 25 / 6, 25 / 300
+        self.margin = NORMAL.inv_cdf((draw_probability + 1) / 2) * math.sqrt(2) * self.beta
+
+    def foresee(self, a: str, b: str) -> tuple[float, float, list[float]]:
+        (mu_a, s_a), (mu_b, s_b) = (self.belief.get(x, (25.0, 25 / 3)) for x in (a, b))
+        c2 = s_a**2 + s_b**2 + 2 * self.tau**2 + 2 * self.beta**2
+        gap, c = mu_a - mu_b, math.sqrt(c2)
+        quality = math.sqrt(2 * self.beta**2 / c2) * math.exp(-(gap**2) / (2 * c2))
+        return gap, quality, thirds(gap, self.margin, c)
+
+    def learn(self, a: str, b: str, outcome: int) -> None:
+        if outcome < 0:
+            a, b, outcome = b, a, 1
+        (mu_a, s_a), (mu_b, s_b) = (self.belief.get(x, (25.0, 25 / 3)) for x in (a, b))
+        s_a, s_b = (math.hypot(s, self.tau) for s in (s_a, s_b))
+        c = math.sqrt(s_a**2 + s_b**2 + 2 * self.beta**2)
+        t, e = (mu_a - mu_b) / c, self.margin / c
+        if outcome:
+            v = NORMAL.pdf(t - e) / NORMAL.cdf(t - e)
+            w = v * (v + t - e)
+        else:
+            total = NORMAL.cdf(e - t) - NORMAL.cdf(-e - t)
+            v = (NORMAL.pdf(-e - t) - NORMAL.pdf(e - t)) / total
+            w = v**2 + ((e - t) * NORMAL.pdf(e - t) + (e + t) * NORMAL.pdf(e + t)) / total
+        self.belief[a] = mu_a + s_a**2 / c * v, s_a * math.sqrt(1 - w * s_a**2 / c**2)
+        self.belief[b] = mu_b - s_b**2 / c * v, s_b * math.sqrt(1 - w * s_b**2 / c**2)
+
+
+class PlainElo:
+    """Elo with normal performances, from the paper's section 1."""
+
+    def __init__(self, draw_probability: float) -> None:
+        self.rating: dict[str, float] = {}
+        self.margin = NORMAL.inv_cdf((draw_probability + 1) / 2) * math.sqrt(2) * 200
+
+    def foresee(self, a: str, b: str) -> tuple[float, float, list[float]]:
+        gap = self.rating.get(a, 1200.0) - self.rating.get(b, 1200.0)
+        c = math.sqrt(2) * 200
+        return gap, -abs(gap), thirds(gap, self.margin, c)
+
+    def learn(self, a: str, b: str, outcome: int) -> None:
+        r_a, r_b = (self.rating.get(x, 1200.0) for x in (a, b))
+        expected = NORMAL.cdf((r_a - r_b) / (math.sqrt(2) * 200))
+        delta = 0.07 * 200 * math.sqrt(math.pi) * ((outcome + 1) / 2 - expected)
+        self.rating[a], self.rating[b] = r_a + delta, r_b - delta
+
+
+class PlainLogisticElo(PlainElo):
+    """Elo as most services have it, with the draws of Rao and Kupper."""
+
+    def __init__(self, draw_probability: float) -> None:
+        super().__init__(draw_probability)
+        self.theta = (1 + draw_probability) / (1 - draw_probability)
+
+    def foresee(self, a: str, b: str) -> tuple[float, float, list[float]]:
+        strong, weak = (10 ** (self.rating.get(x, 1200.0) / 400) for x in (a, b))
+        win = strong / (strong + self.theta * weak)
+        loss = weak / (weak + self.theta * strong)
+        gap = self.rating.get(a, 1200.0) - self.rating.get(b, 1200.0)
+        return gap, -abs(gap), [loss, 1 - win - loss, win]
+
+    def learn(self, a: str, b: str, outcome: int) -> None:
+        r_a, r_b = (self.rating.get(x, 1200.0) for x in (a, b))
+        expected = 1 / (1 + 10 ** ((r_b - r_a) / 400))
+        delta = 0.07 * 200 * math.sqrt(math.pi) * ((outcome + 1) / 2 - expected)
+        self.rating[a], self.rating[b] = r_a + delta, r_b - delta
+
+
+def thirds(gap: float, margin: float, c: float) -> list[float]:
+    """Probabilities of a loss, a draw and a win."""
+    win, loss = NORMAL.cdf((gap - margin) / c), NORMAL.cdf((-gap - margin) / c)
+    return [loss, 1 - win - loss, win]
+
+
+@pytest.fixture(scope="module")
+def league_report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    out = tmp_path_factory.mktemp("league")
+    systems = ["trueskill", "elo", "elo-logistic"]
+    log = str(LOGS / "league.csv")
+    assert run_command(["replay", log, "--systems", *systems, "--out", str(out), "--quiet"]) == 0
+    report: dict[str, Any] = json.loads((out / "report.json").read_text())
+    return report
+
+
+@pytest.mark.parametrize(
+    ("name", "plain"),
+    [("trueskill", PlainTrueSkill), ("elo", PlainElo), ("elo-logistic", PlainLogisticElo)],
+)
+def test_against_the_paper_written_out_again(
+    league_report: dict[str, Any], name: str, plain: type[PlainTrueSkill | PlainElo]
+) -> None:
+    games = league()
+    drawn = sum(outcome == 0 for _, _, outcome in games)
+    draw_probability = drawn / len(games)
+    assert 0 < drawn < len(games)
+    system = plain(draw_probability)
+    seen = []
+    for home, away, outcome in games:
+        seen.append((*system.foresee(home, away), outcome))
+        system.learn(home, away, outcome)
+    got = league_report["systems"][name]
+    assert league_report["settings"]["parameters"]["draw_probability"] == draw_probability
+
+    def error(some: list[Any]) -> float:
+        wrong = [gap * outcome <= 0 for gap, _, _, outcome in some if outcome]
+        return sum(wrong) / len(wrong)
+
+    assert got["error"]["error"] == pytest.approx(error(seen), abs=1e-12)
+    assert got["error"]["pairs"] == len(games) - drawn
+    loss = -sum(math.log(p[outcome + 1]) for _, _, p, outcome in seen) / len(seen)
+    assert got["log_loss"] == pytest.approx(loss, rel=1e-7)
+    # A sort by rounded quality: games that both call equally even keep their order.
+    even = sorted(range(len(seen)), key=lambda k: -round(seen[k][1], 9))
+    chosen = [seen[k] for k in even[: math.ceil(0.2 * len(seen))]]
+    assert got["challenged"][name]["error"] == pytest.approx(error(chosen), abs=1e-12)
+    stated = np.array([p[1] for _, _, p, _ in seen])
+    counted = np.array(got["draw_forecasts"]["count"])
+    assert counted.sum() == len(seen)
+    assert np.nansum(
+        counted * np.array(got["draw_forecasts"]["stated"], dtype=float)
+    ) == pytest.approx(stated.sum(), rel=1e-7)
+
+
+def test_what_is_said_of_the_log(league_report: dict[str, Any]) -> None:
+    log = league_report["log"]
+    assert (log["file"], log["rows"], log["games_rated"], log["bad_rows"]) == (
+        "league.csv", 80, 79, 1,
+    )  # fmt: skip
+    assert log["bad_rows_by_reason"] == {"missing score": 1}
+
+
+def test_ratings_can_be_the_population_of_the_queue(tmp_path: Path) -> None:
+    """The file has everyone's belief after the last game, and ``population`` reads it."""
+    reading = read_log(GAMES)
+    run_replay(reading, ReplaySettings(systems=("elo", "trueskill")), out=tmp_path)
+    rated = replay_trueskill(reading.log)
+    rows = population_of(tmp_path / "ratings.csv").rows
+    assert_array_equal(rows[:, [0, 2]], np.column_stack((rated.mu, rated.sigma)))
+    lines = (tmp_path / "ratings.csv").read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "player,mu,sigma,games"
+    assert sum(int(line.split(",")[-1]) for line in lines[1:]) == reading.log.player.size
+
+
+def test_names_of_players_harm_no_spreadsheet_and_no_terminal(tmp_path: Path) -> None:
+    name = "=cmd|' /C calc'!A0\x1b[31m"
+    rows = "".join(f'{g},"{name}",{g % 2}\n{g},b,1\n' for g in range(9))
+    (tmp_path / "log.csv").write_text("game,player,score\n" + rows)
+    for command, file in (("replay", "ratings.csv"), ("smooth", "curves.csv")):
+        words = [command, str(tmp_path / "log.csv"), "--out", str(tmp_path), "--quiet"]
+        assert run_command(words) == 0
+        with (tmp_path / file).open(encoding="utf-8", newline="") as table:
+            cells = {cell for row in csv.reader(table) for cell in row}
+        assert "'" + name.replace("\x1b", "\\x1b") in cells
+
+
+def test_the_function_prints_nothing_and_leaves_signals_alone(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    before = [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)]
+    run_replay(read_log(FAULTS), ReplaySettings())
+    assert [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)] == before
+    assert tuple(capfd.readouterr()) == ("", "")
+
+
+def test_figures_of_a_log_without_draws_have_no_empty_panel(tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text("game,player,score\n" + "".join(f"{g},a,1\n{g},b,0\n" for g in range(9)))
+    run_replay(read_log(log), ReplaySettings(), out=tmp_path)
+    draws = (tmp_path / "draws.svg").read_text(encoding="utf-8")
+    assert "nan" not in draws
+    assert "no draws in this log" in draws
+    calibration = (tmp_path / "calibration.svg").read_text(encoding="utf-8")
+    assert "Calibration of wins" in calibration
+    assert "Calibration of draws" not in calibration
+
+
+@pytest.mark.parametrize("command", FILES)
+def test_equal_settings_give_equal_bytes_and_say_where_they_are(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = []
+    for name in ("first", "second"):
+        assert run_command([command, str(GAMES), "--out", str(tmp_path / name)]) == 0
+        said.append(capsys.readouterr())
+        assert str(tmp_path / name) in said[-1].err
+    assert said[0].out == said[1].out
+    assert {path.name for path in (tmp_path / "first").iterdir()} == FILES[command]
+    for name in FILES[command] - {"evaluations.npz"}:
+        first, second = ((tmp_path / folder / name).read_bytes() for folder in ("first", "second"))
+        assert first == second, name
+    if command == "replay":
+        assert said[0].out.strip() in (tmp_path / "first" / "table.txt").read_text("utf-8")
+
+
+@pytest.mark.parametrize("command", FILES)
+def test_quiet_still_says_what_was_left_out(
+    command: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    more = "".join(f"x{g},2021-01-01 10:00:00,duel,{p},{p},{s}\n"
+                   for g in range(30) for p, s in (("a", g % 3), ("b", 1)))  # fmt: skip
+    (tmp_path / "log.csv").write_text(FAULTS.read_text("utf-8") + more)
+    assert run_command([command, str(tmp_path / "log.csv"), "--quiet"]) == 0
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "warning: 9 of 55 games are left out (16 %)" in said.err.splitlines()[0]
+    assert "bad rows: 13" in said.err
+    assert "player twice in a game: 1" in said.err
+
+
+@pytest.mark.parametrize("command", ["replay", "smooth"])
+def test_parameters_of_a_fit(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fitted = {"beta": 3.0, "tau": 0.2, "draw_probability": 0.3, "advantage": 1.5, "mu": 20.0}
+    (tmp_path / "fit.json").write_text(json.dumps({"parameters": fitted}))
+    words = [command, str(LEAGUE), "--quiet", "--out"]
+    given = [f"--{name.replace('_', '-')}={value}" for name, value in fitted.items()]
+    assert run_command([*words, str(tmp_path / "a"), "--fitted", str(tmp_path)]) == 0
+    assert run_command([*words, str(tmp_path / "b"), *given]) == 0
+    file = {"replay": "report.json", "smooth": "smooth.json"}[command]
+    one, same = (json.loads((tmp_path / name / file).read_text()) for name in "ab")
+    for key in {"replay": ["systems"], "smooth": ["log_evidence", "parameters"]}[command]:
+        assert one[key] == same[key]
+    capsys.readouterr()
+    assert run_command([*words[:3], "--fitted", str(tmp_path), "--beta", "3"]) == 2
+    assert "beta must not be given with fitted" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "words", "said"),
+    [
+        ("replay", ["--systems", "trueskill", "glicko"], "glicko"),
+        ("replay", ["--systems", "elo", "elo"], "once"),
+        ("replay", ["--challenge-share", "0"], "challenge_share"),
+        ("replay", ["--fair-share", "nan"], "fair_share"),
+        ("replay", ["--bins", "0"], "bins"),
+        ("replay", ["--elo-alpha", "2"], "alpha"),
+        ("fit", ["--train-share", "1"], "train_share"),
+        ("fit", ["--seed", "-1"], "seed must be an integer of at least 0"),
+        ("smooth", ["--players", "Sout"], "among the 5 of the log, got 'Sout'; near to it: South"),
+        ("smooth", ["--plot", "curves.gif"], "plot must end in .png, .svg, .pdf, got"),
+        ("smooth", ["--max-iterations", "0"], "max_iterations must be"),
+        ("smooth", ["--tolerance", "nan"], "tolerance"),
+        ("smooth", ["--table", "xml"], "--table"),
+        *((command, words, said) for command in FILES for words, said in (
+            (["--columns", "umpire=x"], "umpire"),
+        )),
+        *((command, words, said) for command in ("replay", "smooth") for words, said in (
+            (["--beta", "0"], "beta must be"),
+            (["--draw-probability", "1"], "draw_probability"),
+            (["--draw-probability", "0"], "draw_probability must be above 0"),
+            (["--fitted", "nowhere"], "fitted must be a folder of matchenv fit, got 'nowhere'"),
+        )),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line_and_writes_nothing(
+    command: str, words: list[str], said: str, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    out = tmp_path / "out"
+    assert run_command([command, str(LEAGUE), "--out", str(out), *words]) == 2
+    error = capsys.readouterr().err.strip().splitlines()[-1]
+    assert error.startswith("error: ")
+    assert said in error
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("command", ["replay", "fit", "smooth"])
+@pytest.mark.parametrize(("good", "strict", "status", "said"), [
+    (17, False, 0, "warning: 3 of 20 games are left out (15 %)"),
+    (17, True, 1, "3 bad rows; missing score: 3"),
+    (9, False, 1, "only 9 of 20 games can be rated; missing score: 11"),
+])  # fmt: skip
+def test_games_left_out_are_said_first_and_too_many_are_failed_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, good: int, strict: bool,
+    status: int, said: str,
+) -> None:  # fmt: skip
+    rows = "".join(f"{g},a,{1 if g < good else ''}\n{g},b,0\n" for g in range(20))
+    (tmp_path / "log.csv").write_text("game,player,score\n" + rows)
+    words = [command, str(tmp_path / "log.csv"), *(["--strict"] if strict else [])]
+    if command == "fit" and not status:
+        status = 2  # too few games to fit
+    assert run_command(words) == status
+    assert said in capsys.readouterr().err.splitlines()[0]
+
+
+def test_the_table_is_what_smooth_gives(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert run_command(["smooth", str(LEAGUE), "--out", str(out), "--quiet", *DRAWS]) == 0
+    log = read_log(LEAGUE).log
+    expected = smooth(log, draw_probability=0.25)
+    with (out / "curves.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len(log.player)
+    assert [row["player"] for row in rows] == [
+        log.players[k] for k in np.sort(log.player, kind="stable")
+    ]
+    by_place = {(row["player"], int(row["game"])): row for row in rows}
+    game = log.team_game[log.entry_team]
+    assert log.time is not None
+    for entry, (player, g) in enumerate(zip(log.player, game, strict=True)):
+        row = by_place[log.players[player], int(g)]
+        assert float(row["mu"]) == expected.mu[entry]
+        assert float(row["sigma"]) == expected.sigma[entry]
+        assert int(row["time"]) == log.time[g]
+    said = json.loads((out / "smooth.json").read_bytes())
+    assert said["log_evidence"] == expected.log_evidence
+    assert said["settled"] is True
+    assert said["parameters"]["draw_probability"] == 0.25
+    assert not (out / "smoothing.npz").exists()
+
+
+def test_the_arrays_are_the_same_as_the_table(tmp_path: Path) -> None:
+    words = ["smooth", str(LEAGUE), "--quiet", *DRAWS]
+    assert run_command([*words, "--out", str(tmp_path / "a"), "--table", "npz"]) == 0
+    log = read_log(LEAGUE).log
+    table = curves_table(log, smooth(log, draw_probability=0.25))
+    with np.load(tmp_path / "a" / "curves.npz", allow_pickle=False) as found:
+        assert_array_equal(found["players"][found["player"]], table["player"])
+        for name in ("game", "time", "mu", "sigma"):
+            assert_array_equal(found[name], table[name])
+
+
+@pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
+def test_the_figure_has_the_players_who_were_named(tmp_path: Path, kind: str, capsys: Any) -> None:
+    plot = tmp_path / "new" / f"curves.{kind}"
+    words = ["smooth", str(LEAGUE), "--players", "South", "East", "--plot", str(plot), *DRAWS]
+    assert run_command(words) == 0
+    table = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in table[1:3]] == ["South", "East"]
+    content = plot.read_bytes()
+    assert content.startswith({"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[kind])
+    if kind == "svg":
+        assert b">South<" in content
+        assert b">East<" in content
+        assert b">North<" not in content
+    assert run_command([*words, "--quiet"]) == 0
+    assert plot.read_bytes() == content
+
+
+class StoppedError(Exception):
+    """What a test stops a smoothing with."""
+
+
+@pytest.mark.parametrize("damage", [None, b"", b"PK\x03\x04 nothing"])
+def test_a_smoothing_that_was_stopped_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: bytes | None
+) -> None:
+    monkeypatch.setattr(checkpoint_module, "SECONDS_BETWEEN", 0.0)
+    log, file = read_log(LEAGUE).log, tmp_path / "smoothing.npz"
+    options: dict[str, Any] = {"draw_probability": 0.25, "tolerance": 1e-150, "max_iterations": 45}
+    whole = smooth(log, **options)
+    assert (whole.iterations, whole.settled) == (45, False)
+    keep = checkpoint_module.Checkpoint.keep
+
+    def stop(self: Any, arrays: Any) -> None:
+        keep(self, arrays)
+        if arrays["iterations"] == 20:
+            raise StoppedError
+
+    monkeypatch.setattr(checkpoint_module.Checkpoint, "keep", stop)
+    with pytest.raises(StoppedError):
+        smooth(log, checkpoint=file, **options)
+    assert file.exists()
+    if damage is not None:
+        file.write_bytes(damage)
+    walks = []
+    monkeypatch.setattr(
+        checkpoint_module.Checkpoint,
+        "keep",
+        lambda _, arrays: walks.append(int(arrays["iterations"])),
+    )
+    again = smooth(log, checkpoint=file, **options)
+    assert (20 in walks) == (damage is not None)
+    assert not file.exists()
+    for name in ("mu", "sigma", "log_probability"):
+        assert_array_equal(getattr(again, name), getattr(whole, name))
+    assert (again.log_evidence, again.iterations) == (whole.log_evidence, whole.iterations)
+
+
+def test_a_checkpoint_of_another_log_or_model_is_not_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoint_module, "SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(checkpoint_module.Checkpoint, "remove", lambda _: None)
+    log, file = read_log(LEAGUE).log, tmp_path / "smoothing.npz"
+    smooth(log, draw_probability=0.25, tau=0.0, checkpoint=file, tolerance=1e-150)
+    assert file.exists()
+    other = smooth(log, draw_probability=0.25, tau=0.1, checkpoint=file)
+    expected = smooth(log, draw_probability=0.25, tau=0.1)
+    assert_array_equal(other.mu, expected.mu)
+
+
+def test_the_strongest_are_those_of_the_highest_bound_at_their_last_game() -> None:
+    log = MatchLog.from_games([[["a"], ["b"]], [["b"], ["c"]], [["c"], ["a"]]], [[1, 0]] * 3)
+    found = smooth(log, mu=[0.0, 3.0, 1.0], sigma=0.1, beta=1.0, tau=0.0)
+    assert strongest(log, found, 2) == ["b", "c"]
+
+
+def test_names_too_long_for_arrays_are_refused(tmp_path: Path) -> None:
+    rows = "".join(f"{g},{p},{k}\n" for g in range(2) for k, p in enumerate(("a" * 900_000, "b")))
+    many = "".join(f"{g},x{g}{k},{k}\n" for g in range(2, 200) for k in range(2))
+    (tmp_path / "log.csv").write_text(f"game,player,score\n{rows}{many}")
+    reading = read_log(tmp_path / "log.csv")
+    settings = SmoothSettings(model=Model(draw_probability=0.1), table="npz")
+    with pytest.raises(ValueError, match="table must be csv"):
+        run_smooth(reading, settings, out=tmp_path / "out")
