@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -29,7 +29,6 @@ from matchenv.runtime.files import (
     columns_csv,
     folder_lock,
     json_bytes,
-    npz_bytes,
     read_json,
     write_bytes,
     write_together,
@@ -41,8 +40,6 @@ AnyModel = TypeVar("AnyModel", bound=Model)
 FIT, SMOOTHING = "fit.json", "smooth.json"
 # Players that are shown where none is named.
 SHOWN = 4
-# NumPy keeps every name as long as the longest: characters of all names together.
-MOST_CHARACTERS = 100_000_000
 
 
 def locked(out: Path | None) -> AbstractContextManager[None]:
@@ -174,7 +171,6 @@ class SmoothSettings:
         max_iterations: stop here at the latest.
         players: players whose curves are shown (default: the four of the highest last
             mu - 3 sigma).
-        table: format of the table of all curves.
     """
 
     model: Model = field(default_factory=Model)
@@ -182,7 +178,6 @@ class SmoothSettings:
     tolerance: float = SETTLED
     max_iterations: int = MAX_SWEEPS
     players: tuple[str, ...] = ()
-    table: Literal["csv", "npz"] = "csv"
 
 
 @dataclass(frozen=True)
@@ -307,17 +302,7 @@ def smooth_text(found: Smoothing) -> str:
 def _files(found: Smoothing) -> Iterator[tuple[str, bytes]]:
     log, smoothed, settings = found.reading.log, found.smoothed, found.settings
     table = curves_table(log, smoothed)
-    if settings.table == "csv":
-        yield "curves.csv", columns_csv({**table, "player": np.array(table["player"], object)})
-    else:
-        characters = max(map(len, log.players)) * len(log.players)
-        if characters > MOST_CHARACTERS:
-            raise ValueError(
-                f"table must be csv for names as long as these: {characters:,} characters in .npz"
-            )
-        player = np.sort(log.player, kind="stable")
-        names = {"players": np.array(log.players), "player": player}
-        yield "curves.npz", npz_bytes(table | names)
+    yield "curves.csv", columns_csv({**table, "player": np.array(table["player"], object)})
     content = {
         "parameters": asdict(settings.model),
         "log_evidence": smoothed.log_evidence,
@@ -327,7 +312,7 @@ def _files(found: Smoothing) -> Iterator[tuple[str, bytes]]:
         "games": log.num_games,
         "players": log.num_players,
         "settings": {name: getattr(settings, name)
-                     for name in ("tolerance", "max_iterations", "table")},
+                     for name in ("tolerance", "max_iterations")},
         "log": found.reading.source,
         "versions": versions(),
     }  # fmt: skip

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pandas as pd
 
 from matchenv.benchmarks.compare.report import Standing
 from matchenv.benchmarks.compare.report import columns as standing_columns
-from matchenv.benchmarks.limits.bound import COLUMNS, CellBound, PolicyUnderBound
-from matchenv.benchmarks.limits.optimum import OPTIMUM, Loss
-from matchenv.benchmarks.limits.optimum import columns as loss_columns
+from matchenv.benchmarks.limits.optimum import OPTIMUM
 from matchenv.benchmarks.report.page import (
     HIDDEN_AT_FIRST,
     Chart,
@@ -32,11 +30,10 @@ from matchenv.evaluation.cells import Cell, Variant, cells_of
 from matchenv.evaluation.estimates import Estimate
 from matchenv.evaluation.protocols import HIGH_END, LOW_END, Protocol, Shown
 from matchenv.evaluation.tables import Column
-from matchenv.runtime.files import number, read_json
+from matchenv.runtime.files import read_json
 from matchenv.runtime.object_spec import is_object_spec
 
 Record = Mapping[str, Any]
-Built = TypeVar("Built")
 AHEAD = "Above the dotted line a policy is ahead of {}. Names in grey are hidden."
 
 
@@ -79,20 +76,6 @@ def nested(rows: Iterable[tuple[str, str, Estimate]]) -> dict[str, dict[str, Est
     for name, category, value in rows:
         found.setdefault(name, {})[category] = value
     return found
-
-
-def built(kind: type[Built], record: Record, **others: Any) -> Built:
-    """Return a dataclass of the numbers, texts and estimates of a record."""
-    values = {
-        each.name: Estimate.from_plain(value)
-        if isinstance(value := record.get(each.name), dict)
-        else value
-        if isinstance(value, str)
-        else number(value)
-        for each in fields(kind)  # type: ignore[arg-type]
-        if each.name not in others
-    }
-    return kind(**values, **others)
 
 
 def compare_section(folder: Path, palette: Palette, name: str | None = None) -> Section:
@@ -166,44 +149,35 @@ def bound_section(folder: Path, palette: Palette) -> Section:
     """Return what ``matchenv limits`` found."""
     found = json_of(folder / "bound.json")
     environment = found["environment"]
-    cells = {
-        cell_of(each, environment["num_opponents"]).title: built(
-            CellBound, each, policies=tuple(built(PolicyUnderBound, p) for p in each["policies"]),
-            rank=each["rank"], prior=each["prior"],
-        )
-        for each in found["cells"]
-    }  # fmt: skip
-    rows = [(title, cell, policy) for title, cell in cells.items() for policy in cell.policies]
+    rows = [
+        {"cell": cell_of(cell, environment["num_opponents"]).title, **policy,
+         "bound": cell["bound"], HIGH_END: cell["oracle"]}
+        for cell in found["cells"]
+        for policy in cell["policies"]
+    ]  # fmt: skip
     totals = [
-        *(("bound", title, cell.bound) for title, cell in cells.items()),
-        *((HIGH_END, title, cell.oracle) for title, cell in cells.items()),
-        *((policy.policy, title, policy.true_q) for title, _, policy in rows),
+        (name or row["policy"], row["cell"], estimate_of(row, key))
+        for name, key in (("bound", "bound"), (HIGH_END, HIGH_END), ("", "true_q"))
+        for row in rows
     ]
-
-    def of_policy(column: Column) -> Callable[[Any], str]:
-        return lambda row: column.cell(row[2])
-
-    columns = (
-        Column("cell", lambda row: row[0]),
-        *(Column(each.heading, of_policy(each)) for each in COLUMNS),
-        Column("bound", lambda row: f"{row[1].bound.mean:.2f}"),
-        Column(HIGH_END, lambda row: f"{row[1].oracle.mean:.2f}"),
-    )
-    figure = points(palette, "true q of an episode", nested(totals))
     return Section(
         kind="bound",
         folder=folder.name,
         lead=(
             f"What no policy can exceed, from {found['episodes']:,} sample paths of each cell, "
-            f"beside policies on the same instances; shares are of the distance from {LOW_END}."
+            "beside policies on the same instances. Room is the bound minus the true q of a "
+            f"policy; shares are of the distance from {LOW_END} to the bound and the oracle."
         ),
         settings={**{name: found[name] for name in ("seed", "depth")}, **environment},
         versions=found["versions"],
-        charts=[Chart("The bound above the policies", figure)],
-        tables=[Table.of("Room below the bound", columns, rows)],
+        charts=[
+            Chart("The bound above the policies",
+                  points(palette, "true q of an episode", nested(totals)))
+        ],
+        tables=[Table.of_records("Room below the bound", rows, 2)],
         summary=Table.pivot(
             "The bound minus true q", "cell",
-            {(title, p.policy): short_text(p.room, 1) for title, _, p in rows},
+            {(row["cell"], row["policy"]): short_text(estimate_of(row, "room"), 1) for row in rows},
         ),
     )  # fmt: skip
 
@@ -211,14 +185,14 @@ def bound_section(folder: Path, palette: Palette) -> Section:
 def optimum_section(folder: Path, palette: Palette) -> Section:
     """Return what ``matchenv limits optimum`` found."""
     found = json_of(folder / "optimum.json")
-    tables, gaps = [], []
-    for problem in found["problems"]:
-        size = f"{problem['num_opponents']} opponents, {problem['horizon']} games"
-        losses = [built(Loss, each) for each in problem["losses"]]
-        title = f"{size}, {problem['belief']} belief"
-        tables.append(Table.of(title, loss_columns(losses), losses))
-        gaps += [(each.policy, size, each.gap) for each in losses if each.policy != OPTIMUM]
-    first = found["problems"][0]
+    problems, first = found["problems"], found["problems"][0]
+    sizes = [f"{each['num_opponents']} opponents, {each['horizon']} games" for each in problems]
+    gaps = [
+        (loss["policy"], size, estimate_of(loss, "gap"))
+        for size, problem in zip(sizes, problems, strict=True)
+        for loss in problem["losses"]
+        if loss["policy"] != OPTIMUM
+    ]
     what = "believed q minus the optimum's"
     return Section(
         kind="optimum",
@@ -230,10 +204,13 @@ def optimum_section(folder: Path, palette: Palette) -> Section:
         settings={name: first[name] for name in ("seed", "truths", "rank", "beta", "draw_margin")},
         versions=found["versions"],
         charts=[Chart("Below the optimum", points(palette, what, nested(gaps)))],
-        tables=tables,
+        tables=[
+            Table.of_records(f"{size}, {problem['belief']} belief", problem["losses"], 4)
+            for size, problem in zip(sizes, problems, strict=True)
+        ],
         summary=Table.pivot(
             what.capitalize(),
             "size",
             {(size, name): short_text(gap, 4) for name, size, gap in gaps},
         ),
-    )  # fmt: skip
+    )

@@ -85,6 +85,27 @@ class Table(NamedTuple):
         return cls(title, pd.DataFrame(cells, columns=headings))
 
     @classmethod
+    def of_records(cls, title: str, records: Sequence[Mapping[str, Any]], digits: int) -> Table:
+        """Return the table of plain records, with a column for each of their keys.
+
+        Args:
+            title: heading.
+            records: of texts, numbers and estimates, with the same keys.
+            digits: of estimates.
+        """
+
+        def text(value: Any) -> str:
+            if isinstance(value, Mapping):
+                return Estimate.from_plain(value).interval_text(digits)
+            return (
+                "-" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+            )
+
+        cells = [{key.replace("_", " "): text(value) for key, value in each.items()}
+                 for each in records]  # fmt: skip
+        return cls(title, pd.DataFrame(cells))
+
+    @classmethod
     def pivot(cls, title: str, corner: str, cells: Mapping[tuple[str, str], str]) -> Table:
         """Return a table of texts by row and column, in the order in which they come.
 
@@ -237,11 +258,13 @@ def add_line(
                        hovertemplate="%{y:.4f}", **(plain | trace))  # fmt: skip
 
 
-def add_level(figure: go.Figure, value: float, label: str = "", axis: str = "y") -> None:
-    """Draw a line across the figure, with its name at the end."""
+def add_level(
+    figure: go.Figure, value: float, label: str = "", axis: str = "y", side: str = "right"
+) -> None:
+    """Draw a line across the figure, with its name at one end."""
     draw = figure.add_hline if axis == "y" else figure.add_vline
     draw(value, line={"color": GREY, "width": 1, "dash": "dot"}, annotation_text=label,
-         annotation_position="top right")  # fmt: skip
+         annotation_position=f"top {side}")  # fmt: skip
 
 
 def page_text(sections: Sequence[Section], title: str = "Results of matchenv") -> str:
@@ -327,21 +350,24 @@ def latex_summary(sections: Sequence[Section]) -> str:
         about = [f"{name} {value}" for name, value in {**seeds, **section.versions}.items()]
         if about:
             lines.append(escaped(f"({', '.join(about)}.)"))
-        lines.append(latex_table(section.summary))
+        label = f"{section.kind}-{section.folder}"
+        lines.append(latex_table(section.summary, re.sub(r"[^\w-]+", "-", label)))
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def latex_table(table: Table) -> str:
-    """Return a table with its title as LaTeX with booktabs.
+def latex_table(table: Table, label: str = "results") -> str:
+    """Return a table with its title as caption, as LaTeX with booktabs.
 
     Columns for which a page is too narrow follow below, beside the first column again.
+
+    Args:
+        table: the texts.
+        label: what follows ``tab:``.
     """
     texts = table.cells.set_axis(range(table.cells.shape[1]), axis=1).map(escaped)
     headings = [escaped(str(each)) for each in table.cells]
-    widths = [
-        2 + max(len(str(heading)), *(len(cell) for cell in table.cells.iloc[:, place]), 0)
-        for place, heading in enumerate(table.cells)
-    ]
+    widths = [2 + max([len(str(heading)), *map(len, table.cells.iloc[:, place])])
+              for place, heading in enumerate(table.cells)]  # fmt: skip
     blocks: list[list[int]] = [[0]]
     for place, width in enumerate(widths[1:], 1):
         if len(blocks[-1]) > 1 and sum(widths[each] for each in blocks[-1]) + width > LINE:
@@ -355,9 +381,9 @@ def latex_table(table: Table) -> str:
         for block in blocks
     ]  # fmt: skip
     lines = [
-        r"\begin{center}\footnotesize",
-        rf"{escaped(table.title)}\\[2pt]",
-        "\\\\[4pt]\n".join(parts) + r"\end{center}",
+        r"\begin{table}[htbp]\centering\footnotesize",
+        rf"\caption{{{escaped(table.title)}}}\label{{tab:{label}}}",
+        "\\\\[4pt]\n".join(parts) + r"\end{table}",
     ]
     return "\n".join(lines)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from matchenv.benchmarks.report.comparisons import (
@@ -30,8 +29,7 @@ from matchenv.benchmarks.study.claims import DRAW, OURS
 from matchenv.benchmarks.study.figures import GAMES_TOGETHER, GOALS, LABELS, binned
 from matchenv.evaluation.estimates import Curve, Estimate, quantile_of
 from matchenv.evaluation.rollout import ALL
-from matchenv.evaluation.tables import Column
-from matchenv.runtime.files import number
+from matchenv.runtime.files import number, read_npz
 
 # Titles of the measures, without TeX.
 TITLES = {name: label.replace(r"$\mu_0$", "mu_0") for name, label in LABELS.items()}
@@ -43,7 +41,8 @@ def study_section(folder: Path, palette: Palette) -> Section:
     """Return what ``matchenv study`` found."""
     settings, claims = json_of(folder / "settings.json"), json_of(folder / "verdict.json")
     windows, paired = rows_of(folder / "windows.csv"), rows_of(folder / "paired.csv")
-    games = float(settings["horizon"])
+    games, draws = float(settings["horizon"]), settings["prior_draws"]
+    priors = "one prior" if draws == 1 else f"each of {draws} priors"
     differences = {
         (study_cell(row["cell"]), f"{row['policy']} minus {row['other']}"):
             short_text(row_estimate(row, "difference").times(games), 1)
@@ -55,17 +54,17 @@ def study_section(folder: Path, palette: Palette) -> Section:
         folder=folder.name,
         lead=(
             f"The simulation study of Ryzhov, Tariq and Powell (2011): {settings['episodes']:,} "
-            f"sets of true skills with each of {settings['prior_draws']} prior(s), "
+            f"sets of true skills with {priors}, "
             f"{settings['horizon']:,} games each, every policy on the same games."
         ),
         settings={name: value for name, value in settings.items() if name not in LISTS},
         versions=json_of(folder / "versions.json"),
         charts=[_curves(folder, settings, measure, palette) for measure in TITLES],
         tables=[
-            Table.of("The paper's claims", CLAIMS, claims),
-            Table.of("Means of a game", WINDOWS, windows),
-            Table.of(f"Paired differences of policies, {TITLES[DRAW]} of a game", PAIRS,
-                     [row for row in paired if row["measure"] == DRAW]),
+            _claims(claims),
+            _means("Means of a game", windows, "mean"),
+            _means(f"Paired differences of policies, {TITLES[DRAW]} of a game",
+                   [row for row in paired if row["measure"] == DRAW], "difference"),
         ],
         summary=Table.pivot("True q of an episode", "cell", differences),
     )  # fmt: skip
@@ -77,9 +76,9 @@ def _curves(folder: Path, settings: Record, measure: str, palette: Palette) -> C
     figure = new_figure("game", TITLES[measure], hovermode="x unified")
     cell_of_trace: list[str] = []
     for cell in settings["cells"]:
-        with np.load(folder / "curves" / f"{cell}.npz", allow_pickle=False) as file:
-            policies, place = file["policies"].tolist(), file["measures"].tolist().index(measure)
-            means, errors = file["mean"][:, place], file["standard_error"][:, place]
+        file = read_npz(folder / "curves" / f"{cell}.npz")
+        policies, place = file["policies"].tolist(), file["measures"].tolist().index(measure)
+        means, errors = file["mean"][:, place], file["standard_error"][:, place]
         for policy, mean, error in zip(policies, means, errors, strict=True):
             curve = Curve(mean, error, quantile_of(units) * error)
             game, middle, half = binned(curve, GAMES_TOGETHER)
@@ -148,34 +147,30 @@ def row_estimate(row: Mapping[str, str], mean: str, prefix: str = "", gap: str =
     return Estimate(*(number(row[name]) for name in names))
 
 
-def _findings(claim: Record) -> str:
-    found: Sequence[Record] = claim["findings"]
-    return "; ".join(
-        f"{each['label']}: {estimate_of(each, 'value').interval_text(4)}" for each in found
-    )
+def _claims(claims: Sequence[Record]) -> Table:
+    rows = [
+        {
+            "claim": claim["text"],
+            "verdict": claim["verdict"],
+            "numbers, above 0 for the claim": "; ".join(
+                f"{each['label']}: {estimate_of(each, 'value').interval_text(4)}"
+                for each in claim["findings"]
+            ),
+        }
+        for claim in claims
+    ]
+    return Table.of_records("The paper's claims", rows, 4)
 
 
-CLAIMS = (
-    Column("claim", lambda claim: claim["text"]),
-    Column("verdict", lambda claim: claim["verdict"]),
-    Column("numbers, above 0 for the claim", _findings),
-)
-_CELL, _POLICY, _OTHER, _GAMES = (
-    Column("cell", lambda row: study_cell(row["cell"])),
-    *(Column(name, lambda row, name=name: row[name]) for name in ("policy", "other", "games")),  # type: ignore[misc]
-)
-WINDOWS = (
-    _CELL,
-    _POLICY,
-    Column("measure", lambda row: TITLES.get(row["measure"], row["measure"])),
-    _GAMES,
-    Column("mean", lambda row: row_estimate(row, "mean").interval_text(4)),
-)
-PAIRS = (
-    _CELL,
-    _POLICY,
-    _OTHER,
-    _GAMES,
-    Column("difference", lambda row: row_estimate(row, "difference").interval_text(4)),
-    Column("verdict", lambda row: row_estimate(row, "difference").verdict),
-)
+def _means(title: str, rows: Sequence[Mapping[str, str]], value: str) -> Table:
+    """Return the table of one estimate of each row of a CSV file."""
+    shown = []
+    for row in rows:
+        found = row_estimate(row, value)
+        texts = {name: row[name] for name in ("policy", "other", "games") if name in row}
+        measure = TITLES.get(row["measure"], row["measure"])
+        shown.append({"cell": study_cell(row["cell"]), **texts, "measure": measure,
+                      value: found.interval_text(4)})  # fmt: skip
+        if "other" in row:
+            shown[-1]["verdict"] = found.verdict
+    return Table.of_records(title, shown, 4)

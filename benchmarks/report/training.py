@@ -46,6 +46,8 @@ MEASURES = {
     "mean_return": "return of an episode",
 }
 MEASURE = MINUS_KG
+# Where the axis of learning curves begins.
+BELOW_DRAWCHANCE = 10.0
 # With fewer seeds a band of the middle half would hold next to nothing.
 LEAST_FOR_QUARTILES = 4
 
@@ -166,15 +168,10 @@ def _read(folder: RunFolder) -> Run:
 
 def alike(runs: Iterable[Run], of: Callable[[Run], Any]) -> list[list[Run]]:
     """Return the runs in groups that have something in common."""
-    groups: list[list[Run]] = []
+    groups: dict[str, list[Run]] = {}
     for run in runs:
-        for group in groups:
-            if of(group[0]) == of(run):
-                group.append(run)
-                break
-        else:
-            groups.append([run])
-    return groups
+        groups.setdefault(json.dumps(of(run), sort_keys=True, default=str), []).append(run)
+    return list(groups.values())
 
 
 def curves_of(runs: Sequence[Run], measure: str) -> list[LearningCurve]:
@@ -345,6 +342,13 @@ def _chart(runs: Sequence[Run], palette: Palette, measure: str, bound: Path | No
         figure.data[-1].name = f"{curve.label}, IQM"
         add_line(figure, palette, curve.label, curve.timesteps, curve.median)
         figure.data[-1].update(name=f"{curve.label}, median", line_dash="dash")
-    for label, level in levels_of(runs, measure, bound).items():
-        add_level(figure, level, label)
+    levels = levels_of(runs, measure, bound)
+    for place, label in enumerate(sorted(levels, key=lambda name: -levels[name])):
+        # Neighbours are named at different ends: they may lie close together.
+        add_level(figure, levels[label], label, side=("right", "left")[place % 2])
+    if levels:
+        # Random weights lie so far below that they would flatten all that matters.
+        best = max(*levels.values(), *(float(np.max(each.y)) for each in figure.data))
+        low = levels["DrawChance"] - BELOW_DRAWCHANCE
+        figure.update_yaxes(range=[low, best + 0.05 * (best - low)])
     return Chart("Learning curves", figure, "Bands: " + "; ".join(sorted(bands)) if bands else "")

@@ -33,5 +33,5 @@ def run(given: Given) -> None:
     read, settings = shared.reading(given), given.made(SmoothSettings)
     found = run_smooth(read, settings, out=given.out, plot=given.plot, quiet=given.quiet)
     given.say(smooth_text(found))
-    given.say_where(f"{given.out} has curves.{settings.table} and smooth.json")
+    given.say_where(f"{given.out} has curves.csv and smooth.json")
     given.say_where(f"{given.plot} has the figure", given.plot)

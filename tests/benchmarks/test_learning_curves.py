@@ -140,7 +140,14 @@ def test_the_page_shows_the_measure_and_the_bound(tmp_path, bound, measure):
     (chart,) = section.charts
     assert chart.figure.layout.yaxis.title.text == MEASURES[measure]
     labels = [each.text for each in chart.figure.layout.annotations]
-    assert labels == (["KG", "DrawChance", "bound"] if levels else [])
+    assert sorted(labels) == (["DrawChance", "KG", "bound"] if levels else [])
+    if levels:  # what lies far below is not shown at first, and neighbours' names stand apart
+        (low,) = {each.y for each in chart.figure.layout.annotations if each.text == "DrawChance"}
+        assert chart.figure.layout.yaxis.range[0] == low - 10.0
+        sides = [
+            each.xanchor for each in sorted(chart.figure.layout.annotations, key=lambda a: a.y)
+        ]
+        assert sides[0] != sides[1] != sides[2]
     (band, mean, median) = chart.figure.data
     assert (mean.name, median.name) == ("ppo, IQM", "ppo, median")
     assert (

@@ -138,7 +138,9 @@ def test_the_summary_is_balanced_latex(page: Path) -> None:
     bare = re.sub(r"\\[\\{}%&$#_]", "", text)
     assert bare.count("{") == bare.count("}")
     assert re.findall(r"\\begin\{(\w+)\}", text).count("tabular") == 9
-    for name in ("center", "tabular"):
+    labels = re.findall(r"\\label\{(.*?)\}", text)
+    assert text.count(r"\caption{") == len(labels) == len(set(labels)) == 9
+    for name in ("table", "tabular"):
         assert text.count(rf"\begin{{{name}}}") == text.count(rf"\end{{{name}}}")
     for table in re.findall(r"\\begin\{tabular\}\{@\{\}(\w+)@\{\}\}(.*?)\\end", text, re.DOTALL):
         rows = [line for line in table[1].splitlines() if " & " in line]

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from matchenv.benchmarks.replay.fits import SmoothSettings, run_smooth, strongest
+from matchenv.benchmarks.replay.fits import strongest
 from matchenv.benchmarks.replay.report import ReplaySettings, run_replay
 from matchenv.cli import run_command
 from matchenv.envs.queue.population import population_of
-from matchenv.logs import MatchLog, Model, curves_table, read_log, replay_trueskill, smooth
+from matchenv.logs import MatchLog, read_log, replay_trueskill, smooth
 from matchenv.logs import checkpoint as checkpoint_module
 
 LOGS = Path(__file__).parent / "data"
@@ -255,7 +255,7 @@ def test_quiet_still_says_what_was_left_out(
     assert run_command([command, str(tmp_path / "log.csv"), "--quiet"]) == 0
     said = capsys.readouterr()
     assert said.out == ""
-    assert "warning: 9 of 55 games are left out (16 %)" in said.err.splitlines()[0]
+    assert "warning: 10 of 56 games are left out (18 %)" in said.err.splitlines()[0]
     assert "bad rows: 13" in said.err
     assert "player twice in a game: 1" in said.err
 
@@ -294,7 +294,6 @@ def test_parameters_of_a_fit(
         ("smooth", ["--plot", "curves.gif"], "plot must end in .png, .svg, .pdf, got"),
         ("smooth", ["--max-iterations", "0"], "max_iterations must be"),
         ("smooth", ["--tolerance", "nan"], "tolerance"),
-        ("smooth", ["--table", "xml"], "--table"),
         *((command, words, said) for command in FILES for words, said in (
             (["--columns", "umpire=x"], "umpire"),
         )),
@@ -361,17 +360,6 @@ def test_the_table_is_what_smooth_gives(tmp_path: Path) -> None:
     assert said["settled"] is True
     assert said["parameters"]["draw_probability"] == 0.25
     assert not (out / "smoothing.npz").exists()
-
-
-def test_the_arrays_are_the_same_as_the_table(tmp_path: Path) -> None:
-    words = ["smooth", str(LEAGUE), "--quiet", *DRAWS]
-    assert run_command([*words, "--out", str(tmp_path / "a"), "--table", "npz"]) == 0
-    log = read_log(LEAGUE).log
-    table = curves_table(log, smooth(log, draw_probability=0.25))
-    with np.load(tmp_path / "a" / "curves.npz", allow_pickle=False) as found:
-        assert_array_equal(found["players"][found["player"]], table["player"])
-        for name in ("game", "time", "mu", "sigma"):
-            assert_array_equal(found[name], table[name])
 
 
 @pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
@@ -448,13 +436,3 @@ def test_the_strongest_are_those_of_the_highest_bound_at_their_last_game() -> No
     log = MatchLog.from_games([[["a"], ["b"]], [["b"], ["c"]], [["c"], ["a"]]], [[1, 0]] * 3)
     found = smooth(log, mu=[0.0, 3.0, 1.0], sigma=0.1, beta=1.0, tau=0.0)
     assert strongest(log, found, 2) == ["b", "c"]
-
-
-def test_names_too_long_for_arrays_are_refused(tmp_path: Path) -> None:
-    rows = "".join(f"{g},{p},{k}\n" for g in range(2) for k, p in enumerate(("a" * 900_000, "b")))
-    many = "".join(f"{g},x{g}{k},{k}\n" for g in range(2, 200) for k in range(2))
-    (tmp_path / "log.csv").write_text(f"game,player,score\n{rows}{many}")
-    reading = read_log(tmp_path / "log.csv")
-    settings = SmoothSettings(model=Model(draw_probability=0.1), table="npz")
-    with pytest.raises(ValueError, match="table must be csv"):
-        run_smooth(reading, settings, out=tmp_path / "out")
