@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from matchenv.benchmarks.figures import LINES, figure_bytes, files_of, new_figure, style
 from matchenv.logs.match_log import MatchLog
 from matchenv.logs.smoothing import SmoothedLog
+from matchenv.runtime.checks import printable
 from matchenv.runtime.files import number
 
 # Half of the 95 % interval of a normal, in deviations.
@@ -123,8 +124,8 @@ def _convergence(content: Mapping[str, Any]) -> Figure:
 
 
 def _plain(name: str) -> str:
-    """Return a name as Matplotlib shows it: a dollar sign would begin a formula."""
-    return name.replace("$", r"\$")
+    """Return a name as Matplotlib can show it: a dollar sign would begin a formula."""
+    return printable(name).replace("$", r"\$")
 
 
 def skill_curves_picture(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -276,13 +277,15 @@ def measure_rows(content: Content) -> dict[str, list[str]]:
 def report_text(report: Report) -> str:
     """Return the measures of each system side by side."""
     content = report.content
-    columns = [Column("", lambda row: row[0]), *(
-        Column(name, lambda row, k=k: row[1][k], 12) for k, name in enumerate(content["systems"])
+    columns = [Column("", itemgetter(0)), *(
+        Column(name, itemgetter(k), 12) for k, name in enumerate(content["systems"], 1)
     )]  # fmt: skip
     draws = content["settings"]["parameters"]["draw_probability"]
     return "\n".join(
         [
-            *text_table(columns, list(measure_rows(content).items())),
+            *text_table(
+                columns, [(label, *cells) for label, cells in measure_rows(content).items()]
+            ),
             f"pairs that drew are left out of the prediction error; draw probability: {draws:.4f}",
         ]
     )

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from matchenv.agents.environments import (
     ONE_PLAYER,
     RIVAL,
-    rival_totals,
     settings_without_code,
 )
 from matchenv.agents.run_config import RunConfig
@@ -33,7 +32,6 @@ from matchenv.benchmarks.report.page import (
 )
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.cells import Cell
-from matchenv.evaluation.protocols import LOW_END
 
 Floats = NDArray[np.float64]
 
@@ -46,6 +44,8 @@ MEASURES = {
     "mean_return": "return of an episode",
 }
 MEASURE = MINUS_KG
+# Policies on the same games, and the difference to them in an evaluation.
+RIVAL_KEYS = {"KG": MINUS_KG, "DrawChance": "true_q_less_drawchance"}
 # Where the axis of learning curves begins.
 BELOW_DRAWCHANCE = 10.0
 # With fewer seeds a band of the middle half would hold next to nothing.
@@ -204,7 +204,7 @@ def curves_of(runs: Sequence[Run], measure: str) -> list[LearningCurve]:
 def levels_of(runs: Sequence[Run], measure: str, bound: Path | None = None) -> dict[str, float]:
     """Return KG, DrawChance and the bound, where the measure has such levels.
 
-    KG's level is known from the evaluations; DrawChance plays their episodes here.
+    The levels of KG and DrawChance are those of the first evaluation, on the same games.
 
     Args:
         runs: at least one, evaluated on the same games.
@@ -218,18 +218,14 @@ def levels_of(runs: Sequence[Run], measure: str, bound: Path | None = None) -> d
         if bound is not None:
             raise ValueError(f"bound is of {TRUE_Q} or {MINUS_KG}, the measure is {measure}")
         return {}
-    kg = np.mean([run.evaluations[0][TRUE_Q] - run.evaluations[0][MINUS_KG] for run in runs])
-    low = np.mean(
-        [
-            np.mean(
-                rival_totals(ONE_PLAYER, run.config.env_kwargs, run.evaluations[0]["episodes"],
-                             run.first_seed, rival=LOW_END)
-            )
-            for run in runs
-        ]
-    )  # fmt: skip
-    zero = kg if measure == MINUS_KG else 0.0
-    levels = {"KG": float(kg - zero), "DrawChance": float(low - zero)}
+    first = [run.evaluations[0] for run in runs]
+    totals = {
+        name: float(np.mean([each[TRUE_Q] - each[key] for each in first]))
+        for name, key in RIVAL_KEYS.items()
+        if all(key in each for each in first)
+    }
+    zero = totals["KG"] if measure == MINUS_KG else 0.0
+    levels = {name: total - zero for name, total in totals.items()}
     if bound is not None:
         levels["bound"] = _bound(bound, runs[0], minus_kg=measure == MINUS_KG)
     return levels
@@ -346,7 +342,7 @@ def _chart(runs: Sequence[Run], palette: Palette, measure: str, bound: Path | No
     for place, label in enumerate(sorted(levels, key=lambda name: -levels[name])):
         # Neighbours are named at different ends: they may lie close together.
         add_level(figure, levels[label], label, side=("right", "left")[place % 2])
-    if levels:
+    if "DrawChance" in levels:
         # Random weights lie so far below that they would flatten all that matters.
         best = max(*levels.values(), *(float(np.max(each.y)) for each in figure.data))
         low = levels["DrawChance"] - BELOW_DRAWCHANCE

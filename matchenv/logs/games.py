@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,7 +86,7 @@ class Model:
         if self.draw_probability is not None:
             as_probability("draw_probability", self.draw_probability)
 
-    def counted(self, log: MatchLog) -> Model:
+    def counted(self, log: MatchLog) -> Self:
         """Return the model with the draw probability of the log, where none is given.
 
         Raises:

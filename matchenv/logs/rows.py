@@ -158,10 +158,11 @@ def read_times(texts: pd.Series[str], time_format: str | None = None) -> tuple[p
             f"time_format must be one of {', '.join(map(repr, TIME_FORMATS))} or a format of "
             f"strptime, got {time_format!r}"
         )
-    distinct, best, used = pd.Series(texts.unique(), dtype=object), None, ""
+    distinct, used = pd.Series(texts.unique(), dtype=object), ""
+    best: pd.Series[Any] | None = None
     for name in [time_format] if time_format else TIME_FORMATS:
         found = _seconds(distinct, name)
-        if best is None or found.notna().sum() > best.notna().sum():
+        if best is None or found.count() > best.count():
             best, used = found, name
         if best.notna().all():
             break
@@ -173,9 +174,8 @@ def _seconds(texts: pd.Series[Any], name: str) -> pd.Series[Any]:
     """Return the seconds since 1970 of times in one format, or numbers as they are."""
     if name == "number":
         numbers = [exact(text) for text in texts]
-        return pd.Series(
-            [n if n is not None and abs(n) <= LARGEST_TIME else None for n in numbers], dtype=object
-        )
+        kept = [None if n is None or not -LARGEST_TIME <= n <= LARGEST_TIME else n for n in numbers]
+        return pd.Series(kept, dtype=object)
     utc = texts.str.replace(r"\s*(UTC|GMT)$", "+00:00", case=False, regex=True)
     found = pd.Series(pd.NaT, index=texts.index, dtype="datetime64[us, UTC]")
     for each in TIME_FORMATS.get(name, [name]):

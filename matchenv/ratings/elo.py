@@ -200,6 +200,7 @@ class Elo:
     ) -> None:
         self.mu, self.form = as_number("rating", rating), as_choice("form", form, FORMS)
         self._k_factor = k_factor_from_alpha(alpha, beta)
+        self._win = partial(elo_win_probability, 0.0, beta=beta, form=form)
         self.beta = LOGISTIC_BETA if form == "logistic" else float(beta)
 
     def rate(
@@ -210,9 +211,3 @@ class Elo:
         sizes = [len(side) for side in teams]
         rated = iter(_after_duels(rating, sizes, ranks, self._k_factor, self._win))
         return [[(mu, 0.0) for mu in islice(rated, size)] for size in sizes]
-
-    def _win(self, behind: Floats) -> Any:
-        """Return the probability to win of a player who is so many points behind."""
-        if self.form == "logistic":
-            return expit(-LOGISTIC_RATE * behind)
-        return ndtr(-behind / (math.sqrt(2.0) * self.beta))

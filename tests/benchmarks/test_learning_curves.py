@@ -49,7 +49,8 @@ def write_run(
     steps = timesteps or [100 * n for n in range(len(numbers))]
     made_up = [
         {"timesteps": step, "episodes": EPISODES, "mean_return": number, "draw_density": number,
-         "true_draw_density": number, "true_q_less_kg": number - 2.0}
+         "true_draw_density": number, "true_q_less_kg": number - 2.0,
+         "true_q_less_drawchance": number + 1.0}
         for step, number in zip(steps, numbers, strict=True)
     ]  # fmt: skip
     folder.write_evaluations(seed, made_up)
@@ -96,7 +97,12 @@ def test_a_run_that_plays_like_a_rival_lies_on_its_line(tmp_path, name):
     config = write_run(tmp_path, 7, [0.0])
     policy = {"kg": KnowledgeGradient(), "drawchance": DrawChance()}[name]
     result = evaluate(
-        policy, ONE_PLAYER, GAMES, EPISODES, 7, rival_totals(ONE_PLAYER, GAMES, EPISODES, 7)
+        policy,
+        ONE_PLAYER,
+        GAMES,
+        EPISODES,
+        7,
+        {each: rival_totals(ONE_PLAYER, GAMES, EPISODES, 7, each) for each in ("kg", "drawchance")},
     )
     RunFolder(tmp_path).write_evaluations(7, [{"timesteps": 0, **result}])
     runs = read_runs(runs_in(tmp_path))
