@@ -12,13 +12,19 @@ from tqdm import tqdm
 
 from matchenv.benchmarks.watch.stage import Stage, checked_width
 from matchenv.envs.core.rendering import Pixels, check_package
-from matchenv.rendering.canvas import THEMES, Theme, mixed
-from matchenv.rendering.parts import FILL
+from matchenv.rendering.canvas import THEMES
 from matchenv.runtime.checks import as_choice, as_integer
 from matchenv.runtime.files import write_bytes
 
 # Packages that write files of each kind.
-FORMATS = {".gif": "PIL", ".mp4": "moviepy", ".png": "PIL"}
+FORMATS = {".gif": "imageio_ffmpeg", ".mp4": "imageio_ffmpeg", ".png": "pygame"}
+
+# Arguments of ffmpeg. The colours of a .gif are chosen from all its pictures, and are not mixed.
+OUTPUT = {
+    ".gif": ["-vf", "split[a][b];[a]palettegen=stats_mode=diff[p];[b][p]paletteuse=dither=none"],
+    ".mp4": ["-crf", "20", "-preset", "medium", "-tune", "animation"],
+}
+CODECS = {".gif": "gif", ".mp4": "libx264"}
 
 # A film of a whole episode has about this many pictures by default.
 USUAL_PICTURES = 100
@@ -27,9 +33,6 @@ MOST_RATE = 50
 
 # The last picture stays for this many seconds.
 LAST_SECONDS = 3.0
-
-# Shades of each colour in a .gif, which can have 256 colours in all.
-SHADES = 20
 
 
 def checked_film(out: Path) -> Path:
@@ -96,84 +99,41 @@ def write_film(
             stage.step(moment - stage.clock)
             yield stage.picture(width, theme)
 
-    if kind == ".gif":
-        content = _gif(pictures(), palette(THEMES[theme]), len(moments), rate)
-    elif kind == ".mp4":
-        content = _mp4(pictures(), rate)
-    else:
-        content = _png(next(pictures()))
-    write_bytes(path, content)
+    write_bytes(path, _png(pictures()) if kind == ".png" else _film(kind, pictures(), rate))
     return len(moments)
 
 
-def palette(theme: Theme) -> Pixels:
-    """Return the colours of a .gif, shape (P, 3): the theme's, in shades towards the background.
+def _png(pictures: Iterator[Pixels]) -> bytes:
+    import pygame
 
-    Also those of areas that lie on others.
-    """
-    single = [theme.ink, theme.muted, theme.grid, theme.player, theme.opponent, theme.others,
-              theme.truth, *theme.lines]  # fmt: skip
-    found = [
-        mixed(each, theme.background, n / SHADES) for each in single for n in range(SHADES + 1)
-    ]
-    for strong in (theme.player, theme.opponent):
-        crowd = [mixed(theme.others, theme.background, n / SHADES) for n in range(SHADES)]
-        found += [mixed(strong, each, FILL) for each in crowd]
-    return np.array(list(dict.fromkeys(found)), dtype=np.uint8)
-
-
-def nearest_colours(picture: Pixels, colours: Pixels) -> Pixels:
-    """Return the place of every pixel's nearest colour, shape (height, width).
-
-    Pillow's own search is not exact: it makes a white background grey.
-
-    Args:
-        picture: shape (height, width, 3).
-        colours: shape (P, 3).
-    """
-    codes = picture.astype(np.int32) @ np.array([1 << 16, 1 << 8, 1], dtype=np.int32)
-    met, place = np.unique(codes, return_inverse=True)
-    different = np.stack((met >> 16, (met >> 8) & 255, met & 255), axis=-1)
-    apart = np.square(different[:, None] - colours.astype(np.int32)).sum(axis=2)
-    return apart.argmin(axis=1)[place].reshape(codes.shape).astype(np.uint8)
-
-
-def _gif(pictures: Iterator[Pixels], colours: Pixels, count: int, rate: int) -> bytes:
-    from PIL import Image
-
-    def frames() -> Iterator[Image.Image]:
-        for picture in pictures:
-            places = nearest_colours(picture, colours)
-            frame = Image.frombytes("P", places.shape[::-1], places.tobytes())
-            frame.putpalette(colours.tobytes())
-            yield frame
-
-    rest, written = frames(), io.BytesIO()
-    durations = [round(1000 / rate)] * (count - 1) + [round(1000 * LAST_SECONDS)]
-    options = {"save_all": True, "append_images": rest, "loop": 0, "optimize": True}
-    next(rest).save(written, format="GIF", duration=durations, **options)
+    picture, written = np.ascontiguousarray(next(pictures)), io.BytesIO()
+    surface = pygame.image.frombuffer(picture.data, picture.shape[1::-1], "RGB")
+    pygame.image.save(surface, written, "picture.png")
     return written.getvalue()
 
 
-def _png(picture: Pixels) -> bytes:
-    from PIL import Image
-
-    written = io.BytesIO()
-    Image.fromarray(picture).save(written, format="PNG", optimize=True)
-    return written.getvalue()
-
-
-def _mp4(pictures: Iterator[Pixels], rate: int) -> bytes:
-    from moviepy.video.io.ffmpeg_writer import FFMPEG_VideoWriter
+def _film(kind: str, pictures: Iterator[Pixels], rate: int) -> bytes:
+    """Return a film; its last picture is shown for ``LAST_SECONDS``."""
+    from imageio_ffmpeg import write_frames
 
     last = next(pictures)
-    height, width, _ = last.shape
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "film.mp4"
-        with FFMPEG_VideoWriter(str(path), (width, height), rate) as writer:
-            writer.write_frame(last)
-            for last in pictures:
-                writer.write_frame(last)
-            for _ in range(round(LAST_SECONDS * rate)):
-                writer.write_frame(last)
+        path = Path(folder, f"film{kind}")
+        film = write_frames(
+            path,
+            last.shape[1::-1],
+            fps=rate,
+            codec=CODECS[kind],
+            pix_fmt_out="yuv420p" if kind == ".mp4" else "pal8",
+            macro_block_size=2,
+            quality=None,
+            output_params=OUTPUT[kind],
+        )
+        film.send(None)
+        film.send(np.ascontiguousarray(last))
+        for last in pictures:
+            film.send(np.ascontiguousarray(last))
+        for _ in range(round(LAST_SECONDS * rate) - 1):
+            film.send(np.ascontiguousarray(last))
+        film.close()
         return path.read_bytes()

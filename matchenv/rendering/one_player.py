@@ -129,16 +129,18 @@ class OnePlayerRenderer(Renderer[State]):
         canvas = new_canvas(look)
         theme, played = canvas.theme, len(record.games)
         strong = [(0, theme.player)]
-        legend = [Entry(theme.player, player_text(0, mu[0], sigma[0]))]
+        # The opponent's place is kept before the first game, and names grow into theirs.
         others = settings.num_opponents
+        widest = [player_text(each, -8.88, 8.88) for each in (0, others)]
+        legend = [Entry(theme.player, player_text(0, mu[0], sigma[0]), widest=widest[0])]
+        last = record.games[-1].opponent if played else 0
         if played:
-            last = record.games[-1].opponent
             strong.insert(0, (last, theme.opponent))
-            legend.append(Entry(theme.opponent, player_text(last, mu[last], sigma[last])))
-            others -= 1
-        if others:
-            name = "all others" if played else "opponents"
-            legend.append(Entry(theme.others, f"{name} ({others:,})"))
+        name = player_text(last, mu[last], sigma[last]) if played else ""
+        legend.append(Entry(theme.opponent, name, widest=widest[1]))
+        if others > 1 or not played:
+            text = f"all others ({others - 1:,})" if played else f"opponents ({others:,})"
+            legend.append(Entry(theme.others, text, widest=f"all others ({others:,})"))
         if true_skill is not None:
             legend.append(Entry(theme.muted, "true skill", triangle=True))
         parts = draw_header(canvas, look.title, f"game {played:,} of {settings.horizon:,}", legend)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -56,11 +57,20 @@ DOT_STRENGTH = 0.4
 
 
 class Entry(NamedTuple):
-    """An entry of the legend: a coloured square, or a triangle, and a name."""
+    """An entry of the legend: a coloured square, or a triangle, and a name.
+
+    Attributes:
+        colour: of the mark.
+        name: beside it; an entry without a name keeps its place empty.
+        triangle: instead of a square.
+        widest: the widest text that the name may become, so that the entries after it stay where
+            they are; empty for a name that does not change.
+    """
 
     colour: Colour
     name: str
     triangle: bool = False
+    widest: str = ""
 
 
 class Parts(NamedTuple):
@@ -186,13 +196,13 @@ def _draw_legend(canvas: Canvas, box: Box, legend: Sequence[Entry]) -> int:
     line, side = line_height(size), 0.75 * size
     x, y = float(box.x), box.y
     for entry in legend:
-        wide = 1.4 * size + text_width(entry.name, size)
+        wide = 1.4 * size + max(text_width(each, size) for each in (entry.name, entry.widest))
         if x > box.x and x + wide + 0.6 * size > box.right:
             x, y = float(box.x), y + line
         top = y + round(0.5 * (line - side))
         if entry.triangle:
             canvas.triangle(x + 0.5 * side, top, side, entry.colour)
-        else:
+        elif entry.name:
             canvas.box(x, top, side, side, entry.colour)
         canvas.text(x + 1.4 * size, y, entry.name, size, canvas.theme.ink)
         x += wide + 1.6 * size
@@ -283,27 +293,28 @@ def _draw_skill_ticks(canvas: Canvas, box: Box, axis: Axis) -> None:
 def draw_tiles(
     canvas: Canvas, box: Box, tiles: Sequence[tuple[str, str]], widest: str = ""
 ) -> None:
-    """Write numbers in large letters side by side.
+    """Write numbers in large letters side by side; their places depend on how many digits they have.
 
     Args:
         canvas: to draw on.
         box: where.
         tiles: a label and a number's text each.
-        widest: the widest text that the first may have, so that the others keep their places.
+        widest: the widest text that the first may have.
     """
     small, theme = canvas.sizes.small, canvas.theme
-    values = [widest or tiles[0][1], *(value for _, value in tiles[1:])]
-    widths: list[int] = []
-    size = canvas.sizes.value + 1
-    while size > small - 2 and (not widths or sum(widths) + small * (len(widths) - 1) > box.width):
-        size -= 1
-        widths = [
+
+    def widths(size: int) -> list[int]:
+        values = [widest or tiles[0][1], *(re.sub(r"\d", "8", value) for _, value in tiles[1:])]
+        return [
             max(text_width(label, small), text_width(value, size, bold=True))
             for (label, _), value in zip(tiles, values, strict=True)
         ]
-    gap = (box.width - sum(widths)) / (len(tiles) - 1)
-    x = float(box.x)
-    for (label, value), wide in zip(tiles, widths, strict=True):
+
+    room = box.width - small * (len(tiles) - 1)
+    sizes = range(canvas.sizes.value, small - 3, -1)
+    size = next((each for each in sizes if sum(widths(each)) <= room), small - 2)
+    gap, x = (box.width - sum(widths(size))) / (len(tiles) - 1), float(box.x)
+    for (label, value), wide in zip(tiles, widths(size), strict=True):
         canvas.text(x, box.y, label, small, theme.muted)
         canvas.text(x, box.y + line_height(small), value, size, theme.ink, bold=True)
         x += wide + gap

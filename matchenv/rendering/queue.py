@@ -176,16 +176,23 @@ class QueueRenderer(Renderer[State]):
         """Return the focal player and the nearest candidate, and the legend."""
         theme = canvas.theme
         strong: list[tuple[int, Colour]] = []
-        legend: list[Entry] = []
         if waiting.focal != NOBODY:
-            named = [(waiting.focal, theme.player, "asked")]
-            named += [(int(k), theme.opponent, "nearest") for k in waiting.filled[:1]]
-            strong = [(k, colour) for k, colour, _ in reversed(named)]
-            legend = [
-                Entry(colour, f"{name}: player {waiting.player[k]}, {waiting.waited[k]} ticks")
-                for k, colour, name in named
-            ]
-        legend.append(Entry(theme.others, f"others ({waiting.mu.size - len(strong):,})"))
+            strong = [(waiting.focal, theme.player)]
+            strong += [(int(k), theme.opponent) for k in waiting.filled[:1]]
+        legend = []
+        # A place is kept for each, whether a player is asked about or not.
+        for place, (colour, name) in enumerate(
+            ((theme.player, "asked"), (theme.opponent, "nearest"))
+        ):
+            text = ""
+            if place < len(strong):
+                k = strong[place][0]
+                ticks = "1 tick" if waiting.waited[k] == 1 else f"{waiting.waited[k]} ticks"
+                text = f"{name}: player {waiting.player[k]}, {ticks}"
+            legend.append(Entry(colour, text, widest=f"{name}: player 8,888, 88 ticks"))
+        strong.reverse()
+        others = waiting.mu.size - len(strong)
+        legend.append(Entry(theme.others, f"others ({others:,})", widest="others (888)"))
         if self._shows_truth:
             legend.append(Entry(theme.muted, "true skill", triangle=True))
         return strong, legend

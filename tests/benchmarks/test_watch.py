@@ -13,12 +13,13 @@ from gymnasium.utils.seeding import np_random
 
 pytest.importorskip("pygame")
 
+import imageio_ffmpeg
 import pygame
 from PIL import Image
 
 from matchenv.baselines import DrawChance
 from matchenv.benchmarks.watch import live
-from matchenv.benchmarks.watch.film import LAST_SECONDS, nearest_colours, palette, write_film
+from matchenv.benchmarks.watch.film import LAST_SECONDS, write_film
 from matchenv.benchmarks.watch.live import Playback, commands, pace, watch_live
 from matchenv.benchmarks.watch.stage import (
     MOST_POLICIES,
@@ -204,8 +205,8 @@ def test_a_gif_has_a_picture_for_each_moment(
     count = write_film(make(), path, width=700, every=every, rate=5, theme=theme, quiet=True)
     assert count == {1: 13, 5: 4, 12: 2}[every]
     with Image.open(path) as film:
-        # Pillow shows equal pictures as one, for a longer time.
-        assert film.n_frames == count or make is queue_stage
+        # Equal pictures are one, for a longer time.
+        assert film.n_frames >= count or make is queue_stage
         times = [film.seek(place) or film.info["duration"] for place in range(film.n_frames)]
         assert sum(times) == (count - 1) * 200 + 1000 * LAST_SECONDS
         assert film.info["loop"] == 0
@@ -221,20 +222,6 @@ def test_a_gif_has_a_picture_for_each_moment(
     assert [each.name for each in tmp_path.iterdir()] == ["film.gif"]
     write_film(make(), again, width=700, every=every, rate=5, theme=theme, quiet=True)
     assert path.read_bytes() == again.read_bytes()
-
-
-@pytest.mark.parametrize("theme", THEMES.values(), ids=list(THEMES))
-def test_colours_become_the_nearest_of_the_palette(theme: Any) -> None:
-    colours = palette(theme)
-    assert len(colours) <= 256
-    rng = np.random.default_rng(0)
-    picture = rng.integers(0, 256, (8, 9, 3)).astype(np.uint8)
-    found = nearest_colours(picture, colours)
-    apart = np.linalg.norm(picture[:, :, None].astype(float) - colours, axis=3)
-    chosen = np.take_along_axis(apart, found[:, :, None].astype(int), axis=2)[:, :, 0]
-    np.testing.assert_array_equal(chosen, apart.min(axis=2))
-    own = nearest_colours(colours[None], colours)[0]
-    np.testing.assert_array_equal(own, range(len(colours)))
 
 
 def test_a_png_is_the_last_moment_and_films_may_end_early(tmp_path: Path) -> None:
@@ -258,18 +245,18 @@ def test_the_readmes_films_are_small(name: str) -> None:
 
 
 def test_an_mp4_can_be_read_back(tmp_path: Path) -> None:
-    pytest.importorskip("moviepy")
-    from moviepy import VideoFileClip
-
     path = tmp_path / "film.mp4"
     count = write_film(stage(), path, width=701, every=4, rate=10, theme="dark", quiet=True)
     assert count == 4
-    with VideoFileClip(str(path)) as clip:
-        assert clip.size[0] == 700
-        assert clip.fps == 10
-        assert clip.duration == pytest.approx(count / 10 + LAST_SECONDS, abs=0.11)
-        shown = stage()
-        assert np.abs(clip.get_frame(0).astype(int) - shown.picture(700, "dark")).mean() < 4.0
+    pictures = imageio_ffmpeg.read_frames(path)
+    told = next(pictures)
+    assert told["fps"] == 10
+    assert told["duration"] == pytest.approx((count - 1) / 10 + LAST_SECONDS, abs=0.11)
+    expected = stage().picture(700, "dark")
+    assert told["size"] == expected.shape[1::-1]
+    found = np.frombuffer(next(pictures), dtype=np.uint8).reshape(expected.shape).astype(int)
+    assert np.abs(found - expected).mean() < 4.0
+    pictures.close()
 
 
 @pytest.mark.parametrize(
@@ -303,11 +290,10 @@ def test_bad_films_are_refused_before_a_game(
 def test_without_the_package_the_remedy_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module, name in (("PIL", "film.gif"), ("moviepy", "film.mp4")):
+    for module, name in (("imageio_ffmpeg", "film.gif"), ("pygame", "film.png")):
         monkeypatch.setitem(sys.modules, module, None)
         with pytest.raises(ImportError, match=r'pip install "matchenv\[render\]"'):
             write_film(stage(), tmp_path / name)
-    monkeypatch.setitem(sys.modules, "pygame", None)
     with pytest.raises(ImportError, match=r'pip install "matchenv\[render\]"'):
         watch_live(stage())
 

@@ -324,7 +324,7 @@ def test_a_queue_shows_its_numbers_and_players(monkeypatch: pytest.MonkeyPatch) 
     assert {
         "tick 60 of 100",
         f"asked: player {waiting.player[focal]}, {waiting.waited[focal]} ticks",
-        f"nearest: player {waiting.player[nearest]}, {waiting.waited[nearest]} ticks",
+        f"nearest: player {waiting.player[nearest]}, {waiting.waited[nearest]} tick",
         f"others ({waiting.mu.size - 2})",
         str(waiting.mu.size),
         str(waiting.playing),
