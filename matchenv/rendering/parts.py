@@ -293,7 +293,7 @@ def _draw_skill_ticks(canvas: Canvas, box: Box, axis: Axis) -> None:
 def draw_tiles(
     canvas: Canvas, box: Box, tiles: Sequence[tuple[str, str]], widest: str = ""
 ) -> None:
-    """Write numbers in large letters side by side; their places depend on how many digits they have.
+    """Write numbers in large letters side by side; places depend on counts of digits alone.
 
     Args:
         canvas: to draw on.
