@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from matchenv.baselines.queue.values import best_candidates, candidate_values
 from matchenv.belief import DEFAULT_BELIEF
-from matchenv.belief.states import States
+from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.queue.view import QueueView, WaitingPlayers
 from matchenv.runtime.checks import (
     as_integer,
@@ -286,7 +286,7 @@ class Reserved(QueuePolicy):
     def _opponents(self, mu: Floats, sigma: Floats, rng: np.random.Generator) -> Integers:
         """Return the policy's actions in pools of one size, shape (B, M + 1) to (B,)."""
         belief = getattr(self.policy, "belief", DEFAULT_BELIEF)
-        state = States.of_prior(mu, sigma, belief).knowledge_state()
+        state = KnowledgeState.of_prior(mu, sigma, belief)
         if callable(getattr(self.policy, "act", None)):
             chosen: Integers = self.policy.act(state, self.games_left, rng)
             return chosen

@@ -231,7 +231,7 @@ class Judgement:
             "seed": comparison.seed,
             "confidence": CONFIDENCE,
             "asked": dict(asked or {}),
-            "versions": versions("scipy", "gymnasium", "rustworkx"),
+            "versions": versions("scipy", "gymnasium"),
         }
 
     def _changes(self, asked: Sequence[tuple[str, str, str, str]]) -> list[Change]:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from matchenv.baselines import Policy
 from matchenv.belief import DEFAULT_BELIEF, MU, SIGMA, GameConstants
 from matchenv.belief import OUTCOMES as OUTCOMES_IN_ORDER
-from matchenv.belief.states import States
+from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.candidates import Candidate, candidates_of
 from matchenv.evaluation.cells import Cell, cells_of
@@ -60,7 +60,7 @@ BLOCK, MOST_STATES = 10, 1 << 13
 OUTCOMES = np.array(OUTCOMES_IN_ORDER)
 
 # Returns actions of shape (B,) for a batch of states with so many games left.
-Rule = Callable[[States, int], Integers]
+Rule = Callable[[KnowledgeState, int], Integers]
 
 
 @dataclass(frozen=True)
@@ -310,7 +310,7 @@ def work(job: OptimumJob) -> Arrays:
         for b in range(job.first, job.first + job.count)
     ]
     skills = mu[:, None, :] + sigma[:, None, :] * np.array(normals)
-    prior = States.of_prior(mu, sigma, settings.belief)
+    prior = KnowledgeState.of_prior(mu, sigma, settings.belief)
     worth = choice_values(prior, settings.horizon, settings.constants)
     found: dict[str, list[Any]] = {"believed": [], "true_q": [], "first_is_best": []}
     with one_thread():
@@ -327,7 +327,7 @@ def work(job: OptimumJob) -> Arrays:
     return {name: np.array(values) for name, values in found.items()}
 
 
-def choice_values(states: States, games_left: int, constants: GameConstants) -> Floats:
+def choice_values(states: KnowledgeState, games_left: int, constants: GameConstants) -> Floats:
     """Return the expected sum of q for every first choice, with the best choices after it.
 
     Args:
@@ -374,8 +374,8 @@ def rule_of(policy: Any, settings: Settings) -> Rule:
         ValueError: when it chooses, if it turns out to have a memory.
     """
 
-    def choose(states: States, games_left: int) -> Integers:
-        state = states.knowledge_state()
+    def choose(states: KnowledgeState, games_left: int) -> Integers:
+        state = states
         if isinstance(policy, Policy):
             return policy.act(state, games_left)
         observation = state.to_observation(games_left / settings.horizon)
@@ -390,7 +390,7 @@ def rule_of(policy: Any, settings: Settings) -> Rule:
     return choose
 
 
-def grown(rule: Rule, states: States, settings: Settings) -> tuple[Integers, Floats]:
+def grown(rule: Rule, states: KnowledgeState, settings: Settings) -> tuple[Integers, Floats]:
     """Follow a policy through all outcomes; it is asked once for each level.
 
     Args:
@@ -505,7 +505,7 @@ def _check_rule(candidate: Candidate, settings: Settings) -> None:
     ones = np.ones((1, settings.num_players))
     try:
         rule_of(policy, settings)(
-            States.of_prior(0.0 * ones, ones, settings.belief), settings.horizon
+            KnowledgeState.of_prior(0.0 * ones, ones, settings.belief), settings.horizon
         )
     except Exception as error:
         raise ValueError(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.runtime.compile import compiled
-from matchenv.trueskill.game import density_at_zero, outcome_probability_of
+from matchenv.trueskill.game import outcome_probability_of
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -254,17 +254,6 @@ class Belief(ABC):
             ValueError: it names the number and what is allowed.
         """
 
-    def draw_density(self, mu: Floats, variance: Floats, beta: float) -> Floats:
-        """Return q of every opponent, shape (..., M): eq. (5) of the 2011 paper.
-
-        Args:
-            mu: shape (..., M + 1).
-            variance: Var(s_0 - s_k), shape (..., M).
-            beta: standard deviation of one performance around skill.
-        """
-        gap, total = mu[..., :1] - mu[..., 1:], variance + 2.0 * beta * beta
-        return _densities(np.ravel(gap), np.ravel(total)).reshape(gap.shape)
-
     def outcome_probability(
         self, mu: Floats, sigma: Floats, variance: Floats, outcome: int, constants: GameConstants
     ) -> Floats:
@@ -284,50 +273,6 @@ class Belief(ABC):
             np.ravel(gap), np.ravel(total), outcome, constants.draw_margin
         )
         return flat.reshape(gap.shape)
-
-    def after_games(
-        self,
-        mu: Floats,
-        sigma: Floats,
-        extra: Floats,
-        opponents: Integers,
-        outcomes: Outcomes,
-        constants: GameConstants,
-    ) -> tuple[Floats, Floats, Floats]:
-        """Return the belief after one game of each state, by ``learn``.
-
-        Args:
-            mu: shape (B, M + 1).
-            sigma: shape (B, M + 1).
-            extra: shape (B, E * M).
-            opponents: shape (B,), 0 to M - 1.
-            outcomes: shape (B,).
-            constants: of the games.
-
-        Returns:
-            mu, sigma and extra, new arrays.
-        """
-        count = mu.shape[0]
-        players = np.stack((mu, sigma, np.zeros_like(mu)), axis=-1)
-        memory = self.memory_of(sigma, extra)
-        shown = np.empty((count, self.observation_size(mu.shape[1] - 1)), dtype=np.float32)
-        played = np.ones(count, dtype=np.bool_)
-        measures = np.empty((len(MEASURES), count))
-        games = GamesPlayed(opponents, played, ~played, measures, outcomes > 0, outcomes)
-        self.learn(players, memory, shown, games, constants)
-        return (
-            np.ascontiguousarray(players[..., MU]),
-            np.ascontiguousarray(players[..., SIGMA]),
-            self.extra(players, memory),
-        )
-
-
-@compiled
-def _densities(gap: Floats, variance: Floats) -> Floats:
-    values = np.empty(gap.size)
-    for k in range(gap.size):
-        values[k] = density_at_zero(gap[k], variance[k])
-    return values
 
 
 @compiled

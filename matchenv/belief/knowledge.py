@@ -8,8 +8,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from matchenv.belief import BELIEFS, DEFAULT_BELIEF, Belief, GameConstants, belief_named
+from matchenv.belief import (
+    BELIEFS,
+    DEFAULT_BELIEF,
+    MEASURES,
+    MU,
+    SIGMA,
+    Belief,
+    GameConstants,
+    GamesPlayed,
+    belief_named,
+)
 from matchenv.runtime.checks import as_float_array, as_positive_array
+from matchenv.runtime.compile import compiled
+from matchenv.trueskill.game import density_at_zero
 
 Floats = NDArray[np.float64]
 
@@ -77,11 +89,17 @@ class KnowledgeState:
         _fill(state, mu, sigma, extra, belief)
         return state
 
+    def __len__(self) -> int:
+        return len(self.mu)
+
     def __getitem__(self, index: Any) -> KnowledgeState:
-        """The state or states at ``index`` of the batch."""
-        return KnowledgeState(
-            self.mu[index], self.sigma[index], self.extra[index], self.belief
-        )  # fmt: skip
+        """Return the state or states at ``index`` of the batch."""
+        parts = (self.mu[index], self.sigma[index], self.extra[index])
+        return KnowledgeState.trusted(*parts, self.belief)
+
+    def repeated(self, times: int) -> KnowledgeState:
+        """Return each state of a batch ``times`` times in a row."""
+        return self[np.repeat(np.arange(len(self)), times)]
 
     @property
     def kind(self) -> Belief:
@@ -119,12 +137,14 @@ class KnowledgeState:
         return self.kind.paired_sigma(self.sigma, self.extra)
 
     def draw_density(self, beta: float) -> Floats:
-        """q of a game with each opponent, shape (..., M): eq. (5) of the 2011 paper.
+        """Return q of a game with each opponent, shape (..., M): eq. (5) of the 2011 paper.
 
         Args:
             beta: standard deviation of one performance around skill, > 0.
         """
-        return self.kind.draw_density(self.mu, self.difference_variance, beta)
+        gap = self.mu[..., :1] - self.mu[..., 1:]
+        total = self.difference_variance + 2.0 * beta * beta
+        return _densities(np.ravel(gap), np.ravel(total)).reshape(gap.shape)
 
     def outcome_probability(self, outcome: int, constants: GameConstants) -> Floats:
         """Probability that a game with each opponent ends so, shape (..., M).
@@ -147,16 +167,11 @@ class KnowledgeState:
         return self.kind.drawn_skills(self.mu, self.sigma, self.extra, normals, spread)
 
     def flattened(self) -> KnowledgeState:
-        """The same states as one batch of shape (B,), contiguous."""
-        extra = self.extra
-        return KnowledgeState.trusted(
-            np.ascontiguousarray(self.mu).reshape(-1, self.mu.shape[-1]),
-            np.ascontiguousarray(self.sigma).reshape(-1, self.mu.shape[-1]),
-            np.ascontiguousarray(extra).reshape(-1, extra.shape[-1])
-            if extra.size
-            else np.empty((int(np.prod(self.batch_shape)), extra.shape[-1])),
-            self.belief,
-        )
+        """Return the same states as one batch of shape (B,), contiguous."""
+        count = int(np.prod(self.batch_shape))
+        parts = (self.mu, self.sigma, self.extra)
+        flat = (np.ascontiguousarray(part).reshape(count, part.shape[-1]) for part in parts)
+        return KnowledgeState.trusted(*flat, self.belief)
 
     def among(self, rows: NDArray[np.int64], opponents: NDArray[np.int64]) -> KnowledgeState:
         """Some states of a batch of shape (B,), each with some of its opponents only.
@@ -182,18 +197,38 @@ class KnowledgeState:
 
         Args:
             opponents: shape (B,), 0 to M - 1 as actions name them.
-            outcomes: shape (B,), +1 player 0 won, -1 lost, 0 a draw.
+            outcomes: shape (B,) or one for all, +1 player 0 won, -1 lost, 0 a draw.
             constants: of the games.
         """
-        after = self.kind.after_games(
-            self.mu,
-            self.sigma,
-            self.extra,
-            np.ascontiguousarray(opponents, dtype=np.int64),
-            np.ascontiguousarray(outcomes, dtype=np.int8),
-            constants,
-        )
-        return KnowledgeState.trusted(*after, self.belief)
+        count = len(self.mu)
+        result = np.ascontiguousarray(np.broadcast_to(outcomes, count), dtype=np.int8)
+        players = np.stack((self.mu, self.sigma, np.zeros_like(self.mu)), axis=-1)
+        memory = self.kind.memory_of(self.sigma, self.extra)
+        size = self.kind.observation_size(self.num_opponents)
+        shown = np.empty((count, size), dtype=np.float32)
+        played = np.ones(count, dtype=np.bool_)
+        measures = np.empty((len(MEASURES), count))
+        chosen = np.ascontiguousarray(opponents, dtype=np.int64)
+        games = GamesPlayed(chosen, played, ~played, measures, result > 0, result)
+        self.kind.learn(players, memory, shown, games, constants)
+        mu, sigma = (np.ascontiguousarray(players[..., entry]) for entry in (MU, SIGMA))
+        return KnowledgeState.trusted(mu, sigma, self.kind.extra(players, memory), self.belief)
+
+    @classmethod
+    def of_prior(cls, mu: Floats, sigma: Floats, belief: str = DEFAULT_BELIEF) -> KnowledgeState:
+        """Return states of independent players before any game.
+
+        Args:
+            mu: shape (B, M + 1).
+            sigma: shape (B, M + 1).
+            belief: the name of the belief.
+        """
+        kind = belief_named(belief)
+        players = np.stack((mu, sigma, np.zeros_like(mu)), axis=-1)
+        memory = kind.new_memory(len(mu), mu.shape[1] - 1)
+        shown = np.empty((len(mu), kind.observation_size(mu.shape[1] - 1)), dtype=np.float32)
+        kind.begin(players, memory, shown, np.arange(len(mu)))
+        return cls(mu, sigma, kind.extra(players, memory), belief)
 
     @classmethod
     def from_observation(
@@ -312,3 +347,11 @@ def _fill(state: KnowledgeState, mu: Floats, sigma: Floats, extra: Floats, belie
     """Set the fields of a frozen state."""
     for name, value in (("mu", mu), ("sigma", sigma), ("extra", extra), ("belief", belief)):
         object.__setattr__(state, name, value)
+
+
+@compiled
+def _densities(gap: Floats, variance: Floats) -> Floats:
+    values = np.empty(gap.size)
+    for k in range(gap.size):
+        values[k] = density_at_zero(gap[k], variance[k])
+    return values

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 import math
-import pickle
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.utils.env_checker import check_env
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -316,58 +311,6 @@ def test_both_beliefs_meet_the_same_games() -> None:
         np.testing.assert_array_equal(both[0].true_skill, both[1].true_skill)
 
 
-@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
-@pytest.mark.parametrize("draw_margin", [0.0, 0.7])
-def test_vector_equals_scalar_environments(mode: AutoresetMode, draw_margin: float) -> None:
-    count = 5
-    arguments: dict[str, Any] = {
-        "num_opponents": 4, "horizon": 6, "belief": "full", "draw_margin": draw_margin,
-    }  # fmt: skip
-    ours = gym.make_vec("Matchmaking-v0", num_envs=count, autoreset_mode=mode, **arguments)
-    reference = SyncVectorEnv(
-        [lambda: MatchmakingEnv(**arguments) for _ in range(count)], autoreset_mode=mode
-    )
-    assert ours.single_observation_space == reference.single_observation_space
-    np.testing.assert_array_equal(ours.reset(seed=4)[0], reference.reset(seed=4)[0])
-    rng = np.random.default_rng(1)
-    ends = np.zeros(count, dtype=int)
-    for _ in range(30):
-        actions = rng.integers(4, size=count)
-        one, other = ours.step(actions), reference.step(actions)
-        for mine, theirs in zip(one[:4], other[:4], strict=True):
-            np.testing.assert_array_equal(mine, theirs)
-        for name in ("draw_density", "true_draw_density", "squared_error", "outcome"):
-            mask = other[4].get(f"_{name}", np.zeros(count, dtype=bool))
-            np.testing.assert_array_equal(one[4][name][mask], other[4].get(name, mask)[mask])
-        if "final_obs" in other[4]:
-            for i in np.flatnonzero(other[4]["_final_obs"]):
-                np.testing.assert_array_equal(one[4]["final_obs"][i], other[4]["final_obs"][i])
-        ends += one[2]
-    assert (ends >= 3).all()
-
-
-def test_staggered_episodes_do_not_touch_each_other() -> None:
-    """One environment reset in mid-course plays as one that was reset alone."""
-    env = MatchmakingVectorEnv(
-        3, num_opponents=3, horizon=5, belief="full", autoreset_mode="Disabled"
-    )
-    alone = MatchmakingEnv(num_opponents=3, horizon=5, belief="full")
-    env.reset(seed=1)
-    env.step(np.array([0, 1, 2]))
-    mask = np.array([False, True, False])
-    observation, _ = env.reset(seed=[None, 50, None], options={"reset_mask": mask})
-    np.testing.assert_array_equal(observation[1], alone.reset(seed=50)[0])
-    for action in (2, 0, 2):
-        observation = env.step(np.array([1, action, 0]))[0]
-        np.testing.assert_array_equal(observation[1], alone.step(action)[0])
-
-
-def test_the_scalar_environment_passes_gymnasiums_check() -> None:
-    env = gym.make("Matchmaking-v0", num_opponents=3, horizon=5, belief="full")
-    check_env(env.unwrapped, skip_render_check=True)
-    assert env.observation_space.shape == (12,)
-
-
 def test_observation_shows_the_state_and_back() -> None:
     env = MatchmakingVectorEnv(2, num_opponents=3, horizon=5, belief="full")
     env.reset(seed=1)
@@ -387,17 +330,6 @@ def test_nine_numbers_are_two_things() -> None:
     observation = [0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.2, 1.2, 1.0]
     assert KnowledgeState.from_observation(observation).num_opponents == 3
     assert KnowledgeState.from_observation(observation, belief="full").num_opponents == 2
-
-
-def test_pickle_and_copy_go_on_alike() -> None:
-    env = MatchmakingVectorEnv(2, num_opponents=3, horizon=5, belief="full", render_mode="ansi")
-    env.reset(seed=1)
-    env.step(np.array([0, 1]))
-    twins = [env, copy.deepcopy(env), pickle.loads(pickle.dumps(env))]
-    observations = [twin.step(np.array([2, 1]))[0] for twin in twins]
-    np.testing.assert_array_equal(observations[0], observations[1])
-    np.testing.assert_array_equal(observations[0], observations[2])
-    assert twins[0].render() == twins[2].render()
 
 
 def full_state(sigma: Any, difference_sigma: Any) -> KnowledgeState:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterator
 
 import gymnasium as gym
@@ -128,13 +127,6 @@ def test_without_inflation_it_is_the_factorised_belief(monkeypatch: pytest.Monke
         np.testing.assert_array_equal(actions, kg[1].act(other.knowledge_state, 5))
         for mine, theirs in zip(one.step(actions)[:4], other.step(actions)[:4], strict=True):
             np.testing.assert_array_equal(mine, theirs)
-
-
-def test_environments_on_it_are_pickled() -> None:
-    env = MatchmakingEnv(num_opponents=3, horizon=5, belief="discounted")
-    env.reset(seed=2)
-    twin = pickle.loads(pickle.dumps(env))
-    np.testing.assert_array_equal(env.step(1)[0], twin.step(1)[0])
 
 
 def test_names_stay_with_their_beliefs() -> None:

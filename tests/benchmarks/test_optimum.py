@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import norm
 
 from matchenv.baselines import DrawChance, KnowledgeGradient
-from matchenv.belief.states import States
+from matchenv.belief.knowledge import KnowledgeState
 from matchenv.benchmarks.limits.optimum import (
     OPTIMUM,
     Findings,
@@ -114,7 +114,7 @@ class TestByHand:
         settings = settings_of(opponents, games, belief, beta=beta, draw_margin=draw_margin)
         mu, sigma = random_prior(opponents)
         hand = ByHand(belief, beta, draw_margin)
-        prior = States.of_prior(mu, sigma, belief)
+        prior = KnowledgeState.of_prior(mu, sigma, belief)
         found = choice_values(prior, games, settings.constants).max(axis=1)
         expected = [hand.best(m, np.diag(s**2), games) for m, s in zip(mu, sigma, strict=True)]
         assert found == pytest.approx(expected, rel=1e-11)
@@ -130,7 +130,7 @@ class TestByHand:
             return int(np.argmax([hand.density(mean, cov, j) for j in range(1, len(mean))]))
 
         rule = rule_of(DrawChance(belief=belief), settings)
-        _, found = grown(rule, States.of_prior(mu, sigma, belief), settings)
+        _, found = grown(rule, KnowledgeState.of_prior(mu, sigma, belief), settings)
         expected = [
             hand.following(densest, m, np.diag(s**2), 4) for m, s in zip(mu, sigma, strict=True)
         ]
@@ -141,7 +141,7 @@ class TestByHand:
         settings = settings_of(2, games, belief, draw_margin=draw_margin)
         mu, sigma = random_prior(2, count=2)
         rule = rule_of(KnowledgeGradient(multiplier=2.0, belief=belief), settings)
-        actions, _ = grown(rule, States.of_prior(mu, sigma, belief), settings)
+        actions, _ = grown(rule, KnowledgeState.of_prior(mu, sigma, belief), settings)
         skills = np.random.default_rng(1).standard_normal((2, 4, 3))
         noise = math.sqrt(2.0) * PAPER_BETA
         outcomes = 3 if draw_margin > 0.0 else 2
@@ -182,7 +182,7 @@ class TestProperties:
 
     def test_more_games_are_worth_more(self):
         mu, sigma = random_prior(3)
-        prior = States.of_prior(mu, sigma, "full")
+        prior = KnowledgeState.of_prior(mu, sigma, "full")
         values = [
             choice_values(prior, games, settings_of(3, games, "full").constants).max(axis=1)
             for games in (1, 2, 3, 4)
@@ -219,7 +219,9 @@ class TestProperties:
                 return np.zeros(len(observation), dtype=np.int64), None
 
         mu, sigma = random_prior(2)
-        _, value = grown(rule_of(First(), settings), States.of_prior(mu, sigma, "full"), settings)
+        _, value = grown(
+            rule_of(First(), settings), KnowledgeState.of_prior(mu, sigma, "full"), settings
+        )
         assert sizes == [(3 * 2**n, 9) for n in range(4)]
         hand = ByHand("full", PAPER_BETA, 0.0)
         expected = [
@@ -234,6 +236,6 @@ class TestProperties:
                 return np.zeros(len(observation), dtype=np.int64), (observation,)
 
         settings = settings_of(2, 2, "full")
-        prior = States.of_prior(*random_prior(2), "full")
+        prior = KnowledgeState.of_prior(*random_prior(2), "full")
         with pytest.raises(ValueError, match="memory"):
             grown(rule_of(Remembers(), settings), prior, settings)

@@ -116,7 +116,7 @@ def load_all() -> None:
     for module in ("torch.utils.tensorboard", "sb3_contrib", "matplotlib.pyplot",
                    "matplotlib.backends.backend_pdf", "pygame.freetype", "optuna.storages",
                    "sqlalchemy.dialects.sqlite", "plotly.graph_objects", "scipy.optimize",
-                   "fastapi", "uvicorn", "rustworkx", "scipy.stats", "matchenv.benchmarks.report",
+                   "fastapi", "uvicorn", "scipy.stats", "matchenv.benchmarks.report",
                    "matchenv.benchmarks.judge.judging"):  # fmt: skip
         pytest.importorskip(module)
 

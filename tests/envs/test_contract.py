@@ -291,6 +291,28 @@ def test_partial_resets_leave_the_others_alone(env_id: str, options: dict[str, A
 
 
 @pytest.mark.parametrize("env_id", ENVIRONMENTS)
+def test_options_of_a_reset_may_have_a_row_for_each_environment(env_id: str) -> None:
+    size = {ONE_PLAYER: 4, QUEUE: 3}.get(env_id, 20)
+    options = {ONE_PLAYER: {"num_opponents": 3}, QUEUE: {"capacity": 5}}.get(env_id, {})
+    rows = np.random.default_rng(0).normal(size=(3, size))
+    given = {"true_skill": rows}
+    if env_id in (ONE_PLAYER, QUEUE):
+        given |= {"mu": -rows, "sigma": np.exp(rows)}
+    native = gym.make_vec(env_id, num_envs=3, **options)
+    observations, _ = native.reset(seed=5, options=given)
+    actions = native.unwrapped.action_masks().argmax(axis=1)
+    after = native.step(actions)[0]
+    for i in range(3):
+        env = gym.make(env_id, **options)
+        first, _ = env.reset(seed=5 + i, options={name: each[i] for name, each in given.items()})
+        np.testing.assert_array_equal(observations[i], first)
+        np.testing.assert_array_equal(after[i], env.step(actions[i])[0])
+    for bad in ({"true_skill": rows[:2]}, {"strength": rows}, 3):
+        with pytest.raises(ValueError, match="options"):
+            native.reset(options=bad)
+
+
+@pytest.mark.parametrize("env_id", ENVIRONMENTS)
 @pytest.mark.parametrize(
     ("bad", "named"),
     [

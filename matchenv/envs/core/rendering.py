@@ -168,6 +168,19 @@ def check_package(module: str, purpose: str) -> None:
         )
 
 
+def taken_flags(options: dict[str, Any], defaults: dict[str, bool]) -> dict[str, bool]:
+    """Take the renderer's flags out of the options of an environment.
+
+    Raises:
+        ValueError: for one that is neither True nor False.
+    """
+    flags = {name: options.pop(name, default) for name, default in defaults.items()}
+    for name, value in flags.items():
+        if not isinstance(value, bool | np.bool_):
+            raise ValueError(f"{name} must be True or False, got {value!r}")
+    return flags
+
+
 def checked_render_mode(render_mode: str | None) -> str | None:
     """Return ``render_mode`` if it is None or one of ``RENDER_MODES``.
 

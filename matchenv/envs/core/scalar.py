@@ -10,8 +10,14 @@ from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
-from matchenv.envs.core.rendering import RENDER_FPS, RENDER_MODES, Frame, make_renderer
-from matchenv.envs.core.simulator import Simulator
+from matchenv.envs import part_of, simulator_of
+from matchenv.envs.core.rendering import (
+    RENDER_FPS,
+    RENDER_MODES,
+    Frame,
+    make_renderer,
+    taken_flags,
+)
 from matchenv.runtime.checks import as_action, as_integer
 from matchenv.runtime.random import drawn_key
 
@@ -25,30 +31,36 @@ class ScalarEnv(gym.Env[NDArray[np.float32], np.int64]):
     """A Gymnasium environment of one episode at a time.
 
     Args:
-        simulator: of the episodes.
         render_mode: None, ``"human"``, ``"rgb_array"`` or ``"ansi"``.
-        render_options: what pictures of this environment take besides.
+        options: fields of the environment's settings, and ``render_options``.
+
+    Attributes:
+        env_id: a name of ``matchenv.envs.ENVIRONMENTS``.
+        render_options: flags of the environment's renderer, with their defaults.
 
     Raises:
-        ValueError: for an unknown render mode or option.
+        ValueError: for a bad value; it names the argument and what is allowed.
     """
+
+    env_id: ClassVar[str]
+    render_options: ClassVar[dict[str, bool]] = {}
 
     metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
         "render_modes": list(RENDER_MODES),
         "render_fps": RENDER_FPS,
     }
 
-    def __init__(
-        self, simulator: Simulator[Any], render_mode: str | None, **render_options: Any
-    ) -> None:
-        self.simulator = simulator
-        self.settings = simulator.settings
+    def __init__(self, *, render_mode: str | None = None, **options: Any) -> None:
+        flags = taken_flags(options, self.render_options)
+        self.settings: Any = part_of(self.env_id, "settings")(**options)
+        self.simulator: Any = simulator_of(self.settings)
         self.render_mode = render_mode
+        simulator = self.simulator
         self.observation_space = simulator.observation_space  # type: ignore[assignment]
         self._state = simulator.new_state(1)
         self._actions = np.zeros(1, dtype=np.int64)
         self._phase = NEVER_RESET
-        self._renderer = make_renderer(simulator, render_mode, 1, **render_options)
+        self._renderer = make_renderer(simulator, render_mode, 1, **flags)
         self.action_space: spaces.Discrete = spaces.Discrete(simulator.num_actions)
         self._masked = simulator.masks(self._state) is not None
         self._strict = simulator.settings.invalid_action == "error"

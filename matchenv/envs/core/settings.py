@@ -61,15 +61,6 @@ class Options:
 
     sizes: ClassVar[tuple[str, ...]] = ()
 
-    beta: float = option(
-        PAPER_BETA, as_positive_number, "standard deviation of one performance around skill, > 0"
-    )
-    draw_margin: float = option(
-        0.0, as_non_negative_number, "performances no further apart are a draw; 0: no draws"
-    )
-    tau: float = option(
-        0.0, as_non_negative_number, "drift of a skill before each of the player's games, >= 0"
-    )
     invalid_action: str = option(
         "replace", as_choice, 'for a forbidden action: `"replace"` it, or raise an `"error"`',
         known=("replace", "error"),
@@ -79,11 +70,6 @@ class Options:
         for each in fields(self):
             value = each.metadata["check"](each.name, getattr(self, each.name))
             object.__setattr__(self, each.name, value)
-
-    @property
-    def constants(self) -> GameConstants:
-        """beta, draw_margin and tau: what a belief must know of a game."""
-        return GameConstants(self.beta, self.draw_margin, self.tau)
 
     @classmethod
     def checked(cls, **options: Any) -> Self:
@@ -97,9 +83,9 @@ class Options:
 
     @classmethod
     def listed(cls) -> list[Field[Any]]:
-        """Return the options, those that all environments share last."""
-        shared = Options.__dataclass_fields__
-        return sorted(fields(cls), key=lambda each: each.name in shared)
+        """Return the options, inherited ones last."""
+        own, shared = cls.__annotations__, Options.__annotations__
+        return sorted(fields(cls), key=lambda each: (each.name not in own, each.name in shared))
 
     def changed(self) -> dict[str, Any]:
         """Return the options that differ from the defaults."""
@@ -125,6 +111,26 @@ class Options:
         return {name: v if isinstance(v, kept) else repr(v) for name, v in plain.items()}
 
 
+@dataclass(frozen=True)
+class GameOptions(Options):
+    """Base of settings whose games are TrueSkill's: the game's constants."""
+
+    beta: float = option(
+        PAPER_BETA, as_positive_number, "standard deviation of one performance around skill, > 0"
+    )
+    draw_margin: float = option(
+        0.0, as_non_negative_number, "performances no further apart are a draw; 0: no draws"
+    )
+    tau: float = option(
+        0.0, as_non_negative_number, "drift of a skill before each of the player's games, >= 0"
+    )
+
+    @property
+    def constants(self) -> GameConstants:
+        """beta, draw_margin and tau: what a belief must know of a game."""
+        return GameConstants(self.beta, self.draw_margin, self.tau)
+
+
 def documents_options(kind: type[Options]) -> Callable[[Made], Made]:
     """Show the options of an environment in its signature and, as a table, in its docstring.
 
@@ -138,16 +144,14 @@ def documents_options(kind: type[Options]) -> Callable[[Made], Made]:
     def documents(made: Made) -> Made:
         signature = inspect.signature(made)
         own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-        listed = [
-            inspect.Parameter(
-                each.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=each.default,
-                annotation=each.type,
-            )
-            for each in kind.listed()
+        listed = [(each.name, each.default, each.type) for each in kind.listed()]
+        flags: dict[str, bool] = made.render_options  # type: ignore[attr-defined]
+        listed += [(name, default, "bool") for name, default in flags.items()]
+        own += [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value, annotation=of)
+            for name, value, of in listed
         ]
-        made.__signature__ = signature.replace(parameters=[*own, *listed])  # type: ignore[attr-defined]
+        made.__signature__ = signature.replace(parameters=own)  # type: ignore[attr-defined]
         rows = [
             f"    | `{each.name}` | `{each.default!r}` | {each.metadata['text']} |"
             for each in kind.listed()

@@ -12,8 +12,15 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from matchenv.envs.core.rendering import RENDER_FPS, RENDER_MODES, Frame, make_renderer
-from matchenv.envs.core.simulator import Simulator, check_like, plain
+from matchenv.envs import part_of, simulator_of
+from matchenv.envs.core.rendering import (
+    RENDER_FPS,
+    RENDER_MODES,
+    Frame,
+    make_renderer,
+    taken_flags,
+)
+from matchenv.envs.core.simulator import check_like, plain
 from matchenv.runtime.checks import as_actions, as_integer
 from matchenv.runtime.random import drawn_key
 
@@ -26,16 +33,16 @@ class NativeVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[
     """``num_envs`` copies of an environment, stepped together.
 
     Args:
-        simulator: of the episodes.
         num_envs: copies, >= 1.
         render_mode: as the single environment's.
         autoreset_mode: ``AutoresetMode.NEXT_STEP``, ``SAME_STEP`` or ``DISABLED``, as Gymnasium
             defines them; also their values as text.
         max_episode_steps: steps after which an episode is truncated, >= 1; None for never.
         copy: return new arrays of observations; False: views that the next step changes.
-        render_options: as the single environment's.
+        options: as the single environment's.
 
     Attributes:
+        env_id: as the single environment's, and ``render_options``.
         generators: one random generator for each environment, empty before the first reset.
 
     Raises:
@@ -48,17 +55,23 @@ class NativeVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[
         "autoreset_mode": AutoresetMode.NEXT_STEP,
     }
 
+    env_id: ClassVar[str]
+    render_options: ClassVar[dict[str, bool]] = {}
+
     def __init__(
         self,
-        simulator: Simulator[Any],
-        num_envs: int,
-        render_mode: str | None,
-        autoreset_mode: AutoresetMode | str,
-        max_episode_steps: int | None,
+        num_envs: int = 1,
         *,
+        render_mode: str | None = None,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        max_episode_steps: int | None = None,
         copy: bool = True,
-        **render_options: Any,
+        **options: Any,
     ) -> None:
+        flags = taken_flags(options, self.render_options)
+        self.settings: Any = part_of(self.env_id, "settings")(**options)
+        self.simulator: Any = simulator_of(self.settings)
+        simulator = self.simulator
         self.num_envs = as_integer("num_envs", num_envs, 1)
         if max_episode_steps is not None:
             max_episode_steps = as_integer("max_episode_steps", max_episode_steps, 1)
@@ -68,7 +81,6 @@ class NativeVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[
         self.autoreset_mode = _as_autoreset_mode(autoreset_mode)
         self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}  # type: ignore[misc]
         self.render_mode = render_mode
-        self.simulator, self.settings = simulator, simulator.settings
         self.generators: list[np.random.Generator] = []
         self._copy = copy
         self._state = simulator.new_state(self.num_envs)
@@ -77,7 +89,7 @@ class NativeVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[
         self._steps = np.zeros(self.num_envs, dtype=np.int64)
         self._no_rows = np.zeros(0, dtype=np.int64)
         self._everywhere = np.ones(self.num_envs, dtype=np.bool_)
-        self._renderer = make_renderer(simulator, render_mode, self.num_envs, **render_options)
+        self._renderer = make_renderer(simulator, render_mode, self.num_envs, **flags)
         self.single_observation_space = simulator.observation_space
         self.single_action_space: spaces.Discrete = spaces.Discrete(simulator.num_actions)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)

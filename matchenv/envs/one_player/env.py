@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
-from gymnasium.vector import AutoresetMode
+from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
 from matchenv.belief import MU, SIGMA, TRUE_SKILL
@@ -153,16 +153,11 @@ class MatchmakingEnv(ScalarEnv):
     * v0: initial version
     """
 
+    env_id: ClassVar[str] = "Matchmaking-v0"
+    render_options: ClassVar[dict[str, bool]] = {"render_true_skill": True}
     settings: Settings
     simulator: OnePlayer
     _state: State
-
-    def __init__(
-        self, *, render_mode: str | None = None, render_true_skill: bool = True, **options: Any
-    ) -> None:
-        _check_flag("render_true_skill", render_true_skill)
-        simulator = OnePlayer(Settings(**options))
-        super().__init__(simulator, render_mode, render_true_skill=render_true_skill)
 
     @property
     def knowledge_state(self) -> KnowledgeState:
@@ -181,7 +176,7 @@ class MatchmakingEnv(ScalarEnv):
 
 
 @documents_options(Settings)
-class MatchmakingVectorEnv(NativeVectorEnv):
+class MatchmakingVectorEnv(NativeVectorEnv, VectorEnv):
     """``num_envs`` copies of ``MatchmakingEnv``, stepped together.
 
     The description, spaces, rewards and arguments are those of ``MatchmakingEnv``. Copy i of
@@ -203,31 +198,11 @@ class MatchmakingVectorEnv(NativeVectorEnv):
         ValueError: for a bad argument; it names the argument and what is allowed.
     """
 
+    env_id: ClassVar[str] = "Matchmaking-v0"
+    render_options: ClassVar[dict[str, bool]] = {"render_true_skill": True}
     settings: Settings
     simulator: OnePlayer
     _state: State
-
-    def __init__(
-        self,
-        num_envs: int = 1,
-        *,
-        render_mode: str | None = None,
-        render_true_skill: bool = True,
-        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
-        max_episode_steps: int | None = None,
-        copy: bool = True,
-        **options: Any,
-    ) -> None:
-        _check_flag("render_true_skill", render_true_skill)
-        super().__init__(
-            OnePlayer(Settings(**options)),
-            num_envs,
-            render_mode,
-            autoreset_mode,
-            max_episode_steps,
-            copy=copy,
-            render_true_skill=render_true_skill,
-        )
 
     @property
     def knowledge_state(self) -> KnowledgeState:
@@ -249,8 +224,3 @@ def _copied(simulator: OnePlayer, state: State) -> KnowledgeState:
     mu, sigma = state.players[:, :, MU].copy(), state.players[:, :, SIGMA].copy()
     extra = simulator.belief.extra(state.players, state.memory)
     return KnowledgeState.trusted(mu, sigma, extra, simulator.belief.name)
-
-
-def _check_flag(name: str, value: Any) -> None:
-    if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name} must be True or False, got {value!r}")

@@ -6,11 +6,12 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from matchenv.envs.core.settings import LARGEST_OBSERVED
 from matchenv.runtime.checks import as_choice, as_number, as_positive_number
 from matchenv.runtime.object_spec import is_object_spec, object_from_spec, spec_of
 
@@ -25,6 +26,10 @@ PRIOR_VARIANCE_HIGH = 3.0
 FIELD_VARIANCE = PRIOR_MEAN_VARIANCE + 0.5 * (PRIOR_VARIANCE_LOW + PRIOR_VARIANCE_HIGH)
 
 EQUAL_VARIANCES = ("paper", "matching")
+
+
+# A place of player 0 that is not fixed.
+ANY_RANK = -1
 
 
 class Prior(ABC):
@@ -184,6 +189,78 @@ class DrawnPrior(Prior):
     def newcomers(self) -> Prior:
         """The kind itself: a newcomer is drawn anew."""
         return self.kind
+
+
+class Instances(NamedTuple):
+    """Random numbers of K instances, shape (K, M + 1) each.
+
+    Attributes:
+        mean_normals: standard normal, for the prior means.
+        uniforms: uniform on (0, 1), for the prior variances.
+        skill_normals: standard normal, for the true skills.
+    """
+
+    mean_normals: Floats
+    uniforms: Floats
+    skill_normals: Floats
+
+
+def instances_of(
+    prior: Prior, numbers: Instances, place: int, *, by_skill: bool
+) -> tuple[Floats, Floats, Floats]:
+    """Build K instances from their random numbers.
+
+    Args:
+        prior: of the players.
+        numbers: of the instances.
+        place: place of player 0, or ``ANY_RANK``.
+        by_skill: the place is by true skill, not by prior mean.
+
+    Returns:
+        Means and deviations of the initial belief, and the true skills, shape (K, M + 1) each.
+
+    Raises:
+        ValueError: for a prior of the user's that gives other shapes or bad numbers.
+    """
+    shape = numbers.uniforms.shape
+    mu, sigma = prior.draw(numbers.mean_normals, numbers.uniforms)
+    _check_shapes(prior, "draw", shape, mu, sigma)
+    true_skill = prior.true_skill(mu, sigma, numbers.skill_normals)
+    _check_shapes(prior, "true_skill", shape, true_skill)
+    if place != ANY_RANK:
+        order = _order_with_place_first(true_skill if by_skill else mu, place)
+        mu, sigma, true_skill = (
+            np.take_along_axis(values, order, axis=1) for values in (mu, sigma, true_skill)
+        )
+    mu, sigma = prior.believed(mu, sigma)
+    _check_shapes(prior, "believed", shape, mu, sigma)
+    # A bad number of ``draw`` is still in a skill. The comparisons are False for NaN.
+    good = (np.abs(mu) <= LARGEST_OBSERVED) & (np.abs(true_skill) <= LARGEST_OBSERVED)
+    good &= (sigma >= 1.0 / LARGEST_OBSERVED) & (sigma <= LARGEST_OBSERVED)
+    if not good.all():
+        raise ValueError(
+            f"{prior!r} must give means and skills of at most {LARGEST_OBSERVED:g} in size, and "
+            f"deviations from {1.0 / LARGEST_OBSERVED:g} to that, got other ones"
+        )
+    return mu, sigma, true_skill
+
+
+def _order_with_place_first(values: Floats, place: int) -> NDArray[np.int64]:
+    """Return the order in which player 0 and the one at ``place`` (0 the best) have swapped."""
+    rows = np.arange(len(values))
+    chosen = np.argsort(-values, axis=1, kind="stable")[:, place]
+    order = np.tile(np.arange(values.shape[1]), (len(values), 1))
+    order[rows, chosen] = 0
+    order[:, 0] = chosen
+    return order
+
+
+def _check_shapes(prior: Prior, method: str, shape: tuple[int, ...], *arrays: Floats) -> None:
+    for array in arrays:
+        if array.shape != shape:
+            raise ValueError(
+                f"{prior!r}.{method} must give arrays of shape {shape}, got {array.shape}"
+            )
 
 
 # What the names stand for; ``equal_variance`` chooses among the second.

@@ -6,9 +6,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from matchenv.belief import DEFAULT_BELIEF, Belief, belief_named
-from matchenv.envs.core.settings import Options, option, unchecked
-from matchenv.envs.one_player.instances import ANY_RANK
-from matchenv.envs.one_player.priors import DEFAULT_PRIOR, EQUAL_VARIANCES, Prior, prior_of
+from matchenv.envs.core.settings import GameOptions, option, unchecked
+from matchenv.envs.one_player.priors import (
+    ANY_RANK,
+    DEFAULT_PRIOR,
+    EQUAL_VARIANCES,
+    Prior,
+    prior_of,
+)
 from matchenv.envs.one_player.rewards import DEFAULT_REWARD, Reward, reward_of
 from matchenv.runtime.checks import (
     as_choice,
@@ -50,7 +55,7 @@ def _as_limit(name: str, value: Any) -> int | None:
 
 
 @dataclass(frozen=True)
-class Settings(Options):
+class Settings(GameOptions):
     """The settings of ``Matchmaking-v0``; bad ones raise ``ValueError``.
 
     A new option is a line here, with default, check and documentation, and its effect in

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from matchenv.belief import MEASURES, MU, SIGMA, TRUE_SKILL, GamesPlayed
 from matchenv.belief.belief import SKILL_DIFFERENCE, SQUARED_ERROR, TRUE_DRAW_DENSITY
 from matchenv.belief.knowledge import KnowledgeState
+<<<<<<< HEAD
 from matchenv.envs.core.simulator import (
     LAST,
     MEAN,
@@ -33,6 +34,11 @@ from matchenv.envs.one_player.instances import (
     Instances,
     instances_of,
 )
+=======
+from matchenv.envs.core.settings import as_given, checked_options
+from matchenv.envs.core.simulator import Facts, Floats, Integers, Keys, Masks, Simulator, Step
+from matchenv.envs.one_player.priors import ANY_RANK, Instances, instances_of
+>>>>>>> dc7de0e (Environments are built from their name and options once; a knowledge state is the one batch of beliefs; pairs are matched among neighbours)
 from matchenv.envs.one_player.settings import Settings
 from matchenv.runtime.compile import compiled
 from matchenv.runtime.random import normal, normals, uniform, uniforms
@@ -185,17 +191,20 @@ class OnePlayer(Simulator[State]):
             outcomes=np.zeros(count, dtype=np.int8),
         )
 
-    def given(self, options: Any, count: int | None) -> GivenInstance | None:
+    def given(self, options: Any, count: int | None) -> dict[str, Floats] | None:
         """Check ``mu``, ``sigma`` and ``true_skill`` of a reset; arguments as the contract."""
-        return GivenInstance.from_options(options, self.settings.num_players, count)
+        players = self.settings.num_players
+        shapes = [(players,)] if count is None else [(players,), (count, players)]
+        given = checked_options(options, ("mu", "sigma", "true_skill"))
+        return {name: as_given(name, value, shapes) for name, value in given.items()} or None
 
     def begin(
-        self, state: State, rows: Integers, keys: Keys, given: GivenInstance | None = None
+        self, state: State, rows: Integers, keys: Keys, given: dict[str, Floats] | None = None
     ) -> State:
         """Start episodes; arguments as the contract."""
         players = self.settings.num_players
         skill_normals = normals(keys, SKILLS, 0, players)
-        instances = instances_of(
+        mu, sigma, skill = instances_of(
             self.settings.prior_type,
             Instances(normals(keys, MEANS, 0, players), uniforms(keys, VARIANCES, 0, players),
                       skill_normals),
@@ -203,7 +212,12 @@ class OnePlayer(Simulator[State]):
             by_skill=self.settings.rank_by == "true_skill",
         )  # fmt: skip
         if given is not None:
-            instances = given.applied(instances, rows, skill_normals, len(state.games))
+            shape = (len(state.games), players)
+            fixed = {name: np.broadcast_to(each, shape)[rows] for name, each in given.items()}
+            mu, sigma = fixed.get("mu", mu), fixed.get("sigma", sigma)
+            # Skills that are not fixed are drawn from a belief that is.
+            skill = fixed.get("true_skill", mu + sigma * skill_normals)
+        instances = mu, sigma, skill
         for entry, values in zip((MU, SIGMA, TRUE_SKILL), instances, strict=True):
             state.players[rows, :, entry] = values
         state.key[rows] = keys

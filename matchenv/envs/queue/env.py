@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
-from gymnasium.vector import AutoresetMode
+from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
 from matchenv.envs.core.scalar import ScalarEnv
@@ -162,10 +162,8 @@ class MatchmakingQueueEnv(ScalarEnv):
     """
 
     simulator: QueueSimulator
+    env_id: ClassVar[str] = "MatchmakingQueue-v0"
     settings: QueueSettings
-
-    def __init__(self, *, render_mode: str | None = None, **options: Any) -> None:
-        super().__init__(QueueSimulator(QueueSettings(**options)), render_mode)
 
     def waiting_players(self) -> WaitingPlayers:
         """Return all who wait, and the focal player and the candidates among them; copies."""
@@ -173,7 +171,7 @@ class MatchmakingQueueEnv(ScalarEnv):
 
 
 @documents_options(QueueSettings)
-class MatchmakingQueueVectorEnv(NativeVectorEnv):
+class MatchmakingQueueVectorEnv(NativeVectorEnv, VectorEnv):
     """``num_envs`` copies of ``MatchmakingQueueEnv``, stepped together.
 
     The description, spaces, rewards and options are those of ``MatchmakingQueueEnv``. Copy i of a
@@ -198,26 +196,8 @@ class MatchmakingQueueVectorEnv(NativeVectorEnv):
     """
 
     simulator: QueueSimulator
+    env_id: ClassVar[str] = "MatchmakingQueue-v0"
     settings: QueueSettings
-
-    def __init__(
-        self,
-        num_envs: int = 1,
-        *,
-        render_mode: str | None = None,
-        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
-        max_episode_steps: int | None = None,
-        copy: bool = True,
-        **options: Any,
-    ) -> None:
-        super().__init__(
-            QueueSimulator(QueueSettings(**options)),
-            num_envs,
-            render_mode,
-            autoreset_mode,
-            max_episode_steps,
-            copy=copy,
-        )
 
     def waiting_players(self, index: int) -> WaitingPlayers:
         """Return all who wait in one environment; copies.

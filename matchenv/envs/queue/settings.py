@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from matchenv.envs.core.settings import Options, option
+from matchenv.envs.core.settings import GameOptions, option
 from matchenv.envs.queue.population import NormalPopulation, Population, population_of
 from matchenv.runtime.checks import (
     as_choice,
@@ -40,7 +40,7 @@ def _as_patience(name: str, value: Any) -> float:
 
 
 @dataclass(frozen=True)
-class QueueSettings(Options):
+class QueueSettings(GameOptions):
     """The settings of ``MatchmakingQueue-v0``; each option is described at its declaration.
 
     Raises:

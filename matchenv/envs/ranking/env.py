@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from gymnasium.vector import AutoresetMode
+from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
 from matchenv.envs.core.scalar import ScalarEnv
@@ -114,15 +114,11 @@ class RankingEnv(ScalarEnv):
     * v0: initial version
     """
 
+    env_id: ClassVar[str] = "Ranking-v0"
+    render_options: ClassVar[dict[str, bool]] = {"render_true_skill": True}
     settings: RankingSettings
     simulator: RankingSimulator
     _state: State
-
-    def __init__(
-        self, *, render_mode: str | None = None, render_true_skill: bool = True, **options: Any
-    ) -> None:
-        simulator = RankingSimulator(RankingSettings(**options))
-        super().__init__(simulator, render_mode, render_true_skill=render_true_skill)
 
     @property
     def view(self) -> RankingView:
@@ -131,7 +127,7 @@ class RankingEnv(ScalarEnv):
 
 
 @documents_options(RankingSettings)
-class RankingVectorEnv(NativeVectorEnv):
+class RankingVectorEnv(NativeVectorEnv, VectorEnv):
     """``num_envs`` copies of ``RankingEnv``, stepped together.
 
     The description, spaces, rewards and arguments are those of ``RankingEnv``. Copy i of a vector
@@ -150,30 +146,11 @@ class RankingVectorEnv(NativeVectorEnv):
         ValueError: for a bad argument; it names the argument and what is allowed.
     """
 
+    env_id: ClassVar[str] = "Ranking-v0"
+    render_options: ClassVar[dict[str, bool]] = {"render_true_skill": True}
     settings: RankingSettings
     simulator: RankingSimulator
     _state: State
-
-    def __init__(
-        self,
-        num_envs: int = 1,
-        *,
-        render_mode: str | None = None,
-        render_true_skill: bool = True,
-        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
-        max_episode_steps: int | None = None,
-        copy: bool = True,
-        **options: Any,
-    ) -> None:
-        super().__init__(
-            RankingSimulator(RankingSettings(**options)),
-            num_envs,
-            render_mode,
-            autoreset_mode,
-            max_episode_steps,
-            copy=copy,
-            render_true_skill=render_true_skill,
-        )
 
     @property
     def view(self) -> RankingView:

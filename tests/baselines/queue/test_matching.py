@@ -1,4 +1,4 @@
-"""Matchings against all matchings there are, and the band's against the exact one."""
+"""Matchings against all matchings there are, and against the blossom method."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from matchenv.baselines.queue.matching import band_matching, exact_matching
+from matchenv.baselines.queue.matching import band_matching
 from matchenv.envs.queue.view import NOBODY
 
 Floats = NDArray[np.float64]
@@ -74,15 +72,6 @@ def queue_weights(
     return quality + 0.005 * (waited[:, None] + waited) - reservation
 
 
-@pytest.mark.parametrize("count", range(11))
-def test_exact_matching_is_the_best_of_all(count: int) -> None:
-    rng = np.random.default_rng(count)
-    for _ in range(30 if count < 9 else 3):
-        weights = symmetric(rng, count)
-        found = value_of(exact_matching(weights), weights)
-        assert found == pytest.approx(greatest_sum(weights), rel=1e-10, abs=1e-10)
-
-
 @pytest.mark.parametrize("count", range(1, 11))
 def test_band_matching_is_the_best_of_all_pairs_in_the_band(count: int) -> None:
     rng = np.random.default_rng(count)
@@ -94,37 +83,24 @@ def test_band_matching_is_the_best_of_all_pairs_in_the_band(count: int) -> None:
         assert found == pytest.approx(best, rel=1e-12, abs=1e-12)
 
 
-@given(st.integers(0, 2**32), st.integers(0, 40), st.integers(1, 10))
-def test_the_band_never_beats_the_exact_matching(seed: int, count: int, width: int) -> None:
-    weights = symmetric(np.random.default_rng(seed), count)
-    band = value_of(band_matching(band_of(weights, width)), weights)
-    exact = value_of(exact_matching(weights), weights)
-    assert band <= exact + 1e-9 * max(1.0, exact)
-    if count <= width + 1:
-        assert band == pytest.approx(exact, rel=1e-10, abs=1e-10)
-
-
-@pytest.mark.parametrize("newcomers", [0.0, 0.02, 0.2, 1.0])
-@pytest.mark.parametrize("reservation", [0.2, 0.6, 0.85])
-def test_the_band_is_within_one_percent_in_large_queues(
+@pytest.mark.parametrize("newcomers", [0.0, 0.2, 1.0])
+@pytest.mark.parametrize("reservation", [0.2, 0.85])
+def test_the_band_is_near_the_best_of_all_pairs_in_large_queues(
     newcomers: float, reservation: float
 ) -> None:
-    weights = queue_weights(np.random.default_rng(7), 300, newcomers, reservation)
-    exact = value_of(exact_matching(weights), weights)
-    band = value_of(band_matching(band_of(weights, 10)), weights)
+    """The reference is the blossom method of networkx, over all pairs."""
+    networkx = pytest.importorskip("networkx")
+    weights = queue_weights(np.random.default_rng(7), 60, newcomers, reservation)
+    graph = networkx.Graph()
+    for i, j in zip(*np.nonzero(np.triu(weights, 1) > 0.0), strict=True):
+        graph.add_edge(int(i), int(j), weight=float(weights[i, j]))
+    exact = sum(weights[i, j] for i, j in networkx.max_weight_matching(graph))
+    band = value_of(band_matching(band_of(weights, 9)), weights)
     assert 0.99 * exact <= band <= (1.0 + 1e-9) * exact
 
 
 def test_equal_weights_and_no_weights_are_well_answered() -> None:
     for weights in (np.zeros((6, 6)), np.full((6, 6), -1.0)):
-        assert (exact_matching(weights) == NOBODY).all()
         assert (band_matching(band_of(weights, 3)) == NOBODY).all()
     ones = np.ones((6, 6))
-    assert value_of(exact_matching(ones), ones) == pytest.approx(3.0)
     assert value_of(band_matching(band_of(ones, 3)), ones) == pytest.approx(3.0)
-
-
-def test_weights_of_any_size_are_compared_exactly() -> None:
-    weights = symmetric(np.random.default_rng(5), 7)
-    for scale in (1e-200, 1e-9, 1e9, 1e150):
-        np.testing.assert_array_equal(exact_matching(scale * weights), exact_matching(weights))

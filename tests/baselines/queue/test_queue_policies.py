@@ -24,9 +24,8 @@ from matchenv.baselines.queue import (
     WideningWindow,
 )
 from matchenv.belief.knowledge import KnowledgeState
-from matchenv.envs.queue.settings import QueueSettings
 from matchenv.envs.queue.view import NOBODY, QueueView, WaitingPlayers
-from matchenv.evaluation.registry import POLICIES, QUEUE, policy_class, policy_named
+from matchenv.evaluation.registry import POLICIES, QUEUE, policy_class
 from matchenv.trueskill import match_quality, update, win_probability
 
 RNG = np.random.default_rng(0)
@@ -157,15 +156,6 @@ def test_the_plan_of_a_tick_is_not_that_of_the_next(make_queue: Any) -> None:
     assert ask(shy, replace(others, waited=np.zeros(4, dtype=np.int64))) == 0
 
 
-def test_large_queues_are_paired_within_the_band(make_queue: Any) -> None:
-    queue = make_queue(np.random.default_rng(2), 260, settings=QueueSettings(capacity=64))
-    policy = MaximumWeightMatching(0.3, 0.0)
-    partners = policy.plan(queue)
-    paired = np.flatnonzero(partners != NOBODY)
-    np.testing.assert_array_equal(partners[partners[paired]], paired)
-    assert paired.size > 230
-
-
 def test_the_oracle_goes_by_true_skills(make_queue: Any) -> None:
     queue = make_queue(np.random.default_rng(3), 4)
     true = np.array([0.0, 5.0, 0.1, 5.1])
@@ -202,13 +192,6 @@ def test_policies_of_other_beliefs_and_third_parties_play_too(make_queue: Any) -
             return np.array([2]), None
 
     assert ask(Reserved(ThirdParty(), 0.0), queue) == 3
-
-
-def test_a_learned_policy_of_any_size_plays_with_a_reservation(make_queue: Any) -> None:
-    pytest.importorskip("torch")
-    queue = make_queue(np.random.default_rng(0), 5)
-    reserved = policy_named("reservation:policy=ppo-gittins,reservation=0", queue.settings)
-    assert 1 <= ask(reserved, queue) <= 4
 
 
 def test_random_is_fair_and_may_wait(make_queue: Any) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import json
-import pickle
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import gymnasium as gym
@@ -102,21 +100,6 @@ def test_a_normal_prior_is_what_is_believed() -> None:
     assert stats.kstest(env.true_skill.ravel(), "norm", args=(25.0, 8.3)).pvalue > 1e-3
 
 
-def test_the_noise_of_the_games_does_not_depend_on_the_prior() -> None:
-    """The same uniforms and normals are drawn for any prior."""
-    skills = {"true_skill": np.linspace(-1.0, 1.0, 5), "mu": np.zeros(5), "sigma": np.ones(5)}
-    envs = [
-        MatchmakingEnv(num_opponents=4, horizon=9, prior=prior)
-        for prior in ("informative", NormalPrior(), TwoLeagues())
-    ]
-    for env in envs:
-        env.reset(seed=7, options=skills)
-    for n in range(9):
-        first, *others = (env.step(n % 4) for env in envs)
-        for other in others:
-            np.testing.assert_array_equal(first[0], other[0])
-
-
 @pytest.mark.parametrize(
     ("name", "equal_variance", "prior"),
     [
@@ -132,34 +115,12 @@ def test_names_are_shortcuts(name: str, equal_variance: str, prior: Prior) -> No
     np.testing.assert_array_equal(named.true_skill, given.true_skill)
 
 
-def test_they_are_pickled_with_their_environment() -> None:
-    env = MatchmakingEnv(num_opponents=3, horizon=4, prior=TwoLeagues(), reward=EvenWins(3.0))
-    env.reset(seed=1)
-    twin = pickle.loads(pickle.dumps(env))
-    assert twin.settings == env.settings
-    for action in (0, 2, 1):
-        one, other = env.step(action), twin.step(action)
-        np.testing.assert_array_equal(one[0], other[0])
-        assert one[1:4] == other[1:4]
-
-
 def test_settings_are_told_as_plain_data() -> None:
     settings = Settings(prior=NormalPrior(25.0, 8.3), rank="top", rank_by="true_skill")
     plain = json.loads(json.dumps(settings.description()))
     assert plain["prior"] == "NormalPrior(mean=25.0, deviation=8.3)"
     assert (plain["num_opponents"], plain["rank"], plain["belief"]) == (49, "top", "factorised")
     assert Settings(**Settings(beta=2.0).description()) == Settings(beta=2.0)
-
-
-def test_every_option_stands_in_both_signatures_and_in_the_table() -> None:
-    for made in (MatchmakingEnv, MatchmakingVectorEnv):
-        parameters = inspect.signature(made).parameters
-        for each in fields(Settings):
-            assert parameters[each.name].default == each.default
-            assert f"`{each.name}`" in str(MatchmakingEnv.__doc__)
-        assert "options" not in parameters
-    with pytest.raises(TypeError, match="unexpected keyword argument 'opponents'"):
-        gym.make("Matchmaking-v0", opponents=3)
 
 
 def test_replaced_settings_are_checked_too() -> None:

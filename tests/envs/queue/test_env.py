@@ -298,42 +298,6 @@ def test_newcomers_and_regulars_are_as_the_population_says() -> None:
         assert z[kind].std() == pytest.approx(1, abs=5 / math.sqrt(2 * size))
 
 
-def test_a_text_of_who_waits() -> None:
-    env = MatchmakingQueueEnv(**CLOSED, render_mode="ansi")
-    env.reset(seed=0, options=GIVEN)
-    text = env.render()
-    assert "tick 0 of 500: 4 waiting, 0 playing" in text
-    assert "player 0: mu +0.000, sigma 1.000" in text
-    assert len(text.splitlines()) == 6
-    assert repr(MatchmakingQueueEnv(stay=0.5)).startswith(
-        "MatchmakingQueueEnv(arrival_rate=1.0, capacity=16, horizon=500, stay=0.5"
-    )
-
-
-def test_the_same_view_in_both_environments() -> None:
-    scalar, vector = MatchmakingQueueEnv(), MatchmakingQueueVectorEnv(3)
-    scalar.reset(seed=6)
-    vector.reset(seed=4)
-    for _ in range(40):
-        one, many = scalar.waiting_players(), vector.waiting_players(2)
-        for name, value in vars(one).items():
-            np.testing.assert_array_equal(value, getattr(many, name), err_msg=name)
-        scalar.step(1)
-        vector.step(np.ones(3, dtype=int))
-    with pytest.raises(ValueError, match="index must be"):
-        vector.waiting_players(3)
-
-
-def test_a_vector_environment_checks_rows_of_options() -> None:
-    env = MatchmakingQueueVectorEnv(3)
-    given = {"mu": [[0.0, 1.0]] * 3, "sigma": [1.0, 1.0]}
-    for bad in (given, {"mu": [[0.0]] * 2, "sigma": [[1.0]] * 2}):
-        with pytest.raises(ValueError, match=r"sigma|shape"):
-            env.reset(options=bad)
-    env.reset(options={"mu": [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]], "sigma": np.ones((3, 2))})
-    assert env.waiting_players(1).mu[:2].tolist() == [2.0, 3.0]
-
-
 def test_visits_are_those_that_the_totals_count() -> None:
     env = MatchmakingQueueVectorEnv(3, horizon=60, arrival_rate=2.0)
     env.keep_visits()
