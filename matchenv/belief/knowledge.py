@@ -169,9 +169,11 @@ class KnowledgeState:
     def flattened(self) -> KnowledgeState:
         """Return the same states as one batch of shape (B,), contiguous."""
         count = int(np.prod(self.batch_shape))
-        parts = (self.mu, self.sigma, self.extra)
-        flat = (np.ascontiguousarray(part).reshape(count, part.shape[-1]) for part in parts)
-        return KnowledgeState.trusted(*flat, self.belief)
+        mu, sigma, extra = (
+            np.ascontiguousarray(part).reshape(count, part.shape[-1])
+            for part in (self.mu, self.sigma, self.extra)
+        )
+        return KnowledgeState.trusted(mu, sigma, extra, self.belief)
 
     def among(self, rows: NDArray[np.int64], opponents: NDArray[np.int64]) -> KnowledgeState:
         """Some states of a batch of shape (B,), each with some of its opponents only.

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from matchenv.belief import MEASURES, MU, SIGMA, TRUE_SKILL, GamesPlayed
 from matchenv.belief.belief import SKILL_DIFFERENCE, SQUARED_ERROR, TRUE_DRAW_DENSITY
 from matchenv.belief.knowledge import KnowledgeState
-<<<<<<< HEAD
+from matchenv.envs.core.settings import as_given, checked_options
 from matchenv.envs.core.simulator import (
     LAST,
     MEAN,
@@ -28,17 +28,7 @@ from matchenv.envs.core.simulator import (
     Simulator,
     Step,
 )
-from matchenv.envs.one_player.instances import (
-    ANY_RANK,
-    GivenInstance,
-    Instances,
-    instances_of,
-)
-=======
-from matchenv.envs.core.settings import as_given, checked_options
-from matchenv.envs.core.simulator import Facts, Floats, Integers, Keys, Masks, Simulator, Step
 from matchenv.envs.one_player.priors import ANY_RANK, Instances, instances_of
->>>>>>> dc7de0e (Environments are built from their name and options once; a knowledge state is the one batch of beliefs; pairs are matched among neighbours)
 from matchenv.envs.one_player.settings import Settings
 from matchenv.runtime.compile import compiled
 from matchenv.runtime.random import normal, normals, uniform, uniforms
