@@ -220,7 +220,7 @@ class Ranker:
         return not self.unsettled(confidence, indifference)
 
     def games_needed(
-        self, confidence: float = 0.95, indifference: float = 0.0, draws: int = 20
+        self, confidence: float = 0.95, indifference: float = 0.0, draws: int | None = None
     ) -> GamesNeeded:
         """Estimate how many games more settle the goal.
 
@@ -230,10 +230,11 @@ class Ranker:
         Args:
             confidence: as ``is_settled``.
             indifference: as ``is_settled``.
-            draws: rankings to try, >= 1.
+            draws: rankings to try, >= 1; None for 20, and fewer with more than 50 items.
         """
         bound = 1.0 - as_share("confidence", confidence)
-        skills = self._drawn(as_integer("draws", draws, 1))
+        usual = max(3, min(20, 1000 // len(self._mu)))
+        skills = self._drawn(usual if draws is None else as_integer("draws", draws, 1))
         least = 0 if self.is_settled(confidence, indifference) else 1
         counts = [max(least, self._games_for(each, bound, indifference)) for each in skills]
         middle, low, high = np.quantile(counts, [0.5, 0.1, 0.9], method="inverted_cdf").tolist()

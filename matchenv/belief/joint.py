@@ -63,12 +63,10 @@ def learn_joint(
 def narrow(covariance: Floats, pair: tuple[int, int], weight: float) -> None:
     """Take ``weight`` u u' off the covariance, where u = Cov(s, s_i - s_j); kept symmetric."""
     i, j = pair
-    moved = covariance[:, i] - covariance[:, j]
+    moved = math.sqrt(weight) * (covariance[:, i] - covariance[:, j])
     for a in range(moved.size):
-        scaled = weight * moved[a]
-        for b in range(a + 1):
-            covariance[a, b] -= scaled * moved[b]
-            covariance[b, a] = covariance[a, b]
+        for b in range(moved.size):
+            covariance[a, b] -= moved[a] * moved[b]
 
 
 @compiled
