@@ -10,11 +10,11 @@ from matchenv.service.players import (
     NewPlayer,
     Player,
     PlayerExistsError,
+    PoolSettings,
     Split,
     UnknownPlayerError,
 )
 from matchenv.service.pool import Pool
-from matchenv.service.settings import PoolSettings
 
 __all__ = [
     "Game",

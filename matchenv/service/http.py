@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, get_type_hints
 
 import uvicorn
@@ -13,33 +12,26 @@ from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi_swagger import patch_fastapi
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Summary, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, Summary
+from prometheus_client import generate_latest as metrics_text
 from pydantic import BaseModel, ConfigDict, Field, create_model
 from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import matchenv
 from matchenv.ratings.leaderboard import RankedPlayer
-from matchenv.service.players import (
-    Game,
-    Meeting,
-    Player,
-    PlayerExistsError,
-    Split,
-    UnknownPlayerError,
-)
+from matchenv.service.players import Game, Meeting, Player, Split, UnknownPlayerError
 from matchenv.service.pool import Pool
 from matchenv.trueskill import Rating
 
 # What one request may ask for, so that it is answered in about a second.
 BODY_BYTES, SPLIT_PLAYERS, PROPOSALS, WAITING, STANDINGS = 1_000_000, 100, 25, 10_000, 10_000
-# A request has to arrive whole in this time from the connection or the last answer on, and its
-# answer has to be taken in the second one. In the last one requests end once a signal came.
+# Seconds for a request to arrive, from the connection or the last answer on; for its answer to be
+# taken; and for requests to end after a signal.
 REQUEST_SECONDS, ANSWER_SECONDS, LAST_SECONDS = 10, 60, 1
-# Connections at a time; and those that the system accepts before they are counted.
-CONNECTIONS, BACKLOG = 500, 16
+# Connections at a time, and those that the system accepts before they are counted. Descriptors
+# are not the limit: systems allow a process 256 or more.
+CONNECTIONS, BACKLOG = 100, 16
 
 ERRORS: dict[int | str, dict[str, Any]] = {
     404: {"description": "A name that no player of the pool has."},
@@ -146,29 +138,33 @@ def create_app(pool: Pool) -> FastAPI:
     )
     app.add_middleware(RequestBodyLimitMiddleware, max_body_size=BODY_BYTES)
     patch_fastapi(app)
-    _add_metrics(app, pool)
-    _add_errors(app)
+    for kind, status in ((UnknownPlayerError, 404), (ValueError, 422), (OSError, 503)):
+        app.add_exception_handler(kind, _refusal(status))
+    app.add_exception_handler(RequestValidationError, _explained)
+    _add_service(app, pool)
     _add_players(app, pool)
     _add_decisions(app, pool)
     return app
 
 
-class PoolMetrics(Collector):
-    """The pool's size, as Prometheus reads it."""
-
-    def __init__(self, pool: Pool) -> None:
-        self.pool = pool
-
-    def collect(self) -> Iterator[Metric]:
-        """Yield the metrics."""
-        yield GaugeMetricFamily("matchenv_players", "Players in the pool.", len(self.pool))
-        text = "Games since the pool was made."
-        yield CounterMetricFamily("matchenv_games", text, self.pool.games)
+def _refusal(status: int) -> Callable[[Request, Exception], JSONResponse]:
+    return lambda request, error: JSONResponse({"detail": str(error)}, status)
 
 
-def _add_metrics(app: FastAPI, pool: Pool) -> None:
+def _explained(request: Request, error: Exception) -> JSONResponse:
+    # Not what was sent: it may hold a NaN, which JSON has no word for.
+    assert isinstance(error, RequestValidationError)
+    said = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
+    return JSONResponse({"detail": "; ".join(said)}, 422)
+
+
+def _add_service(app: FastAPI, pool: Pool) -> None:
     registry = CollectorRegistry()
-    registry.register(PoolMetrics(pool))
+    for name, text, value in (
+        ("players", "Players in the pool.", lambda: len(pool)),
+        ("games", "Games since the pool was made.", lambda: pool.games),
+    ):
+        Gauge(f"matchenv_{name}", text, registry=registry).set_function(value)
     labels = ("method", "route", "status")
     requests = Summary(
         "matchenv_request_seconds", "Requests and their durations.", labels, registry=registry
@@ -193,28 +189,11 @@ def _add_metrics(app: FastAPI, pool: Pool) -> None:
 
     @app.get("/metrics", tags=["service"], response_class=Response)
     def metrics() -> Response:
-        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+        return Response(metrics_text(registry), media_type=CONTENT_TYPE_LATEST)
 
     @app.get("/backup", tags=["service"], response_class=Response)
     def backup() -> Response:
         return Response(pool.backup(), media_type="application/vnd.sqlite3")
-
-
-def _add_errors(app: FastAPI) -> None:
-    def refuse(status: int) -> Callable[[Request, Exception], JSONResponse]:
-        return lambda request, error: JSONResponse({"detail": str(error)}, status)
-
-    def explain(request: Request, error: Exception) -> JSONResponse:
-        # Not what was sent: it may hold a NaN, which JSON has no word for.
-        assert isinstance(error, RequestValidationError)
-        said = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
-        return JSONResponse({"detail": "; ".join(said)}, 422)
-
-    app.add_exception_handler(UnknownPlayerError, refuse(404))
-    app.add_exception_handler(PlayerExistsError, refuse(422))
-    app.add_exception_handler(ValueError, refuse(422))
-    app.add_exception_handler(OSError, refuse(503))
-    app.add_exception_handler(RequestValidationError, explain)
 
 
 def _add_players(app: FastAPI, pool: Pool) -> None:
@@ -288,7 +267,7 @@ class LimitedConnection(H11Protocol):
         super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no longer."""
+        """Stop waiting."""
         self.timer.cancel()
         super().connection_lost(exc)
 
@@ -311,19 +290,13 @@ def listen(host: str, port: int) -> socket.socket:
     """Return a socket that listens at an address.
 
     Raises:
-        ValueError: if the host is no address and no name.
-        OSError: if the address cannot be listened at.
+        OSError: if the host is no address of this machine, or the port is taken.
     """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM)
-        family, _, _, _, address = found[0]
-        return socket.create_server(address[:2], family=family, backlog=BACKLOG)
-    except ValueError:
-        raise ValueError(f"host must be an address or a name, got {host!a}") from None
-    except OSError as error:
-        # The name's resolver counts its errors in its own way.
-        is_name = isinstance(error, socket.gaierror)
-        reason = error.strerror if is_name else os.strerror(error.errno or 0)
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except (OSError, ValueError) as error:  # a ValueError for a host that no name can be
+        reason = (getattr(error, "strerror", None) or str(error)).partition(" (while")[0]
         raise OSError(f"cannot listen at {host}:{port}: {reason}") from None
 
 
@@ -340,17 +313,7 @@ def serve(pool: Pool, listener: socket.socket) -> None:
         ws="none",
         log_level="error",
         backlog=BACKLOG,
-        limit_concurrency=min(CONNECTIONS, _descriptors() // 2),
+        limit_concurrency=CONNECTIONS,
         timeout_graceful_shutdown=LAST_SECONDS,
     )
     uvicorn.Server(config).run(sockets=[listener])
-
-
-def _descriptors() -> int:
-    """Return how many files and connections this process may have open."""
-    try:
-        from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit
-    except ImportError:  # on Windows, which has no such limit
-        return 2 * CONNECTIONS
-    found = getrlimit(RLIMIT_NOFILE)[0]
-    return 2 * CONNECTIONS if found == RLIM_INFINITY else found

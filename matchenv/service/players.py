@@ -1,16 +1,54 @@
-"""The players of a pool: what callers give and get, and the arrays that decisions read."""
+"""A pool's constants and players: what callers give and get, and what decisions read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.runtime.checks import printable
+from matchenv.envs.core.settings import Options, option
+from matchenv.runtime.checks import (
+    as_integer,
+    as_non_negative_number,
+    as_number,
+    as_positive_number,
+    as_probability,
+    printable,
+)
 
 LONGEST_NAME = 200
+
+
+@dataclass(frozen=True)
+class PoolSettings(Options):
+    """What a pool's beliefs start from, and how games and time change them.
+
+    The defaults are those of ``matchenv.ratings.Leaderboard``. Each field is described at its
+    declaration and in the table of ``Pool``.
+    """
+
+    mu: float = option(25.0, as_number, "mean of the belief about a newcomer, in skill points")
+    sigma: float = option(25.0 / 3.0, as_positive_number, "its standard deviation, > 0")
+    beta: float = option(
+        25.0 / 6.0, as_positive_number, "standard deviation of one performance around skill, > 0"
+    )
+    tau: float = option(
+        25.0 / 300.0, as_non_negative_number, "drift of a skill before each game, >= 0"
+    )
+    draw_probability: float = option(
+        0.1, as_probability, "of two even sides, in [0, 1); 0 refuses draws"
+    )
+    drift_per_day: float = option(
+        0.0, as_non_negative_number, "drift of a skill in a day without a game, >= 0; after d days "
+        "the variance has grown by d drift_per_day^2",
+    )  # fmt: skip
+    recent: int = option(
+        0, as_integer, "last opponents of a player who are not chosen again", low=0, high=1000
+    )
+    games_left: int = option(500, as_integer, "games to come, for rules that count them", low=1)
 
 
 class UnknownPlayerError(ValueError):
@@ -102,24 +140,12 @@ class Split(NamedTuple):
     match_quality: float
 
 
-class Columns(NamedTuple):
-    """The players' numbers, a slot for each; shape (players,).
-
-    Attributes:
-        mu: means.
-        sigma: standard deviations at the times ``seen``.
-        seen: seconds.
-        region: a number for each region.
-    """
-
-    mu: NDArray[np.float64]
-    sigma: NDArray[np.float64]
-    seen: NDArray[np.float64]
-    region: NDArray[np.float64]
+# What decisions read of each player; ``region`` is a number for each region.
+COLUMNS = np.dtype([(name, np.float64) for name in ("mu", "sigma", "seen", "region")])
 
 
 class Players:
-    """Players by name, and their numbers as arrays.
+    """Players by name, and their numbers as an array.
 
     Attributes:
         records: the player in each slot.
@@ -130,38 +156,31 @@ class Players:
         self.records: list[Player] = []
         self.slots: dict[str, int] = {}
         self._regions: dict[str | None, int] = {}
-        self._numbers = np.empty((len(Columns._fields), 16))
+        self._columns = np.empty(16, COLUMNS)
 
     @property
-    def columns(self) -> Columns:
-        """The arrays, which change with the players."""
-        return Columns(*self._numbers[:, : len(self.records)])
+    def columns(self) -> NDArray[Any]:
+        """The numbers of each slot, ``COLUMNS`` records, shape (players,); a view."""
+        return self._columns[: len(self.records)]
 
-    def put(self, players: Sequence[Player]) -> None:
+    def put(self, players: Iterable[Player]) -> None:
         """Write players, new ones or known ones."""
         for player in players:
             slot = self.slots.setdefault(player.name, len(self.records))
             if slot == len(self.records):
                 self.records.append(player)
+                if slot == self._columns.size:
+                    self._columns = np.concatenate((self._columns, self._columns))
             self.records[slot] = player
-            self._regions.setdefault(player.region, len(self._regions))
-        missing = len(self.records) - self._numbers.shape[1]
-        if missing > 0:
-            room = np.empty((len(self._numbers), missing + self._numbers.shape[1]))
-            self._numbers = np.concatenate((self._numbers, room), axis=1)
-        self._numbers[:, [self.slots[player.name] for player in players]] = (
-            [player.mu for player in players],
-            [player.sigma for player in players],
-            [player.seen for player in players],
-            [self._regions[player.region] for player in players],
-        )
+            region = self._regions.setdefault(player.region, len(self._regions))
+            self._columns[slot] = (player.mu, player.sigma, player.seen, region)
 
     def remove(self, name: str) -> None:
         """Remove a player, whose slot the last player takes."""
         slot, last = self.slots.pop(name), self.records.pop()
         if last.name != name:
             self.records[slot], self.slots[last.name] = last, slot
-            self._numbers[:, slot] = self._numbers[:, len(self.records)]
+            self._columns[slot] = self._columns[len(self.records)]
 
     def get(self, name: str) -> Player:
         """Return a player; errors as ``slot``."""

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from matchenv.envs.core.settings import documents_options
 from matchenv.ratings.leaderboard import RankedPlayer
 from matchenv.runtime.checks import as_integer, as_number, as_positive_number
 from matchenv.service.players import (
@@ -20,13 +21,13 @@ from matchenv.service.players import (
     Player,
     PlayerExistsError,
     Players,
+    PoolSettings,
     Split,
     UnknownPlayerError,
     as_name,
     as_names,
 )
 from matchenv.service.rules import as_rule
-from matchenv.service.settings import PoolSettings
 from matchenv.service.splitting import fairest_teams
 from matchenv.service.storage import Storage
 from matchenv.trueskill import Rating, match_quality, rate
@@ -35,6 +36,7 @@ from matchenv.trueskill.teams import sides_of
 SECONDS_A_DAY = 86_400.0
 
 
+@documents_options(PoolSettings)
 class Pool:
     """Players by name, their ratings, and decisions about who meets whom.
 
@@ -46,7 +48,11 @@ class Pool:
             ``DrawChance(beta=...)``; a text, for example ``"kg"``; None for DrawChance with the
             pool's beta.
         clock: gives the time in seconds; skills drift with it where ``drift_per_day`` is set.
-        settings: attributes of ``PoolSettings`` by name.
+        settings: any of these by name.
+
+    | setting | default | what it is |
+    |---|---|---|
+    {options}
 
     Attributes:
         settings: of the pool.
@@ -186,19 +192,18 @@ class Pool:
         most = None if limit is None else as_integer("limit", limit, 1)
         with self._lock:
             records, columns = self._players.records, self._players.columns
-            sigma = self._current(columns.sigma, columns.seen)
-            exposed = columns.mu - self._deviations * sigma
+            sigma = self._current(columns["sigma"], columns["seen"])
+            exposed = columns["mu"] - self._deviations * sigma
             least = -np.inf
             if most is not None and most < exposed.size:
                 # That of the last one, with whom equal players compete by name.
                 least = np.partition(exposed, -most)[-most]
+            chosen = np.flatnonzero(exposed >= least).tolist()
             lines = [
-                RankedPlayer(each.name, each.mu, width, value, each.games_played)
-                for each, width, value in zip(
-                    records, sigma.tolist(), exposed.tolist(), strict=True
-                )
-                if value >= least
-            ]
+                RankedPlayer(records[i].name, records[i].mu, float(sigma[i]), float(exposed[i]),
+                             records[i].games_played)
+                for i in chosen
+            ]  # fmt: skip
         lines.sort(key=lambda line: (-line.exposed, line.name))
         return lines[:most]
 
@@ -231,16 +236,14 @@ class Pool:
         """
         if isinstance(players, str | bytes) or not isinstance(players, Iterable):
             raise ValueError(f"players must be a list of NewPlayer, got {players!r}")
-        given = [each if isinstance(each, tuple) else (each,) for each in players]
+        given = [NewPlayer(each) if isinstance(each, str) else each for each in players]
         for each in given:
-            if not 1 <= len(each) <= 4:
-                raise ValueError(
-                    f"players must hold NewPlayer(name, mu, sigma, region), got {each!r}"
-                )
-        as_names("name", [each[0] for each in given])
+            if not isinstance(each, NewPlayer):
+                raise ValueError(f"players must hold NewPlayer or names, got {each!r}")
+        as_names("name", [each.name for each in given])
         with self._lock:
             now = self._now()
-            self._commit([self._newcomer(NewPlayer(*each), now) for each in given])
+            self._commit([self._newcomer(each, now) for each in given])
 
     def remove(self, name: str) -> None:
         """Remove a player, and with the player all blocks.
@@ -265,27 +268,22 @@ class Pool:
         The time since a player's last game counts before the first of the games.
 
         Args:
-            games: a ``Game``, or a list of them or of tuples like them.
+            games: a ``Game``, or a list of them.
 
         Raises:
             UnknownPlayerError: for a name that the pool does not have.
             ValueError: for bad games, for example a player against itself or a NaN among the
                 ranks; the message says which one of several.
         """
-        if isinstance(games, Game):
-            games = [games]
-        if isinstance(games, str | bytes) or not isinstance(games, Iterable):
-            raise ValueError(f"games must be a Game or a list of them, got {games!r}")
-        listed = list(games)
-        if not listed:
-            raise ValueError("games must not be empty")
+        several = games if isinstance(games, Iterable) else ()
+        listed = [games] if isinstance(games, Game) else list(several)
+        if not listed or not all(isinstance(each, Game) for each in listed):
+            raise ValueError(f"games must be a Game or a list of at least one, got {games!r}")
         with self._lock:
             now, found = self._now(), dict[str, Player]()
             for i, game in enumerate(listed):
-                if not isinstance(game, tuple) or len(game) not in (2, 3):
-                    raise ValueError(f"games must hold Game(teams, ranks, weights), got {game!r}")
                 try:
-                    self._play(Game(*game), found, now)
+                    self._play(game, found, now)
                 except ValueError as error:
                     if len(listed) == 1:
                         raise
@@ -325,10 +323,9 @@ class Pool:
         """
         most = as_integer("k", k, 1)
         with self._lock:
-            players = self._players
-            own = players.slot(player)
-            allowed = players.columns.region == players.columns.region[own]
-            allowed[[own, *self._barred(own)]] = False
+            players, beta = self._players, self.settings.beta
+            own, columns = players.slot(player), players.columns
+            allowed = columns["region"] == columns["region"][own]
             if among is not None:
                 names = as_names("among", among)
                 if player in names:
@@ -336,27 +333,17 @@ class Pool:
                 online = np.zeros_like(allowed)
                 online[[players.slot(name) for name in names]] = True
                 allowed &= online
-            # A place that may not be chosen is filled from the end: two decisions see nearly the
-            # same order, in which rules that sort have little to do.
-            count = int(np.count_nonzero(allowed))
-            holes = np.flatnonzero(~allowed[:count])
-            fillers = count + np.flatnonzero(allowed[count:])
-            mu, sigma, seen, slots = (
-                np.concatenate((column[own : own + 1], column[:count]))
-                for column in (*players.columns[:3], np.arange(allowed.size))
-            )
-            for column, values in zip(players.columns, (mu, sigma, seen), strict=False):
-                values[1 + holes] = column[fillers]
-            slots[1 + holes] = fillers
-            sigma = self._current(sigma, seen)
+            allowed[[own, *self._barred(own)]] = False
+            slots = np.concatenate(([own], np.flatnonzero(allowed)))
+            mu = columns["mu"][slots]
+            sigma = self._current(columns["sigma"][slots], columns["seen"][slots])
             found: list[Meeting] = []
-            for last in range(count, max(count - most, 0), -1):
+            for last in range(slots.size - 1, max(slots.size - 1 - most, 0), -1):
                 place = self._rule(mu[: last + 1], sigma[: last + 1]) + 1
-                quality = match_quality(
-                    mu[0], sigma[0], mu[place], sigma[place], self.settings.beta
-                )
+                quality = match_quality(mu[0], sigma[0], mu[place], sigma[place], beta)
                 opponent = players.records[slots[place]].name
                 found.append(Meeting(player, opponent, float(quality)))
+                # The last one takes its place, so that rules that sort see nearly the same order.
                 for values in (mu, sigma, slots):
                     values[place] = values[last]
             return found
@@ -389,8 +376,9 @@ class Pool:
         with self._lock:
             players, beta = self._players, self.settings.beta
             slots = np.array([players.slot(name) for name in names], dtype=np.int64)
-            mu, sigma, seen, region = (column[slots] for column in players.columns)
-            sigma = self._current(sigma, seen)
+            columns = players.columns[slots]
+            mu, region = columns["mu"], columns["region"]
+            sigma = self._current(columns["sigma"], columns["seen"])
             barred = [self._barred(slot) for slot in slots.tolist()]
         pairs: list[Meeting] = []
         for code in np.unique(region):
@@ -458,11 +446,8 @@ class Pool:
         drift = self.settings.drift_per_day
         if drift == 0.0:
             return sigma
-        variance = np.maximum(self._now() - seen, 0.0)
-        variance /= SECONDS_A_DAY
-        variance *= drift * drift
-        variance += sigma * sigma
-        return np.sqrt(variance)
+        days = np.maximum(self._now() - seen, 0.0) / SECONDS_A_DAY
+        return np.sqrt(sigma * sigma + drift * drift * days)
 
     def _barred(self, slot: int) -> set[int]:
         """Return the slots of those who must not meet a player again."""
@@ -472,35 +457,27 @@ class Pool:
     def _newcomer(self, given: NewPlayer, now: float) -> Player:
         if given.name in self:
             raise PlayerExistsError(f"name must be new, {given.name!r} is in the pool")
-        return Player(
-            given.name,
-            None if given.region is None else as_name("region", given.region),
-            self.settings.mu if given.mu is None else as_number("mu", given.mu),
-            self.settings.sigma
-            if given.sigma is None
-            else as_positive_number("sigma", given.sigma),
-            now,
-        )
+        start = self.settings
+        region = None if given.region is None else as_name("region", given.region)
+        mu = as_number("mu", start.mu if given.mu is None else given.mu)
+        sigma = as_positive_number("sigma", start.sigma if given.sigma is None else given.sigma)
+        return Player(given.name, region, mu, sigma, now)
 
     def _pair(self, one: str, other: str, *, is_blocked: bool) -> None:
         with self._lock:
             players = [self._players.get(one), self._players.get(other)]
             if one == other:
                 raise ValueError(f"other must be another player, got {other!r} twice")
-            self._commit(
-                [
-                    each._replace(
-                        blocked=_without(name, each.blocked) + ((name,) if is_blocked else ())
-                    )
-                    for each, name in zip(players, (other, one), strict=True)
-                ]
-            )
+            changed = []
+            for each, name in zip(players, (other, one), strict=True):
+                rest = _without(name, each.blocked)
+                changed.append(each._replace(blocked=(*rest, name) if is_blocked else rest))
+            self._commit(changed)
 
     def _play(self, game: Game, found: dict[str, Player], now: float) -> None:
         """Write the players of a game to ``found``, which has those of the games before."""
-        if isinstance(game.teams, str | bytes) or not isinstance(game.teams, Iterable):
-            raise ValueError(f"teams must be lists of names, got {game.teams!r}")
-        sides = [as_names(f"teams[{i}]", side, 1) for i, side in enumerate(game.teams)]
+        listed = enumerate(sides_of("teams", game.teams))
+        sides = [as_names(f"teams[{i}]", side, 1) for i, side in listed]
         settings, players = self.settings, self._players
         for name in as_names("teams", [name for side in sides for name in side]):
             if name not in found:

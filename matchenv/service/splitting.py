@@ -6,7 +6,7 @@ for each side, the sum of the means (row 0) and of the variances of performances
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,10 @@ from matchenv.trueskill import Rating, team_match_quality
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-# So many players are split exactly.
-MOST_EXACT = 12
-# Starting points of the exchanges, how often one is looked for, and the seed.
-STARTS, ATTEMPTS, SEED = 20, 200, 0
+# Up to so many players all splits are tried; above, so many at random, with a fixed seed.
+MOST_EXACT, TRIED, SEED = 12, 1000, 0
+# Splits that are improved by exchanges.
+STARTS = 20
 # Exchanges that gain less are rounding.
 PRECISION = 1e-12
 
@@ -28,10 +28,7 @@ PRECISION = 1e-12
 def fairest_teams(
     groups: Sequence[Sequence[str]], rated: Mapping[str, Rating], sides: int, beta: float
 ) -> Split:
-    """Split players into teams of the highest match quality, sizes as equal as can be.
-
-    Up to ``MOST_EXACT`` players it is the best of all splits, above the best that exchanges find
-    from several starts.
+    """Split players into teams of the highest match quality, sizes as equal as possible.
 
     Args:
         groups: parties, and players alone.
@@ -42,8 +39,7 @@ def fairest_teams(
     Raises:
         ValueError: if the parties do not fit.
     """
-    # The largest first: they fit or they do not.
-    groups = sorted(groups, key=len, reverse=True)
+    groups = sorted(groups, key=len, reverse=True)  # players alone fill what parties leave
     size = np.array([len(group) for group in groups])
     sums = np.array(
         [
@@ -51,17 +47,12 @@ def fairest_teams(
             [sum(rated[each].sigma ** 2 + beta**2 for each in group) for group in groups],
         ]
     )
-    room = np.full(sides, len(rated) // sides)
-    room[: len(rated) % sides] += 1
-    if len(rated) <= MOST_EXACT:
-        splits = all_splits(size, room)
-    else:
-        found = [exchanged(start, size, sums, sides) for start in random_splits(size, room)]
-        splits = np.array(found)
-    if len(splits) == 0:
+    found = splits_of(size, sides)
+    if len(found) == 0:
         raise ValueError(f"together must fit in {sides} teams of {len(rated)} players")
-    quality = log_quality(terms_of_sides(sums_of_sides(splits, sums, sides)).sum(axis=-1))
-    best = splits[np.argmax(quality)]
+    order = np.argsort(-log_quality(terms_of(sums_of(found, sums, sides)).sum(axis=-1)))
+    tried = np.array([exchanged(found[each], size, sums, sides) for each in order[:STARTS]])
+    best = tried[np.argmax(log_quality(terms_of(sums_of(tried, sums, sides)).sum(axis=-1)))]
     teams: list[list[str]] = [[] for _ in range(sides)]
     for group, side in zip(groups, best.tolist(), strict=True):
         teams[side] += group
@@ -70,7 +61,32 @@ def fairest_teams(
     )
 
 
-def sums_of_sides(splits: Integers, sums: Floats, sides: int) -> Floats:
+def splits_of(size: Integers, sides: int) -> Integers:
+    """Return splits that fill the sides, shape (splits, units): all, or some at random.
+
+    Of sides that are still empty and equally large only the first is tried.
+
+    Args:
+        size: players in each unit, in descending order.
+        sides: number of sides.
+    """
+    rng, count = np.random.default_rng(SEED), int(size.sum())
+    room = count // sides + (np.arange(sides) < count % sides)
+    splits, left = np.empty((1, 0), dtype=np.int64), room[None]
+    for players in size.tolist():
+        is_empty = left == room
+        is_twin = np.zeros(left.shape, dtype=np.bool_)
+        is_twin[:, 1:] = is_empty[:, 1:] & is_empty[:, :-1] & (room[1:] == room[:-1])
+        split, side = np.nonzero((left >= players) & ~is_twin)
+        if count > MOST_EXACT and split.size > TRIED:
+            kept = rng.choice(split.size, TRIED, replace=False)
+            split, side = split[kept], side[kept]
+        splits, left = np.column_stack((splits[split], side)), left[split]
+        left[np.arange(len(side)), side] -= players
+    return splits
+
+
+def sums_of(splits: Integers, sums: Floats, sides: int) -> Floats:
     """Return the sums of the sides, shape (2, ..., sides), of splits of shape (..., units).
 
     Means are measured from the mean over the sides, the same one for all splits.
@@ -80,12 +96,8 @@ def sums_of_sides(splits: Integers, sums: Floats, sides: int) -> Floats:
     return np.stack((mean @ member - mean.sum() / sides, variance @ member))
 
 
-def terms_of_sides(sums: Floats) -> Floats:
-    """Return what each side adds to the four sums of ``log_quality``, shape (4, ...).
-
-    Args:
-        sums: mean and variance of the sides, shape (2, ...).
-    """
+def terms_of(sums: Floats) -> Floats:
+    """Return what each side of sums (2, ...) adds to the four sums of ``log_quality``, (4, ...)."""
     mean, variance = sums
     return np.stack((np.log(variance), 1.0 / variance, mean / variance, mean**2 / variance))
 
@@ -97,54 +109,11 @@ def log_quality(terms: Floats) -> Floats:
     the quality it does not underflow where sides are far apart.
 
     Args:
-        terms: sums over the sides of ``terms_of_sides``, shape (4, ...).
+        terms: sums over the sides of ``terms_of``, shape (4, ...).
     """
     log_variance, weight, first, second = terms
     spread = second - first**2 / weight  # the weighted sum of squares about the weighted mean
     return np.asarray(-0.5 * (log_variance + np.log(weight) + spread))
-
-
-def all_splits(size: Integers, room: Integers) -> Integers:
-    """Return all splits that fill the sides, shape (splits, units).
-
-    Of sides that are still empty and equally large only the first is tried.
-
-    Args:
-        size: players in each unit.
-        room: players of each side, shape (sides,), in descending order.
-    """
-    splits, left = np.empty((1, 0), dtype=np.int64), room[None]
-    for players in size.tolist():
-        is_empty = left == room
-        is_twin = np.zeros(left.shape, dtype=np.bool_)
-        is_twin[:, 1:] = is_empty[:, 1:] & is_empty[:, :-1] & (room[1:] == room[:-1])
-        split, side = np.nonzero((left >= players) & ~is_twin)
-        splits, left = np.column_stack((splits[split], side)), left[split]
-        left[np.arange(len(side)), side] -= players
-    return splits
-
-
-def random_splits(size: Integers, room: Integers) -> Iterator[Integers]:
-    """Yield at most ``STARTS`` random splits that fill the sides; arguments as ``all_splits``.
-
-    Parties go to any side that has room for them, then players alone to what is left.
-    """
-    rng = np.random.default_rng(SEED)
-    found = 0
-    for _ in range(ATTEMPTS):
-        left, split = room.copy(), np.zeros(size.size, dtype=np.int64)
-        for unit in np.flatnonzero(size > 1).tolist():
-            sides = np.flatnonzero(left >= size[unit])
-            if sides.size == 0:
-                break
-            split[unit] = rng.choice(sides)
-            left[split[unit]] -= size[unit]
-        else:
-            split[size == 1] = rng.permutation(np.repeat(np.arange(room.size), left))
-            yield split
-            found += 1
-        if found == STARTS:
-            break
 
 
 def exchanged(split: Integers, size: Integers, sums: Floats, sides: int) -> Integers:
@@ -154,10 +123,10 @@ def exchanged(split: Integers, size: Integers, sums: Floats, sides: int) -> Inte
     first, second = first[fits], second[fits]
     gain = sums[:, second] - sums[:, first]
     while first.size > 0:
-        side = sums_of_sides(split, sums, sides)
-        terms = terms_of_sides(side)
+        side = sums_of(split, sums, sides)
+        terms = terms_of(side)
         total, one, other = terms.sum(axis=-1), split[first], split[second]
-        change = terms_of_sides(side[:, one] + gain) + terms_of_sides(side[:, other] - gain)
+        change = terms_of(side[:, one] + gain) + terms_of(side[:, other] - gain)
         change -= terms[:, one] + terms[:, other]
         quality = np.where(one == other, -np.inf, log_quality(total[:, None] + change))
         best, now = int(np.argmax(quality)), float(log_quality(total))

@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from matchenv.runtime.files import write_bytes
-from matchenv.service.players import Player
-from matchenv.service.settings import PoolSettings
+from matchenv.service.players import Player, PoolSettings
 
 FORMAT = "matchenv pool 2"
 TABLES = """
@@ -45,7 +44,7 @@ class Storage:
 
     Attributes:
         settings: of the pool in the file.
-        players: those who were in the file when it was opened.
+        players: those in the file when it was opened.
         games: that were played before it was opened.
 
     Raises:
@@ -69,7 +68,12 @@ class Storage:
             self._read()
         except (sqlite3.Error, struct.error, TypeError, ValueError) as error:
             self.close()
-            raise self._explained(error) from None
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            if code in SYSTEM_ERRORS:
+                raise OSError(f"{path} cannot be opened: {error}") from None
+            if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise ValueError(f"path must not be open in another process, {path} is") from None
+            raise ValueError(f"path must be a pool's file, got {path}: {error}") from None
 
     def _read(self) -> None:
         run = self._database.execute
@@ -90,15 +94,14 @@ class Storage:
         if checksum != _sum_of_pool(self._settings, self.games, self._sum):
             raise ValueError("it is damaged: its content does not fit its checksum")
         self.settings = PoolSettings.checked(**json.loads(self._settings))
-        texts = {text for row in rows for text in row[-2:]}
-        lists = {text: tuple(json.loads(text)) for text in texts}
-        self.players = [Player._make((*row[:-2], *map(lists.get, row[-2:]))) for row in rows]
+        lists = {text: tuple(json.loads(text)) for row in rows for text in row[-2:]}
+        self.players = [Player(*row[:-2], lists[row[-2]], lists[row[-1]]) for row in rows]
 
     def commit(self, before: Sequence[Player], after: Sequence[Player], games: int) -> None:
         """Replace players in one transaction; once this returns, it survives.
 
         Args:
-            before: as the file has those who change or leave.
+            before: those who change or leave, as the file has them.
             after: those who change or are new.
             games: since the pool was made.
 
@@ -128,19 +131,9 @@ class Storage:
         return self._database.serialize()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Release the file."""
         with suppress(sqlite3.Error):
             self._database.close()
-
-    def _explained(self, error: Exception) -> ValueError | OSError:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        if code in SYSTEM_ERRORS:
-            return OSError(f"{self.path} cannot be opened: {error}")
-        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            return ValueError(
-                f"path must not be open elsewhere, another process serves {self.path}"
-            )
-        return ValueError(f"path must be a pool's file, got {self.path}: {error}")
 
 
 def _make(path: Path, settings: PoolSettings) -> None:
