@@ -14,7 +14,7 @@ import pytest
 
 from matchenv.ratings.leaderboard import RankedPlayer
 from matchenv.service import Game, Pool, UnknownPlayerError
-from matchenv.service.settings import PoolSettings
+from matchenv.service import PoolSettings
 from matchenv.trueskill import draw_density, rate
 
 NAMES = [f"p{i}" for i in range(9)]
