@@ -7,7 +7,7 @@ the file.
 There is no authentication, so it listens at this machine alone; for others,
 put it behind a gateway that has one. Limits: bodies of 1 MB; splits of 100
 players, matches of 10,000, 25 proposals and 10,000 standings a request;
-500 connections; 10 seconds for a request to arrive and 60 for its answer.
+100 connections; 10 seconds for a request to arrive and 60 for its answer.
 See docs/service.md.
 
 Example:
@@ -26,6 +26,9 @@ from matchenv.cli.parser import Given, Parser
 if TYPE_CHECKING:
     from matchenv.service import NewPlayer
 
+# Settings of a pool by the names of fitted parameters.
+FITTED = {"beta": "beta", "tau": "tau", "draw_probability": "draw_probability",
+          "time_drift": "drift_per_day"}  # fmt: skip
 SETTINGS = ("mu", "sigma", "beta", "tau", "draw_probability", "drift_per_day", "recent")
 
 
@@ -42,6 +45,8 @@ def options(add: Parser) -> None:
     shared.quiet(add)
     add.group("a new file (an old one has its own)")
     add.option("--ratings", "ratings.csv of matchenv replay, whose players are added", None, Path)
+    add.option("--fitted", "folder of matchenv fit, for beta, tau, draw probability and drift per "
+               "day", None, Path)  # fmt: skip
     add.option("--mu", "mean of the belief about a newcomer (default: 25)", None, float)
     add.option("--sigma", "its standard deviation (default: 25/3)", None, float)
     add.option("--beta", "standard deviation of one performance (default: 25/6)", None, float)
@@ -64,9 +69,16 @@ def run(given: Given) -> None:
     given.note = lambda: f"{given.pool} has all that was answered"
     port = as_integer("port", given.port, 0, 65535)
     settings = {k: v for k, v in given.chosen(SETTINGS).items() if v is not None}
-    # Listen first: a port that is taken leaves no new file.
+    if given.fitted is not None:
+        given.refuse(FITTED.values(), "--fitted has its own")
+        given.needs("logs", "benchmarks")
+        from matchenv.benchmarks.replay.fits import fitted_parameters
+
+        found = fitted_parameters(given.fitted)
+        settings |= {name: found[each] for each, name in FITTED.items() if each in found}
     players = [] if given.ratings is None else _players_of(given.ratings)
     Pool(rule=given.policy, **settings).add_many(players)  # bad ones leave no new file
+    # Listen first: a port that is taken leaves no new file.
     with (
         listen(given.host, port) as listener,
         Pool.open(given.pool, rule=given.policy, **settings) as pool,

@@ -14,7 +14,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -31,6 +31,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from matchenv.service.http import (
     BODY_BYTES,
+    CONNECTIONS,
     PROPOSALS,
     SPLIT_PLAYERS,
     WAITING,
@@ -81,20 +82,35 @@ def test_a_round_through_all_routes(client: TestClient, pool: Pool) -> None:
     assert "bob" in {each.opponent for each in pool.propose("ann", 9)}
     assert client.delete("/players/dan").status_code == 204
     assert client.get("/health").json() == {"status": "ok", "players": 3, "games": 1}
-    assert {"/games", "/proposals", "/splits"} <= set(client.get("/openapi.json").json()["paths"])
-
-
-def test_metrics_are_prometheus_text(client: TestClient) -> None:
-    client.post("/players", json={"name": "ann"})
-    client.get("/players/nobody")
+    assert client.get("/players/nobody").status_code == 404
     families = text_string_to_metric_families(client.get("/metrics").text)
     samples = [sample for family in families for sample in family.samples]
     found = {(name, *labels.values()): value for name, labels, value, *_ in samples}
-    assert found["matchenv_players",] == 1
-    assert found["matchenv_games_total",] == 0
-    assert found["matchenv_request_seconds_count", "POST", "/players", "201"] == 1
+    assert found["matchenv_players",] == 3
+    assert found["matchenv_games",] == 1
+    assert found["matchenv_request_seconds_count", "POST", "/players", "201"] == 4
     # Labels are routes: names of players would be numbers without end.
     assert found["matchenv_request_seconds_count", "GET", "/players/{name:path}", "404"] == 1
+
+
+def test_every_answer_has_a_type_and_the_page_needs_no_other_host(client: TestClient) -> None:
+    described = client.get("/openapi.json").json()
+    models = described["components"]["schemas"]
+    for path, methods in described["paths"].items():
+        for operation in methods.values():
+            for status, found in operation["responses"].items():
+                if status in ("200", "201") and path not in ("/metrics", "/backup"):
+                    model = found["content"]["application/json"]["schema"]["$ref"].split("/")[-1]
+                    assert models[model]["properties"]
+    assert models["Player"]["properties"]["games_played"]["type"] == "integer"
+    links = re.findall(r"""(?:src|href|url)[=:]\s*["']([^"']+)""", client.get("/docs").text)
+    assert len(links) >= 3
+    for link in links:
+        assert client.get(link).status_code == 200  # of another host, it would not be
+
+
+def many(count: int) -> list[str]:
+    return list(map(str, range(count)))
 
 
 @pytest.mark.parametrize(
@@ -102,21 +118,17 @@ def test_metrics_are_prometheus_text(client: TestClient) -> None:
     [
         ("/players", {"name": "ann"}, 422, "ann"),
         ("/players", {"name": "a\nb"}, 422, "control"),
-        ("/players", {"name": ""}, 422, "name"),
-        ("/players", {"name": "new", "sigma": 0}, 422, "sigma"),
         ("/players", {"name": "new", "colour": 1}, 422, "colour"),
         ("/players", '{"name": "new", "mu": NaN}', 422, "mu"),
         ("/players", "{", 422, "JSON"),
-        ("/games", {"games": []}, 422, "games"),
         ("/games", {"games": [{"teams": [["ann"], ["eve"]], "ranks": [1, 2]}]}, 404, "eve"),
-        ("/games", {"games": [{"teams": [["ann"], ["ann"]], "ranks": [1, 2]}]}, 422, "ann"),
-        ("/games", {"games": [{"teams": [["ann"], []], "ranks": [1, 2]}]}, 422, "teams"),
         ("/games", '{"games": [{"teams": [["ann"], ["bob"]], "ranks": [1, NaN]}]}', 422, "ranks"),
-        ("/proposals", {"player": "eve"}, 404, "eve"),
-        ("/proposals", {"player": "ann", "k": 0}, 422, "k must"),
-        ("/matches", {"waiting": ["ann", "ann"]}, 422, "ann"),
-        ("/splits", {"players": ["ann"]}, 422, "players"),
-        ("/blocks", {"one": "ann", "other": "ann"}, 422, "other"),
+        ("/games", "[" * 100_000, 400, "body"),
+        ("/players", " " * (BODY_BYTES + 1), 413, ""),
+        ("/splits", {"players": many(SPLIT_PLAYERS + 1)}, 422, "players"),
+        ("/matches", {"waiting": many(WAITING + 1)}, 422, "waiting"),
+        ("/matches", {"waiting": dict.fromkeys(many(WAITING + 1), 0.5)}, 422, "waiting"),
+        ("/proposals", {"player": "ann", "k": PROPOSALS + 1}, 422, "k:"),
     ],
 )
 def test_bad_requests_say_why_and_change_nothing(
@@ -127,48 +139,8 @@ def test_bad_requests_say_why_and_change_nothing(
     text = body if isinstance(body, str) else json.dumps(body)
     answer = client.post(path, content=text, headers={"Content-Type": "application/json"})
     assert answer.status_code == status
-    assert word in answer.json()["detail"]
-    assert pool.standings() == before
-    assert pool.games == 0
-
-
-@pytest.mark.parametrize(
-    ("path", "body", "status", "word"),
-    [
-        ("/players", b" " * (BODY_BYTES + 1), 413, ""),
-        ("/splits", {"players": ["ann"] * (SPLIT_PLAYERS + 1)}, 422, "players"),
-        ("/matches", {"waiting": dict.fromkeys(map(str, range(WAITING + 1)), 0.5)}, 422, "waiting"),
-        ("/proposals", {"player": "ann", "k": PROPOSALS + 1}, 422, "k:"),
-        ("/games", b"[" * 100_000, 400, "body"),
-    ],
-)
-def test_a_request_that_asks_for_too_much_is_refused(
-    client: TestClient, path: str, body: Any, status: int, word: str
-) -> None:
-    text = body if isinstance(body, bytes) else json.dumps(body)
-    answer = client.post(path, content=text, headers={"Content-Type": "application/json"})
-    assert answer.status_code == status
     assert word in answer.text
-
-
-def test_every_answer_has_a_type(client: TestClient) -> None:
-    described = client.get("/openapi.json").json()
-    models = described["components"]["schemas"]
-    for path, methods in described["paths"].items():
-        for operation in methods.values():
-            for status, found in operation["responses"].items():
-                if status in ("200", "201") and path not in ("/metrics", "/backup"):
-                    model = found["content"]["application/json"]["schema"]["$ref"].split("/")[-1]
-                    assert models[model]["properties"]
-    assert models["Player"]["properties"]["games_played"]["type"] == "integer"
-
-
-def test_the_page_needs_no_other_host(client: TestClient) -> None:
-    page = client.get("/docs").text
-    links = re.findall(r"""(?:src|href|url)[=:]\s*["']([^"']+)""", page)
-    assert len(links) >= 3
-    for link in links:
-        assert client.get(link).status_code == 200  # of another host, it would not be
+    assert (pool.standings(), pool.games) == (before, 0)
 
 
 def test_a_backup_is_a_pool(tmp_path: Path) -> None:
@@ -192,62 +164,59 @@ def ask(port: int, path: str, body: Any = None) -> Any:
         return json.load(answer)
 
 
-class Service(NamedTuple):
-    """A running ``matchenv serve``."""
+@pytest.mark.skipif(os.name == "nt", reason="no SIGTERM")
+def test_a_service_of_its_own(tmp_path: Path) -> None:
+    """It starts from ratings and a fit, half-sent requests keep nobody out, SIGTERM loses nothing.
 
-    process: subprocess.Popen[str]
-    file: Path
-    port: int
-
-
-@pytest.fixture
-def service(tmp_path: Path) -> Iterator[Service]:
-    file, ratings = tmp_path / "pool.db", tmp_path / "ratings.csv"
+    A second one at its port says so in one line, and leaves no new pool.
+    """
+    file, ratings, fit = (tmp_path / name for name in ("pool.db", "ratings.csv", "fit.json"))
     ratings.write_text("player,mu,sigma,games\nann,30.5,2.25,7\nbob,25,8,1\n")
-    # Few descriptors, so that the connections of a test are more.
-    command = f'ulimit -n 128; exec "{sys.executable}" -m matchenv serve --port 0'
+    fit.write_text(json.dumps({"parameters": {"beta": 3.5, "time_drift": 0.25, "advantage": 1.0}}))
+    words = [sys.executable, "-m", "matchenv", "serve", "--ratings", str(ratings)]
+    words += ["--fitted", str(fit), "--pool"]
     process = subprocess.Popen(
-        ["/bin/sh", "-c", f'{command} --pool "{file}" --ratings "{ratings}"'],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        [*words, str(file), "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True,
     )  # fmt: skip
     try:
         assert process.stdout is not None
-        said = re.search(r"2 players at http://127.0.0.1:(\d+)/docs", process.stdout.readline())
-        assert said is not None, process.communicate()[1]
-        yield Service(process, file, int(said[1]))
+        found = re.search(r"2 players at http://127.0.0.1:(\d+)/docs", process.stdout.readline())
+        assert found is not None, process.communicate()[1]
+        port = int(found[1])
+        with ExitStack() as opened:
+            for _ in range(CONNECTIONS + 50):
+                half = socket.create_connection(("127.0.0.1", port), timeout=60)
+                opened.enter_context(half).sendall(b"POST /games HTTP/1.1\r\nContent-Le")
+            assert ask(port, "/players/ann")["mu"] == 30.5
+        game = {"teams": [["ann"], ["bob"]], "ranks": [0, 0]}
+        for _ in range(20):
+            ask(port, "/games", {"games": [game]})
+        done = subprocess.run(
+            [*words, str(tmp_path / "new.db"), "--port", str(port)],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stdout) == (1, "")
+        assert f"cannot listen at 127.0.0.1:{port}: Address already in use" in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+        assert not (tmp_path / "new.db").exists()
+        process.send_signal(signal.SIGTERM)
+        said = process.communicate(timeout=60)[1]
+        assert process.returncode == 143
+        assert len(said.splitlines()) == 1
+        assert str(file) in said
     finally:
         process.kill()
         process.communicate()
+    with Pool.open(file) as pool:
+        assert pool.games == pool.player("ann").games_played == 20
+        assert (pool.settings.beta, pool.settings.drift_per_day) == (3.5, 0.25)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="no SIGTERM")
-def test_a_process_that_is_asked_to_stop_loses_nothing(service: Service) -> None:
-    game = {"teams": [["ann"], ["bob"]], "ranks": [0, 0]}
-    for _ in range(20):
-        ask(service.port, "/games", {"games": [game]})
-    service.process.send_signal(signal.SIGTERM)
-    said = service.process.communicate(timeout=60)[1]
-    assert service.process.returncode == 143
-    assert len(said.splitlines()) == 1
-    assert str(service.file) in said
-    with Pool.open(service.file) as pool:
-        assert pool.games == 20
-        assert pool.player("ann").games_played == 20
-
-
-@pytest.mark.skipif(os.name == "nt", reason="no ulimit")
-def test_half_sent_requests_keep_nobody_out(service: Service) -> None:
-    with ExitStack() as opened:
-        for _ in range(300):
-            half = socket.create_connection(("127.0.0.1", service.port), timeout=60)
-            opened.enter_context(half).sendall(b"POST /games HTTP/1.1\r\nContent-Le")
-        assert ask(service.port, "/players/ann")["mu"] == 30.5
-    service.process.send_signal(signal.SIGTERM)
-    assert len(service.process.communicate(timeout=60)[1].splitlines()) == 1
-
-
-def test_a_request_that_does_not_arrive_ends_its_connection() -> None:
-    async def closes(sent: bytes) -> bytes:
+def test_a_request_that_does_not_arrive_ends_its_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def answered(sent: bytes) -> bytes:
         app = create_app(Pool())
         config = uvicorn.Config(app, http=LimitedConnection, log_level="error", lifespan="off")
         server = uvicorn.Server(config)
@@ -255,45 +224,38 @@ def test_a_request_that_does_not_arrive_ends_its_connection() -> None:
         running = asyncio.create_task(server.serve(sockets=[listener]))
         reader, writer = await asyncio.open_connection(*listener.getsockname())
         writer.write(sent)
+        found = b""
         with suppress(ConnectionError):
-            answered = await reader.read()
+            found = await reader.read()
         server.should_exit = True
         writer.close()
         await running
-        return answered
+        return found
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("matchenv.service.http.REQUEST_SECONDS", 0.05)
-        head = b"POST /games HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n"
-        for sent in (b"", head, head + b"\r\n{"):
-            assert asyncio.run(closes(sent)) == b""
-
-
-def test_a_taken_port_is_one_line_and_leaves_no_new_pool(tmp_path: Path) -> None:
-    with listen("127.0.0.1", 0) as taken:
-        port = taken.getsockname()[1]
-        words = ["serve", "--pool", str(tmp_path / "pool.db"), "--port", str(port)]
-        done = subprocess.run(
-            [sys.executable, "-m", "matchenv", *words], capture_output=True, text=True, check=False
-        )
-    assert done.returncode == 1
-    assert done.stdout == ""
-    assert f"cannot listen at 127.0.0.1:{port}: Address already in use" in done.stderr
-    assert len(done.stderr.splitlines()) == 1
-    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setattr("matchenv.service.http.REQUEST_SECONDS", 0.05)
+    head = b"POST /games HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n"
+    for sent in (b"", head, head + b"\r\n{"):
+        assert asyncio.run(answered(sent)) == b""
 
 
 @pytest.mark.parametrize(
-    ("table", "word"),
-    [("name,mu\nann,1\n", "player"), ("player,mu,sigma\nann,x,1\n", "line 2"),
-     ("player,mu,sigma\nann,1,0\n", "sigma"), ("player,mu,sigma\nann,1,2\nann,1,2\n", "twice")],
+    ("table", "options", "word"),
+    [("name,mu\nann,1\n", [], "player"), ("player,mu,sigma\nann,x,1\n", [], "line 2"),
+     ("player,mu,sigma\nann,1,0\n", [], "sigma"),
+     ("player,mu,sigma\nann,1,2\nann,1,2\n", [], "twice"),
+     ("player,mu,sigma\n", ["--fitted", "none"], "fitted must be"),
+     ("player,mu,sigma\n", ["--fitted", "none", "--beta", "1"], "--beta")],
 )  # fmt: skip
-def test_bad_ratings_are_refused_before_a_pool_is_made(
-    tmp_path: Path, table: str, word: str, capsys: pytest.CaptureFixture[str]
+def test_bad_ratings_and_fits_are_refused_before_a_pool_is_made(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    table: str,
+    options: list[str],
+    word: str,
 ) -> None:
-    ratings, pool = tmp_path / "ratings.csv", tmp_path / "pool.db"
+    ratings = tmp_path / "ratings.csv"
     ratings.write_text(table)
-    words = ["serve", "--pool", str(pool), "--port", "0", "--ratings", str(ratings)]
-    assert run_command(words) == 2
+    words = ["serve", "--pool", str(tmp_path / "pool.db"), "--port", "0", "--ratings", str(ratings)]
+    assert run_command([*words, *options]) == 2
     assert word in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == [ratings]
