@@ -275,8 +275,8 @@ class Pool:
             ValueError: for bad games, for example a player against itself or a NaN among the
                 ranks; the message says which one of several.
         """
-        several = games if isinstance(games, Iterable) else ()
-        listed = [games] if isinstance(games, Game) else list(several)
+        several: Iterable[Any] = games if isinstance(games, Iterable) else ()
+        listed: list[Any] = [games] if isinstance(games, Game) else list(several)
         if not listed or not all(isinstance(each, Game) for each in listed):
             raise ValueError(f"games must be a Game or a list of at least one, got {games!r}")
         with self._lock:

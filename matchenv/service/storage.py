@@ -95,7 +95,7 @@ class Storage:
             raise ValueError("it is damaged: its content does not fit its checksum")
         self.settings = PoolSettings.checked(**json.loads(self._settings))
         lists = {text: tuple(json.loads(text)) for row in rows for text in row[-2:]}
-        self.players = [Player(*row[:-2], lists[row[-2]], lists[row[-1]]) for row in rows]
+        self.players = [Player._make((*row[:-2], lists[row[-2]], lists[row[-1]])) for row in rows]
 
     def commit(self, before: Sequence[Player], after: Sequence[Player], games: int) -> None:
         """Replace players in one transaction; once this returns, it survives.
