@@ -350,6 +350,18 @@ def test_every_option_is_in_the_signature_and_in_the_table(env_id: str) -> None:
 
 
 @pytest.mark.parametrize("env_id", ENVIRONMENTS)
+def test_gymnasiums_vector_class_is_a_direct_base(env_id: str) -> None:
+    """Some libraries, skrl among them, read the bases of the class."""
+    assert gym.vector.VectorEnv in part_of(env_id, "vector_env").__bases__
+
+
+def test_specifications_with_priors_as_text_are_read_back_from_json() -> None:
+    env = gym.make(ONE_PLAYER, prior="matchenv:NormalPrior:mean=25,deviation=8.3", horizon=9)
+    again = gym.make(gym.envs.registration.EnvSpec.from_json(env.spec.to_json()))
+    np.testing.assert_array_equal(env.reset(seed=1)[0], again.reset(seed=1)[0])
+
+
+@pytest.mark.parametrize("env_id", ENVIRONMENTS)
 def test_views_are_returned_without_copies(env_id: str) -> None:
     views, copies = (part_of(env_id, "vector_env")(2, copy=copy) for copy in (False, True))
     first, kept = views.reset(seed=1)[0], copies.reset(seed=1)[0].copy()
