@@ -8,8 +8,6 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from matchenv import KnowledgeState, MatchmakingEnv, MatchmakingVectorEnv, NormalPrior, Settings
 from matchenv.baselines import (
@@ -108,27 +106,6 @@ def test_the_optimistic_index_is_the_inflated_exponent(
             expected = -(gap**2) / (2.0 * (factor * doubt + 2.0 * BETA**2))
             assert scores[b, k] == pytest.approx(expected, rel=1e-12)
         assert actions[b] == scores[b].argmax()
-
-
-@given(
-    mu=st.lists(st.floats(-5.0, 5.0), min_size=4, max_size=4),
-    sigma=st.floats(0.1, 3.0),
-    inflation=st.floats(1.0, 1e6),
-)
-def test_equal_doubt_is_no_reason(mu: list[float], sigma: float, inflation: float) -> None:
-    """With one sigma for all, the nearest by estimate is chosen at any inflation."""
-    state = KnowledgeState(mu, [sigma] * 4)
-    gaps = np.abs(state.mu[0] - state.mu[1:])
-    action = OptimisticDrawChance(inflation).act(state, 3)
-    assert gaps[action] == pytest.approx(gaps.min(), rel=1e-6, abs=1e-6)
-
-
-def test_more_inflation_prefers_the_unknown() -> None:
-    """Near and well known against farther and unknown; less so as the end comes near."""
-    state = KnowledgeState([0.0, 0.5, 2.0], [0.1, 0.1, 2.0])
-    assert OptimisticDrawChance(1.0, beta=BETA).act(state, 500) == 0
-    assert OptimisticDrawChance(50.0, beta=BETA).act(state, 500) == 1
-    assert OptimisticDrawChance(50.0, 1.0, beta=BETA).act(state, 1) == 0
 
 
 def test_random_takes_everyone_alike_under_masks_too(make_states: Any) -> None:
@@ -231,12 +208,6 @@ def test_predict_reads_the_observation_of_its_belief(text: str) -> None:
         if text != "random":
             np.testing.assert_array_equal(actions, policy.act(env.knowledge_state, env.games_left))
         observation = env.step(actions)[0]
-
-
-def test_policies_print_as_what_makes_them() -> None:
-    assert repr(PointEstimate()) == "PointEstimate(horizon=500, belief='factorised')"
-    again = eval(repr(KnowledgeGradient(multiplier=20, beta=2.0)))
-    assert (again.multiplier, again.beta) == (20.0, 2.0)
 
 
 @pytest.mark.parametrize("options", [{}, {"availability": 0.4}])
