@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.envs.core.settings import Options, option
 from matchenv.runtime.checks import (
     as_integer,
     as_non_negative_number,
@@ -22,33 +22,52 @@ from matchenv.runtime.checks import (
 LONGEST_NAME = 200
 
 
-@dataclass(frozen=True)
-class PoolSettings(Options):
+@dataclass(frozen=True, kw_only=True)
+class PoolSettings:
     """What a pool's beliefs start from, and how games and time change them.
 
-    The defaults are those of ``matchenv.ratings.Leaderboard``. Each field is described at its
-    declaration and in the table of ``Pool``.
+    The defaults are those of ``matchenv.ratings.Leaderboard``.
+
+    Attributes:
+        mu: mean of the belief about a newcomer, in skill points.
+        sigma: its standard deviation, > 0.
+        beta: standard deviation of one performance around skill, > 0.
+        tau: standard deviation of the skill's drift before each game of a player, >= 0.
+        draw_probability: of two even sides, in [0, 1); 0 refuses draws.
+        drift_per_day: standard deviation of the skill's drift in one day without a game, >= 0;
+            after d days the variance has grown by d drift_per_day^2.
+        recent: number of a player's last opponents who are not chosen again, at most 1,000.
+        games_left: number of games to come, for rules that count them, >= 1.
+
+    Raises:
+        ValueError: for a number that is not allowed.
     """
 
-    mu: float = option(25.0, as_number, "mean of the belief about a newcomer, in skill points")
-    sigma: float = option(25.0 / 3.0, as_positive_number, "its standard deviation, > 0")
-    beta: float = option(
-        25.0 / 6.0, as_positive_number, "standard deviation of one performance around skill, > 0"
-    )
-    tau: float = option(
-        25.0 / 300.0, as_non_negative_number, "drift of a skill before each game, >= 0"
-    )
-    draw_probability: float = option(
-        0.1, as_probability, "of two even sides, in [0, 1); 0 refuses draws"
-    )
-    drift_per_day: float = option(
-        0.0, as_non_negative_number, "drift of a skill in a day without a game, >= 0; after d days "
-        "the variance has grown by d drift_per_day^2",
-    )  # fmt: skip
-    recent: int = option(
-        0, as_integer, "last opponents of a player who are not chosen again", low=0, high=1000
-    )
-    games_left: int = option(500, as_integer, "games to come, for rules that count them", low=1)
+    mu: float = 25.0
+    sigma: float = 25.0 / 3.0
+    beta: float = 25.0 / 6.0
+    tau: float = 25.0 / 300.0
+    draw_probability: float = 0.1
+    drift_per_day: float = 0.0
+    recent: int = 0
+    games_left: int = 500
+
+    def __post_init__(self) -> None:
+        for name, check in CHECKS.items():
+            object.__setattr__(self, name, check(name, getattr(self, name)))
+
+
+# Of each setting of a pool.
+CHECKS: dict[str, Callable[[str, Any], float]] = {
+    "mu": as_number,
+    "sigma": as_positive_number,
+    "beta": as_positive_number,
+    "tau": as_non_negative_number,
+    "draw_probability": as_probability,
+    "drift_per_day": as_non_negative_number,
+    "recent": partial(as_integer, low=0, high=1000),
+    "games_left": partial(as_integer, low=1),
+}
 
 
 class UnknownPlayerError(ValueError):

@@ -11,7 +11,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from matchenv.envs.core.settings import documents_options
 from matchenv.ratings.leaderboard import RankedPlayer
 from matchenv.runtime.checks import as_integer, as_number, as_positive_number
 from matchenv.service.players import (
@@ -36,7 +35,6 @@ from matchenv.trueskill.teams import sides_of
 SECONDS_A_DAY = 86_400.0
 
 
-@documents_options(PoolSettings)
 class Pool:
     """Players by name, their ratings, and decisions about who meets whom.
 
@@ -48,11 +46,7 @@ class Pool:
             ``DrawChance(beta=...)``; a text, for example ``"kg"``; None for DrawChance with the
             pool's beta.
         clock: gives the time in seconds; skills drift with it where ``drift_per_day`` is set.
-        settings: any of these by name.
-
-    | setting | default | what it is |
-    |---|---|---|
-    {options}
+        settings: attributes of ``PoolSettings`` by name.
 
     Attributes:
         settings: of the pool.
@@ -64,7 +58,7 @@ class Pool:
     def __init__(
         self, *, rule: Any = None, clock: Callable[[], float] = time.time, **settings: Any
     ) -> None:
-        self.settings = PoolSettings.checked(**settings)
+        self.settings = PoolSettings(**settings)
         self._rule = as_rule(rule, self.settings)
         self._clock = clock
         self._lock = threading.RLock()

@@ -93,7 +93,7 @@ class Storage:
         self._sum = _sum_of_players(rows)
         if checksum != _sum_of_pool(self._settings, self.games, self._sum):
             raise ValueError("it is damaged: its content does not fit its checksum")
-        self.settings = PoolSettings.checked(**json.loads(self._settings))
+        self.settings = PoolSettings(**json.loads(self._settings))
         lists = {text: tuple(json.loads(text)) for row in rows for text in row[-2:]}
         self.players = [Player._make((*row[:-2], lists[row[-2]], lists[row[-1]])) for row in rows]
 
