@@ -235,6 +235,7 @@ def test_quick_shell_blocks_run(
     # The programs of this environment, as where it was activated.
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     if block.before:
         subprocess.run([sys.executable, "-c", block.before], check=True)
     done = subprocess.run(
