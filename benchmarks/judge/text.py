@@ -161,13 +161,12 @@ def conclusion(found: Row) -> str:
         if names:
             said.append(f"{words} even than the average are the games of: {', '.join(names)}.")
     for each in found["contests"]:
-        if each["policy"] == ours:
-            quality, wait = of(each, "quality"), of(each, "wait")
-            words = each["verdicts"]
+        quality, wait, words = of(each, "quality"), of(each, "wait"), each["verdicts"]
+        if each["policy"] == ours and words["quality"] and words["wait"]:  # both were measured
             said.append(
                 f"At this load {ours} in place of {against} changes the quality by "
-                f"{quality.mean:+.3f} ({words['quality'] or 'not measured'}) and the wait by "
-                f"{wait.mean:+.2f} minutes ({words['wait'] or 'not measured'})."
+                f"{quality.mean:+.3f} ({words['quality']}) and the wait by "
+                f"{wait.mean:+.2f} minutes ({words['wait']})."
             )
     losers = [
         TITLES[each["group"]] for each in found["who_pays"] if BEHIND in each["verdicts"].values()
