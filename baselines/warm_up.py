@@ -14,7 +14,7 @@ from matchenv.belief import BELIEFS
 from matchenv.envs.one_player.env import MatchmakingEnv
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QueueSettings
-from matchenv.evaluation.registry import ONE_PLAYER, POLICIES, QUEUE, policy_class
+from matchenv.evaluation.registry import ONE_PLAYER, POLICIES, QUEUE, policy_class, policy_named
 from matchenv.evaluation.rollout import rollout
 
 SMALL = Settings(num_opponents=5, horizon=2)
@@ -32,11 +32,10 @@ def warm_up(report: Callable[[str], None] = lambda _: None) -> None:
     """
     for belief in BELIEFS:
         for name in POLICIES[ONE_PLAYER]:
-            kind = policy_class(name)
             report(f"{name} on the {belief} belief")
-            truth = (np.zeros(SMALL.num_opponents + 1),) if kind.needs_truth else ()
-            policy = kind(*truth, belief=belief, horizon=SMALL.horizon)
             settings = replace(SMALL, belief=belief)
+            truth = np.zeros(SMALL.num_opponents + 1)
+            policy = policy_named(f"{name}:belief={belief}", settings, lambda truth=truth: truth)  # type: ignore[misc]
             rollout(lambda *_, made=policy: made, settings, range(2), np.random.default_rng(0))
     for name in POLICIES[QUEUE]:
         rule = policy_class(name, QUEUE)
