@@ -21,7 +21,7 @@ fraction f of the way behind it is below its chord by C h^2 f (1 - f).
 from __future__ import annotations
 
 import math
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self, Unpack
 
 import numpy as np
 
@@ -34,9 +34,8 @@ from matchenv.baselines.knowledge_gradient_rule import (
     read_opponents,
     updated_belief_scores,
 )
-from matchenv.baselines.policy import Floats, Integers, ScoringPolicy
+from matchenv.baselines.policy import Floats, Integers, PolicyOptions, ScoringPolicy
 from matchenv.belief import (
-    DEFAULT_BELIEF,
     FactorisedBelief,
     FullBelief,
     GameConstants,
@@ -280,13 +279,12 @@ class KnowledgeGradient(ScoringPolicy):
     Args:
         discount: gamma of eq. (13), in [0, 1): the multiplier is gamma / (1 - gamma).
         finite_horizon: eq. (12): the multiplier is the number of games that remain after
-            the one to be chosen. Before ``predict``, ``for_settings`` names the environment's
-            horizon; it is 500 else.
+            the one to be chosen; ``predict`` needs ``horizon`` for it.
         multiplier: the multiplier itself, >= 0.
         beta: standard deviation of one performance around skill, > 0.
         draw_margin: performances no further apart than this are a draw, >= 0.
         tau: standard deviation of a skill's drift before a game, >= 0.
-        belief: as ``Policy``; some do not support drift or draws.
+        options: ``horizon`` and ``belief`` as ``Policy``; some beliefs have no drift or draws.
 
     Raises:
         ValueError: for a bad number, or more than one of the three that set the multiplier.
@@ -305,9 +303,9 @@ class KnowledgeGradient(ScoringPolicy):
         beta: float = PAPER_BETA,
         draw_margin: float = 0.0,
         tau: float = 0.0,
-        belief: str = DEFAULT_BELIEF,
+        **options: Unpack[PolicyOptions],
     ) -> None:
-        super().__init__(belief=belief)
+        super().__init__(**options)
         if (discount is not None) + bool(finite_horizon) + (multiplier is not None) > 1:
             raise ValueError(
                 "give one of discount, finite_horizon and multiplier, got "

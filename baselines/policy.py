@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,13 @@ from matchenv.runtime.checks import as_action_masks, as_float_array, as_integer
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Masks = NDArray[np.bool_]
+
+
+class PolicyOptions(TypedDict, total=False):
+    """Options of ``Policy`` that rules without randomness pass on."""
+
+    horizon: int
+    belief: str
 
 
 class Policy(ABC):
@@ -47,6 +54,14 @@ class Policy(ABC):
     stochastic: ClassVar[bool] = False
     needs_truth: ClassVar[bool] = False
     num_opponents: int | None = None
+
+    def __init_subclass__(cls) -> None:
+        """Show ``PolicyOptions`` in the signature of a policy that passes them on."""
+        own = list(inspect.signature(cls.__init__).parameters.values())[1:]
+        if own and own[-1].kind is inspect.Parameter.VAR_KEYWORD:
+            shared = inspect.signature(Policy.__init__).parameters
+            own[-1:] = [shared[name] for name in PolicyOptions.__annotations__]
+        cls.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]
 
     def __init__(
         self, *, horizon: int = 500, seed: int | None = None, belief: str = DEFAULT_BELIEF
