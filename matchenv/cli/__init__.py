@@ -98,6 +98,7 @@ def _run(arguments: Sequence[str], stopping: Stopping | None) -> int:
         given = parsed(name, words)
         if stopping is not None:
             stopping.note = lambda: given.note()
+        given.check_existing()
         use_own_lock()
         command(name).run(given)
     except SystemExit:  # from --help

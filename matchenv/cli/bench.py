@@ -9,10 +9,8 @@ Example:
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from matchenv.cli import options as shared
-from matchenv.cli.parser import Given, Parser
+from matchenv.cli.parser import Existing, Given, Parser
 
 
 def options(add: Parser) -> None:
@@ -22,7 +20,7 @@ def options(add: Parser) -> None:
     add.option("--only", "names of families; a result of some families is not an entry", ())
     add.group("check")
     add.option("--check", "a bench.json to check, of which some families are played again; no "
-               "policy then", None, Path)  # fmt: skip
+               "policy then", None, Existing)  # fmt: skip
     add.option("--sample", "how many families a check plays again", 3)
     add.option("--seed", "random seed of the choice of those families", 0)
     shared.results(add)

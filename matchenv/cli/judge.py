@@ -9,11 +9,9 @@ Example:
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from matchenv.benchmarks.judge.settings import JudgeSettings
 from matchenv.cli import options as shared
-from matchenv.cli.parser import Given, Parser
+from matchenv.cli.parser import Existing, Given, Parser
 from matchenv.logs.reading import ReadingSettings
 
 
@@ -23,7 +21,7 @@ def options(add: Parser) -> None:
     add.fields_of(ReadingSettings)
     shared.policies(add, ())
     add.option("--fitted", "folder of matchenv fit, in place of a fit: of this log, or of games of "
-               "the same players that were not matched on skill", None, Path)  # fmt: skip
+               "the same players that were not matched on skill", None, Existing)  # fmt: skip
     add.group("matcher, load and runs")
     add.fields_of(JudgeSettings)
     shared.results(add)

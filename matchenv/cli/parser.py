@@ -7,7 +7,9 @@ import difflib
 import inspect
 import re
 import shlex
+import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from importlib.util import find_spec
@@ -18,6 +20,8 @@ from matchenv.cli.output import show
 
 # Columns of the help, and where the explanations of options begin.
 WIDTH, EXPLANATION = 80, 24
+# Columns of a line of words in results, at most.
+LONGEST_LINE = 100
 
 # What the extras of the package hold, by the names under which it is imported.
 EXTRAS = {
@@ -31,17 +35,23 @@ EXTRAS = {
 GOES_ON = "what is finished is kept: the same command goes on from here"
 
 
+class Existing:
+    """Type of an option whose value is a file or folder that must be there."""
+
+
 class Given(argparse.Namespace):
     """Values of a command's options, by name with underscores.
 
     Attributes:
         command: name of the command.
         said: names of the options that were given, even with their defaults.
+        existing: names of the options whose files or folders must be there.
         note: tells what the user should know when the command is stopped.
     """
 
     command: str
     said: frozenset[str]
+    existing: Sequence[str] = ()
     note: Callable[[], str] = staticmethod(lambda: "nothing was written")
 
     def made(self, kind: Any) -> Any:
@@ -56,6 +66,14 @@ class Given(argparse.Namespace):
     def chosen(self, names: Iterable[str]) -> dict[str, Any]:
         """Return some of the options by name."""
         return {name: getattr(self, name) for name in names}
+
+    def check_existing(self) -> None:
+        """Raise ``ValueError`` for a file or folder that is missing."""
+        for name in self.existing:
+            value = getattr(self, name)
+            for path in value if isinstance(value, tuple) else (value,):
+                if path is not None and not path.exists():
+                    raise ValueError(f"{name} is missing: there is no {str(path)!r}")
 
     def needs(self, *extras: str) -> None:
         """Check that extras of the package are installed, before any work begins.
@@ -83,9 +101,13 @@ class Given(argparse.Namespace):
             raise ValueError(f"{why}, got {', '.join(map(option_of, idle))}")
 
     def say(self, text: str, end: str = "\n") -> None:
-        """Print a result, unless ``--quiet`` was given."""
+        """Print a result, unless ``--quiet`` was given; long lines of words are folded."""
         if not self.quiet:
-            show(text, end=end)
+            columns = min(shutil.get_terminal_size((LONGEST_LINE, 24)).columns, LONGEST_LINE)
+            lines = text.split("\n")
+            # Columns of a table are two spaces apart.
+            folded = [x if "  " in x else textwrap.fill(x, columns) for x in lines]
+            show("\n".join(folded), end=end)
 
     def say_where(self, text: str | None = None, folder: Path | None = None) -> None:
         """Say where the results are, on the error stream, so that a pipe gets the table alone.
@@ -114,7 +136,7 @@ class Parser(argparse.ArgumentParser):
             allow_abbrev=False, argument_default=argparse.SUPPRESS, formatter_class=Help,
         )  # fmt: skip
         self.command, self.defaults, self.words = name, dict[str, Any](), list[str]()
-        self.resumes = False
+        self.resumes, self.existing = False, list[str]()
         self._group: Any = self
 
     def group(self, title: str) -> None:
@@ -132,6 +154,7 @@ class Parser(argparse.ArgumentParser):
         """
         read, _ = KINDS[kind]
         self.words.append(name.upper())
+        self.existing += [name] if kind is Existing else []
         self._group.add_argument(name, type=read, help=f"{text}.", metavar=name.upper(), **more)
 
     def option(
@@ -161,6 +184,7 @@ class Parser(argparse.ArgumentParser):
             kind = next((each for each in KINDS if isinstance(value, each)), str)
         text = f"{text} (default: {shown})." if shown and "(default" not in text else f"{text}."
         self.defaults[dest] = default
+        self.existing += [dest] if kind is Existing else []
         if kind is bool:
             self._group.add_argument(name, action="store_true", help=text)
             return
@@ -214,7 +238,7 @@ class Parser(argparse.ArgumentParser):
         for name, value in said.items():
             said[name] = tuple(value) if isinstance(value, list) else value
         found.said = frozenset(said)
-        found.command = self.command
+        found.command, found.existing = self.command, self.existing
         for name, value in self.defaults.items():
             said.setdefault(name, value)
         if self.resumes and found.out is not None:
@@ -324,7 +348,7 @@ def _one_of(known: Sequence[str]) -> Callable[[str], str]:
 # How a value of each type is read, and what the help calls it.
 KINDS: dict[Any, tuple[Callable[[str], Any], str]] = {
     bool: (_text, ""), int: (_integer, "N"), float: (_number, "X"), str: (_text, "TEXT"),
-    Path: (_path, "PATH"), int | str: (_integer_or_text, "TEXT"),
+    Path: (_path, "PATH"), Existing: (_path, "PATH"), int | str: (_integer_or_text, "TEXT"),
 }  # fmt: skip
 
 

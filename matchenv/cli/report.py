@@ -14,7 +14,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from matchenv.cli import options as shared
-from matchenv.cli.parser import Given, Parser
+from matchenv.cli.parser import Existing, Given, Parser
 
 MEASURES = ("true_q_less_kg", "true_draw_density", "draw_density", "mean_return")
 
@@ -22,12 +22,12 @@ MEASURES = ("true_q_less_kg", "true_draw_density", "draw_density", "mean_return"
 def options(add: Parser) -> None:
     """Declare the options."""
     add.group("what is shown")
-    add.positional("folders", "folders of results, or folders that hold such folders", Path,
+    add.positional("folders", "folders of results, or folders that hold such folders", Existing,
                    nargs="+")  # fmt: skip
     add.option("--measure", "of the learning curves; q is the draw density", MEASURES[0],
                known=MEASURES)  # fmt: skip
     add.option("--bound", "folder of matchenv limits for the games of the trainings, a line beside "
-               "their curves", None, Path)  # fmt: skip
+               "their curves", None, Existing)  # fmt: skip
     add.option("--allow-code", "import classes outside matchenv that folders of trainings name",
                False)  # fmt: skip
     add.group("results")

@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from matchenv.cli import options as shared
-from matchenv.cli.parser import Given, Parser
+from matchenv.cli.parser import Existing, Given, Parser
+from matchenv.service.players import PoolSettings
 
 if TYPE_CHECKING:
     from matchenv.service import NewPlayer
@@ -46,16 +47,8 @@ def options(add: Parser) -> None:
     add.group("a new file (an old one has its own)")
     add.option("--ratings", "ratings.csv of matchenv replay, whose players are added", None, Path)
     add.option("--fitted", "folder of matchenv fit, for beta, tau, draw probability and drift per "
-               "day", None, Path)  # fmt: skip
-    add.option("--mu", "mean of the belief about a newcomer (default: 25)", None, float)
-    add.option("--sigma", "its standard deviation (default: 25/3)", None, float)
-    add.option("--beta", "standard deviation of one performance (default: 25/6)", None, float)
-    add.option("--tau", "drift of a skill before each game (default: 25/300)", None, float)
-    add.option("--draw-probability", "of two even sides (default: 0.1)", None, float)
-    add.option("--drift-per-day", "drift of a skill in a day without a game (default: 0)", None,
-               float)  # fmt: skip
-    add.option("--recent", "how many of a player's last opponents are not proposed again (default: "
-               "0)", None, int)  # fmt: skip
+               "day", None, Existing)  # fmt: skip
+    add.fields_of(PoolSettings, SETTINGS)
 
 
 def run(given: Given) -> None:
@@ -68,7 +61,7 @@ def run(given: Given) -> None:
 
     given.note = lambda: f"{given.pool} has all that was answered"
     port = as_integer("port", given.port, 0, 65535)
-    settings = {k: v for k, v in given.chosen(SETTINGS).items() if v is not None}
+    settings = given.chosen(name for name in SETTINGS if name in given.said)
     if given.fitted is not None:
         given.refuse(FITTED.values(), "--fitted has its own")
         given.needs("logs", "benchmarks")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matchenv.cli import options as shared
-from matchenv.cli.parser import GOES_ON, Given, Parser
+from matchenv.cli.parser import GOES_ON, Existing, Given, Parser
 from matchenv.runtime.files import held_folders
 from matchenv.runtime.jobs import RunOptions
 
@@ -52,7 +52,7 @@ def options(add: Parser) -> None:
     shared.seed(add)
     add.option("--seeds", "one training for each, side by side, with the spread at the end; "
                "instead of --seed", (), int)  # fmt: skip
-    add.option("--resume", "folder of a run to go on with, as it was configured", None, Path)
+    add.option("--resume", "folder of a run to go on with, as it was configured", None, Existing)
     add.option("--imitate", "policy to imitate, as in matchenv compare; instead of --algo")
     add.option("--start-from", "learned policy to start from: a name, a run or a file")
     add.option("--config", "YAML file of hyperparameters, or the name of one of the package's, for "

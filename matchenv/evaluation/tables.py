@@ -6,6 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+# Characters of a line of a table for a terminal.
+WIDTH = 100
+
 
 @dataclass(frozen=True)
 class Column:
@@ -23,19 +26,31 @@ class Column:
 
 
 def text_table(columns: Sequence[Column], rows: Sequence[Any]) -> list[str]:
-    """A heading and a line for each row; the first column is aligned to the left."""
+    """Return a heading and a line for each row; the first column is aligned to the left.
+
+    A table wider than ``WIDTH`` continues below itself, with its first column again.
+    """
     lines = table_cells(columns, rows)
     widths = [
         max(column.width, *(len(line[place]) for line in lines))
         for place, column in enumerate(columns)
     ]
-    return [
-        "  ".join(
-            cell.rjust(width) if place else cell.ljust(width)
-            for place, (cell, width) in enumerate(zip(line, widths, strict=True))
-        )
-        for line in lines
-    ]
+    parts = [[0]]
+    for place in range(1, len(columns)):
+        if sum(widths[each] + 2 for each in (*parts[-1], place)) - 2 > WIDTH and parts[-1] != [0]:
+            parts.append([0])
+        parts[-1].append(place)
+    found: list[str] = []
+    for part in parts:
+        found += [""] if found else []
+        found += [
+            "  ".join(
+                line[place].rjust(widths[place]) if place else line[place].ljust(widths[place])
+                for place in part
+            )
+            for line in lines
+        ]
+    return found
 
 
 def markdown_table(columns: Sequence[Column], rows: Sequence[Any]) -> list[str]:

@@ -302,6 +302,8 @@ class TestFiles:
     def test_table_has_a_line_for_each_policy_in_each_cell(self):
         lines = compared(["pe", "kg:multiplier=20"]).table().splitlines()
         for policy in ("pe", "kg:multiplier=20", "kg", "drawchance", "oracle"):
-            assert sum(line.split()[:1] == [policy] for line in lines) == 2
+            # Wide tables continue below themselves.
+            assert sum(line.split()[:1] == [policy] for line in lines) == 4
+        assert max(map(len, lines[3:])) <= 100
         assert "top rank, informative prior" in lines
         assert "any rank, informative prior" in lines
