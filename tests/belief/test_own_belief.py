@@ -80,7 +80,7 @@ def test_both_environments_learn_by_it() -> None:
 )
 def test_every_baseline_plays_on_it(make: type) -> None:
     env = MatchmakingVectorEnv(5, num_opponents=4, horizon=20, belief="discounted")
-    policy = make(belief="discounted", horizon=20)
+    policy = make(belief="discounted")
     observation, _ = env.reset(seed=1)
     for _ in range(20):
         actions, _ = policy.predict(observation)
