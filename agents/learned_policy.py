@@ -253,12 +253,18 @@ def _scores(
             for each in (*state, np.zeros(count) if episode_start is None else episode_start)
         )
         distribution, memory = network.get_distribution(rows, (first, second), starts)
-        return distribution.distribution.logits, tuple(each.cpu().numpy() for each in memory)
+        return _logits(distribution), tuple(each.cpu().numpy() for each in memory)
     if isinstance(network, ACTORS):
-        return network.get_distribution(rows).distribution.logits, state
+        return _logits(network.get_distribution(rows)), state
     if hasattr(network, "quantile_net"):
         return network.quantile_net(rows).mean(dim=1), state
     return network.q_net(rows), state
+
+
+def _logits(distribution: Any) -> torch.Tensor:
+    """Return the logits of a categorical distribution of stable-baselines3 or sb3-contrib."""
+    logits: torch.Tensor = distribution.distribution.logits
+    return logits
 
 
 def _listed(values: dict[str, Any], names: list[str]) -> str:

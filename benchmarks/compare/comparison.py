@@ -107,7 +107,7 @@ def problem_of(
     settings = settings_type.checked(**options)
     found = kind.cells(swept, settings)
     for cell in found:
-        replace(settings, **cell.options)  # type: ignore[call-arg]  # refuses what it cannot take
+        replace(settings, **cell.options)  # refuses what it cannot take
     return kind, settings, found
 
 

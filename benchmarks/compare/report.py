@@ -86,8 +86,8 @@ class Standing:
         differences = {name: estimates.pop(name) for name in ("difference", "belief_difference")}
         numbers = {name: math.nan if found.get(name) is None else float(found[name])
                    for name in ("detectable", "share_closed", "decisions_per_second")}  # fmt: skip
-        verdict = str(found.get("verdict", ""))
-        return cls(cell, str(found["policy"]), estimates, verdict=verdict, **differences, **numbers)
+        given: dict[str, Any] = {**differences, **numbers, "verdict": str(found.get("verdict", ""))}
+        return cls(cell, str(found["policy"]), estimates, **given)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -188,7 +188,8 @@ class Bounds:
 
     def table(self) -> str:
         """Return a block of lines for each cell."""
-        comparison, settings = self.comparison, self.comparison.settings
+        comparison = self.comparison
+        settings = cast(Settings, comparison.settings)
         lines = [
             f"{comparison.episodes} episodes of {settings.horizon} games against one of "
             f"{settings.num_opponents}, seed {comparison.seed}; depth {self.depth}",

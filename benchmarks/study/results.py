@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +41,7 @@ class CellResult:
     @property
     def cell(self) -> Cell:
         """The cell."""
-        return self.rows.cells[self.number]
+        return cast(Cell, self.rows.cells[self.number])
 
     @property
     def policies(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from typing import Any
 from matchenv.benchmarks.study.settings import DEFAULTS, PAPER_POLICIES, StudyOptions
 from matchenv.cli import options as shared
 from matchenv.cli.parser import Given, Parser
-from matchenv.envs.one_player.settings import RANKINGS
+from matchenv.envs.one_player.settings import RANKINGS, Settings
 
 POOL = ("availability", "mean_stay", "turnover")
 
@@ -24,7 +24,7 @@ def options(add: Parser) -> None:
     add.option("--belief", "that baselines read; printed has the misprints of the paper's "
                "equations", DEFAULTS["belief"])  # fmt: skip
     cells(add, DEFAULTS)
-    add.fields_of(shared.Settings, POOL)
+    add.fields_of(Settings, POOL)
     shared.results(add, required=True)
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from matchenv.cli import options as shared
 from matchenv.cli.parser import GOES_ON, Existing, Given, Parser
+from matchenv.envs.one_player.settings import Settings
 from matchenv.runtime.files import held_folders
 from matchenv.runtime.jobs import RunOptions
 
@@ -72,7 +73,7 @@ def options(add: Parser) -> None:
     add.option("--reward", "what is summed: draw_density, match_quality, true_draw_density, or "
                "module:Class:key=value")  # fmt: skip
     add.option("--belief", "what policies know: factorised, full")
-    add.fields_of(shared.Settings, shared.ENVIRONMENT)
+    add.fields_of(Settings, shared.ENVIRONMENT)
     add.group("evaluation")
     add.option("--comparison-episodes", "episodes of the final comparison; 0: none", 1000)
     add.option("--evaluate-every", "timesteps from one evaluation to the next (default: 10 in all)",

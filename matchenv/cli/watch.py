@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from matchenv.cli import options as shared
 from matchenv.cli.parser import Given, Parser
+from matchenv.envs.one_player.settings import Settings
 
 if TYPE_CHECKING:
     from matchenv.envs.core.settings import Options
@@ -98,6 +99,6 @@ def _settings(given: Given) -> Options:
     from matchenv.evaluation.cells import cells_of
 
     (cell,) = cells_of((given.rank,), (given.prior,), given.num_opponents, given.rank_by)
-    return shared.Settings.checked(
+    return Settings.checked(
         **given.chosen(shared.ENVIRONMENT), rank=cell.rank, prior=cell.prior
     )

@@ -150,8 +150,8 @@ class OnePlayerRenderer(Renderer[State]):
         beliefs = Beliefs(mu, sigma, strong, limits, record.first_sigma, true_skill, online)
         draw_beliefs(canvas, parts.skills, beliefs)
         # The first number changes its width from game to game; it keeps room for the widest.
-        widest = f"lost vs {settings.num_opponents:,}"
-        draw_tiles(canvas, parts.tiles, self._tiles(record), widest)
+        roomy = f"lost vs {settings.num_opponents:,}"
+        draw_tiles(canvas, parts.tiles, self._tiles(record), roomy)
         for box, chart in zip((parts.left, parts.right), self._charts(record, canvas), strict=True):
             draw_chart(canvas, box, chart)
         return canvas.pixels()
