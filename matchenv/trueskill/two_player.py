@@ -207,8 +207,7 @@ def _measure(which: int, **arguments: ArrayLike) -> Any:
 def _table(**arguments: ArrayLike) -> tuple[Floats, tuple[int, ...]]:
     """Return the checked arguments, a row for each and a column for each game, and their shape."""
     if all(
-        isinstance(value, float)
-        and LEAST.get(name, -LARGEST_SKILL) <= value <= LARGEST_SKILL
+        isinstance(value, float) and LEAST.get(name, -LARGEST_SKILL) <= value <= LARGEST_SKILL
         for name, value in arguments.items()
     ):  # a tenth of the time that the checks take
         return np.array(list(arguments.values()))[:, None], ()
