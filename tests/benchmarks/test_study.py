@@ -28,15 +28,17 @@ from matchenv.envs.one_player.priors import DrawnPrior
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.one_player.simulator import OUTCOME
 from matchenv.evaluation.cells import Cell
-from matchenv.evaluation.episode_table import jobs_of, play, summed
+from matchenv.evaluation.episode_table import jobs_of, play
 from matchenv.evaluation.registry import policy_named
-from matchenv.evaluation.rollout import Batch, rollout
+from matchenv.evaluation.rollout import Batch, Sums, column_of, rollout
 from matchenv.evaluation.seeds import REPORT, TUNING
 from matchenv.runtime import jobs
+from matchenv.runtime.jobs import RunOptions
 from matchenv.runtime.random import uniforms
 from matchenv.trueskill import draw_density, update, win_probability
 
 SMALL: dict[str, Any] = {"episodes": 6, "horizon": 12, "num_opponents": 5}
+ONE_WORKER = RunOptions(workers=1, quiet=True)
 NAMES = [
     f"{prior}_{place}"
     for prior in ("informative", "equal")
@@ -47,7 +49,7 @@ NAMES = [
 def batch_of(settings: StudySettings, name: str, draw: int = 0) -> Batch:
     """The first block of a cell, before its first game."""
     job = next(
-        job for job in jobs_of(settings.plan(curves=False), summed)
+        job for job in jobs_of(settings.plan())
         if job.name.startswith(f"{name}_policy00_prior{draw:03d}")
     )  # fmt: skip
     return Batch(job.settings, job.block.seeds)
@@ -67,13 +69,14 @@ def luck_of(settings: StudySettings, draw: int = 0) -> np.ndarray:
 
 def games_of(settings: StudySettings, name: str) -> np.ndarray:
     """Every measure of every game of the first block, shape (B, 4, N)."""
-    job = next(j for j in jobs_of(settings.plan(curves=False), summed) if j.name.startswith(name))
+    job = next(j for j in jobs_of(settings.plan()) if j.name.startswith(name))
     windows = {str(n): slice(n, n + 1) for n in range(settings.game.horizon)}
     found = rollout(
-        job.make, job.settings, job.block.seeds, np.random.default_rng(0),
-        measures=MEASURES, windows=windows,
+        job.candidate.make, job.settings, job.block.seeds, np.random.default_rng(0),
+        lambda: Sums(MEASURES, windows),
     )  # fmt: skip
-    return np.moveaxis(found.sums, 0, -1).swapaxes(0, 1)
+    columns = [[found.episodes[column_of(each, n)] for n in windows] for each in MEASURES]
+    return np.array(columns).transpose(2, 0, 1)
 
 
 def prior_of(settings: StudySettings, draw: int) -> tuple[np.ndarray, np.ndarray]:
@@ -154,7 +157,7 @@ def test_tuning_and_report_never_meet() -> None:
     seeds, means = [], []
     for purpose in (REPORT, TUNING):
         settings = StudySettings.checked(**SMALL, purpose=purpose)
-        seeds.append({s for block in settings.plan(curves=False).blocks for s in block.seeds})
+        seeds.append({s for block in settings.plan().blocks for s in block.seeds})
         means.append(prior_of(settings, 0)[0])
     assert not seeds[0] & seeds[1]
     assert not np.intersect1d(*means).size
@@ -169,7 +172,7 @@ def test_games_are_the_environments(name: str, cell: str) -> None:
     games = games_of(settings, cell)
     env = MatchmakingVectorEnv(5, num_opponents=9, horizon=25)
     options = {"mu": given.mu, "sigma": given.sigma, "true_skill": given.true_skill}
-    env.reset(seed=list(settings.plan(curves=False).blocks[0].seeds), options=options)
+    env.reset(seed=list(settings.plan().blocks[0].seeds), options=options)
     policy = policy_named(name, settings.game, lambda: env.true_skill)
     for n in range(25):
         info = env.step(policy.act(env.knowledge_state, 25 - n))[4]
@@ -182,12 +185,12 @@ def test_every_baseline_joins_and_each_on_the_same_games() -> None:
     names = [*POLICIES, "kg:belief=full", "kg:belief=printed"]
     rows = [
         play(
-            StudySettings.checked(order, episodes=3, horizon=6, num_opponents=4).plan(curves=True),
-            None, workers=1, quiet=True,
+            StudySettings.checked(order, episodes=3, horizon=6, num_opponents=4).plan(),
+            None, ONE_WORKER,
         )
         for order in (names, names[::-1])
     ]  # fmt: skip
-    np.testing.assert_array_equal(rows[0].curves, rows[1].curves[:, ::-1])
+    np.testing.assert_array_equal(rows[0].totals["curves"], rows[1].totals["curves"][:, ::-1])
     densities = rows[0].columns["true_draw_density"]
     assert (densities <= densities[:, [names.index("oracle")]] + 1e-12).all()
 
@@ -195,7 +198,7 @@ def test_every_baseline_joins_and_each_on_the_same_games() -> None:
 def test_windows_and_curves_are_those_of_the_games() -> None:
     settings = StudySettings.checked(["pe", "kg"], episodes=6, horizon=130, num_opponents=5,
                                      ranks=[2], priors=["equal"])  # fmt: skip
-    (result,) = results_of(play(settings.plan(curves=True), None, workers=1, quiet=True), 130)
+    (result,) = results_of(play(settings.plan(), None, ONE_WORKER), 130)
     spans = {"first": slice(0, 100), "after": slice(100, 130), "last": slice(30, 130),
              "all": slice(0, 130)}  # fmt: skip
     games = {
@@ -218,7 +221,7 @@ def test_windows_and_curves_are_those_of_the_games() -> None:
 
 def test_several_draws_of_the_prior_count_as_so_many_values() -> None:
     settings = StudySettings.checked(["pe"], **SMALL, prior_draws=5, ranks=["top"])
-    result = results_of(play(settings.plan(curves=True), None, workers=1, quiet=True), 12)[0]
+    result = results_of(play(settings.plan(), None, ONE_WORKER), 12)[0]
     means = result.values("pe", "win_ratio", "all").mean(axis=1)
     found = result.window("pe", "win_ratio", "all")
     assert found.standard_error == pytest.approx(stats.sem(means))
