@@ -231,7 +231,7 @@ WIDE = ",".join(f"c{k}" for k in range(9_998))
         *((HEAD, {"encoding": encoding}, r"encoding|the log is not")
           for encoding in ("morse", "rot13", "hex", "zlib", "undefined", "\x00")),
         (gzip.compress(b"x" * 9000, mtime=0)[:20], {}, "gzip"),
-        (gzip.compress(bytes(2_000_001), mtime=0), {"max_megabytes": 2}, "more than 2 MB; --max-megabytes"),
+        (gzip.compress(bytes(2_000_001), mtime=0), {"max_megabytes": 2}, "more than 2 MB"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_at_all(
