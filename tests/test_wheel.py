@@ -264,7 +264,7 @@ def test_every_command_says_how_it_is_used(
     programs: Path = request.getfixturevalue(extras)
     listed = run(programs / "matchenv", "--help", cwd=workplace)
     commands = re.findall(r"^  ([\w-]+)  ", listed, re.MULTILINE)
-    assert {"train", "compare", "study", "tune", "bound", "optimum", "replay"} <= set(commands)
+    assert {"train", "compare", "study", "tune", "limits", "rank", "replay"} <= set(commands)
     # One process for all of them: each would import the same again.
     code = (
         "import sys; from matchenv.cli import run_command\n"

@@ -128,6 +128,9 @@ class StudySettings:
         Raises:
             ValueError: for a value that is not allowed, or a policy that cannot play.
         """
+        unknown = sorted(set(options) - set(DEFAULTS))
+        if unknown:
+            raise TypeError(f"a study has no option {', '.join(unknown)}")
         given: StudyOptions = {**DEFAULTS, **options}
         game = Settings.checked(**{name: each for name, each in given.items() if name in SHARED})
         ranks = given["ranks"]

@@ -101,13 +101,15 @@ class Given(argparse.Namespace):
             raise ValueError(f"{why}, got {', '.join(map(option_of, idle))}")
 
     def say(self, text: str, end: str = "\n") -> None:
-        """Print a result, unless ``--quiet`` was given; long lines of words are folded."""
+        """Print a result, unless ``--quiet`` was given; a terminal gets long lines folded."""
         if not self.quiet:
-            columns = min(shutil.get_terminal_size((LONGEST_LINE, 24)).columns, LONGEST_LINE)
             lines = text.split("\n")
-            # Columns of a table are two spaces apart.
-            folded = [x if "  " in x else textwrap.fill(x, columns) for x in lines]
-            show("\n".join(folded), end=end)
+            if sys.stdout.isatty():
+                columns = min(shutil.get_terminal_size((LONGEST_LINE, 24)).columns, LONGEST_LINE)
+                # Columns of a table are two spaces or a bar apart.
+                tables = re.compile(r"  |\|")
+                lines = [x if tables.search(x) else textwrap.fill(x, columns) for x in lines]
+            show("\n".join(lines), end=end)
 
     def say_where(self, text: str | None = None, folder: Path | None = None) -> None:
         """Say where the results are, on the error stream, so that a pipe gets the table alone.

@@ -295,7 +295,7 @@ def listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=BACKLOG)
-    except (OSError, ValueError) as error:  # a ValueError for a host that no name can be
+    except (OSError, ValueError, TypeError) as error:  # for a host that no name can be
         reason = (getattr(error, "strerror", None) or str(error)).partition(" (while")[0]
         raise OSError(f"cannot listen at {host}:{port}: {reason}") from None
 

@@ -143,12 +143,11 @@ def test_training_seeds_evaluation_seeds_and_typed_seeds_do_not_meet():
 def test_comparison_plays_what_was_trained_on():
     config = configured("ppo", env_kwargs={"num_opponents": 5, "reward": "match_quality"})
     assert config.comparison() == {
-        "ranks": ["top", "middle", "bottom"],
-        "priors": ["informative"],
+        "cells": {"rank": ["top", "middle", "bottom"], "prior": ["informative"]},
         "env_kwargs": {"num_opponents": 5},
     }
     config = configured("ppo", env_kwargs={"rank": 0, "prior": "equal", "belief": "full"})
-    assert config.comparison() == {"ranks": [0], "priors": ["equal"], "env_kwargs": {}}
+    assert config.comparison() == {"cells": {"rank": [0], "prior": ["equal"]}, "env_kwargs": {}}
 
 
 def test_objects_are_kept_as_texts_that_make_them_again():
@@ -158,9 +157,9 @@ def test_objects_are_kept_as_texts_that_make_them_again():
     assert config.env_kwargs == {"prior": text, "reward": "match_quality"}
     assert RunConfig.from_text(config.to_text()) == config
     # Its prior means do not tell the top from the bottom.
-    assert config.comparison() == {"ranks": [None], "priors": [text], "env_kwargs": {}}
+    assert config.comparison() == {"cells": {"rank": [None], "prior": [text]}, "env_kwargs": {}}
     by_skill = configured("ppo", env_kwargs={**given, "rank_by": "true_skill"})
-    assert by_skill.comparison()["ranks"] == ["top", "middle", "bottom"]
+    assert by_skill.comparison()["cells"]["rank"] == ["top", "middle", "bottom"]
 
 
 def test_objects_that_a_file_cannot_hold_are_refused():
@@ -228,8 +227,8 @@ def test_lists_of_options_are_combined():
     assert [(str(each.prior), each.rank) for each in found] == [
         ("informative", "top"), ("informative", None), ("equal", "top"), ("equal", None),
     ]  # fmt: skip
-    assert config.comparison()["ranks"] == ["top", None]
-    assert config.comparison()["priors"] == ["informative", "equal"]
+    cells = config.comparison()["cells"]
+    assert cells == {"rank": ["top", None], "prior": ["informative", "equal"]}
     for bad, message in (
         ({"rank": []}, "rank must list at least one value"),
         ({"horizon": [3, 4]}, "horizon must be the same"),

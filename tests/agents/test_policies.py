@@ -108,7 +108,7 @@ def test_baselines_are_told_the_settings_of_the_environment() -> None:
         ("random:seed=now", "'random:seed=now' cannot be made"),
         ("oracle", "must know the true skills"),
         ("oracle:true_skill=3", "options of policy"),
-        ("ppo-gittins:beta=3", "only option of a learned policy is algorithm"),
+        ("ppo-gittins:beta=3", "a learned policy has no options"),
         ("no_such_module:Class", "read as module:Class.*no_such_module.*drawchance"),
         ("json:NoSuch", "read as module:Class.*NoSuch"),
         ("json:JSONDecoder", "must have a method act, choose or predict"),

@@ -349,7 +349,7 @@ def test_killed_command_resumes_to_the_same_result(tmp_path):
         (["--hyperparams", "gamma:1"], "key=value"),
         (["--rank", "best"], "rank"),
         (["--timesteps", "0"], "n_timesteps"),
-        (["--resume", "no/such/run"], "must be a folder"),
+        (["--resume", "no/such/run"], "resume is missing"),
     ],
 )
 def test_command_refuses_bad_input(tmp_path, monkeypatch, capsys, arguments, message):

@@ -174,7 +174,7 @@ def test_bad_input_is_one_line_that_says_what_to_do(tmp_path, bound, capsys):
     empty = tmp_path / "empty"
     empty.mkdir()
     assert "matchenv train" in said(empty)
-    assert "matchenv train" in said(tmp_path / "missing")
+    assert "folders is missing" in said(tmp_path / "missing")
     write_run(tmp_path / "a", 0, [1.0])
     assert "results of matchenv limits" in said(tmp_path / "a", "--bound", empty)
     write_run(tmp_path / "b", 0, [1.0], env_kwargs={**GAMES, "horizon": 11})

@@ -329,7 +329,6 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 STUDY: dict[str, Any] = {
     "episodes": 9, "horizon": 8, "num_opponents": 4, "ranks": ["top", 2], "priors": ["equal"],
-    "workers": 1, "quiet": True,
 }  # fmt: skip
 
 
@@ -343,7 +342,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_results_do_not_depend_on_interruptions(
     finished: int, workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run_study(**STUDY, out=tmp_path / "once")
+    run_study(**STUDY, run=RunOptions(tmp_path / "once", workers=1, quiet=True))
     work_and_save, worked = jobs.Store.save, []
 
     def until_stopped(*arguments: Any) -> Any:
@@ -354,9 +353,9 @@ def test_results_do_not_depend_on_interruptions(
 
     monkeypatch.setattr(jobs.Store, "save", until_stopped)
     with pytest.raises(KeyboardInterrupt):
-        run_study(**STUDY, out=tmp_path / "twice")
+        run_study(**STUDY, run=RunOptions(tmp_path / "twice", workers=1, quiet=True))
     monkeypatch.setattr(jobs.Store, "save", work_and_save)
-    run_study(**{**STUDY, "workers": workers}, out=tmp_path / "twice")
+    run_study(**STUDY, run=RunOptions(tmp_path / "twice", workers=workers, quiet=True))
     once, twice = files_of(tmp_path / "once"), files_of(tmp_path / "twice")
     assert once == twice
     assert {name.split("/")[0] for name in once} >= {
@@ -365,10 +364,10 @@ def test_results_do_not_depend_on_interruptions(
 
 
 def test_a_folder_of_another_study_is_refused(tmp_path: Path) -> None:
-    run_study(**STUDY, out=tmp_path)
+    run_study(**STUDY, run=RunOptions(tmp_path, workers=1, quiet=True))
     before = files_of(tmp_path)
     with pytest.raises(ValueError, match="seed was 0 and is 7") as error:
-        run_study(["pe"], **STUDY, seed=7, out=tmp_path)
+        run_study(["pe"], **STUDY, seed=7, run=RunOptions(tmp_path, quiet=True))
     assert "policies: " in str(error.value)
     assert "horizon" not in str(error.value)
     assert files_of(tmp_path) == before

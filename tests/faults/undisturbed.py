@@ -79,7 +79,7 @@ def _remember_pictures() -> None:
 
     def of_a_study(results: Any) -> bytes:
         rows = results[0].rows
-        return b"".join([*rows.files().values(), rows.curves.tobytes()])
+        return b"".join([*rows.files().values(), rows.totals["curves"].tobytes()])
 
     draw = figures.pictures
     figures.pictures = _remembered(lambda results: list(draw(results)), of_a_study)
