@@ -211,7 +211,7 @@ def check_command_line(words: list[str]) -> None:
         case ["python", "-m", "pytest", path, *_]:
             assert (ROOT / path).exists(), path
         case ["python", "-m", "rl_zoo3.train", *_]:
-            assert importable(words[words.index("--conf-file") + 1])
+            assert importlib.import_module(words[words.index("--conf-file") + 1]).hyperparams
         case ["python", script, *_]:
             assert (ROOT / script).exists(), script
         case [first, *_]:

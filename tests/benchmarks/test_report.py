@@ -161,8 +161,8 @@ def test_bad_input_is_one_line_that_says_what_to_do(
         (line,) = capsys.readouterr().err.splitlines()
         return line
 
-    for folder in (tmp_path, tmp_path / "missing"):
-        assert "--out named for matchenv train, compare" in said(folder)
+    assert "--out named for matchenv train, compare" in said(tmp_path)
+    assert "folders is missing" in said(tmp_path / "missing")
     assert "must end in .html" in said(results / "a", "--out", tmp_path / "a.pdf")
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "comparison.json").write_text("{")

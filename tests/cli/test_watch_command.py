@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("pygame")
 
 import pygame
-from PIL import Image
+from PIL import Image, ImageSequence
 
 from matchenv.cli import run_command
 
@@ -26,8 +26,9 @@ def test_a_film_by_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert run_command([*words, "--out", str(out)]) == 0
     assert capsys.readouterr().out.startswith(f"{out}: 4 pictures")
     with Image.open(out) as film:
-        assert film.n_frames == 4
+        pictures = {frame.convert("RGB").tobytes() for frame in ImageSequence.Iterator(film)}
         assert film.size[0] == 700
+    assert len(pictures) == 4
 
 
 def test_a_film_of_the_queue(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

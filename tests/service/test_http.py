@@ -243,8 +243,8 @@ def test_a_request_that_does_not_arrive_ends_its_connection(
     [("name,mu\nann,1\n", [], "player"), ("player,mu,sigma\nann,x,1\n", [], "line 2"),
      ("player,mu,sigma\nann,1,0\n", [], "sigma"),
      ("player,mu,sigma\nann,1,2\nann,1,2\n", [], "twice"),
-     ("player,mu,sigma\n", ["--fitted", "none"], "fitted must be"),
-     ("player,mu,sigma\n", ["--fitted", "none", "--beta", "1"], "--beta")],
+     ("player,mu,sigma\n", ["--fitted", "none"], "fitted is missing"),
+     ("player,mu,sigma\n", ["--fitted", ".", "--beta", "1"], "--beta")],
 )  # fmt: skip
 def test_bad_ratings_and_fits_are_refused_before_a_pool_is_made(
     tmp_path: Path,
