@@ -80,7 +80,10 @@ class Levels(NamedTuple):
     Attributes:
         still: shape (2 H + 1,), at l = 0.
         learned: shape (2 H + 1,), at l = rho.
-        contenders: those whom ``first`` does not outdo for every s and l within reach.
+        within: shape (H + 1,), upper bounds of the best density against those who have not
+            played, for any l and an abs(s) up to the i-th node from the middle on.
+        contenders: those whom no other opponent outdoes for every s and l within reach, the one
+            with the best density before the game first.
         rho: the largest L_k^2 / V_k.
         reach: s of the last node.
         density: of the best opponent before the game, once player 0's skill has drifted.
@@ -89,6 +92,7 @@ class Levels(NamedTuple):
 
     still: Floats
     learned: Floats
+    within: Floats
     contenders: Integers
     rho: float
     reach: float
@@ -97,8 +101,20 @@ class Levels(NamedTuple):
 
 
 @compiled
+def reach_of(opponents: Opponents, draw_margin: float) -> tuple[float, float]:
+    """Return ``(rho, reach)`` as ``Levels`` has them."""
+    rho, reach = 0.0, 0.0
+    for k in range(opponents.gaps.size):
+        share = 1.0 / math.sqrt(opponents.variances[k])
+        rate = opponents.loads[k] * share
+        rho = max(rho, rate * rate)
+        reach = max(reach, rate * (LARGEST_SHIFT + (abs(opponents.gaps[k]) + draw_margin) * share))
+    return rho, min(reach, FURTHEST * math.sqrt(rho))
+
+
+@compiled
 def find_contenders(opponents: Opponents, first: int, rho: float, reach: float) -> Integers:
-    """Return those who may have the best density after a game of two others, ``first`` first.
+    """Return those who may have the best density after a game of two others.
 
     V exp(g^2 / V) is at least V + g^2, and at most V + chord g^2 up to the largest g^2 / V that
     ``first`` can have. An opponent whose lower bound is above the upper bound of ``first`` for
@@ -110,23 +126,24 @@ def find_contenders(opponents: Opponents, first: int, rho: float, reach: float) 
         rho: as ``Levels``.
         reach: as ``Levels``.
     """
-    gap, variance, load = opponents.gaps[first], opponents.variances[first], opponents.loads[first]
+    gaps, variances, loads = opponents.gaps, opponents.variances, opponents.loads
+    gap, variance, load = gaps[first], variances[first], loads[first]
     furthest = (abs(gap) + load * reach) ** 2 / (variance - load * load * rho)
     chord = np.inf
     if furthest < LARGEST_EXPONENT:
         chord = math.expm1(furthest) / furthest if furthest > 0.0 else 1.0
-    found = np.empty(opponents.gaps.size, dtype=np.int64)
+    found = np.empty(gaps.size, dtype=np.int64)
     found[0], count = first, 1
-    for k in range(found.size):
-        other, square = opponents.gaps[k], opponents.loads[k] ** 2
+    for k in range(gaps.size):
         # The difference of the two bounds is a parabola in s.
-        bend = square - chord * load * load
-        slope = other * opponents.loads[k] - chord * gap * load
+        bend = loads[k] * loads[k] - chord * load * load
+        slope = gaps[k] * loads[k] - chord * gap * load
         least = bend * reach * reach - 2.0 * abs(slope) * reach
         if bend > 0.0 and abs(slope) < bend * reach:
             least = -slope * slope / bend
-        least += other * other - chord * gap * gap - max(0.0, square - load * load) * rho
-        if k != first and not opponents.variances[k] * (1.0 - SLACK) - variance + least > 0.0:
+        least += gaps[k] * gaps[k] - chord * gap * gap
+        least -= max(0.0, loads[k] * loads[k] - load * load) * rho
+        if k != first and not variances[k] - variance + least > SLACK * variances[k]:
             found[count] = k
             count += 1
     return found[:count]
@@ -141,29 +158,35 @@ def tabulate_levels(opponents: Opponents, first: int, draw_margin: float) -> Lev
         first: the opponent with the best density before the game.
         draw_margin: performances no further apart than this are a draw.
     """
-    gaps, variances, loads, _, _ = opponents
-    rho, reach = 0.0, 0.0
-    for k in range(gaps.size):
-        share = 1.0 / math.sqrt(variances[k])
-        rate = loads[k] * share
-        rho = max(rho, rate * rate)
-        reach = max(reach, rate * (LARGEST_SHIFT + (abs(gaps[k]) + draw_margin) * share))
-    reach = min(reach, FURTHEST * math.sqrt(rho))
+    rho, reach = reach_of(opponents, draw_margin)
     contenders = find_contenders(opponents, first, rho, reach)
-    half = min(max(FEWEST, gaps.size // OPPONENTS_PER_NODE), MOST)
+    half = min(max(FEWEST, opponents.gaps.size // OPPONENTS_PER_NODE), MOST)
     still, learned = np.full(2 * half + 1, np.inf), np.full(2 * half + 1, np.inf)
-    before = math.log(variances[first]) + gaps[first] ** 2 / variances[first]
+    variance = opponents.variances[first]
     for k in contenders:
-        share = 1.0 / math.sqrt(variances[k])
-        rate = loads[k] * share
-        level, learns = math.log(variances[k]) - before, rho * rate * rate
+        share = 1.0 / math.sqrt(opponents.variances[k])
+        rate = opponents.loads[k] * share
+        level, learns = math.log(opponents.variances[k] / variance), rho * rate * rate
+        least, step = opponents.gaps[k] * share - rate * reach, rate * reach / half
         for i in range(still.size):
-            square = (gaps[k] * share + rate * reach * (i - half) / half) ** 2
+            distance = least + step * i
+            square = distance * distance
             still[i] = min(still[i], level + square)
             learned[i] = min(learned[i], level - learns + (1.0 + learns) * square)
-    density = density_at_zero(gaps[first], variances[first])
-    most = INVERSE_SQRT_2PI / math.sqrt(np.min(variances - loads * loads * rho))
-    return Levels(still, learned, contenders, rho, reach, density, most)
+    before = opponents.gaps[first] ** 2 / variance
+    still -= before
+    learned -= before
+    density = density_at_zero(opponents.gaps[first], variance)
+    step, least = reach / half, np.inf
+    slack = 0.25 * rho * (1.0 + rho * rho) * step * step + 0.5 * rho**4 / (1.0 - rho * rho)
+    within = np.empty(half + 1)
+    for i in range(half + 1):
+        for node in (half - i, half + i):
+            least = min(least, still[node], learned[node])
+        within[i] = density * math.exp(-0.5 * (least - slack))
+    remaining = np.min(opponents.variances - opponents.loads * opponents.loads * rho)
+    most = INVERSE_SQRT_2PI / math.sqrt(remaining)
+    return Levels(still, learned, within, contenders, rho, reach, density, most)
 
 
 @compiled(refcounted=False)
@@ -175,7 +198,7 @@ def best_density_bound(levels: Levels, shift: float, loss: float) -> float:
         shift: s.
         loss: l.
     """
-    rho, half = levels.rho, levels.still.size // 2
+    rho, half = levels.rho, levels.within.size - 1
     step = levels.reach / half
     place = (shift + levels.reach) / step
     if not 0.0 <= place < 2 * half:
@@ -191,10 +214,30 @@ def best_density_bound(levels: Levels, shift: float, loss: float) -> float:
 
 
 @compiled(refcounted=False)
-def score_bound(
+def rough_bound(
     opponents: Opponents, levels: Levels, j: int, multiplier: float, game: GameConstants
 ) -> float:
-    """Return an upper bound of q_0j + multiplier F_j."""
+    """Return an upper bound of q_0j + multiplier F_j, from the largest shift of any outcome."""
+    noise, drift = 2.0 * game.beta * game.beta, game.tau * game.tau
+    variance, gap = opponents.variances[j] + drift, abs(opponents.gaps[j])
+    share = 1.0 / math.sqrt(variance)
+    shift = (LARGEST_SHIFT + (gap + game.draw_margin) * share) * share
+    half = levels.within.size - 1
+    place = opponents.loads[j] * shift * half / levels.reach
+    best = levels.within[int(place) + 1] if place < half else levels.most
+    # Against j, who has moved too: V exp(g^2 / V) >= V + g^2.
+    uncertain = variance - noise
+    nearest = max(0.0, gap - uncertain * shift)
+    least = noise + (uncertain * noise + opponents.crosses[j]) / variance + nearest * nearest
+    best = max(best, INVERSE_SQRT_2PI / math.sqrt(least))
+    return (opponents.densities[j] + multiplier * best) * (1.0 + SLACK)
+
+
+@compiled(refcounted=False)
+def close_bound(
+    opponents: Opponents, levels: Levels, j: int, multiplier: float, game: GameConstants
+) -> float:
+    """Return an upper bound of q_0j + multiplier F_j, outcome by outcome."""
     future = 0.0
     for outcome in OUTCOMES[: 3 if game.draw_margin > 0.0 else 2]:
         probability, shift, loss, gap, variance = after_game(opponents, j, outcome, game)
@@ -221,8 +264,9 @@ def score_by_search(
             # exp(x) >= 1 + x + x^2 / 2 bounds the density without an exponential or a root.
             scaled, square = best / INVERSE_SQRT_2PI, gap * gap
             reached = variance * (variance + square) + 0.5 * square * square
-            if not scaled * scaled * reached > variance * (1.0 + SLACK):
-                best = max(best, density_at_zero(gap, variance))
+            if scaled * scaled * reached > variance * (1.0 + SLACK):
+                continue
+            best = max(best, density_at_zero(gap, variance))
         value += probability * best
     return opponents.densities[j] + multiplier * value
 
@@ -245,8 +289,10 @@ def knowledge_gradient_action(opponents: Opponents, multiplier: float, game: Gam
             and crosses[j] == crosses[chosen]
         ):
             continue
-        # The comparison lets pass whom the bound does not rule out, NaN too.
-        if bounded and score_bound(opponents, levels, j, multiplier, game) < best:
+        # Comparisons let pass whom no bound rules out, NaN too.
+        if bounded and rough_bound(opponents, levels, j, multiplier, game) < best:
+            continue
+        if bounded and close_bound(opponents, levels, j, multiplier, game) < best:
             continue
         score = score_by_search(opponents, levels, j, multiplier, game)
         if score > best or (score == best and j < chosen):

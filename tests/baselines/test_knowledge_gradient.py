@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from itertools import pairwise
@@ -15,10 +16,12 @@ from numpy.typing import NDArray
 from scipy import stats
 from scipy.stats import norm
 
+from matchenv import KnowledgeState
 from matchenv.baselines import DrawChance, KnowledgeGradient
 from matchenv.baselines.knowledge_gradient import (
+    close_bound,
     knowledge_gradient_actions,
-    score_bound,
+    rough_bound,
     score_by_search,
     tabulate_levels,
 )
@@ -153,6 +156,26 @@ def test_the_last_game_of_the_finite_horizon_is_draw_chance(make_states: Any) ->
         assert policy.act(batch[b], b + 1) == different[b]
 
 
+def test_the_future_is_worth_less_than_certainty_and_more_than_nothing(make_states: Any) -> None:
+    """F_j lies between 0 and the density of a certain, even game, for any state."""
+    batch = make_states("factorised", 500, 3, 5)
+    now = KnowledgeGradient(multiplier=0.0).scores(batch, 2)
+    future = KnowledgeGradient(multiplier=1.0).scores(batch, 2) - now
+    assert (future > 0).all()
+    assert (future < 1 / (2 * math.sqrt(math.pi) * BETA)).all()
+
+
+def test_kg_does_not_depend_on_the_order_of_opponents(make_states: Any) -> None:
+    one = make_states("factorised", 1, 4, 3)
+    base = KnowledgeGradient().scores(one, 1)[0]
+    for order in itertools.islice(itertools.permutations(range(4)), 1, 24, 5):
+        index = [0, *[k + 1 for k in order]]
+        shuffled = KnowledgeState(one.mu[:, index], one.sigma[:, index])
+        np.testing.assert_allclose(
+            KnowledgeGradient().scores(shuffled, 1)[0], base[list(order)], rtol=1e-14
+        )
+
+
 # Kinds of states for the search: means, deviation of player 0, and of each opponent the prior
 # deviation and the slack of the full belief, 1 for those who have not played player 0.
 
@@ -166,9 +189,21 @@ def in_play(rng: np.random.Generator, rows: int, count: int) -> Any:
     return mu, own, prior, slack
 
 
+def far_from_everybody(rng: np.random.Generator, rows: int, count: int) -> Any:
+    mu, *others = in_play(rng, rows, count)
+    mu[:, 0] += rng.choice([-1.0, 1.0], rows) * 10.0 ** rng.uniform(0.0, 2.5, rows)
+    return mu, *others
+
+
 def equal_means(rng: np.random.Generator, rows: int, count: int) -> Any:
     mu, *others = in_play(rng, rows, count)
     return np.full(mu.shape, mu[:, :1]), *others
+
+
+def all_equal(rng: np.random.Generator, rows: int, count: int) -> Any:
+    mu, own, prior, slack = in_play(rng, rows, count)
+    mu[:, 1:] = mu[:, 1:2]
+    return mu, own, np.full_like(prior, 1.5), np.full_like(slack, 0.6)
 
 
 def few_values(rng: np.random.Generator, rows: int, count: int) -> Any:
@@ -216,7 +251,9 @@ def underflowing(rng: np.random.Generator, rows: int, count: int) -> Any:
 
 MAKERS = (
     in_play,
+    far_from_everybody,
     equal_means,
+    all_equal,
     few_values,
     on_a_lattice,
     outliers,
@@ -305,7 +342,7 @@ def test_the_search_finds_it_in_states_that_try_to_break_it(
     assert knowledge_gradient_actions(*arguments) == plain
 
 
-@pytest.mark.parametrize("maker", MAKERS[:4], ids=lambda maker: maker.__name__)
+@pytest.mark.parametrize("maker", MAKERS[:6], ids=lambda maker: maker.__name__)
 @pytest.mark.parametrize(("belief", "tau"), [("factorised", 0.0), ("factorised", 0.2), ("full", 0)])
 @pytest.mark.parametrize("margin", [0.0, 0.7])
 def test_bounds_are_above_the_scores_and_the_search_scores_as_the_rule(
@@ -323,7 +360,8 @@ def test_bounds_are_above_the_scores_and_the_search_scores_as_the_rule(
                 continue  # no bounds are taken then
             for j in range(opponents):
                 assert score_by_search(state, levels, j, 99.0, game) == scores[b, j]
-                assert not score_bound(state, levels, j, 99.0, game) < scores[b, j]
+                assert not rough_bound(state, levels, j, 99.0, game) < scores[b, j]
+                assert not close_bound(state, levels, j, 99.0, game) < scores[b, j]
 
 
 def test_hardly_anybody_is_worked_out(make_states: Any) -> None:
@@ -336,7 +374,7 @@ def test_hardly_anybody_is_worked_out(make_states: Any) -> None:
         for b in range(20):
             read = read_opponents(state.mu[b], state.sigma[b], state.extra[b], game)
             levels = tabulate_levels(read, int(np.argmax(read.densities)), 0.0)
-            bounds = [score_bound(read, levels, j, 99.0, game) for j in range(49)]
+            bounds = [close_bound(read, levels, j, 99.0, game) for j in range(49)]
             left.append(np.count_nonzero(np.array(bounds) >= scores[b].max()))
     assert np.mean(left) < 4.9
 
