@@ -176,26 +176,32 @@ def update(
     Source: Ryzhov, Tariq, Powell (2011), eq. (1) and (2), with the square roots that are missing
     there; draws from Herbrich, Minka, Graepel (2006), section 3.
     """
-    outcomes = as_float_array("outcome", outcome)
-    known = (outcomes == 0.0) | (np.abs(outcomes) == 1.0)
-    if not known.all():
-        raise ValueError(f"outcome must be +1, 0 or -1, got {outcomes[~known].flat[0]!r}")
+    checked: ArrayLike = outcome
+    if type(outcome) is int and -1 <= outcome <= 1:
+        checked = float(outcome)
+    else:
+        outcomes = as_float_array("outcome", outcome)
+        known = (outcomes == 0.0) | (np.abs(outcomes) == 1.0)
+        if not known.all():
+            raise ValueError(f"outcome must be +1, 0 or -1, got {outcomes[~known].flat[0]!r}")
+        checked = outcomes[()]
     table, shape = _table(
-        mu_i=mu_i, sigma_i=sigma_i, mu_j=mu_j, sigma_j=sigma_j, outcome=outcomes[()], beta=beta,
+        mu_i=mu_i, sigma_i=sigma_i, mu_j=mu_j, sigma_j=sigma_j, outcome=checked, beta=beta,
         draw_margin=draw_margin,
     )  # fmt: skip
-    if ((table[4] == 0.0) & (table[6] == 0.0)).any():
+    drawn = table[4] == 0.0
+    if drawn.any() and (table[6][drawn] == 0.0).any():
         raise ValueError(
             "outcome must be +1 or -1 where draw_margin is 0, got 0: a draw has probability 0 "
             "without a margin; give draw_margin > 0 (see draw_margin_from_probability)"
         )
     new = _updates(table)
-    if not np.all(new[1::2] > 0.0):
+    if not (new[1::2] > 0.0).all():
         raise ValueError(
             "sigma_i, sigma_j, beta and draw_margin must not mix scales so far apart that float64 "
             "cannot hold the result"
         )
-    mu_i, sigma_i, mu_j, sigma_j = (row.reshape(shape)[()] for row in new)
+    mu_i, sigma_i, mu_j, sigma_j = new.reshape(4, *shape) if shape else new[:, 0]
     return mu_i, sigma_i, mu_j, sigma_j
 
 
