@@ -10,6 +10,7 @@ from sphinx.application import Sphinx
 
 import matchenv
 from matchenv.cli import COMMANDS, help_text, parser_of
+from matchenv.envs.ranking.env import RankingEnv
 
 project = "matchenv"
 author = "The matchenv authors"
@@ -76,6 +77,7 @@ copybutton_exclude = ".linenos, .gp, .go"
 ENVIRONMENTS = {
     "environment": matchenv.MatchmakingEnv,
     "queue": matchenv.MatchmakingQueueEnv,
+    "ranking": RankingEnv,
 }
 HELP_HERE = re.compile(
     r"<!-- help of all commands, on the site -->.*<!-- end of the help -->", re.DOTALL

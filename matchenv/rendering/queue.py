@@ -54,27 +54,13 @@ class Record:
 class QueueRenderer(Renderer[State]):
     """Pictures and texts of a batch of queues.
 
-    Args:
-        simulator: of the queues.
-        render_mode: one of ``RENDER_MODES``.
-        count: queues.
-        render_true_skill: show true skills.
+    Arguments are those of ``Renderer``.
     """
 
     unit = "tick"
     simulator: QueueSimulator
-
-    def __init__(
-        self,
-        simulator: QueueSimulator,
-        render_mode: str,
-        count: int,
-        *,
-        render_true_skill: bool = True,
-    ) -> None:
-        super().__init__(simulator, render_mode, count)
-        self._shows_truth = bool(render_true_skill)
-        self._records = [Record() for _ in range(count)]
+    record = Record
+    _records: list[Record]
 
     def begin(self, state: State, rows: NDArray[np.int64]) -> None:
         """Note that the runs of ``rows`` have begun."""

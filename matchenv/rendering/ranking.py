@@ -46,27 +46,13 @@ class Record:
 class RankingRenderer(Renderer[State]):
     """Pictures and texts of a batch of episodes.
 
-    Args:
-        simulator: of the episodes.
-        render_mode: one of ``RENDER_MODES``.
-        count: episodes.
-        render_true_skill: show true skills and the true loss.
+    Arguments are those of ``Renderer``.
     """
 
     unit = "game"
     simulator: RankingSimulator
-
-    def __init__(
-        self,
-        simulator: RankingSimulator,
-        render_mode: str,
-        count: int,
-        *,
-        render_true_skill: bool = True,
-    ) -> None:
-        super().__init__(simulator, render_mode, count)
-        self._shows_truth = bool(render_true_skill)
-        self._records = [Record() for _ in range(count)]
+    record = Record
+    _records: list[Record]
 
     def begin(self, state: State, rows: NDArray[np.int64]) -> None:
         """Note that the episodes of ``rows`` have begun."""

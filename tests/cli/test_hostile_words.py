@@ -113,7 +113,8 @@ FOUND = (
 
 def load_all() -> None:
     """Import what an alarm must not interrupt: half imported extensions crash."""
-    for module in ("torch.utils.tensorboard", "sb3_contrib", "matplotlib.pyplot",
+    # torch imports its compiler, and sympy with it, when the first optimiser is made.
+    for module in ("torch._dynamo", "torch.utils.tensorboard", "sb3_contrib", "matplotlib.pyplot",
                    "matplotlib.backends.backend_pdf", "pygame.freetype", "optuna.storages",
                    "sqlalchemy.dialects.sqlite", "plotly.graph_objects", "scipy.optimize",
                    "fastapi", "uvicorn", "scipy.stats", "matchenv.benchmarks.report",
@@ -161,7 +162,7 @@ def tried(name: str, option: str, value: str, folder: Path, capfd: Any) -> None:
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs an alarm clock")
 @pytest.mark.filterwarnings("ignore")
 def test_a_sample_of_hostile_words(tmp_path: Path, capfd: Any, monkeypatch: Any) -> None:
-    pytest.importorskip("matplotlib.backends.backend_pdf")
+    load_all()
     monkeypatch.chdir(tmp_path)
     for number, (name, option, value) in enumerate(QUICK):
         folder = tmp_path / str(number)

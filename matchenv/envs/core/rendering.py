@@ -72,14 +72,21 @@ class Renderer(ABC, Generic[State]):
         simulator: of the episodes.
         render_mode: one of ``RENDER_MODES``.
         count: episodes.
+        render_true_skill: show true skills and what follows from them.
 
     Attributes:
         unit: what passes in an episode, in the singular.
+        record: what is kept of one episode, made without arguments.
     """
 
     unit: ClassVar[str] = "step"
+    record: ClassVar[type]
 
-    def __init__(self, simulator: Any, render_mode: str, count: int) -> None:
+    def __init__(
+        self, simulator: Any, render_mode: str, count: int, *, render_true_skill: bool = True
+    ) -> None:
+        self._shows_truth = bool(render_true_skill)
+        self._records: list[Any] = [self.record() for _ in range(count)]
         self.simulator = simulator
         self.render_mode = render_mode
         self.count = count
