@@ -22,9 +22,6 @@ PRIOR_MEAN_VARIANCE = 4.0
 PRIOR_VARIANCE_LOW = 2.0
 PRIOR_VARIANCE_HIGH = 3.0
 
-# The variance of skills in a field of such players.
-FIELD_VARIANCE = PRIOR_MEAN_VARIANCE + 0.5 * (PRIOR_VARIANCE_LOW + PRIOR_VARIANCE_HIGH)
-
 EQUAL_VARIANCES = ("paper", "matching")
 
 
