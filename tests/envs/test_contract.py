@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import pickle
 import warnings
 from typing import Any
@@ -439,3 +440,13 @@ def test_disabled_autoreset_waits_for_a_reset(env_id: str, options: dict[str, An
     env.reset(options={"reset_mask": np.array([True, False])})
     with pytest.raises(ResetNeeded, match=r"environments \[1\]"):
         env.step(actions)
+
+
+@pytest.mark.parametrize("env_id", ENVIRONMENTS)
+def test_no_number_is_too_large_for_a_clear_answer(env_id: str) -> None:
+    kind = part_of(env_id, "settings")
+    names = [each.name for each in dataclasses.fields(kind) if "int" in str(each.type).split(" ")]
+    assert len(names) >= 3
+    for name in names:
+        with pytest.raises(ValueError, match=f"{name} must be"):
+            kind.checked(**{name: 10**30})

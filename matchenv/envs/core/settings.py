@@ -16,6 +16,7 @@ from matchenv.belief import GameConstants
 from matchenv.runtime.checks import (
     as_choice,
     as_float_array,
+    as_integer,
     as_non_negative_number,
     as_positive_array,
     as_positive_number,
@@ -25,6 +26,9 @@ Floats = NDArray[np.float64]
 
 # Standard deviation of one performance around skill in the 2011 study: beta^2 = 2.5.
 PAPER_BETA = math.sqrt(2.5)
+
+# Beyond these nothing could be played, and arrays would not fit into any memory.
+MOST_OPPONENTS, LONGEST_HORIZON = 1_000_000, 1_000_000_000
 
 Made = TypeVar("Made", bound=type)
 
@@ -41,6 +45,15 @@ def option(default: Any, check: Callable[..., Any], text: str, **limits: Any) ->
     """
     checked = partial(check, **limits)
     return field(default=default, kw_only=True, metadata={"check": checked, "text": text})
+
+
+def as_limit(name: str, value: Any) -> int | None:
+    """Return ``value`` as a positive number of games; None stays None.
+
+    Raises:
+        ValueError: if it is neither.
+    """
+    return None if value is None else as_integer(name, value, 1, LONGEST_HORIZON)
 
 
 def unchecked(name: str, value: Any) -> Any:

@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from matchenv.belief import DEFAULT_BELIEF, Belief, belief_named
-from matchenv.envs.core.settings import GameOptions, option, unchecked
+from matchenv.envs.core.settings import (
+    LONGEST_HORIZON,
+    MOST_OPPONENTS,
+    GameOptions,
+    as_limit,
+    option,
+    unchecked,
+)
 from matchenv.envs.one_player.priors import (
     ANY_RANK,
     DEFAULT_PRIOR,
@@ -27,9 +34,6 @@ RANKS = ("top", "middle", "bottom")
 RANKINGS = ("prior_mean", "true_skill")
 NOISES = ("game", "opponent")
 
-# Beyond these nothing could be played, and arrays would not fit into any memory.
-MOST_OPPONENTS, LONGEST_HORIZON = 1_000_000, 1_000_000_000
-
 
 def _as_belief(name: str, value: Any) -> str:
     del name
@@ -48,10 +52,6 @@ def _as_reward(name: str, value: Any) -> str | Reward:
     reward_of(value)
     given: str | Reward = value
     return given
-
-
-def _as_limit(name: str, value: Any) -> int | None:
-    return None if value is None else as_integer(name, value, 1)
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Settings(GameOptions):
         known=NOISES,
     )  # fmt: skip
     max_games_per_opponent: int | None = option(
-        None, _as_limit, "games after which an opponent cannot be chosen; None for no limit"
+        None, as_limit, "games after which an opponent cannot be chosen; None for no limit"
     )
 
     def __post_init__(self) -> None:

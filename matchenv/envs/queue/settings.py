@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from matchenv.envs.core.settings import GameOptions, option
+from matchenv.envs.core.settings import LONGEST_HORIZON, MOST_OPPONENTS, GameOptions, option
 from matchenv.envs.queue.population import NormalPopulation, Population, population_of
 from matchenv.runtime.checks import (
     as_choice,
@@ -56,10 +56,16 @@ class QueueSettings(GameOptions):
     patience: float = option(
         20.0, _as_patience, "mean number of ticks until a waiting player gives up, >= 1"
     )
-    game_length: int = option(10, as_integer, "ticks that a game lasts, >= 1", low=1)
+    game_length: int = option(
+        10, as_integer, "ticks that a game lasts, >= 1", low=1, high=LONGEST_HORIZON
+    )
     stay: float = option(0.8, as_share, "probability to queue again after a game, in [0, 1]")
     capacity: int = option(
-        16, as_integer, "actions: to wait, and the nearest `capacity - 1` candidates; >= 2", low=2
+        16,
+        as_integer,
+        "actions: to wait, and the nearest `capacity - 1` candidates; >= 2",
+        low=2,
+        high=MOST_OPPONENTS,
     )
     waiting_cost: float = option(
         0.02, as_non_negative_number, "cost of each tick of each waiting player, >= 0"
@@ -67,7 +73,9 @@ class QueueSettings(GameOptions):
     abandonment_cost: float = option(
         1.0, as_non_negative_number, "cost of each player who gives up, >= 0"
     )
-    horizon: int = option(500, as_integer, "ticks until the episode is truncated, >= 1", low=1)
+    horizon: int = option(
+        500, as_integer, "ticks until the episode is truncated, >= 1", low=1, high=LONGEST_HORIZON
+    )
     population: Any = option(
         NORMAL, _as_population, "who logs on: see Population; `'normal'` is the default"
     )

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.envs.core.settings import Options, option
+from matchenv.envs.core.settings import LONGEST_HORIZON, Options, as_limit, option
 from matchenv.runtime.checks import (
     as_choice,
     as_integer,
@@ -22,11 +22,7 @@ GOALS = ("order", "top", "best")
 ORDER, TOP, BEST = GOALS
 
 # The covariances of more items fit into no memory.
-MOST_ITEMS, LONGEST_HORIZON = 10_000, 1_000_000_000
-
-
-def _as_limit(name: str, value: Any) -> int | None:
-    return None if value is None else as_integer(name, value, 1)
+MOST_ITEMS = 10_000
 
 
 def _as_pairs(name: str, value: Any) -> tuple[tuple[int, int], ...]:
@@ -68,7 +64,7 @@ class RankingSettings(Options):
     k: int = option(1, as_integer, 'items at the top; `goal="best"` needs 1', low=1)
     cost: float = option(0.0, as_non_negative_number, "cost of a game, in misordered pairs")
     max_games_per_pair: int | None = option(
-        None, _as_limit, "games after which a pair cannot be chosen; None for no limit"
+        None, as_limit, "games after which a pair cannot be chosen; None for no limit"
     )
     barred_pairs: Any = option((), _as_pairs, "pairs of items that never play, as `[(0, 3)]`")
 
