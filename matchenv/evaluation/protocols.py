@@ -123,7 +123,7 @@ def load_named(text: str) -> Variant:
 
 def load_of(name: str, rate: float) -> Variant:
     """Return the cell of so many players who log on in a tick."""
-    title = f"{name} load: {rate:g} arrivals a tick in the mean"
+    title = f"{name} load: players log on at a rate of {rate:g} a tick"
     return Variant(name, title, {"load": name}, {"arrival_rate": rate})
 
 
