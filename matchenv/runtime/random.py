@@ -28,7 +28,7 @@ LOW_WORD, WORD = np.uint64(0xFFFFFFFF), np.uint64(32)
 DROPPED_BITS, SPACING = np.uint64(12), 2.0**-52
 
 
-@compiled
+@compiled(inline=True, refcounted=False)
 def philox(
     counter: tuple[np.uint64, np.uint64, np.uint64, np.uint64], key: tuple[np.uint64, np.uint64]
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
@@ -47,7 +47,7 @@ def philox(
     return c0, c1, c2, c3
 
 
-@compiled
+@compiled(inline=True, refcounted=False)
 def two_uniforms(key: np.uint64, stream: int, index: int) -> tuple[float, float]:
     """Return two independent uniform numbers on (0, 1); arguments as ``uniform``."""
     place = np.uint64(index)
@@ -60,7 +60,7 @@ def two_uniforms(key: np.uint64, stream: int, index: int) -> tuple[float, float]
     return (first + 0.5) * SPACING, (second + 0.5) * SPACING
 
 
-@compiled
+@compiled(inline=True, refcounted=False)
 def uniform(key: np.uint64, stream: int, index: int) -> float:
     """Return the uniform number on the open interval (0, 1) at an index.
 
@@ -76,6 +76,12 @@ def uniform(key: np.uint64, stream: int, index: int) -> float:
 def normal(key: np.uint64, stream: int, index: int) -> float:
     """Return the standard normal number at an index; arguments as ``uniform``."""
     u, v = two_uniforms(key, stream, index)
+    return normal_from(u, v)
+
+
+@compiled(inline=True, refcounted=False)
+def normal_from(u: float, v: float) -> float:
+    """Return the standard normal number that two uniform ones give."""
     return math.sqrt(-2.0 * math.log(u)) * math.cos(2.0 * math.pi * v)
 
 
@@ -98,13 +104,19 @@ def uniforms(keys: Keys, stream: int, first: int, count: int) -> Floats:
 @compiled
 def normals(keys: Keys, stream: int, first: int, count: int) -> Floats:
     """Return the normal numbers ``first`` to ``first + count - 1`` of K keys, shape (K, count)."""
-    numbers = np.empty((keys.size, count))
+    numbers, second = np.empty((keys.size, count)), np.empty(count)
     for k in range(keys.size):
+        # A loop without calls is vectorised.
         for i in range(count):
-            numbers[k, i] = normal(keys[k], stream, first + i)
+            numbers[k, i], second[i] = two_uniforms(keys[k], stream, first + i)
+        for i in range(count):
+            numbers[k, i] = normal_from(numbers[k, i], second[i])
     return numbers
 
 
 def drawn_key(generator: np.random.Generator) -> np.uint64:
     """Draw the key of an episode from a generator, such as an environment's ``np_random``."""
-    return generator.integers(0, 2**64, dtype=np.uint64)
+    bits = generator.bit_generator
+    if isinstance(bits, np.random.MT19937):  # its raw numbers have 32 bits
+        return generator.integers(0, 2**64, dtype=np.uint64)
+    return np.uint64(bits.random_raw())

@@ -347,12 +347,14 @@ def play_games(
     """
     state, params = History(*all_history), Params(*all_params)
     games = GamesPlayed(*all_games)
-    table = np.empty(5 * PART)
+    table, indices = np.empty(5 * PART), np.zeros(PART, np.int64)
     for first in range(0, games.running.size, PART):
         size = min(PART, games.running.size - first)
         for k in range(size):
             if games.running[first + k]:
-                open_game(state, params, games, table, first, k)
+                indices[k] = luck_index(state, params, first + k, games.opponents[first + k])
+                open_game(state, params, games, table, indices[k], first, k)
+        draw_luck(state.key, indices, table, first, size)
         decide_games(table, size, params.beta, params.draw_margin)
         for k in range(size):
             if games.running[first + k]:
@@ -365,12 +367,17 @@ def play_games(
 
 @compiled(inline=True, refcounted=False)
 def open_game(
-    state: History, params: Params, games: GamesPlayed, table: Floats, first: int, k: int
+    state: History,
+    params: Params,
+    games: GamesPlayed,
+    table: Floats,
+    index: int,
+    first: int,
+    k: int,
 ) -> None:
-    """Draw the random numbers of one game, and let the true skills drift."""
+    """Let the true skills drift before one game, and write what decides it."""
     b = first + k
     j = games.opponents[b]
-    index = luck_index(state, params, b, j)
     if params.tau > 0.0:
         drift_0 = normal(state.key[b], DRIFT, state.games[b])
         drift_j = normal(state.key[b], OPPONENT_DRIFT, index)
@@ -379,7 +386,13 @@ def open_game(
     skill = state.players[b, 0, TRUE_SKILL]
     table[SKILL_GAP + k] = skill - state.players[b, j + 1, TRUE_SKILL]
     table[ERROR + k] = state.players[b, 0, MU] - skill
-    table[LUCK + k] = uniform(state.key[b], OUTCOME, index)
+
+
+@compiled(refcounted=False)
+def draw_luck(key: Keys, indices: Integers, table: Floats, first: int, size: int) -> None:
+    """Draw the random numbers of the outcomes; a loop of its own, which is vectorised."""
+    for k in range(size):
+        table[LUCK + k] = uniform(key[first + k], OUTCOME, indices[k])
 
 
 @compiled(refcounted=False)
