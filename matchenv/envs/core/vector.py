@@ -87,7 +87,6 @@ class NativeVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[
         self._running = np.zeros(self.num_envs, dtype=np.bool_)
         self._started = np.zeros(self.num_envs, dtype=np.bool_)
         self._steps = np.zeros(self.num_envs, dtype=np.int64)
-        self._no_rows = np.zeros(0, dtype=np.int64)
         self._everywhere = np.ones(self.num_envs, dtype=np.bool_)
         self._renderer = make_renderer(simulator, render_mode, self.num_envs, **flags)
         self.single_observation_space = simulator.observation_space
@@ -261,12 +260,14 @@ class NativeVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[
             With SAME_STEP ``final_obs`` and ``final_info`` with their masks, where one ended.
         """
         final: Infos = {}
+        if self._all_run and not over.any():
+            return final
         if self.autoreset_mode == AutoresetMode.SAME_STEP:
             rows = np.flatnonzero(over)
             if rows.size > 0:
                 final = self._final(rows, over)
         else:
-            rows = np.flatnonzero(~self._running) if not self._all_run else self._no_rows
+            rows = np.flatnonzero(~self._running)
             self._running = ~over
         if rows.size > 0:
             self._begin(rows)
