@@ -59,8 +59,7 @@ class State(NamedTuple):
         memory: what the belief keeps besides, shape (B, R, M).
         shown: the observation, shape (B, K), float32.
         games: games played, shape (B,).
-        met: games with each opponent, shape (B, M), int32; counted only where luck or a limit
-            depends on it.
+        met: games with each opponent, shape (B, M), int32.
         met_before: of these, games with predecessors who have left, shape (B, M), int32.
         online: opponents who are online, shape (B, M).
         allowed: opponents who can be chosen, shape (B, M).
@@ -433,8 +432,7 @@ def close_game(
     games.measures[TRUE_DRAW_DENSITY, b] = table[TRUE_DENSITY + k]
     games.measures[SQUARED_ERROR, b] = table[ERROR + k] * table[ERROR + k]
     games.measures[SKILL_DIFFERENCE, b] = table[SKILL_GAP + k]
-    if params.noise_by_opponent or params.limit > 0:
-        state.met[b, games.opponents[b]] += 1
+    state.met[b, games.opponents[b]] += 1
     state.games[b] += 1
     left = params.horizon - state.games[b]
     games.terminated[b] = left == 0
