@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -153,16 +152,16 @@ def fit(
         return log_losses(_forecast(train, pairs, values), pairs.outcome)
 
     kept = Checkpoint(journal, train, repr(parameters))
-    values, evaluations, converged = _search(losses, parameters, kept, quiet)
+    values, evaluations, converged = _search(
+        lambda values: float(losses(values).mean()), parameters, kept, quiet
+    )
     rng = np.random.default_rng(seed)
     intervals, notes = _intervals(
-        lambda values: _by_game(losses(values), pairs.game, train.num_games),
+        lambda values: np.bincount(pairs.game, losses(values), train.num_games).astype(float),
         parameters, values, rng,
     )  # fmt: skip
-    for name, reason in reasons.items():
-        values[name] = 0.0
-        notes.append(f"{name} cannot be told: {reason}")
-    values = {"mu": MU, "sigma": SIGMA, **values}
+    notes += [f"{name} cannot be told: {reason}" for name, reason in reasons.items()]
+    values = {"mu": MU, "sigma": SIGMA, **values, **dict.fromkeys(reasons, 0.0)}
     before = {each.name: each.default for each in parameters}
     return Fit(
         parameters=values,
@@ -250,51 +249,45 @@ def parameters_of(log: MatchLog) -> tuple[list[Parameter], dict[str, str]]:
 
 
 def _values_at(parameters: Sequence[Parameter], place: Floats) -> dict[str, float]:
-    """Return the parameters by name at a place of the search."""
+    """Return the parameters by name at a place on their scales."""
     return {each.name: each.from_scale(float(x)) for each, x in zip(parameters, place, strict=True)}
 
 
 def _search(
-    losses: Callable[[Values], Floats], parameters: list[Parameter], kept: Checkpoint, quiet: bool
+    loss: Callable[[Values], float], parameters: list[Parameter], kept: Checkpoint, quiet: bool
 ) -> tuple[dict[str, float], int, bool]:
-    """Minimise the mean loss; return the parameters, the evaluations, and whether it converged."""
+    """Minimise the loss; return the parameters, the evaluations, and whether it converged."""
     from scipy.optimize import minimize  # slow to load, and not needed for a replay
 
     scale = np.array([each.step for each in parameters])
-    found = kept.read()
-    known: dict[str, float] = {}
-    if found:
-        texts = map(json.dumps, found["places"].tolist())
-        known = dict(zip(texts, found["losses"].tolist(), strict=True))
+    known: dict[tuple[float, ...], float] = {}
+    if found := kept.read():
+        known = dict(zip(map(tuple, found["places"].tolist()), found["losses"].tolist(),
+                         strict=True))  # fmt: skip
 
     def keep(at_once: bool) -> None:
-        places = np.array([json.loads(place) for place in known])
-        kept.keep({"places": places, "losses": np.array(list(known.values()))}, at_once=at_once)
+        arrays = {"places": np.array(list(known)), "losses": np.array(list(known.values()))}
+        kept.keep(arrays, at_once=at_once)
 
     with tqdm(desc="fit", unit="replay", disable=quiet, total=None) as bar:
 
-        def loss(place: Floats) -> float:
+        def loss_at(place: Floats) -> float:
             bar.update()
-            key = json.dumps(place.tolist())
+            key = tuple(place.tolist())
             if key not in known:
-                known[key] = float(losses(_values_at(parameters, place * scale)).mean())
+                known[key] = loss(_values_at(parameters, place * scale))
                 keep(at_once=False)
             return known[key]
 
+        start, low, high = np.array(
+            [[each.to_scale(value) / each.step for value in (each.start, each.low, each.high)]
+             for each in parameters]
+        ).T  # fmt: skip
         result = minimize(
-            loss,
-            np.array([each.to_scale(each.start) for each in parameters]) / scale,
-            method="COBYQA",
-            bounds=[
-                (each.to_scale(each.low) / each.step, each.to_scale(each.high) / each.step)
-                for each in parameters
-            ],
-            options={
-                "initial_tr_radius": 1.0,
-                "final_tr_radius": PRECISION,
-                "maxfev": MOST_EVALUATIONS,
-            },
-        )
+            loss_at, start, method="COBYQA", bounds=np.column_stack((low, high)),
+            options={"initial_tr_radius": 1.0, "final_tr_radius": PRECISION,
+                     "maxfev": MOST_EVALUATIONS},
+        )  # fmt: skip
     keep(at_once=True)
     values = _values_at(parameters, np.asarray(result.x) * scale)
     return values, int(result.nfev), bool(result.success)
@@ -308,11 +301,6 @@ def _forecast(log: MatchLog, pairs: Pairs, values: Values) -> Floats:
         pairs, replay.team_mean, replay.team_variance, log.team_size, given["beta"],
         given["draw_probability"],
     )  # fmt: skip
-
-
-def _by_game(losses: Floats, game: NDArray[np.int64], games: int) -> Floats:
-    """Return the sums over the pairs of each game, (games,)."""
-    return np.bincount(game, weights=losses, minlength=games).astype(np.float64)
 
 
 def _intervals(
@@ -361,21 +349,24 @@ def _judged(
 ) -> dict[str, Any]:
     """Return the attributes of ``Fit`` about the games held out."""
     pairs = pairs_of_sides(log.game_start, log.rank)
-    rest = pairs[pairs.game >= train_games]
-    seen = pairs.outcome[pairs.game < train_games]
-    fitted, default = (_forecast(log, pairs, each)[pairs.game >= train_games]
-                       for each in (values, before))  # fmt: skip
+    late = pairs.game >= train_games
+    seen, rest = pairs.outcome[~late], pairs[late]
+    fitted, default = (_forecast(log, pairs, each)[late] for each in (values, before))
     losses = log_losses(fitted, rest.outcome)
     counts = np.array([(seen == value).sum() for value in (1, 0, -1)]) + 0.5
     shares = counts / counts.sum()
     win = 0.5 * (1.0 - shares[1])
-    column = 1 - rest.outcome.astype(np.int64)
-    even, by_side = -np.log(np.array([win, shares[1], win]))[column], -np.log(shares)[column]
+    even, by_side = (log_losses(np.tile(np.log(each), (losses.size, 1)), rest.outcome)
+                     for each in ((win, shares[1], win), shares))  # fmt: skip
     later, games = rest.game - train_games, log.num_games - train_games
-    number = _by_game(np.ones(losses.size), later, games)
+    number, block = np.bincount(later, minlength=games), blocks_of(games)
 
     def interval(each: Floats) -> tuple[float, float]:
-        return _mean_interval(_by_game(each, later, games), number, rng)
+        drawn = _resampled(int(block[-1]) + 1, rng)
+        sums, numbers = (np.bincount(block, weights=by_game)
+                         for by_game in (np.bincount(later, each, games), number))  # fmt: skip
+        low, high = np.quantile((drawn @ sums) / (drawn @ numbers), LEVELS)
+        return float(low), float(high)
 
     draws = bool((rest.outcome == 0).any())
     return {
@@ -398,10 +389,9 @@ def _judged(
 def _error(log_probability: Floats, pairs: Pairs) -> float:
     """Return the share of the pairs without a draw that the stronger side lost."""
     decided = pairs.outcome != 0
-    if not decided.any():
-        return float("nan")
     ahead = np.sign(log_probability[:, 0] - log_probability[:, 2])
-    return float((ahead[decided] != pairs.outcome[decided]).mean())
+    wrong = ahead[decided] != pairs.outcome[decided]
+    return float(wrong.mean()) if wrong.size else float("nan")
 
 
 def blocks_of(games: int, blocks: int = BLOCKS) -> NDArray[np.int64]:
@@ -413,15 +403,6 @@ def blocks_of(games: int, blocks: int = BLOCKS) -> NDArray[np.int64]:
 def _resampled(blocks: int, rng: np.random.Generator) -> Floats:
     """Return how often each block is drawn, (RESAMPLES, blocks)."""
     return rng.multinomial(blocks, np.full(blocks, 1.0 / blocks), size=RESAMPLES).astype(float)
-
-
-def _mean_interval(sums: Floats, counts: Floats, rng: np.random.Generator) -> tuple[float, float]:
-    """Return the interval of a mean over pairs, from each game's sum and number of pairs."""
-    block = blocks_of(sums.size)
-    drawn = _resampled(int(block[-1]) + 1, rng)
-    total, number = np.bincount(block, weights=sums), np.bincount(block, weights=counts)
-    low, high = np.quantile((drawn @ total) / (drawn @ number), LEVELS)
-    return float(low), float(high)
 
 
 def derivatives(

@@ -12,7 +12,6 @@ from matchenv.logs.forecasts import share_of_draws
 from matchenv.logs.match_log import MatchLog
 from matchenv.runtime.checks import (
     as_float_array,
-    as_integer,
     as_non_negative_number,
     as_number,
     as_positive_array,
@@ -24,7 +23,6 @@ from matchenv.trueskill.draw_margin import as_draw_margin, margin_between
 from matchenv.trueskill.game import (
     drifted,
     log_outcome_probability_of,
-    match_quality_of,
     total_variance,
     update_two,
 )
@@ -34,7 +32,6 @@ from matchenv.trueskill.sides import (
     Constants,
     Teams,
     log_ranking_evidence,
-    quality_of_sides,
     rate_sides,
     side_performance,
 )
@@ -115,41 +112,22 @@ class Model:
             found.append(np.array(np.broadcast_to(value, log.num_players)))
         return found[0], found[1]
 
-    def constants(
-        self,
-        log: MatchLog,
-        tau: float,
-        tolerance: float = TOLERANCE,
-        max_iterations: int = MAX_ITERATIONS,
-    ) -> Constants:
-        """Return the constants of each game.
-
-        Args:
-            log: the games.
-            tau: drift before each game.
-            tolerance: as in ``rate``.
-            max_iterations: as in ``rate``.
+    def constants(self, log: MatchLog, tau: float) -> Constants:
+        """Return the constants of each game, with a drift of ``tau`` before it.
 
         Raises:
             ValueError: for bad values, and for a log with draws where the draw probability is 0.
         """
         margin = as_draw_margin(self.counted(log).draw_probability, None, self.beta)
         # Ranks count the better teams, so a game without draws has the ranks 0, 1, ..., k - 1.
-        size = log.game_size
-        if margin.margin == 0.0 and log.num_games:
-            undrawn = np.add.reduceat(log.rank, log.game_start[:-1]) == size * (size - 1) // 2
-            if not undrawn.all():
-                raise ValueError(
-                    "draw_probability must be above 0 for a log with draws, for example game "
-                    f"{int(np.argmin(undrawn))}"
-                )
+        drawn = np.bincount(log.team_game, log.rank) != log.game_size * (log.game_size - 1) // 2
+        if margin.margin == 0.0 and drawn.any():
+            raise ValueError(
+                "draw_probability must be above 0 for a log with draws, for example game "
+                f"{int(np.argmax(drawn))}"
+            )
         return Constants(
-            beta=float(self.beta),
-            tau=float(tau),
-            draw_margin=margin.margin,
-            margin_grows=margin.grows,
-            tolerance=as_positive_number("tolerance", tolerance),
-            max_iterations=as_integer("max_iterations", max_iterations, 1),
+            float(self.beta), float(tau), margin.margin, margin.grows, TOLERANCE, MAX_ITERATIONS
         )
 
 
@@ -161,9 +139,8 @@ class Games(NamedTuple):
         team_start: (teams + 1,) as there.
         game_start: (games + 1,) as there.
         rank: (teams,) as there.
-        weight: (entries,) as there; empty for 1 each.
+        weight: (entries,) factor of each performance.
         advantage: (games,) by how much the first side of each game is stronger.
-        team_exponent: the sum of n performances counts over n to this power.
         most_sides: sides of the largest game.
         most_entries: entries of the largest game.
     """
@@ -174,7 +151,6 @@ class Games(NamedTuple):
     rank: Indices
     weight: Floats
     advantage: Floats
-    team_exponent: float
     most_sides: int
     most_entries: int
 
@@ -185,19 +161,15 @@ class Room(NamedTuple):
     Attributes:
         mu: (>= entries of the game,) means of the beliefs about the game's players.
         sigma: (>= entries of the game,) their standard deviations.
-        weight: (>= entries of the game,) factor of each performance.
         start: (>= sides + 1,) where each side's players begin.
         rank: (>= sides,) rank of each side.
-        noise: (>= sides,) variance of each side's performance around the sum of its skills.
         table: (TABLE_ROWS, >= sides) used by ``rate_sides``.
     """
 
     mu: Floats
     sigma: Floats
-    weight: Floats
     start: Integers
     rank: Floats
-    noise: Floats
     table: Floats
 
 
@@ -207,34 +179,34 @@ class Stated(NamedTuple):
     Attributes:
         team_mean: (teams,) mean of each side's performance before its game.
         team_variance: (teams,) its variance.
-        quality: (games,) match quality of each game before it.
         change: (games,) largest change in the last iteration of each game.
         log_probability: (games,) log probability of each result before the game.
     """
 
     team_mean: Floats
     team_variance: Floats
-    quality: Floats
     change: Floats
     log_probability: Floats
 
 
 def games_of(log: MatchLog, model: Model) -> Games:
     """Return the arrays of a log for compiled code."""
-    weight = np.empty(0) if log.weight is None else log.weight
-    # As read-only as the arrays of a log, so that one compiled version serves both.
-    weight.setflags(write=False)
     return Games(
         log.player,
         log.team_start,
         log.game_start,
         log.rank,
-        weight,
+        performance_weights(log, model.team_exponent),
         advantages_of(log, model.advantage),
-        float(model.team_exponent),
         int(log.game_size.max(initial=0)),
         int(np.diff(log.team_start[log.game_start]).max(initial=0)),
     )
+
+
+def performance_weights(log: MatchLog, team_exponent: float) -> Floats:
+    """Return (entries,) the factor of each performance in the strength of its side."""
+    weight = np.repeat(log.team_size.astype(np.float64) ** -float(team_exponent), log.team_size)
+    return weight if log.weight is None else weight * log.weight
 
 
 def advantages_of(log: MatchLog, advantage: float) -> Floats:
@@ -283,8 +255,8 @@ def new_room(games: Games) -> Room:
     """Return scratch arrays for the largest game."""
     entries, sides = games.most_entries, games.most_sides
     return Room(
-        np.empty(entries), np.empty(entries), np.ones(entries), np.empty(sides + 1, np.int64),
-        np.empty(sides), np.empty(sides), np.empty((TABLE_ROWS, sides)),
+        np.empty(entries), np.empty(entries), np.empty(sides + 1, np.int64), np.empty(sides),
+        np.empty((TABLE_ROWS, sides)),
     )  # fmt: skip
 
 
@@ -300,24 +272,32 @@ def rate_game(games: Games, constants: Constants, game: int, room: Room, stated:
         stated: written for this game.
     """
     first_team, last_team = games.game_start[game], games.game_start[game + 1]
-    if games.team_start[last_team] - games.team_start[first_team] == 2 and not games.weight.size:
+    first, last = games.team_start[first_team], games.team_start[last_team]
+    if last - first == 2 and games.weight[first] == games.weight[first + 1] == 1.0:
         _rate_two(games, constants, game, room, stated)
         return
     sides = last_team - first_team
-    set_sides(games, game, room.start, room.rank)
-    _set_weights(games, game, room)
+    mu, sigma, weight = room.mu, room.sigma, games.weight[first:last]
+    start, rank = room.start[: sides + 1], room.rank[:sides]
+    start[sides] = last - first
+    for side in range(sides):
+        start[side] = games.team_start[first_team + side] - first
+        rank[side] = games.rank[first_team + side]
     total = 0.0
-    for m in range(room.start[1]):
-        total += room.weight[m]
+    for m in range(start[1]):
+        total += weight[m]
     share = games.advantage[game] / total
-    for m in range(room.start[1]):
-        room.mu[m] += share
-    if stated.quality.size:
-        _state_sides(games, constants, game, room, stated)
-    teams = Teams(room.mu, room.sigma, room.weight, room.start[: sides + 1])
-    change = rate_sides(teams, room.rank[:sides], constants, room.table)
-    for m in range(room.start[1]):
-        room.mu[m] -= share
+    for m in range(start[1]):
+        mu[m] += share
+    if stated.team_mean.size:
+        for side in range(sides):
+            team = first_team + side
+            stated.team_mean[team], stated.team_variance[team] = side_performance(
+                mu, sigma, weight, constants.beta, constants.tau, start[side], start[side + 1]
+            )
+    change = rate_sides(Teams(mu, sigma, weight, start), rank, constants, room.table)
+    for m in range(start[1]):
+        mu[m] -= share
     if stated.change.size:
         stated.change[game] = change
     if stated.log_probability.size:
@@ -326,70 +306,19 @@ def rate_game(games: Games, constants: Constants, game: int, room: Room, stated:
 
 @compiled
 def _rate_two(games: Games, constants: Constants, game: int, room: Room, stated: Stated) -> None:
-    """As ``rate_game``, for two players without weights: the closed form."""
-    team = games.game_start[game]
+    """As ``rate_game``, for two players of weight 1, in half of its time."""
+    team, mu, sigma, beta = games.game_start[game], room.mu, room.sigma, constants.beta
     outcome = np.sign(games.rank[team + 1] - games.rank[team])
     margin = margin_between(constants.draw_margin, constants.margin_grows, 2)
-    mu, sigma = room.mu, room.sigma
     mu[0] += games.advantage[game]
-    if stated.quality.size:
-        noise = constants.tau * constants.tau + constants.beta * constants.beta
-        for side in range(2):
-            stated.team_mean[team + side] = mu[side]
-            stated.team_variance[team + side] = sigma[side] * sigma[side] + noise
-        variance = stated.team_variance[team] + stated.team_variance[team + 1]
-        stated.quality[game] = match_quality_of(mu[0] - mu[1], variance, constants.beta)
+    one, other = drifted(sigma[0], constants.tau), drifted(sigma[1], constants.tau)
+    if stated.team_mean.size:
+        stated.team_mean[team], stated.team_mean[team + 1] = mu[0], mu[1]
+        stated.team_variance[team] = one * one + beta * beta
+        stated.team_variance[team + 1] = other * other + beta * beta
     if stated.log_probability.size:
-        variance = total_variance(sigma[0], sigma[1], constants.beta)
+        variance = total_variance(one, other, beta)
         found = log_outcome_probability_of(mu[0] - mu[1], variance, outcome, margin)
         stated.log_probability[game] = found
-    one, other = drifted(sigma[0], constants.tau), drifted(sigma[1], constants.tau)
-    mu[0], sigma[0], mu[1], sigma[1] = update_two(
-        mu[0], one, mu[1], other, outcome, constants.beta, margin
-    )
+    mu[0], sigma[0], mu[1], sigma[1] = update_two(mu[0], one, mu[1], other, outcome, beta, margin)
     mu[0] -= games.advantage[game]
-
-
-@compiled
-def set_sides(games: Games, game: int, start: Integers, rank: Floats) -> None:
-    """Write where each side's players begin in a game, and its rank."""
-    first_team = games.game_start[game]
-    start[0] = 0
-    for side in range(games.game_start[game + 1] - first_team):
-        team = first_team + side
-        start[side + 1] = games.team_start[team + 1] - games.team_start[first_team]
-        rank[side] = games.rank[team]
-
-
-@compiled
-def _set_weights(games: Games, game: int, room: Room) -> None:
-    """Write the factor of each performance of a game."""
-    exponent, first_team = games.team_exponent, games.game_start[game]
-    first = games.team_start[first_team]
-    for side in range(games.game_start[game + 1] - first_team):
-        begin, end = room.start[side], room.start[side + 1]
-        scale = 1.0 if exponent == 0.0 else (end - begin) ** -exponent
-        for m in range(begin, end):
-            room.weight[m] = scale * (games.weight[first + m] if games.weight.size else 1.0)
-
-
-@compiled
-def _state_sides(games: Games, constants: Constants, game: int, room: Room, stated: Stated) -> None:
-    """Write the performances of a game's sides and its match quality."""
-    first_team, last_team = games.game_start[game], games.game_start[game + 1]
-    sides = last_team - first_team
-    noise = room.noise[:sides]
-    for side in range(sides):
-        begin, end = room.start[side], room.start[side + 1]
-        squares = 0.0
-        for m in range(begin, end):
-            squares += room.weight[m] * room.weight[m]
-        noise[side] = squares * constants.beta * constants.beta
-        mean, variance = side_performance(
-            room.mu, room.sigma, room.weight, constants.beta, constants.tau, begin, end
-        )
-        team = first_team + side
-        stated.team_mean[team], stated.team_variance[team] = mean, variance
-    stated.quality[game] = quality_of_sides(
-        stated.team_mean[first_team:last_team], stated.team_variance[first_team:last_team], noise
-    )

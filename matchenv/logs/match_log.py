@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchenv.runtime.checks import as_non_negative_array
-from matchenv.runtime.compile import compiled
 from matchenv.trueskill.sides import LARGEST_WEIGHT
 from matchenv.trueskill.teams import dense_rank
 
@@ -140,25 +139,21 @@ class MatchLog:
         """(players,) games of each player."""
         return np.bincount(self.player, minlength=self.num_players)
 
-    def first_games(self, games: int) -> MatchLog:
-        """Return the log of the first games, with all players.
+    def team_sums(self, values: Floats) -> Floats:
+        """Return (teams,) the sums over the members of each team of values of shape (entries,)."""
+        sums = np.bincount(self.entry_team, values, self.num_teams)
+        return sums.astype(np.float64, copy=False)
 
-        Args:
-            games: how many, at most all.
-        """
+    def first_games(self, games: int) -> MatchLog:
+        """Return the log of the first games, at most all, with all players."""
         teams = int(self.game_start[games])
         entries = int(self.team_start[teams])
-        return MatchLog(
-            players=self.players,
-            player=self.player[:entries],
-            team_start=self.team_start[: teams + 1],
-            game_start=self.game_start[: games + 1],
-            rank=self.rank[:teams],
-            score=self.score[:teams],
-            time=None if self.time is None else self.time[:games],
-            weight=None if self.weight is None else self.weight[:entries],
-            neutral=None if self.neutral is None else self.neutral[:games],
-        )
+        sizes = dict.fromkeys(("time", "neutral"), games) | {"game_start": games + 1}
+        sizes |= dict.fromkeys(("rank", "score"), teams) | {"team_start": teams + 1}
+        sizes |= dict.fromkeys(("player", "weight"), entries)
+        arrays = {name: getattr(self, name) for name in sizes}
+        kept: Any = {k: None if array is None else array[: sizes[k]] for k, array in arrays.items()}
+        return MatchLog(players=self.players, **kept)
 
     def _keep(self, name: str, array: NDArray[Any]) -> None:
         array.setflags(write=False)
@@ -179,7 +174,7 @@ class MatchLog:
         if twice.any():
             first = int(game[order][:-1][twice].min())
             raise ValueError(f"player must not hold anybody twice in one game, as in game {first}")
-        expected = _count_better(-self.rank.astype(np.int64), np.array(self.game_start))
+        expected = _count_better(-self.rank.astype(np.int64), self.game_start)
         wrong = expected != self.rank
         if wrong.any():
             team = int(np.argmax(wrong))
@@ -236,14 +231,11 @@ class MatchLog:
             "team": team - self.game_start[game],
             "player": [self.players[k] for k in self.player.tolist()],
             "rank": self.rank[team],
+            "time": None if self.time is None else self.time[game],
+            "weight": None if self.weight is None else np.array(self.weight),
+            "neutral": None if self.neutral is None else self.neutral[game],
         }
-        if self.time is not None:
-            columns["time"] = self.time[game]
-        if self.weight is not None:
-            columns["weight"] = np.array(self.weight)
-        if self.neutral is not None:
-            columns["neutral"] = self.neutral[game]
-        return make(columns)
+        return make({name: each for name, each in columns.items() if each is not None})
 
     @classmethod
     def from_games(
@@ -266,13 +258,9 @@ class MatchLog:
         Raises:
             ValueError: as the class, and where games and scores differ in number.
         """
-        weight = None
-        if weights is not None:
-            weight = [float(w) for teams in weights for row in teams for w in row]
         number: dict[str, int] = {}
         player: list[int] = []
-        team_start, game_start = [0], [0]
-        score: list[Any] = []
+        team_start, game_start, score = [0], [0], list[Any]()
         for teams, points in zip(games, scores, strict=True):
             if len(teams) != len(points):
                 raise ValueError(
@@ -286,18 +274,21 @@ class MatchLog:
             game_start.append(len(score))
         rank = ranks_from_scores(score, game_start)
         try:
-            nearest = np.asarray(list(map(float, score)), dtype=np.float64)
+            nearest = np.array(list(map(float, score)))
         except OverflowError as error:
             raise ValueError(f"scores must be within the range of float64: {error}") from None
+        weight = None
+        if weights is not None:
+            weight = np.array([float(w) for teams in weights for row in teams for w in row])
         return cls(
             players=list(number),
-            player=np.asarray(player, dtype=np.int32),
-            team_start=np.asarray(team_start),
-            game_start=np.asarray(game_start),
+            player=np.array(player, np.int32),
+            team_start=np.array(team_start),
+            game_start=np.array(game_start),
             rank=rank,
             score=nearest,
             time=None if time is None else np.asarray(time),
-            weight=None if weight is None else np.asarray(weight, dtype=np.float64),
+            weight=weight,
             neutral=None if neutral is None else np.asarray(neutral),
         )
 
@@ -315,19 +306,19 @@ def ranks_from_scores(score: ArrayLike | Sequence[Any], game_start: ArrayLike) -
     Raises:
         ValueError: for NaN, infinity, or something that is no number.
     """
-    # A copy is writable: one compiled version serves frozen logs and new arrays alike.
-    return _count_better(dense_rank("score", score), np.array(game_start, np.int64))
+    return _count_better(dense_rank("score", score), np.asarray(game_start))
 
 
-@compiled
 def _count_better(score: Integers, game_start: Integers) -> Indices:
-    rank = np.zeros(score.size, dtype=np.int32)
-    for game in range(game_start.size - 1):
-        first, last = game_start[game], game_start[game + 1]
-        for team in range(first, last):
-            for other in range(first, last):
-                if score[other] > score[team]:
-                    rank[team] += 1
+    game = np.repeat(np.arange(len(game_start) - 1), np.diff(game_start))
+    order = np.lexsort((-score, game))
+    place = np.arange(len(order)) - game_start[:-1][game]
+    # Sides of equal score share the place of the first of them.
+    equal = (np.diff(score[order], prepend=0) == 0) & (place > 0)
+    rank = np.empty(len(order), np.int32)
+    rank[order] = (
+        np.maximum.accumulate(np.where(equal, 0, np.arange(len(order)))) - (game_start[:-1][game])
+    )
     return rank
 
 

@@ -134,7 +134,7 @@ def read_log(path: str | os.PathLike[str], settings: ReadingSettings | None = No
             ``settings.strict``, for any bad row; the message counts the bad rows of each reason
             and names the first ones with their line numbers.
     """
-    from matchenv.logs.rows import read_rows, whole_games  # pandas is slow to load
+    from matchenv.logs.rows import whole_games  # pandas is slow to load
 
     settings, file = settings or ReadingSettings(), Path(path)
     table = read_table(file, settings.encoding, settings.max_megabytes)
@@ -146,10 +146,9 @@ def read_log(path: str | os.PathLike[str], settings: ReadingSettings | None = No
         notes.append(f"columns are separated by {table.delimiter!r}")
     if "home" in texts:
         texts, lines = _both_sides(texts, lines)
-    rows = read_rows(texts, lines, settings.time_format, bad)
     place = places.get("game", MOST_COLUMNS)
     spoilt = {fields[place].strip() for fields in table.spoilt if place < len(fields)}
-    found = whole_games(rows, bad, spoilt)
+    found = whole_games(texts, lines, bad, settings.time_format, spoilt)
     bad_rows, bad_lines = bad.sorted(), len(bad.lines())
     num_rows = len(table.lines) + len(table.spoilt)
     rated = 0 if found.log is None else found.log.num_games
@@ -169,7 +168,7 @@ def read_log(path: str | os.PathLike[str], settings: ReadingSettings | None = No
         file_name=file.name,
         sha256=table.sha256,
         column_names=names,
-        time_format=rows.time_format,
+        time_format=found.time_format,
         bad_rows=bad_rows,
         rows=num_rows,
         bad_lines=bad_lines,

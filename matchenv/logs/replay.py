@@ -6,7 +6,7 @@ Python, for example ``matchenv.ratings.Elo`` and those of ``matchenv.ratings.ope
 
 from __future__ import annotations
 
-import math
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -21,14 +21,14 @@ from matchenv.logs.games import (
     entry_starts,
     games_of,
     new_room,
+    performance_weights,
     rate_game,
     variance_of_time_away,
 )
 from matchenv.logs.match_log import MatchLog
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import drifted
-from matchenv.trueskill.rating import MAX_ITERATIONS, TOLERANCE
-from matchenv.trueskill.sides import Constants, quality_of_sides
+from matchenv.trueskill.sides import LEAST_VARIANCE, Constants, quality_of_sides
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -68,12 +68,7 @@ TrueSkillReplay = BeliefReplay
 
 
 def replay_trueskill(
-    log: MatchLog,
-    *,
-    tolerance: float = TOLERANCE,
-    max_iterations: int = MAX_ITERATIONS,
-    keep_history: bool = False,
-    **parameters: Any,
+    log: MatchLog, *, keep_history: bool = False, **parameters: Any
 ) -> BeliefReplay:
     """Rate a log of matches with TrueSkill, in order of play.
 
@@ -81,8 +76,6 @@ def replay_trueskill(
 
     Args:
         log: the matches.
-        tolerance: as in ``rate``.
-        max_iterations: as in ``rate``; games that reach it are listed as ``unconverged``.
         keep_history: whether to keep each belief after each game.
         parameters: of ``Model``: mu, sigma, beta, tau, draw_probability, time_drift, advantage,
             team_exponent; mu and sigma are numbers or of shape (players,).
@@ -95,29 +88,23 @@ def replay_trueskill(
     Source: Herbrich, Minka, Graepel (2006).
     """
     model = Model(**parameters)
-    means, deviations = model.priors(log)
-    constants = model.constants(log, model.tau, tolerance, max_iterations)
+    mu, sigma = model.priors(log)
+    constants = model.constants(log, model.tau)
     away = np.sqrt(variance_of_time_away(log, model))
-    stated = Stated(
-        team_mean=np.empty(log.num_teams),
-        team_variance=np.empty(log.num_teams),
-        quality=np.empty(log.num_games),
-        change=np.zeros(log.num_games),
-        log_probability=np.empty(0),
-    )
+    mean, variance = np.empty(log.num_teams), np.empty(log.num_teams)
+    change = np.zeros(log.num_games)
     history = np.empty((len(log.player) if keep_history else 0, 2))
-    _replay(games_of(log, model), constants, away, means, deviations, stated, history)
+    stated = Stated(mean, variance, change, np.empty(0))
+    _replay(games_of(log, model), constants, away, mu, sigma, stated, history)
+    squares = performance_weights(log, model.team_exponent) ** 2
+    noise = model.beta**2 * log.team_sums(squares)
+    quality = match_qualities(log, mean, variance, np.maximum(noise, LEAST_VARIANCE))
     return BeliefReplay(
-        team_mean=stated.team_mean,
-        team_variance=stated.team_variance,
-        quality=stated.quality,
-        mu=means,
-        sigma=deviations,
-        games_played=log.games_played,
-        entry_mu=history[:, 0].copy(),
+        team_mean=mean, team_variance=variance, quality=quality, mu=mu, sigma=sigma,
+        games_played=log.games_played, entry_mu=history[:, 0].copy(),
         entry_sigma=history[:, 1].copy(),
-        unconverged=np.flatnonzero(~(stated.change <= constants.tolerance)),
-    )
+        unconverged=np.flatnonzero(~(change <= constants.tolerance)),
+    )  # fmt: skip
 
 
 @compiled(nogil=True)  # a long log leaves Ctrl-C alive
@@ -189,43 +176,35 @@ def replay_system(
             each member.
     """
     beliefs: list[Belief] = [(float(system.mu), float(system.sigma))] * log.num_players
-    team_mean, team_variance = np.empty(log.num_teams), np.empty(log.num_teams)
-    history = np.empty((len(log.player) if keep_history else 0, 2))
-    players, starts = log.player.tolist(), log.team_start.tolist()
-    ranks, game_start = log.rank.tolist(), log.game_start.tolist()
-    for game in range(log.num_games):
-        teams = range(game_start[game], game_start[game + 1])
-        members = [players[starts[team] : starts[team + 1]] for team in teams]
-        before = [[beliefs[k] for k in side] for side in members]
-        for team, side in zip(teams, before, strict=True):
-            team_mean[team] = sum(mu for mu, _ in side)
-            team_variance[team] = sum(sigma**2 + system.tau**2 for _, sigma in side)
-        after = system.rate(before, [ranks[team] for team in teams])
-        entry = starts[teams[0]]
-        for side, rated in zip(members, after, strict=True):
+    before: list[Belief] = []
+    after: list[Belief] = []
+    players, starts, ranks = log.player.tolist(), log.team_start.tolist(), log.rank.tolist()
+    for first, last in itertools.pairwise(log.game_start.tolist()):
+        members = [players[starts[team] : starts[team + 1]] for team in range(first, last)]
+        sides = [[beliefs[k] for k in side] for side in members]
+        before.extend(itertools.chain(*sides))
+        for side, rated in zip(members, system.rate(sides, ranks[first:last]), strict=True):
             for k, (mu, sigma) in zip(side, rated, strict=True):
-                if not (math.isfinite(mu) and 0.0 <= sigma < math.inf):
-                    raise ValueError(
-                        f"rate must return a finite mean and deviation, got {(mu, sigma)!r} in "
-                        f"game {game}"
-                    )
                 beliefs[k] = (mu, sigma)
-                if keep_history:
-                    history[entry] = beliefs[k]
-                entry += 1
+                after.append((mu, sigma))
+    known, history, final = (np.array(each).reshape(-1, 2) for each in (before, after, beliefs))
+    bad = ~np.isfinite(history).all(axis=1) | (history[:, 1] < 0.0)
+    if bad.any():
+        entry = int(np.argmax(bad))
+        raise ValueError(
+            f"rate must return a finite mean and deviation, got {after[entry]!r} in game "
+            f"{log.entry_game[entry]}"
+        )
+    mean, variance = log.team_sums(known[:, 0]), log.team_sums(known[:, 1] ** 2 + system.tau**2)
     noise = np.full(log.num_teams, system.beta**2)
-    final = np.array(beliefs).reshape(-1, 2)
+    kept = history[: len(history) if keep_history else 0]
     return BeliefReplay(
-        team_mean=team_mean,
-        team_variance=team_variance,
-        quality=match_qualities(log, team_mean, team_variance + noise, noise),
-        mu=final[:, 0].copy(),
-        sigma=final[:, 1].copy(),
-        games_played=log.games_played,
-        entry_mu=history[:, 0].copy(),
-        entry_sigma=history[:, 1].copy(),
+        team_mean=mean, team_variance=variance,
+        quality=match_qualities(log, mean, variance + noise, noise),
+        mu=final[:, 0].copy(), sigma=final[:, 1].copy(), games_played=log.games_played,
+        entry_mu=kept[:, 0].copy(), entry_sigma=kept[:, 1].copy(),
         unconverged=np.empty(0, np.int64),
-    )
+    )  # fmt: skip
 
 
 def match_qualities(log: MatchLog, mean: Floats, variance: Floats, noise: Floats) -> Floats:

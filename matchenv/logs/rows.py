@@ -6,6 +6,7 @@ not played. Files (``read_log``) and tables (``MatchLog.from_table``) both becom
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -16,6 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from matchenv.logs.match_log import MatchLog, ranks_from_scores
+from matchenv.logs.reading import RESULTS
 from matchenv.logs.text_table import TIME_UNREADABLE, BadLogError, BadRows
 from matchenv.trueskill.sides import LARGEST_WEIGHT
 
@@ -37,8 +39,6 @@ LARGEST_TIME = 2**63 - 1
 # From this share on, equal scores of a side's members are the score of their side.
 REPEATED = 0.95
 
-# The first of these that a log has decides, unless the user names one.
-RESULTS = ("rank", "result", "team_score", "score")
 DAY_TIMES = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
 # Ways to write times, as formats of ``pandas.to_datetime``.
 TIME_FORMATS = {
@@ -85,70 +85,107 @@ READERS: dict[str, Callable[[str], Any]] = {
 ROLES = (*READERS, "time")
 
 
-class Rows(NamedTuple):
-    """Rows of players in games.
+class Found(NamedTuple):
+    """The games of rows that can be rated.
 
     Attributes:
-        frame: columns line, game, player, result, and those of team, time (exact seconds),
-            weight and neutral that there are. Missing and unreadable values are None or NaN.
-        result: the role of the result: score, team_score, result or rank.
+        log: these games, in order of play; None if there are none.
+        lines: the lines of their rows.
+        games: how many games the rows name.
         time_format: how times were written; None without times.
-        weight_is_time: whether weights are times of play.
+        notes: how the rows were understood, where it could be otherwise.
     """
 
-    frame: pd.DataFrame
-    result: str
+    log: MatchLog | None
+    lines: set[int]
+    games: int
     time_format: str | None
-    weight_is_time: bool
+    notes: list[str]
 
 
-def read_rows(
-    texts: Mapping[str, Sequence[str]], lines: Sequence[int], time_format: str | None, bad: BadRows
-) -> Rows:
-    """Read the texts of a log.
+def whole_games(
+    texts: Mapping[str, Sequence[str]],
+    lines: Sequence[int],
+    bad: BadRows,
+    time_format: str | None = None,
+    spoilt: Iterable[str] = (),
+) -> Found:
+    """Return the games without a bad row, in order of play.
+
+    Games are sorted by their last time where there are times. Games of equal times stay in the
+    order of the rows, or in the reverse order if the rows begin with the newest game.
 
     Args:
         texts: the columns by role, all of a length.
         lines: the line of each row.
+        bad: bad rows; those that are found are added.
         time_format: a key of ``TIME_FORMATS``, a format of strptime, or None for the first that
             reads the most times.
-        bad: missing and unreadable values are added.
+        spoilt: names of games with a row that could not even be split.
 
     Raises:
         BadLogError: for an unknown time format.
+    """
+    rows, result, used = _values(texts, lines, time_format, bad)
+    named = rows[rows["game"].notna()]
+    _add_faults(named, bad)
+    wrong = set(named["game"][named["line"].isin(bad.lines())]) | set(spoilt)
+    sound, notes, log = named[~named["game"].isin(wrong)], list[str](), None
+    if not sound.empty:
+        sound = _in_order(sound, notes)
+        common = result != "score" or _is_repeated(sound)
+        if common and result == "score":
+            notes.append(
+                "members of a side have equal scores: they are read as the score of the side"
+            )
+        wrong_games = _add_faults_of_sides(sound, result if common else None, bad)
+        sound = sound[~sound["place"].isin(wrong_games)]
+    if not sound.empty:
+        log = _match_log(sound, common, result == "rank", "time_played" in texts)
+    return Found(log, set(sound["line"].tolist()), named["game"].nunique(), used, notes)
+
+
+def _values(
+    texts: Mapping[str, Sequence[str]], lines: Sequence[int], time_format: str | None, bad: BadRows
+) -> tuple[pd.DataFrame, str, str | None]:
+    """Return the values of each role, None for none, the role of the result and the time format.
+
+    The result is in the column ``result``, times of play are in ``weight``.
     """
     frame, used = pd.DataFrame({"line": np.array(lines, np.int64)}), None
     result = next(role for role in RESULTS if role in texts)
     columns = {result: "result", "time_played": "weight"}
     for role, column in texts.items():
-        stripped = pd.Series([text.strip() for text in column], dtype=object)
-        missing = stripped.str.lower().isin(MISSING)
+        written = pd.Series([text.strip() for text in column], dtype=object)
+        missing = written.str.lower().isin(MISSING)
         if role == "time":
-            values, used = read_times(stripped, time_format)
+            known, used = read_times(written.unique(), time_format)
         else:
-            known = {text: READERS[role](text) for text in stripped.unique()}
-            values = pd.Series([known[text] for text in stripped], dtype=object)
+            known = {text: READERS[role](text) for text in written.unique()}
+        values = pd.Series([known[text] for text in written], dtype=object)
         if role != "neutral":
             values = values.where(~missing, None)
         frame[columns.get(role, role)] = values
         wrong = values.isna() & ~missing
         reason = TIME_UNREADABLE if role == "time" else f"unreadable {role}"
-        bad.add(frame["line"][wrong], reason, map(ascii, stripped[wrong]))
+        bad.add(frame["line"][wrong], reason, map(ascii, written[wrong]))
         if role not in ("team", "neutral"):
             bad.add(frame["line"][missing], f"missing {role}")
-    return Rows(frame, result, used, "time_played" in texts)
+    return frame, result, used
 
 
-def read_times(texts: pd.Series[str], time_format: str | None = None) -> tuple[pd.Series[Any], str]:
-    """Read written times.
+def read_times(
+    texts: Iterable[str], time_format: str | None = None
+) -> tuple[dict[str, Number | None], str]:
+    """Read written times; a time without a zone counts as UTC.
 
     Args:
-        texts: times; equal ones are read once. A time without a zone counts as UTC.
-        time_format: as ``read_rows``.
+        texts: times, each once.
+        time_format: as in ``whole_games``.
 
     Returns:
-        ``(times, name)``: exact seconds, None where one is unreadable, and the format that was
-        used.
+        ``(times, name)``: exact seconds by text, None for an unreadable one, and the format that
+        was used.
 
     Raises:
         BadLogError: for an unknown format.
@@ -158,24 +195,22 @@ def read_times(texts: pd.Series[str], time_format: str | None = None) -> tuple[p
             f"time_format must be one of {', '.join(map(repr, TIME_FORMATS))} or a format of "
             f"strptime, got {time_format!r}"
         )
-    distinct, used = pd.Series(texts.unique(), dtype=object), ""
-    best: pd.Series[Any] | None = None
+    distinct, used, unread = pd.Series(list(texts), dtype=object), "", math.inf
+    best: list[Number | None] = []
     for name in [time_format] if time_format else TIME_FORMATS:
         found = _seconds(distinct, name)
-        if best is None or found.count() > best.count():
-            best, used = found, name
-        if best.notna().all():
+        if found.count(None) < unread:
+            best, used, unread = found, name, found.count(None)
+        if not unread:
             break
-    known = dict(zip(distinct, best, strict=True))  # type: ignore[arg-type]
-    return pd.Series([known[text] for text in texts], index=texts.index, dtype=object), used
+    return dict(zip(distinct, best, strict=True)), used
 
 
-def _seconds(texts: pd.Series[Any], name: str) -> pd.Series[Any]:
+def _seconds(texts: pd.Series[Any], name: str) -> list[Number | None]:
     """Return the seconds since 1970 of times in one format, or numbers as they are."""
     if name == "number":
-        numbers = [exact(text) for text in texts]
-        kept = [None if n is None or not -LARGEST_TIME <= n <= LARGEST_TIME else n for n in numbers]
-        return pd.Series(kept, dtype=object)
+        numbers = map(exact, texts)
+        return [None if n is None or not -LARGEST_TIME <= n <= LARGEST_TIME else n for n in numbers]
     utc = texts.str.replace(r"\s*(UTC|GMT)$", "+00:00", case=False, regex=True)
     found = pd.Series(pd.NaT, index=texts.index, dtype="datetime64[us, UTC]")
     for each in TIME_FORMATS.get(name, [name]):
@@ -183,56 +218,8 @@ def _seconds(texts: pd.Series[Any], name: str) -> pd.Series[Any]:
         plain = texts if "%" in each else utc
         read = pd.to_datetime(plain[left], format=each, errors="coerce", utc=True)
         found[left] = read.astype(found.dtype)
-    micros = found.astype("int64").tolist()
-    values = [
-        None if no else Fraction(n, 10**6) for n, no in zip(micros, found.isna(), strict=True)
-    ]
-    return pd.Series(values, dtype=object)
-
-
-class Found(NamedTuple):
-    """The games of rows that can be rated.
-
-    Attributes:
-        log: these games; None if there are none.
-        lines: the lines of their rows.
-        games: how many games the rows name.
-        notes: how the rows were understood, where it could be otherwise.
-    """
-
-    log: MatchLog | None
-    lines: set[int]
-    games: int
-    notes: list[str]
-
-
-def whole_games(rows: Rows, bad: BadRows, spoilt: Iterable[str] = ()) -> Found:
-    """Return the games without a bad row, in order of play.
-
-    Games are sorted by their last time where there are times. Games of equal times stay in the
-    order of the rows, or in the reverse order if the rows begin with the newest game.
-
-    Args:
-        rows: the rows.
-        bad: bad rows; those of games are added.
-        spoilt: names of games with a row that could not even be split.
-    """
-    named = rows.frame[rows.frame["game"].notna()]
-    count = named["game"].nunique()
-    _add_faults(named, bad)
-    wrong = set(named["game"][named["line"].isin(bad.lines())]) | set(spoilt)
-    sound = named[~named["game"].isin(wrong)]
-    notes: list[str] = []
-    if sound.empty:
-        return Found(None, set(), count, notes)
-    sound = _in_order(sound, notes)
-    common = rows.result != "score" or _is_repeated(sound)
-    if common and rows.result == "score":
-        notes.append("members of a side have equal scores: they are read as the score of the side")
-    wrong_games = _add_faults_of_sides(sound, rows.result if common else None, bad)
-    sound = sound[~sound["place"].isin(wrong_games)]
-    log = None if sound.empty else _match_log(sound, rows, common)
-    return Found(log, set(sound["line"].tolist()), count, notes)
+    micros = zip(found.astype("int64").tolist(), found.isna(), strict=True)
+    return [None if no else Fraction(number, 10**6) for number, no in micros]
 
 
 def _add_faults(named: pd.DataFrame, bad: BadRows) -> None:
@@ -242,7 +229,7 @@ def _add_faults(named: pd.DataFrame, bad: BadRows) -> None:
     bad.add(line[twice], "player twice in a game", named["player"][twice])
     if "team" in named:
         others = named["team"].isna() & (by_game["team"].transform("count") > 0)
-        bad.add(line[others], "unknown team", ["others in the game name theirs"] * len(line))
+        bad.add(line[others], "unknown team", ["others in the game name theirs"] * others.sum())
     back = (named["game"] != named["game"].shift()) & named.duplicated("game")
     if "time" in named:  # rows of one moment are one game wherever they stand
         back &= by_game["time"].transform("nunique") != 1
@@ -283,10 +270,7 @@ def _is_repeated(sound: pd.DataFrame) -> bool:
 def _add_faults_of_sides(sound: pd.DataFrame, common: str | None, bad: BadRows) -> set[int]:
     """Add what is wrong with sides of games; return the places of these games.
 
-    Args:
-        sound: the rows in order of play.
-        common: the role of a result that is common to a side; None if members have their own.
-        bad: bad rows are added.
+    ``common`` is the role of a result that is common to a side; None if members have their own.
     """
     place, side, wrong = sound["place"], sound["side"], set[int]()
     if common is not None:
@@ -309,22 +293,29 @@ def _add_faults_of_sides(sound: pd.DataFrame, common: str | None, bad: BadRows) 
     return wrong
 
 
-def _match_log(sound: pd.DataFrame, rows: Rows, common: bool) -> MatchLog:
-    """Return the log of rows in order of play, all of them sound."""
+def _match_log(sound: pd.DataFrame, common: bool, is_rank: bool, is_time: bool) -> MatchLog:
+    """Return the log of rows in order of play, all of them sound.
+
+    Args:
+        sound: the rows.
+        common: whether a result is common to a side; else the members' ones are added up.
+        is_rank: whether the lower result wins.
+        is_time: whether weights are times of play.
+    """
     by_side, by_game = sound.groupby("side", sort=False), sound.groupby("place", sort=False)
     team_start = np.append(0, by_side.size().cumsum())
     game_start = np.append(0, by_game["side"].nunique().cumsum())
-    values = sound["result"].to_numpy()
-    results = values[team_start[:-1]] if common else np.add.reduceat(values, team_start[:-1])
-    scores = -results if rows.result == "rank" else results
+    values, firsts = sound["result"].to_numpy(), team_start[:-1]
+    results = values[firsts] if common else np.add.reduceat(values, firsts)
+    scores = -results if is_rank else results
     # Exact numbers have an exact order, which floats would round.
     rank = ranks_from_scores(np.unique(scores, return_inverse=True)[1], game_start)
     names = sound["player"].sort_index().unique()
     weight = neutral = time = None
     if "weight" in sound:
         played = sound["weight"].astype(float)
-        most = played.groupby(sound["place"]).transform("max")
-        weight = (played / most if rows.weight_is_time else played).to_numpy()
+        most = played.groupby(sound["place"]).transform("max") if is_time else 1.0
+        weight = (played / most).to_numpy()
     if "neutral" in sound:
         neutral = by_game["neutral"].first().to_numpy(np.bool_)
     if "time" in sound:
@@ -335,7 +326,7 @@ def _match_log(sound: pd.DataFrame, rows: Rows, common: bool) -> MatchLog:
         team_start=team_start,
         game_start=game_start,
         rank=rank,
-        score=-rank.astype(np.float64) if rows.result == "rank" else scores.astype(np.float64),
+        score=-rank.astype(np.float64) if is_rank else scores.astype(np.float64),
         time=time,
         weight=weight,
         neutral=neutral,
@@ -363,7 +354,7 @@ def log_of_table(frame: Any, columns: Mapping[str, str | None]) -> MatchLog:
     if len({len(column) for column in texts.values()}) > 1:
         raise ValueError("frame must have columns of the same length")
     bad = BadRows()
-    log = whole_games(read_rows(texts, range(len(texts["game"])), None, bad), bad).log
+    log = whole_games(texts, range(len(texts["game"])), bad).log
     for first in bad.sorted()[:1]:
         raise ValueError(
             f"frame must be a log of matches: row {first.line}: {first.reason} ({first.detail})"

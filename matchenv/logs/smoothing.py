@@ -16,6 +16,7 @@ Source: Dangauthier, Herbrich, Minka, Graepel (2008), TrueSkill Through Time, se
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +47,16 @@ Floats = NDArray[np.float64]
 CHECKPOINT = "smoothing.npz"
 SETTLED = 1e-5
 MAX_SWEEPS = 200
+# Steps that are remembered.
+DEPTH = 4
+# The first iterations change the messages' precisions too, and tell little about the later ones.
+FIRST = 3
+# A step so many times as long as the shortest one so far: the extrapolation went astray.
+ASTRAY = 2.0
+# Iterations without extrapolation after that.
+PAUSE = 10
+# What is remembered is dropped after so many iterations; checkpoints, written then, do without it.
+HISTORY = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,15 +130,39 @@ def smooth(
     chains = Chains(model.tau**2 + variance_of_time_away(log, model), mean, sigma)
     bound = as_positive_number("tolerance", tolerance)
     most = as_integer("max_iterations", max_iterations, 1)
-    settings = [*constants, bound, model.advantage, games.team_exponent]
-    kept = Checkpoint(checkpoint, log, settings, chains._asdict())
-    state, iterations, change = _settle(games, constants, chains, kept, bound, most, quiet)
+    arrays = {**chains._asdict(), "factors": games.weight, "ahead": games.advantage}
+    kept = Checkpoint(checkpoint, log, [*constants, bound], arrays)
+    entries = len(log.player)
+    state = State(np.zeros((entries, 2)), np.zeros(entries), np.full(entries, np.inf))
+    iterations, change = 0, np.inf
+    found = kept.read()
+    if found and found["iterations"] <= most:
+        state = State(*(found[name] for name in State._fields))
+        iterations, change = int(found["iterations"]), float(found["change"])
+    acceleration, unread = _Acceleration(), (np.empty(0), np.empty((0, 2)))
+    # No bar within the first second: on a small log it would flicker.
+    with tqdm(desc="smooth", unit="iteration", disable=quiet, delay=1.0) as bar:
+        while iterations < most and not change <= bound:
+            before = state.messages[:, 1].copy()
+            forth, _ = _sweep(games, constants, chains, state, *unread, True)
+            back, _ = _sweep(games, constants, chains, state, *unread, False)
+            change = max(forth, back)
+            iterations += 1
+            if iterations % HISTORY:
+                # Only the shifts are extrapolated: the precisions settle soon.
+                acceleration.extrapolate(before, state.messages[:, 1], iterations)
+            else:
+                acceleration = _Acceleration()
+                counts = {"iterations": np.array(iterations), "change": np.array(change)}
+                kept.keep({**state._asdict(), **counts})
+            bar.set_postfix(moved=f"{change:.1e}", until=f"{bound:.0e}", refresh=False)
+            bar.update()
     log_probability = np.empty(log.num_games)
-    rest = np.empty((len(log.player) if keep_rest else 0, 2))
+    rest = np.empty((entries if keep_rest else 0, 2))
     _, log_evidence = _sweep(games, constants, chains, state, log_probability, rest, True)
     kept.remove()
     return SmoothedLog(
-        mu=state.mu + chains.mean[log.player],
+        mu=state.mu + mean[log.player],
         sigma=state.sigma,
         log_probability=log_probability,
         log_evidence=log_evidence,
@@ -181,43 +216,6 @@ class State(NamedTuple):
     sigma: Floats
 
 
-def _settle(
-    games: Games,
-    constants: Constants,
-    chains: Chains,
-    checkpoint: Checkpoint,
-    tolerance: float,
-    max_iterations: int,
-    quiet: bool,
-) -> tuple[State, int, float]:
-    """Sweep until nothing moves; return the state, the iterations and the last change."""
-    entries = len(games.player)
-    state = State(np.zeros((entries, 2)), np.zeros(entries), np.full(entries, np.inf))
-    iterations, change = 0, np.inf
-    found = checkpoint.read()
-    if found and found["iterations"] <= max_iterations:
-        state = State(*(found[name] for name in State._fields))
-        iterations, change = int(found["iterations"]), float(found["change"])
-    acceleration = _Acceleration(entries)
-    unread = np.empty(0), np.empty((0, 2))
-    # No bar within the first second: on a small log it would flicker.
-    with tqdm(desc="smooth", unit="iteration", disable=quiet, delay=1.0) as bar:
-        while iterations < max_iterations and not change <= tolerance:
-            before = state.messages[:, 1].copy()
-            forth, _ = _sweep(games, constants, chains, state, *unread, True)
-            back, _ = _sweep(games, constants, chains, state, *unread, False)
-            change = max(forth, back)
-            iterations += 1
-            # Only the shifts are extrapolated: the precisions settle soon.
-            acceleration.extrapolate(before, state.messages[:, 1], iterations)
-            bar.set_postfix(moved=f"{change:.1e}", until=f"{tolerance:.0e}", refresh=False)
-            bar.update()
-            if not acceleration.has_history:
-                counts = {"iterations": np.array(iterations), "change": np.array(change)}
-                checkpoint.keep({**state._asdict(), **counts})
-    return state, iterations, change
-
-
 @compiled(nogil=True)  # a long log leaves Ctrl-C alive
 def _sweep(
     games: Games,
@@ -247,7 +245,7 @@ def _sweep(
     """
     messages, mu, sigma = state
     none = np.empty(0)
-    stated = Stated(none, none, none, none, log_probability)
+    stated = Stated(none, none, none, log_probability)
     room = new_room(games)
     # Arrays are taken out of their tuples before the loop: each time counts a reference.
     player, begins, game_mu, game_sigma = games.player, entry_starts(games), room.mu, room.sigma
@@ -350,70 +348,41 @@ def curves_table(
     return make(columns | {"mu": smoothed.mu[order], "sigma": smoothed.sigma[order]})
 
 
-# Iterations that are remembered.
-DEPTH = 4
-# The first iterations change the messages' precisions too, and tell little about the later ones.
-FIRST = 3
-# A step so many times as long as the shortest one so far: the extrapolation went astray.
-ASTRAY = 2.0
-# Iterations without extrapolation after that.
-PAUSE = 10
-# The history is dropped after so many iterations; checkpoints are written then.
-HISTORY = 20
-
-
 class _Acceleration:
     """Anderson's acceleration of a fixed-point iteration.
 
     Sweeps spread information about differences of skills quickly, and slowly that about the common
     level of all players: each moves that by a few hundredths of the way.
 
-    Args:
-        size: numbers that an iteration changes.
-
     Source: Anderson (1965), "Iterative procedures for nonlinear integral equations".
     """
 
-    def __init__(self, size: int) -> None:
-        self._moves, self._turns = np.empty((DEPTH, size)), np.empty((DEPTH, size))
-        self._before, self._step = np.empty(size), np.empty(size)
-        self._count = self._pause = 0
-        self._shortest = np.inf
-
-    @property
-    def has_history(self) -> bool:
-        """Whether the next result depends on earlier iterations."""
-        return self._shortest < np.inf
+    def __init__(self) -> None:
+        self._history: deque[tuple[Floats, Floats]] = deque(maxlen=DEPTH + 1)
+        self._pause, self._shortest = 0, np.inf
 
     def extrapolate(self, before: Floats, after: Floats, iteration: int) -> None:
-        """Replace an iterate by its extrapolation.
+        """Replace an iterate, ``after``, by its extrapolation.
 
         Args:
             before: (size,) the numbers before the iteration.
             after: (size,) the numbers after it, overwritten.
             iteration: the number of iterations, this one included.
         """
-        if iteration % HISTORY == 0:
-            self._count, self._pause, self._shortest = 0, 0, np.inf
-            return
         step = after - before
         # Not by BLAS: sums have one order, whatever the number of threads.
         length = float(np.sqrt(np.einsum("j,j", step, step)))
-        if length > ASTRAY * self._shortest and self._count:
+        if length > ASTRAY * self._shortest and self._history:
             self._pause = PAUSE
         self._shortest = min(self._shortest, length)
         if self._pause or iteration < FIRST:
             self._pause = max(0, self._pause - 1)
-            self._count = 0
+            self._history.clear()
             return
-        known = min(self._count, DEPTH)
-        if known:
-            place = (self._count - 1) % DEPTH
-            self._moves[place] = before - self._before
-            self._turns[place] = step - self._step
-            turns = self._turns[:known]
+        self._history.append((before, step))
+        if len(self._history) > 1:
+            places, steps = map(np.array, zip(*self._history, strict=True))
+            moves, turns = np.diff(places, axis=0), np.diff(steps, axis=0)
             gram, slope = np.einsum("ik,jk", turns, turns), np.einsum("ik,k", turns, step)
             share = np.linalg.lstsq(gram, slope, rcond=None)[0]
-            after -= np.einsum("i,ik", share, self._moves[:known] + turns)
-        self._before[:], self._step[:] = before, step
-        self._count += 1
+            after -= np.einsum("i,ik", share, moves + turns)

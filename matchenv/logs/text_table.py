@@ -9,6 +9,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Iterable
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -56,11 +57,8 @@ class BadRow(NamedTuple):
         return f"line {self.line}: {self.reason}" + (f" ({self.detail})" if self.detail else "")
 
 
-class BadRows:
-    """All that is wrong with a table, one entry for each line and reason."""
-
-    def __init__(self) -> None:
-        self._details: dict[tuple[int, str], str] = {}
+class BadRows(dict[tuple[int, str], str]):
+    """All that is wrong with a table: a detail for each line and reason."""
 
     def add(self, lines: Iterable[int], reason: str, details: Iterable[Any] = ()) -> None:
         """Note bad rows; a second note for the same line and reason changes nothing.
@@ -73,10 +71,9 @@ class BadRows:
         Raises:
             BadLogError: beyond ``MOST_BAD_ROWS``.
         """
-        details = iter(details)
-        for line in lines:
-            self._details.setdefault((int(line), reason), str(next(details, "")))
-        if len(self._details) > MOST_BAD_ROWS:
+        for line, detail in zip_longest(lines, details, fillvalue=""):
+            self.setdefault((int(line), reason), str(detail))
+        if len(self) > MOST_BAD_ROWS:
             raise BadLogError(
                 f"the log has more than {MOST_BAD_ROWS:,} bad rows, the last of them {reason}; "
                 "is it a match log?"
@@ -84,11 +81,11 @@ class BadRows:
 
     def sorted(self) -> list[BadRow]:
         """Return all of them by line."""
-        return sorted(BadRow(*key, detail) for key, detail in self._details.items())
+        return sorted(BadRow(*key, detail) for key, detail in self.items())
 
     def lines(self) -> set[int]:
         """Return the distinct lines."""
-        return {line for line, _ in self._details}
+        return {line for line, _ in self}
 
 
 def reason_counts(rows: Iterable[BadRow]) -> dict[str, int]:

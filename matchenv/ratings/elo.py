@@ -11,9 +11,7 @@ The paper prints the update with a factor y before Delta; Delta is signed alread
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from functools import partial
-from itertools import islice
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -28,9 +26,12 @@ from matchenv.runtime.checks import (
     as_positive_number,
     as_probability,
 )
+from matchenv.runtime.compile import compiled
+from matchenv.trueskill.normal import normal_probability
 from matchenv.trueskill.teams import as_ranks
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 FORMS = ("gaussian", "logistic")
 BETA = 200.0
@@ -74,11 +75,14 @@ def elo_win_probability(
     Raises:
         ValueError: for bad input.
     """
-    spread = as_positive_number("beta", beta)
     gap = as_float_array("rating_i", rating_i) - as_float_array("rating_j", rating_j)
-    if as_choice("form", form, FORMS) == "logistic":
-        return expit(LOGISTIC_RATE * gap)
-    return ndtr(gap / (math.sqrt(2.0) * spread))
+    return (expit if form == "logistic" else ndtr)(_rate_of_gap(beta, form) * gap)
+
+
+def _rate_of_gap(beta: float, form: str) -> float:
+    """Return by what a gap of ratings is multiplied before it becomes a probability."""
+    spread = math.sqrt(2.0) * as_positive_number("beta", beta)
+    return LOGISTIC_RATE if as_choice("form", form, FORMS) == "logistic" else 1.0 / spread
 
 
 def elo_log_probabilities(gap: ArrayLike, draw_probability: float) -> Floats:
@@ -150,31 +154,30 @@ def rate_elo(
         raise ValueError(
             f"teams must be at least two sides, each a list of at least one rating, got {teams!r}"
         )
-    places = as_ranks(ranks, len(rows))
-    win = partial(elo_win_probability, 0.0, beta=beta, form=form)
-    rated = iter(_after_duels(np.concatenate(rows), sizes, places, factor, win))
-    return [list(islice(rated, size)) for size in sizes]
+    places, rate_of_gap = as_ranks(ranks, len(rows)), _rate_of_gap(beta, form)
+    rated = _after_duels(
+        np.concatenate(rows), np.array(sizes), places, factor, rate_of_gap, form == "logistic"
+    )
+    return [side.tolist() for side in np.split(rated, np.cumsum(sizes)[:-1])]
 
 
+@compiled
 def _after_duels(
-    rating: Floats, sizes: list[int], places: ArrayLike, k_factor: float, win: Callable[..., Any]
-) -> list[float]:
-    """Return the ratings of all players of a game after it.
-
-    Args:
-        rating: shape (players,), side by side.
-        sizes: players of each side.
-        places: of each side, lower is better.
-        k_factor: K.
-        win: the probability that a player wins who is minus the argument ahead.
-    """
-    side = np.repeat(np.arange(len(sizes)), sizes)
-    place = np.asarray(places)[side]
-    # (players, players): 1, 0.5 or 0 for a win, a draw or a loss of the row's player.
-    score = 0.5 + 0.5 * np.sign(place - place[:, None])
-    rivals = side[:, None] != side
-    surprise = (score - win(rating - rating[:, None])) * rivals
-    after: list[float] = (rating + k_factor * surprise.sum(1) / rivals.sum(1)).tolist()
+    rating: Floats, sizes: Integers, place: Floats, factor: float, rate_of_gap: float,
+    logistic: bool,
+) -> Floats:  # fmt: skip
+    """Return the ratings of all players of a game after it, side by side."""
+    side = np.repeat(np.arange(sizes.size), sizes)
+    after = np.empty(rating.size)
+    for i in range(rating.size):
+        surprise, rivals = 0.0, 0
+        for j in range(rating.size):
+            if side[i] != side[j]:
+                gap = rate_of_gap * (rating[i] - rating[j])
+                win = 1.0 / (1.0 + math.exp(-gap)) if logistic else normal_probability(gap)
+                surprise += 0.5 + 0.5 * np.sign(place[side[j]] - place[side[i]]) - win
+                rivals += 1
+        after[i] = rating[i] + factor * surprise / rivals
     return after
 
 
@@ -198,9 +201,8 @@ class Elo:
         alpha: float = ALPHA,
         form: str = "gaussian",
     ) -> None:
-        self.mu, self.form = as_number("rating", rating), as_choice("form", form, FORMS)
-        self._k_factor = k_factor_from_alpha(alpha, beta)
-        self._win = partial(elo_win_probability, 0.0, beta=beta, form=form)
+        self.mu, self.form = as_number("rating", rating), form
+        self._numbers = k_factor_from_alpha(alpha, beta), _rate_of_gap(beta, form)
         self.beta = LOGISTIC_BETA if form == "logistic" else float(beta)
 
     def rate(
@@ -208,6 +210,7 @@ class Elo:
     ) -> list[list[tuple[float, float]]]:
         """Return the sides with their new beliefs; arguments as ``RatingSystem.rate``."""
         rating = np.array([mu for side in teams for mu, _ in side])
-        sizes = [len(side) for side in teams]
-        rated = iter(_after_duels(rating, sizes, ranks, self._k_factor, self._win))
-        return [[(mu, 0.0) for mu in islice(rated, size)] for size in sizes]
+        sizes, places = np.array([len(side) for side in teams]), np.array(ranks, np.float64)
+        rated = _after_duels(rating, sizes, places, *self._numbers, self.form == "logistic")
+        found = iter(rated.tolist())
+        return [[(next(found), 0.0) for _ in side] for side in teams]

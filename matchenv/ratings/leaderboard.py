@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from matchenv.runtime.checks import (
     as_integer,
@@ -14,13 +13,12 @@ from matchenv.runtime.checks import (
     as_number,
     as_positive_number,
 )
-from matchenv.runtime.files import checksum, parsed_json, write_text
+from matchenv.runtime.files import checksum, json_bytes, parsed_json, write_bytes
 from matchenv.trueskill.draw_margin import as_draw_margin
 from matchenv.trueskill.rating import Rating, expose, rate
 from matchenv.trueskill.teams import Weights, sides_of
 
 FORMAT = "matchenv leaderboard 1"
-PARTS = {"format", "settings", "players"}
 CHECKSUM = "sha256"
 
 
@@ -148,16 +146,13 @@ class Leaderboard:
 
         Numbers are written so that ``load`` gives back the same floats, bit for bit.
         """
-        content: dict[str, Any] = {
-            "format": FORMAT,
-            "settings": self._settings(),
-            "players": [
-                {"name": name, "mu": mu, "sigma": sigma, "games_played": self._games[name]}
-                for name, (mu, sigma) in self._ratings.items()
-            ],
-        }
+        lines = [
+            {"name": name, "mu": mu, "sigma": sigma, "games_played": self._games[name]}
+            for name, (mu, sigma) in self._ratings.items()
+        ]
+        content = {"format": FORMAT, "settings": self._settings(), "players": lines}
         content[CHECKSUM] = checksum(content)
-        write_text(Path(path), json.dumps(content, indent=1, allow_nan=False) + "\n")
+        write_bytes(Path(path), json_bytes(content))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Leaderboard:
@@ -176,11 +171,15 @@ class Leaderboard:
                     "its checksum does not fit; if you changed it by hand, remove the line "
                     f"{CHECKSUM}"
                 )
-            if set(content) != PARTS:
-                raise ValueError(f"it must have {', '.join(sorted(PARTS))}, got {sorted(content)}")
             board = cls(**content["settings"])
             for line in content["players"]:
-                board._read_line(line)
+                name = line["name"]
+                if not isinstance(name, str) or name in board:
+                    raise ValueError(f"name must be a str that no other line has, got {name!r}")
+                board._ratings[name] = Rating(
+                    as_number("mu", line["mu"]), as_positive_number("sigma", line["sigma"])
+                )
+                board._games[name] = as_integer("games_played", line["games_played"], 0)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ValueError(f"path must be a leaderboard's file, got {path}: {error}") from error
         return board
@@ -193,12 +192,3 @@ class Leaderboard:
             "tau": self.tau,
             "draw_probability": self.draw_probability,
         }
-
-    def _read_line(self, line: dict[str, Any]) -> None:
-        name = line["name"]
-        if not isinstance(name, str) or name in self._ratings:
-            raise ValueError(f"name must be a str that no other line has, got {name!r}")
-        self._ratings[name] = Rating(
-            as_number("mu", line["mu"]), as_positive_number("sigma", line["sigma"])
-        )
-        self._games[name] = as_integer("games_played", line["games_played"], 0)

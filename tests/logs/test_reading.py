@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from matchenv.logs import BadLogError, MatchLog, Reading, ReadingSettings, read_log
@@ -346,9 +345,9 @@ def test_any_damage_is_accounted_for(tmp_path: Path, name: str) -> None:
 )
 def test_times(texts: list[str], name: str, days: list[float | None]) -> None:
     for chosen in (name,) if "%" in name else (None, name):
-        times, used = read_times(pd.Series(texts), chosen)
+        times, used = read_times(texts, chosen)
         assert used == name
-        assert times.tolist() == [None if day is None else day * 86400 for day in days]
+        assert list(times.values()) == [None if day is None else day * 86400 for day in days]
 
 
 def test_newest_first_is_sorted_by_time(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from matchenv.logs import ratings_table, replay_system, replay_trueskill
+from matchenv.logs import games, ratings_table, replay_system, replay_trueskill
 from matchenv.logs.match_log import MatchLog, ranks_from_scores
 from matchenv.ratings.elo import Elo, rate_elo
 from matchenv.trueskill import Rating, rate, team_match_quality
@@ -93,8 +93,11 @@ def test_history_is_kept_only_if_asked_for(log: MatchLog) -> None:
     assert replay_trueskill(log).entry_mu.size == 0
 
 
-def test_games_that_do_not_converge_are_listed(log: MatchLog) -> None:
-    replay = replay_trueskill(log, max_iterations=1)
+def test_games_that_do_not_converge_are_listed(
+    log: MatchLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(games, "MAX_ITERATIONS", 1)
+    replay = replay_trueskill(log)
     assert set(replay.unconverged) == set(np.flatnonzero(log.game_size > 2))
 
 
