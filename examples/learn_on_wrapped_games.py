@@ -1,4 +1,4 @@
-"""PPO on the shared network, in games that are wrapped: what docs/learning.md tells of such tries.
+"""PPO on the shared network, in games that are wrapped: what docs/notes.md tells of such tries.
 
     python examples/learn_on_wrapped_games.py --twin --seed 1001 --out runs/twin.safetensors
     python examples/learn_on_wrapped_games.py --games-each 5 --out runs/five.safetensors

@@ -3,7 +3,7 @@
     python examples/rllib_train.py --iterations 20 --out runs/rllib
 
 On a cluster: ``RAY_ADDRESS=...`` or ``ray job submit``, and a runner for each core. See
-docs/rllib.md.
+docs/other_libraries.md.
 """
 
 from __future__ import annotations

@@ -212,6 +212,8 @@ def check_command_line(words: list[str]) -> None:
             assert (ROOT / path).exists(), path
         case ["python", "-m", "rl_zoo3.train", *_]:
             assert importlib.import_module(words[words.index("--conf-file") + 1]).hyperparams
+        case ["python", "-m", module, *_]:
+            assert importlib.util.find_spec(module), module
         case ["python", script, *_]:
             assert (ROOT / script).exists(), script
         case [first, *_]:

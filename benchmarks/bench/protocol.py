@@ -9,7 +9,6 @@ from itertools import product
 from typing import Any
 
 from matchenv.envs.one_player.settings import Settings
-from matchenv.evaluation.tables import Column, markdown_table
 from matchenv.runtime.files import checksum, parsed_json
 
 NAME = "matchenv-bench-v1"
@@ -74,18 +73,6 @@ def read_marks() -> dict[str, Mark]:
     """Return the marks by family."""
     content = files("matchenv.benchmarks.bench").joinpath(MARKS_FILE).read_bytes()
     return {name: Mark(**said) for name, said in parsed_json(content)["families"].items()}
-
-
-def marks_table() -> list[str]:
-    """Return the marks as Markdown."""
-    columns = (
-        Column("family", lambda row: row[0]),
-        Column("bound", lambda row: f"{row[1].bound:.2f}"),
-        Column("DrawChance", lambda row: f"{row[1].drawchance:.2f}"),
-        Column("bound minus DrawChance", lambda row: row[1].text),
-        Column("paths", lambda row: str(row[1].paths)),
-    )
-    return markdown_table(columns, list(read_marks().items()))
 
 
 @dataclass(frozen=True)
