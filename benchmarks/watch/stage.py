@@ -11,7 +11,7 @@ import numpy as np
 
 from matchenv.belief import TRUE_SKILL
 from matchenv.envs import part_of
-from matchenv.envs.core.rendering import Floats, Look, Pixels, Renderer
+from matchenv.envs.core.rendering import Floats, Pixels
 from matchenv.envs.core.settings import Options
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QueueSettings
@@ -27,7 +27,8 @@ from matchenv.evaluation.seeds import (
     stream_of,
 )
 from matchenv.rendering.canvas import THEMES, Box, Canvas, Sizes, line_height, tiled
-from matchenv.rendering.parts import LEAST_HEIGHT, LEAST_WIDTH, Chart, draw_chart, tick_step
+from matchenv.rendering.picture import LEAST_HEIGHT, LEAST_WIDTH, draw_chart, tick_step
+from matchenv.rendering.scene import Chart, Look, Renderer
 from matchenv.runtime.checks import as_integer
 
 # More side by side would be unreadable.
@@ -42,6 +43,9 @@ ALONE_WIDTH, PANEL_WIDTH = 800, 480
 # the chart below all panels by their common width.
 ROW_SHAPE, ROWS_SHAPE = 0.9, 0.75
 CHART_SHAPE = 0.13
+
+# Colours of the compared policies.
+LINES = ("truth", "purple", "player", "opponent", "olive")
 
 
 @dataclass(frozen=True)
@@ -162,50 +166,46 @@ class Stage:
             each.renderer.picture(each.batch.state, 0, Look(panel, high, name, theme, limits))
             for name, each in zip(self.policies, self.performers, strict=True)
         ]
-        colours, sizes = THEMES[theme], Sizes.of(panel, high)
+        background, sizes = THEMES[theme]["background"], Sizes.of(panel, high)
         if len(panels) % columns:
-            panels.append(np.full_like(panels[0], colours.background))
-        parts = [tiled(panels, colours.grid, columns, GAP)]
-        wide = parts[0].shape[1]
+            panels.append(np.full_like(panels[0], background))
+        parts = [tiled(panels, THEMES[theme]["grid"], columns, GAP)]
+        wide, line = parts[0].shape[1], line_height(sizes.small)
         if len(self.performers) > 1:
-            canvas = Canvas(wide, max(100, round(CHART_SHAPE * width)), colours, sizes)
+            canvas = Canvas(wide, max(100, round(CHART_SHAPE * width)), theme, sizes)
             self._draw_differences(canvas)
             parts.append(canvas.pixels())
         if footer is not None:
-            line = line_height(sizes.small)
-            canvas = Canvas(wide, 2 * line, colours, sizes)
-            canvas.box(0, 0, wide, 1, colours.grid)
-            canvas.text(sizes.gap, 0.5 * line, footer[0], sizes.small, colours.muted)
-            right = wide - sizes.gap
-            canvas.text(right, 0.5 * line, footer[1], sizes.small, colours.ink, anchor="right")
+            canvas = Canvas(wide, 2 * line, theme, sizes)
+            canvas.box(0, 0, wide, 1, canvas.colour("grid"))
+            y, right, small = 0.5 * line, wide - sizes.gap, sizes.small
+            canvas.text(sizes.gap, y, footer[0], small, canvas.colour("muted"))
+            canvas.text(right, y, footer[1], small, canvas.colour("ink"), anchor="right")
             parts.append(canvas.pixels())
         height = sum(len(part) for part in parts)
-        whole = np.full((height + height % 2, width, 3), colours.background, dtype=np.uint8)
+        whole = np.full((height + height % 2, width, 3), background, dtype=np.uint8)
         whole[:height, :wide] = np.concatenate(parts)
         return whole
 
     def _draw_differences(self, canvas: Canvas) -> None:
         """Draw the running totals of all policies but the first, each minus the first's."""
-        theme, gap = canvas.theme, canvas.sizes.gap
         name, (first, *others) = self.totals()
-        lines = [theme.lines[place % len(theme.lines)] for place in range(len(others))]
         differences = [values - first for values in others]
         ends = [0.0, *(float(end(each)) for each in differences if each.size for end in (min, max))]
         low, high = min(-0.5, *ends), max(0.5, *ends)
         # The axis grows by steps, so that it seldom moves.
         step = tick_step(high - low, 4)
+        titles = [(f"{name}, minus that of {self.policies[0]}:", "muted")]
         chart = Chart(
-            titles=[
-                (f"{name}, minus that of {self.policies[0]}:", theme.muted),
-                *zip(self.policies[1:], lines, strict=True),
-            ],
+            titles=[*titles, *zip(self.policies[1:], LINES, strict=False)],
             last=self.horizon,
             unit=self.unit,
             limits=(step * math.floor(low / step), step * math.ceil(high / step)),
-            curves=list(zip(differences, lines, strict=True)),
+            curves=list(zip(differences, LINES, strict=False)),
             level=(0.0, ""),
         )
-        canvas.box(0, 0, canvas.width, GAP, theme.grid)
+        gap = canvas.sizes.gap
+        canvas.box(0, 0, canvas.width, GAP, canvas.colour("grid"))
         top, bottom = round(0.6 * gap), canvas.height - round(0.3 * gap)
         draw_chart(canvas, Box(gap, top, canvas.width - 2 * gap, bottom - top), chart)
 

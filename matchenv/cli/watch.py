@@ -52,8 +52,12 @@ def options(add: Parser) -> None:
 def run(given: Given) -> None:
     """Open the window, or write the film and say where it is."""
     given.needs("render")
-    from matchenv.benchmarks.watch.film import DEFAULT_RATE, checked_film, write_film
-    from matchenv.benchmarks.watch.live import watch_live
+    from matchenv.benchmarks.watch.showing import (
+        DEFAULT_RATE,
+        checked_film,
+        watch_live,
+        write_film,
+    )
     from matchenv.benchmarks.watch.stage import Stage
 
     if given.out is None:

@@ -1,14 +1,15 @@
-"""A canvas: colours, sizes, text, and shapes that pygame draws at twice the size.
+"""A canvas that pygame draws on, with its themes and sizes; and the window that shows pictures.
 
-pygame is imported by the first picture, so that texts of an episode do without it. Scaling the
-shapes down smooths their edges. Text is drawn last, at its final size, so that it is as sharp as
-the font allows. Positions are in pixels from the top left corner.
+Shapes are drawn at twice the size, and scaling them down smooths their edges. Text is drawn last,
+at its final size, so that it is as sharp as the font allows. Positions are in pixels from the top
+left corner.
 """
 
 from __future__ import annotations
 
 import math
 import os
+import time
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
@@ -18,13 +19,12 @@ from typing import Any, Literal, NamedTuple
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
 import numpy as np
-from numpy.typing import NDArray
+import pygame
+import pygame.gfxdraw
 
-from matchenv.envs.core.rendering import Pixels
+from matchenv.envs.core.rendering import Floats, Pixels
 
-Floats = NDArray[np.float64]
 Colour = tuple[int, int, int]
-Anchor = Literal["left", "centre", "right"]
 
 FONTS = Path(__file__).parent / "fonts"
 ELLIPSIS = "…"
@@ -32,67 +32,52 @@ ELLIPSIS = "…"
 # Shapes are drawn this many times as large.
 SCALE = 2
 
-# The sizes below are for a picture of this size; others scale, but text stays readable.
+# pygame holds the corners of an area as 16-bit integers.
+FURTHEST = 30_000
+
+# Sizes are for a picture of this size; others scale, but text stays readable.
 DESIGN_WIDTH, DESIGN_HEIGHT = 800, 600
 
-
-class Theme(NamedTuple):
-    """Colours of a picture, readable and distinguishable for colour-blind people too.
-
-    The strong colours are those of Okabe and Ito (2008), in two strengths: for a light and for a
-    dark background. Nothing depends on colour alone: players are named, outcomes are words.
-
-    Attributes:
-        background: of the whole picture.
-        ink: important text.
-        muted: explanations and axes.
-        grid: lines behind the data.
-        player: player 0, or the focal player of a queue.
-        opponent: the chosen opponent.
-        others: all other players.
-        truth: quantities under the true skills.
-        lines: curves of compared policies, one after another.
-    """
-
-    background: Colour
-    ink: Colour
-    muted: Colour
-    grid: Colour
-    player: Colour
-    opponent: Colour
-    others: Colour
-    truth: Colour
-    lines: tuple[Colour, ...]
-
-
-THEMES = {
-    "light": Theme(
-        background=(255, 255, 255),
-        ink=(27, 31, 36),
-        muted=(92, 101, 112),
-        grid=(226, 230, 235),
-        player=(0, 114, 178),
-        opponent=(213, 94, 0),
-        others=(126, 137, 150),
-        truth=(0, 134, 98),
-        lines=((0, 134, 98), (168, 72, 128), (0, 114, 178), (213, 94, 0), (120, 110, 20)),
-    ),
-    "dark": Theme(
-        background=(15, 20, 26),
-        ink=(232, 236, 241),
-        muted=(155, 166, 178),
-        grid=(42, 50, 60),
-        player=(86, 180, 233),
-        opponent=(240, 163, 20),
-        others=(135, 148, 163),
-        truth=(40, 190, 145),
-        lines=((40, 190, 145), (222, 140, 190), (86, 180, 233), (240, 163, 20), (214, 206, 90)),
-    ),
+# Colours of a picture, readable and distinguishable for colour-blind people too: those of Okabe and
+# Ito (2008), in two strengths. Nothing depends on colour alone: players are named, outcomes are
+# words. "muted" is for explanations and axes, "truth" for quantities under the true skills.
+THEMES: dict[str, dict[str, Colour]] = {
+    "light": {
+        "background": (255, 255, 255),
+        "ink": (27, 31, 36),
+        "muted": (92, 101, 112),
+        "grid": (226, 230, 235),
+        "player": (0, 114, 178),
+        "opponent": (213, 94, 0),
+        "others": (126, 137, 150),
+        "truth": (0, 134, 98),
+        "purple": (168, 72, 128),
+        "olive": (120, 110, 20),
+    },
+    "dark": {
+        "background": (15, 20, 26),
+        "ink": (232, 236, 241),
+        "muted": (155, 166, 178),
+        "grid": (42, 50, 60),
+        "player": (86, 180, 233),
+        "opponent": (240, 163, 20),
+        "others": (135, 148, 163),
+        "truth": (40, 190, 145),
+        "purple": (222, 140, 190),
+        "olive": (214, 206, 90),
+    },
 }
+
+# SDL's drivers for machines without a screen.
+UNSEEN = ("offscreen", "dummy")
+REMEDY = (
+    "where there is no screen, write pictures to files (render_mode='rgb_array', "
+    "matchenv watch --out FILE.gif) or set SDL_VIDEODRIVER=dummy"
+)
 
 
 class Box(NamedTuple):
-    """A rectangle."""
+    """A rectangle of whole pixels; ``right`` and ``bottom`` are beyond the last."""
 
     x: int
     y: int
@@ -152,29 +137,31 @@ class Canvas:
     Args:
         width: in pixels.
         height: in pixels.
-        theme: its colours.
+        theme: a name of ``THEMES``.
         sizes: None for those of a picture of this size.
     """
 
-    def __init__(self, width: int, height: int, theme: Theme, sizes: Sizes | None = None) -> None:
-        import pygame
-
-        self.width, self.height, self.theme = width, height, theme
+    def __init__(self, width: int, height: int, theme: str, sizes: Sizes | None = None) -> None:
+        self.width, self.height, self.theme = width, height, THEMES[theme]
         self.sizes = Sizes.of(width, height) if sizes is None else sizes
         self._shapes = pygame.Surface((SCALE * width, SCALE * height), depth=32)
-        self._shapes.fill(theme.background)
+        self._shapes.fill(self.theme["background"])
         self._texts: list[tuple[Any, tuple[int, int]]] = []
 
     def pixels(self) -> Pixels:
         """Return the picture, uint8, shape (height, width, 3)."""
-        import pygame
-
         size = self.width, self.height
         pixels = np.empty((self.height, self.width, 3), dtype=np.uint8)
         surface = pygame.image.frombuffer(pixels.data, size, "RGB")
         surface.blit(pygame.transform.smoothscale(self._shapes, size), (0, 0))
         surface.blits(self._texts, doreturn=False)
         return pixels
+
+    def colour(self, name: str, share: float = 1.0) -> Colour:
+        """Return a share of a colour of the theme over the background."""
+        pairs = zip(self.theme[name], self.theme["background"], strict=True)
+        red, green, blue = (round(below + share * (above - below)) for above, below in pairs)
+        return red, green, blue
 
     def text(
         self,
@@ -185,18 +172,18 @@ class Canvas:
         colour: Colour,
         *,
         bold: bool = False,
-        anchor: Anchor = "left",
+        anchor: Literal["left", "centre", "right"] = "left",
     ) -> int:
         """Write one line and return its width.
 
         Args:
-            x: of the line's left end, centre or right end, by ``anchor``.
+            x: of the point of the line that ``anchor`` names.
             y: of its top.
             string: the text.
             size: in pixels.
             colour: of the text.
             bold: semi-bold instead of regular.
-            anchor: the point of the line at ``x``.
+            anchor: left end, centre or right end.
         """
         written = _written(string, size, bold, colour)
         width: int = written.get_width()
@@ -211,16 +198,15 @@ class Canvas:
 
     def dashes(self, box: Box, colour: Colour, dash: int = 4) -> None:
         """Draw a line of dashes along the longer side of a box."""
-        for start in range(0, max(box.width, box.height), 2 * dash):
-            if box.width >= box.height:
-                self.box(box.x + start, box.y, min(dash, box.width - start), box.height, colour)
+        x, y, width, height = box
+        for start in range(0, max(width, height), 2 * dash):
+            if width >= height:
+                self.box(x + start, y, min(dash, width - start), height, colour)
             else:
-                self.box(box.x, box.y + start, box.width, min(dash, box.height - start), colour)
+                self.box(x, y + start, width, min(dash, height - start), colour)
 
     def line(self, x: Floats, y: Floats, colour: Colour, width: float) -> None:
         """Draw a smooth line through points; one point is a dot."""
-        import pygame
-
         # For pygame a line goes through the centres of pixels.
         points = _points(x - 0.5 / SCALE, y - 0.5 / SCALE)
         thick = round(SCALE * width)
@@ -238,18 +224,12 @@ class Canvas:
 
     def area(self, x: Floats, y: Floats, colour: Colour, opacity: float = 1.0) -> None:
         """Fill a polygon."""
-        import pygame
-
-        points = _points(x, y)
+        points = _points(*(np.clip(each, -FURTHEST / SCALE, FURTHEST / SCALE) for each in (x, y)))
         if opacity == 1.0:
             pygame.draw.polygon(self._shapes, colour, points)
-            return
-        left, right = self._within(x, self.width)
-        top, bottom = self._within(y, self.height)
-        layer = pygame.Surface((right - left, bottom - top), pygame.SRCALPHA)
-        shifted = [(across - left, down - top) for across, down in points]
-        pygame.draw.polygon(layer, (*colour, round(255 * opacity)), shifted)
-        self._shapes.blit(layer, (left, top))
+        else:
+            shade = *colour, round(255 * opacity)
+            pygame.gfxdraw.filled_polygon(self._shapes, points, shade)
 
     def triangle(self, x: float, y: float, height: float, colour: Colour) -> None:
         """Draw a triangle that points up, with its tip at (x, y)."""
@@ -258,11 +238,8 @@ class Canvas:
 
     def dots(self, x: Floats, y: Floats, radius: float, colour: Colour) -> None:
         """Draw discs around points."""
-        import pygame
-
         for place in np.unique(np.round(SCALE * x) + 1j * np.round(SCALE * y)).tolist():
-            centre = place.real, place.imag
-            pygame.draw.circle(self._shapes, colour, centre, SCALE * radius)
+            pygame.draw.circle(self._shapes, colour, (place.real, place.imag), SCALE * radius)
 
     def layers(self, box: Box, heights: Floats, colours: Iterable[Colour]) -> None:
         """Colour each point of a box by the number of areas that cover it.
@@ -272,8 +249,6 @@ class Canvas:
             heights: of each area in pixels, shape (K, SCALE * width of the box).
             colours: for 0 to K areas; points outside all are left as they are.
         """
-        import pygame
-
         highest = min(float(heights.max()), box.height)
         rows, columns = round(SCALE * highest), SCALE * box.width
         tops = np.rint(SCALE * heights).clip(0, rows).astype(np.int64)
@@ -290,10 +265,58 @@ class Canvas:
         """Draw shapes within a box only; None: everywhere."""
         self._shapes.set_clip(None if box is None else [SCALE * side for side in box])
 
-    def _within(self, values: Floats, limit: int) -> tuple[int, int]:
-        """Return the range of whole positions of a layer that holds values, not empty."""
-        low = min(max(int(SCALE * values.min()) - 1, 0), SCALE * limit - 1)
-        return low, min(max(int(SCALE * values.max()) + 2, low + 1), SCALE * limit)
+
+class Window:
+    """A window, opened with the first picture.
+
+    Args:
+        caption: in its title bar.
+    """
+
+    def __init__(self, caption: str = "matchenv") -> None:
+        self.caption = caption
+        self._screen: Any = None
+        self._due = 0.0
+
+    def show(self, picture: Pixels) -> None:
+        """Show a picture, uint8 of shape (height, width, 3); the window takes its size.
+
+        Raises:
+            OSError: if no window can be opened; it says what helps.
+        """
+        size = picture.shape[1], picture.shape[0]
+        if self._screen is None or self._screen.get_size() != size:
+            try:
+                pygame.display.init()
+                self._screen = pygame.display.set_mode(size)
+            except pygame.error as error:
+                raise OSError(f"no window can be opened ({error}); {REMEDY}") from error
+            pygame.display.set_caption(self.caption)
+        data = np.ascontiguousarray(picture).data
+        self._screen.blit(pygame.image.frombuffer(data, size, "RGB"), (0, 0))
+        pygame.display.flip()
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the window is invisible although nobody asked for that."""
+        unseen = self._screen is not None and pygame.display.get_driver() in UNSEEN
+        return unseen and not os.environ.get("SDL_VIDEODRIVER")
+
+    def events(self) -> Sequence[Any]:
+        """Return pygame's events since the last call; keeps the window responsive."""
+        return pygame.event.get() if self._screen is not None else []
+
+    def wait(self, frames_per_second: float) -> None:
+        """Sleep until a frame's time has passed since the end of the last call."""
+        now = time.monotonic()
+        self._due = max(self._due + 1.0 / frames_per_second, now)
+        time.sleep(self._due - now)
+
+    def close(self) -> None:
+        """Close the window, if it is open."""
+        if self._screen is not None:
+            self._screen = None
+            pygame.display.quit()
 
 
 def tiled(
@@ -307,7 +330,7 @@ def tiled(
         columns: pictures in a row; None for a shape near a square, rather wide than high.
         gap: pixels between two pictures.
     """
-    columns = int(np.ceil(np.sqrt(len(pictures)))) if columns is None else columns
+    columns = math.ceil(math.sqrt(len(pictures))) if columns is None else columns
     rows = -(-len(pictures) // columns)
     height, width, _ = pictures[0].shape
     shape = (rows * (height + gap) - gap, columns * (width + gap) - gap, 3)
@@ -316,12 +339,6 @@ def tiled(
         y, x = (height + gap) * (place // columns), (width + gap) * (place % columns)
         whole[y : y + height, x : x + width] = picture
     return whole
-
-
-def mixed(colour: Colour, other: Colour, share: float) -> Colour:
-    """Return ``share`` of a colour over another."""
-    red, green, blue = (round(b + share * (a - b)) for a, b in zip(colour, other, strict=True))
-    return red, green, blue
 
 
 @lru_cache(maxsize=2048)
@@ -338,26 +355,9 @@ def line_height(size: int) -> int:
 
 def shortened(string: str, size: int, width: float, *, bold: bool = False) -> str:
     """Return the text if it is no wider than ``width`` pixels, else its start and an ellipsis."""
-    if text_width(string, size, bold=bold) <= width:
-        return string
-    for end in range(len(string) - 1, 0, -1):
-        start = string[:end].rstrip() + ELLIPSIS
-        if text_width(start, size, bold=bold) <= width:
-            return start
-    return ""
-
-
-def number_text(value: float, places: int | None) -> str:
-    """Return a number with a true minus sign and commas between thousands.
-
-    Args:
-        value: the number.
-        places: digits after the point; None for three significant digits.
-    """
-    written = f"{value:.3g}" if places is None else f"{value:,.{places}f}"
-    if float(written.replace(",", "")) == 0.0:
-        written = written.lstrip("-")
-    return written.replace("-", "−")
+    starts = (string[:end].rstrip() + ELLIPSIS for end in range(len(string) - 1, 0, -1))
+    fitting = (each for each in (string, *starts) if text_width(each, size, bold=bold) <= width)
+    return next(fitting, "")
 
 
 def _points(x: Floats, y: Floats) -> list[tuple[float, float]]:
@@ -366,8 +366,6 @@ def _points(x: Floats, y: Floats) -> list[tuple[float, float]]:
 
 def _font(size: int, bold: bool) -> Any:
     """Return a new font: one made before ``pygame.quit()``, which anyone may call, is invalid."""
-    import pygame
-
     pygame.font.init()
     face = "Inter-SemiBold.otf" if bold else "Inter-Regular.otf"
     return pygame.font.Font(FONTS / face, size)

@@ -79,8 +79,10 @@ sys.exit(main())
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("film", [None, "film.mp4", "film.gif"])
+@pytest.mark.parametrize(
+    ("number", "film"),
+    [(signal.SIGINT, None), (signal.SIGTERM, "film.mp4"), (signal.SIGINT, "film.gif")],
+)
 def test_it_ends_when_it_is_told_to(
     number: signal.Signals, film: str | None, tmp_path: Path
 ) -> None:

@@ -19,23 +19,20 @@ from matchenv.rendering.canvas import (
     Box,
     Canvas,
     Colour,
-    Theme,
-    mixed,
-    number_text,
     shortened,
     text_width,
     tiled,
 )
-from matchenv.rendering.parts import Axis, skill_limits, tick_step, ticks, widened
+from matchenv.rendering.picture import Axis, tick_step, ticks
+from matchenv.rendering.scene import number_text, skill_limits, widened
 
-LIGHT = THEMES["light"]
 BLACK = (0, 0, 0)
 ROWS, COLUMNS, FINE = 40, 60, 16
 
 
 def covered(draw: Callable[[Canvas], None]) -> np.ndarray:
     """Share of black in each pixel of a white picture."""
-    canvas = Canvas(COLUMNS, ROWS, LIGHT)
+    canvas = Canvas(COLUMNS, ROWS, "light")
     draw(canvas)
     return 1.0 - canvas.pixels()[:, :, 0] / 255.0
 
@@ -87,14 +84,14 @@ def test_dots_are_discs_and_one_point_is_a_line() -> None:
             places = np.arange(found.shape[1 - axis]) + 0.5
             centre = found.sum(axis=axis) @ places / found.sum()
             assert abs(centre - place[axis][0]) < 0.3
-    canvas = Canvas(COLUMNS, ROWS, LIGHT)
+    canvas = Canvas(COLUMNS, ROWS, "light")
     canvas.dots(np.array([0.0, 500.0]), np.array([0.0, -900.0]), 2.0, BLACK)
     assert canvas.pixels()[0, 0, 0] < 128
 
 
 def test_layers_count_the_areas_over_each_point() -> None:
     heights = np.repeat([[5.0, 5.0, 5.0], [10.0, 0.0, -3.0], [20.5, 50.0, 5.0]], SCALE, axis=1)
-    canvas = Canvas(COLUMNS, ROWS, LIGHT)
+    canvas = Canvas(COLUMNS, ROWS, "light")
     colours = [(255, 255, 255), (200, 0, 0), (100, 0, 0), (0, 0, 0)]
     canvas.layers(Box(7, 2, 3, 30), heights, colours)
     red = canvas.pixels()[:, :, 0].astype(int)
@@ -221,17 +218,19 @@ BLINDNESS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("theme", THEMES.values(), ids=list(THEMES))
-def test_colours_can_be_read_and_distinguished(theme: Theme) -> None:
-    for text in (theme.ink, theme.muted, theme.truth):
-        assert contrast(text, theme.background) >= 4.5
-    for line in (theme.player, theme.opponent):
-        assert contrast(line, theme.background) >= 3.0
+@pytest.mark.parametrize("theme", THEMES)
+def test_colours_can_be_read_and_distinguished(theme: str) -> None:
+    colours = THEMES[theme]
+    for name in ("ink", "muted", "truth"):
+        assert contrast(colours[name], colours["background"]) >= 4.5
+    for name in ("player", "opponent"):
+        assert contrast(colours[name], colours["background"]) >= 3.0
     for matrix in BLINDNESS.values():
         seen = [
-            np.clip(np.array(matrix) @ linear(colour), 0.0, 1.0) ** (1 / 2.2)
-            for colour in (theme.player, theme.opponent, theme.others)
+            np.clip(np.array(matrix) @ linear(colours[name]), 0.0, 1.0) ** (1 / 2.2)
+            for name in ("player", "opponent", "others")
         ]
         assert all(np.linalg.norm(a - b) > 0.2 for a, b in itertools.combinations(seen, 2))
-    assert mixed(theme.ink, theme.background, 0.0) == theme.background
-    assert mixed(theme.ink, theme.background, 1.0) == theme.ink
+    canvas = Canvas(10, 10, theme)
+    assert canvas.colour("ink", 0.0) == colours["background"]
+    assert canvas.colour("ink") == colours["ink"]

@@ -17,8 +17,8 @@ from gymnasium.wrappers import HumanRendering, RecordVideo
 from gymnasium.wrappers.vector import RecordVideo as VectorRecordVideo
 
 import matchenv
-from matchenv.envs.core.rendering import MOST_IN_GRID, SHARED_SIZE, SINGLE_SIZE
 from matchenv.rendering import RENDER_FPS, RENDER_MODES
+from matchenv.rendering.scene import MOST_IN_GRID, SHARED_SIZE, SINGLE_SIZE
 
 pygame = pytest.importorskip("pygame")
 
@@ -46,9 +46,9 @@ def no_warnings() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def fast_windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    from matchenv.rendering import window
+    from matchenv.rendering import canvas
 
-    monkeypatch.setattr(window.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(canvas.time, "sleep", lambda seconds: None)
 
 
 def made(env_id: str, mode: str | None = "rgb_array", count: int | None = None, **more: Any) -> Any:

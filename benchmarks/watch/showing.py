@@ -1,20 +1,43 @@
-"""Policies side by side in a file: a film as .gif or .mp4, or its last picture as .png."""
+"""Policies side by side in a window, with keys, or in a file: a film, or its last picture."""
 
 from __future__ import annotations
 
 import io
+import math
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 from tqdm import tqdm
 
 from matchenv.benchmarks.watch.stage import Stage, checked_width
-from matchenv.envs.core.rendering import Pixels, check_package
-from matchenv.rendering.canvas import THEMES
+from matchenv.envs.core.rendering import RENDER_FPS, Pixels, check_package
 from matchenv.runtime.checks import as_choice, as_integer
 from matchenv.runtime.files import write_bytes
+
+# Games or ticks in a second.
+SPEEDS = (1, 2, 5, 10, 20, 50, 100, 200, 500)
+FIRST_SPEED = SPEEDS.index(10)
+
+PAUSE, STEP, FASTER, SLOWER, NEXT, QUIT = "pause", "step", "faster", "slower", "next", "quit"
+
+# Keys by pygame's names for them.
+KEYS = {
+    "space": PAUSE,
+    "right": STEP,
+    "s": STEP,
+    "up": FASTER,
+    "+": FASTER,
+    "=": FASTER,
+    "[+]": FASTER,
+    "down": SLOWER,
+    "-": SLOWER,
+    "[-]": SLOWER,
+    "n": NEXT,
+    "q": QUIT,
+    "escape": QUIT,
+}
 
 # Packages that write files of each kind.
 FORMATS = {".gif": "imageio_ffmpeg", ".mp4": "imageio_ffmpeg", ".png": "pygame"}
@@ -33,6 +56,81 @@ MOST_RATE = 50
 
 # The last picture stays for this many seconds.
 LAST_SECONDS = 3.0
+
+
+def watch_live(
+    stage: Stage, *, width: int | None = None, theme: str = "light", window: Any = None
+) -> Stage:
+    """Show policies until the window is closed or ``q`` is pressed.
+
+    Args:
+        stage: the policies.
+        width: of the window, in pixels; None for one that suits the number of policies.
+        theme: ``"light"`` or ``"dark"``.
+        window: None to open one; for tests an object with its methods.
+
+    Returns:
+        The stage that was shown last.
+
+    Raises:
+        ValueError: for bad arguments.
+        MissingRenderPackage: where pygame is not installed.
+        OSError: where no window can be opened.
+    """
+    check_package("pygame", "a window")
+    from matchenv.rendering.canvas import REMEDY, THEMES, Window
+
+    width = checked_width(width, len(stage.policies))
+    theme = as_choice("theme", theme, THEMES)
+    window = Window("matchenv watch") if window is None else window
+    keys = f"space pause · → one {stage.unit} · ↑ faster · ↓ slower · n next instance · q quit"
+    paused, speed = False, FIRST_SPEED
+    try:
+        while True:
+            units, rate = pace(SPEEDS[speed])
+            now = "paused" if paused else f"{SPEEDS[speed]:,} {stage.unit}s/s"
+            footer = f"instance {stage.episode} · {'the end' if stage.is_over else now}"
+            window.show(stage.picture(width, theme, (keys, footer)))
+            if window.is_lost:
+                raise OSError(f"the window would be invisible; {REMEDY}")
+            # While nothing moves, fast enough to answer keys.
+            window.wait(RENDER_FPS if paused or stage.is_over else rate)
+            moved = False
+            for command in commands(window.events()):
+                if command == QUIT:
+                    return stage
+                if command == PAUSE:
+                    paused = not paused
+                elif command == STEP:
+                    paused = moved = True
+                    stage.step()
+                elif command == NEXT:
+                    stage, moved = stage.next_instance(), True
+                else:
+                    speed = min(max(speed + (1 if command == FASTER else -1), 0), len(SPEEDS) - 1)
+            if not paused and not moved:
+                stage.step(units)
+    finally:
+        window.close()
+
+
+def pace(units_per_second: int) -> tuple[int, float]:
+    """Return the games or ticks between pictures, and pictures in a second, for a speed."""
+    units = math.ceil(units_per_second / RENDER_FPS)
+    return units, units_per_second / units
+
+
+def commands(events: Iterable[Any]) -> list[str]:
+    """Return the commands of pygame's events."""
+    import pygame
+
+    found = []
+    for event in events:
+        if event.type == pygame.QUIT:
+            found.append(QUIT)
+        elif event.type == pygame.KEYDOWN and pygame.key.name(event.key) in KEYS:
+            found.append(KEYS[pygame.key.name(event.key)])
+    return found
 
 
 def checked_film(out: Path) -> Path:
@@ -85,6 +183,8 @@ def write_film(
         OSError: if the file cannot be written.
     """
     path = checked_film(out)
+    from matchenv.rendering.canvas import THEMES
+
     width = checked_width(width, len(stage.policies))
     theme = as_choice("theme", theme, THEMES)
     rate = as_integer("rate", rate, 1, MOST_RATE)
@@ -99,14 +199,14 @@ def write_film(
             stage.step(moment - stage.clock)
             yield stage.picture(width, theme)
 
-    write_bytes(path, _png(pictures()) if kind == ".png" else _film(kind, pictures(), rate))
+    write_bytes(path, _png(next(pictures())) if kind == ".png" else _film(kind, pictures(), rate))
     return len(moments)
 
 
-def _png(pictures: Iterator[Pixels]) -> bytes:
+def _png(picture: Pixels) -> bytes:
     import pygame
 
-    picture, written = np.ascontiguousarray(next(pictures)), io.BytesIO()
+    written = io.BytesIO()
     surface = pygame.image.frombuffer(picture.data, picture.shape[1::-1], "RGB")
     pygame.image.save(surface, written, "picture.png")
     return written.getvalue()
@@ -127,13 +227,14 @@ def _film(kind: str, pictures: Iterator[Pixels], rate: int) -> bytes:
             pix_fmt_out="yuv420p" if kind == ".mp4" else "pal8",
             macro_block_size=2,
             quality=None,
+            ffmpeg_log_level="error",
             output_params=OUTPUT[kind],
         )
         film.send(None)
-        film.send(np.ascontiguousarray(last))
+        film.send(last)
         for last in pictures:
-            film.send(np.ascontiguousarray(last))
+            film.send(last)
         for _ in range(round(LAST_SECONDS * rate) - 1):
-            film.send(np.ascontiguousarray(last))
+            film.send(last)
         film.close()
         return path.read_bytes()

@@ -1,0 +1,325 @@
+"""Draw a scene: title, legend, beliefs along the skill axis, large numbers, charts."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from matchenv.envs.core.rendering import Floats, Pixels
+from matchenv.rendering.canvas import SCALE, THEMES, Box, Canvas, line_height, shortened, text_width
+from matchenv.rendering.scene import (
+    Beliefs,
+    Chart,
+    Entry,
+    Games,
+    Look,
+    Scene,
+    number_text,
+)
+from matchenv.runtime.checks import as_choice, as_integer
+
+# Smaller pictures have no room for readable text.
+LEAST_WIDTH, LEAST_HEIGHT = 320, 280
+
+# Places of an outline, in standard deviations from the mean.
+OUTLINE = np.linspace(-3.5, 3.5, 71)
+OUTLINE_STRENGTH = 0.6
+
+# Beliefs of more players than this get no outlines.
+OUTLINED = 100
+
+# Opacity of the area under a strong curve, and strength of opponents who are offline.
+FILL = 0.3
+OFFLINE_STRENGTH = 0.25
+
+# One of many beliefs covers so much at most; six tenths of them together leave so much uncovered.
+MOST_FOR_ONE = 0.13
+SHARE_LEFT = 0.4
+
+# Steps between the numbers of an upright axis, at most.
+MOST_TICKS = 5
+DOT_STRENGTH = 0.4
+
+# Angles of the arc of a game.
+ARC = np.linspace(0.0, np.pi, 33)
+
+
+class Axis(NamedTuple):
+    """A line of numbers from ``low`` to ``high``, from pixel ``start`` over ``length`` pixels."""
+
+    low: float
+    high: float
+    start: float
+    length: float
+
+    def at(self, value: Floats | float) -> Floats:
+        """Return the pixel of each value."""
+        share = (np.asarray(value, dtype=np.float64) - self.low) / (self.high - self.low)
+        return self.start + share * self.length
+
+
+def drawn(scene: Scene, progress: str, look: Look) -> Pixels:
+    """Draw a picture, uint8, shape (height, width, 3).
+
+    Args:
+        scene: what it shows.
+        progress: text at the top right.
+        look: with limits.
+
+    Raises:
+        ValueError: for a size that is too small, or an unknown theme.
+    """
+    assert look.limits is not None
+    width = as_integer("width", look.width, LEAST_WIDTH)
+    height = as_integer("height", look.height, LEAST_HEIGHT)
+    canvas = Canvas(width, height, as_choice("theme", look.theme, THEMES))
+    gap, across = canvas.sizes.gap, canvas.width - 2 * canvas.sizes.gap
+    y = _draw_header(canvas, look.title, progress)
+    shown = [] if scene.beliefs.true_skill is None else [Entry("muted", "true skill", "", True)]
+    # A legend of more lines leaves less room for the beliefs.
+    y = _draw_legend(canvas, Box(gap, y, across, 0), [*scene.legend, *shown]) + round(0.2 * gap)
+    tiles_height = line_height(canvas.sizes.small) + line_height(canvas.sizes.value)
+    rest = canvas.height - y - tiles_height - round(2.4 * gap)
+    skills = Box(gap, y, across, round(0.6 * rest))
+    draw_beliefs(canvas, skills, scene.beliefs, look.limits)
+    tiles = Box(gap, skills.bottom + round(0.8 * gap), across, tiles_height)
+    _draw_tiles(canvas, tiles, scene.tiles, scene.widest)
+    y, half = tiles.bottom + round(0.8 * gap), (across - 2 * gap) // 2
+    charts = max(1, canvas.height - y - round(0.8 * gap))
+    for x, chart in zip((gap, canvas.width - gap - half), scene.charts, strict=True):
+        box = Box(x, y, half, charts)
+        if isinstance(chart, Chart):
+            draw_chart(canvas, box, chart)
+        else:
+            draw_games(canvas, box, chart, Axis(*look.limits, x, half))
+    return canvas.pixels()
+
+
+def _draw_header(canvas: Canvas, title: str, progress: str) -> int:
+    """Write title and progress, and return the row below them."""
+    sizes, gap = canvas.sizes, canvas.sizes.gap
+    right, y = canvas.width - gap, round(0.7 * gap)
+    drop = 0.7 * (line_height(sizes.title) - line_height(sizes.body))
+    muted = canvas.colour("muted")
+    wide = canvas.text(right, y + drop, progress, sizes.body, muted, anchor="right")
+    title = shortened(title, sizes.title, right - 2 * gap - wide, bold=True)
+    canvas.text(gap, y, title, sizes.title, canvas.colour("ink"), bold=True)
+    return y + line_height(sizes.title) + round(0.3 * gap)
+
+
+def _draw_legend(canvas: Canvas, box: Box, legend: Sequence[Entry]) -> int:
+    """Draw the entries in as many lines as they need, and return the row below them."""
+    size = canvas.sizes.body
+    line, side = line_height(size), 0.75 * size
+    x, y = float(box.x), box.y
+    for entry in legend:
+        wide = 1.4 * size + max(text_width(each, size) for each in (entry.name, entry.widest))
+        if x > box.x and x + wide + 0.6 * size > box.right:
+            x, y = float(box.x), y + line
+        top, colour = y + round(0.5 * (line - side)), canvas.colour(entry.colour)
+        if entry.triangle:
+            canvas.triangle(x + 0.5 * side, top, side, colour)
+        elif entry.name:
+            canvas.box(x, top, side, side, colour)
+        canvas.text(x + 1.4 * size, y, entry.name, size, canvas.colour("ink"))
+        x += wide + 1.6 * size
+    return y + line
+
+
+def draw_beliefs(canvas: Canvas, box: Box, beliefs: Beliefs, limits: tuple[float, float]) -> None:
+    """Draw a density for each belief on the skill axis, and marks for the true skills.
+
+    The narrower a belief, the higher its curve. The heights are not to scale: densities would
+    leave all others flat once player 0 is known.
+    """
+    sizes = canvas.sizes
+    marks = 3 if beliefs.true_skill is None else sizes.mark + 3
+    curves = Box(box.x, box.y, box.width, max(8, box.height - marks - line_height(sizes.small)))
+    axis = Axis(*limits, box.x, box.width)
+    # A curve narrower than a pixel would fall between the columns.
+    sigma = np.maximum(beliefs.sigma, 0.5 * (axis.high - axis.low) / box.width)
+    peaks = 0.97 * curves.height * beliefs.typical_sigma / (beliefs.typical_sigma + sigma)
+    online, offline = beliefs.others()
+    canvas.clip(curves)
+    bell = np.exp(-0.5 * OUTLINE**2)
+
+    def outline(player: int) -> tuple[Floats, Floats]:
+        x = axis.at(beliefs.mu[player] + sigma[player] * OUTLINE)
+        return x, curves.bottom - peaks[player] * bell
+
+    def draw_outlines(shown: NDArray[np.bool_], strength: float) -> None:
+        for player in np.flatnonzero(shown).tolist() if shown.sum() <= OUTLINED else []:
+            canvas.line(*outline(player), canvas.colour("others", strength), 1.0)
+
+    draw_outlines(offline, OFFLINE_STRENGTH)
+    if online.any():
+        columns = np.linspace(axis.low, axis.high, SCALE * box.width)
+        z = (columns - beliefs.mu[online, np.newaxis]) / sigma[online, np.newaxis]
+        heights = peaks[online, np.newaxis] * np.exp(-0.5 * np.minimum(np.square(z), 200.0))
+        share = min(MOST_FOR_ONE, 1.0 - SHARE_LEFT ** (1.0 / (0.6 * len(heights))))
+        covered = 1.0 - (1.0 - share) ** np.arange(len(heights) + 1)
+        canvas.layers(curves, heights, [canvas.colour("others", each) for each in covered.tolist()])
+    draw_outlines(online, OUTLINE_STRENGTH)
+    for player, name in beliefs.strong:
+        canvas.area(*outline(player), canvas.colour(name), FILL)
+        canvas.line(*outline(player), canvas.colour(name), sizes.thick)
+    canvas.clip(None)
+    if beliefs.true_skill is not None:
+        _draw_true_skills(canvas, curves, beliefs, axis.at(beliefs.true_skill))
+    most = max(2, box.width // (4 * sizes.small))
+    _draw_axis(canvas, axis, curves.bottom, marks + 1, "skill", most)
+
+
+def _draw_true_skills(canvas: Canvas, curves: Box, beliefs: Beliefs, x: Floats) -> None:
+    """Draw a line for each of the others and a triangle for each strong player.
+
+    Args:
+        canvas: to draw on.
+        curves: box of the curves above.
+        beliefs: of the players.
+        x: pixels of the true skills, shape (n,).
+    """
+    mark = canvas.sizes.mark
+    online, offline = beliefs.others()
+    others = online | offline
+    within = others & (x >= curves.x) & (x < curves.right)
+    strength = 0.9 if others.sum() <= OUTLINED else max(0.25, 30.0 / others.sum())
+    strengths = np.where(online, strength, OFFLINE_STRENGTH * strength)
+    columns = np.bincount((x[within] - curves.x).astype(np.int64), strengths[within])
+    for column in np.flatnonzero(columns).tolist():
+        colour = canvas.colour("others", min(1.0, columns[column]))
+        canvas.box(curves.x + column, curves.bottom + 3, 1, mark - 1, colour)
+    for player, name in beliefs.strong:
+        line = Box(round(x[player]), curves.y, 1, curves.height)
+        canvas.dashes(line, canvas.colour(name, 0.75), 3)
+        canvas.triangle(round(x[player]) + 0.5, curves.bottom + 2, mark, canvas.colour(name))
+
+
+def _draw_axis(canvas: Canvas, axis: Axis, y: int, drop: int, label: str, most: int) -> None:
+    """Draw a horizontal axis.
+
+    Args:
+        canvas: to draw on.
+        axis: its numbers.
+        y: row of the line.
+        drop: rows from the line to the numbers.
+        label: at the right end.
+        most: numbers, at most.
+    """
+    small, muted, right = canvas.sizes.small, canvas.colour("muted"), axis.start + axis.length
+    canvas.box(axis.start, y, axis.length, 1, muted)
+    wide = canvas.text(right, y + drop, label, small, muted, anchor="right")
+    for value, written in ticks(axis.low, axis.high, most):
+        x, half = float(axis.at(value)), text_width(written, small) / 2
+        if x - half >= axis.start - canvas.sizes.gap and x + half <= right - wide - 0.7 * small:
+            canvas.box(x, y, 1, 4, muted)
+            canvas.text(x, y + drop, written, small, muted, anchor="centre")
+
+
+def _draw_tiles(canvas: Canvas, box: Box, tiles: Sequence[tuple[str, str]], widest: str) -> None:
+    """Write numbers in large letters side by side; places depend on counts of digits alone."""
+    small = canvas.sizes.small
+
+    def widths(size: int) -> list[int]:
+        values = [widest, *(re.sub(r"\d", "8", value) for _, value in tiles[1:])]
+        return [
+            max(text_width(label, small), text_width(value, size, bold=True))
+            for (label, _), value in zip(tiles, values, strict=True)
+        ]
+
+    room = box.width - small * (len(tiles) - 1)
+    sizes = range(canvas.sizes.value, small - 3, -1)
+    size = next((each for each in sizes if sum(widths(each)) <= room), small - 2)
+    gap, x = (box.width - sum(widths(size))) / max(1, len(tiles) - 1), float(box.x)
+    for (label, value), wide in zip(tiles, widths(size), strict=True):
+        canvas.text(x, box.y, label, small, canvas.colour("muted"))
+        canvas.text(x, box.y + line_height(small), value, size, canvas.colour("ink"), bold=True)
+        x += wide + gap
+
+
+def draw_chart(canvas: Canvas, box: Box, chart: Chart) -> None:
+    """Draw a chart with its titles and ticks in a box."""
+    small, muted = canvas.sizes.small, canvas.colour("muted")
+    line = line_height(small)
+    low, high = chart.limits
+    rows = max(8, box.height - 2 * line - 6)
+    bottom = box.y + line + 4 + rows
+    # Above a level with a name is the name.
+    highest = chart.level[0] if chart.level is not None and chart.level[1] else high
+    most = min(MOST_TICKS, max(1, round(rows / (1.4 * small))))
+    marks = [(value, text) for value, text in ticks(low, high, most) if value <= highest]
+    margin = max(text_width(text, small) for _, text in [*marks, (0.0, "")]) + 8
+    plot = Box(box.x + margin, bottom - rows, max(8, box.width - margin), rows)
+    along = Axis(0.0, chart.last, plot.x, plot.width)
+    upright = Axis(low, high, bottom, -rows)
+    _draw_titles(canvas, box, chart.titles)
+    for value, text in marks:
+        y = float(upright.at(value))
+        canvas.box(plot.x, y, plot.width, 1, canvas.colour("grid"))
+        canvas.text(plot.x - 8, y - line / 2, text, small, muted, anchor="right")
+    if chart.level is not None:
+        y = float(upright.at(chart.level[0]))
+        canvas.dashes(Box(plot.x, round(y), plot.width, 1), muted)
+        canvas.text(plot.right, y - line, chart.level[1], small, muted, anchor="right")
+    if chart.dots is not None:
+        values, name = chart.dots
+        radius = float(np.clip(2.6 * (50.0 / chart.last) ** 0.25, 1.0, 2.6))
+        x = along.at(np.arange(1.0, values.size + 1.0))
+        canvas.dots(x, upright.at(values), radius, canvas.colour(name, DOT_STRENGTH))
+    for values, name in chart.curves:
+        if values.size:
+            units = np.arange(1.0, values.size + 1.0)
+            shown = np.linspace(1.0, values.size, min(values.size, SCALE * plot.width))
+            heights = upright.at(np.interp(shown, units, values))
+            canvas.line(along.at(shown), heights, canvas.colour(name), canvas.sizes.thick)
+    last = f"{chart.last:,} {chart.unit}{'s' if chart.last != 1 else ''}"
+    most = min(chart.last, max(1, plot.width // (5 * small)))
+    _draw_axis(canvas, along, bottom, 3, last, most)
+    canvas.box(plot.right - 1, bottom, 1, 4, muted)
+
+
+def draw_games(canvas: Canvas, box: Box, games: Games, axis: Axis) -> None:
+    """Draw games as arcs between the players' means, and below them each one's waiting time."""
+    _draw_titles(canvas, box, [("games under way", "truth"), ("ticks waited", "muted")])
+    top, bottom = box.y + line_height(canvas.sizes.small) + 4, box.bottom - 4
+    middle = top + round(0.6 * (bottom - top))
+    for left, right in axis.at(np.sort(games.ends, axis=1)).tolist():
+        reach = 0.5 * (right - left)
+        rise = (middle - top) * min(1.0, 0.15 + 2.0 * reach / box.width)
+        x = left + reach * (1.0 - np.cos(ARC))
+        canvas.line(x, middle - rise * np.sin(ARC), canvas.colour("truth", 0.7), 1.0)
+    canvas.box(box.x, middle, box.width, 1, canvas.colour("muted"))
+    for k, (x, waited) in enumerate(zip(axis.at(games.mu), games.waited, strict=True)):
+        height = 2 + float(waited) / games.longest * (bottom - middle - 4)
+        colour = canvas.colour("player" if k == games.asked else "others")
+        canvas.box(x - 1, middle + 2, 2, height, colour)
+
+
+def _draw_titles(canvas: Canvas, box: Box, titles: Sequence[tuple[str, str]]) -> None:
+    """Write the titles of a chart that have room, one after another."""
+    small, x = canvas.sizes.small, box.x
+    for text, name in titles:
+        whole = shortened(text, small, box.right - x)
+        if whole != text and x > box.x:
+            return
+        x += canvas.text(x, box.y, whole, small, canvas.colour(name)) + small
+
+
+def tick_step(span: float, most: int) -> float:
+    """Return the least step of 1, 2 or 5 times a power of ten with at most ``most`` in a span."""
+    least = span / max(1, most)
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(m * power for m in (1.0, 2.0, 5.0, 10.0) if m * power >= least * (1.0 - 1e-9))
+
+
+def ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
+    """Return at most ``most`` + 1 round values from ``low`` to ``high``, and their texts."""
+    step = tick_step(high - low, most)
+    places = None if step >= 1e6 or step < 1e-4 else max(0, -math.floor(math.log10(step) + 1e-9))
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [(n * step, number_text(n * step, places)) for n in range(first, last + 1)]
