@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -66,17 +67,15 @@ def fit_text(found: Fit) -> str:
         Column("95 % interval", lambda row: _interval(row[2])),
         Column("prediction error", lambda row: "" if row[3] is None else f"{100 * row[3]:.2f} %"),
     ]
-    draws = found.calibration_draws
-    calibration = f"calibration error: wins {100 * found.calibration_wins:.1f} points"
-    if draws is not None:
-        calibration += f", draws {100 * draws:.1f} points"
+    errors = {"wins": found.calibration_wins, "draws": found.calibration_draws}
+    known = [f"{k} {100 * error:.1f} points" for k, error in errors.items() if error is not None]
     gain, low, high = found.gain
     failed = "the fit failed: it does not forecast games better than a constant forecast does"
+    cut = "" if found.converged else "; the search was cut off before it settled"
     lines = [
         *([failed] if found.failed else []),
         f"fitted to {found.train_games} of {found.games} games by the likelihood of games not yet "
-        f"seen, {found.evaluations} replays"
-        + ("" if found.converged else "; the search was cut off before it settled"),
+        f"seen, {found.evaluations} replays{cut}",
         "",
         *text_table(parameters, list(found.parameters)),
         "",
@@ -84,7 +83,7 @@ def fit_text(found: Fit) -> str:
         "",
         f"{'better' if gain > 0.0 else 'worse'} than the constant forecast by {abs(gain):.4f} "
         f"(gain {gain:.4f} [{low:.4f}, {high:.4f}])",
-        calibration,
+        f"calibration error: {', '.join(known)}",
         *(f"note: {note}" for note in found.notes),
     ]
     return "\n".join(lines)
@@ -180,23 +179,6 @@ class SmoothSettings:
     players: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Smoothing:
-    """The result of a smoothing.
-
-    Attributes:
-        reading: the log and what was left out of it.
-        settings: as they were used, with the parameters of the fit and the draw probability.
-        smoothed: the posteriors.
-        players: names of the players that are shown.
-    """
-
-    reading: Reading
-    settings: SmoothSettings
-    smoothed: SmoothedLog
-    players: list[str]
-
-
 def run_smooth(
     reading: Reading,
     settings: SmoothSettings,
@@ -204,7 +186,7 @@ def run_smooth(
     out: Path | None = None,
     plot: Path | None = None,
     quiet: bool = True,
-) -> Smoothing:
+) -> tuple[SmoothedLog, list[str]]:
     """Smooth a log, and write the table and the figure.
 
     Args:
@@ -214,6 +196,9 @@ def run_smooth(
             to write neither.
         plot: file of the figure, .png, .svg or .pdf; None for none.
         quiet: no progress bar.
+
+    Returns:
+        The posteriors, and the names of the players that are shown.
 
     Raises:
         ValueError: as ``smooth``, for an unknown player, a folder without a fit, and where
@@ -225,30 +210,37 @@ def run_smooth(
         from matchenv.benchmarks.figures import kind_of_picture
         from matchenv.benchmarks.replay.figures import skill_curves_picture
 
-        kind_of_picture("plot", plot)
-    log, players = reading.log, settings.players
-    check_players(log, players)
+        kind = kind_of_picture("plot", plot)
+    log = reading.log
+    check_players(log, settings.players)
     model = with_fitted(settings.model, settings.fitted).counted(log)
-    settings = replace(settings, model=model)
+    limits = {"tolerance": settings.tolerance, "max_iterations": settings.max_iterations}
     with locked(out):
-        smoothed = smooth(
-            log,
-            tolerance=settings.tolerance,
-            max_iterations=settings.max_iterations,
-            checkpoint=None if out is None else out / CHECKPOINT,
-            quiet=quiet,
-            **asdict(model),
-        )
-        shown = list(players) or strongest(log, smoothed)
-        found = Smoothing(reading, settings, smoothed, shown)
+        kept = None if out is None else out / CHECKPOINT
+        smoothed = smooth(log, **limits, checkpoint=kept, quiet=quiet, **asdict(model))  # type: ignore[arg-type]
         if out is not None:
-            write_together((out / name, content) for name, content in _files(found))
+            table = curves_table(log, smoothed)
+            table["player"] = np.array(table["player"], object)
+            names = ("log_evidence", "iterations", "settled")
+            content = {name: getattr(smoothed, name) for name in names} | {
+                "log_probability": float(smoothed.log_probability.sum()),
+                "games": log.num_games,
+                "players": log.num_players,
+                "parameters": asdict(model),
+                "settings": limits,
+                "log": reading.source,
+                "versions": versions(),
+            }
+            write_together([
+                (out / "curves.csv", columns_csv(table)),
+                (out / SMOOTHING, json_bytes(content, checked=True)),
+            ])  # fmt: skip
+    shown = list(settings.players) or strongest(log, smoothed)
     if plot is not None:
         plot.parent.mkdir(parents=True, exist_ok=True)
         dates = reading.time_format not in (None, "number")
-        kind = kind_of_picture("plot", plot)
         write_bytes(plot, skill_curves_picture(log, smoothed, shown, kind, dates=dates))
-    return found
+    return smoothed, shown
 
 
 def check_players(log: MatchLog, players: Sequence[str]) -> None:
@@ -275,45 +267,23 @@ def strongest(log: MatchLog, smoothed: SmoothedLog, count: int = SHOWN) -> list[
     return [log.players[k] for k in order[:count].tolist()]
 
 
-def smooth_text(found: Smoothing) -> str:
+def smooth_text(log: MatchLog, smoothed: SmoothedLog, players: Sequence[str]) -> str:
     """Return the skills of the shown players at their first, best and last game."""
-    log, smoothed = found.reading.log, found.smoothed
     rows = []
-    for name in found.players:
+    for name in players:
         entries = np.flatnonzero(log.player == log.players.index(name))
         best = entries[np.argmax(smoothed.mu[entries])]
         beliefs = [f"{smoothed.mu[k]:.2f} ± {smoothed.sigma[k]:.2f}"
                    for k in (entries[0], best, entries[-1])]  # fmt: skip
         rows.append((name, str(entries.size), *beliefs))
     headings = ("player", "games", "first", "best", "last")
-    columns = [Column(each, lambda row, k=k: row[k]) for k, each in enumerate(headings)]  # type: ignore[misc]
+    columns = [Column(each, itemgetter(k)) for k, each in enumerate(headings)]
     sweeps = "1 iteration" if smoothed.iterations == 1 else f"{smoothed.iterations} iterations"
-    return "\n".join(
-        [
-            *text_table(columns, rows),
-            "",
-            f"{sweeps}, {'settled' if smoothed.settled else 'cut off before it settled'}",
-            f"log evidence {smoothed.log_evidence:.2f}, for each game "
-            f"{smoothed.log_evidence / log.num_games:.4f}",
-        ]
-    )
-
-
-def _files(found: Smoothing) -> Iterator[tuple[str, bytes]]:
-    log, smoothed, settings = found.reading.log, found.smoothed, found.settings
-    table = curves_table(log, smoothed)
-    yield "curves.csv", columns_csv({**table, "player": np.array(table["player"], object)})
-    content = {
-        "parameters": asdict(settings.model),
-        "log_evidence": smoothed.log_evidence,
-        "log_probability": float(smoothed.log_probability.sum()),
-        "iterations": smoothed.iterations,
-        "settled": smoothed.settled,
-        "games": log.num_games,
-        "players": log.num_players,
-        "settings": {name: getattr(settings, name)
-                     for name in ("tolerance", "max_iterations")},
-        "log": found.reading.source,
-        "versions": versions(),
-    }  # fmt: skip
-    yield SMOOTHING, json_bytes(content, checked=True)
+    lines = [
+        *text_table(columns, rows),
+        "",
+        f"{sweeps}, {'settled' if smoothed.settled else 'cut off before it settled'}",
+        f"log evidence {smoothed.log_evidence:.2f}, for each game "
+        f"{smoothed.log_evidence / log.num_games:.4f}",
+    ]
+    return "\n".join(lines)

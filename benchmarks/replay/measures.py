@@ -3,98 +3,78 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class PredictionError:
-    """The share of pairs predicted in the wrong order, and what it was counted on.
-
-    Attributes:
-        error: share of the pairs that did not draw; predicted draws count as wrong. NaN if there
-            are none.
-        standard_error: of that share, the pairs of one game taken as one observation.
-        pairs: pairs that did not draw.
-        drawn: pairs that drew.
-        predicted_draws: pairs that did not draw, but for which no order was predicted.
-    """
-
-    error: float
-    standard_error: float
-    pairs: int
-    drawn: int
-    predicted_draws: int
+Integers = NDArray[np.int64]
+Ranks = NDArray[np.signedinteger]
 
 
 def pair_costs(gap: Floats, outcome: NDArray[np.int8]) -> Floats:
-    """Return the cost of each pair: 0 for the right order, 1 for the wrong one or none.
+    """Return (pairs,) 0 for the right order, 1 for the wrong one or none, NaN for a draw.
 
     Args:
-        gap: (pairs,), predicted strength of the first side minus that of the second.
-        outcome: (pairs,), +1 if the first side came out ahead, -1 if the second, 0 for a draw.
-
-    Returns:
-        (pairs,), NaN for a pair that drew.
+        gap: (pairs,) predicted strength of the first side minus that of the second.
+        outcome: (pairs,) +1 if the first side came out ahead, -1 if the second, 0 for a draw.
     """
     return np.where(outcome == 0, np.nan, np.where(np.sign(gap) == outcome, 0.0, 1.0))
 
 
-def prediction_error(
-    gap: Floats, outcome: NDArray[np.int8], game: NDArray[np.int64]
-) -> PredictionError:
-    """Return the share of pairs predicted in the wrong order.
+def prediction_error(gap: Floats, outcome: NDArray[np.int8], game: Integers) -> dict[str, float]:
+    """Return the share of pairs predicted in the wrong order, and what it was counted on.
 
     Args:
         gap: as ``pair_costs``.
         outcome: as ``pair_costs``.
-        game: (pairs,), the game in which each pair met.
+        game: (pairs,) the game in which each pair met.
+
+    Returns:
+        ``error`` and ``standard_error`` as ``mean_over_pairs``; ``pairs`` that did not draw;
+        ``drawn`` ones; and ``predicted_draws``, those of ``pairs`` for which no order was
+        predicted.
 
     Source: Herbrich, Minka, Graepel (2006), section 4.1.
     """
     drawn = outcome == 0
-    return PredictionError(
-        *mean_over_pairs(pair_costs(gap, outcome), game),
-        pairs=int(np.count_nonzero(~drawn)),
-        drawn=int(np.count_nonzero(drawn)),
-        predicted_draws=int(np.count_nonzero((gap == 0.0) & ~drawn)),
-    )
+    error, standard_error = mean_over_pairs(pair_costs(gap, outcome), game)
+    return {
+        "error": error,
+        "standard_error": standard_error,
+        "pairs": int(np.count_nonzero(~drawn)),
+        "drawn": int(np.count_nonzero(drawn)),
+        "predicted_draws": int(np.count_nonzero((gap == 0.0) & ~drawn)),
+    }
 
 
-def mean_over_pairs(value: Floats, game: NDArray[np.int64]) -> tuple[float, float]:
+def mean_over_pairs(value: Floats, game: Integers) -> tuple[float, float]:
     """Return the mean of a value over pairs, and its standard error.
 
     Pairs of one game share their players, so each game counts as one observation.
 
     Args:
-        value: (pairs,), NaN for a pair that is left out.
-        game: (pairs,), the game of each pair.
+        value: (pairs,) NaN for a pair that is left out.
+        game: (pairs,) the game of each pair.
 
     Returns:
         ``(mean, standard_error)``, NaN where no pair is counted.
     """
     counted = ~np.isnan(value)
     if not counted.any():
-        return float("nan"), float("nan")
+        return math.nan, math.nan
     mean = float(value[counted].mean())
     by_game = np.bincount(game[counted], weights=value[counted] - mean)
     return mean, float(np.sqrt(np.sum(by_game**2)) / np.count_nonzero(counted))
 
 
 def most_even(quality: Floats, share: float) -> NDArray[np.bool_]:
-    """Return the given share of games with the highest quality.
+    """Return (games,) True for the given share of games of the highest quality.
 
     Args:
-        quality: (games,), high for a game that a system judges even.
-        share: of the games to take, in [0, 1]; the number is rounded up.
-
-    Returns:
-        (games,), True for the chosen ones. Among equals the earlier game is taken.
+        quality: (games,) high for a game that a system judges even.
+        share: of the games, in [0, 1]; the number is rounded up. Earlier games go first.
     """
     # Rounded first, so that 0.2 of 5 games is 1 game although 0.2 * 5 may exceed 1.
     count = math.ceil(round(share * len(quality), 9))
@@ -103,93 +83,62 @@ def most_even(quality: Floats, share: float) -> NDArray[np.bool_]:
     return chosen
 
 
-@dataclass(frozen=True)
-class DrawCurve:
-    """Draws found as games are taken from the most to the least even.
-
-    Attributes:
-        possible: (points,), share of all possible draws in the games taken so far.
-        found: (points,), share of all draws found in them.
-        area: under the curve; 0.5 for a quality without information, NaN without draws.
-        draws: draws in all games.
-    """
-
-    possible: Floats
-    found: Floats
-    area: float
-    draws: int
-
-
-def draw_curve(quality: Floats, possible: Ints, found: Ints) -> DrawCurve:
+def draw_curve(quality: Floats, possible: Integers, found: Integers) -> dict[str, Any]:
     """Accumulate draws in order of falling quality; games of equal quality come as one.
 
     Args:
-        quality: (games,), high for a game that a system judges even.
-        possible: (games,), how many draws each game could have had.
-        found: (games,), how many it had.
+        quality: (games,) high for a game that a system judges even.
+        possible: (games,) how many draws each game could have had.
+        found: (games,) how many it had.
+
+    Returns:
+        ``possible``, shares of all possible draws in the games taken so far; ``found``, shares of
+        all draws found in them; the ``area`` under that curve, 0.5 for a quality without
+        information and NaN without draws; and the number of ``draws``.
 
     Source: Herbrich, Minka, Graepel (2006), section 4.1, 'Match Quality'.
     """
-    order = np.argsort(-quality, kind="stable")
-    ends = np.append(np.flatnonzero(np.diff(quality[order])), len(order) - 1)
     draws = int(found.sum())
-    if draws == 0:
-        return DrawCurve(np.array([0.0, 1.0]), np.full(2, np.nan), float("nan"), 0)
-    x = np.concatenate([[0.0], np.cumsum(possible[order])[ends] / int(possible.sum())])
-    y = np.concatenate([[0.0], np.cumsum(found[order])[ends] / draws])
-    return DrawCurve(x, y, float(np.trapezoid(y, x)), draws)
+    x, y, area = np.array([0.0, 1.0]), np.full(2, np.nan), math.nan
+    if draws:
+        order = np.argsort(-quality, kind="stable")
+        ends = np.append(np.flatnonzero(np.diff(quality[order])), len(order) - 1)
+        x, y = (np.append(0.0, np.cumsum(each[order])[ends] / int(each.sum()))
+                for each in (possible, found))  # fmt: skip
+        area = float(np.trapezoid(y, x))
+    return {"possible": x, "found": y, "area": area, "draws": draws}
 
 
-@dataclass(frozen=True)
-class Fairness:
-    """Deviation of win ratios from 50 %, by the least number of games played.
-
-    Attributes:
-        games: (points,), least number of counted games.
-        players: (points,), players with at least that many.
-        deviation: (points,), mean over them of |win ratio - 0.5|.
-        kept_games: games above the threshold.
-    """
-
-    games: Ints
-    players: Ints
-    deviation: Floats
-    kept_games: int
-
-
-def win_shares(game_start: Ints, rank: NDArray[np.signedinteger]) -> Floats:
+def win_shares(game_start: Integers, rank: Ranks) -> Floats:
     """Return (sides,) the share of the other sides that each side beat, a draw counting half.
 
     Args:
-        game_start: (games + 1,), where each game's sides begin; two or more in each.
-        rank: (sides,), low is good, equal is a draw.
+        game_start: (games + 1,) where each game's sides begin; two or more in each.
+        rank: (sides,) how many sides of the game did better.
     """
     sizes = np.diff(game_start)
     game = np.repeat(np.arange(len(sizes)), sizes)
-    order = np.lexsort((rank, game))
-    # Sides of equal rank stand in a run: each has beaten all behind it, and drawn with the rest.
-    new = np.diff(rank[order], prepend=np.nan) != 0
-    new[game_start[:-1]] = True
-    begin = np.flatnonzero(new)
-    end = np.append(begin[1:], len(order))
-    run = np.cumsum(new) - 1
-    behind = game_start[1:][game[order]] - end[run]
-    drawn = (end - begin)[run] - 1
-    share = np.empty(len(rank))
-    share[order] = (behind + 0.5 * drawn) / (sizes[game[order]] - 1)
-    return share
+    # Sides of a rank, itself included; a rank is below the size of its game.
+    place = game_start[:-1][game] + rank
+    level = np.bincount(place)[place]
+    behind = sizes[game] - rank - level
+    return (behind + 0.5 * (level - 1)) / (sizes[game] - 1)
 
 
 def win_ratio_deviation(
-    player: NDArray[np.signedinteger], game: Ints, win_share: Floats, kept: NDArray[np.bool_]
-) -> Fairness:
+    player: NDArray[np.signedinteger], game: Integers, win_share: Floats, kept: NDArray[np.bool_]
+) -> dict[str, Any]:
     """Return the mean distance of players' win ratios from 50 % among the kept games.
 
     Args:
-        player: (entries,), index of the player.
-        game: (entries,), index of the game.
-        win_share: (entries,), share of the other sides that was beaten, 0 to 1.
-        kept: (games,), the games above the threshold of quality.
+        player: (entries,) index of the player.
+        game: (entries,) index of the game.
+        win_share: (entries,) share of the other sides that was beaten, 0 to 1.
+        kept: (games,) the games above the threshold of quality.
+
+    Returns:
+        For ``games``, least numbers of games played: ``players`` with so many and the mean of
+        their ``deviation``; and the number of ``kept_games``.
 
     Source: Herbrich, Minka, Graepel (2006), section 4.1, 'Win Probability'.
     """
@@ -198,23 +147,25 @@ def win_ratio_deviation(
     won = np.bincount(player[entry], weights=win_share[entry])
     some = played > 0
     played, deviation = played[some], np.abs(won[some] / played[some] - 0.5)
-    order = np.argsort(played, kind="stable")
     # 1, 2, 3, 5, 7, 10, 20, 30, 50, 70, 100, ... up to the most games of a player.
     round_numbers = np.outer(10 ** np.arange(10), [1, 2, 3, 5, 7]).ravel()
     least = round_numbers[round_numbers <= played.max(initial=0)]
-    begin = np.searchsorted(played[order], least)
-    players = len(order) - begin
-    total = np.append(np.cumsum(deviation[order][::-1])[::-1], 0.0)[begin]
-    return Fairness(least, players, total / players, int(kept.sum()))
+    chosen = [deviation[played >= each] for each in least]
+    return {
+        "games": least,
+        "players": np.array([each.size for each in chosen]),
+        "deviation": np.array([each.mean() for each in chosen]),
+        "kept_games": int(kept.sum()),
+    }
 
 
-def games_to_settle(rating: NDArray[np.float64], start: float, closeness: float = 0.1) -> int:
+def games_to_settle(rating: Floats, start: float, closeness: float = 0.1) -> int:
     """Return the games until a rating has come close to its final level.
 
     The final level is the mean over the last quarter of the games (at least one).
 
     Args:
-        rating: (games,), after each of the player's games; at least one.
+        rating: (games,) after each of the player's games; at least one.
         start: the rating before the first.
         closeness: the largest distance that counts as close, as a share of the way from
             the start to the final level.

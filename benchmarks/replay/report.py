@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from tqdm import tqdm
 
 from matchenv.benchmarks.replay.fits import locked, with_fitted
@@ -36,9 +35,10 @@ from matchenv.logs.forecasts import (
 )
 from matchenv.logs.match_log import MatchLog
 from matchenv.logs.reading import Reading, reading_text
+from matchenv.logs.replay import BeliefReplay
 from matchenv.logs.text_table import reason_counts
 from matchenv.runtime.checks import as_integer, as_positive_share
-from matchenv.runtime.files import csv_bytes, json_bytes, number, write_together
+from matchenv.runtime.files import columns_csv, csv_bytes, json_bytes, number, write_together
 
 Content = Mapping[str, Any]
 # Points of a curve in a file: one for each game would be more than anyone can look at.
@@ -82,25 +82,42 @@ class ReplaySettings:
         as_integer("top_players", self.top_players, 0, 20)
 
 
-class Report(NamedTuple):
-    """The result of a replay.
+class CurveOfSystems(NamedTuple):
+    """A curve of each system, in figures and on the page; x and y are entries of the measure."""
 
-    Attributes:
-        reading: the log and what was left out of it.
-        content: all numbers, as ``report.json`` has them; the measures of each system are in
-            ``content["systems"]``.
-        ratings: name, mean, deviation and number of games of each player after the last game, by
-            the first system that has deviations; empty if none has.
-    """
+    title: str
+    x: str
+    y: str
+    x_label: str
+    y_label: str
+    diagonal: str | None = None
 
-    reading: Reading
-    content: dict[str, Any]
-    ratings: list[tuple[str, float, float, int]]
+
+def _calibration(what: str) -> CurveOfSystems:
+    stated = f"stated probability of a {what}"
+    return CurveOfSystems(f"Calibration of {what}s", "stated", "observed", stated,
+                          "share that came true", "calibrated")  # fmt: skip
+
+
+# By the name of the measure.
+CURVES = {
+    "draws": CurveOfSystems(
+        "Draws found against match quality", "possible", "found",
+        "share of possible draws, most even games first", "share of draws found",
+        "a quality without information",
+    ),
+    "fairness": CurveOfSystems(
+        "Win ratios in the most even games", "games", "deviation", "least number of games played",
+        "mean |win ratio - 50 %|",
+    ),
+    "wins": _calibration("win"),
+    "draw_forecasts": _calibration("draw"),
+}  # fmt: skip
 
 
 def run_replay(
     reading: Reading, settings: ReplaySettings, *, out: Path | None = None, quiet: bool = True
-) -> Report:
+) -> dict[str, Any]:
     """Rate a log with each system, measure how well it forecast the games, and write the results.
 
     Args:
@@ -108,6 +125,10 @@ def run_replay(
         settings: all that decides the result.
         out: folder for the files, made if need be; None to write none.
         quiet: no progress bar.
+
+    Returns:
+        All numbers, as ``report.json`` has them; the measures of each system are in
+        ``["systems"]``.
 
     Raises:
         ValueError: for parameters that a system refuses, or if another process writes to the
@@ -121,8 +142,6 @@ def run_replay(
     # No bar within the first second: on a small log it would flicker.
     names = tqdm(settings.systems, unit="system", disable=quiet, delay=1.0)
     judged = {name: judge(name, log, pairs, parameters) for name in names}
-    replays = [each.replay for each in judged.values()]
-    beliefs = [each for each in replays if (each.sigma > 0.0).all()][:1]
     content = {
         "log": {
             **reading.source,
@@ -141,32 +160,29 @@ def run_replay(
         "constant_log_loss": constant_log_loss(pairs.outcome),
         "systems": measures(log, pairs, judged, settings),
     }
-    ratings = [
-        row
-        for each in beliefs
-        for row in zip(
-            log.players, each.mu.tolist(), each.sigma.tolist(), log.games_played.tolist(),
-            strict=True,
-        )
-    ]  # fmt: skip
-    report = Report(reading, content, ratings)
     with locked(out):
         if out is not None:
-            write_together((out / name, content) for name, content in _files(report))
-    return report
+            replays = [each.replay for each in judged.values()]
+            rated = next((each for each in replays if (each.sigma > 0.0).all()), None)
+            write_together((out / name, file) for name, file in _files(reading, content, rated))
+    return content
 
 
-def _files(report: Report) -> Iterator[tuple[str, bytes]]:
+def _files(
+    reading: Reading, content: dict[str, Any], rated: BeliefReplay | None
+) -> Iterator[tuple[str, bytes]]:
+    """Yield all files; ``ratings.csv`` is by the first system that has deviations."""
     # Plotting is slow to load, and not needed without a folder to write to.
     from matchenv.benchmarks.replay.figures import figures
 
-    yield from figures(report.content).items()
-    yield "bad_rows.csv", csv_bytes(("line", "reason", "detail"), report.reading.bad_rows)
-    if report.ratings:
-        yield "ratings.csv", csv_bytes(("player", "mu", "sigma", "games"), report.ratings)
-    text = f"{reading_text(report.reading)}\n\n{report_text(report)}\n"
-    yield "table.txt", text.encode()
-    yield "report.json", json_bytes(report.content, checked=True)
+    yield from figures(content).items()
+    yield "bad_rows.csv", csv_bytes(("line", "reason", "detail"), reading.bad_rows)
+    if rated is not None:
+        names = np.array(reading.log.players, object)
+        columns = {"player": names, "mu": rated.mu, "sigma": rated.sigma}
+        yield "ratings.csv", columns_csv({**columns, "games": rated.games_played})
+    yield "table.txt", f"{reading_text(reading)}\n\n{report_text(content)}\n".encode()
+    yield "report.json", json_bytes(content, checked=True)
 
 
 def measures(
@@ -196,20 +212,21 @@ def measures(
     def of_system(judgement: Judgement) -> dict[str, Any]:
         gap, quality, stated = judgement.gap(pairs), judgement.quality, judgement.log_probability
         curve = draw_curve(quality, possible, found)
-        thinned = np.interp(_CURVE, curve.possible, curve.found)
+        thinned = np.interp(_CURVE, curve["possible"], curve["found"])
         threshold = float(quality[most_even(quality, settings.fair_share)].min())
-        fair = win_ratio_deviation(log.player, log.entry_game, share, quality >= threshold)
         losses = log_losses(stated, outcome)
-        entries = {player: judgement.replay.entry_mu[log.player == player] for player in top}
+        ratings = {player: judgement.replay.entry_mu[log.player == player] for player in top}
         return {
-            "error": asdict(prediction_error(gap, outcome, game)),
+            "error": prediction_error(gap, outcome, game),
             "excess": mean_over_pairs(pair_costs(gap, outcome) - first_costs, game),
             "challenged": {
-                name: asdict(prediction_error(gap[chosen], outcome[chosen], game[chosen]))
+                name: prediction_error(gap[chosen], outcome[chosen], game[chosen])
                 for name, chosen in even.items()
             },
-            "draws": asdict(replace(curve, possible=_CURVE, found=thinned)),
-            "fairness": asdict(fair),
+            "draws": curve | {"possible": _CURVE, "found": thinned},
+            "fairness": win_ratio_deviation(
+                log.player, log.entry_game, share, quality >= threshold
+            ),
             "threshold": threshold,
             "log_loss": float(losses.mean()) if len(losses) else None,
             "wins": asdict(win_calibration(stated, outcome, settings.bins)),
@@ -218,10 +235,10 @@ def measures(
             "trajectories": [
                 {
                     "player": log.players[player],
-                    "rating": ratings,
-                    "games_to_settle": games_to_settle(ratings, judgement.start),
+                    "rating": each,
+                    "games_to_settle": games_to_settle(each, judgement.start),
                 }
-                for player, ratings in entries.items()
+                for player, each in ratings.items()
             ],
             "unconverged": len(judgement.replay.unconverged),
         }
@@ -235,60 +252,51 @@ def measure_rows(content: Content) -> dict[str, list[str]]:
     Args:
         content: of a report, or of its ``report.json``.
     """
-    systems = content["systems"]
+    systems, share = content["systems"], content["settings"]["challenge_share"]
     first, *_ = found = list(systems.values())
-    share = content["settings"]["challenge_share"]
-
-    def row(of: Any) -> list[str]:
-        return [of(system) for system in found]
-
     rows = {
-        "prediction error": row(lambda s: _percent(s["error"]["error"])),
-        "  standard error": row(lambda s: _percent(s["error"]["standard_error"])),
-        "  minus the first system's, points": ["-", *row(lambda s: _points(*s["excess"]))[1:]],
-        "  pairs counted": row(lambda s: str(s["error"]["pairs"])),
-        "  pairs drawn": row(lambda s: str(s["error"]["drawn"])),
-        "  predicted draws": row(lambda s: str(s["error"]["predicted_draws"])),
+        "prediction error": [_percent(s["error"]["error"]) for s in found],
+        "  standard error": [_percent(s["error"]["standard_error"]) for s in found],
+        "  minus the first system's, points": ["-", *(_points(*s["excess"]) for s in found[1:])],
+        "  pairs counted": [str(s["error"]["pairs"]) for s in found],
+        "  pairs drawn": [str(s["error"]["drawn"]) for s in found],
+        "  predicted draws": [str(s["error"]["predicted_draws"]) for s in found],
     }
     for name in systems:
         label = f"error, most even {100.0 * share:g} % by {name}"
-        rows[label] = row(lambda s, name=name: _percent(s["challenged"][name]["error"]))
-    rows["area of draws over quality"] = row(lambda s: _decimals(s["draws"]["area"]))
+        rows[label] = [_percent(s["challenged"][name]["error"]) for s in found]
+    rows["area of draws over quality"] = [_decimals(s["draws"]["area"]) for s in found]
     for least in (1, 10, 100):
-        games = "game" if least == 1 else "games"
-        label = f"|win ratio - 50 %|, >= {least} {games}"
-        rows[label] = row(lambda s, least=least: _deviation(s["fairness"], least))
-    constant = _decimals(content["constant_log_loss"])
+        label = f"|win ratio - 50 %|, >= {least} {'game' if least == 1 else 'games'}"
+        rows[label] = [_deviation(s["fairness"], least) for s in found]
     rows |= {
-        "log loss": row(lambda s: _decimals(s["log_loss"])),
-        "  of the constant forecast": [constant] * len(found),
-        "calibration error, wins": row(lambda s: _percent(s["wins"]["error"])),
-        "calibration error, draws": row(lambda s: _percent(s["draw_forecasts"]["error"])),
+        "log loss": [_decimals(s["log_loss"]) for s in found],
+        "  of the constant forecast": [_decimals(content["constant_log_loss"])] * len(found),
+        "calibration error, wins": [_percent(s["wins"]["error"]) for s in found],
+        "calibration error, draws": [_percent(s["draw_forecasts"]["error"]) for s in found],
     }
     for k, shown in enumerate(first["trajectories"]):
         count = len(shown["rating"])
         label = f"games to settle, {shown['player']} ({count} {'game' if count == 1 else 'games'})"
-        rows[label] = row(lambda s, k=k: str(s["trajectories"][k]["games_to_settle"]))
+        rows[label] = [str(s["trajectories"][k]["games_to_settle"]) for s in found]
     if any(s["unconverged"] for s in found):
-        rows["games that did not converge"] = row(lambda s: str(s["unconverged"]))
+        rows["games that did not converge"] = [str(s["unconverged"]) for s in found]
     return rows
 
 
-def report_text(report: Report) -> str:
-    """Return the measures of each system side by side."""
-    content = report.content
+def report_text(content: Content) -> str:
+    """Return the measures of each system side by side.
+
+    Args:
+        content: as ``measure_rows``.
+    """
     columns = [Column("", itemgetter(0)), *(
         Column(name, itemgetter(k), 12) for k, name in enumerate(content["systems"], 1)
     )]  # fmt: skip
     draws = content["settings"]["parameters"]["draw_probability"]
-    return "\n".join(
-        [
-            *text_table(
-                columns, [(label, *cells) for label, cells in measure_rows(content).items()]
-            ),
-            f"pairs that drew are left out of the prediction error; draw probability: {draws:.4f}",
-        ]
-    )
+    rows = [(label, *cells) for label, cells in measure_rows(content).items()]
+    note = f"pairs that drew are left out of the prediction error; draw probability: {draws:.4f}"
+    return "\n".join([*text_table(columns, rows), note])
 
 
 def _percent(share: float | None) -> str:
@@ -306,6 +314,5 @@ def _points(excess: float | None, error: float | None) -> str:
 
 
 def _deviation(fairness: Content, least: int) -> str:
-    games: NDArray[np.int64] = np.asarray(fairness["games"])
-    found = np.asarray(fairness["deviation"])[games == least]
-    return _percent(float(found[0])) if found.size else "-"
+    found = dict(zip(fairness["games"], fairness["deviation"], strict=True))
+    return _percent(found.get(least))

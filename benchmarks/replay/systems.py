@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +13,6 @@ from matchenv.logs.games import Model
 from matchenv.logs.match_log import MatchLog
 from matchenv.logs.replay import (
     BeliefReplay,
-    RatingSystem,
     match_qualities,
     replay_system,
     replay_trueskill,
@@ -47,22 +45,11 @@ class SystemSettings(Model):
         return {each.name: getattr(self, each.name) for each in fields(Model)}
 
 
-def _openskill(settings: SystemSettings, model: str) -> RatingSystem:
-    given = {name: getattr(settings, name) for name in ("mu", "sigma", "beta", "tau")}
-    return OpenSkill(model, **given)
-
-
-def _elo(settings: SystemSettings, form: str) -> RatingSystem:
-    return Elo(settings.elo_start, beta=settings.elo_beta, alpha=settings.elo_alpha, form=form)
-
-
 TRUESKILL = "trueskill"
-SYSTEMS: dict[str, Callable[[SystemSettings], RatingSystem]] = {
-    "elo": lambda settings: _elo(settings, "gaussian"),
-    "elo-logistic": lambda settings: _elo(settings, "logistic"),
-    "weng-lin-bt": lambda settings: _openskill(settings, "BradleyTerryFull"),
-    "weng-lin-pl": lambda settings: _openskill(settings, "PlackettLuce"),
-}
+# Forms of Elo, and models of openskill.
+ELO = {"elo": "gaussian", "elo-logistic": "logistic"}
+WENG_LIN = {"weng-lin-bt": "BradleyTerryFull", "weng-lin-pl": "PlackettLuce"}
+SYSTEMS = (TRUESKILL, *ELO, *WENG_LIN)
 
 
 class Judgement(NamedTuple):
@@ -88,7 +75,7 @@ class Judgement(NamedTuple):
 def check_system(name: str) -> None:
     """Raise for a name that is neither a known system nor of the form ``module:Class``."""
     if not is_object_spec(name):
-        as_choice("systems", name, (TRUESKILL, *SYSTEMS))
+        as_choice("systems", name, SYSTEMS)
 
 
 def quality_per_comparison(quality: Floats, log: MatchLog) -> Floats:
@@ -108,7 +95,7 @@ def judge(name: str, log: MatchLog, pairs: Pairs, settings: SystemSettings) -> J
     """Let a system rate a log.
 
     Args:
-        name: ``trueskill``, a key of ``SYSTEMS``, or ``module:Class:key=value`` of a
+        name: one of ``SYSTEMS``, or ``module:Class:key=value`` of a
             ``matchenv.logs.RatingSystem``.
         log: the games in order of play.
         pairs: the log's pairs of sides.
@@ -124,7 +111,7 @@ def judge(name: str, log: MatchLog, pairs: Pairs, settings: SystemSettings) -> J
         stated = gaussian_log_probabilities(pairs, mean, variance, players, settings.beta, draws)
         start = settings.mu
     else:
-        system: Any = SYSTEMS[name](settings) if name in SYSTEMS else _own_system(name, settings)
+        system = _system(name, settings)
         replay = replay_system(log, system, keep_history=True)
         is_elo, mean, start = isinstance(system, Elo), replay.team_mean, system.mu
         # Elo's sides have the noise of all their members, those of Weng and Lin that of one.
@@ -141,9 +128,15 @@ def judge(name: str, log: MatchLog, pairs: Pairs, settings: SystemSettings) -> J
     return Judgement(replay, quality_per_comparison(quality, log), stated, start)
 
 
-def _own_system(name: str, settings: SystemSettings) -> Any:
-    given = {each: asdict(settings)[each] for each in ("mu", "sigma", "beta", "tau")}
-    system = object_from_spec("system", name, given, (TRUESKILL, *SYSTEMS))
+def _system(name: str, settings: SystemSettings) -> Any:
+    """Return a system that rates one game."""
+    if name in ELO:
+        beta, alpha = settings.elo_beta, settings.elo_alpha
+        return Elo(settings.elo_start, beta=beta, alpha=alpha, form=ELO[name])
+    given = {each: getattr(settings, each) for each in ("mu", "sigma", "beta", "tau")}
+    if name in WENG_LIN:
+        return OpenSkill(WENG_LIN[name], **given)
+    system = object_from_spec("system", name, given, SYSTEMS)
     missing = [each for each in (*given, "rate") if not hasattr(system, each)]
     if missing:
         raise ValueError(f"system {name!r} must have {', '.join(missing)}, as a RatingSystem has")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from matchenv.benchmarks.replay.report import measure_rows
+from matchenv.benchmarks.replay.report import CURVES, measure_rows
 from matchenv.benchmarks.report.comparisons import json_of
 from matchenv.benchmarks.report.page import (
     Chart,
@@ -26,32 +26,23 @@ def replay_section(folder: Path, _: Palette) -> Section:
     rows = [(label.strip(), *cells) for label, cells in measure_rows(found).items()]
     cells = pd.DataFrame(rows, columns=["measure", *systems])
     table = Table("How well each system forecast the games", cells)
-    draws = new_figure("share of possible draws, most even games first", "share of draws found")
-    fair = new_figure("least number of games played", "mean |win ratio - 50 %|")
-    wins = new_figure("stated probability of a win", "share that came true")
-    players = new_figure("games played", "rating", hovermode="x unified")
-    fair.update_xaxes(type="log")
-    for name, each in systems.items():
-        for figure, key, x, y in (
-            (draws, "draws", "possible", "found"),
-            (fair, "fairness", "games", "deviation"),
-            (wins, "wins", "stated", "observed"),
-        ):
+    charts = {}
+    for key in ("draws", "fairness", "wins"):
+        curve = CURVES[key]
+        charts[curve.title] = figure = new_figure(curve.x_label, curve.y_label)
+        for name, each in systems.items():
             if each[key].get("area", 0.0) is not None:
-                add_line(figure, palette, name, each[key][x], each[key][y])
-    add_line(wins, palette, "calibrated", [0, 1], [0, 1])
+                add_line(figure, palette, name, each[key][curve.x], each[key][curve.y])
+    add_line(figure, palette, "calibrated", [0, 1], [0, 1])
+    charts[CURVES["fairness"].title].update_xaxes(type="log")
+    players = new_figure("games played", "rating", hovermode="x unified")
     first, system = next(iter(systems.items()))
     for trajectory in system["trajectories"]:
         ratings = [system["start"], *trajectory["rating"]]
         add_line(players, palette, trajectory["player"], range(len(ratings)), ratings)
     if players.data:
         add_level(players, system["start"], "a newcomer")
-    charts = {
-        "Draws found against match quality": draws,
-        "Win ratios in the most even games": fair,
-        "Calibration of wins": wins,
-        f"Ratings of the top players, {first}": players,
-    }
+    charts[f"Ratings of the top players, {first}"] = players
     return Section(
         kind="replay",
         folder=folder.name,

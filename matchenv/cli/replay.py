@@ -30,6 +30,6 @@ def run(given: Given) -> None:
     refuse_both(given.fitted, set(given.said))
     settings = given.made(ReplaySettings)
     given.needs("logs", *(() if given.out is None else ("benchmarks",)))
-    report = run_replay(shared.reading(given), settings, out=given.out, quiet=given.quiet)
-    given.say(report_text(report))
+    content = run_replay(shared.reading(given), settings, out=given.out, quiet=given.quiet)
+    given.say(report_text(content))
     given.say_where()

@@ -32,6 +32,6 @@ def run(given: Given) -> None:
     given.needs("logs", *(() if given.plot is None else ("benchmarks",)))
     read, settings = shared.reading(given), given.made(SmoothSettings)
     found = run_smooth(read, settings, out=given.out, plot=given.plot, quiet=given.quiet)
-    given.say(smooth_text(found))
+    given.say(smooth_text(read.log, *found))
     given.say_where(f"{given.out} has curves.csv and smooth.json")
     given.say_where(f"{given.plot} has the figure", given.plot)

@@ -28,6 +28,7 @@ from matchenv.logs.forecasts import (
     possible_and_found_draws,
     win_calibration,
 )
+from matchenv.logs.match_log import ranks_from_scores
 
 # Game 0: three sides, the last two level. Game 1: two sides, the second wins. Game 2: a draw.
 GAME_START = np.array([0, 3, 5, 7])
@@ -77,13 +78,13 @@ class TestPredictionError:
 
     def test_by_hand(self) -> None:
         found = prediction_error(self.GAP, self.OUTCOME, np.arange(6))
-        assert found.error == pytest.approx(3 / 4)
-        assert (found.pairs, found.drawn, found.predicted_draws) == (4, 2, 1)
+        assert found["error"] == pytest.approx(3 / 4)
+        assert (found["pairs"], found["drawn"], found["predicted_draws"]) == (4, 2, 1)
 
     def test_nothing_to_count(self) -> None:
         found = prediction_error(self.GAP[4:], self.OUTCOME[4:], np.arange(2))
-        assert math.isnan(found.error)
-        assert math.isnan(found.standard_error)
+        assert math.isnan(found["error"])
+        assert math.isnan(found["standard_error"])
 
     def test_standard_error_is_the_spread_over_repeated_logs(self) -> None:
         """Logs of 200 games of 1 to 9 pairs, all pairs of a game right or wrong together."""
@@ -94,8 +95,8 @@ class TestPredictionError:
             gap = np.where(rng.random(200) < 0.3, -1.0, 1.0)[game]
             outcome = np.ones(len(game), dtype=np.int8)
             found = prediction_error(gap, outcome, game)
-            errors.append(found.error)
-            stated.append(found.standard_error)
+            errors.append(found["error"])
+            stated.append(found["standard_error"])
         # The spread of 400 values is itself known to one part in sqrt(800).
         assert np.mean(stated) == pytest.approx(np.std(errors), rel=5 / math.sqrt(800))
 
@@ -114,20 +115,20 @@ class TestDraws:
         # The most even game could hold two draws and held one; of the two games of equal
         # quality behind it one was drawn: a line from (1/2, 1/2) to (1, 1).
         curve = draw_curve(np.array([0.2, 0.9, 0.2]), np.array([1, 2, 1]), np.array([1, 1, 0]))
-        assert_allclose(curve.possible, [0, 0.5, 1])
-        assert_allclose(curve.found, [0, 0.5, 1])
-        assert curve.area == pytest.approx(0.5)
-        assert curve.draws == 2
+        assert_allclose(curve["possible"], [0, 0.5, 1])
+        assert_allclose(curve["found"], [0, 0.5, 1])
+        assert curve["area"] == pytest.approx(0.5)
+        assert curve["draws"] == 2
 
     def test_best_and_worst_order(self) -> None:
         drawn = np.array([1, 0, 0, 0])
         best = draw_curve(np.array([4.0, 3, 2, 1]), np.ones(4, dtype=np.int64), drawn)
         worst = draw_curve(np.array([1.0, 2, 3, 4]), np.ones(4, dtype=np.int64), drawn)
-        assert best.area == pytest.approx(1 - 1 / 8)
-        assert worst.area == pytest.approx(1 / 8)
+        assert best["area"] == pytest.approx(1 - 1 / 8)
+        assert worst["area"] == pytest.approx(1 / 8)
 
     def test_no_draws(self) -> None:
-        assert math.isnan(draw_curve(np.ones(2), np.ones(2, int), np.zeros(2, int)).area)
+        assert math.isnan(draw_curve(np.ones(2), np.ones(2, int), np.zeros(2, int))["area"])
 
 
 class TestFairness:
@@ -139,7 +140,8 @@ class TestFairness:
             for game in games
             for i, r in enumerate(game)
         ]
-        assert_allclose(win_shares(*flat(games)), expected)
+        starts, level = flat(games)
+        assert_allclose(win_shares(starts, ranks_from_scores(-level, starts)), expected)
 
     def test_deviation_by_hand(self) -> None:
         # Player 0 wins both kept games, 1 wins one of two, 2 draws one, 3 only plays
@@ -150,10 +152,10 @@ class TestFairness:
         kept = np.array([True, True, True, False])
         found = win_ratio_deviation(player, game, share, kept)
         # Ratios 1, 0.5 / 3 and 0.5: distances 1/2, 1/3 and 0, after 2, 3 and 1 games.
-        assert found.games.tolist() == [1, 2, 3]
-        assert found.players.tolist() == [3, 2, 1]
-        assert_allclose(found.deviation, [(1 / 2 + 1 / 3) / 3, (1 / 2 + 1 / 3) / 2, 1 / 3])
-        assert found.kept_games == 3
+        assert found["games"].tolist() == [1, 2, 3]
+        assert found["players"].tolist() == [3, 2, 1]
+        assert_allclose(found["deviation"], [(1 / 2 + 1 / 3) / 3, (1 / 2 + 1 / 3) / 2, 1 / 3])
+        assert found["kept_games"] == 3
 
 
 class TestCalibration:

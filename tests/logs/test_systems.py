@@ -11,7 +11,6 @@ from numpy.testing import assert_allclose
 
 from matchenv.benchmarks.replay.systems import (
     SYSTEMS,
-    TRUESKILL,
     SystemSettings,
     judge,
     quality_per_comparison,
@@ -39,7 +38,7 @@ def test_draw_probability_is_counted_between_neighbours_in_rank() -> None:
         Model().counted(LOG.first_games(0).from_games([[["a"], ["b"]]], [[1, 1]]))
 
 
-@pytest.mark.parametrize("name", [TRUESKILL, *SYSTEMS])
+@pytest.mark.parametrize("name", SYSTEMS)
 def test_stated_probabilities_are_a_distribution(name: str) -> None:
     judgement = judge(name, LOG, PAIRS, SystemSettings(draw_probability=0.5))
     assert_allclose(np.exp(judgement.log_probability).sum(axis=1), 1.0, rtol=1e-12)

@@ -80,7 +80,7 @@ def test_the_report_forecasts_with_every_system(
     monkeypatch.chdir(tmp_path)
     names = ("weng-lin-bt", "weng-lin-pl", "own_system:Steps:step=2")
     log = read_log(LEAGUE)
-    systems = run_replay(log, ReplaySettings(systems=names)).content["systems"]
+    systems = run_replay(log, ReplaySettings(systems=names))["systems"]
     assert list(systems) == list(names)
     for system in systems.values():
         assert 0.0 <= system["error"]["error"] <= 1.0
