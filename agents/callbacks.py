@@ -21,7 +21,7 @@ from matchenv.agents.policy_file import PolicyDescription, save_policy
 from matchenv.agents.run_config import RunConfig
 from matchenv.agents.run_folder import RunFolder
 from matchenv.evaluation.seeds import evaluation_seed
-from matchenv.runtime.signals import SafePoint
+from matchenv.runtime.signals import Stopped
 
 
 class Keeper(BaseCallback):
@@ -35,7 +35,7 @@ class Keeper(BaseCallback):
         config: of the run.
         description: of the policy, for its file.
         evaluations: those made before; new ones are added.
-        safe_point: says when the training has been asked to stop, and stops it.
+        stops: signals that came and ask the training to stop.
         bar: progress over the timesteps of the whole training.
     """
 
@@ -45,12 +45,12 @@ class Keeper(BaseCallback):
         config: RunConfig,
         description: PolicyDescription,
         evaluations: list[dict[str, Any]],
-        safe_point: SafePoint,
+        stops: list[int],
         bar: tqdm[Any],
     ) -> None:
         super().__init__()
         self.folder, self.config, self.description = folder, config, description
-        self.evaluations, self._safe_point, self._bar = evaluations, safe_point, bar
+        self.evaluations, self._stops, self._bar = evaluations, stops, bar
         self._rivals: dict[str, list[Floats]] = {}
         self._saved = 0
 
@@ -66,9 +66,9 @@ class Keeper(BaseCallback):
         last = self.evaluations[-1]["timesteps"] if self.evaluations else -1
         if now // self.config.evaluate_every > last // self.config.evaluate_every:
             self._evaluate()
-        if self._safe_point.asked:
+        if self._stops:
             self._save()
-            self._safe_point.stop()
+            raise Stopped
         if now // self.config.checkpoint_every > self._saved // self.config.checkpoint_every:
             self._save()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -32,7 +33,7 @@ from matchenv.evaluation.seeds import training_seed
 from matchenv.runtime.checks import as_integer
 from matchenv.runtime.files import folder_lock
 from matchenv.runtime.object_spec import only_installed_code
-from matchenv.runtime.parallel import LocalPool, checked_workers
+from matchenv.runtime.parallel import Engine
 from matchenv.runtime.provenance import digest_of
 from matchenv.runtime.signals import stops_at_a_safe_point
 
@@ -154,10 +155,10 @@ def _train(
         )
     left = config.timesteps - model.num_timesteps
     with (
-        stops_at_a_safe_point() as safe_point,
+        stops_at_a_safe_point() as stops,
         tqdm(total=games, initial=model.num_timesteps, unit="game", disable=quiet) as bar,
     ):
-        keeper = Keeper(folder, config, description, evaluations, safe_point, bar)
+        keeper = Keeper(folder, config, description, evaluations, stops, bar)
         try:
             model.learn(max(left, 0), callback=keeper, reset_num_timesteps=False)
         except ValueError as error:
@@ -299,7 +300,7 @@ def train_seeds(
         ValueError: for no seed or one that is given twice, or a folder that holds a run of
             another configuration; before anything is trained.
     """
-    count = checked_workers(workers)
+    engine = Engine(workers=workers)
     if not seeds or len(set(seeds)) < len(seeds):
         raise ValueError(f"seeds must be different numbers, at least one, got {list(seeds)}")
     configs = [replace(config, seed=as_integer("seeds", seed, 0)) for seed in seeds]
@@ -316,10 +317,10 @@ def train_seeds(
     work = partial(_train_one, options={"device": device, "threads": threads, "quiet": True})
     with (
         folder_lock(path),
-        LocalPool(count) as pool,
+        closing(engine.results(work, jobs)) as results,
         tqdm(total=len(jobs), unit="seed", disable=quiet) as bar,
     ):
-        for _ in pool.results(work, jobs):
+        for _ in results:
             bar.update()
     return folders
 

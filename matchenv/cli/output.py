@@ -36,6 +36,8 @@ def show(text: str, *, end: str = "\n", file: TextIO | None = None, flush: bool 
         print(printable(text, kept="\n\t"), end=end, file=file or sys.stdout, flush=flush)
     except BrokenPipeError:
         raise ReaderGoneError from None
+    except OSError as error:  # of a descriptor, which has no name
+        raise OSError(error.errno, error.strerror, "standard output") from None
 
 
 def finish_output() -> None:

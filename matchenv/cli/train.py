@@ -227,7 +227,7 @@ def configured(given: Given) -> RunConfig:
 def _how_to_go_on(given: Given) -> str:
     """Return what to say of the run that this process works on."""
     folder = given.resume or given.out
-    for held in held_folders() if folder is None else ():
+    for held in tuple(held_folders) if folder is None else ():
         from matchenv.agents.run_folder import RunFolder
 
         for path in (held, held.parent):  # a comparison has a folder in that of the run

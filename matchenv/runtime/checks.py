@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 # Squares and sums of squares of skills must stay inside float64.
 LARGEST_SKILL = 1e150
+SMALLEST = 1.0 / LARGEST_SKILL
 
 
 def as_float_array(name: str, value: ArrayLike) -> NDArray[np.float64]:
@@ -41,9 +42,9 @@ def as_float_array(name: str, value: ArrayLike) -> NDArray[np.float64]:
 
 
 def as_positive_array(name: str, value: ArrayLike) -> NDArray[np.float64]:
-    """Return ``value`` as ``as_float_array``, every number at least 1 / ``LARGEST_SKILL``."""
-    array, least = as_float_array(name, value), 1.0 / LARGEST_SKILL
-    return _all(array, array >= least, f"{name} must be positive (at least {least:g})")
+    """Return ``value`` as ``as_float_array``, every number at least ``SMALLEST``."""
+    array = as_float_array(name, value)
+    return _all(array, array >= SMALLEST, f"{name} must be positive (at least {SMALLEST:g})")
 
 
 def as_non_negative_array(name: str, value: ArrayLike) -> NDArray[np.float64]:
@@ -77,39 +78,23 @@ def as_number(name: str, value: Any, low: float = -LARGEST_SKILL) -> float:
     return float(array)
 
 
-def as_positive_number(name: str, value: Any) -> float:
-    """Return ``value`` as one finite float above 0."""
-    return float(as_positive_array(name, as_number(name, value)))
+def _number(rule: str, good: Callable[[float], bool]) -> Callable[[str, Any], float]:
+    """Return a check like ``as_number`` of one more rule."""
+
+    def check(name: str, value: Any) -> float:
+        number = as_number(name, value)
+        if not good(number):
+            raise ValueError(f"{name} must {rule}, got {value!r}")
+        return number
+
+    return check
 
 
-def as_non_negative_number(name: str, value: Any) -> float:
-    """Return ``value`` as one finite float, 0 or above."""
-    number = as_number(name, value)
-    return _number_if(number >= 0.0, f"{name} must not be negative, got {value!r}", number)
-
-
-def as_probability(name: str, value: Any) -> float:
-    """Return ``value`` as a float in ``[0, 1)``."""
-    number = as_number(name, value)
-    return _number_if(0.0 <= number < 1.0, f"{name} must be in [0, 1), got {value!r}", number)
-
-
-def as_share(name: str, value: Any) -> float:
-    """Return ``value`` as a float in ``[0, 1]``, both ends allowed."""
-    number = as_number(name, value)
-    return _number_if(0.0 <= number <= 1.0, f"{name} must be in [0, 1], got {value!r}", number)
-
-
-def as_positive_share(name: str, value: Any) -> float:
-    """Return ``value`` as a float in ``(0, 1]``."""
-    number = as_number(name, value)
-    return _number_if(0.0 < number <= 1.0, f"{name} must be in (0, 1], got {value!r}", number)
-
-
-def _number_if(good: bool, message: str, number: float) -> float:
-    if not good:
-        raise ValueError(message)
-    return number
+as_positive_number = _number(f"be positive (at least {SMALLEST:g})", lambda x: x >= SMALLEST)
+as_non_negative_number = _number("not be negative", lambda x: x >= 0.0)
+as_probability = _number("be in [0, 1)", lambda x: 0.0 <= x < 1.0)
+as_share = _number("be in [0, 1]", lambda x: 0.0 <= x <= 1.0)
+as_positive_share = _number("be in (0, 1]", lambda x: 0.0 < x <= 1.0)
 
 
 def as_integer(name: str, value: Any, low: int, high: int | None = None) -> int:
@@ -118,19 +103,14 @@ def as_integer(name: str, value: Any, low: int, high: int | None = None) -> int:
     Raises:
         ValueError: if it is no integer or outside the range.
     """
-    number = _index(value)
+    try:
+        number = None if isinstance(value, bool | np.bool_) else operator.index(value)
+    except TypeError:
+        number = None
     if number is None or number < low or (high is not None and number > high):
         allowed = f"of at least {low}" if high is None else f"in [{low}, {high}]"
         raise ValueError(f"{name} must be an integer {allowed}, got {value!r}")
     return number
-
-
-def _index(value: Any) -> int | None:
-    """Return an integer of any type as an int; None for anything else, booleans included."""
-    try:
-        return None if isinstance(value, bool | np.bool_) else operator.index(value)
-    except TypeError:
-        return None
 
 
 def as_action_masks(value: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
@@ -170,15 +150,6 @@ def as_choice(name: str, value: Any, known: Iterable[str]) -> str:
         listed = ", ".join(repr(name) for name in names)
         raise ValueError(f"{name} must be one of {listed}, got {value!r}")
     return value
-
-
-def as_action(action: Any, count: int) -> int:
-    """Return one action: an integer in [0, count).
-
-    Raises:
-        ValueError: for anything else.
-    """
-    return as_integer("action", action, 0, count - 1)
 
 
 def as_actions(actions: Any, count: int, num_opponents: int) -> NDArray[np.int64]:

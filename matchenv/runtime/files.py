@@ -22,27 +22,19 @@ import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import is_dataclass
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.runtime.checks import printable
-from matchenv.runtime.signals import at_forced_exit, signals_wait
-
-try:
-    import fcntl
-except ImportError:  # on Windows, where a file that is open cannot be replaced anyway
-    fcntl = None  # type: ignore[assignment]
-
-if TYPE_CHECKING:
-    from filelock import FileLock
+from matchenv.runtime.signals import temporary_files
 
 # Arrays by name.
 Arrays = dict[str, NDArray[Any]]
 
-CLOSED = -1  # in place of a descriptor
 UNFINISHED, LOCK = ".unfinished", ".lock"
 
 # Bytes; a longer name of a file is cut, so that its temporary file has a name too.
@@ -63,11 +55,11 @@ ROWS_AT_A_TIME = 20_000
 # First characters of a cell that a spreadsheet takes for a formula.
 FORMULA = tuple("=+-@")
 
-# Temporary files that this process writes, and files of the locks that it holds.
-_writing: set[Path] = set()
-_held: set[Path] = set()
+# Folders that this process has locked.
+held_folders: set[Path] = set()
 
-_WRITE = os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+# Of the temporary files of this process.
+_numbers = count()
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -104,107 +96,62 @@ def write_together(files: Iterable[tuple[Path, bytes]]) -> None:
         OSError: if one cannot be written; names it. Nothing has changed then.
         ValueError: for one path twice.
     """
-    written: list[tuple[int, Path, Path]] = []
+    begun: dict[Path, Path] = {}
     try:
         for path, content in files:
+            place = Path(os.path.realpath(path))
+            if place in begun:
+                raise ValueError(f"files that are written together must differ, got {path} twice")
             with errors_name(path):
-                _write_beside(path, content, written)
-        folders = {place.parent for _, _, place in written}
-        while written:
-            descriptor, beside, path = written[0]
-            with errors_name(path):
-                os.replace(beside, path)
-            _close(descriptor)
-            _writing.discard(beside)
-            del written[0]
-        for folder in folders:
+                mode = place.stat().st_mode if place.exists() else stat.S_IFREG
+                if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+                    place.write_bytes(content)
+                    continue
+                remove_unfinished(place.parent, below=False)
+                begun[place] = _beside(place)
+                # Before the file is there, so that no moment is left to leave it behind.
+                temporary_files.add(begun[place])
+                _write_and_sync(begun[place], content, stat.S_IMODE(mode))
+        for place, beside in begun.items():
+            with errors_name(place):
+                os.replace(beside, place)
+        for folder in {place.parent for place in begun}:
             with errors_name(folder):
                 _sync_folder(folder)
     finally:
-        for descriptor, beside, _ in written:
+        for beside in begun.values():
             with suppress(OSError):
-                beside.unlink()
-            _close(descriptor)
-            _writing.discard(beside)
+                beside.unlink(missing_ok=True)
+            temporary_files.discard(beside)
 
 
 @contextmanager
 def errors_name(path: Path) -> Iterator[None]:
-    """Add the name of a file to errors of descriptors, which do not know it."""
+    """Name a file in errors, in place of its temporary file or of none."""
     try:
         yield
     except OSError as error:
-        if error.filename is None and error.errno is not None:
-            raise OSError(error.errno, error.strerror, str(path)) from None
-        raise
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
-def _write_beside(path: Path, content: bytes, written: list[tuple[int, Path, Path]]) -> None:
-    """Write and sync the temporary file of a path, and note it."""
-    place = Path(os.path.realpath(path))
-    mode = place.stat().st_mode if place.exists() else stat.S_IFREG
-    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-        place.write_bytes(content)
-        return
-    if any(place == other for _, _, other in written):
-        raise ValueError(f"files that are written together must differ, got {path} twice")
-    descriptor = _open_beside(place, written)
-    view = memoryview(content)
-    while view:
-        view = view[os.write(descriptor, view) :]
-    if stat.S_IMODE(mode) and hasattr(os, "fchmod"):
-        os.fchmod(descriptor, stat.S_IMODE(mode))
-    os.fsync(descriptor)
-    if fcntl is None:
-        os.close(descriptor)
-        written[-1] = (CLOSED, *written[-1][1:])
-
-
-def _close(descriptor: int) -> None:
-    if descriptor != CLOSED:
-        os.close(descriptor)
-
-
-def _open_beside(place: Path, written: list[tuple[int, Path, Path]]) -> int:
-    """Open the temporary file of a path, which one process at a time writes, and note it.
-
-    What a killed process left there is overwritten.
-    """
+def _beside(place: Path) -> Path:
+    """Return a new name for the temporary file of a path, which says whose it is."""
     name = os.fsencode(place.name)[:LONGEST_NAME].decode(errors="ignore")
-    beside = place.with_name(f".{name}{UNFINISHED}")
-    while True:
-        # Ctrl-C between the two would leave the new file behind.
-        with signals_wait():
-            descriptor = os.open(beside, _WRITE, 0o666)
-            if _is_ours(descriptor, beside, wait=False):
-                _writing.add(beside)
-                written.append((descriptor, beside, place))
-                os.ftruncate(descriptor, 0)
-                return descriptor
-        try:
-            _is_ours(descriptor, beside, wait=True)
-        finally:
-            os.close(descriptor)
+    return place.with_name(f".{name}.{next(_numbers)}.{os.getpid()}{UNFINISHED}")
 
 
-def _is_ours(descriptor: int, path: Path, *, wait: bool) -> bool:
-    """Lock an open temporary file; False if another process has it, or has moved it meanwhile."""
-    if fcntl is None:
-        return True
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        return os.stat(path).st_ino == os.fstat(descriptor).st_ino
-    except (BlockingIOError, FileNotFoundError):
-        return False
-    except OSError as error:
-        if error.errno in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):
-            return True  # a file system without locks
-        raise
+def _write_and_sync(path: Path, content: bytes, mode: int) -> None:
+    with open(path, "wb") as file:
+        if mode:
+            path.chmod(mode)
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _sync_folder(folder: Path) -> None:
     """Sync the names in a folder, where the system supports that."""
-    if fcntl is None or not os.access(folder, os.R_OK):
+    if os.name == "nt" or not os.access(folder, os.R_OK):
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
@@ -216,19 +163,37 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def is_unfinished(path: Path) -> bool:
-    """Return whether a path is the temporary file, or folder, of one that is being written."""
-    return path.name.startswith(".") and path.name.endswith(UNFINISHED)
+def is_unfinished(name: str) -> bool:
+    """Return whether it is the name of the temporary file, or folder, of one in the making."""
+    return name.startswith(".") and name.endswith(UNFINISHED)
 
 
-def remove_unfinished(folder: Path) -> None:
-    """Remove what killed processes left unfinished in a folder that this process has locked."""
+def remove_unfinished(folder: Path, *, below: bool = True) -> None:
+    """Remove what processes that have ended left unfinished in a folder, and in those below it."""
     for place, folders, names in os.walk(folder):
-        for path in filter(is_unfinished, (Path(place, name) for name in (*folders, *names))):
+        for name in filter(is_unfinished, [*folders, *names]):
+            path = Path(place, name)
+            if _is_being_written(name):
+                continue
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)
             else:
                 path.unlink(missing_ok=True)
+        if not below:
+            return
+
+
+def _is_being_written(name: str) -> bool:
+    """Return whether the process of a temporary file is alive, this one included."""
+    process = name.removesuffix(UNFINISHED).rpartition(".")[2]
+    if not process.isdecimal():
+        return False
+    try:
+        if os.name != "nt":  # where this would be Ctrl-C
+            os.kill(int(process), 0)
+    except (OSError, OverflowError) as error:
+        return isinstance(error, PermissionError)  # another user's
+    return True
 
 
 @contextmanager
@@ -249,7 +214,7 @@ def folder_lock(folder: Path, *, make: bool = True, new: bool = False) -> Iterat
             folder.
         OSError: if the folder cannot be made or written.
     """
-    from filelock import FileLock  # it takes a while to load
+    from filelock import FileLock, Timeout  # it takes a while to load
 
     missing = [each for each in (folder, *folder.parents) if not each.exists()]
     try:
@@ -258,14 +223,26 @@ def folder_lock(folder: Path, *, make: bool = True, new: bool = False) -> Iterat
     except (FileExistsError, NotADirectoryError):
         if new:
             raise
-        make = False
-    if not make and not folder.is_dir():
+    if not folder.is_dir():
         raise ValueError(f"folder must be a folder that exists, got {str(folder)!r}")
     file = folder / LOCK
     lock = FileLock(file, timeout=0)
     try:
-        _acquire(lock, folder, make)
-        _held.add(file)
+        while not lock.is_locked:
+            try:
+                lock.acquire()
+            except Timeout:
+                raise ValueError(
+                    f"one process at a time may work in a folder, and {folder} is in use by "
+                    f"{_holder(file)}"
+                ) from None
+            except FileNotFoundError:
+                # Another process made the folder too, wrote nothing, and has just removed it.
+                if not make:
+                    raise
+                folder.mkdir(parents=True, exist_ok=True)
+        held_folders.add(folder)
+        temporary_files.add(file)
         holder = {"pid": os.getpid(), "host": platform.node(), "command": sys.argv}
         with errors_name(file):
             file.write_text(json.dumps(holder), encoding="utf-8")
@@ -275,43 +252,12 @@ def folder_lock(folder: Path, *, make: bool = True, new: bool = False) -> Iterat
             # Removed while it is held: a process that opened it meanwhile sees that it has gone,
             # and tries again.
             file.unlink(missing_ok=True)
-            _held.discard(file)
+            held_folders.discard(folder)
+            temporary_files.discard(file)
             lock.release()
         for each in missing:
             with suppress(OSError):
                 each.rmdir()
-
-
-def held_folders() -> tuple[Path, ...]:
-    """Return the folders that this process has locked."""
-    return tuple(file.parent for file in tuple(_held))
-
-
-@at_forced_exit
-def _remove_temporary_files() -> None:
-    """Remove the locks and temporary files of a process that ends without ``finally``."""
-    for file in (*_held, *_writing):
-        with suppress(OSError):
-            file.unlink()
-
-
-def _acquire(lock: FileLock, folder: Path, make: bool) -> None:
-    from filelock import Timeout
-
-    while True:
-        try:
-            lock.acquire()
-            return
-        except Timeout:
-            raise ValueError(
-                f"one process at a time may work in a folder, and {folder} is in use by "
-                f"{_holder(folder / LOCK)}"
-            ) from None
-        except FileNotFoundError:
-            # Another process made the folder too, wrote nothing, and has just removed it.
-            if not make:
-                raise
-            folder.mkdir(parents=True, exist_ok=True)
 
 
 def _holder(file: Path) -> str:
@@ -361,13 +307,12 @@ def npz_bytes(
     return buffer.getvalue()
 
 
-def read_npz(path: Path, belongs_to: Any = None, *, checked: bool = True) -> Arrays:
+def read_npz(path: Path, belongs_to: Any = None) -> Arrays:
     """Read arrays that ``npz_bytes`` packed.
 
     Args:
         path: the file.
         belongs_to: as it was packed.
-        checked: False for a file from elsewhere, which may have no checksum.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -386,8 +331,7 @@ def read_npz(path: Path, belongs_to: Any = None, *, checked: bool = True) -> Arr
     # A damaged archive raises almost anything.
     except Exception as error:
         raise ValueError(f"{path} is damaged: {error}") from None
-    found = str(arrays.pop(CHECKSUM, "")) if checked or CHECKSUM in arrays else None
-    if found is not None and found != checksum(belongs_to, arrays):
+    if str(arrays.pop(CHECKSUM, "")) != checksum(belongs_to, arrays):
         raise ValueError(f"{path} is damaged, or of other settings or another job")
     return arrays
 
@@ -432,21 +376,19 @@ def parsed_json(text: str | bytes, name: str = "it") -> Any:
     """
     try:
         found = json.loads(text, parse_constant=_refuse)
+        level = [found]
+        for _ in range(DEEPEST_JSON):
+            inner = (each for each in level if isinstance(each, dict | list))
+            level = [part for each in inner
+                     for part in (each.values() if isinstance(each, dict) else each)]  # fmt: skip
+        if level:
+            raise RecursionError
     except RecursionError:
-        raise _too_deep(name) from None
+        levels = f"at most {DEEPEST_JSON} levels deep"
+        raise ValueError(f"{name} must be JSON that is nested {levels}") from None
     except ValueError as error:  # a broken encoding too
         raise ValueError(f"{name} must be JSON: {error}") from None
-    level = [found]
-    for _ in range(DEEPEST_JSON):
-        level = [each for outer in level if isinstance(outer, dict | list)
-                 for each in (outer.values() if isinstance(outer, dict) else outer)]  # fmt: skip
-    if level:
-        raise _too_deep(name)
     return found
-
-
-def _too_deep(name: str) -> ValueError:
-    return ValueError(f"{name} must be JSON that is nested at most {DEEPEST_JSON} levels deep")
 
 
 def _refuse(constant: str) -> NoReturn:
@@ -467,7 +409,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def csv_bytes(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
+def csv_bytes(header: Sequence[str], rows: Iterable[Iterable[Any]]) -> bytes:
     """Pack a table as CSV.
 
     Floats have as few digits as are read back exactly; None, NaN and infinity are empty cells.
@@ -484,7 +426,7 @@ def csv_bytes(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
 
 def records_csv(records: Sequence[Mapping[str, Any]]) -> bytes:
     """Pack rows with the same keys, at least one, as ``csv_bytes`` does."""
-    return csv_bytes(list(records[0]), (record.values() for record in records))  # type: ignore[misc]
+    return csv_bytes(list(records[0]), (record.values() for record in records))
 
 
 def columns_csv(columns: Mapping[str, NDArray[Any]]) -> bytes:

@@ -10,7 +10,7 @@ import json
 import shutil
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -63,6 +63,57 @@ AnyJob = TypeVar("AnyJob", bound=Job)
 
 
 @dataclass(frozen=True)
+class Store:
+    """A folder of finished jobs and results; made by ``RunOptions.store``.
+
+    Attributes:
+        folder: the folder.
+        settings_key: a checksum of the settings.
+    """
+
+    folder: Path
+    settings_key: str
+
+    def path(self, job: Job) -> Path:
+        """Return the file of a job."""
+        return self.folder / BLOCKS / f"{job.name}.npz"
+
+    def load(self, job: Job) -> Arrays | None:
+        """Return the result of a job; None if it is not finished, or its file is damaged."""
+        if not job.lasting:
+            return None
+        try:
+            return read_npz(self.path(job), [self.settings_key, job.name])
+        except FileNotFoundError:
+            return None
+        except ValueError as error:
+            warnings.warn(f"{error}; it is done again", stacklevel=3)
+            return None
+
+    def save(self, job: Job, arrays: Arrays) -> None:
+        """Write the result of a job, whole or not at all.
+
+        Raises:
+            OSError: if it cannot be written, a full disk included.
+        """
+        if job.lasting:
+            kept = {key: array for key, array in arrays.items() if key != CLOCK}
+            write_bytes(self.path(job), npz_bytes(kept, [self.settings_key, job.name]))
+
+    def write_results(self, files: Iterable[tuple[str, bytes]]) -> None:
+        """Write result files, by name, all or none; one with equal content is left alone.
+
+        Raises:
+            OSError: if one cannot be written; all are as they were then.
+        """
+        places = [(self.folder / name, content) for name, content in files]
+        new = [(place, content) for place, content in places if not _holds(place, content)]
+        for place, _ in new:
+            place.parent.mkdir(parents=True, exist_ok=True)
+        write_together(new)
+
+
+@dataclass(frozen=True)
 class RunOptions:
     """How a command works and what it keeps; no number depends on it.
 
@@ -92,9 +143,43 @@ class RunOptions:
     def __post_init__(self) -> None:
         object.__setattr__(self, "workers", as_engine(self.workers))
 
-    def store(self, settings: Mapping[str, Any]) -> AbstractContextManager[Store | None]:
-        """Open the folder for the time of a block, as ``open_store``."""
-        return open_store(self.out, settings, replace=self.replace_out)
+    @contextmanager
+    def store(self, settings: Mapping[str, Any]) -> Iterator[Store | None]:
+        """Open the folder for the time of a block, in which no other process works.
+
+        Args:
+            settings: everything that decides the results, as plain data; versions and code are
+                added.
+
+        Raises:
+            ValueError: for a folder with other settings (names those that differ) or with files of
+                something else, and one in which another process works.
+            OSError: for a folder that cannot be written.
+        """
+        if self.out is None:
+            yield None
+            return
+        folder = Path(self.out)
+        content = json_bytes({"format": FORMAT, **settings, "made_with": provenance()})
+        wanted = json.loads(content)
+        with folder_lock(folder):
+            differing = _differing(folder, wanted)
+            if differing and not self.replace_out:
+                raise ValueError(
+                    f"out holds results that were made with other settings, versions or files: "
+                    f"{'; '.join(differing)}. Rerun with the original ones, or choose another "
+                    f"folder than {folder}"
+                )
+            blocks = folder / BLOCKS
+            if differing:
+                # First, so that at no time these settings have the others' blocks.
+                shutil.rmtree(blocks, ignore_errors=True)
+            # Before there is anything else, so that the folder is known as ours at any time.
+            if not _holds(folder / SETTINGS, content):
+                write_bytes(folder / SETTINGS, content)
+            blocks.mkdir(exist_ok=True)
+            remove_unfinished(folder)
+            yield Store(folder, checksum(wanted))
 
     def finish(self, store: Store | None, found: Any, files: Iterable[tuple[str, bytes]]) -> None:
         """Write result files, and report what was found.
@@ -103,89 +188,11 @@ class RunOptions:
             OSError: if a file cannot be written; what was found is reported all the same.
         """
         try:
-            write_results(store, files)
+            if store is not None:
+                store.write_results(files)
         finally:
             if self.report is not None:
                 self.report(found)
-
-
-@dataclass(frozen=True)
-class Store:
-    """A folder of finished jobs and results; made by ``open_store``.
-
-    Attributes:
-        folder: the folder.
-        settings_key: a checksum of the settings.
-    """
-
-    folder: Path
-    settings_key: str
-
-    def path(self, name: str) -> Path:
-        """Return the file of a job."""
-        return self.folder / BLOCKS / f"{name}.npz"
-
-    def load(self, name: str) -> Arrays | None:
-        """Return the result of a job; None if it is not finished, or its file is damaged."""
-        try:
-            return read_npz(self.path(name), [self.settings_key, name])
-        except FileNotFoundError:
-            return None
-        except ValueError as error:
-            warnings.warn(f"{error}; it is done again", stacklevel=3)
-            return None
-
-    def save(self, name: str, arrays: Arrays) -> None:
-        """Write the result of a job, whole or not at all.
-
-        Raises:
-            OSError: if it cannot be written, a full disk included.
-        """
-        kept = {key: array for key, array in arrays.items() if key != CLOCK}
-        write_bytes(self.path(name), npz_bytes(kept, [self.settings_key, name]))
-
-
-@contextmanager
-def open_store(
-    out: str | Path | None, settings: Mapping[str, Any], *, replace: bool = False
-) -> Iterator[Store | None]:
-    """Open a folder of results for the time of a block, in which no other process works.
-
-    Args:
-        out: folder, made if it does not exist; None keeps nothing.
-        settings: everything that decides the results, as plain data; versions and code are added.
-        replace: a folder with other settings loses them and its finished jobs; otherwise it is
-            refused.
-
-    Raises:
-        ValueError: for a folder with other settings (names those that differ) or with files of
-            something else, and one in which another process works.
-        OSError: for a folder that cannot be written.
-    """
-    if out is None:
-        yield None
-        return
-    folder = Path(out)
-    content = json_bytes({"format": FORMAT, **settings, "made_with": provenance()})
-    wanted = json.loads(content)
-    with folder_lock(folder):
-        differing = _differing(folder, wanted)
-        if differing and not replace:
-            raise ValueError(
-                f"out holds results that were made with other settings, versions or files: "
-                f"{'; '.join(differing)}. Rerun with the original ones, or choose another folder "
-                f"than {folder}"
-            )
-        blocks = folder / BLOCKS
-        if differing:
-            # First, so that at no time these settings have the others' blocks.
-            shutil.rmtree(blocks, ignore_errors=True)
-        # Before there is anything else, so that the folder is known as ours at any time.
-        if not _holds(folder / SETTINGS, content):
-            write_bytes(folder / SETTINGS, content)
-        blocks.mkdir(exist_ok=True)
-        remove_unfinished(folder)
-        yield Store(folder, checksum(wanted))
 
 
 def run_jobs(
@@ -210,25 +217,21 @@ def run_jobs(
     Raises:
         OSError: if a result cannot be written; the finished ones stay.
     """
-    known: dict[str, Arrays] = {}
-    for job in jobs if store is not None else ():
-        arrays = store.load(job.name) if store is not None and job.lasting else None
-        if arrays is not None:
-            known[job.name] = arrays
+    loaded = {job.name: None if store is None else store.load(job) for job in jobs}
+    known = {name: arrays for name, arrays in loaded.items() if arrays is not None}
     missing = [job for job in jobs if job.name not in known]
-    total = sum(job.count for job in jobs)
-    left = sum(job.count for job in missing)
+    total, left = (sum(job.count for job in each) for each in (jobs, missing))
     engine = as_engine(run.workers)
     saving = store if engine.is_here else None  # other machines cannot write here
     try:
         with (
-            engine.pool() as pool,
+            closing(engine.results(partial(_work_and_save, work, saving), missing)) as results,
             tqdm(total=total, initial=total - left, unit=unit, disable=run.quiet) as bar,
         ):
-            for number, arrays in pool.results(partial(_work_and_save, work, saving), missing):
+            for number, arrays in results:
                 job = missing[number]
-                if saving is None:
-                    _save(store, job, arrays)
+                if store is not None and saving is None:
+                    store.save(job, arrays)
                 known[job.name] = arrays
                 bar.update(job.count)
     except BaseException:
@@ -241,31 +244,9 @@ def run_jobs(
 def _work_and_save(work: Callable[[AnyJob], Arrays], store: Store | None, job: AnyJob) -> Arrays:
     """Do a job where it is done; writing is mostly waiting, so that processes wait side by side."""
     arrays = work(job)
-    _save(store, job, arrays)
+    if store is not None:
+        store.save(job, arrays)
     return arrays
-
-
-def _save(store: Store | None, job: Job, arrays: Arrays) -> None:
-    if store is not None and job.lasting:
-        store.save(job.name, arrays)
-
-
-def write_results(store: Store | None, files: Iterable[tuple[str, bytes]]) -> None:
-    """Write result files, by name, all or none.
-
-    Names may have folders. A file with equal content is left alone. Without a store nothing is
-    written.
-
-    Raises:
-        OSError: if one cannot be written; all are as they were then.
-    """
-    if store is None:
-        return
-    places = [(store.folder / name, content) for name, content in files]
-    new = [(place, content) for place, content in places if not _holds(place, content)]
-    for place, _ in new:
-        place.parent.mkdir(parents=True, exist_ok=True)
-    write_together(new)
 
 
 def _holds(path: Path, content: bytes) -> bool:
@@ -282,7 +263,7 @@ def _differing(folder: Path, wanted: dict[str, Any]) -> list[str]:
         known = read_json(file)
     except FileNotFoundError:
         # A process that was stopped before it had written its settings may have left these.
-        if not all(path.name == LOCK or is_unfinished(path) for path in folder.iterdir()):
+        if not all(path.name == LOCK or is_unfinished(path.name) for path in folder.iterdir()):
             raise ValueError(
                 f"out must be a new folder or one with results of this command, got {folder} "
                 "with other files in it"

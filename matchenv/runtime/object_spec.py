@@ -7,7 +7,7 @@ import re
 import sys
 import sysconfig
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -102,14 +102,7 @@ def _check_allowed(kind: str, text: str, module: str) -> None:
 def build_object(
     kind: str, text: str, factory: Callable[..., Any], options: str, defaults: Mapping[str, Any]
 ) -> Any:
-    """Build an object from ``key=value`` options and defaults.
-
-    Args:
-        kind: as in ``object_from_spec``.
-        text: the whole spec, for messages.
-        factory: class or function.
-        options: ``key=value,key=value``.
-        defaults: as in ``object_from_spec``.
+    """Build an object from ``key=value`` options and defaults, as ``object_from_spec``.
 
     Raises:
         ValueError: for an unknown option, and values that the factory refuses.
@@ -119,11 +112,11 @@ def build_object(
     except (TypeError, ValueError) as error:
         raise ValueError(f"{kind} {text!r} cannot be made: {error}") from None
     any_name = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
-    allowed = [
-        name
+    allowed = {
+        name: each
         for name, each in parameters.items()
         if name != "true_skill" and each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
-    ]
+    }
     arguments = {key: value for key, value in defaults.items() if key in parameters}
     for key, value in parsed_options(kind, text, options).items():
         if key not in allowed and not any_name:
@@ -131,7 +124,7 @@ def build_object(
                 f"options of {kind} {text!r} must be name=value with a name of "
                 f"{', '.join(sorted(allowed)) or 'none at all'}, got {key!r}"
             )
-        is_switch = key in parameters and isinstance(parameters[key].default, bool)
+        is_switch = key in allowed and isinstance(allowed[key].default, bool)
         if is_switch and not isinstance(value, bool):
             raise ValueError(f"{key} of {kind} {text!r} must be true or false, got {value!r}")
         arguments[key] = value
@@ -144,12 +137,7 @@ def build_object(
 
 
 def parsed_options(kind: str, text: str, options: str) -> dict[str, Any]:
-    """Parse ``key=value,key=value`` into numbers, truth values and texts.
-
-    Args:
-        kind: as in ``object_from_spec``.
-        text: the whole spec, for messages.
-        options: the options.
+    """Parse the options ``key=value,key=value`` of a text into numbers, truth values and texts.
 
     Raises:
         ValueError: for an option that is not name=value.
@@ -164,54 +152,36 @@ def parsed_options(kind: str, text: str, options: str) -> dict[str, Any]:
 
 
 def _value(text: str) -> Any:
-    if text in ("true", "True", "false", "False"):
-        return text in ("true", "True")
-    for number in (int, float):
-        try:
-            return number(text)
-        except ValueError:
-            continue
-    return text
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return text in ("true", "True") if text in ("true", "True", "false", "False") else text
 
 
 def spec_of(kind: str, given: Any) -> str:
     """Return the spec from which ``object_from_spec`` builds an equal object.
 
-    Args:
-        kind: the kind of object, for messages.
-        given: a dataclass of a module's top level, whose arguments are numbers, truth values
-            and texts.
-
     Raises:
-        ValueError: for any other object.
+        ValueError: unless it is a dataclass of a module's top level, whose arguments are numbers,
+            truth values and texts.
     """
     made = type(given)
     why = f"{made.__qualname__} is no dataclass of a module's top level"
     if is_dataclass(made) and (
         getattr(sys.modules.get(made.__module__), made.__qualname__, None) is made
     ):
-        values = {each.name: getattr(given, each.name) for each in fields(made)}
+        values = [(each, getattr(given, each.name)) for each in fields(made) if each.init]
         options = ",".join(
             f"{each.name}={str(value).lower() if isinstance(value, bool) else value}"
-            for each, value in zip(fields(made), values.values(), strict=True)
-            if each.init and value is not each.default
+            for each, value in values
+            if value is not each.default
         )
         text = f"{made.__module__}:{made.__qualname__}" + (f":{options}" if options else "")
-        try:
-            twin = made(**parsed_options(kind, text, options))
-        except (TypeError, ValueError):
-            twin = None
-        differing = [name for name, value in values.items()
-                     if not _same(getattr(twin, name, None), value)]  # fmt: skip
-        if not differing:
-            return text
-        why = f"its {differing[0]} cannot be written as key=value"
+        with suppress(TypeError, ValueError):
+            if made(**parsed_options(kind, text, options)) == given:
+                return text
+        why = "one of its fields cannot be written as key=value"
     raise ValueError(
         f"{kind} must be a name, module:Class:key=value, or a dataclass that can be written so, "
         f"since it stands in the files of results; got {given!r}, but {why}"
     )
-
-
-def _same(one: Any, other: Any) -> bool:
-    return one is other or (type(one) is type(other) and isinstance(one, bool | int | float | str)
-                            and one == other)  # fmt: skip

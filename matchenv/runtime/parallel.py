@@ -14,8 +14,7 @@ import signal
 import socket
 import threading
 import traceback
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -23,8 +22,7 @@ from importlib.util import find_spec
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from types import TracebackType
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from matchenv.runtime.checks import as_integer
 from matchenv.runtime.provenance import provenance
@@ -47,27 +45,45 @@ class WorkerEnded(OSError):
     """A worker process was killed, or ended itself, before its work was done."""
 
 
-class Pool(ABC):
-    """Processes for independent jobs, for the time of a ``with`` block."""
+@dataclass(frozen=True)
+class Engine:
+    """Where independent jobs are done.
 
-    def __enter__(self) -> Self:
-        """Return the pool; processes are started when there is work for them."""
-        return self
+    Attributes:
+        name: ``"local"`` for processes of this machine; ``"ray"`` for the Ray cluster that
+            ``ray.init()`` finds (it starts one on this machine if there is none);
+            ``"ray:ADDRESS"`` for one at an address: ``"ray:auto"``, ``"ray:10.0.0.1:6379"``,
+            ``"ray:ray://head:10001"``.
+        workers: jobs that are done at the same time, >= 1; None for as many as there are cores.
 
-    @abstractmethod
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """End all work, whatever is going on."""
+    Raises:
+        ValueError: for another name or number.
+        ImportError: if Ray is asked for and not installed; says how to install it.
+    """
 
-    @abstractmethod
+    name: str = LOCAL
+    workers: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.workers is not None:
+            as_integer("workers", self.workers, 1)
+        kind, colon, address = self.name.partition(":")
+        if kind not in (LOCAL, RAY) or (colon and (kind == LOCAL or not address)):
+            raise ValueError(f"engine must be local, ray or ray:ADDRESS, got {self.name!r}")
+        if kind == RAY and find_spec("ray") is None:
+            raise ImportError('engine ray needs the package ray: pip install "matchenv[ray]"')
+
+    @property
+    def is_here(self) -> bool:
+        """Whether all of it is on this machine, with its disk."""
+        return self.name == LOCAL
+
     def results(
         self, work: Callable[[Job], Result], jobs: Sequence[Job]
-    ) -> Iterator[tuple[int, Result]]:
+    ) -> Generator[tuple[int, Result]]:
         """Yield the number of each job with its result, as results come.
+
+        Closing the generator ends all work, whatever is going on: use ``contextlib.closing``.
 
         Args:
             work: a function at the top of a module.
@@ -76,75 +92,89 @@ class Pool(ABC):
         Raises:
             WorkerEnded: if a process ended before its work did; names the job.
         """
+        if not self.is_here:
+            address = self.name.partition(":")[2]
+            return _on_a_cluster(work, jobs, address or None, self.workers)
+        return _on_this_machine(work, jobs, self.workers or _cores())
 
 
-class LocalPool(Pool):
-    """Processes of this machine; at the end of the block they are gone, however it ends.
+# An argument of functions: processes of this machine (None: one for each core), or an engine.
+Workers: TypeAlias = int | Engine | None
+
+
+def as_engine(workers: Workers) -> Engine:
+    """Return the engine for an engine or a number of processes.
+
+    Raises:
+        ValueError: for a bad number.
+    """
+    return workers if isinstance(workers, Engine) else Engine(workers=workers)
+
+
+def _cores() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _on_this_machine(
+    work: Callable[[Job], Result], jobs: Sequence[Job], workers: int
+) -> Generator[tuple[int, Result]]:
+    """Yield results as ``Engine.results``; one worker, or one job, is done in this process.
 
     Each process gets its next job through a pipe of its own. There are no queues with threads and
     named semaphores, as in ``concurrent.futures``, so that processes can be killed at any moment.
-
-    Args:
-        workers: processes, >= 1; one stands for this process.
     """
+    if workers == 1 or len(jobs) < 2:
+        for number, job in enumerate(jobs):
+            yield number, work(job)
+        return
+    processes: dict[Connection, BaseProcess] = {}
+    busy: dict[Connection, int] = {}
+    waiting = iter(range(len(jobs)))
 
-    def __init__(self, workers: int) -> None:
-        self._workers = workers
-        self._processes: list[tuple[BaseProcess, Connection]] = []
+    def give_work(connection: Connection) -> None:
+        number = next(waiting, None)
+        if number is not None:
+            busy[connection] = number
+            with suppress(ConnectionError):  # its end is seen when the answer is read
+                connection.send((work, jobs[number]))
 
-    def __exit__(self, *_: object) -> None:
-        """End the processes, whatever they do."""
+    try:
+        for _ in range(min(workers, len(jobs))):
+            give_work(_started(processes))
+        while busy:
+            for ready in wait(list(busy)):
+                assert isinstance(ready, Connection)
+                number = busy.pop(ready)
+                result = _received(ready, processes[ready], _name_of(jobs, number))
+                give_work(ready)
+                yield number, result
+    finally:
         with signals_wait():
-            for process, connection in self._processes:
+            for connection, process in processes.items():
                 process.kill()
                 connection.close()
-            for process, _connection in self._processes:
+            for process in processes.values():
                 process.join()
                 process.close()
-            self._processes.clear()
 
-    def results(
-        self, work: Callable[[Job], Result], jobs: Sequence[Job]
-    ) -> Iterator[tuple[int, Result]]:
-        """Yield results as ``Pool.results``; one worker, or one job, is done in this process."""
-        if self._workers == 1 or len(jobs) < 2:
-            for number, job in enumerate(jobs):
-                yield number, work(job)
-            return
-        waiting = iter(enumerate(jobs))
-        busy: dict[Connection, tuple[int, BaseProcess]] = {}
-        try:
-            self._start(min(self._workers, len(jobs)))
-            free, results = list(self._processes), list[tuple[int, Result]]()
-            while free or busy:
-                for (process, connection), (number, job) in zip(free, waiting, strict=False):
-                    connection.send((work, job))
-                    busy[connection] = number, process
-                yield from results
-                free, results = [], []
-                for ready in wait(list(busy)) if busy else ():
-                    assert isinstance(ready, Connection)
-                    number, process = busy.pop(ready)
-                    results.append((number, _received(ready, process, _name_of(jobs, number))))
-                    free.append((process, ready))
-        except BaseException:
-            # A process that is still at work would answer the wrong question.
-            self.__exit__()
-            raise
 
-    def _start(self, count: int) -> None:
-        # Spawned rather than forked: forks inherit the locks of libraries with threads.
-        context = multiprocessing.get_context("spawn")
-        if not self._processes and hasattr(signal, "pthread_sigmask"):
-            # Started by the library, this helper would let signals through again.
-            resource_tracker.ensure_running()
-        while len(self._processes) < count:
-            with signals_wait():
-                ours, theirs = context.Pipe()
-                process = context.Process(target=_serve, args=(theirs,), daemon=True)
-                process.start()
-                theirs.close()
-                self._processes.append((process, ours))
+def _started(processes: dict[Connection, BaseProcess]) -> Connection:
+    """Start one more process, and return the connection to it."""
+    # Spawned rather than forked: forks inherit the locks of libraries with threads.
+    context = multiprocessing.get_context("spawn")
+    if hasattr(signal, "pthread_sigmask"):
+        # Started by the library, this helper would let signals through again.
+        resource_tracker.ensure_running()
+    with signals_wait():
+        ours, theirs = context.Pipe()
+        process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        process.start()
+        theirs.close()
+        processes[ours] = process
+    return ours
 
 
 def _name_of(jobs: Sequence[Any], number: int) -> str:
@@ -167,7 +197,7 @@ def _received(connection: Connection, process: BaseProcess, work: str) -> Any:
 
 
 def _serve(connection: Connection) -> None:
-    """Do one job after another in a process of a pool, until the pool is gone."""
+    """Do one job after another in a process of its own, until nobody asks any more."""
     use_own_lock()
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
     with suppress(EOFError):
@@ -218,86 +248,67 @@ def use_own_lock() -> None:
     tqdm.set_lock(threading.RLock())
 
 
-class RayPool(Pool):
-    """Cores of a Ray cluster for the time of a ``with`` block.
+def _on_a_cluster(
+    work: Callable[[Job], Result], jobs: Sequence[Job], address: str | None, workers: int | None
+) -> Generator[tuple[int, Result]]:
+    """Yield results as ``Engine.results``; a process that is connected already stays connected.
 
-    Ray finds the machines, sends the work, and does the work of a dead machine again. A process
-    that has connected to a cluster itself stays connected.
-
-    Args:
-        address: as ``ray.init`` takes it.
-        workers: calls at the same time, >= 1; None for as many as the cluster has cores.
+    Ray finds the machines, sends the work, and does the work of a dead machine again.
     """
+    if not jobs:
+        return
+    ray = import_module("ray")
+    was_connected = ray.is_initialized()
+    waiting = iter(range(len(jobs)))
+    asked: dict[Any, int] = {}
+    try:
+        if not was_connected:
+            _connect(ray, address)
+        call = ray.remote(num_cpus=1, max_retries=RETRIES)(_work_there)
+        there = ray.put((provenance(), os.getcwd(), work))
+        while True:
+            # Counted each time: machines come and go.
+            cores = ray.cluster_resources().get("CPU", 1.0)
+            free = (workers or int(AHEAD * max(cores, 1.0))) - len(asked)
+            for _, number in zip(range(free), waiting, strict=False):
+                asked[call.remote(there, jobs[number])] = number
+            if not asked:
+                return
+            (ready,), _ = ray.wait(list(asked), num_returns=1)
+            number = asked.pop(ready)
+            try:
+                answer = ray.get(ready)
+            except ray.exceptions.RayTaskError as error:
+                # Of the check before the work; what the work itself raises is an answer.
+                raise error.cause from None
+            except ray.exceptions.RayError as error:
+                how = f"ended {RETRIES + 1} times at {_name_of(jobs, number)}: {_first_line(error)}"
+                raise WorkerEnded(f"processes of the cluster {how}") from None
+            yield number, _result_of(answer)
+    finally:
+        with suppress(Exception):  # after a failure the rest is not wanted
+            for ready in asked:
+                ray.cancel(ready, force=True)
+        if not was_connected:
+            ray.shutdown()
 
-    def __init__(self, address: str | None, workers: int | None) -> None:
-        self._ray = import_module("ray")
-        self._address, self._workers = address, workers
-        self._ours = False
 
-    def __exit__(self, *_: object) -> None:
-        """Leave the cluster."""
-        if self._ours:
-            self._ours = False
-            self._ray.shutdown()
-
-    def results(
-        self, work: Callable[[Job], Result], jobs: Sequence[Job]
-    ) -> Iterator[tuple[int, Result]]:
-        """Yield results as ``Pool.results``."""
-        if not jobs:
-            return
-        self._connect()
-        call = self._ray.remote(num_cpus=1, max_retries=RETRIES)(_work_there)
-        there = self._ray.put((provenance(), os.getcwd(), work))
-        waiting = iter(range(len(jobs)))
-        asked: dict[Any, int] = {}
-        try:
-            while True:
-                # Counted each time: machines come and go.
-                cores = self._ray.cluster_resources().get("CPU", 1.0)
-                free = (self._workers or int(AHEAD * max(cores, 1.0))) - len(asked)
-                for _, number in zip(range(free), waiting, strict=False):
-                    asked[call.remote(there, jobs[number])] = number
-                if not asked:
-                    return
-                (ready,), _ = self._ray.wait(list(asked), num_returns=1)
-                number = asked.pop(ready)
-                yield number, _result_of(self._received(ready, _name_of(jobs, number)))
-        finally:
-            with suppress(Exception):  # after a failure the rest is not wanted
-                for ready in asked:
-                    self._ray.cancel(ready, force=True)
-
-    def _received(self, call: Any, work: str) -> bytes:
-        try:
-            answer: bytes = self._ray.get(call)
-        except self._ray.exceptions.RayTaskError as error:
-            # Of the check before the work; what the work itself raises is an answer.
-            raise error.cause from None
-        except self._ray.exceptions.RayError as error:
-            how = f"ended {RETRIES + 1} times at {work}: {_first_line(error)}"
-            raise WorkerEnded(f"processes of the cluster {how}") from None
-        return answer
-
-    def _connect(self) -> None:
-        if self._ray.is_initialized():
-            return
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        self._ours = True
-        handlers = {number: signal.getsignal(number) for number in STOPS}
-        try:
-            host, colon, port = (self._address or "").removeprefix("ray://").rpartition(":")
-            if colon:
-                socket.create_connection((host, int(port)), CONNECT).close()
-            self._ray.init(address=self._address, log_to_driver=False, logging_level="CRITICAL")
-        except (OSError, RuntimeError, ValueError) as error:
-            where = f" at {self._address}" if self._address else ""
-            raise OSError(f"no Ray cluster answers{where}: {_first_line(error)}") from None
-        finally:
-            # Ray replaces them; in another thread nobody can.
-            with suppress(ValueError):
-                for number, handler in handlers.items():
-                    signal.signal(number, handler)
+def _connect(ray: Any, address: str | None) -> None:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    handlers = {number: signal.getsignal(number) for number in STOPS}
+    try:
+        host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
+        if colon:
+            socket.create_connection((host, int(port)), CONNECT).close()
+        ray.init(address=address, log_to_driver=False, logging_level="CRITICAL")
+    except (OSError, RuntimeError, ValueError) as error:
+        where = f" at {address}" if address else ""
+        raise OSError(f"no Ray cluster answers{where}: {_first_line(error)}") from None
+    finally:
+        # Ray replaces them; in another thread nobody can.
+        with suppress(ValueError):
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
 
 
 def _first_line(error: Exception) -> str:
@@ -318,69 +329,3 @@ def _work_there(there: tuple[dict[str, str], str, Callable[[Any], Any]], job: An
     with suppress(OSError):  # paths mean the same where the machines share the folder
         os.chdir(folder)
     return _answer_of(work, job)
-
-
-@dataclass(frozen=True)
-class Engine:
-    """Where independent jobs are done.
-
-    Attributes:
-        name: ``"local"`` for processes of this machine; ``"ray"`` for the Ray cluster that
-            ``ray.init()`` finds (it starts one on this machine if there is none);
-            ``"ray:ADDRESS"`` for one at an address: ``"ray:auto"``, ``"ray:10.0.0.1:6379"``,
-            ``"ray:ray://head:10001"``.
-        workers: jobs that are done at the same time, >= 1; None for as many as there are cores.
-
-    Raises:
-        ValueError: for another name or number.
-        ImportError: if Ray is asked for and not installed; says how to install it.
-    """
-
-    name: str = LOCAL
-    workers: int | None = None
-
-    def __post_init__(self) -> None:
-        checked_workers(self.workers)
-        kind, colon, address = self.name.partition(":")
-        if kind not in (LOCAL, RAY) or (colon and (kind == LOCAL or not address)):
-            raise ValueError(f"engine must be local, ray or ray:ADDRESS, got {self.name!r}")
-        if kind == RAY and find_spec("ray") is None:
-            raise ImportError('engine ray needs the package ray: pip install "matchenv[ray]"')
-
-    @property
-    def is_here(self) -> bool:
-        """Whether all of it is on this machine, with its disk."""
-        return self.name == LOCAL
-
-    def pool(self) -> Pool:
-        """Return the processes, for the time of a ``with`` block."""
-        kind, _, address = self.name.partition(":")
-        if kind == LOCAL:
-            return LocalPool(checked_workers(self.workers))
-        return RayPool(address or None, self.workers)
-
-
-# An argument of functions: processes of this machine (None: one for each core), or an engine.
-Workers: TypeAlias = int | Engine | None
-
-
-def as_engine(workers: Workers) -> Engine:
-    """Return the engine for an engine or a number of processes.
-
-    Raises:
-        ValueError: for a bad number.
-    """
-    return workers if isinstance(workers, Engine) else Engine(workers=workers)
-
-
-def checked_workers(workers: int | None) -> int:
-    """Return a number of processes; for None one for each core that may be used.
-
-    Raises:
-        ValueError: for anything but None or an integer of at least 1.
-    """
-    if workers is not None:
-        return as_integer("workers", workers, 1)
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

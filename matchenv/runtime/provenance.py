@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import platform
 import sys
@@ -10,6 +9,7 @@ from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 
 ROOMS = ("matchenv", "matchenv.baselines", "matchenv.agents", "matchenv.benchmarks")
@@ -66,39 +66,20 @@ def digest_of(files: Iterable[Path]) -> str:
 def module_files(spec: str) -> list[Path]:
     """Return the files that decide what a third-party class does.
 
-    These are its module and what that imports from its own folder. An installed module stands
-    alone, since it and what it imports have versions; a class of this package has no files.
+    These are its module and the modules and packages that lie in the same folder. An installed
+    module stands alone, since it and what it imports have versions; a class of this package has
+    no files.
 
     Args:
         spec: ``module:Class:key=value``; the module has been imported.
     """
     module = spec.partition(":")[0]
     source = getattr(sys.modules.get(module), "__file__", None)
-    top = module.partition(".")[0]
-    if source is None or top == "matchenv":
+    if source is None or module.partition(".")[0] == "matchenv":
         return []
     file = Path(source)
     folder = file.parents[module.count(".") + (file.name == "__init__.py")]
-    alone = any(folder.glob("*.dist-info"))
-    wanted, found = [top], dict[str, list[Path]]()
-    while wanted:
-        name = wanted.pop()
-        package = folder / name
-        found[name] = [folder / f"{name}.py"] if (folder / f"{name}.py").is_file() else []
-        if (package / "__init__.py").is_file():
-            found[name] = list(package.rglob("*.py"))
-        imported = set().union(*map(_imported, () if alone else found[name]))
-        wanted += imported - found.keys() - {"matchenv", *wanted}
-    return sorted({file, *(each for files in found.values() for each in files)})
-
-
-def _imported(file: Path) -> set[str]:
-    """Return the top-level modules that a file imports by their full names."""
-    try:
-        nodes = list(ast.walk(ast.parse(file.read_bytes())))
-    except SyntaxError:  # it was not imported then
-        return set()
-    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
-    names |= {node.module for node in nodes
-              if isinstance(node, ast.ImportFrom) and node.module and node.level == 0}  # fmt: skip
-    return {name.partition(".")[0] for name in names}
+    if any(folder.glob("*.dist-info")):
+        return [file]
+    packages = [each.parent.rglob("*.py") for each in folder.glob("*/__init__.py")]
+    return sorted({file, *folder.glob("*.py"), *chain.from_iterable(packages)})

@@ -4,8 +4,6 @@ In the process of a command a signal raises ``Stopped`` in the main thread, so t
 ``finally`` tidy up. That can fail: compiled code does not look for signals until it returns, and
 an exception inside a callback of a library is lost. A second thread, woken by the signal itself,
 therefore ends the process after a grace period. A second signal ends it at once.
-
-SIGTERM can be delayed until work reaches a safe point, such as a training's next checkpoint.
 """
 
 from __future__ import annotations
@@ -17,10 +15,10 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import FrameType
-from typing import Any, NoReturn
 
 STOPS = (signal.SIGINT, signal.SIGTERM)
 WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
@@ -32,7 +30,15 @@ GRACE, PATIENCE, SAME, PAUSE = 2.5, 30.0, 0.3, 0.05
 # An exception in the middle of these can crash the process later: the second thread ends it.
 UNSAFE = ("numba", "llvmlite")
 
-Handler = Callable[[int, FrameType | None], Any] | int | None
+# Files that are removed where the process ends without ``finally``.
+temporary_files: set[Path] = set()
+
+# Whether SIGTERM waits for a safe point of the work.
+_at_work = False
+
+
+class Stopped(KeyboardInterrupt):
+    """The process was asked to stop."""
 
 
 @contextmanager
@@ -45,131 +51,74 @@ def signals_wait() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield  # Python handles signals in the main thread alone
         return
-    came: list[int] = []
-
-    def remember(number: int, _: FrameType | None) -> None:
-        came.append(number)
-
-    before = {number: signal.signal(number, remember) for number in STOPS}
-    masks = hasattr(signal, "pthread_sigmask")
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS) if masks else set()
-    try:
-        yield
-    finally:
-        if masks:
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        if came:
-            _handle(came[0], before[signal.Signals(came[0])])
-
-
-class SafePoint:
-    """A place where work can be stopped without loss; made by ``stops_at_a_safe_point``.
-
-    Attributes:
-        asked: whether SIGTERM came.
-    """
-
-    def __init__(self) -> None:
-        self.asked = False
-        self._before: Any = signal.SIG_DFL
-
-    def stop(self) -> None:
-        """Do what SIGTERM would have done; usually this ends the process."""
-        global _waited_for
-        _waited_for = None
-        signal.signal(signal.SIGTERM, self._before)
-        _handle(signal.SIGTERM, self._before)
-
-    def _remember(self, number: int, frame: FrameType | None) -> None:
-        del number, frame
-        self.asked = True
-
-
-# The safe point that this process would reach first if it got SIGTERM now.
-_waited_for: SafePoint | None = None
+    with _delayed(STOPS):
+        masks = hasattr(signal, "pthread_sigmask")  # not on Windows
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS) if masks else set()
+        try:
+            yield
+        finally:
+            if masks:
+                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 @contextmanager
-def stops_at_a_safe_point() -> Iterator[SafePoint]:
+def stops_at_a_safe_point() -> Iterator[list[int]]:
     """Delay SIGTERM during a block until the work reaches a safe point, or ends.
 
     Ctrl-C is not delayed.
 
     Yields:
-        The safe point: the work reads ``asked`` and calls ``stop`` there.
+        The signals that came: the work looks at it in each safe point, and raises ``Stopped``
+        there where it is not empty.
     """
-    global _waited_for
-    point = SafePoint()
-    if (
-        threading.current_thread() is not threading.main_thread()
-        or signal.getsignal(signal.SIGTERM) == signal.SIG_IGN
-    ):
-        yield point
+    global _at_work
+    ignored = signal.getsignal(signal.SIGTERM) == signal.SIG_IGN
+    if ignored or threading.current_thread() is not threading.main_thread():
+        yield []
         return
-    point._before = signal.signal(signal.SIGTERM, point._remember)
-    _waited_for = point
+    with _delayed([signal.SIGTERM]) as came:
+        _at_work = True
+        try:
+            yield came
+        finally:
+            _at_work = False
+
+
+@contextmanager
+def _delayed(numbers: Iterable[signal.Signals]) -> Iterator[list[int]]:
+    """Remember the signals that come during a block, and handle the first one at its end."""
+    came: list[int] = []
+    before = {each: signal.signal(each, lambda number, _: came.append(number)) for each in numbers}
     try:
-        yield point
+        yield came
     finally:
-        if _waited_for is point:
-            _waited_for = None
-            signal.signal(signal.SIGTERM, point._before)
-    if point.asked:
-        point.stop()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if came:
+            # The signal is not sent again, which would count as one more.
+            handler, first = before[signal.Signals(came[0])], came[0]
+            if callable(handler):
+                handler(first, sys._getframe())
+            else:
+                signal.raise_signal(signal.Signals(first))
 
 
-def _handle(number: int, handler: Handler) -> None:
-    """Call the handler of a signal; the signal is not sent again, which would count as one more."""
-    if callable(handler):
-        handler(number, sys._getframe())
-    else:
-        signal.raise_signal(signal.Signals(number))
-
-
-def exit_at_signals_during_import() -> None:
-    """In the process of the command ``matchenv``, end at once at a signal; elsewhere do nothing.
-
-    Nothing has begun yet that would need tidying up. An exception would be raised inside a half
-    imported library, with a traceback. ``Stopping`` replaces this later.
-    """
-    called = sys.argv[0] if sys.argv else ""
-    # As long as Python looks for the module of ``-m``, that is its name.
-    is_command = (
-        "matchenv" in sys.orig_argv
-        if called == "-m"
-        else os.path.basename(called) in ("matchenv", "matchenv.exe")
-    )
-    if is_command:
-        _listen(_exit_at_once)
-
-
-def _exit_at_once(number: int, _: FrameType | None) -> None:
-    try:
-        os.write(2, f"{WORDS[signal.Signals(number)]}\n".encode())
-    finally:
-        os._exit(128 + number)
-
-
-def _listen(handler: Callable[[int, FrameType | None], None]) -> None:
+def _listen(handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> None:
     for number in STOPS:
         if signal.getsignal(number) != signal.SIG_IGN:  # as nohup asks
             signal.signal(number, handler)
 
 
-# Called before a process ends without leaving its blocks.
-_at_forced_exit: list[Callable[[], None]] = []
+def exit_at_signals_during_import() -> None:
+    """In the process of the command ``matchenv``, let Ctrl-C end it at once; elsewhere do nothing.
 
-
-def at_forced_exit(tidy_up: Callable[[], None]) -> Callable[[], None]:
-    """Register a quick function that is called where a process ends without ``finally``."""
-    _at_forced_exit.append(tidy_up)
-    return tidy_up
-
-
-class Stopped(KeyboardInterrupt):
-    """The process was asked to stop."""
+    Nothing has begun yet that would need tidying up. An exception would be raised inside a half
+    imported library, with a traceback. ``Stopping`` replaces this later.
+    """
+    called = os.path.basename(sys.argv[0]) if sys.argv else ""
+    # As long as Python looks for the module of ``-m``, that is its name.
+    if called in ("matchenv", "matchenv.exe") or (called == "-m" and "matchenv" in sys.orig_argv):
+        _listen(signal.SIG_DFL)
 
 
 class Stopping:
@@ -207,9 +156,14 @@ class Stopping:
             # After a signal anything can come up, for example from an import that was cut short.
             if self.number is None:
                 raise
-        if self.number is not None:
-            self._leave(self.number)
-        return status
+        if self.number is None:
+            return status
+        try:
+            sys.stdout.flush()
+            # Not the rest of Python's way out: extensions that were half imported may crash there.
+            atexit._run_exitfuncs()
+        finally:
+            os._exit(128 + self.number)
 
     def _raise(self, number: int, frame: FrameType | None) -> None:
         self._announce(number)
@@ -225,18 +179,18 @@ class Stopping:
         number = 0
         while number not in STOPS:  # a library may listen for others
             number = os.read(reading, 1)[0]
-        patient = number == signal.SIGTERM and _waited_for is not None
         self._announce(number)
+        begun = time.monotonic()
         time.sleep(SAME)
         _another_came(reading, 0.0)
-        again, end = False, time.monotonic() + PATIENCE
-        while patient and _waited_for is not None and not again and time.monotonic() < end:
-            again = _another_came(reading, PAUSE)
-        end = time.monotonic() + GRACE - SAME
-        while not again and time.monotonic() < end:
-            again = _another_came(reading, PAUSE)
-        for tidy_up in _at_forced_exit:
-            tidy_up()
+        patience = PATIENCE if number == signal.SIGTERM and _at_work else 0.0
+        end = begun + GRACE
+        while time.monotonic() < end and not _another_came(reading, PAUSE):
+            if _at_work and time.monotonic() < begun + patience:
+                end = time.monotonic() + GRACE
+        for file in tuple(temporary_files):
+            with suppress(OSError):
+                file.unlink()
         os._exit(128 + number)
 
     def _announce(self, number: int) -> None:
@@ -250,14 +204,6 @@ class Stopping:
             os.write(2, f"{start}{line}\n".encode())
         # What libraries print of exceptions in odd places would only hide that line.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-
-    def _leave(self, number: int) -> NoReturn:
-        try:
-            sys.stdout.flush()
-            # Not the rest of Python's way out: extensions that were half imported may crash there.
-            atexit._run_exitfuncs()
-        finally:
-            os._exit(128 + number)
 
 
 def _another_came(reading: int, seconds: float) -> bool:

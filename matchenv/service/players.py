@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from matchenv.envs.core.settings import option
 from matchenv.runtime.checks import (
     as_integer,
     as_non_negative_number,
@@ -22,52 +22,45 @@ from matchenv.runtime.checks import (
 LONGEST_NAME = 200
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class PoolSettings:
     """What a pool's beliefs start from, and how games and time change them.
 
     The defaults are those of ``matchenv.ratings.Leaderboard``.
 
-    Attributes:
-        mu: mean of the belief about a newcomer, in skill points.
-        sigma: its standard deviation, > 0.
-        beta: standard deviation of one performance around skill, > 0.
-        tau: standard deviation of the skill's drift before each game of a player, >= 0.
-        draw_probability: of two even sides, in [0, 1); 0 refuses draws.
-        drift_per_day: standard deviation of the skill's drift in one day without a game, >= 0;
-            after d days the variance has grown by d drift_per_day^2.
-        recent: number of a player's last opponents who are not chosen again, at most 1,000.
-        games_left: number of games to come, for rules that count them, >= 1.
-
     Raises:
         ValueError: for a number that is not allowed.
     """
 
-    mu: float = 25.0
-    sigma: float = 25.0 / 3.0
-    beta: float = 25.0 / 6.0
-    tau: float = 25.0 / 300.0
-    draw_probability: float = 0.1
-    drift_per_day: float = 0.0
-    recent: int = 0
-    games_left: int = 500
+    mu: float = option(25.0, as_number, "mean of the belief about a newcomer, in skill points")
+    sigma: float = option(25.0 / 3.0, as_positive_number, "its standard deviation, > 0")
+    beta: float = option(
+        25.0 / 6.0, as_positive_number, "standard deviation of one performance around skill, > 0"
+    )
+    tau: float = option(
+        25.0 / 300.0, as_non_negative_number,
+        "standard deviation of the skill's drift before each game of a player, >= 0",
+    )  # fmt: skip
+    draw_probability: float = option(
+        0.1, as_probability, "of two even sides, in [0, 1); 0 refuses draws"
+    )
+    drift_per_day: float = option(
+        0.0, as_non_negative_number,
+        "standard deviation of the skill's drift in one day without a game, >= 0; after d days "
+        "the variance has grown by d drift_per_day^2",
+    )  # fmt: skip
+    recent: int = option(
+        0, as_integer, "number of a player's last opponents who are not chosen again, at most "
+        "1,000", low=0, high=1000,
+    )  # fmt: skip
+    games_left: int = option(
+        500, as_integer, "number of games to come, for rules that count them, >= 1", low=1
+    )
 
     def __post_init__(self) -> None:
-        for name, check in CHECKS.items():
-            object.__setattr__(self, name, check(name, getattr(self, name)))
-
-
-# Of each setting of a pool.
-CHECKS: dict[str, Callable[[str, Any], float]] = {
-    "mu": as_number,
-    "sigma": as_positive_number,
-    "beta": as_positive_number,
-    "tau": as_non_negative_number,
-    "draw_probability": as_probability,
-    "drift_per_day": as_non_negative_number,
-    "recent": partial(as_integer, low=0, high=1000),
-    "games_left": partial(as_integer, low=1),
-}
+        for each in fields(self):
+            value = each.metadata["check"](each.name, getattr(self, each.name))
+            object.__setattr__(self, each.name, value)
 
 
 class UnknownPlayerError(ValueError):
@@ -201,10 +194,6 @@ class Players:
             self.records[slot], self.slots[last.name] = last, slot
             self._columns[slot] = self._columns[len(self.records)]
 
-    def get(self, name: str) -> Player:
-        """Return a player; errors as ``slot``."""
-        return self.records[self.slot(name)]
-
     def slot(self, name: Any) -> int:
         """Return the slot of a player.
 
@@ -223,17 +212,13 @@ def as_name(argument: str, value: Any) -> str:
     Raises:
         ValueError: for anything else.
     """
-    if (
-        not isinstance(value, str)
-        or not value.strip()
-        or len(value) > LONGEST_NAME
-        or printable(value) != value
-    ):
+    is_text = isinstance(value, str) and value.strip() and printable(value) == value
+    if not is_text or len(value) > LONGEST_NAME:
         raise ValueError(
             f"{argument} must be a text of 1 to {LONGEST_NAME} characters without control "
-            f"characters, got {value if not isinstance(value, str) else value[:LONGEST_NAME]!r}"
+            f"characters, got {str(value)[:LONGEST_NAME]!r}"
         )
-    return value
+    return str(value)
 
 
 def as_names(argument: str, value: Any, least: int = 0) -> list[str]:
@@ -247,9 +232,7 @@ def as_names(argument: str, value: Any, least: int = 0) -> list[str]:
     names = [as_name(argument, each) for each in value]
     if len(names) < least:
         raise ValueError(f"{argument} must have at least {least} names, got {len(names)}")
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise ValueError(f"{argument} must not hold anybody twice, got {name!r} twice")
-        seen.add(name)
+    if len(set(names)) < len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise ValueError(f"{argument} must not hold anybody twice, got {twice!r} twice")
     return names

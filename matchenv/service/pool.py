@@ -76,17 +76,12 @@ class Pool:
         clock: Callable[[], float] = time.time,
         **settings: Any,
     ) -> Self:
-        """Open the pool in a file, which is made if it does not exist.
+        """Open the pool in a file, which is made if it does not exist; arguments as the class.
 
         A change is in the file once its method has returned, whatever happens to the process
         afterwards. So a copy of the file that is made between two changes is a pool, too;
-        ``backup`` makes one at any time.
-
-        Args:
-            path: the file.
-            rule: as for the class.
-            clock: as for the class.
-            settings: as for the class; a file that exists has its own, which these must equal.
+        ``backup`` makes one at any time. A file that exists has settings of its own, which given
+        ones must equal.
 
         Raises:
             ValueError: for bad settings, others than the file has, a file that is no pool or is
@@ -162,7 +157,7 @@ class Pool:
             UnknownPlayerError: if there is none of that name.
         """
         with self._lock:
-            found = self._players.get(name)
+            found = self._players.records[self._players.slot(name)]
             return found._replace(sigma=float(self._current(found.sigma, found.seen)))
 
     def expose(self, player: str) -> float:
@@ -185,21 +180,16 @@ class Pool:
         """
         most = None if limit is None else as_integer("limit", limit, 1)
         with self._lock:
-            records, columns = self._players.records, self._players.columns
+            columns = self._players.columns
             sigma = self._current(columns["sigma"], columns["seen"])
             exposed = columns["mu"] - self._deviations * sigma
-            least = -np.inf
-            if most is not None and most < exposed.size:
-                # That of the last one, with whom equal players compete by name.
-                least = np.partition(exposed, -most)[-most]
-            chosen = np.flatnonzero(exposed >= least).tolist()
             lines = [
-                RankedPlayer(records[i].name, records[i].mu, float(sigma[i]), float(exposed[i]),
-                             records[i].games_played)
-                for i in chosen
-            ]  # fmt: skip
-        lines.sort(key=lambda line: (-line.exposed, line.name))
-        return lines[:most]
+                RankedPlayer(each.name, each.mu, deviation, least, each.games_played)
+                for each, deviation, least in zip(
+                    self._players.records, sigma.tolist(), exposed.tolist(), strict=True
+                )
+            ]
+        return sorted(lines, key=lambda line: (-line.exposed, line.name))[:most]
 
     def add(
         self,
@@ -246,7 +236,7 @@ class Pool:
             UnknownPlayerError: if there is none of that name.
         """
         with self._lock:
-            player = self._players.get(name)
+            player = self._players.records[self._players.slot(name)]
             others = [
                 each._replace(
                     recent=_without(name, each.recent), blocked=_without(name, each.blocked)
@@ -254,7 +244,7 @@ class Pool:
                 for each in self._players.records
                 if name in each.recent or name in each.blocked
             ]
-            self._commit([each for each in others if each.name != name], removed=[player])
+            self._commit(others, removed=[player])
 
     def rate(self, games: Game | Iterable[Game]) -> None:
         """Rate the players of one game or many, in their order; all or none.
@@ -459,13 +449,14 @@ class Pool:
 
     def _pair(self, one: str, other: str, *, is_blocked: bool) -> None:
         with self._lock:
-            players = [self._players.get(one), self._players.get(other)]
+            slots = [self._players.slot(name) for name in (one, other)]
             if one == other:
                 raise ValueError(f"other must be another player, got {other!r} twice")
             changed = []
-            for each, name in zip(players, (other, one), strict=True):
-                rest = _without(name, each.blocked)
-                changed.append(each._replace(blocked=(*rest, name) if is_blocked else rest))
+            for slot, name in zip(slots, (other, one), strict=True):
+                player = self._players.records[slot]
+                rest = _without(name, player.blocked)
+                changed.append(player._replace(blocked=(*rest, name) if is_blocked else rest))
             self._commit(changed)
 
     def _play(self, game: Game, found: dict[str, Player], now: float) -> None:
@@ -508,7 +499,9 @@ class Pool:
         if self._closed:
             raise ValueError("the pool must be open, it was closed")
         if self._storage is not None:
-            known = [self._players.get(each.name) for each in players if each.name in self]
+            slots = self._players.slots
+            known = [self._players.records[slots[each.name]] for each in players
+                     if each.name in slots]  # fmt: skip
             self._storage.commit([*known, *removed], players, self._games + games)
         for player in removed:
             self._players.remove(player.name)

@@ -1,8 +1,8 @@
 """A pool in a file: an SQLite database with a row for each player.
 
 Each call that changes something is one transaction, synced with a rollback journal: once it has
-returned, the file alone holds it, after a kill and after a loss of power. The table ``pool`` keeps
-the sum of the checksums of all rows, so that a changed, missing or surplus row is noticed.
+returned, the file alone holds it, after a kill and after a loss of power. The row without a name
+has the sum of the checksums of all others, so that a changed, missing or surplus row is noticed.
 """
 
 from __future__ import annotations
@@ -10,25 +10,19 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-import struct
 import zlib
 from collections.abc import Iterable, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from matchenv.runtime.files import write_bytes
 from matchenv.service.players import Player, PoolSettings
 
-FORMAT = "matchenv pool 2"
-TABLES = """
-CREATE TABLE pool (format TEXT, settings TEXT, games INTEGER, checksum TEXT);
-CREATE TABLE players (
-    name TEXT PRIMARY KEY, region TEXT, mu REAL, sigma REAL, seen REAL, games_played INTEGER,
-    recent TEXT, blocked TEXT
-) WITHOUT ROWID;
-"""
+FORMAT = "matchenv pool 3"
+# The content of a player's row is JSON.
+TABLE = "CREATE TABLE rows (name TEXT PRIMARY KEY, content TEXT) WITHOUT ROWID"
+Row = tuple[str, str]
 # Errors of SQLite that are not about the file's content.
 SYSTEM_ERRORS = (
     sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY,
@@ -66,7 +60,7 @@ class Storage:
             raise OSError(f"{path} cannot be opened: {error}") from None
         try:
             self._read()
-        except (sqlite3.Error, struct.error, TypeError, ValueError) as error:
+        except (sqlite3.Error, KeyError, TypeError, ValueError) as error:
             self.close()
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             if code in SYSTEM_ERRORS:
@@ -80,22 +74,25 @@ class Storage:
         run("PRAGMA locking_mode=EXCLUSIVE")
         run("PRAGMA synchronous=EXTRA")
         run("BEGIN EXCLUSIVE")  # takes the lock, which is kept until the end
-        tables = {name for (name,) in run("SELECT name FROM sqlite_master")}
-        if tables != {"pool", "players"}:
+        tables = [name for (name,) in run("SELECT name FROM sqlite_master")]
+        if tables != ["rows"]:
             raise ValueError("it has other tables" if tables else "it is empty")
         if run("PRAGMA quick_check").fetchall() != [("ok",)]:
             raise ValueError("it is damaged: SQLite cannot read all of it")
-        form, self._settings, self.games, checksum = run("SELECT * FROM pool").fetchone()
-        rows = run("SELECT * FROM players").fetchall()
+        first, *rows = run("SELECT name, content FROM rows ORDER BY name").fetchall()
         run("COMMIT")
-        if form != FORMAT:
+        pool = json.loads(first[1])
+        if pool["format"] != FORMAT:
             raise ValueError("it is of another format")
-        self._sum = _sum_of_players(rows)
-        if checksum != _sum_of_pool(self._settings, self.games, self._sum):
+        self.settings, self.games = PoolSettings(**pool["settings"]), pool["games"]
+        self._sum = _sum_of(rows)
+        if first != _pool_row(self.settings, self.games, self._sum):
             raise ValueError("it is damaged: its content does not fit its checksum")
-        self.settings = PoolSettings(**json.loads(self._settings))
-        lists = {text: tuple(json.loads(text)) for row in rows for text in row[-2:]}
-        self.players = [Player._make((*row[:-2], lists[row[-2]], lists[row[-1]])) for row in rows]
+        self.players = []
+        for name, content in rows:
+            *numbers, recent, blocked = json.loads(content)
+            fields = (name, *numbers, tuple(recent), tuple(blocked))
+            self.players.append(Player._make(fields))
 
     def commit(self, before: Sequence[Player], after: Sequence[Player], games: int) -> None:
         """Replace players in one transaction; once this returns, it survives.
@@ -108,15 +105,14 @@ class Storage:
         Raises:
             OSError: if it could not be written; then the file is as it was.
         """
-        old, new = ([_row_of(player) for player in players] for players in (before, after))
-        total = self._sum + _sum_of_players(new) - _sum_of_players(old)
+        old, new = ([_player_row(player) for player in players] for players in (before, after))
+        total = self._sum + _sum_of(new) - _sum_of(old)
         many = self._database.executemany
         try:
             self._database.execute("BEGIN")
-            many("DELETE FROM players WHERE name = ?", [row[:1] for row in old])
-            many("INSERT INTO players VALUES (?, ?, ?, ?, ?, ?, ?, ?)", new)
-            checksum = _sum_of_pool(self._settings, games, total)
-            many("UPDATE pool SET games = ?, checksum = ?", [(games, checksum)])
+            many("DELETE FROM rows WHERE name = ?", [row[:1] for row in old])
+            rows = [*new, _pool_row(self.settings, games, total)]
+            many("INSERT OR REPLACE INTO rows VALUES (?, ?)", rows)
             self._database.execute("COMMIT")
         except BaseException as error:
             with suppress(sqlite3.Error):
@@ -138,11 +134,9 @@ class Storage:
 
 def _make(path: Path, settings: PoolSettings) -> None:
     """Write the file of an empty pool, whole or not at all, and not over another file."""
-    text = json.dumps(asdict(settings))
     with closing(sqlite3.connect(":memory:")) as made:
-        made.executescript(TABLES)
-        row = (FORMAT, text, 0, _sum_of_pool(text, 0, 0))
-        made.execute("INSERT INTO pool VALUES (?, ?, ?, ?)", row)
+        made.execute(TABLE)
+        made.execute("INSERT INTO rows VALUES (?, ?)", _pool_row(settings, 0, 0))
         made.commit()
         content = made.serialize()
     beside = path.with_name(f".{path.name}.{os.getpid()}.new")
@@ -154,19 +148,16 @@ def _make(path: Path, settings: PoolSettings) -> None:
         beside.unlink(missing_ok=True)
 
 
-def _row_of(player: Player) -> tuple[Any, ...]:
-    return (*player[:-2], json.dumps(player.recent), json.dumps(player.blocked))
+def _player_row(player: Player) -> Row:
+    return player.name, json.dumps(player[1:])
 
 
-def _sum_of_players(rows: Iterable[tuple[Any, ...]]) -> int:
+def _pool_row(settings: PoolSettings, games: int, players: int) -> Row:
+    """Return the row without a name; ``players`` is what ``_sum_of`` returns of the others."""
+    pool = {"format": FORMAT, "settings": asdict(settings), "games": games, "players": players}
+    return "", json.dumps({**pool, "checksum": zlib.crc32(json.dumps(pool).encode())})
+
+
+def _sum_of(rows: Iterable[Row]) -> int:
     """Return the sum of the rows' checksums, in which their order does not matter."""
-    pack = struct.Struct("<dddq").pack
-    return sum(
-        zlib.crc32(f"{name}\0{region}\0{recent}\0{blocked}".encode() + pack(*numbers))
-        for name, region, *numbers, recent, blocked in rows
-    )
-
-
-def _sum_of_pool(settings: str, games: int, players: int) -> str:
-    """Return the checksum of the whole file; ``players`` is what ``_sum_of_players`` returns."""
-    return f"{players + zlib.crc32(f'{settings} {games}'.encode()):x}"
+    return sum(zlib.crc32(f"{name}\0{content}".encode()) for name, content in rows)

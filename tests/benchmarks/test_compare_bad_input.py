@@ -11,7 +11,7 @@ import pytest
 from matchenv.baselines import POLICIES, Oracle
 from matchenv.benchmarks.compare import run_comparison
 from matchenv.cli import run_command
-from matchenv.runtime.parallel import LocalPool
+from matchenv.runtime.parallel import Engine
 
 KNOWN = ", ".join(POLICIES)
 
@@ -21,7 +21,7 @@ def _no_games(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any) -> None:
         raise AssertionError("games were played")
 
-    monkeypatch.setattr(LocalPool, "results", refuse)
+    monkeypatch.setattr(Engine, "results", refuse)
 
 
 class Fixed:

@@ -17,7 +17,7 @@ from undisturbed import differing, undisturbed
 
 from matchenv.ratings.leaderboard import Leaderboard
 from matchenv.runtime.files import Arrays
-from matchenv.runtime.jobs import RunOptions, open_store, run_jobs, write_results
+from matchenv.runtime.jobs import RunOptions, run_jobs
 from matchenv.runtime.provenance import provenance
 
 pytestmark = pytest.mark.skipif(
@@ -44,77 +44,55 @@ def squared(job: Square) -> Arrays:
     return {"value": np.array(job.number**2)}
 
 
-def store_in(folder: Path) -> Callable[[], int]:
+def store(folder: Path) -> None:
     """Two jobs and a result, as every command with a store has them."""
-
-    def work() -> int:
-        try:
-            with open_store(folder / "new" / "out", {"seed": 1}) as store:
-                found = run_jobs(
-                    [Square(number) for number in range(2)],
-                    squared,
-                    store,
-                    RunOptions(workers=1, quiet=True),
-                )
-                content = b"".join(each["value"].tobytes() for each in found)
-                write_results(store, [("curves/top.csv", content)])
-        except OSError:
-            return 1
-        return 0
-
-    return work
+    options = RunOptions(folder / "new" / "out", workers=1, quiet=True)
+    with options.store({"seed": 1}) as opened:
+        found = run_jobs([Square(0), Square(1)], squared, opened, options)
+        content = b"".join(each["value"].tobytes() for each in found)
+        options.finish(opened, None, [("curves/top.csv", content)])
 
 
-def operations_of(work: Callable[[Path], Callable[[], int]], folder: Path, kind: str) -> int:
-    """How many there are where nobody disturbs them."""
-    provenance()  # found once in a process, so that its forks have it
-    folder.mkdir()
-    counted = with_fault(work(folder), folder, Fault(kind))
-    assert (counted.status, counted.said) == (0, "")
-    return counted.operations
+def leaderboard(folder: Path) -> None:
+    """One file over an older one, which is there at any time."""
+    path = folder / "board.json"
+    assert not path.exists() or Leaderboard.load(path).newcomer.mu in (1.0, 2.0)
+    if not path.exists():
+        Leaderboard(mu=1.0).save(path)
+    Leaderboard(mu=2.0).save(path)
 
 
 @pytest.mark.parametrize(("kind", "status"), [(KILL, -signal.SIGKILL), (FULL, 1)])
-def test_a_store_stands_a_fault_at_every_operation(tmp_path: Path, kind: str, status: int) -> None:
-    """From the first folder that is made on: what it has begun it knows for its own."""
-    whole = tmp_path / "whole"
-    operations = operations_of(store_in, whole, kind)
-    assert operations > 20
-    for at in range(1, operations + 1):
-        folder = tmp_path / str(at)
-        folder.mkdir()
-        assert with_fault(store_in(folder), folder, Fault(kind, at)).status == status
-        ended = with_fault(store_in(folder), folder)
-        assert (ended.status, ended.said) == (0, ""), at
-        assert content_of(folder) == content_of(whole), at
-        shutil.rmtree(folder)
-
-
-@pytest.mark.parametrize(("kind", "status"), [(KILL, -signal.SIGKILL), (FULL, 1)])
-def test_a_leaderboard_is_the_old_one_or_the_new_one(
-    tmp_path: Path, kind: str, status: int
+@pytest.mark.parametrize("write", [store, leaderboard])
+def test_a_fault_at_every_operation(
+    tmp_path: Path, write: Callable[[Path], None], kind: str, status: int
 ) -> None:
-    boards = [Leaderboard(mu=mu) for mu in (1.0, 2.0)]
+    """Done again, it ends as if nobody had disturbed it; nothing else stays."""
 
-    def save(folder: Path) -> Callable[[], int]:
+    def in_folder(folder: Path) -> Callable[[], int]:
         def work() -> int:
             try:
-                boards[1].save(folder / "board.json")
+                write(folder)
             except OSError:
                 return 1
             return 0
 
         return work
 
-    for at in range(1, operations_of(save, tmp_path / "whole", kind) + 1):
+    provenance()  # found once in a process, so that its forks have it
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    counted = with_fault(in_folder(whole), whole, Fault(kind))
+    assert (counted.status, counted.said) == (0, "")
+    assert counted.operations > 8
+    for at in range(1, counted.operations + 1):
         folder = tmp_path / str(at)
         folder.mkdir()
-        boards[0].save(folder / "board.json")
-        assert with_fault(save(folder), folder, Fault(kind, at)).status == status
-        assert Leaderboard.load(folder / "board.json").newcomer.mu in (1.0, 2.0)
-        assert with_fault(save(folder), folder).status == 0
-        assert [path.name for path in folder.iterdir()] == ["board.json"]
-        assert Leaderboard.load(folder / "board.json").newcomer.mu == 2.0
+        assert with_fault(in_folder(folder), folder, Fault(kind, at)).status == status
+        ended = with_fault(in_folder(folder), folder)
+        assert (ended.status, ended.said) == (0, ""), at
+        assert content_of(folder) == content_of(whole), at
+        shutil.rmtree(folder)
 
 
 def test_a_command_goes_on(tmp_path: Path) -> None:

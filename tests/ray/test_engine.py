@@ -26,7 +26,6 @@ COMPARE = ["compare", *SIZES, "--policy", "pe", "random", "--against", "pe", "--
 # Some seconds of blocks of a few tenths of a second.
 LONG = ["compare", "--policy", "kg", "kg:belief=full", "--rank", "top", "--prior", "equal",
         "--num-opponents", "20", "--horizon", "200", "--episodes", "1500", "--quiet"]  # fmt: skip
-SEARCH = ["search", "--quick", "--seed", "0"]
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
@@ -46,12 +45,11 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     made.shutdown()
 
 
-@pytest.mark.parametrize("words", [COMPARE, SEARCH], ids=lambda words: words[0])
-def test_the_same_bytes_on_two_nodes(words: list[str], cluster: Any, tmp_path: Path) -> None:
+def test_the_same_bytes_on_two_nodes(cluster: Any, tmp_path: Path) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
-    assert run_command([*words, "--quiet", "--workers", "1", "--out", str(here)]) == 0
+    assert run_command([*COMPARE, "--quiet", "--workers", "1", "--out", str(here)]) == 0
     engine = f"ray:{cluster.address}"
-    assert run_command([*words, "--quiet", "--engine", engine, "--out", str(there)]) == 0
+    assert run_command([*COMPARE, "--quiet", "--engine", engine, "--out", str(there)]) == 0
     assert files_of(here) == files_of(there)
     assert not ray.is_initialized()
 
@@ -105,21 +103,18 @@ def test_a_machine_with_other_code_is_refused(
 ) -> None:
     wanted = {**parallel.provenance(), "numpy": "0.1"}
     monkeypatch.setattr(parallel, "provenance", lambda: wanted)
-    with (
-        pytest.raises(ValueError, match=r"same versions and code, and .* not '0\.1'"),
-        parallel.RayPool(cluster.address, None) as pool,
-    ):
-        list(pool.results(abs, [1, 2]))
+    with pytest.raises(ValueError, match=r"same versions and code, and .* not '0\.1'"):
+        list(parallel.Engine(f"ray:{cluster.address}").results(abs, [1, 2]))
 
 
 def test_what_fails_there_fails_here(cluster: Any) -> None:
-    with parallel.RayPool(cluster.address, 1) as pool:
-        with pytest.raises(ValueError, match="invalid literal for int") as failed:
-            list(pool.results(int, ["1", "x", "2", "3"]))
-        assert "in _answer_of" in failed.value.__notes__[0]
-        with pytest.raises(OSError, match=r"ended 6 times at job 1 of 1"):
-            list(pool.results(os._exit, [3]))
-        assert sorted(pool.results(abs, [-7, 8])) == [(0, 7), (1, 8)]
+    engine = parallel.Engine(f"ray:{cluster.address}", 1)
+    with pytest.raises(ValueError, match="invalid literal for int") as failed:
+        list(engine.results(int, ["1", "x", "2", "3"]))
+    assert "in _answer_of" in failed.value.__notes__[0]
+    with pytest.raises(OSError, match=r"ended 6 times at job 1 of 1"):
+        list(engine.results(os._exit, [3]))
+    assert sorted(engine.results(abs, [-7, 8])) == [(0, 7), (1, 8)]
     assert not ray.is_initialized()
 
 

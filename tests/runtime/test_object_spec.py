@@ -88,14 +88,10 @@ def test_objects_are_said_as_texts(own_module: Path) -> None:
 @dataclass(frozen=True)
 class WithArray(Prior):
     means: Any = None
+    hidden: float = field(default=1.0, init=False)
 
     def draw(self, normals: Any, uniforms: Any) -> Any:
         return normals, np.ones_like(normals)
-
-
-@dataclass(frozen=True)
-class Secret(WithArray):
-    hidden: float = field(default=1.0, init=False)
 
 
 class Plain(Reward):
@@ -104,25 +100,15 @@ class Plain(Reward):
 
 
 def test_what_no_text_can_say_is_refused_and_says_why() -> None:
-    class Inner(Plain):
-        pass
-
-    changed = Secret()
+    changed = WithArray()
     object.__setattr__(changed, "hidden", 2.0)
-    drawn = DrawnPrior.of(InformativePrior(), np.random.default_rng(1), 3)
-    for prior, why in [
-        (WithArray(np.zeros(3)), "its means cannot be written as key=value"),
-        (WithArray("a,b"), "its means cannot be written"),
-        (WithArray("7"), "its means cannot be written"),  # it would come back as a number
-        (changed, "its hidden cannot be written"),
-        (drawn, "cannot be written"),
-    ]:
-        with pytest.raises(ValueError, match=why):
+    # The text "7" would come back as a number.
+    for prior in (WithArray(np.zeros(3)), WithArray("a,b"), WithArray("7"), changed,
+                  DrawnPrior.of(InformativePrior(), np.random.default_rng(1), 3)):  # fmt: skip
+        with pytest.raises(ValueError, match="cannot be written as key=value"):
             prior_text(prior)
     with pytest.raises(ValueError, match="Plain is no dataclass of a module's top level"):
         reward_text(Plain())
-    with pytest.raises(ValueError, match="Inner is no dataclass of a module's top level"):
-        reward_text(Inner())
 
 
 @pytest.mark.parametrize(

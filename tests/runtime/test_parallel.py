@@ -1,4 +1,4 @@
-"""Pools of processes: they work, and leave nothing behind; names of engines."""
+"""Processes that work side by side, and leave nothing behind; names of engines."""
 
 from __future__ import annotations
 
@@ -8,101 +8,82 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import closing
 from importlib.machinery import ModuleSpec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from matchenv.cli import run_command
 from matchenv.runtime import parallel
-from matchenv.runtime.parallel import Engine, LocalPool, as_engine
+from matchenv.runtime.parallel import Engine, as_engine
 
 ROOT = Path(__file__).resolve().parents[2]
+TWO = Engine("local", 2)
 
 # Workers that say who they are and wait, and a parent that waits for them.
 WAITING = """
 import os, signal
-from matchenv.runtime.parallel import LocalPool
+from matchenv.runtime.parallel import Engine
 
 def wait(number):
     os.write(1, f"{os.getpid()}\\n".encode())
     signal.pause()
 
 if __name__ == "__main__":
-    with LocalPool(2) as pool:
-        list(pool.results(wait, range(2)))
+    list(Engine("local", 2).results(wait, range(2)))
 """
 
 
-def first_waits(job: tuple[int, Path]) -> int:
-    """Later jobs are done before the first one."""
+@pytest.fixture(autouse=True)
+def _nothing_stays_behind() -> Iterator[None]:
+    yield
+    assert multiprocessing.active_children() == []
+
+
+def first_waits(job: tuple[int, Path]) -> list[str]:
+    """Later jobs are done before the first one; returns the semaphores that others know too."""
+    from tqdm import tqdm
+
     number, folder = job
-    while number == 0 and len(list(folder.iterdir())) < 2:
-        time.sleep(0.01)
+    with tqdm(total=1, disable=True):
+        while number == 0 and len(list(folder.iterdir())) < 2:
+            time.sleep(0.01)
     (folder / str(number)).touch()
-    return number
+    maps = Path(f"/proc/{os.getpid()}/maps")
+    lines = maps.read_text().splitlines() if maps.exists() else []
+    return [line for line in lines if "/dev/shm/sem." in line]
 
 
 def test_results_come_when_they_are_there(tmp_path: Path) -> None:
-    with LocalPool(2) as pool:
-        jobs = [(number, tmp_path) for number in range(3)]
-        assert [number for number, _ in pool.results(first_waits, jobs)] == [1, 2, 0]
-        for one in (pool, LocalPool(1)):
-            assert sorted(one.results(abs, [0, -1, 2])) == [(0, 0), (1, 1), (2, 2)]
-            assert list(one.results(abs, [])) == []
+    jobs = [(number, tmp_path) for number in range(3)]
+    assert list(TWO.results(first_waits, jobs)) == [(1, []), (2, []), (0, [])]
+    assert list(Engine("local", 1).results(abs, [0, -1, 2])) == [(0, 0), (1, 1), (2, 2)]
+    assert list(TWO.results(abs, [])) == []
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_failed_work_says_where_it_failed(workers: int) -> None:
-    with (
-        LocalPool(workers) as pool,
-        pytest.raises(ValueError, match="invalid literal for int") as failed,
-    ):
-        list(pool.results(int, ["1", "x", "2", "3"]))
-    if workers > 1:
-        assert "in _answer_of" in failed.value.__notes__[0]
+def ends(job: Any) -> int:
+    if job == "status 3":
+        os._exit(3)
+    return int(job)
 
 
-def test_pool_works_on_after_a_failure() -> None:
-    with LocalPool(2) as pool:
-        with pytest.raises(ZeroDivisionError):
-            list(pool.results((1).__floordiv__, [0, 1, 1, 1]))
-        assert sorted(pool.results(abs, [-7, 8])) == [(0, 7), (1, 8)]
+def test_failed_work_says_where_it_failed() -> None:
+    for engine in (TWO, Engine("local", 1)):
+        with pytest.raises(ValueError, match="invalid literal for int") as failed:
+            list(engine.results(ends, ["1", "x", "2", "3"]))
+        if engine == TWO:
+            assert "in _answer_of" in failed.value.__notes__[0]
+    with pytest.raises(OSError, match=r"ended with status 3 at job 2 of 2"):
+        list(TWO.results(ends, [1, "status 3"]))
 
 
-def named_semaphores(_: int) -> list[str]:
-    from tqdm import tqdm
-
-    with tqdm(total=1, disable=True):
-        maps = Path(f"/proc/{os.getpid()}/maps").read_text().splitlines()
-    return [line for line in maps if "/dev/shm/sem." in line]
-
-
-@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="looks at Linux processes")
-def test_progress_bars_in_processes_leave_no_semaphores() -> None:
-    """Processes are killed when there is no work: what they share would stay behind."""
-    with LocalPool(2) as pool:
-        assert [found for _, found in pool.results(named_semaphores, range(2))] == [[], []]
-
-
-def test_process_that_ends_at_work_is_an_error() -> None:
-    with (
-        LocalPool(2) as pool,
-        pytest.raises(OSError, match=r"ended with status 3 at job [12] of 2"),
-    ):
-        list(pool.results(os._exit, [3, 3]))
-
-
-def interrupted_at_work(folder: Path) -> None:
-    with LocalPool(2) as pool:
-        jobs = [folder / str(number) for number in range(100)]
-        for _ in pool.results(Path.mkdir, jobs):
-            raise KeyboardInterrupt
-
-
-def test_an_exception_ends_the_processes_and_drops_the_work_that_waits(tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt):
-        interrupted_at_work(tmp_path)
+def test_closing_drops_the_work_that_waits(tmp_path: Path) -> None:
+    jobs = [tmp_path / str(number) for number in range(100)]
+    with closing(TWO.results(Path.mkdir, jobs)) as results:
+        next(results)
     assert multiprocessing.active_children() == []
     assert len(list(tmp_path.iterdir())) < 10
 
@@ -121,22 +102,13 @@ def test_workers_end_with_a_parent_that_was_killed(tmp_path: Path) -> None:
 
 
 def test_numbers_are_processes_of_this_machine() -> None:
-    assert as_engine(None) == Engine()
-    assert as_engine(3) == Engine("local", 3)
-    assert as_engine(Engine("local", 2)) == Engine("local", 2)
-    assert isinstance(Engine("local", 2).pool(), LocalPool)
-
-
-@pytest.mark.parametrize("name", ["", "dask", "local:2", "ray:", "Ray", ":auto", "rays"])
-def test_a_bad_engine_is_named(name: str) -> None:
-    with pytest.raises(ValueError, match="engine must be local, ray or ray:ADDRESS, got"):
-        Engine(name)
-
-
-@pytest.mark.parametrize("workers", [0, -1, 1.5, True])
-def test_a_bad_number_of_workers(workers: object) -> None:
-    with pytest.raises(ValueError, match="workers must be"):
-        Engine("local", workers)  # type: ignore[arg-type]
+    assert [as_engine(each) for each in (None, 2, TWO)] == [Engine(), TWO, TWO]
+    for name in ("", "dask", "local:2", "ray:", "Ray", ":auto", "rays"):
+        with pytest.raises(ValueError, match="engine must be local, ray or ray:ADDRESS, got"):
+            Engine(name)
+    for workers in (0, -1, 1.5, True):
+        with pytest.raises(ValueError, match="workers must be"):
+            Engine("local", workers)  # type: ignore[arg-type]
 
 
 def test_without_ray_nothing_is_begun(

@@ -18,7 +18,7 @@ from matchenv.envs.core.rendering import (
     make_renderer,
     taken_flags,
 )
-from matchenv.runtime.checks import as_action, as_integer
+from matchenv.runtime.checks import as_integer
 from matchenv.runtime.random import drawn_key
 
 ROW = np.zeros(1, dtype=np.int64)
@@ -112,7 +112,7 @@ class ScalarEnv(gym.Env[NDArray[np.float32], np.int64]):
         if self._phase != RUNNING:
             raise ResetNeeded(f"Call reset() before step(): this environment was {self._phase}.")
         simulator, actions = self.simulator, self._actions
-        actions[0] = as_action(action, simulator.num_actions)
+        actions[0] = as_integer("action", action, 0, simulator.num_actions - 1)
         if self._masked:
             actions, self._invalid = simulator.allowed_actions(
                 self._state, actions, RUNS, strict=self._strict
