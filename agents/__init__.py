@@ -51,10 +51,6 @@ _WHERE = {
 def with_extra(module: str, name: str) -> Any:
     """Return an object of one of our modules that may need packages of the extra ``agents``.
 
-    Args:
-        module: the module's full name.
-        name: of the object.
-
     Raises:
         ImportError: if a package of the extra is missing; it says how to install it.
     """

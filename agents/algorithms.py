@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from pkgutil import resolve_name
+from typing import Any
 
-if TYPE_CHECKING:
-    from stable_baselines3.common.base_class import BaseAlgorithm
-    from stable_baselines3.common.policies import BasePolicy
+SHARED = "SharedPolicy"
 
 
 @dataclass(frozen=True)
@@ -18,34 +16,45 @@ class Algorithm:
 
     Attributes:
         name: as on the command line, the names of rl-baselines3-zoo.
-        where: module and class of the algorithm.
-        policies: module and class of the policy network for each policy name.
+        where: ``module:class`` of the algorithm.
+        shared: class of ``SharedPolicy`` in ``matchenv.agents.sb3_policies``; "" for none.
+        plain: the library's name of its plain policy.
         masks: whether it supports action masks.
     """
 
     name: str
-    where: tuple[str, str]
-    policies: dict[str, tuple[str, str]]
+    where: str
+    shared: str = SHARED
+    plain: str = "MlpPolicy"
     masks: bool = False
 
-    def load_class(self) -> type[BaseAlgorithm]:
+    def load_class(self) -> Any:
         """Return the class of the algorithm; imports torch."""
-        return _imported(self.where)
+        return resolve_name(self.where)
 
-    def load_policy_class(self, policy: str) -> type[BasePolicy]:
+    @property
+    def policies(self) -> dict[str, Any]:
+        """Return the classes of the policy networks by name; imports torch."""
+        found = {self.plain: self.load_class().policy_aliases[self.plain]}
+        if self.shared:
+            found[SHARED] = resolve_name(f"matchenv.agents.sb3_policies:{self.shared}")
+        return found
+
+    def policy_class(self, policy: str) -> Any:
         """Return the class of the policy network of this name; imports torch.
 
         Raises:
             ValueError: for an unknown name.
         """
-        if policy not in self.policies:
-            known = ", ".join(repr(name) for name in self.policies)
+        found = self.policies
+        if policy not in found:
+            known = ", ".join(map(repr, found))
             raise ValueError(f"policy must be one of {known} for {self.name}, got {policy!r}")
-        return _imported(self.policies[policy])
+        return found[policy]
 
     def arguments(self) -> set[str]:
         """Return the names of the hyperparameters that the constructor takes."""
-        kind: Any = self.load_class()
+        kind = self.load_class()
         names = {*inspect.signature(kind.__init__).parameters, *getattr(kind, "others", ())}
         return names - NOT_HYPERPARAMETERS
 
@@ -57,57 +66,17 @@ NOT_HYPERPARAMETERS = {
     "rollout_buffer_kwargs", "_init_setup_model", "others",
 }  # fmt: skip
 
-SHARED = "matchenv.agents.sb3_policies"
-ACTOR_CRITIC = {
-    "SharedPolicy": (SHARED, "SharedPolicy"),
-    "MlpPolicy": ("stable_baselines3.common.policies", "ActorCriticPolicy"),
-}
-
 ALGORITHMS: dict[str, Algorithm] = {
     algorithm.name: algorithm
     for algorithm in (
-        Algorithm("a2c", ("stable_baselines3", "A2C"), ACTOR_CRITIC),
-        Algorithm(
-            "dqn",
-            ("stable_baselines3", "DQN"),
-            {
-                "SharedPolicy": (SHARED, "SharedDQNPolicy"),
-                "MlpPolicy": ("stable_baselines3.dqn.policies", "DQNPolicy"),
-            },
-        ),
-        Algorithm("imitation", ("matchenv.agents.imitation", "Imitation"), ACTOR_CRITIC),
-        Algorithm(
-            "maskable_ppo",
-            ("sb3_contrib", "MaskablePPO"),
-            {
-                "SharedPolicy": (SHARED, "MaskableSharedPolicy"),
-                "MlpPolicy": (
-                    "sb3_contrib.common.maskable.policies",
-                    "MaskableActorCriticPolicy",
-                ),
-            },
-            masks=True,
-        ),
-        Algorithm("ppo", ("stable_baselines3", "PPO"), ACTOR_CRITIC),
-        Algorithm(
-            "ppo_lstm",
-            ("sb3_contrib", "RecurrentPPO"),
-            {
-                "MlpLstmPolicy": (
-                    "sb3_contrib.common.recurrent.policies",
-                    "RecurrentActorCriticPolicy",
-                )
-            },
-        ),
-        Algorithm(
-            "qrdqn",
-            ("sb3_contrib", "QRDQN"),
-            {
-                "SharedPolicy": (SHARED, "SharedQRDQNPolicy"),
-                "MlpPolicy": ("sb3_contrib.qrdqn.policies", "QRDQNPolicy"),
-            },
-        ),
-        Algorithm("trpo", ("sb3_contrib", "TRPO"), ACTOR_CRITIC),
+        Algorithm("a2c", "stable_baselines3:A2C"),
+        Algorithm("dqn", "stable_baselines3:DQN", "SharedDQNPolicy"),
+        Algorithm("imitation", "matchenv.agents.imitation:Imitation"),
+        Algorithm("maskable_ppo", "sb3_contrib:MaskablePPO", "MaskableSharedPolicy", masks=True),
+        Algorithm("ppo", "stable_baselines3:PPO"),
+        Algorithm("ppo_lstm", "sb3_contrib:RecurrentPPO", "", "MlpLstmPolicy"),
+        Algorithm("qrdqn", "sb3_contrib:QRDQN", "SharedQRDQNPolicy"),
+        Algorithm("trpo", "sb3_contrib:TRPO"),
     )
 }
 
@@ -122,16 +91,10 @@ def algorithm_by_name(name: Any) -> Algorithm:
         ValueError: for an unknown name, or one that does not fit this environment; the
             message lists those that do.
     """
-    known = ", ".join(ALGORITHMS)
-    key = ALIASES.get(name, name) if isinstance(name, str) else name
-    if isinstance(key, str) and key in ALGORITHMS:
+    key = ALIASES.get(name, name) if isinstance(name, str) else ""
+    if key in ALGORITHMS:
         return ALGORITHMS[key]
+    why = "is not known"
     if key in CONTINUOUS:
         why = "needs continuous actions, and an opponent is a discrete choice"
-    else:
-        why = "is not known"
-    raise ValueError(f"algo must be one of {known}; {name!r} {why}")
-
-
-def _imported(where: tuple[str, str]) -> Any:
-    return getattr(import_module(where[0]), where[1])
+    raise ValueError(f"algo must be one of {', '.join(ALGORITHMS)}; {name!r} {why}")

@@ -85,14 +85,13 @@ class Keeper(BaseCallback):
     def _evaluate(self) -> None:
         config, seed = self.config, evaluation_seed(self.config.seed)
         games = (config.environment, config.env_kwargs, config.evaluation_episodes, seed)
-        for rival in RIVALS[config.environment]:
-            if rival not in self._rivals:
-                self._rivals[rival] = rival_totals(*games, rival)
+        if not self._rivals:
+            rivals = RIVALS[config.environment]
+            self._rivals = {rival: rival_totals(*games, rival) for rival in rivals}
         settings, network = self.description.settings(), self.model.policy
         belief, training = getattr(settings, "belief", "factorised"), network.training
-        result = evaluate(
-            LearnedPolicy("in training", network, belief, settings), *games, self._rivals
-        )
+        policy = LearnedPolicy("in training", network, belief, settings)
+        result = evaluate(policy, *games, self._rivals)
         network.set_training_mode(training)
         best = max((each["mean_return"] for each in self.evaluations), default=-np.inf)
         if result["mean_return"] > best:
@@ -128,19 +127,10 @@ class Recorder(KVWriter):
     def __init__(self, record: Callable[[dict[str, float], int], Any]) -> None:
         self._record = record
 
-    def write(
-        self,
-        key_values: dict[str, Any],
-        key_excluded: dict[str, tuple[str, ...]],
-        step: int = 0,
-    ) -> None:
+    def write(self, key_values: dict[str, Any], key_excluded: Any, step: int = 0) -> None:
         """Record the entries that are numbers."""
-        del key_excluded
-        numbers = {
-            name: float(value)
-            for name, value in key_values.items()
-            if isinstance(value, int | float | np.number)
-        }
+        numbers = {name: float(value) for name, value in key_values.items()
+                   if isinstance(value, int | float | np.number)}  # fmt: skip
         self._record(numbers, step)
 
     def close(self) -> None:

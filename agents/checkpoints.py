@@ -1,7 +1,7 @@
 """Checkpoints: all that a training needs to go on exactly where it stopped.
 
-A file holds tensors and plain data, packed by ``torch.save`` and read by torch's restricted reader
-(``weights_only``), which runs nothing that a file says, inside a safetensors file with a checksum.
+A file is a digest in its first line, then tensors and plain data as ``torch.save`` packs them.
+torch's restricted reader (``weights_only``) runs nothing that a file names.
 """
 
 from __future__ import annotations
@@ -18,14 +18,10 @@ import numpy as np
 import torch
 from sb3_contrib.common.recurrent.type_aliases import RNNStates
 from stable_baselines3.common.base_class import BaseAlgorithm
-from stable_baselines3.common.buffers import ReplayBuffer
-from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 
 from matchenv.agents.run_config import RunConfig
-from matchenv.agents.tensor_files import read_tensor_file, write_tensor_file
-from matchenv.agents.vec_env import MatchmakingVecEnv
+from matchenv.runtime.files import write_bytes
 
-KIND, SUFFIX = "matchenv_checkpoint", ".safetensors"
 KEPT = 2
 
 # The numbers and arrays that change while stable-baselines3's algorithms learn. All else of an
@@ -52,11 +48,12 @@ def save_checkpoint(
         config: of the run.
         evaluations: those made so far.
     """
-    place = folder / f"step-{model.num_timesteps:012d}{SUFFIX}"
     packed = io.BytesIO()
-    torch.save(_torch_only({**_state(model), "evaluations": evaluations}), packed)
-    content = {"state": np.frombuffer(packed.getbuffer(), dtype=np.uint8)}
-    write_tensor_file(place, KIND, {"run": _run_key(config)}, content)
+    torch.save(_converted({**_state(model), "evaluations": evaluations}, to_torch=True), packed)
+    content = packed.getvalue()
+    write_bytes(
+        folder / f"step-{model.num_timesteps:012d}.pt", _digest(config, content) + b"\n" + content
+    )
     # A process that was killed here has left one more.
     for old in newest_first(folder)[KEPT:]:
         old.unlink()
@@ -68,11 +65,10 @@ def read_checkpoint(place: Path, config: RunConfig) -> dict[str, Any]:
     Raises:
         ValueError: for a damaged file, or one of another run.
     """
-    content = read_tensor_file(place, KIND)
-    if not content.checked or content.header["run"] != _run_key(config):
-        raise ValueError("it is of another run")
-    packed = io.BytesIO(content.arrays["state"].tobytes())
-    state: dict[str, Any] = torch.load(packed, weights_only=True)
+    digest, _, content = place.read_bytes().partition(b"\n")
+    if digest != _digest(config, content):
+        raise ValueError("its digest does not fit the file and the run")
+    state: dict[str, Any] = torch.load(io.BytesIO(content), weights_only=True)
     return state
 
 
@@ -113,51 +109,35 @@ def newest_first(folder: Path) -> list[Path]:
     return sorted(folder.glob("step-*"), reverse=True)
 
 
-def _run_key(config: RunConfig) -> str:
-    """Return a digest of a run's configuration without its length, which may be changed."""
+def _digest(config: RunConfig, content: bytes) -> bytes:
+    """Return a digest of a checkpoint and of its run, whose length may be changed."""
     others = {name: v for name, v in config.hyperparameters.items() if name != "n_timesteps"}
-    said = (
-        config.algorithm,
-        config.seed,
-        sorted(others.items()),
-        sorted(config.env_kwargs.items()),
-    )
-    return hashlib.sha256(repr(said).encode()).hexdigest()
+    run = config.algorithm, config.seed, sorted(others.items()), sorted(config.env_kwargs.items())
+    return hashlib.sha256(repr(run).encode() + content).hexdigest().encode()
 
 
-def _torch_only(value: Any) -> Any:
-    """Return nested plain data with tensors in place of NumPy's arrays and numbers."""
-    if isinstance(value, np.ndarray):
+def _converted(value: Any, *, to_torch: bool) -> Any:
+    """Return nested plain data with tensors in place of NumPy's arrays, or the other way round."""
+    if isinstance(value, dict):
+        return {name: _converted(each, to_torch=to_torch) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return (list if isinstance(value, list) else tuple)(
+            _converted(each, to_torch=to_torch) for each in value
+        )
+    if to_torch and isinstance(value, np.ndarray):
         return torch.from_numpy(np.ascontiguousarray(value).reshape(value.shape))
     if isinstance(value, np.generic):
         return value.item()
-    if isinstance(value, dict):
-        return {_torch_only(name): _torch_only(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return (list if isinstance(value, list) else tuple)(map(_torch_only, value))
-    return value
+    return value.numpy() if isinstance(value, torch.Tensor) and not to_torch else value
 
 
-def _numpy_only(value: Any) -> Any:
-    """Return nested plain data with arrays in place of tensors."""
-    if isinstance(value, torch.Tensor):
-        return value.numpy()
-    if isinstance(value, dict):
-        return {name: _numpy_only(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)(map(_numpy_only, value))
-    return value
-
-
-def _state(model: BaseAlgorithm) -> dict[str, Any]:
-    env = model.get_env()
-    assert isinstance(env, MatchmakingVecEnv)
+def _state(model: Any) -> dict[str, Any]:
     state = {
         "counters": {name: getattr(model, name) for name in COUNTERS if hasattr(model, name)},
         "parameters": model.get_parameters(),
         # Without the seconds, which no two runs share.
-        "episodes": [{**each, "t": 0.0} for each in model.ep_info_buffer or ()],
-        "env": env.get_state(),
+        "episodes": [{**each, "t": 0.0} for each in model.ep_info_buffer],
+        "env": model.get_env().get_state(),
         "actions": model.action_space.np_random.bit_generator.state,
         "memory": getattr(model, MEMORY, None),
         "python": random.getstate(),
@@ -165,9 +145,8 @@ def _state(model: BaseAlgorithm) -> dict[str, Any]:
         "numpy": np.random.get_state(),  # noqa: NPY002
         "torch": torch.get_rng_state(),
     }
-    if isinstance(model, OffPolicyAlgorithm):
-        buffer = model.replay_buffer
-        assert isinstance(buffer, ReplayBuffer)
+    buffer = getattr(model, "replay_buffer", None)
+    if buffer is not None:
         # To save memory, the next row may hold the next observation.
         whole = buffer.full or buffer.optimize_memory_usage
         written = buffer.buffer_size if whole else buffer.pos
@@ -176,10 +155,9 @@ def _state(model: BaseAlgorithm) -> dict[str, Any]:
     return state
 
 
-def _restore(model: BaseAlgorithm, tensors: dict[str, Any]) -> None:
-    state, env = _numpy_only(tensors), model.get_env()
-    assert isinstance(env, MatchmakingVecEnv)
-    env.set_state(state["env"])
+def _restore(model: Any, tensors: dict[str, Any]) -> None:
+    state = _converted(tensors, to_torch=False)
+    model.get_env().set_state(state["env"])
     model.set_parameters(tensors["parameters"], exact_match=True, device=model.device)
     for name in COUNTERS:
         if hasattr(model, name):
@@ -187,13 +165,13 @@ def _restore(model: BaseAlgorithm, tensors: dict[str, Any]) -> None:
     model.ep_info_buffer = deque(state["episodes"], model._stats_window_size)
     model.ep_success_buffer = deque(maxlen=model._stats_window_size)
     model.action_space.np_random.bit_generator.state = state["actions"]
-    if hasattr(model, MEMORY) and tensors["memory"] is not None:
+    if tensors["memory"] is not None:
         memory = [tuple(each.to(model.device) for each in pair) for pair in tensors["memory"]]
         setattr(model, MEMORY, RNNStates(*memory))
-    if isinstance(model, OffPolicyAlgorithm):
-        buffer: Any = model.replay_buffer
-        buffer.full, buffer.pos = (state["replay_buffer"][name] for name in ("full", "pos"))
-        for name, rows in state["replay_buffer"]["rows"].items():
+    if "replay_buffer" in state:
+        kept, buffer = state["replay_buffer"], model.replay_buffer
+        buffer.full, buffer.pos = kept["full"], kept["pos"]
+        for name, rows in kept["rows"].items():
             getattr(buffer, name)[: len(rows)] = rows
     random.setstate(state["python"])
     np.random.set_state(state["numpy"])  # noqa: NPY002

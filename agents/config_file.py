@@ -39,15 +39,16 @@ NonNegative = Annotated[Number, Field(ge=0.0)]
 Share = Annotated[Number, Field(ge=0.0, le=1.0)]
 
 
-def read_yaml(package_file: str, path: Path | None = None) -> Any:
-    """Return the content of a YAML file as plain data; 1e-3 and 1e6 are numbers.
+def read_yaml(package_file: str, path: Path | None, section: str) -> dict[str, Any]:
+    """Return a section of a YAML file as plain data; 1e-3 and 1e6 are numbers.
 
     Args:
         package_file: one of the package's own in ``agents/hyperparameters``.
         path: a file of the user's instead.
+        section: the name of a mapping in it.
 
     Raises:
-        ValueError: if it cannot be read or is no YAML.
+        ValueError: if it cannot be read, is no YAML or has no such section.
     """
     source: Any = path
     if path is None:
@@ -57,7 +58,11 @@ def read_yaml(package_file: str, path: Path | None = None) -> Any:
             text = file.read(LONGEST_YAML + 1)
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"config must be a readable file, got {path}: {error}") from None
-    return parsed(text, "config")
+    content = parsed(text, "config")
+    found = content.get(section) if isinstance(content, dict) else None
+    if not isinstance(found, dict):
+        raise ValueError(f"{path or package_file} must have a mapping under {section!r}, has none")
+    return found
 
 
 def package_names() -> tuple[str, ...]:

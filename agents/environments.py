@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields, replace
-from functools import partial
 from itertools import product
 from typing import Any
 
@@ -14,14 +13,13 @@ from numpy.typing import NDArray
 from matchenv.agents.algorithms import ALGORITHMS, Algorithm
 from matchenv.belief import DEFAULT_BELIEF
 from matchenv.envs import ENVIRONMENTS, part_of
-from matchenv.envs.one_player.priors import Prior, prior_text
-from matchenv.envs.one_player.rewards import Reward, reward_text
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.estimates import estimate, paired_difference
 from matchenv.evaluation.registry import policy_named
 from matchenv.evaluation.rollout import REWARD, Sums, rollout
 from matchenv.runtime.checks import as_choice, as_integer
+from matchenv.runtime.files import Arrays
 from matchenv.runtime.object_spec import is_object_spec
 
 Floats = NDArray[np.float64]
@@ -29,8 +27,8 @@ AnySettings = Settings | QueueSettings
 
 ONE_PLAYER, QUEUE = "Matchmaking-v0", "MatchmakingQueue-v0"
 
-# Options of Matchmaking-v0 that may be objects of the user's own, and how they are written.
-OWN: dict[str, Callable[[Any], str]] = {"prior": prior_text, "reward": reward_text}
+# What a training is judged by, under the true skills.
+TRUE = {ONE_PLAYER: "true_draw_density", QUEUE: "true_reward"}
 
 # Baselines that a training is compared with while it runs, the one that counts first.
 RIVAL = "kg"
@@ -93,29 +91,11 @@ def settings_without_code(environment: str, env_kwargs: Mapping[str, Any]) -> An
     known = {
         name: each
         for name, each in env_kwargs.items()
-        if name != "render_mode" and not (name in OWN and _names_code(each))
+        if name != "render_mode"
+        and not any(map(is_object_spec, each if isinstance(each, list) else [each]))
     }
     found: AnySettings = settings_of(environment, known)[0]
     return found
-
-
-def _names_code(value: Any) -> bool:
-    return any(is_object_spec(each) for each in (value if isinstance(value, list) else [value]))
-
-
-def as_texts(environment: str, env_kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments with objects as the texts that make them again.
-
-    Raises:
-        ValueError: for a prior or reward that no text can make; it says why.
-    """
-    objects = OWN if environment == ONE_PLAYER else {}
-    return {
-        name: objects[name](value)
-        if name in objects and isinstance(value, Prior | Reward)
-        else value
-        for name, value in env_kwargs.items()
-    }
 
 
 def check_trainable(
@@ -153,15 +133,12 @@ def rival_totals(
         For each combination the sums of true draw densities, or of true rewards in the queue, shape
         (episodes,).
     """
-    totals = []
+    found = []
     for settings in settings_of(environment, env_kwargs):
-        if isinstance(settings, QueueSettings):
-            totals.append(_queue_totals(policy_named(rival, settings), settings, episodes, seed)[1])
-        else:
-            read = replace(settings, belief=DEFAULT_BELIEF)
-            policy = policy_named(rival, read)
-            totals.append(_totals(policy, read, episodes, seed, ("true_draw_density",))[0])
-    return totals
+        if isinstance(settings, Settings):
+            settings = replace(settings, belief=DEFAULT_BELIEF)
+        found.append(_totals(policy_named(rival, settings), settings, episodes, seed))
+    return [each[TRUE[environment]] for each in found]
 
 
 def evaluate(
@@ -195,44 +172,30 @@ def evaluate(
         ValueError: for a bad argument.
     """
     cells, rivals = settings_of(environment, env_kwargs), rivals or {}
+    played = [_totals(policy, settings, episodes, seed) for settings in cells]
+    true = [each[TRUE[environment]] for each in played]
+    sums = [each[REWARD] for each in played]
     if environment == QUEUE:
-        return _evaluated_queue(policy, cells, episodes, seed, rivals)
-    names = (REWARD, "draw_density", "true_draw_density")
-    played = [_totals(policy, settings, episodes, seed, names) for settings in cells]
-    returns, density, true_density = np.concatenate(played, axis=1)
+        theirs = next(iter(rivals.values()))
+        returns = np.mean([a / b.mean() for a, b in zip(sums, theirs, strict=True)], axis=0)
+    else:
+        returns = np.concatenate(sums)
     found: dict[str, float | int] = {
         "episodes": episodes,
         "mean_return": float(returns.mean()),
         "standard_error": estimate(returns).standard_error,
-        "draw_density": float(density.mean()),
-        "true_draw_density": float(true_density.mean()),
     }
+    if environment == QUEUE:
+        for place, settings in enumerate(cells):
+            rate = f"rate_{settings.arrival_rate:g}"
+            found[f"true_reward_{rate}"] = float(true[place].mean())
+            for rival, totals in rivals.items():
+                found |= _paired(f"less_{rival}_{rate}", true[place], totals[place])
+        return found
+    found["draw_density"] = float(np.mean([each["draw_density"] for each in played]))
+    found["true_draw_density"] = float(np.mean(true))
     for rival, totals in rivals.items():
-        found |= _paired(f"true_q_less_{rival}", true_density, np.concatenate(totals))
-    return found
-
-
-def _evaluated_queue(
-    policy: Any,
-    cells: list[QueueSettings],
-    episodes: int,
-    seed: int,
-    rivals: Mapping[str, list[Floats]],
-) -> dict[str, float | int]:
-    played = [_queue_totals(policy, settings, episodes, seed) for settings in cells]
-    (name, totals), *_ = rivals.items()
-    returns = np.mean(
-        [reward / other.mean() for (reward, _), other in zip(played, totals, strict=True)], axis=0
-    )
-    found: dict[str, float | int] = {
-        "episodes": episodes,
-        "mean_return": float(returns.mean()),
-        "standard_error": estimate(returns).standard_error,
-    }
-    for settings, (_, true_reward), other in zip(cells, played, totals, strict=True):
-        rate = f"rate_{settings.arrival_rate:g}"
-        found[f"true_reward_{rate}"] = float(true_reward.mean())
-        found |= _paired(f"less_{name}_{rate}", true_reward, other)
+        found |= _paired(f"true_q_less_{rival}", np.concatenate(true), np.concatenate(totals))
     return found
 
 
@@ -242,23 +205,9 @@ def _paired(name: str, ours: Floats, theirs: Floats) -> dict[str, float | int]:
     return {name: found.mean, f"{name}_low": found.low, f"{name}_high": found.high}
 
 
-def _totals(
-    policy: Any, settings: Settings, episodes: int, seed: int, measures: tuple[str, ...]
-) -> Floats:
-    """Return sums of measures, shape (K, episodes)."""
-    summary = partial(Sums, measures)
-    found = rollout(lambda *_: policy, settings, _seeds(episodes, seed), summary=summary)
-    return np.array([found.episodes[name] for name in measures])
-
-
-def _queue_totals(
-    policy: Any, settings: QueueSettings, episodes: int, seed: int
-) -> tuple[Floats, Floats]:
-    """Return rewards and true rewards of runs, shape (episodes,) each."""
-    found = rollout(lambda *_: policy, settings, _seeds(episodes, seed)).episodes
-    return found[REWARD], found["true_reward"]
-
-
-def _seeds(episodes: int, seed: int) -> range:
+def _totals(policy: Any, settings: AnySettings, episodes: int, seed: int) -> Arrays:
+    """Return what the environment sums up, by name, shape (episodes,) each."""
     first = as_integer("seed", seed, 0)
-    return range(first, first + as_integer("episodes", episodes, 2))
+    seeds = range(first, first + as_integer("episodes", episodes, 2))
+    summary = Sums if isinstance(settings, Settings) else None
+    return rollout(lambda *_: policy, settings, seeds, summary=summary).episodes

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
-from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv, Schedule
 from stable_baselines3.common.utils import explained_variance
 from torch.nn import functional
@@ -64,6 +64,7 @@ class Imitation(OnPolicyAlgorithm):
     """
 
     rollout_buffer: LabelledRollouts
+    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"MlpPolicy": ActorCriticPolicy}
     # Further hyperparameters and their defaults.
     others: ClassVar[dict[str, float]] = {
         "gamma": 0.99, "gae_lambda": 0.98, "vf_coef": 0.5, "max_grad_norm": 1.0,

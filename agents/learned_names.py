@@ -12,6 +12,9 @@ from matchenv.agents import with_extra
 WEIGHTS = Path(__file__).parent / "weights"
 SHIPPED = {name: WEIGHTS / f"{name}.safetensors" for name in ("ppo-gittins",)}
 
+# The policy in the folder of a run.
+POLICY_FILE = "policy.safetensors"
+
 # Where training runs go that were given no folder, and where their names are looked up.
 RUNS = Path("runs")
 
@@ -50,6 +53,18 @@ def rllib_file(text: str) -> Path:
     return files[0]
 
 
+def learned_files(text: str) -> list[Path] | None:
+    """Return the files of the learned policy of a text; None where it names none."""
+    name = text.partition(":")[0]
+    if name == RLLIB:
+        return [rllib_file(text)]
+    path = learned_path(name)
+    if path is None:
+        return None
+    file = path / POLICY_FILE if path.is_dir() else path
+    return [file] if file.is_file() else []
+
+
 def learned_policy(text: str) -> Any:
     """Return the learned policy of a text; None where it names none.
 
@@ -61,43 +76,24 @@ def learned_policy(text: str) -> Any:
     Raises:
         ValueError: for an option, or a file that cannot be read.
     """
+    files = learned_files(text)
+    if files is None:
+        return None
     name, _, options = text.partition(":")
     if name == RLLIB:
-        name, options = str(rllib_file(text)), ""
-    path = learned_path(name)
-    if path is None:
-        return None
+        name, options = str(files[0]), ""
     if options:
         raise ValueError(f"a learned policy has no options, got {text!r}")
     try:
-        return _loaded(name, _stamp(path))
+        stats = [(str(file.resolve()), file.stat()) for file in files]
+        stamp = tuple((file, each.st_mtime_ns, each.st_size) for file, each in stats)
+        return _loaded(name, stamp)
     except (OSError, ValueError, ImportError) as error:
         raise ValueError(f"policy {text!r} cannot be loaded: {error}") from None
 
 
-def learned_files(text: str) -> list[Path] | None:
-    """Return the files of the learned policy of a text; None where it names none."""
-    name = text.partition(":")[0]
-    if name == RLLIB:
-        return [rllib_file(text)]
-    path = learned_path(name)
-    if path is None or path.is_file():
-        return None if path is None else [path]
-    # Without the packages for learning nobody can play it, but much else works.
-    from matchenv.agents.run_folder import RunFolder
-
-    file = RunFolder(path).policy_file
-    return [file] if file.is_file() else []
-
-
 @lru_cache(maxsize=8)
 def _loaded(name: str, stamp: tuple[tuple[str, int, int], ...]) -> Any:
-    """A learned policy, read once in each process while its file stays the same."""
+    """Return a learned policy; errors are not kept."""
     del stamp
     return with_extra("matchenv.agents.policy_file", "load")(name)
-
-
-def _stamp(path: Path) -> tuple[tuple[str, int, int], ...]:
-    files = sorted(path.glob("*")) if path.is_dir() else [path]
-    stats = [(str(file.resolve()), file.stat()) for file in files]
-    return tuple((file, each.st_mtime_ns, each.st_size) for file, each in stats)

@@ -8,15 +8,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
-from gymnasium import spaces
 from numpy.typing import ArrayLike, NDArray
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
 from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
 
-from matchenv.agents.network import reader_of
+from matchenv.agents.network import reader_of, spaces_of
 from matchenv.belief import BELIEFS
-from matchenv.envs import simulator_of
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QUEUE_NUMBERS, QueueSettings
 from matchenv.runtime.checks import as_action_masks
@@ -48,17 +46,14 @@ class LearnedPolicy:
         network: the network of stable-baselines3.
         belief: the belief whose observation it reads.
         settings: of the environment that it was trained in; None if that is not known.
-        training: how it was trained, as ``PolicyDescription``.
+        training: algorithm, seed, games and environment of each training that it went through;
+            empty if that is not known.
+
+    The arguments are attributes too.
 
     Attributes:
-        name: the name or path that it was loaded by.
-        belief: the belief whose observation it reads.
         num_opponents: M, of the environment that it plays in.
         observation_shape: shape of one observation.
-        network: the network of stable-baselines3.
-        settings: of the environment that it plays in; None if that is not known.
-        training: how it was trained: algorithm, seed, games and what it started from, for each
-            training that it went through; empty if that is not known.
         stochastic: False; ``predict`` draws only if it is asked to.
         needs_truth: False; it reads the observation alone.
     """
@@ -117,9 +112,10 @@ class LearnedPolicy:
             if differing or isinstance(settings, QueueSettings):
                 return self._resized(settings, others)
         elif differing:
+            theirs, ours = (", ".join(f"{name}={values[name]!r}" for name in differing)
+                            for values in (trained, others))  # fmt: skip
             raise ValueError(
-                f"the policy {self.name} was trained with "
-                f"{_listed(trained, differing)} and cannot play with {_listed(others, differing)}"
+                f"the policy {self.name} was trained with {theirs} and cannot play with {ours}"
             )
         return self
 
@@ -135,17 +131,11 @@ class LearnedPolicy:
                     f"{error}"
                 ) from None
         network: Any = self.network
-        observations, actions = spaces_of(settings)
+        kwargs = {**network._get_constructor_parameters(), **reader_of(settings)}
+        kwargs["observation_space"], kwargs["action_space"] = spaces_of(settings)
         # Weights are drawn before they are replaced; that must not change anybody's numbers.
         with torch.random.fork_rng(devices=[]):
-            resized = type(network)(
-                **{
-                    **network._get_constructor_parameters(),
-                    "observation_space": observations,
-                    "action_space": actions,
-                    **reader_of(settings),
-                }
-            )
+            resized = type(network)(**kwargs)
         resized.load_state_dict(network.state_dict())
         return type(self)(
             self.name, resized.to(network.device), self.belief, settings, self.training
@@ -229,12 +219,6 @@ class LearnedPolicy:
         return array, None if masks is None else masks.reshape(-1, shape[-1])
 
 
-def spaces_of(settings: AnySettings) -> tuple[spaces.Box, spaces.Discrete]:
-    """Return the spaces of one observation and one action of an environment."""
-    simulator = simulator_of(settings)
-    return simulator.observation_space, spaces.Discrete(simulator.num_actions)
-
-
 def _scores(
     network: Any,
     observations: torch.Tensor,
@@ -245,27 +229,20 @@ def _scores(
     rows = observations.to(network.device)
     if isinstance(network, RecurrentActorCriticPolicy):
         count = len(rows)
-        if state is None:
-            layers, _, units = network.lstm_hidden_state_shape
-            state = (np.zeros((layers, count, units)),) * 2
+        layers, _, units = network.lstm_hidden_state_shape
         first, second, starts = (
             torch.as_tensor(each, dtype=torch.float32, device=network.device)
-            for each in (*state, np.zeros(count) if episode_start is None else episode_start)
+            for each in (
+                *(state or (np.zeros((layers, count, units)),) * 2),
+                np.zeros(count) if episode_start is None else episode_start,
+            )
         )
-        distribution, memory = network.get_distribution(rows, (first, second), starts)
-        return _logits(distribution), tuple(each.cpu().numpy() for each in memory)
+        found: Any
+        found, memory = network.get_distribution(rows, (first, second), starts)
+        return found.distribution.logits, tuple(each.cpu().numpy() for each in memory)
     if isinstance(network, ACTORS):
-        return _logits(network.get_distribution(rows)), state
+        found = network.get_distribution(rows)
+        return found.distribution.logits, state
     if hasattr(network, "quantile_net"):
         return network.quantile_net(rows).mean(dim=1), state
     return network.q_net(rows), state
-
-
-def _logits(distribution: Any) -> torch.Tensor:
-    """Return the logits of a categorical distribution of stable-baselines3 or sb3-contrib."""
-    logits: torch.Tensor = distribution.distribution.logits
-    return logits
-
-
-def _listed(values: dict[str, Any], names: list[str]) -> str:
-    return ", ".join(f"{name}={values[name]!r}" for name in names)

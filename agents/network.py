@@ -20,6 +20,7 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import nn
 
 from matchenv.belief import BELIEFS, Belief, belief_named
+from matchenv.envs import simulator_of
 from matchenv.envs.core.settings import PAPER_BETA
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QUEUE_NUMBERS, QueueSettings
@@ -285,6 +286,12 @@ def reader_of(settings: Settings | QueueSettings) -> dict[str, Any]:
         "features_extractor_class": kind,
         "features_extractor_kwargs": {**numbers, "beta": settings.beta},
     }
+
+
+def spaces_of(settings: Settings | QueueSettings) -> tuple[spaces.Box, spaces.Discrete]:
+    """Return the spaces of one observation and one action of an environment."""
+    simulator = simulator_of(settings)
+    return simulator.observation_space, spaces.Discrete(simulator.num_actions)
 
 
 class SharedNetwork(nn.Module):

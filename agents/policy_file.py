@@ -1,15 +1,15 @@
 """Learned policies as files, which are data: reading one runs no code that it names.
 
-A policy of ours is one safetensors file, weights beside a description. Of a zip file of
-stable-baselines3 the weights are read by torch's restricted reader and the rest from the JSON in
-it; the pickled objects in it are left alone.
+A policy of ours is one safetensors file, weights beside a description, with a checksum. Of a zip
+file of stable-baselines3 the weights are read by torch's restricted reader and the rest from the
+JSON in it; the pickled objects in it are left alone.
 """
 
 from __future__ import annotations
 
 import ast
 import io
-import warnings
+import json
 import zipfile
 from dataclasses import asdict, field
 from pathlib import Path
@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 import torch
 from pydantic.dataclasses import dataclass as checked_dataclass
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.utils import get_device
 
@@ -25,18 +27,16 @@ from matchenv.agents.algorithms import ALGORITHMS, algorithm_by_name
 from matchenv.agents.config_file import CLOSED, Whole, built
 from matchenv.agents.environments import ONE_PLAYER, AnySettings, settings_without_code
 from matchenv.agents.learned_names import SHIPPED, learned_path
-from matchenv.agents.learned_policy import LearnedPolicy, spaces_of
-from matchenv.agents.network import READERS
+from matchenv.agents.learned_policy import LearnedPolicy
+from matchenv.agents.network import READERS, spaces_of
 from matchenv.agents.run_folder import CONFIG, RunFolder
-from matchenv.agents.sb3_policies import ACTIVATIONS, check_size, new_policy
-from matchenv.agents.tensor_files import ForeignFileError, read_tensor_file, write_tensor_file
+from matchenv.agents.sb3_policies import ACTIVATIONS, new_policy
 from matchenv.belief import BELIEFS
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QueueSettings
-from matchenv.runtime.files import parsed_json
+from matchenv.runtime.files import checksum, parsed_json, write_bytes
 
-SUFFIX = ".safetensors"
-HEADER = "matchenv_policy"
+HEADER, CHECKSUM = "matchenv_policy", "sha256"
 FORMAT = 2
 
 # Bytes of an unpacked zip file that is read.
@@ -87,13 +87,20 @@ class PolicyDescription:
 def save_policy(path: Path, network: BasePolicy, description: PolicyDescription) -> None:
     """Write a policy; an older file of the same name is replaced in one step.
 
+    Equal policies give equal bytes.
+
     Args:
         path: the file, whose name should end in ``.safetensors``.
         network: the policy network.
         description: how it was built.
     """
-    weights = {name: tensor.detach().cpu().numpy() for name, tensor in network.state_dict().items()}
-    write_tensor_file(path, HEADER, asdict(description), weights)
+    weights = {name: each.detach().cpu().contiguous().numpy().copy()
+               for name, each in network.state_dict().items()}  # fmt: skip
+    # As it will be read: keys are texts then.
+    plain = json.loads(json.dumps(asdict(description), allow_nan=False))
+    said = {**plain, CHECKSUM: checksum([HEADER, plain], weights)}
+    # A single entry: the library writes several in any order.
+    write_bytes(path, save(weights, metadata={HEADER: json.dumps(said, sort_keys=True)}))
 
 
 def read_policy(path: Path) -> tuple[BasePolicy, PolicyDescription]:
@@ -111,31 +118,46 @@ def read_policy(path: Path) -> tuple[BasePolicy, PolicyDescription]:
     if not path.is_file():
         raise ValueError(f"a policy must be a file, {path} is not one")
     try:
-        content = read_tensor_file(path, HEADER)
-        description = built(PolicyDescription, content.header, "its description")
-        if not all(np.isfinite(array).all() for array in content.arrays.values()):
+        with safe_open(path, framework="numpy") as content:
+            said = (content.metadata() or {}).get(HEADER)
+            weights = {name: content.get_tensor(name) for name in content.keys()}  # noqa: SIM118
+        if said is None:
+            raise ValueError(f"its header has no {HEADER}, so it is no policy of this package")
+        header = parsed_json(said, "its header")
+        found = header.pop(CHECKSUM, None)
+        if found != checksum([HEADER, header], weights):
+            raise ValueError("its checksum does not fit")
+        description = built(PolicyDescription, header, "its description")
+        if not all(np.isfinite(array).all() for array in weights.values()):
             raise ValueError("its weights are not all finite")
-        settings = description.settings()
-        algorithm = algorithm_by_name(description.algorithm)
-        # Before a network is built, which would take as much memory as the description says.
-        size = sum(array.size for array in content.arrays.values())
-        check_size(description.policy, description.policy_kwargs, settings, size)
-        # Weights are drawn before they are replaced; that must not change anybody's numbers.
-        with torch.random.fork_rng(devices=[]):
-            network = new_policy(algorithm, description.policy, description.policy_kwargs, settings)
-        network.load_state_dict(
-            {name: torch.from_numpy(array) for name, array in content.arrays.items()}
+        tensors = {name: torch.from_numpy(array) for name, array in weights.items()}
+        network = _filled(
+            description.algorithm,
+            description.policy,
+            description.policy_kwargs,
+            description.settings(),
+            tensors,
         )
-    except ForeignFileError:
-        raise ValueError(
-            f"{path} is no policy of this package: its header describes none"
-        ) from None
-    except (ValueError, TypeError, RuntimeError) as error:
+    except (SafetensorError, OSError, ValueError, TypeError, AttributeError, RuntimeError) as error:
         raise ValueError(f"the policy file {path} is damaged: {error}") from error
-    if not content.checked:
-        warnings.warn(f"{path} has no checksum, so damage would not be seen", stacklevel=2)
-    network.set_training_mode(False)
     return network, description
+
+
+def _filled(
+    algorithm: str,
+    policy: str,
+    policy_kwargs: dict[str, Any],
+    settings: AnySettings,
+    weights: dict[str, torch.Tensor],
+) -> BasePolicy:
+    """Return a network with the weights of a file, in evaluation mode."""
+    size = sum(each.numel() for each in weights.values())
+    # Weights are drawn before they are replaced; that must not change anybody's numbers.
+    with torch.random.fork_rng(devices=[]):
+        network = new_policy(algorithm_by_name(algorithm), policy, policy_kwargs, settings, size)
+    network.load_state_dict(weights)
+    network.set_training_mode(False)
+    return network
 
 
 def load(
@@ -161,7 +183,7 @@ def load(
     if path is None:
         raise ValueError(
             f"a learned policy must be {', '.join(map(repr, SHIPPED))}, the folder of a run, its "
-            f"name in runs/, a {SUFFIX} file or a zip file of stable-baselines3; there is no "
+            "name in runs/, a .safetensors file or a zip file of stable-baselines3; there is no "
             f"{name!r}"
         )
     if path.is_dir():
@@ -206,7 +228,6 @@ def read_zip(path: Path) -> tuple[BasePolicy, AnySettings]:
             data = parsed_json(packed.read("data"), "its data")
             content = io.BytesIO(packed.read("policy.pth"))
         weights = torch.load(content, map_location="cpu", weights_only=True)
-        elements = sum(each.numel() for each in weights.values())
         kwargs, reader = _plain_kwargs(data)
         settings = _settings_of(data["observation_space"], int(data["action_space"]["n"]), reader)
         module = data["policy_class"]["__module__"]
@@ -215,19 +236,13 @@ def read_zip(path: Path) -> tuple[BasePolicy, AnySettings]:
         raise ValueError(f"the file {path} is no model that can be read: {error}") from None
     why: Exception | str = "it is of another library"
     for algorithm in ALGORITHMS.values():
-        for name, where in algorithm.policies.items():
-            if where[0] != module:
+        for name, kind in algorithm.policies.items():
+            if kind.__module__ != module:
                 continue
             try:
-                check_size(name, kwargs, settings, elements)
-                with torch.random.fork_rng(devices=[]):
-                    network = new_policy(algorithm, name, kwargs, settings)
-                network.load_state_dict(weights)
-            except (RuntimeError, ValueError) as error:
+                return _filled(algorithm.name, name, kwargs, settings, weights), settings
+            except (RuntimeError, ValueError, AttributeError, TypeError) as error:
                 why = error
-                continue
-            network.set_training_mode(False)
-            return network, settings
     raise ValueError(
         f"the file {path} holds a network that this package cannot build: {why}; load the model "
         "yourself, and give matchenv.agents.LearnedPolicy its policy"

@@ -1,4 +1,4 @@
-"""The configuration of a training run, as plain data; without torch.
+"""The configuration of a training run, as plain data.
 
 Files of hyperparameters have the names of rl-baselines3-zoo: under the name of the environment a
 mapping with ``n_timesteps``, ``n_envs``, ``policy``, ``policy_kwargs`` and the arguments of the
@@ -38,18 +38,17 @@ from matchenv.agents.config_file import (
 from matchenv.agents.environments import (
     ONE_PLAYER,
     QUEUE,
-    as_texts,
     check_trainable,
     settings_of,
     settings_without_code,
 )
 from matchenv.envs.one_player.priors import PRIORS
-from matchenv.envs.one_player.settings import RANKS
+from matchenv.envs.one_player.settings import RANKS, as_texts
 from matchenv.envs.queue.settings import QueueSettings
-from matchenv.evaluation.registry import files_of
+from matchenv.evaluation.protocols import LOADS
 from matchenv.evaluation.seeds import ENVIRONMENTS
 from matchenv.runtime.files import checksum
-from matchenv.runtime.provenance import digest_of, versions
+from matchenv.runtime.provenance import versions
 
 PACKAGES = ("gymnasium", "sb3-contrib", "scipy", "stable-baselines3", "torch")
 
@@ -104,36 +103,17 @@ Layers = Annotated[list[Width], Field(max_length=MOST_LAYERS)]
 AtLeastMinusOne = Annotated[Whole, Field(ge=-1, le=MOST)]
 
 
-class Heads(BaseModel):
-    """Hidden layers of the scores and of the value."""
-
-    model_config = CLOSED
-
-    pi: Layers = Field(default_factory=lambda: [32])
-    vf: Layers = Field(default_factory=lambda: [64, 64])
-
-
 class PolicyKwargs(BaseModel):
-    """Arguments of a policy network, as plain data.
+    """Arguments of a policy network, as plain data: names of stable-baselines3 and sb3-contrib.
 
-    Attributes:
-        net_arch: widths of the hidden layers.
-        activation_fn: between the layers.
-        features_extractor_class: of ``MlpPolicy`` and ``MlpLstmPolicy``: the bare observation, or
-            the numbers that the shared network reads.
-        optimizer_kwargs: of the optimiser.
-        n_quantiles: of QR-DQN.
-        lstm_hidden_size: of RecurrentPPO.
-        n_lstm_layers: of RecurrentPPO.
-        ortho_init: orthogonal first weights.
-        share_features_extractor: one for scores and value.
-        shared_lstm: as RecurrentPPO's.
-        enable_critic_lstm: as RecurrentPPO's.
+    ``net_arch`` has the widths of the hidden layers, or those of the scores (``pi``) and of the
+    value (``vf``). ``features_extractor_class`` is of ``MlpPolicy`` and ``MlpLstmPolicy``: the bare
+    observation, or the numbers that the shared network reads.
     """
 
     model_config = CLOSED
 
-    net_arch: Layers | Heads | None = None
+    net_arch: Layers | dict[Literal["pi", "vf"], Layers] | None = None
     activation_fn: Literal["tanh", "relu", "elu", "leaky_relu", "silu"] | None = None
     features_extractor_class: Literal["Flatten", "Reader"] | None = None
     optimizer_kwargs: dict[str, Number] | None = None
@@ -175,20 +155,6 @@ HYPERPARAMETERS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def hyperparameter_model(algorithm: Algorithm) -> type[BaseModel]:
-    """Return the pydantic class of an algorithm's hyperparameters."""
-    arguments = {name: (HYPERPARAMETERS.get(name, Any), None) for name in algorithm.arguments()}
-    return create_model(
-        algorithm.name,
-        __config__=CLOSED,
-        n_timesteps=(Count, ...),
-        n_envs=(Annotated[Count, Field(le=ENVIRONMENTS)], ...),
-        policy=(Literal[tuple(algorithm.policies)], ...),
-        policy_kwargs=(PolicyKwargs, PolicyKwargs()),
-        **dict(sorted(arguments.items())),  # type: ignore[call-overload]
-    )
-
-
 def checked_hyperparameters(algorithm: Algorithm, values: dict[str, Any]) -> dict[str, Any]:
     """Return the same hyperparameters, if the algorithm takes them all.
 
@@ -199,9 +165,19 @@ def checked_hyperparameters(algorithm: Algorithm, values: dict[str, Any]) -> dic
     Raises:
         ValueError: for an unknown name (the known ones are listed), a missing one or a bad value.
     """
-    made = built(
-        hyperparameter_model(algorithm), values, f"hyperparameters of {algorithm.name}"
-    ).model_dump(exclude_unset=True)
+    own = sorted(algorithm.arguments())
+    model = create_model(
+        algorithm.name,
+        __config__=CLOSED,
+        n_timesteps=(Count, ...),
+        n_envs=(Annotated[Count, Field(le=ENVIRONMENTS)], ...),
+        policy=(Literal[tuple(algorithm.policies)], ...),
+        policy_kwargs=(PolicyKwargs, PolicyKwargs()),
+        **{name: (HYPERPARAMETERS.get(name, Any), None) for name in own},  # type: ignore[call-overload]
+    )
+    made = built(model, values, f"hyperparameters of {algorithm.name}").model_dump(
+        exclude_unset=True
+    )
     return {name: made[name] for name in values}
 
 
@@ -222,13 +198,7 @@ def read_hyperparameters(
     name = f"{algorithm.name}.yml"
     if path is not None and str(path) in package_names() and not path.exists():
         name, path = f"{path}.yml", None
-    content = read_yaml(name, path)
-    section = content.get(environment) if isinstance(content, dict) else None
-    if not isinstance(section, dict):
-        raise ValueError(
-            f"config must have a mapping under {environment!r}, {path or name} has none"
-        )
-    return section
+    return read_yaml(name, path, environment)
 
 
 def present_versions() -> dict[str, str]:
@@ -251,8 +221,6 @@ class RunConfig:
         checkpoint_every: timesteps from one checkpoint to the next.
         start_from: learned policy whose weights the training starts from, as
             ``matchenv.agents.load`` takes it; None starts from fresh ones.
-        start_from_content: a digest of those weights, which must stay the same for the run; None
-            in runs that did not write it down.
         versions: of Python and the packages when the run began.
         environment: name of the environment that it trains in.
     """
@@ -265,16 +233,15 @@ class RunConfig:
     evaluation_episodes: Annotated[Whole, Field(ge=2, le=MOST_EVALUATION_EPISODES)]
     checkpoint_every: Count
     start_from: str | None = None
-    start_from_content: str | None = None
     versions: dict[str, str] = field(repr=False)
     environment: str = ONE_PLAYER
 
     def __post_init__(self) -> None:
-        algorithm = algorithm_by_name(self.algorithm)
+        algorithm = self.known_algorithm()
         checked = checked_hyperparameters(algorithm, self.hyperparameters)
         object.__setattr__(self, "algorithm", algorithm.name)
         object.__setattr__(self, "hyperparameters", checked)
-        object.__setattr__(self, "env_kwargs", as_texts(self.environment, self.env_kwargs))
+        object.__setattr__(self, "env_kwargs", as_texts(self.env_kwargs))
         # A file that is read must not choose what is imported.
         settings = settings_without_code(self.environment, self.env_kwargs)
         check_trainable(algorithm, self.environment, settings)
@@ -297,12 +264,9 @@ class RunConfig:
         Reward and belief are left out: a comparison reports all rewards, and each policy reads
         its own belief.
         """
-        others = dict(self.env_kwargs)
-        for name in ("reward", "belief"):
-            others.pop(name, None)
+        others = {name: value for name, value in self.env_kwargs.items()
+                  if name not in ("reward", "belief")}  # fmt: skip
         if self.environment == QUEUE:
-            from matchenv.evaluation.protocols import LOADS
-
             rates = _list_of(others.pop("arrival_rate", QueueSettings.arrival_rate))
             names = {rate: name for name, rate in LOADS.items()}
             loads = [names.get(float(rate), f"{rate:g}") for rate in rates]
@@ -351,7 +315,6 @@ def configured(
     hyperparameters: dict[str, Any] | None = None,
     env_kwargs: dict[str, Any] | None = None,
     environment: str = ONE_PLAYER,
-    start_from: str | None = None,
     **run: Any,
 ) -> RunConfig:
     """Return a run's configuration from a file and arguments, which override the file.
@@ -363,12 +326,10 @@ def configured(
         env_kwargs: keyword arguments of the environment, which override the file's; of a list,
             equally many environments have each value.
         environment: name of the environment, whose section of the file is read.
-        start_from: learned policy whose weights to start from, as ``matchenv.agents.load`` takes
-            it.
         run: ``timesteps`` and ``num_envs`` (by default the file's), and the fields of
             ``RunConfig``: ``seed`` (0), ``evaluate_every`` (a tenth of all timesteps),
-            ``evaluation_episodes`` (64) and ``checkpoint_every`` (a twentieth). None is the
-            default.
+            ``evaluation_episodes`` (64), ``checkpoint_every`` (a twentieth) and ``start_from``.
+            None is the default.
 
     Raises:
         ValueError: for any bad value; it says which and what is allowed.
@@ -388,8 +349,8 @@ def configured(
         if name in run:
             values[hyperparameter] = run.pop(name)
     total = checked_hyperparameters(algorithm, values)["n_timesteps"]
-    merged = {**meant_for, **(env_kwargs or {})}
-    settings_of(environment, as_texts(environment, merged))
+    merged = as_texts({**meant_for, **(env_kwargs or {})})
+    settings_of(environment, merged)
     return built(
         RunConfig,
         {
@@ -400,8 +361,6 @@ def configured(
             "evaluate_every": max(1, total // EVALUATIONS),
             "evaluation_episodes": EVALUATION_EPISODES,
             "checkpoint_every": max(1, total // CHECKPOINTS),
-            "start_from": start_from,
-            "start_from_content": None if start_from is None else digest_of(files_of(start_from)),
             "versions": present_versions(),
             "environment": environment,
             **run,

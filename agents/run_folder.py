@@ -1,4 +1,4 @@
-"""The folder of a training run: its files and their names; without torch."""
+"""The folder of a training run: its files and their names."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import errno
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
 
-from matchenv.agents.learned_names import RUNS
+from matchenv.agents.learned_names import POLICY_FILE, RUNS
 from matchenv.agents.run_config import RunConfig
 from matchenv.runtime.checks import as_integer
 from matchenv.runtime.files import folder_lock, remove_unfinished, write_text
@@ -32,68 +32,42 @@ def locked_run(path: Path | None, config: RunConfig) -> Iterator[Path]:
         ValueError: if another process works in the folder.
     """
     with ExitStack() as held:
-        if path is None:
-            path = _new_folder(config, held)
-        else:
+        if path is not None:
             held.enter_context(folder_lock(path))
+        numbers = count(1)
+        while path is None:
+            number = next(numbers)
+            name = f"{config.algorithm}-seed{config.seed}" + (f"-{number}" if number > 1 else "")
+            # Whoever makes the folder has it; the others see that it is there.
+            with suppress(FileExistsError):
+                held.enter_context(folder_lock(RUNS / name, new=True))
+                path = RUNS / name
         yield path
 
 
-def _new_folder(config: RunConfig, held: ExitStack) -> Path:
-    name = f"{config.algorithm}-seed{config.seed}"
-    for number in count(1):
-        path = RUNS / (name if number == 1 else f"{name}-{number}")
-        # Whoever makes the folder has it; the others see that it is there.
-        with suppress(FileExistsError):
-            held.enter_context(folder_lock(path, new=True))
-            return path
-    raise AssertionError("there is always another number")
-
-
-@dataclass(frozen=True)
 class RunFolder:
     """The folder of one training run.
 
     Attributes:
         path: the folder.
+        config_file: the configuration.
+        policy_file: the policy at the last checkpoint, or at the end.
+        best_policy_file: the policy with the best evaluation.
+        evaluations_file: all evaluations on held-out seeds.
+        checkpoints: folder of the checkpoints.
+        tensorboard: folder of TensorBoard's logs.
+        comparison: folder of the final comparison.
     """
 
-    path: Path
-
-    @property
-    def config_file(self) -> Path:
-        """The configuration."""
-        return self.path / CONFIG
-
-    @property
-    def policy_file(self) -> Path:
-        """The policy at the last checkpoint, or at the end."""
-        return self.path / "policy.safetensors"
-
-    @property
-    def best_policy_file(self) -> Path:
-        """The policy with the best evaluation."""
-        return self.path / "best_policy.safetensors"
-
-    @property
-    def evaluations_file(self) -> Path:
-        """All evaluations on held-out seeds."""
-        return self.path / "evaluations.json"
-
-    @property
-    def checkpoints(self) -> Path:
-        """Folder of the checkpoints."""
-        return self.path / "checkpoints"
-
-    @property
-    def tensorboard(self) -> Path:
-        """Folder of TensorBoard's logs."""
-        return self.path / "tensorboard"
-
-    @property
-    def comparison(self) -> Path:
-        """Folder of the final comparison."""
-        return self.path / "comparison"
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.config_file = path / CONFIG
+        self.policy_file = path / POLICY_FILE
+        self.best_policy_file = path / "best_policy.safetensors"
+        self.evaluations_file = path / "evaluations.json"
+        self.checkpoints = path / "checkpoints"
+        self.tensorboard = path / "tensorboard"
+        self.comparison = path / "comparison"
 
     @classmethod
     def create(cls, path: Path, config: RunConfig) -> RunFolder:
@@ -143,7 +117,7 @@ class RunFolder:
         """
         try:
             return RunConfig.from_text(self.config_file.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, TypeError, ValueError) as error:
+        except (OSError, TypeError, ValueError) as error:
             raise ValueError(f"the run {self.path} has a damaged {CONFIG}: {error}") from None
 
     def extend(self, timesteps: int) -> None:

@@ -9,23 +9,27 @@ from typing import Any
 from gymnasium import spaces
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from sb3_contrib.qrdqn.policies import QRDQNPolicy, QuantileNetwork
-from stable_baselines3.common.policies import ActorCriticPolicy, BaseModel, BasePolicy
+from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
 from stable_baselines3.common.type_aliases import Schedule
 from stable_baselines3.common.utils import ConstantSchedule
 from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 from torch import nn
 
-from matchenv.agents.algorithms import Algorithm
+from matchenv.agents.algorithms import SHARED, Algorithm
 from matchenv.agents.config_file import built
-from matchenv.agents.learned_policy import spaces_of
-from matchenv.agents.network import ActionValues, OpponentReader, Reader, SharedNetwork, reader_of
+from matchenv.agents.network import (
+    ActionValues,
+    OpponentReader,
+    SharedNetwork,
+    reader_of,
+    spaces_of,
+)
 from matchenv.agents.run_config import PolicyKwargs
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QueueSettings
 
 # Hidden layers of the scores and of the value.
 WIDTHS: dict[str, list[int]] = {"pi": [32], "vf": [64, 64]}
-
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {
     "tanh": nn.Tanh,
@@ -90,26 +94,6 @@ class MaskableSharedPolicy(_SharedActorCritic, MaskableActorCriticPolicy):
     """``SharedPolicy`` for sb3-contrib's MaskablePPO; the same arguments."""
 
 
-class _SharedQNetwork(QNetwork):
-    """Action values with shared weights."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.q_net = ActionValues(  # type: ignore[assignment]
-            _reader(self), _widths(self.net_arch), self.activation_fn
-        )
-
-
-class _SharedQuantileNetwork(QuantileNetwork):
-    """Quantiles of action values with shared weights."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.quantile_net = ActionValues(  # type: ignore[assignment]
-            _reader(self), _widths(self.net_arch), self.activation_fn, self.n_quantiles
-        )
-
-
 class _SharedValues:
     """Common part of both policies of action values; a mix-in in front of the library's class."""
 
@@ -119,29 +103,36 @@ class _SharedValues:
         kwargs.setdefault("features_extractor_class", OpponentReader)
         super().__init__(*args, **kwargs)
 
+    def shared(self: Any, network: Any, outputs: int = 1) -> Any:
+        """Return the network in place of the library's layers, which have weights for each action.
+
+        Args:
+            network: of the library, with a reader of its own.
+            outputs: values of each action.
+        """
+        widths = _widths(network.net_arch)
+        made = ActionValues(network.features_extractor, widths, network.activation_fn, outputs)
+        return made.to(self.device)
+
 
 class SharedDQNPolicy(_SharedValues, DQNPolicy):
     """For DQN; arguments as ``DQNPolicy``, ``features_extractor_class`` a ``Reader``."""
 
     def make_q_net(self) -> QNetwork:
-        """Return a network with a reader of its own."""
-        arguments = self._update_features_extractor(self.net_args, features_extractor=None)
-        return _SharedQNetwork(**arguments).to(self.device)
+        """Return a network of action values with shared weights."""
+        network = super().make_q_net()
+        network.q_net = self.shared(network)
+        return network
 
 
 class SharedQRDQNPolicy(_SharedValues, QRDQNPolicy):
     """For QR-DQN; arguments as ``QRDQNPolicy``, ``features_extractor_class`` a ``Reader``."""
 
     def make_quantile_net(self) -> QuantileNetwork:
-        """Return a network with a reader of its own."""
-        arguments = self._update_features_extractor(self.net_args, features_extractor=None)
-        return _SharedQuantileNetwork(**arguments).to(self.device)
-
-
-def _reader(network: BaseModel) -> Reader:
-    """Return the reader that a network of action values was given."""
-    assert isinstance(network.features_extractor, Reader)
-    return network.features_extractor
+        """Return a network of quantiles of action values with shared weights."""
+        network = super().make_quantile_net()
+        network.quantile_net = self.shared(network, self.n_quantiles)
+        return network
 
 
 def _widths(net_arch: Any) -> dict[str, list[int]]:
@@ -173,8 +164,7 @@ def resolved_policy_kwargs(
     kwargs = built(PolicyKwargs, dict(plain), "policy_kwargs").model_dump(exclude_none=True)
     if "activation_fn" in kwargs:
         kwargs["activation_fn"] = ACTIVATIONS[kwargs["activation_fn"]]
-    reads = kwargs.pop("features_extractor_class", "Flatten")
-    if policy == "SharedPolicy" or reads == "Reader":
+    if "Reader" in (kwargs.pop("features_extractor_class", None), policy.replace(SHARED, "Reader")):
         kwargs |= reader_of(settings)
     return kwargs
 
@@ -184,6 +174,7 @@ def new_policy(
     policy: str,
     plain_kwargs: Mapping[str, Any],
     settings: Settings | QueueSettings,
+    most_weights: float = float("inf"),
 ) -> BasePolicy:
     """Return a policy network with fresh weights.
 
@@ -192,12 +183,18 @@ def new_policy(
         policy: one of the algorithm's policy names.
         plain_kwargs: as ``resolved_policy_kwargs``.
         settings: of the environment that it is for.
+        most_weights: that it may have; checked before it takes any memory.
 
     Raises:
         ValueError: for an unknown name or a bad value.
     """
-    policy_class: Any = algorithm.load_policy_class(policy)
+    policy_class = algorithm.policy_class(policy)
     kwargs = resolved_policy_kwargs(policy, plain_kwargs, settings)
+    needed = _least_weights(kwargs, 1 if policy == SHARED else int(spaces_of(settings)[1].n))
+    if needed > most_weights:
+        raise ValueError(
+            f"its description needs {needed:,} weights at least, and it holds {most_weights:,}"
+        )
     made: BasePolicy
     try:
         made = policy_class(*spaces_of(settings), lr_schedule=ConstantSchedule(0.0), **kwargs)
@@ -208,38 +205,13 @@ def new_policy(
     return made
 
 
-def check_size(
-    policy: str,
-    plain_kwargs: Mapping[str, Any],
-    settings: Settings | QueueSettings,
-    elements: int,
-) -> None:
-    """Check that a file has as many weights as its description needs, before any are made.
-
-    Args:
-        policy: the policy's name.
-        plain_kwargs: as ``resolved_policy_kwargs``.
-        settings: of the environment.
-        elements: weights in the file.
-
-    Raises:
-        ValueError: if the description needs more; it says how many.
-    """
-    kwargs = built(PolicyKwargs, dict(plain_kwargs), "policy_kwargs").model_dump(exclude_none=True)
-    # A shared network has the same weights for any number of actions.
-    ends = 1 if policy == "SharedPolicy" else spaces_of(settings)[1].n
+def _least_weights(kwargs: Mapping[str, Any], ends: int) -> int:
+    """Return a lower bound of the weights of a network that reads and gives so many numbers."""
     layers = kwargs.get("net_arch", [1])
-    chains = [
-        [ends, *widths, ends if isinstance(layers, list) else 1]
-        for widths in (layers.values() if isinstance(layers, dict) else [layers])
-    ]
-    memory = kwargs.get("lstm_hidden_size", 1)
-    needed = max(
+    heads = layers if isinstance(layers, dict) else {"pi": layers}
+    chains = [[ends, *widths, ends if name == "pi" else 1] for name, widths in heads.items()]
+    return max(
         *(sum(a * b for a, b in pairwise(chain)) for chain in chains),
-        memory * memory,
+        kwargs.get("lstm_hidden_size", 1) ** 2,
         kwargs.get("n_quantiles", 1) * ends,
     )
-    if needed > elements:
-        raise ValueError(
-            f"its description needs {needed:,} weights at least, and it holds {elements:,}"
-        )

@@ -14,9 +14,6 @@ from typing import Any
 import torch
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.logger import KVWriter, configure
-from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
-from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
-from stable_baselines3.common.type_aliases import TrainFreq
 from stable_baselines3.common.utils import LinearSchedule, set_random_seed
 from tqdm import tqdm
 
@@ -28,13 +25,11 @@ from matchenv.agents.run_config import ABOUT_THE_RUN, RunConfig, linear_start, p
 from matchenv.agents.run_folder import RunFolder, locked_run
 from matchenv.agents.sb3_policies import resolved_policy_kwargs
 from matchenv.agents.vec_env import MatchmakingVecEnv
-from matchenv.evaluation.registry import files_of
 from matchenv.evaluation.seeds import training_seed
 from matchenv.runtime.checks import as_integer
 from matchenv.runtime.files import folder_lock
 from matchenv.runtime.object_spec import only_installed_code
 from matchenv.runtime.parallel import Engine
-from matchenv.runtime.provenance import digest_of
 from matchenv.runtime.signals import stops_at_a_safe_point
 
 SCHEDULED = ("learning_rate", "clip_range", "clip_range_vf")
@@ -72,10 +67,10 @@ def start_training(
     """
     torch.set_num_threads(as_integer("threads", threads, 1))
     # A bad configuration is found here, before a folder is made.
-    new_model(config, device, config.start_from).get_env().close()  # type: ignore[union-attr]
+    model = new_model(config, device, config.start_from)
     with locked_run(path, config) as place:
         folder = RunFolder.create(place, config)
-        _train(folder, config, device, quiet, writers)
+        _train(folder, config, model, quiet, writers)
     return folder
 
 
@@ -120,19 +115,19 @@ def continue_training(
                 "results may differ from those of a run in one go",
                 stacklevel=2,
             )
-        _train(folder, config, device, quiet)
+        goes_on = newest_first(folder.checkpoints)
+        model = new_model(config, device, None if goes_on else config.start_from)
+        _train(folder, config, model, quiet)
     return folder
 
 
 def _train(
     folder: RunFolder,
     config: RunConfig,
-    device: str,
+    model: BaseAlgorithm,
     quiet: bool,
     writers: Sequence[KVWriter] = (),
 ) -> None:
-    goes_on = bool(newest_first(folder.checkpoints))
-    model = new_model(config, device, None if goes_on else config.start_from)
     # By default the library writes to the terminal, which would break the progress bar.
     logger = configure(str(folder.tensorboard), ["tensorboard"])
     logger.output_formats += writers
@@ -146,21 +141,21 @@ def _train(
         training=_history(config),
         environment=config.environment,
     )
-    games = games_to_play(model, config.timesteps)
+    left, one = max(0, config.timesteps - model.num_timesteps), games_of_a_round(model)
+    games = model.num_timesteps + one * math.ceil(left / one)
     if games > MUCH_MORE * max(config.timesteps, model.num_timesteps):
         warnings.warn(
-            f"{config.algorithm} learns from whole rounds of {games_of_a_round(model):,} games "
+            f"{config.algorithm} learns from whole rounds of {one:,} games "
             f"with these hyperparameters: it plays {games:,}, not {config.timesteps:,}",
             stacklevel=3,
         )
-    left = config.timesteps - model.num_timesteps
     with (
         stops_at_a_safe_point() as stops,
         tqdm(total=games, initial=model.num_timesteps, unit="game", disable=quiet) as bar,
     ):
         keeper = Keeper(folder, config, description, evaluations, stops, bar)
         try:
-            model.learn(max(left, 0), callback=keeper, reset_num_timesteps=False)
+            model.learn(left, callback=keeper, reset_num_timesteps=False)
         except ValueError as error:
             # Raised by torch's distributions, the first to look at what a network gives.
             if "invalid values" not in str(error):
@@ -172,24 +167,10 @@ def _train(
     model.logger.close()
 
 
-def games_of_a_round(model: BaseAlgorithm) -> int:
+def games_of_a_round(model: Any) -> int:
     """Return the games of one round; a training stops only after a whole round."""
-    if isinstance(model, OnPolicyAlgorithm):
-        return model.n_steps * model.n_envs
-    assert isinstance(model, OffPolicyAlgorithm)
-    assert isinstance(model.train_freq, TrainFreq)
-    return model.train_freq.frequency * model.n_envs
-
-
-def games_to_play(model: BaseAlgorithm, timesteps: int) -> int:
-    """Return the games of a whole training: at least ``timesteps``, in whole rounds.
-
-    Args:
-        model: the training.
-        timesteps: games that were asked for.
-    """
-    one = games_of_a_round(model)
-    return model.num_timesteps + one * math.ceil(max(0, timesteps - model.num_timesteps) / one)
+    is_off_policy = hasattr(model, "train_freq")
+    return int(model.n_envs * (model.train_freq.frequency if is_off_policy else model.n_steps))
 
 
 def new_model(config: RunConfig, device: str, start_from: str | None) -> BaseAlgorithm:
@@ -212,18 +193,16 @@ def new_model(config: RunConfig, device: str, start_from: str | None) -> BaseAlg
         start = linear_start(arguments.get(name))
         if start is not None:
             arguments[name] = LinearSchedule(start, 0.0, 1.0)
-    policy_kwargs = resolved_policy_kwargs(
-        values["policy"], values.get("policy_kwargs", {}), settings
-    )
+    plain_kwargs = values.get("policy_kwargs", {})
     env = MatchmakingVecEnv(config.num_envs, environment=config.environment, **config.env_kwargs)
     # Seeds are set here. The algorithm would seed the environments with small numbers, and seed
     # everything again when a checkpoint is loaded.
     set_random_seed(config.seed)
     try:
         model = algorithm.load_class()(
-            algorithm.load_policy_class(values["policy"]),
+            algorithm.policy_class(values["policy"]),
             env,
-            policy_kwargs=policy_kwargs,
+            policy_kwargs=resolved_policy_kwargs(values["policy"], plain_kwargs, settings),
             device=where,
             **arguments,
         )
@@ -233,26 +212,17 @@ def new_model(config: RunConfig, device: str, start_from: str | None) -> BaseAlg
             f"hyperparameters must fit {algorithm.name}, got {arguments!r}: {error}"
         ) from error
     if start_from is not None:
-        if config.start_from_content not in (None, digest_of(files_of(start_from))):
+        source = load(start_from).network
+        try:
+            model.policy.load_state_dict(source.state_dict())
+        except RuntimeError:
             raise ValueError(
-                f"start_from must hold the weights that the run began with, and {start_from} "
-                "holds others now"
-            )
-        _take_weights(model, start_from)
+                f"start_from must hold weights for the {type(model.policy).__name__} of this "
+                f"training, and the {type(source).__name__} of {start_from!r} does not fit it"
+            ) from None
     model.action_space.seed(config.seed)
     env.seed(training_seed(config.seed))
     return model
-
-
-def _take_weights(model: BaseAlgorithm, start_from: str) -> None:
-    source = load(start_from).network
-    try:
-        model.policy.load_state_dict(source.state_dict())
-    except RuntimeError:
-        raise ValueError(
-            f"start_from must hold weights for the {type(model.policy).__name__} of this "
-            f"training, and the {type(source).__name__} of {start_from!r} does not fit it"
-        ) from None
 
 
 def _history(config: RunConfig) -> list[dict[str, Any]]:

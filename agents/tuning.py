@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -25,7 +25,7 @@ from optuna.distributions import (
     IntDistribution,
 )
 from optuna.exceptions import StorageInternalError
-from optuna.trial import Trial, TrialState
+from optuna.trial import FrozenTrial, Trial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
 from tqdm import tqdm
 
@@ -80,13 +80,7 @@ def read_space(algorithm: Algorithm, path: Path | None = None) -> dict[str, Any]
     Raises:
         ValueError: if the file is missing, no YAML or has no entry for the algorithm.
     """
-    content = read_yaml(PACKAGE_FILE, path)
-    section = content.get(algorithm.name) if isinstance(content, dict) else None
-    if not isinstance(section, dict):
-        raise ValueError(
-            f"space must have a mapping under {algorithm.name!r}, {path or PACKAGE_FILE} has none"
-        )
-    return section
+    return read_yaml(PACKAGE_FILE, path, algorithm.name)
 
 
 def checked_space(algorithm: Algorithm, content: Mapping[str, Any]) -> dict[str, BaseDistribution]:
@@ -166,19 +160,28 @@ def tune_agent(
     with folder_lock(out), _database_errors(out / STUDY):
         _check_same(out, config, content)
         study = _study(out)
-        done = sum(trial.state.is_finished() for trial in study.trials)
+        for cut_short in study.get_trials(states=(TrialState.RUNNING,)):
+            study.tell(cut_short.number, state=TrialState.FAIL)
+        done = len(_ended(study))
         with tqdm(total=trials, initial=min(done, trials), unit="trial", disable=quiet) as bar:
             for number in range(done, trials):
-                _play_trial(study, out, config, space, number, device)
+                # A sampler of its own for each trial: a search that was stopped then draws the
+                # same.
+                study.sampler = optuna.samplers.TPESampler(
+                    seed=config.seed + number, n_startup_trials=STARTUP
+                )
+                trial = study.ask(space)
+                place = out / "trials" / f"{number:04d}"
+                # Whatever a trial that was cut short has left.
+                shutil.rmtree(place, ignore_errors=True)
+                varied = replace(
+                    config,
+                    seed=config.seed + number,
+                    hyperparameters={**config.hyperparameters, **trial.params},
+                )
+                _play(study, trial, place, varied, device)
                 bar.update()
         return _written(study, out, config)
-
-
-def _of_trial(config: RunConfig, number: int, values: Mapping[str, Any]) -> RunConfig:
-    """Return the configuration of a trial."""
-    return replace(
-        config, seed=config.seed + number, hyperparameters={**config.hyperparameters, **values}
-    )
 
 
 @contextmanager
@@ -222,90 +225,38 @@ def _check_same(out: Path, config: RunConfig, content: Mapping[str, Any]) -> Non
         )
 
 
-def _trial(study: optuna.Study) -> Trial:
-    """Return a new trial, or the one that was cut short, with its values."""
-    # Trials are played one after another, so that at most one was cut short.
-    for unfinished in study.get_trials(states=(TrialState.RUNNING,)):
-        return Trial(study, unfinished._trial_id)
-    return study.ask()
+def _ended(study: optuna.Study) -> list[FrozenTrial]:
+    """Return the trials that were trained to their end or stopped early, in their order."""
+    return study.get_trials(states=(TrialState.COMPLETE, TrialState.PRUNED))
 
 
-def _play_trial(
-    study: optuna.Study,
-    out: Path,
-    config: RunConfig,
-    space: Mapping[str, BaseDistribution],
-    number: int,
-    device: str,
-) -> None:
-    # A sampler of its own for each trial: a search that was stopped then draws the same.
-    study.sampler = optuna.samplers.TPESampler(seed=config.seed + number, n_startup_trials=STARTUP)
-    trial = _trial(study)
-    values = {name: _drawn(trial, name, each) for name, each in space.items()}
-    place = out / "trials" / f"{trial.number:04d}"
-    # Whatever a trial that was cut short has left.
-    shutil.rmtree(place, ignore_errors=True)
-    values_so_far: list[float] = []
-    recorder = Recorder(_judge(trial, values_so_far))
+def _play(study: optuna.Study, trial: Trial, place: Path, config: RunConfig, device: str) -> None:
+    values: list[float] = []
+
+    def judge(numbers: dict[str, float], step: int) -> None:
+        if f"evaluation/{GOAL}" in numbers:
+            values.append(numbers[f"evaluation/{GOAL}"])
+            trial.report(values[-1], step)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+
     try:
-        start_training(
-            place,
-            _of_trial(config, trial.number, values),
-            device=device,
-            quiet=True,
-            writers=(recorder,),
-        )
+        start_training(place, config, device=device, quiet=True, writers=(Recorder(judge),))
     except optuna.TrialPruned:
         study.tell(trial, state=TrialState.PRUNED)
     else:
-        study.tell(trial, values_so_far[-1])
-
-
-def _drawn(trial: Trial, name: str, distribution: BaseDistribution) -> Any:
-    if isinstance(distribution, CategoricalDistribution):
-        return trial.suggest_categorical(name, distribution.choices)
-    if isinstance(distribution, IntDistribution):
-        return trial.suggest_int(name, distribution.low, distribution.high, log=distribution.log)
-    assert isinstance(distribution, FloatDistribution)
-    return trial.suggest_float(name, distribution.low, distribution.high, log=distribution.log)
-
-
-def _judge(trial: Trial, values: list[float]) -> Callable[[dict[str, float], int], None]:
-    def record(numbers: dict[str, float], step: int) -> None:
-        value = numbers.get(f"evaluation/{GOAL}")
-        if value is None:
-            return
-        values.append(value)
-        trial.report(value, step)
-        if trial.should_prune():
-            raise optuna.TrialPruned
-
-    return record
+        study.tell(trial, values[-1])
 
 
 def _written(study: optuna.Study, out: Path, config: RunConfig) -> Found:
-    states = [trial.state for trial in study.trials]
-    best = study.best_trial
-    hyperparameters = {**config.hyperparameters, **best.params}
-    section = {**hyperparameters, ENV_KWARGS: config.env_kwargs}
+    ended, best = _ended(study), study.best_trial
+    section = {**config.hyperparameters, **best.params, ENV_KWARGS: config.env_kwargs}
     write_text(out / BEST, yaml_text({ONE_PLAYER: section}))
-    records = [
-        {
-            "trial": trial.number,
-            "state": trial.state.name.lower(),
-            "games": max(trial.intermediate_values, default=0),
-            GOAL: trial.intermediate_values[max(trial.intermediate_values)]
-            if trial.intermediate_values
-            else None,
-            **{name: trial.params.get(name) for name in best.params},
-        }
-        for trial in study.trials
-    ]
+    records = []
+    for number, trial in enumerate(ended):
+        games, value = max(trial.intermediate_values.items(), default=(0, None))
+        records.append({"trial": number, "state": trial.state.name.lower(), "games": games,
+                        GOAL: value, **trial.params})  # fmt: skip
     write_bytes(out / TRIALS, records_csv(records))
-    return Found(
-        best=best.params,
-        value=float(best.value or 0.0),
-        complete=states.count(TrialState.COMPLETE),
-        pruned=states.count(TrialState.PRUNED),
-        config_file=out / BEST,
-    )
+    complete = sum(trial.state == TrialState.COMPLETE for trial in ended)
+    return Found(best.params, float(best.value or 0.0), complete, len(ended) - complete, out / BEST)

@@ -51,7 +51,8 @@ def zoo_hyperparameters(algo: str) -> dict[str, dict[str, Any]]:
         values["policy_kwargs"] = kwargs
         if values["policy"] not in algorithm.load_class().policy_aliases:
             # The zoo knows the library's own names alone, and imports others from where they are.
-            values["policy"] = ".".join(algorithm.policies[values["policy"]])
+            kind = algorithm.policies[values["policy"]]
+            values["policy"] = f"{kind.__module__}.{kind.__name__}"
         found[environment] = values
     return found
 

@@ -67,8 +67,9 @@ def test_every_name_is_there_or_in_the_changelog(title: str, lines: str) -> None
 
 
 def instance_names(owner: type) -> set[str]:
-    """Fields of a class, which its instances have."""
-    return {name for each in owner.__mro__ for name in getattr(each, "__annotations__", {})}
+    """Fields of a class, and what its constructor sets: what its instances have."""
+    found = {name for each in owner.__mro__ for name in getattr(each, "__annotations__", {})}
+    return found | set(re.findall(r"self\.(\w+) = ", inspect.getsource(owner)))
 
 
 @pytest.mark.parametrize(("name", "lines"), COMMANDS, ids=[name for name, _ in COMMANDS])

@@ -99,8 +99,6 @@ def run(given: Given) -> None:
     given.needs("agents")
     if given.tune is not None:
         tune(given)
-    elif given.seeds:
-        train_all(given)
     else:
         train(given)
 
@@ -116,10 +114,6 @@ def check(given: Given) -> None:
             {*shared.ONLY_ONE_PLAYER, "imitate", "tune", "seeds"},
             f"these options must come with --env {shared.ONE_PLAYER}",
         )
-        if "algo" in given.said and given.algo != QUEUE_ALGORITHM:
-            raise ValueError(
-                f"algo must be {QUEUE_ALGORITHM} in {shared.QUEUE}, got {given.algo!r}"
-            )
     if given.resume is not None:
         given.refuse(
             given.said - WITH_RESUME,
@@ -135,47 +129,34 @@ def check(given: Given) -> None:
 
 
 def train(given: Given) -> None:
-    """Train once."""
-    given.note = lambda: _how_to_go_on(given)
-    if given.resume is None:
-        # What is wrong with the options shows before torch is imported, which takes seconds.
-        config = configured(given)
-        from matchenv.agents import start_training
-
-        folder = start_training(given.out, config, **given.chosen(WORK))
-    else:
-        from matchenv.agents import continue_training
-
-        more = given.chosen(("timesteps", "allow_code"))
-        folder = continue_training(given.resume, **more, **given.chosen(WORK))
-    if given.comparison_episodes > 0:
-        from matchenv.benchmarks.compare.training import compare_run
-
-        run = RunOptions(workers=given.workers, quiet=given.quiet)
-        found = compare_run(folder.path, episodes=given.comparison_episodes, run=run)
-        given.say(found.table())
-    given.say_where(folder=folder.path)
-
-
-def train_all(given: Given) -> None:
-    """Train once for each seed."""
-    given.note = lambda: GOES_ON
-    config = configured(given)
+    """Train once, or once for each seed, and compare."""
+    given.note = lambda: GOES_ON if given.seeds else _how_to_go_on(given)
+    # What is wrong with the options shows before anything is made.
+    config = None if given.resume is not None else configured(given)
     from matchenv.agents.learned_names import RUNS
-    from matchenv.agents.training import train_seeds
-    from matchenv.benchmarks.compare.training import compare_seeds
+    from matchenv.agents.training import continue_training, start_training, train_seeds
 
-    out = given.out or RUNS / f"{config.algorithm}-seeds"
-    folders = train_seeds(out, config, given.seeds, workers=given.workers, **given.chosen(WORK))
+    out, work = given.out, given.chosen(WORK)
+    if config is None:
+        more = given.chosen(("timesteps", "allow_code"))
+        folders = [continue_training(given.resume, **more, **work)]
+    elif given.seeds:
+        out = out or RUNS / f"{config.algorithm}-seeds"
+        folders = train_seeds(out, config, given.seeds, workers=given.workers, **work)
+    else:
+        folders = [start_training(out, config, **work)]
+    out = out or folders[0].path
     if given.comparison_episodes > 0:
-        found = compare_seeds(
+        from matchenv.benchmarks.compare.training import compare_runs
+
+        found, summary = compare_runs(
             [folder.path for folder in folders],
             out,
             episodes=given.comparison_episodes,
             run=RunOptions(workers=given.workers, quiet=given.quiet),
         )
-        given.say(f"{found.comparison.table()}\n\n{found.summary()}")
-        given.say_where(folder=out)
+        given.say(f"{found.table()}\n\n{summary}".rstrip())
+    given.say_where(folder=out)
 
 
 def tune(given: Given) -> None:
@@ -207,7 +188,9 @@ def configured(given: Given) -> RunConfig:
     from matchenv.agents.run_config import configured
 
     hyperparameters = parse_pairs("hyperparams", list(given.hyperparams))
-    algorithm = QUEUE_ALGORITHM if given.env == shared.QUEUE else given.algo
+    algorithm = given.algo
+    if given.env == shared.QUEUE and "algo" not in given.said:
+        algorithm = QUEUE_ALGORITHM
     if given.imitate is not None:
         algorithm, hyperparameters["teacher"] = "imitation", given.imitate
     tuned = given.tune is not None and given.timesteps is None

@@ -1,4 +1,4 @@
-"""Small runs for tests: seconds, not minutes."""
+"""Small runs for tests: a second, not minutes."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ try:
     import torch
     from stable_baselines3 import PPO  # noqa: F401
 
-    from matchenv.agents import configured
+    from matchenv.agents import configured, start_training
 except ImportError:
     # Without the extra, only what works without it can be tested.
     here = Path(__file__).parent
@@ -25,27 +25,17 @@ ENV = {
     "rank": None,
 }
 
-# For each algorithm, what makes several rollouts out of a few thousand steps.
+# For each algorithm, what makes several rollouts out of a thousand steps.
+ON_POLICY = {"n_steps": 16, "batch_size": 64}
+OFF_POLICY = {"buffer_size": 5000, "learning_starts": 64, "batch_size": 32}
 SMALL = {
+    **dict.fromkeys(("maskable_ppo", "ppo", "ppo_lstm", "trpo"), ON_POLICY),
+    **dict.fromkeys(("dqn", "qrdqn"), OFF_POLICY),
     "a2c": {"n_steps": 16},
-    "dqn": {"buffer_size": 5000, "learning_starts": 64, "batch_size": 32},
-    "imitation": {"n_steps": 16, "batch_size": 64, "teacher": "drawchance"},
-    "maskable_ppo": {"n_steps": 16, "batch_size": 64},
-    "ppo": {"n_steps": 16, "batch_size": 64},
-    "ppo_lstm": {"n_steps": 16, "batch_size": 64},
-    "qrdqn": {"buffer_size": 5000, "learning_starts": 64, "batch_size": 32},
-    "trpo": {"n_steps": 16, "batch_size": 64},
+    "imitation": {**ON_POLICY, "teacher": "drawchance"},
 }
-NETWORKS = {
-    "a2c": {"net_arch": [16]},
-    "dqn": {"net_arch": [16]},
-    "imitation": {"net_arch": [16]},
-    "maskable_ppo": {"net_arch": [16]},
-    "ppo": {"net_arch": [16]},
-    "ppo_lstm": {"net_arch": [16], "lstm_hidden_size": 8},
-    "qrdqn": {"net_arch": [16], "n_quantiles": 5},
-    "trpo": {"net_arch": [16]},
-}
+MORE = {"ppo_lstm": {"lstm_hidden_size": 8}, "qrdqn": {"n_quantiles": 5}}
+NETWORKS = {algo: {"net_arch": [16], **MORE.get(algo, {})} for algo in SMALL}
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -63,19 +53,33 @@ def networks():
 
 @pytest.fixture(scope="session")
 def small_config():
-    """A function that configures 2,048 steps in 8 environments of 3 opponents and 20 games."""
+    """A function that configures 1,024 steps in 8 environments of 3 opponents and 20 games."""
     return _configured
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory):
+    """A function that returns the folder of the small run of an algorithm, trained once."""
+    folders = {}
+
+    def run(algo="ppo"):
+        if algo not in folders:
+            path = tmp_path_factory.mktemp(algo) / "run"
+            folders[algo] = start_training(path, _configured(algo), quiet=True)
+        return folders[algo]
+
+    return run
 
 
 def _configured(algo="ppo", **changes):
     arguments = {
-        "timesteps": 2048,
+        "timesteps": 1024,
         "num_envs": 8,
         "seed": 1,
         "hyperparameters": {**SMALL[algo], "policy_kwargs": NETWORKS[algo]},
         "env_kwargs": ENV,
-        "evaluate_every": 700,
+        "evaluate_every": 500,
         "evaluation_episodes": 4,
-        "checkpoint_every": 300,
+        "checkpoint_every": 150,
     }
     return configured(algo, **{**arguments, **changes})

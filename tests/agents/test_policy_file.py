@@ -10,21 +10,30 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from safetensors import safe_open
 from safetensors.torch import save_file
 from sb3_contrib import QRDQN, TRPO, MaskablePPO, RecurrentPPO
 from stable_baselines3 import A2C, DQN, PPO
 
 from matchenv import MatchmakingVectorEnv, agents
-from matchenv.agents import policy_file
 from matchenv.agents.algorithms import ALGORITHMS
 from matchenv.agents.environments import ONE_PLAYER, settings_of
-from matchenv.agents.policy_file import HEADER, PolicyDescription, read_policy, save_policy
+from matchenv.agents.learned_names import RLLIB_FILE
+from matchenv.agents.policy_file import (
+    CHECKSUM,
+    HEADER,
+    PolicyDescription,
+    read_policy,
+    save_policy,
+)
 from matchenv.agents.run_config import read_hyperparameters
 from matchenv.agents.sb3_policies import SharedPolicy, new_policy
-from matchenv.agents.tensor_files import read_tensor_file, write_tensor_file
 from matchenv.envs.one_player.settings import Settings
+from matchenv.evaluation.registry import files_of, policy_named
+from matchenv.runtime.files import checksum
 
 ENV = {"num_opponents": 3, "horizon": 20}
+SETTINGS = Settings.checked(**ENV)
 
 
 def observations(**env_kwargs):
@@ -44,19 +53,26 @@ def written(path, algo="ppo", env_kwargs=ENV, network_kwargs=None, config=None):
     return network, description
 
 
+@pytest.fixture
+def path(tmp_path):
+    """A file for a policy."""
+    return tmp_path / "policy.safetensors"
+
+
 @pytest.mark.parametrize("belief", ["factorised", "full"])
 @pytest.mark.parametrize("algo", ALGORITHMS)
-def test_round_trip(tmp_path, algo, belief, networks):
-    path = tmp_path / "policy.safetensors"
+def test_round_trip(path, algo, belief, networks):
     env_kwargs = {**ENV, "belief": belief}
     network, description = written(path, algo, env_kwargs, networks[algo])
+    content = path.read_bytes()
     again, said = read_policy(path)
     assert said == description
     for name, tensor in network.state_dict().items():
         assert torch.equal(tensor, again.state_dict()[name])
+    written(path, algo, env_kwargs, networks[algo])
+    assert path.read_bytes() == content
     policy = agents.load(path)
-    assert policy.belief == belief
-    assert policy.num_opponents == 3
+    assert (policy.belief, policy.num_opponents) == (belief, 3)
     # More varied than any the environment gives, so that the actions differ.
     batch = np.random.default_rng(0).normal(0.0, 1.0, (256, *policy.observation_shape))
     actions, _ = policy.predict(batch.astype(np.float32))
@@ -64,30 +80,18 @@ def test_round_trip(tmp_path, algo, belief, networks):
     np.testing.assert_array_equal(actions, expected)
     assert len(set(actions.tolist())) > 1
     one, _ = policy.predict(batch[0])
-    assert one.shape == ()
-    assert one == actions[0]
-
-
-def test_equal_policies_give_equal_bytes(tmp_path):
-    written(tmp_path / "a.safetensors")
-    written(tmp_path / "b.safetensors")
-    assert (tmp_path / "a.safetensors").read_bytes() == (tmp_path / "b.safetensors").read_bytes()
-
-
-def test_any_cut_is_noticed(tmp_path):
-    path = tmp_path / "policy.safetensors"
-    written(path)
-    content = path.read_bytes()
-    for length in (0, 4, 100, len(content) // 2, len(content) - 1):
-        path.write_bytes(content[:length])
-        with pytest.raises(ValueError, match="damaged"):
-            agents.load(path)
+    assert (one.shape, one) == ((), actions[0])
 
 
 def changed(path, **changes):
     """Another description with a checksum that fits: not damage, but made with intent."""
-    content = read_tensor_file(path, HEADER)
-    write_tensor_file(path, HEADER, {**content.header, **changes}, content.arrays)
+    with safe_open(path, framework="numpy") as file:
+        header = json.loads(file.metadata()[HEADER])
+        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    header = {**header, **changes}
+    del header[CHECKSUM]
+    said = json.dumps({**header, CHECKSUM: checksum([HEADER, header], arrays)})
+    save_file({name: torch.from_numpy(each) for name, each in arrays.items()}, path, {HEADER: said})
 
 
 @pytest.mark.parametrize(
@@ -105,6 +109,7 @@ def changed(path, **changes):
         {"env_kwargs": {"no_such": 4}},
         {"policy_kwargs": {"net_arch": [16_384] * 32}},
         {"policy_kwargs": {"net_arch": {"pi": [16_384] * 2, "vf": []}}},
+        {"policy_kwargs": {"net_arch": []}, "env_kwargs": {"num_opponents": 1_000_000}},
         {"policy_kwargs": {"n_quantiles": 16_384}},
         {"env_kwargs": {"num_opponents": 1_000_000}},
         {"env_kwargs": {"num_opponents": 10**12}},
@@ -113,20 +118,20 @@ def changed(path, **changes):
         {"more": 1},
     ],
 )
-def test_headers_that_do_not_fit_are_refused(tmp_path, changes):
-    path = tmp_path / "policy.safetensors"
+def test_headers_that_do_not_fit_are_refused(path, changes):
     # The weights of a plain network fit one number of opponents alone.
     written(path, config=Path("ppo_flat"))
+    changed(path)
+    agents.load(path)
     changed(path, **changes)
     with pytest.raises(ValueError, match=r"policy\.safetensors is damaged"):
         agents.load(path)
 
 
-def test_a_description_is_held_against_the_weights_before_a_network_is_built(tmp_path, monkeypatch):
-    path = tmp_path / "policy.safetensors"
+def test_a_description_is_held_against_the_weights_before_a_network_is_built(path, monkeypatch):
     written(path)
-    built = []
-    monkeypatch.setattr(policy_file, "new_policy", lambda *given: built.append(given))
+    for kind in ("SharedPolicy", "SharedDQNPolicy"):
+        monkeypatch.setattr(f"matchenv.agents.sb3_policies.{kind}", None)
     changed(path, policy_kwargs={"net_arch": [16_384] * 32})
     with pytest.raises(ValueError, match=r"needs 8,321,\d{3},\d{3} weights at least"):
         agents.load(path)
@@ -134,18 +139,19 @@ def test_a_description_is_held_against_the_weights_before_a_network_is_built(tmp
             env_kwargs={"num_opponents": 1_000_000})  # fmt: skip
     with pytest.raises(ValueError, match=r"weights at least, and it holds"):
         agents.load(path)
-    assert not built
 
 
-def test_a_flipped_bit_is_seen_wherever_it_is(tmp_path):
-    path = tmp_path / "policy.safetensors"
+def test_cuts_and_flipped_bits_are_seen_wherever_they_are(path):
     network, description = written(path, "ppo", ENV, {"net_arch": [4]})
     content = bytearray(path.read_bytes())
+    for length in (0, 4, 100, len(content) // 2, len(content) - 1):
+        path.write_bytes(content[:length])
+        with pytest.raises(ValueError, match="damaged"):
+            agents.load(path)
     rng = np.random.default_rng(0)
     end = int.from_bytes(content[:8], "little") + 8
-    places = [*rng.choice(end, 150, replace=False), *rng.integers(end, len(content), 50)]
     seen = 0
-    for place in places:
+    for place in [*rng.choice(end, 60, replace=False), *rng.integers(end, len(content), 20)]:
         bit = 1 << int(rng.integers(8))
         content[place] ^= bit
         path.write_bytes(content)
@@ -159,33 +165,7 @@ def test_a_flipped_bit_is_seen_wherever_it_is(tmp_path):
         assert said == description
         for name, tensor in network.state_dict().items():
             assert torch.equal(tensor, found.state_dict()[name])
-    assert seen > 190
-
-
-def test_a_file_without_a_checksum_is_read_with_a_warning(tmp_path):
-    path = tmp_path / "policy.safetensors"
-    network, description = written(path)
-    save_file(network.state_dict(), path, {HEADER: json.dumps(asdict(description))})
-    with pytest.warns(UserWarning, match="no checksum"):
-        again, said = read_policy(path)
-    assert said == description
-    assert torch.equal(next(again.parameters()), next(network.parameters()))
-
-
-def test_weights_that_are_not_finite_are_refused(tmp_path):
-    path = tmp_path / "policy.safetensors"
-    network, description = written(path)
-    with torch.no_grad():
-        next(network.parameters()).fill_(float("nan"))
-    save_policy(path, network, description)
-    with pytest.raises(ValueError, match="finite"):
-        agents.load(path)
-
-
-def test_safetensors_of_others_are_refused(tmp_path):
-    save_file({"a": torch.zeros(1)}, tmp_path / "a.safetensors")
-    with pytest.raises(ValueError, match="no policy"):
-        agents.load(tmp_path / "a.safetensors")
+    assert seen > 75
 
 
 class Trap:
@@ -198,43 +178,43 @@ class Trap:
         return (open, (str(self.path), "w"))
 
 
-def test_a_prior_of_somebodys_own_is_not_imported(tmp_path, monkeypatch):
-    path = tmp_path / "policy.safetensors"
+def test_files_of_others_are_refused_and_nothing_is_run(tmp_path, path, monkeypatch):
     network, description = written(path)
+    save_file(network.state_dict(), path, {HEADER: json.dumps(asdict(description))})
+    with pytest.raises(ValueError, match="checksum does not fit"):
+        agents.load(path)
+    save_file({"a": torch.zeros(1)}, path)
+    with pytest.raises(ValueError, match="no policy of this package"):
+        agents.load(path)
+    # A prior of somebody's own is not imported.
     (tmp_path / "foreign.py").write_text("raise SystemExit('imported')")
     monkeypatch.chdir(tmp_path)
     own = {"prior": "foreign:Leagues", "reward": "foreign:Wins"}
     save_policy(path, network, replace(description, env_kwargs={**ENV, **own}))
     assert read_policy(path)[1].env_kwargs["prior"] == "foreign:Leagues"
-
-
-def test_reading_runs_nothing(tmp_path):
-    for name in ("a.safetensors", "policy.safetensors"):
-        (tmp_path / name).write_bytes(pickle.dumps(Trap(tmp_path / "sprung")))
+    with torch.no_grad():
+        next(network.parameters()).fill_(float("nan"))
+    save_policy(path, network, description)
+    with pytest.raises(ValueError, match="finite"):
+        agents.load(path)
+    path.write_bytes(pickle.dumps(Trap(tmp_path / "sprung")))
+    for place in (path, tmp_path):
         with pytest.raises(ValueError, match="damaged"):
-            agents.load(tmp_path / name)
-    with pytest.raises(ValueError, match="damaged"):
-        agents.load(tmp_path)
+            agents.load(place)
     assert not (tmp_path / "sprung").exists()
 
 
-@pytest.mark.parametrize("num_opponents", [2, 4])
-def test_another_size_is_refused_with_both_sizes(tmp_path, num_opponents):
-    path = tmp_path / "policy.safetensors"
+def test_observations_that_do_not_fit_are_refused(path):
     written(path)
     policy = agents.load(path)
-    with pytest.raises(ValueError, match=r"num_opponents=3") as error:
-        policy.predict(observations(num_opponents=num_opponents))
-    assert str(2 * num_opponents + 3) in str(error.value)
-
-
-def test_observations_that_are_not_finite_are_refused(tmp_path):
-    path = tmp_path / "policy.safetensors"
-    written(path)
+    for num_opponents in (2, 4):
+        with pytest.raises(ValueError, match=r"num_opponents=3") as error:
+            policy.predict(observations(num_opponents=num_opponents))
+        assert str(2 * num_opponents + 3) in str(error.value)
     batch = observations(**ENV)
     batch[3, 2] = np.nan
     with pytest.raises(ValueError, match="finite"):
-        agents.load(path).predict(batch)
+        policy.predict(batch)
 
 
 MODELS = {
@@ -260,11 +240,10 @@ def test_zips_of_stable_baselines3_say_themselves_what_they_are(tmp_path, name, 
     def never(*_, **__):
         raise AssertionError("a pickled object was read")
 
-    settings = Settings.checked(num_opponents=6)
     with monkeypatch.context() as patch:
         for reader in ("cloudpickle.loads", "pickle.loads", "pickle.load"):
             patch.setattr(reader, never)
-        policy = agents.policy_named(str(tmp_path / "model.zip"), settings)
+        policy = policy_named(str(tmp_path / "model.zip"), Settings.checked(num_opponents=6))
     batch = observations(num_opponents=6, belief=policy.belief)
     expected = model.predict(batch, deterministic=True)[0]
     np.testing.assert_array_equal(policy.predict(batch)[0], expected)
@@ -295,29 +274,28 @@ def test_zips_that_cannot_be_read_are_refused(tmp_path):
     PPO("MlpPolicy", "CartPole-v1", device="cpu").save(tmp_path / "cart.zip")
     with pytest.raises(ValueError, match="are those of another environment"):
         agents.load(tmp_path / "cart.zip")
-    model = PPO("MlpPolicy", "Matchmaking-v0", device="cpu")
-    model.save(tmp_path / "model.zip")
+    PPO("MlpPolicy", "Matchmaking-v0", device="cpu").save(tmp_path / "model.zip")
     with zipfile.ZipFile(tmp_path / "model.zip") as packed:
         content = {name: packed.read(name) for name in packed.namelist()}
     data = json.loads(content["data"])
+    torch.save(Trap(tmp_path / "sprung"), tmp_path / "trap.pth")
+
+    def refused(message, **members):
+        with zipfile.ZipFile(tmp_path / "changed.zip", "w") as packed:
+            for name, each in {**content, **members}.items():
+                packed.writestr(name, each)
+        with pytest.raises(ValueError, match=message):
+            agents.load(tmp_path / "changed.zip")
+
     for changes, message in (
         ({"policy_kwargs": {"net_arch": [16_384] * 30}}, "weights at least"),
         ({"policy_kwargs": {"activation_fn": "<class 'mine.Odd'>"}}, "activation_fn"),
         ({"policy_class": {"__module__": "os"}}, "another library"),
         ({"policy_kwargs": {"net_arch": [[]] * 2000}}, "net_arch"),
     ):
-        with zipfile.ZipFile(tmp_path / "changed.zip", "w") as packed:
-            for name, each in content.items():
-                packed.writestr(name, json.dumps(data | changes) if name == "data" else each)
-        with pytest.raises(ValueError, match=message):
-            agents.load(tmp_path / "changed.zip")
-    torch.save(Trap(tmp_path / "sprung"), tmp_path / "trap.pth")
-    with zipfile.ZipFile(tmp_path / "changed.zip", "w") as packed:
-        for name, each in content.items():
-            trap = (tmp_path / "trap.pth").read_bytes()
-            packed.writestr(name, trap if name == "policy.pth" else each)
-    with pytest.raises(ValueError, match="no model that can be read"):
-        agents.load(tmp_path / "changed.zip")
+        refused(message, data=json.dumps(data | changes))
+    trap = (tmp_path / "trap.pth").read_bytes()
+    refused("no model that can be read", **{"policy.pth": trap})
     assert not (tmp_path / "sprung").exists()
 
 
@@ -336,37 +314,65 @@ def test_missing_things_are_named(tmp_path):
         ({"draw_margin": 0.5}, r"draw_margin=0\.0 and cannot play with draw_margin=0\.5"),
         ({"tau": 0.1, "horizon": 30}, r"horizon=20, tau=0\.0 and .* horizon=30, tau=0\.1"),
         ({"num_opponents": 4}, "num_opponents=3 and cannot play with num_opponents=4"),
+        ({"prior": "equal", "rank": "top", "reward": "true_draw_density", "belief": "full"}, ""),
     ],
 )
-def test_other_settings_than_those_of_the_training_are_refused(tmp_path, changes, differing):
-    """By a network of fixed size; tests/agents/test_network.py has the shared one."""
-    path = tmp_path / "policy.safetensors"
+def test_other_sizes_than_those_of_the_training_are_refused_by_a_plain_network(
+    path, changes, differing
+):
     written(path, config=Path("ppo_flat"))
     settings = Settings.checked(**{**ENV, **changes})
-    with pytest.raises(ValueError, match=differing):
-        agents.load(path, settings=settings)
-    with pytest.raises(ValueError, match=differing):
-        agents.policy_named(str(path), settings)
+    for load in (lambda: agents.load(path, settings=settings),
+                 lambda: policy_named(str(path), settings)):  # fmt: skip
+        if differing:
+            with pytest.raises(ValueError, match=differing):
+                load()
+        else:
+            assert (load().belief, load().settings) == ("factorised", SETTINGS)
 
 
-def test_priors_ranks_and_rewards_may_be_others(tmp_path):
-    path = tmp_path / "policy.safetensors"
+def test_a_run_that_changed_is_read_again(path):
     written(path)
-    others = {"prior": "equal", "rank": "top", "reward": "true_draw_density", "belief": "full"}
-    policy = agents.policy_named(str(path), Settings.checked(**ENV, **others))
-    assert policy.belief == "factorised"
-    assert policy.settings == Settings.checked(**ENV)
-
-
-def test_a_run_that_changed_is_read_again(tmp_path):
-    path = tmp_path / "policy.safetensors"
-    settings = Settings.checked(**ENV)
-    written(path)
-    first = agents.policy_named(str(path), settings)
-    assert agents.policy_named(str(path), settings) is first
+    first = policy_named(str(path), SETTINGS)
+    assert policy_named(str(path), SETTINGS) is first
     network, description = read_policy(path)
     with torch.no_grad():
         next(network.parameters()).add_(1.0)
     save_policy(path, network, description)
-    again = agents.policy_named(str(path), settings)
+    again = policy_named(str(path), SETTINGS)
     assert not torch.equal(next(again.network.parameters()), next(first.network.parameters()))
+
+
+PICKLED = b"cos\nsystem\n(S'false'\ntR."
+
+
+def rllib_checkpoint(folder):
+    """A folder as RLlib writes it, with our file at the learner's network."""
+    place = folder / "learner_group" / "learner" / "rl_module" / "default_policy"
+    place.mkdir(parents=True)
+    (place / "module_state.pkl").write_bytes(PICKLED)
+    written(place / RLLIB_FILE)
+    return place / RLLIB_FILE
+
+
+def test_a_checkpoint_of_rllib_is_the_policy_in_our_file(tmp_path):
+    file, text = rllib_checkpoint(tmp_path), f"rllib:{tmp_path}"
+    batch = np.random.default_rng(1).uniform(0.5, 2.0, (50, 9)).astype(np.float32)
+    found, expected = (policy_named(each, SETTINGS).predict(batch)[0] for each in (text, str(file)))
+    np.testing.assert_array_equal(found, expected)
+    # The learner's network is newer than the runner's copy.
+    other = tmp_path / "env_runner" / "rl_module" / RLLIB_FILE
+    other.parent.mkdir(parents=True)
+    other.write_bytes(b"")
+    assert files_of(text) == [file]
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_a_folder_of_rllib_without_our_file_is_refused(count, tmp_path):
+    (tmp_path / "algorithm_state.pkl").write_bytes(PICKLED)
+    for number in range(count):
+        rllib_checkpoint(tmp_path / str(number))
+    with pytest.raises(ValueError, match=f"one file {RLLIB_FILE}, .* has {count}; other files"):
+        policy_named(f"rllib:{tmp_path}", SETTINGS)
+    with pytest.raises(ValueError, match="has 0"):
+        policy_named(f"rllib:{tmp_path / 'nothing'}", SETTINGS)

@@ -12,7 +12,7 @@ from matchenv import agents
 from matchenv.agents.callbacks import Keeper
 from matchenv.agents.environments import QUEUE
 from matchenv.agents.run_config import RunConfig, configured
-from matchenv.benchmarks.compare.training import QUEUE_RIVALS, compare_run
+from matchenv.benchmarks.compare.training import QUEUE_RIVALS, compare_runs
 from matchenv.cli import run_command
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QueueSettings
@@ -43,7 +43,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_policy_plays_under_its_loads_and_with_any_capacity(run: Path) -> None:
-    found = compare_run(run, episodes=2, run=RunOptions(workers=1, quiet=True))
+    options = RunOptions(workers=1, quiet=True)
+    found, _ = compare_runs([run], run, episodes=2, run=options)
     assert [load.options["arrival_rate"] for load in found.cells] == RATES
     assert found.rows.policies == (str(run), *QUEUE_RIVALS)
     policy = policy_named(str(run), QueueSettings(capacity=9, arrival_rate=3.0))

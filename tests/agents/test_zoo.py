@@ -34,7 +34,6 @@ def test_the_zoo_can_train_with_the_packages_hyperparameters(algo, env):
     env = make_vec_env(env, n_envs=2, env_kwargs=SMALL[env])
     small = {"n_steps": 8, "batch_size": 16, "buffer_size": 100}
     values.update({name: value for name, value in small.items() if name in values})
-    where = algorithm_by_name(algo).where
-    model = getattr(import_module(where[0]), where[1])(env=env, device="cpu", **values)
+    model = algorithm_by_name(algo).load_class()(env=env, device="cpu", **values)
     model.learn(32)
     assert any(isinstance(each, Reader) for each in model.policy.modules())

@@ -16,7 +16,9 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from numpy.typing import NDArray
 
+from matchenv import NormalPrior
 from matchenv.envs import ENVIRONMENTS, part_of
+from matchenv.envs.one_player.rewards import REWARDS
 from matchenv.evaluation.rollout import Batch, Decisions, steps
 
 CHANGING = {"availability": 0.5, "mean_stay": 3.0, "turnover": 0.1}
@@ -356,10 +358,13 @@ def test_gymnasiums_vector_class_is_a_direct_base(env_id: str) -> None:
     assert gym.vector.VectorEnv in part_of(env_id, "vector_env").__bases__
 
 
-def test_specifications_with_priors_as_text_are_read_back_from_json() -> None:
-    env = gym.make(ONE_PLAYER, prior="matchenv:NormalPrior:mean=25,deviation=8.3", horizon=9)
-    again = gym.make(gym.envs.registration.EnvSpec.from_json(env.spec.to_json()))
-    np.testing.assert_array_equal(env.reset(seed=1)[0], again.reset(seed=1)[0])
+@pytest.mark.parametrize("prior", ["matchenv:NormalPrior:mean=25,deviation=8.3", NormalPrior(2.0)])
+def test_specifications_are_read_back_from_json(prior: Any) -> None:
+    for make in (gym.make, gym.make_vec):
+        env = make(ONE_PLAYER, prior=prior, reward=REWARDS["match_quality"], horizon=9)
+        again = make(gym.envs.registration.EnvSpec.from_json(env.spec.to_json()))
+        np.testing.assert_array_equal(env.reset(seed=1)[0], again.reset(seed=1)[0])
+        assert str(again.unwrapped.settings.reward) == "match_quality"
 
 
 @pytest.mark.parametrize("env_id", ENVIRONMENTS)

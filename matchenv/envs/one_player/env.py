@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium.vector import VectorEnv
@@ -13,12 +15,29 @@ from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.core.scalar import ScalarEnv
 from matchenv.envs.core.settings import documents_options
 from matchenv.envs.core.vector import NativeVectorEnv
-from matchenv.envs.one_player.settings import Settings
+from matchenv.envs.one_player.settings import Settings, as_texts
 from matchenv.envs.one_player.simulator import OnePlayer, State
 
 
+class PlainSpec:
+    """A specification whose priors and rewards are texts, so that its JSON can be read back."""
+
+    _spec: Any = None
+
+    @property
+    def spec(self) -> Any:
+        """The specification that ``gymnasium.make`` gave; None for an environment made without."""
+        return self._spec
+
+    @spec.setter
+    def spec(self, spec: Any) -> None:
+        with suppress(ValueError):  # an object of no text stays as it is
+            spec = replace(spec, kwargs=as_texts(spec.kwargs)) if spec is not None else None
+        self._spec = spec
+
+
 @documents_options(Settings)
-class MatchmakingEnv(ScalarEnv):
+class MatchmakingEnv(PlainSpec, ScalarEnv):
     """Choose opponents for one player whose skill, like theirs, is known only as a belief.
 
     ## Description
@@ -176,7 +195,7 @@ class MatchmakingEnv(ScalarEnv):
 
 
 @documents_options(Settings)
-class MatchmakingVectorEnv(NativeVectorEnv, VectorEnv):
+class MatchmakingVectorEnv(PlainSpec, NativeVectorEnv, VectorEnv):
     """``num_envs`` copies of ``MatchmakingEnv``, stepped together.
 
     The description, spaces, rewards and arguments are those of ``MatchmakingEnv``. Copy i of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -20,8 +21,9 @@ from matchenv.envs.one_player.priors import (
     EQUAL_VARIANCES,
     Prior,
     prior_of,
+    prior_text,
 )
-from matchenv.envs.one_player.rewards import DEFAULT_REWARD, Reward, reward_of
+from matchenv.envs.one_player.rewards import DEFAULT_REWARD, Reward, reward_of, reward_text
 from matchenv.runtime.checks import (
     as_choice,
     as_integer,
@@ -210,3 +212,19 @@ def place_of_rank(rank: Any, num_opponents: int) -> int:
         raise ValueError(
             f"rank must be None, {names} or an integer in [0, {num_opponents}], got {rank!r}"
         ) from None
+
+
+def as_texts(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options with objects as the texts that make them again.
+
+    Raises:
+        ValueError: for a prior or reward that no text can make; it says why.
+    """
+    return {
+        name: prior_text(value)
+        if isinstance(value, Prior)
+        else reward_text(value)
+        if isinstance(value, Reward)
+        else value
+        for name, value in options.items()
+    }
