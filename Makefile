@@ -24,7 +24,7 @@ help:
 	@echo "make test       run the tests"
 	@echo "make test-slow  run the tests that take minutes"
 	@echo "make test-faults  kill, fill the disk, damage files (docs/reliability.md)"
-	@echo "make test-ray   on a Ray cluster of this machine (docs/scale.md)"
+	@echo "make test-ray   on a Ray cluster of this machine (docs/benchmarks.md)"
 	@echo "make test-clients  in other libraries that learn or record (docs/other_libraries.md)"
 	@echo "make bench      measure speed as ratios to rival libraries"
 	@echo "make check      ruff and mypy"

@@ -3,7 +3,7 @@
 Folders of train, compare, study, tune, limits, replay and judge are known by
 their files. A click in a legend hides a policy, a click on a heading sorts a
 table. Trainings that differ in their seed alone share a learning curve. See
-docs/reports.md.
+docs/benchmarks.md.
 
 Example:
     matchenv report results/compare runs/ppo-seed0 --out report.html
