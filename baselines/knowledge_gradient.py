@@ -82,8 +82,10 @@ class Levels(NamedTuple):
         learned: shape (2 H + 1,), at l = rho.
         within: shape (H + 1,), upper bounds of the best density against those who have not
             played, for any l and an abs(s) up to the i-th node from the middle on.
-        contenders: those whom no other opponent outdoes for every s and l within reach, the one
-            with the best density before the game first.
+        contenders: those whom no other opponent outdoes for every s and l within reach: the one
+            with the best density before the game, then the others by variance.
+        gaps: least and largest gap of a contender.
+        loads: least and largest load of a contender.
         rho: the largest L_k^2 / V_k.
         reach: s of the last node.
         density: of the best opponent before the game, once player 0's skill has drifted.
@@ -94,6 +96,8 @@ class Levels(NamedTuple):
     learned: Floats
     within: Floats
     contenders: Integers
+    gaps: tuple[float, float]
+    loads: tuple[float, float]
     rho: float
     reach: float
     density: float
@@ -160,6 +164,8 @@ def tabulate_levels(opponents: Opponents, first: int, draw_margin: float) -> Lev
     """
     rho, reach = reach_of(opponents, draw_margin)
     contenders = find_contenders(opponents, first, rho, reach)
+    contenders[1:] = contenders[1:][np.argsort(opponents.variances[contenders[1:]])]
+    gaps, loads = opponents.gaps[contenders], opponents.loads[contenders]
     half = min(max(FEWEST, opponents.gaps.size // OPPONENTS_PER_NODE), MOST)
     still, learned = np.full(2 * half + 1, np.inf), np.full(2 * half + 1, np.inf)
     variance = opponents.variances[first]
@@ -186,7 +192,8 @@ def tabulate_levels(opponents: Opponents, first: int, draw_margin: float) -> Lev
         within[i] = density * math.exp(-0.5 * (least - slack))
     remaining = np.min(opponents.variances - opponents.loads * opponents.loads * rho)
     most = INVERSE_SQRT_2PI / math.sqrt(remaining)
-    return Levels(still, learned, within, contenders, rho, reach, density, most)
+    spans = (gaps.min(), gaps.max()), (loads.min(), loads.max())
+    return Levels(still, learned, within, contenders, *spans, rho, reach, density, most)
 
 
 @compiled(refcounted=False)
@@ -246,6 +253,25 @@ def close_bound(
     return (opponents.densities[j] + multiplier * future) * (1.0 + SLACK)
 
 
+@compiled(inline=True, refcounted=False)
+def nearest_gap(levels: Levels, shift: float) -> float:
+    """Return a lower bound of the contenders' distances to player 0 after a shift."""
+    least = levels.gaps[0] + min(levels.loads[0] * shift, levels.loads[1] * shift)
+    most = levels.gaps[1] + max(levels.loads[0] * shift, levels.loads[1] * shift)
+    return max(0.0, least, -most)
+
+
+@compiled(inline=True, refcounted=False)
+def is_outdone(best: float, gap: float, variance: float) -> bool:
+    """Return whether a density is below ``best`` for sure.
+
+    exp(x) >= 1 + x + x^2 / 2 bounds it without an exponential or a root.
+    """
+    scaled, square = best / INVERSE_SQRT_2PI, gap * gap
+    reached = variance * (variance + square) + 0.5 * square * square
+    return scaled * scaled * reached > variance * (1.0 + SLACK)
+
+
 @compiled(refcounted=False)
 def score_by_search(
     opponents: Opponents, levels: Levels, j: int, multiplier: float, game: GameConstants
@@ -256,15 +282,18 @@ def score_by_search(
         probability, shift, loss, gap, variance = after_game(opponents, j, outcome, game)
         best = density_at_zero(gap, variance)
         everybody = j == levels.contenders[0] or not abs(shift) <= levels.reach
+        nearest = nearest_gap(levels, shift)
         for turn in range(opponents.gaps.size if everybody else levels.contenders.size):
             k = turn if everybody else levels.contenders[turn]
             if k == j:
                 continue
+            if turn > 0 and not everybody:
+                least = opponents.variances[k] - levels.loads[1] * levels.loads[1] * loss
+                # The bound grows with the variance from here on.
+                if least > nearest * nearest and is_outdone(best, nearest, least):
+                    break
             gap, variance = other_after_game(opponents, k, shift, loss, game.beta)
-            # exp(x) >= 1 + x + x^2 / 2 bounds the density without an exponential or a root.
-            scaled, square = best / INVERSE_SQRT_2PI, gap * gap
-            reached = variance * (variance + square) + 0.5 * square * square
-            if scaled * scaled * reached > variance * (1.0 + SLACK):
+            if is_outdone(best, gap, variance):
                 continue
             best = max(best, density_at_zero(gap, variance))
         value += probability * best
