@@ -20,8 +20,14 @@ from matchenv.evaluation.estimates import (
 from matchenv.evaluation.visits import DECILES, GROUPS
 from matchenv.logs import SmoothedLog, TrueSkillReplay
 from matchenv.logs.fitting import blocks_of
-from matchenv.logs.forecasts import Pairs, gaussian_log_probabilities, pairs_of_sides
-from matchenv.logs.games import advantages_of
+from matchenv.logs.forecasts import (
+    Pairs,
+    gaussian_log_probabilities,
+    log_losses,
+    log_probabilities_of,
+    pairs_of_sides,
+)
+from matchenv.logs.games import advantages_of, performance_weights
 from matchenv.logs.match_log import MatchLog
 from matchenv.trueskill import match_quality
 
@@ -122,36 +128,42 @@ def qualities_of(
     """
     beta, draws = parameters["beta"], parameters["draw_probability"]
     pairs = pairs_of_sides(log.game_start, log.rank)
-    size = log.team_size[log.entry_team].astype(np.float64)
-    share = size ** -parameters["team_exponent"] * (1.0 if log.weight is None else log.weight)
-    noise = beta * beta * _sides(log, share * share)
+    share = performance_weights(log, parameters["team_exponent"])
+    noise = beta * beta * log.team_sums(share * share)
     ahead = np.zeros(log.num_teams)
     ahead[log.game_start[:-1]] = advantages_of(log, parameters["advantage"])
     lead = ahead[pairs.first] - ahead[pairs.second]
-    players = log.team_size
+    players = log.team_size[pairs.first] + log.team_size[pairs.second]
+
+    def likelihood(gap: Floats, variance: Floats) -> Floats:
+        """Return the probability of each pair's outcome, for performances this far apart."""
+        stated = log_probabilities_of(gap, variance, players, beta, draws)
+        return np.exp(-log_losses(stated, pairs.outcome))
 
     log_probability = gaussian_log_probabilities(
-        pairs, replay.team_mean, replay.team_variance, players, beta, draws
+        pairs, replay.team_mean, replay.team_variance, log.team_size, beta, draws
     )
     before = replay.team_mean - ahead, replay.team_variance - noise
-    rest = _sides(log, share * smoothed.rest_mu), _sides(log, (share * smoothed.rest_sigma) ** 2)
-    after = _sides(log, share * smoothed.mu), _sides(log, (share * smoothed.sigma) ** 2)
-
+    rest, after = (
+        (log.team_sums(share * mu), log.team_sums((share * sigma) ** 2))
+        for mu, sigma in ((smoothed.rest_mu, smoothed.rest_sigma), (smoothed.mu, smoothed.sigma))
+    )
     gap, variance, both = _between(*rest, noise, pairs)
-    likely = _outcome_probability(pairs, gap + lead, variance + both, players, beta, draws)
     # The belief times the quality is a normal again, nearer to 0 and narrower.
     nearer = both / (variance + both)
-    likelier = _outcome_probability(
-        pairs, gap * nearer + lead, variance * nearer + both, players, beta, draws
-    )
-    stated, scored = _favourites(np.exp(log_probability), pairs.outcome)
+    likelier = likelihood(gap * nearer + lead, variance * nearer + both)
+    probability = np.exp(log_probability)
+    favourite = np.sign(probability[:, 0] - probability[:, 2])
+    stated = 0.5 + 0.5 * np.abs(probability[:, 0] - probability[:, 2])
     return Qualities(
         pairs=pairs,
         believed=_quality(*_between(*before, noise, pairs)),
-        hindsight=_quality(gap, variance, both) * likelier / likely,
+        hindsight=_quality(gap, variance, both)
+        * likelier
+        / likelihood(gap + lead, variance + both),
         strangers=_between_strangers(log, *after, noise, seed),
-        stated=stated,
-        scored=scored,
+        stated=np.where(favourite == 0.0, np.nan, stated),
+        scored=0.5 + 0.5 * favourite * pairs.outcome,
     )
 
 
@@ -203,15 +215,9 @@ def group_evenness(
     for group, mask in masks.items():
         if mask.any():
             mine = block_values(hindsight, mask, block)
-            rows.append(
-                (
-                    group,
-                    int(mask.sum()),
-                    estimate(block_values(believed, mask, block)),
-                    estimate(mine),
-                    UNKNOWN if group == GROUPS[0] else paired_difference(mine, everyone),
-                )
-            )
+            more = UNKNOWN if group == GROUPS[0] else paired_difference(mine, everyone)
+            seen = estimate(block_values(believed, mask, block)), estimate(mine)
+            rows.append((group, int(mask.sum()), *seen, more))
     said = known_verdicts([row[-1] for row in rows if judged], everyone.size) or [""] * len(rows)
     return [GroupEvenness(*row, word) for row, word in zip(rows, said, strict=True)]
 
@@ -249,12 +255,6 @@ def block_values(values: Floats, mask: NDArray[np.bool_], block: Integers) -> Fl
     return spread
 
 
-def _sides(log: MatchLog, values: Floats) -> Floats:
-    """Return sums over the members of each side, shape (teams,)."""
-    sums: Floats = np.add.reduceat(values, log.team_start[:-1])
-    return sums
-
-
 def _between(
     mean: Floats, variance: Floats, noise: Floats, pairs: Pairs
 ) -> tuple[Floats, Floats, Floats]:
@@ -271,31 +271,6 @@ def _quality(gap: Floats, variance: Floats, noise: Floats) -> Floats:
     sigma = np.sqrt(0.5 * variance)
     quality: Floats = match_quality(gap, sigma, 0.0, sigma, np.sqrt(0.5 * noise))
     return quality
-
-
-def _outcome_probability(
-    pairs: Pairs, gap: Floats, variance: Floats, players: Integers, beta: float, draws: float
-) -> Floats:
-    """Return the probability of each pair's outcome, for performances this far apart."""
-    count = gap.size
-    apart = Pairs(np.arange(count), np.arange(count, 2 * count), pairs.game, pairs.outcome)
-    nothing = np.zeros(count)
-    log_probability = gaussian_log_probabilities(
-        apart,
-        np.concatenate((gap, nothing)),
-        np.concatenate((variance, nothing)),
-        np.concatenate((players[pairs.first], players[pairs.second])),
-        beta,
-        draws,
-    )
-    column = 1 - pairs.outcome.astype(np.int64)
-    return np.exp(np.take_along_axis(log_probability, column[:, None], axis=1)[:, 0])
-
-
-def _favourites(probability: Floats, outcome: NDArray[np.int8]) -> tuple[Floats, Floats]:
-    ahead = np.sign(probability[:, 0] - probability[:, 2])
-    stated = 0.5 + 0.5 * np.abs(probability[:, 0] - probability[:, 2])
-    return np.where(ahead == 0.0, np.nan, stated), 0.5 + 0.5 * ahead * outcome
 
 
 def _between_strangers(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,7 +28,7 @@ from matchenv.benchmarks.judge.settings import JudgeSettings
 from matchenv.benchmarks.judge.text import judgement_text
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.candidates import candidates_of
-from matchenv.evaluation.episode_table import EpisodeTable, play
+from matchenv.evaluation.episode_table import play
 from matchenv.evaluation.estimates import (
     CONFIDENCE,
     UNKNOWN,
@@ -45,7 +47,7 @@ from matchenv.logs.fitting import EVALUATIONS, FEWEST_GAMES, MU, SIGMA
 from matchenv.logs.match_log import MatchLog
 from matchenv.logs.smoothing import check_times
 from matchenv.runtime.files import json_bytes, records_csv
-from matchenv.runtime.jobs import RunOptions, Store
+from matchenv.runtime.jobs import RunOptions
 from matchenv.runtime.provenance import versions
 from matchenv.trueskill import draw_margin_from_probability
 
@@ -139,6 +141,7 @@ class Judgement:
             the present one, in the tuning; of the highest true reward if all wait longer; or
             the first that was asked for.
         tuned: labels of the highest true reward, by family; empty where policies were given.
+        asked: what was asked for, as plain data.
     """
 
     name: str
@@ -156,31 +159,32 @@ class Judgement:
     has_rule: bool
     ours: str
     tuned: Mapping[str, str]
+    asked: Mapping[str, Any]
 
     @property
     def against(self) -> str:
         """The matcher that differences are to."""
         return self.comparison.against
 
-    @property
+    @cached_property
     def contests(self) -> list[Change]:
         """Each policy that knows no true skills, minus ``against``."""
-        fair = [each for each in self.comparison.rows.policies if family_of(each) != "oracle"]
+        fair = [each for each in self.comparison.policies if family_of(each) != "oracle"]
         return self._changes(
             [(each, self.against, GROUPS[0], "") for each in fair if each != self.against]
         )
 
-    @property
+    @cached_property
     def payers(self) -> list[Change]:
         """Each group of players: ``ours`` minus ``against``."""
         groups = GROUPS if self.ours != self.against else ()
         return self._changes([(self.ours, self.against, group, "") for group in groups])
 
-    @property
+    @cached_property
     def gains(self) -> list[Change]:
         """What learning would have gained."""
         # The first of a family counts; ours stand behind the present matcher.
-        others = [each for each in self.comparison.rows.policies if each != self.against]
+        others = [each for each in self.comparison.policies if each != self.against]
         first = {family_of(each): each for each in reversed(others)}
         asked = [
             (first[family], first[other], GROUPS[0], question)
@@ -194,45 +198,32 @@ class Judgement:
         """The judgement as a paragraph with its conclusion, and tables."""
         return judgement_text(self.as_plain())
 
-    def as_plain(self, asked: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Return the judgement as nested dictionaries.
-
-        Args:
-            asked: what was asked for, which is kept with it.
-        """
-        comparison = self.comparison
-        standings = [
-            {name: asdict(value) if isinstance(value, Estimate) else value
-             for name, value in each.plain().items()}
-            for each in comparison.standings
-        ]  # fmt: skip
+    def as_plain(self) -> dict[str, Any]:
+        """Return the judgement as nested dictionaries, as ``judge.json`` holds it."""
+        kept = ("name", "games", "players", "failed", "parameters", "fit", "notes", "against",
+                "has_rule", "ours", "tuned", "contests", "asked")  # fmt: skip
+        standings = [each.plain() for each in self.comparison.standings]
         for each in standings:
             del each["decisions_per_second"]  # no two runs share it
-        return {
-            **{name: getattr(self, name) for name in ("name", "games", "players", "failed")},
-            "parameters": dict(self.parameters),
-            "fit": None if self.fit is None else asdict(self.fit),
-            "notes": list(self.notes),
+        content = {name: getattr(self, name) for name in kept} | {
             "evenness": {
-                "groups": [asdict(each) for each in self.groups],
+                "groups": self.groups,
                 "strangers": self.strangers,
-                "favourites": asdict(self.favourites),
+                "favourites": self.favourites,
             },
-            "load": {**asdict(self.arrivals), "tick_minutes": self.arrivals.tick_minutes},
-            **{name: getattr(self, name) for name in ("against", "has_rule", "ours")},
-            "tuned": dict(self.tuned),
+            "load": {**vars(self.arrivals), "tick_minutes": self.arrivals.tick_minutes},
             "standings": standings,
-            "groups": [asdict(each) for each in group_standings(comparison)],
-            "contests": [asdict(each) for each in self.contests],
-            "who_pays": [asdict(each) for each in self.payers],
-            "learning": [asdict(each) for each in self.gains],
-            "environment": comparison.asked["environment"],
-            "runs": int(comparison.rows.seeds.size),
-            "seed": comparison.seed,
+            "groups": group_standings(self.comparison),
+            "who_pays": self.payers,
+            "learning": self.gains,
+            "environment": self.comparison.asked["environment"],
+            "runs": self.comparison.episodes,
+            "seed": self.comparison.seed,
             "confidence": CONFIDENCE,
-            "asked": dict(asked or {}),
             "versions": versions("scipy", "gymnasium"),
         }
+        plain: dict[str, Any] = json.loads(json_bytes(content))
+        return plain
 
     def _changes(self, asked: Sequence[tuple[str, str, str, str]]) -> list[Change]:
         """Answer questions together: policy, policy to compare with, group and question."""
@@ -334,11 +325,25 @@ def judge(
             "tau": model["tau"],
         })  # fmt: skip
         present = rule or Rule(NOBODY_WAITS, NOBODY_WAITS)
-        queue = _Queue(load, present, settings, kind, store, run)
-        tuned, ours = ({}, "") if policies else queue.tuned()
-        names = policies or list(dict.fromkeys((*tuned.values(), ours)))
-        comparison = queue.comparison(names)
-        others = [each for each in comparison.rows.policies if each != comparison.against]
+
+        def played(names: Sequence[Any], runs: int, purpose: int, title: str) -> Comparison:
+            """Play the rule and policies on the same arrivals and luck."""
+            others = [each for each in names if each not in (present.label, present.policy)]
+            cells = [load_of(title, load.ticks_rate)]
+            plan = plan_of([present.policy, *others], kind, cells, runs, settings.seed,
+                           purpose=purpose)  # fmt: skip
+            candidates = (present.candidate(kind), *plan.candidates[1:])
+            plan = replace(plan, candidates=candidates)
+            rows = play(plan, store, run)
+            return Comparison(rows, present.label, kind, described(plan, kind))
+
+        tuned, ours, names = {}, "", policies
+        if not policies:
+            tuning = played(tried(kind.beta), settings.tuning_episodes, TUNING, "tuning")
+            tuned, ours = best_of(tuning)
+            names = list(dict.fromkeys((*tuned.values(), ours)))
+        comparison = played(names, settings.episodes, REPORT, "log")
+        others = [each for each in comparison.policies if each != comparison.against]
         judgement = Judgement(
             name=name,
             games=log.num_games,
@@ -355,66 +360,27 @@ def judge(
             has_rule=rule is not None,
             ours=ours or [*others, comparison.against][0],
             tuned=tuned,
+            asked=asked,
         )
         if store is not None:
-            run.finish(store, judgement, _files(judgement, asked).items())
+            run.finish(store, judgement, _files(judgement).items())
     return judgement
 
 
-@dataclass(frozen=True)
-class _Queue:
-    """The queue at the load of a log, in which matchers are played.
+def best_of(tuning: Comparison) -> tuple[dict[str, str], str]:
+    """Return the best setting of each family, and the best that knows no true skills.
 
-    Attributes:
-        load: players who log on, and when.
-        rule: the matcher that differences are to.
-        settings: of the judgement.
-        queue: settings of ``MatchmakingQueue-v0``, except for the arrival rate.
-        store: where finished runs lie; None keeps nothing.
-        run: workers and the like.
-        asked: what was played last, as plain data.
+    That is the one of the highest quality among those that wait no longer than the rule, or the
+    one of the highest true reward if all wait longer.
     """
-
-    load: Arrivals
-    rule: Rule
-    settings: JudgeSettings
-    queue: QueueSettings
-    store: Store | None
-    run: RunOptions
-    asked: dict[str, Any] = field(default_factory=dict)
-
-    def play(self, policies: Sequence[Any], runs: int, purpose: int, title: str) -> EpisodeTable:
-        """Play the rule and policies on the same arrivals and luck."""
-        others = [each for each in policies if each not in (self.rule.label, self.rule.policy)]
-        cells = [load_of(title, self.load.ticks_rate)]
-        plan = plan_of([self.rule.policy, *others], self.queue, cells, runs, self.settings.seed,
-                       purpose=purpose)  # fmt: skip
-        present = self.rule.candidate(self.queue)
-        plan = replace(plan, candidates=(present, *plan.candidates[1:]))
-        self.asked.update(described(plan, self.queue))
-        return play(plan, self.store, self.run)
-
-    def tuned(self) -> tuple[dict[str, str], str]:
-        """Return the best setting of each family, and the best that knows no true skills.
-
-        That is the one of the highest quality among those that wait no longer than the rule, or
-        the one of the highest true reward if all wait longer.
-        """
-        texts = tried(self.queue.beta)
-        rows = self.play(texts, self.settings.tuning_episodes, TUNING, "tuning")
-        best = Tuning(rows, MEASURE).best("tuning")
-        fair = [each for each in rows.policies
-                if family_of(each) != "oracle" and each != self.rule.label]  # fmt: skip
-        longest = mean_over(rows, "wait", 0, self.rule.label)
-        quick = [each for each in fair if mean_over(rows, "wait", 0, each) <= longest]
-        measure = QUALITY if quick else MEASURE
-        ours = max(quick or fair, key=lambda each: mean_over(rows, measure, 0, each))
-        return {name: each for name, each in best.items() if each != self.rule.label}, ours
-
-    def comparison(self, policies: Sequence[Any]) -> Comparison:
-        """Play the rule and policies on the seeds of the report."""
-        rows = self.play(policies, self.settings.episodes, REPORT, "log")
-        return Comparison(rows, self.rule.label, self.queue, self.asked)
+    rows, rule = tuning.rows, tuning.against
+    best = Tuning(rows, MEASURE).best("tuning")
+    fair = [each for each in rows.policies if family_of(each) != "oracle" and each != rule]
+    longest = mean_over(rows, "wait", 0, rule)
+    quick = [each for each in fair if mean_over(rows, "wait", 0, each) <= longest]
+    measure = QUALITY if quick else MEASURE
+    ours = max(quick or fair, key=lambda each: mean_over(rows, measure, 0, each))
+    return {name: each for name, each in best.items() if each != rule}, ours
 
 
 def tried(beta: float) -> list[str]:
@@ -424,13 +390,11 @@ def tried(beta: float) -> list[str]:
     return expanded((*FAMILIES, f"window:width={{{widths}}},growth={{{growths}}}"))
 
 
-def _files(found: Judgement, asked: Mapping[str, Any]) -> dict[str, bytes]:
+def _files(found: Judgement) -> dict[str, bytes]:
     """Return the content of the result files."""
     # The library that draws is slow to load, and not needed without a folder to write to.
     from matchenv.benchmarks.report.judge import judge_page
 
-    plain = found.as_plain(asked)
-    content = json_bytes(plain, checked=True)
     tables: dict[str, Sequence[Any]] = {
         "evenness.csv": found.groups,
         "matchers.csv": found.comparison.standings,
@@ -438,12 +402,13 @@ def _files(found: Judgement, asked: Mapping[str, Any]) -> dict[str, bytes]:
         "who_pays.csv": found.payers,
         "learning.csv": found.gains,
     }
+    plain = found.as_plain()
     return {
         **{name: records_csv([_record(row) for row in rows]) for name, rows in tables.items()
            if rows},
         "judge.txt": f"{judgement_text(plain)}\n".encode(),
-        "judge.html": judge_page(content).encode(),
-        "judge.json": content,
+        "judge.html": judge_page(plain).encode(),
+        "judge.json": json_bytes(plain, checked=True),
     }  # fmt: skip
 
 

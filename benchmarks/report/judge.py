@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,13 +33,8 @@ from matchenv.benchmarks.report.page import (
 from matchenv.runtime.files import number
 
 
-def judge_page(content: bytes) -> str:
-    """Return the page of one judgement.
-
-    Args:
-        content: of its ``judge.json``.
-    """
-    found = json.loads(content)
+def judge_page(found: Row) -> str:
+    """Return the page of one judgement, given as its ``judge.json`` has it."""
     section = _section(found, found["name"])
     return page_text(
         [replace(section, parts=()), *section.parts], f"The matcher of {found['name']}"

@@ -51,17 +51,10 @@ def pairs_of_sides(game_start: Integers, rank: NDArray[np.signedinteger]) -> Pai
         rank: (sides,), low is good, equal is a draw.
     """
     sizes = np.diff(game_start)
-    counts = sizes * (sizes - 1) // 2
-    begins = np.concatenate([[0], np.cumsum(counts)])
-    first = np.empty(begins[-1], dtype=np.int64)
-    second = np.empty(begins[-1], dtype=np.int64)
-    for size in np.unique(sizes):
-        games = np.flatnonzero(sizes == size)
-        low, high = np.triu_indices(size, 1)
-        place = begins[games][:, None] + np.arange(len(low))
-        first[place] = game_start[games][:, None] + low
-        second[place] = game_start[games][:, None] + high
-    game = np.repeat(np.arange(len(sizes)), counts)
+    later = np.repeat(game_start[1:], sizes) - np.arange(len(rank)) - 1  # sides behind, in a game
+    first = np.repeat(np.arange(len(rank)), later)
+    second = first + 1 + np.arange(len(first)) - np.repeat(np.cumsum(later) - later, later)
+    game = np.repeat(np.arange(len(sizes)), sizes * (sizes - 1) // 2)
     return Pairs(first, second, game, np.sign(rank[second] - rank[first]).astype(np.int8))
 
 
@@ -105,26 +98,40 @@ def gaussian_log_probabilities(
 ) -> Floats:
     """Return log probabilities where the sides' performances are normal.
 
-    The draw margin grows with the root of the number of players.
-
     Args:
         pairs: the pairs of sides.
-        mean: (teams,), means of the sides' performances.
-        variance: (teams,), their variances.
-        players: (teams,), how many players make up each performance.
-        beta: standard deviation of one player's performance around skill.
-        draw_probability: of two even sides of known skill, in [0, 1).
+        mean: (teams,) means of the sides' performances.
+        variance: (teams,) their variances.
+        players: (teams,) how many players make up each performance.
+        beta: as ``log_probabilities_of``.
+        draw_probability: as there.
 
     Returns:
         (pairs, 3), natural logarithms for a win, a draw and a loss of the first side.
     """
-    distinct, place = np.unique(players[pairs.first] + players[pairs.second], return_inverse=True)
+    gap = mean[pairs.first] - mean[pairs.second]
+    both = variance[pairs.first] + variance[pairs.second]
+    number = players[pairs.first] + players[pairs.second]
+    return log_probabilities_of(gap, both, number, beta, draw_probability)
+
+
+def log_probabilities_of(
+    gap: Floats, variance: Floats, players: Integers, beta: float, draw_probability: float
+) -> Floats:
+    """Return log probabilities (pairs, 3) where the difference of performances is normal.
+
+    The draw margin grows with the root of the number of players.
+
+    Args:
+        gap: (pairs,) means of the differences.
+        variance: (pairs,) their variances.
+        players: (pairs,) players of both sides.
+        beta: standard deviation of one player's performance around skill.
+        draw_probability: of two even sides of known skill, in [0, 1).
+    """
+    distinct, place = np.unique(players, return_inverse=True)
     margins = [draw_margin_from_probability(draw_probability, beta, int(n)) for n in distinct]
-    return _log_probabilities(
-        mean[pairs.first] - mean[pairs.second],
-        variance[pairs.first] + variance[pairs.second],
-        np.array(margins)[place],
-    )
+    return _log_probabilities(gap, variance, np.array(margins)[place])
 
 
 @compiled
