@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import math
-import signal
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -15,14 +14,13 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from matchenv.benchmarks.replay.fits import strongest
-from matchenv.benchmarks.replay.report import ReplaySettings, run_replay
 from matchenv.cli import run_command
 from matchenv.envs.queue.population import population_of
 from matchenv.logs import MatchLog, read_log, replay_trueskill, smooth
 from matchenv.logs import checkpoint as checkpoint_module
 
 LOGS = Path(__file__).parent / "data"
-LEAGUE, FAULTS = LOGS / "league.csv", LOGS / "every_fault.csv"
+LEAGUE = LOGS / "league.csv"
 GAMES = Path(__file__).parents[2] / "examples" / "games.csv"
 DRAWS = ["--draw-probability", "0.25"]
 NORMAL = NormalDist()
@@ -126,13 +124,12 @@ def thirds(gap: float, margin: float, c: float) -> list[float]:
 
 
 @pytest.fixture(scope="module")
-def league_report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def league_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("league")
-    systems = ["trueskill", "elo", "elo-logistic"]
-    log = str(LOGS / "league.csv")
-    assert run_command(["replay", log, "--systems", *systems, "--out", str(out), "--quiet"]) == 0
-    report: dict[str, Any] = json.loads((out / "report.json").read_text())
-    return report
+    systems = ["elo", "trueskill", "elo-logistic"]
+    words = ["replay", str(LEAGUE), "--systems", *systems, "--out", str(out), "--quiet"]
+    assert run_command(words) == 0
+    return out
 
 
 @pytest.mark.parametrize(
@@ -140,8 +137,13 @@ def league_report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     [("trueskill", PlainTrueSkill), ("elo", PlainElo), ("elo-logistic", PlainLogisticElo)],
 )
 def test_against_the_paper_written_out_again(
-    league_report: dict[str, Any], name: str, plain: type[PlainTrueSkill | PlainElo]
+    league_folder: Path, name: str, plain: type[PlainTrueSkill | PlainElo]
 ) -> None:
+    league_report = json.loads((league_folder / "report.json").read_text())
+    log = league_report["log"]
+    counts = log["file"], log["rows"], log["games_rated"], log["bad_rows"]
+    assert counts == ("league.csv", 80, 79, 1)
+    assert log["bad_rows_by_reason"] == {"missing score": 1}
     games = league()
     drawn = sum(outcome == 0 for _, _, outcome in games)
     draw_probability = drawn / len(games)
@@ -174,59 +176,6 @@ def test_against_the_paper_written_out_again(
     ) == pytest.approx(stated.sum(), rel=1e-7)
 
 
-def test_what_is_said_of_the_log(league_report: dict[str, Any]) -> None:
-    log = league_report["log"]
-    assert (log["file"], log["rows"], log["games_rated"], log["bad_rows"]) == (
-        "league.csv", 80, 79, 1,
-    )  # fmt: skip
-    assert log["bad_rows_by_reason"] == {"missing score": 1}
-
-
-def test_ratings_can_be_the_population_of_the_queue(tmp_path: Path) -> None:
-    """The file has everyone's belief after the last game, and ``population`` reads it."""
-    reading = read_log(GAMES)
-    run_replay(reading, ReplaySettings(systems=("elo", "trueskill")), out=tmp_path)
-    rated = replay_trueskill(reading.log)
-    rows = population_of(tmp_path / "ratings.csv").rows
-    assert_array_equal(rows[:, [0, 2]], np.column_stack((rated.mu, rated.sigma)))
-    lines = (tmp_path / "ratings.csv").read_text(encoding="utf-8").splitlines()
-    assert lines[0] == "player,mu,sigma,games"
-    assert sum(int(line.split(",")[-1]) for line in lines[1:]) == reading.log.player.size
-
-
-def test_names_of_players_harm_no_spreadsheet_and_no_terminal(tmp_path: Path) -> None:
-    name = "=cmd|' /C calc'!A0\x1b[31m"
-    rows = "".join(f'{g},"{name}",{g % 2}\n{g},b,1\n' for g in range(9))
-    (tmp_path / "log.csv").write_text("game,player,score\n" + rows)
-    for command, file in (("replay", "ratings.csv"), ("smooth", "curves.csv")):
-        words = [command, str(tmp_path / "log.csv"), "--out", str(tmp_path), "--quiet"]
-        assert run_command(words) == 0
-        with (tmp_path / file).open(encoding="utf-8", newline="") as table:
-            cells = {cell for row in csv.reader(table) for cell in row}
-        assert "'" + name.replace("\x1b", "\\x1b") in cells
-
-
-def test_the_function_prints_nothing_and_leaves_signals_alone(
-    capfd: pytest.CaptureFixture[str],
-) -> None:
-    before = [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)]
-    run_replay(read_log(FAULTS), ReplaySettings())
-    assert [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)] == before
-    assert tuple(capfd.readouterr()) == ("", "")
-
-
-def test_figures_of_a_log_without_draws_have_no_empty_panel(tmp_path: Path) -> None:
-    log = tmp_path / "log.csv"
-    log.write_text("game,player,score\n" + "".join(f"{g},a,1\n{g},b,0\n" for g in range(9)))
-    run_replay(read_log(log), ReplaySettings(), out=tmp_path)
-    draws = (tmp_path / "draws.svg").read_text(encoding="utf-8")
-    assert "nan" not in draws
-    assert "no draws in this log" in draws
-    calibration = (tmp_path / "calibration.svg").read_text(encoding="utf-8")
-    assert "Calibration of wins" in calibration
-    assert "Calibration of draws" not in calibration
-
-
 @pytest.mark.parametrize("command", FILES)
 def test_equal_settings_give_equal_bytes_and_say_where_they_are(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -243,40 +192,6 @@ def test_equal_settings_give_equal_bytes_and_say_where_they_are(
         assert first == second, name
     if command == "replay":
         assert said[0].out.strip() in (tmp_path / "first" / "table.txt").read_text("utf-8")
-
-
-@pytest.mark.parametrize("command", FILES)
-def test_quiet_still_says_what_was_left_out(
-    command: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    more = "".join(f"x{g},2021-01-01 10:00:00,duel,{p},{p},{s}\n"
-                   for g in range(30) for p, s in (("a", g % 3), ("b", 1)))  # fmt: skip
-    (tmp_path / "log.csv").write_text(FAULTS.read_text("utf-8") + more)
-    assert run_command([command, str(tmp_path / "log.csv"), "--quiet"]) == 0
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert "warning: 10 of 56 games are left out (18 %)" in said.err.splitlines()[0]
-    assert "bad rows: 13" in said.err
-    assert "player twice in a game: 1" in said.err
-
-
-@pytest.mark.parametrize("command", ["replay", "smooth"])
-def test_parameters_of_a_fit(
-    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    fitted = {"beta": 3.0, "tau": 0.2, "draw_probability": 0.3, "advantage": 1.5, "mu": 20.0}
-    (tmp_path / "fit.json").write_text(json.dumps({"parameters": fitted}))
-    words = [command, str(LEAGUE), "--quiet", "--out"]
-    given = [f"--{name.replace('_', '-')}={value}" for name, value in fitted.items()]
-    assert run_command([*words, str(tmp_path / "a"), "--fitted", str(tmp_path)]) == 0
-    assert run_command([*words, str(tmp_path / "b"), *given]) == 0
-    file = {"replay": "report.json", "smooth": "smooth.json"}[command]
-    one, same = (json.loads((tmp_path / name / file).read_text()) for name in "ab")
-    for key in {"replay": ["systems"], "smooth": ["log_evidence", "parameters"]}[command]:
-        assert one[key] == same[key]
-    capsys.readouterr()
-    assert run_command([*words[:3], "--fitted", str(tmp_path), "--beta", "3"]) == 2
-    assert "beta must not be given with fitted" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -318,22 +233,70 @@ def test_bad_input_is_one_line_and_writes_nothing(
 
 
 @pytest.mark.parametrize("command", ["replay", "fit", "smooth"])
-@pytest.mark.parametrize(("good", "strict", "status", "said"), [
-    (17, False, 0, "warning: 3 of 20 games are left out (15 %)"),
-    (17, True, 1, "3 bad rows; missing score: 3"),
-    (9, False, 1, "only 9 of 20 games can be rated; missing score: 11"),
+@pytest.mark.parametrize(("good", "more", "status", "said"), [
+    (34, ["--quiet"], 0, "warning: 6 of 40 games are left out (15 %)"),
+    (34, ["--strict"], 1, "6 bad rows; missing score: 6"),
+    (19, [], 1, "only 19 of 40 games can be rated; missing score: 21"),
 ])  # fmt: skip
-def test_games_left_out_are_said_first_and_too_many_are_failed_work(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, good: int, strict: bool,
+def test_games_left_out_are_said_first_even_when_quiet_and_too_many_are_failed_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, good: int, more: list[str],
     status: int, said: str,
 ) -> None:  # fmt: skip
-    rows = "".join(f"{g},a,{1 if g < good else ''}\n{g},b,0\n" for g in range(20))
+    rows = "".join(f"{g},a,{g % 2 if g < good else ''}\n{g},b,0\n" for g in range(40))
     (tmp_path / "log.csv").write_text("game,player,score\n" + rows)
-    words = [command, str(tmp_path / "log.csv"), *(["--strict"] if strict else [])]
-    if command == "fit" and not status:
-        status = 2  # too few games to fit
-    assert run_command(words) == status
-    assert said in capsys.readouterr().err.splitlines()[0]
+    assert run_command([command, str(tmp_path / "log.csv"), *more]) == status
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert said in shown.err.splitlines()[0]
+    assert ("  missing score: 6" in shown.err) == (status == 0)
+
+
+def test_ratings_can_be_the_population_of_the_queue(league_folder: Path) -> None:
+    """The file has everyone's belief after the last game, and ``population`` reads it."""
+    log = read_log(LEAGUE).log
+    rated = replay_trueskill(log)
+    rows = population_of(league_folder / "ratings.csv").rows
+    assert_array_equal(rows[:, [0, 2]], np.column_stack((rated.mu, rated.sigma)))
+    lines = (league_folder / "ratings.csv").read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "player,mu,sigma,games"
+    assert sum(int(line.split(",")[-1]) for line in lines[1:]) == log.player.size
+
+
+def test_names_harm_no_spreadsheet_and_a_log_without_draws_has_no_empty_panel(
+    tmp_path: Path,
+) -> None:
+    name = "=cmd|' /C calc'!A0\x1b[31m"
+    rows = "".join(f'{g},"{name}",{2 * (g % 2)}\n{g},b,1\n' for g in range(9))
+    (tmp_path / "log.csv").write_text("game,player,score\n" + rows)
+    for command, file in (("replay", "ratings.csv"), ("smooth", "curves.csv")):
+        words = [command, str(tmp_path / "log.csv"), "--out", str(tmp_path), "--quiet"]
+        assert run_command(words) == 0
+        with (tmp_path / file).open(encoding="utf-8", newline="") as table:
+            cells = {cell for row in csv.reader(table) for cell in row}
+        assert "'" + name.replace("\x1b", "\\x1b") in cells
+    draws, calibration = (
+        (tmp_path / f"{name}.svg").read_text("utf-8") for name in ("draws", "calibration")
+    )
+    assert "nan" not in draws
+    assert "no draws in this log" in draws
+    assert "Calibration of wins" in calibration
+    assert "Calibration of draws" not in calibration
+
+
+@pytest.mark.parametrize("command", ["replay", "smooth"])
+def test_parameters_of_a_fit(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fitted = {"beta": 3.0, "tau": 0.2, "draw_probability": 0.3, "advantage": 1.5, "mu": 20.0}
+    (tmp_path / "fit.json").write_text(json.dumps({"parameters": fitted}))
+    given = [f"--{name.replace('_', '-')}={value}" for name, value in fitted.items()]
+    said = []
+    for more in (["--fitted", str(tmp_path)], given, []):
+        assert run_command([command, str(LEAGUE), *more]) == 0
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1] != said[2]
+    assert run_command([command, str(LEAGUE), "--fitted", str(tmp_path), "--beta", "3"]) == 2
+    assert "beta must not be given with fitted" in capsys.readouterr().err
 
 
 def test_the_table_is_what_smooth_gives(tmp_path: Path) -> None:

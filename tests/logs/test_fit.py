@@ -12,7 +12,7 @@ from scipy.stats import norm
 from matchenv.cli import run_command
 from matchenv.logs import MatchLog, fit, fitting, replay_trueskill
 from matchenv.logs.fitting import derivatives
-from matchenv.trueskill import draw_margin_from_probability, rate
+from matchenv.trueskill import draw_margin_from_probability
 
 GAMES = Path(__file__).parents[2] / "examples" / "games.csv"
 SIGMA = 25.0 / 3.0
@@ -102,23 +102,6 @@ def test_intervals_cover_what_was_simulated() -> None:
             hits += inside(found, name, truth, 1.0)
     print(f"coverage: {hits} of {total}")
     assert hits / total > 0.8
-
-
-def test_the_model_is_that_of_rate() -> None:
-    """Two sides, an advantage and mean strength: one game against ``rate`` with weights."""
-    log = MatchLog.from_games([[["a"], ["b", "c"]]], [[1.0, 0.0]])
-    replay = replay_trueskill(log, tau=0.0, advantage=2.0, team_exponent=1.0)
-    (a,), (b, c) = rate(
-        [[(27.0, SIGMA)], [(25.0, SIGMA), (25.0, SIGMA)]],
-        [0, 1],
-        beta=25.0 / 6.0,
-        tau=0.0,
-        weights=[[1.0], [0.5, 0.5]],
-    )
-    np.testing.assert_allclose(replay.mu, [a[0] - 2.0, b[0], c[0]], rtol=1e-9)
-    np.testing.assert_allclose(replay.sigma, [a[1], b[1], c[1]], rtol=1e-9)
-    assert replay.team_mean[0] == pytest.approx(27.0)
-    assert replay.team_mean[1] == pytest.approx(25.0)
 
 
 def test_time_away_widens_a_belief() -> None:

@@ -46,15 +46,6 @@ def flat(games: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
 
 
 class TestPairs:
-    def test_by_hand(self) -> None:
-        pairs = pairs_of_sides(GAME_START, RANK)
-        assert list(zip(pairs.first, pairs.second, pairs.game, pairs.outcome, strict=True)) == [
-            (0, 1, 0, 1), (0, 2, 0, 1), (1, 2, 0, 0), (3, 4, 1, -1), (5, 6, 2, 0),
-        ]  # fmt: skip
-        possible, found = possible_and_found_draws(GAME_START, RANK)
-        assert possible.tolist() == [2, 1, 1]
-        assert found.tolist() == [1, 0, 1]
-
     @given(ragged_ranks())
     def test_by_brute_force(self, games: list[list[int]]) -> None:
         starts, rank = flat(games)
@@ -119,13 +110,6 @@ class TestDraws:
         assert_allclose(curve["found"], [0, 0.5, 1])
         assert curve["area"] == pytest.approx(0.5)
         assert curve["draws"] == 2
-
-    def test_best_and_worst_order(self) -> None:
-        drawn = np.array([1, 0, 0, 0])
-        best = draw_curve(np.array([4.0, 3, 2, 1]), np.ones(4, dtype=np.int64), drawn)
-        worst = draw_curve(np.array([1.0, 2, 3, 4]), np.ones(4, dtype=np.int64), drawn)
-        assert best["area"] == pytest.approx(1 - 1 / 8)
-        assert worst["area"] == pytest.approx(1 / 8)
 
     def test_no_draws(self) -> None:
         assert math.isnan(draw_curve(np.ones(2), np.ones(2, int), np.zeros(2, int))["area"])
@@ -199,19 +183,6 @@ class TestCalibration:
         assert found.count.tolist() == [1, 2]
         empty = calibration(np.empty(0), np.empty(0, dtype=bool), np.array([0.0, 1.0]))
         assert math.isnan(empty.error)
-
-    def test_a_true_model_is_calibrated(self) -> None:
-        rng = np.random.default_rng(5)
-        size = 40_000
-        p = rng.dirichlet([2, 1, 2], size)
-        outcome = 1 - (rng.random(size)[:, None] > np.cumsum(p, axis=1)).sum(axis=1)
-        for found in (
-            win_calibration(np.log(p), outcome.astype(np.int8), 10),
-            draw_calibration(np.log(p), outcome.astype(np.int8), 10),
-        ):
-            some = found.count > 100
-            spread = np.sqrt(0.25 / found.count[some])
-            assert np.all(np.abs(found.stated - found.observed)[some] < 5 * spread)
 
 
 class TestConvergence:

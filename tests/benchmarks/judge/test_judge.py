@@ -110,7 +110,7 @@ def test_a_failed_fit_has_no_verdicts() -> None:
     assert re.search(r"\b(ahead|behind|undecided)\b", found.text) is None
 
 
-@pytest.mark.parametrize("horizon", [1, 5, 12, 40])
+@pytest.mark.parametrize("horizon", [1, 12])
 def test_a_short_horizon_gives_a_result(log: MatchLog, horizon: int) -> None:
     settings = replace(SMALL, episodes=2, horizon=horizon, arrival_rate=0.05)
     found = judge(log, settings, **{**GIVEN, "policies": ["matching", "oracle"]})
