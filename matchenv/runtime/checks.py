@@ -1,7 +1,7 @@
 """Checks of arguments: one clear ``ValueError`` for each kind of bad input.
 
-Every message names the argument, what is allowed and the value that was given, so that
-callers can raise before they change anything.
+Each function takes the argument's name for its message, which says what is allowed and the value
+that was given, so that callers can raise before they change anything.
 """
 
 from __future__ import annotations
@@ -20,15 +20,7 @@ SMALLEST = 1.0 / LARGEST_SKILL
 
 
 def as_float_array(name: str, value: ArrayLike) -> NDArray[np.float64]:
-    """Return ``value`` as a float64 array of finite numbers no larger than ``LARGEST_SKILL``.
-
-    Args:
-        name: the argument's name, for the message.
-        value: anything that NumPy can turn into numbers.
-
-    Raises:
-        ValueError: if it is not numeric, or has a NaN, an infinity or a too large number.
-    """
+    """Return ``value`` as a float64 array of finite numbers no larger than ``LARGEST_SKILL``."""
     try:
         array = np.asarray(value)
         if array.dtype.kind not in "fiub":
@@ -65,11 +57,7 @@ def _all(array: NDArray[np.float64], good: NDArray[np.bool_], rule: str) -> NDAr
 
 
 def as_number(name: str, value: Any, low: float = -LARGEST_SKILL) -> float:
-    """Return ``value`` as one finite float, ``low`` or above.
-
-    Raises:
-        ValueError: if it is no real number, NaN, infinite, too large or below ``low``.
-    """
+    """Return ``value`` as one finite float, ``low`` or above."""
     array = as_float_array(name, value)
     if array.ndim != 0 or isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be one number, got {value!r}")
@@ -98,11 +86,7 @@ as_positive_share = _number("be in (0, 1]", lambda x: 0.0 < x <= 1.0)
 
 
 def as_integer(name: str, value: Any, low: int, high: int | None = None) -> int:
-    """Return ``value`` as an int in ``[low, high]``; floats and booleans are refused.
-
-    Raises:
-        ValueError: if it is no integer or outside the range.
-    """
+    """Return ``value`` as an int in ``[low, high]``; floats and booleans are refused."""
     try:
         number = None if isinstance(value, bool | np.bool_) else operator.index(value)
     except TypeError:
@@ -114,15 +98,11 @@ def as_integer(name: str, value: Any, low: int, high: int | None = None) -> int:
 
 
 def as_action_masks(value: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Return masks of the actions that are allowed, as bool.
+    """Return masks of the actions that are allowed, as bool; at least one is, of each state.
 
     Args:
         value: bool, or numbers that are 0 or 1.
         shape: (..., M), of the states that the masks belong to.
-
-    Raises:
-        ValueError: for another shape or type, numbers other than 0 and 1, or a state without an
-            allowed action.
     """
     array = np.asarray(value)
     if array.shape != shape:
@@ -140,11 +120,7 @@ def as_action_masks(value: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
 
 
 def as_choice(name: str, value: Any, known: Iterable[str]) -> str:
-    """Return ``value`` if it is one of ``known`` names.
-
-    Raises:
-        ValueError: if not; the message lists the known ones.
-    """
+    """Return ``value`` if it is one of ``known`` names."""
     names = list(known)
     if not isinstance(value, str) or value not in names:
         listed = ", ".join(repr(name) for name in names)
@@ -153,11 +129,7 @@ def as_choice(name: str, value: Any, known: Iterable[str]) -> str:
 
 
 def as_actions(actions: Any, count: int, num_opponents: int) -> NDArray[np.int64]:
-    """Return actions of ``count`` episodes: integers of shape (count,) in [0, num_opponents).
-
-    Raises:
-        ValueError: for a wrong shape or type, or an action out of range.
-    """
+    """Return actions of ``count`` episodes: integers of shape (count,) in [0, num_opponents)."""
     array = np.asarray(actions)
     if array.shape != (count,) or array.dtype.kind not in "iu":
         raise ValueError(

@@ -63,34 +63,24 @@ _numbers = count()
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file in one step; whatever interrupts it, an older file stays as it was.
-
-    The mode of an older file is kept, and a link stays a link: the file that it points to is
-    replaced. A special file, such as ``/dev/null``, is written to.
-
-    Args:
-        path: the file, in a folder that exists.
-        content: all of its bytes.
-
-    Raises:
-        OSError: if it cannot be written, a full disk included; names the file. Nothing has
-            changed then.
-    """
+    """Write a file in one step, as ``write_together``."""
     write_together([(path, content)])
 
 
 def write_text(path: Path, content: str) -> None:
-    """Write a UTF-8 text like ``write_bytes``."""
+    """Write a UTF-8 text in one step, as ``write_together``."""
     write_bytes(path, content.encode("utf-8"))
 
 
 def write_together(files: Iterable[tuple[Path, bytes]]) -> None:
     """Write several files: all of them or, where one cannot be written, none.
 
-    Everything that can fail, a full disk above all, comes before the first file is replaced.
+    Everything that can fail, a full disk above all, comes before the first file is replaced. The
+    mode of an older file is kept, and a link stays a link: the file that it points to is replaced.
+    A special file, such as ``/dev/null``, is written to.
 
     Args:
-        files: paths and contents, as for ``write_bytes``.
+        files: paths, in folders that exist, and all bytes of each.
 
     Raises:
         OSError: if one cannot be written; names it. Nothing has changed then.

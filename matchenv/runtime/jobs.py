@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -202,7 +201,7 @@ def run_jobs(
     run: RunOptions,
     unit: str = "episode",
 ) -> list[Arrays]:
-    """Do the jobs that are not finished; each result is kept before its process takes the next job.
+    """Do the jobs that are not finished, and keep each result as it comes.
 
     Args:
         jobs: independent of each other, each with a name of its own.
@@ -221,32 +220,17 @@ def run_jobs(
     known = {name: arrays for name, arrays in loaded.items() if arrays is not None}
     missing = [job for job in jobs if job.name not in known]
     total, left = (sum(job.count for job in each) for each in (jobs, missing))
-    engine = as_engine(run.workers)
-    saving = store if engine.is_here else None  # other machines cannot write here
-    try:
-        with (
-            closing(engine.results(partial(_work_and_save, work, saving), missing)) as results,
-            tqdm(total=total, initial=total - left, unit=unit, disable=run.quiet) as bar,
-        ):
-            for number, arrays in results:
-                job = missing[number]
-                if store is not None and saving is None:
-                    store.save(job, arrays)
-                known[job.name] = arrays
-                bar.update(job.count)
-    except BaseException:
-        if saving is not None:  # what processes were writing when they were ended
-            remove_unfinished(saving.folder)
-        raise
+    with (
+        closing(as_engine(run.workers).results(work, missing)) as results,
+        tqdm(total=total, initial=total - left, unit=unit, disable=run.quiet) as bar,
+    ):
+        for number, arrays in results:
+            job = missing[number]
+            if store is not None:
+                store.save(job, arrays)
+            known[job.name] = arrays
+            bar.update(job.count)
     return [known[job.name] for job in jobs]
-
-
-def _work_and_save(work: Callable[[AnyJob], Arrays], store: Store | None, job: AnyJob) -> Arrays:
-    """Do a job where it is done; writing is mostly waiting, so that processes wait side by side."""
-    arrays = work(job)
-    if store is not None:
-        store.save(job, arrays)
-    return arrays
 
 
 def _holds(path: Path, content: bytes) -> bool:

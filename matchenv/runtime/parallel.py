@@ -73,11 +73,6 @@ class Engine:
         if kind == RAY and find_spec("ray") is None:
             raise ImportError('engine ray needs the package ray: pip install "matchenv[ray]"')
 
-    @property
-    def is_here(self) -> bool:
-        """Whether all of it is on this machine, with its disk."""
-        return self.name == LOCAL
-
     def results(
         self, work: Callable[[Job], Result], jobs: Sequence[Job]
     ) -> Generator[tuple[int, Result]]:
@@ -92,10 +87,9 @@ class Engine:
         Raises:
             WorkerEnded: if a process ended before its work did; names the job.
         """
-        if not self.is_here:
-            address = self.name.partition(":")[2]
-            return _on_a_cluster(work, jobs, address or None, self.workers)
-        return _on_this_machine(work, jobs, self.workers or _cores())
+        if self.name == LOCAL:
+            return _on_this_machine(work, jobs, self.workers or _cores())
+        return _on_a_cluster(work, jobs, self.name.partition(":")[2] or None, self.workers)
 
 
 # An argument of functions: processes of this machine (None: one for each core), or an engine.

@@ -137,11 +137,7 @@ class Pool:
         return name in self._players.slots
 
     def __getitem__(self, name: str) -> Rating:
-        """Return the current belief about a player.
-
-        Raises:
-            UnknownPlayerError: if there is none of that name.
-        """
+        """Return the current belief about a player; errors as ``player``."""
         player = self.player(name)
         return Rating(player.mu, player.sigma)
 
@@ -259,7 +255,7 @@ class Pool:
             ValueError: for bad games, for example a player against itself or a NaN among the
                 ranks; the message says which one of several.
         """
-        several: Iterable[Any] = games if isinstance(games, Iterable) else ()
+        several = games if isinstance(games, Iterable) else ()
         listed: list[Any] = [games] if isinstance(games, Game) else list(several)
         if not listed or not all(isinstance(each, Game) for each in listed):
             raise ValueError(f"games must be a Game or a list of at least one, got {games!r}")
@@ -361,12 +357,11 @@ class Pool:
             players, beta = self._players, self.settings.beta
             slots = np.array([players.slot(name) for name in names], dtype=np.int64)
             columns = players.columns[slots]
-            mu, region = columns["mu"], columns["region"]
             sigma = self._current(columns["sigma"], columns["seen"])
             barred = [self._barred(slot) for slot in slots.tolist()]
-        pairs: list[Meeting] = []
-        for code in np.unique(region):
-            here = np.flatnonzero(region == code)
+        mu, pairs = columns["mu"], list[Meeting]()
+        for code in np.unique(columns["region"]):
+            here = np.flatnonzero(columns["region"] == code)
             here = here[np.argsort(mu[here], kind="stable")]
             place = {slot: i for i, slot in enumerate(slots[here].tolist())}
             closed = [
@@ -381,8 +376,10 @@ class Pool:
             first = np.flatnonzero(partners > np.arange(partners.size))
             one, other = here[first], here[partners[first]]
             quality = match_quality(mu[one], sigma[one], mu[other], sigma[other], beta)
-            for i, j, value in zip(one, other, quality.tolist(), strict=True):
-                pairs.append(Meeting(names[i], names[j], value))
+            pairs += [
+                Meeting(names[i], names[j], value)
+                for i, j, value in zip(one, other, quality.tolist(), strict=True)
+            ]
         return pairs
 
     def split(
@@ -481,16 +478,14 @@ class Pool:
         )
         for side, ratings in zip(sides, rated, strict=True):
             others = [name for other in sides if other is not side for name in other]
-            for name, rating in zip(side, ratings, strict=True):
+            for name, (mu, sigma) in zip(side, ratings, strict=True):
                 player = found[name]
                 # The last opponents, those of the last game first, nobody twice.
                 recent = (*others, *(each for each in player.recent if each not in others))
                 found[name] = player._replace(
-                    mu=float(rating.mu),
-                    sigma=float(rating.sigma),
-                    games_played=player.games_played + 1,
+                    mu=float(mu), sigma=float(sigma), games_played=player.games_played + 1,
                     recent=recent[: settings.recent],
-                )
+                )  # fmt: skip
 
     def _commit(
         self, players: Sequence[Player], removed: Sequence[Player] = (), games: int = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -34,18 +35,19 @@ def faults(record_property: Callable[[str, object], None]) -> Callable[[str, str
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Print a line for each kind of fault and each thing that met it."""
-    totals: dict[tuple[str, str], list[int]] = {}
-    for report in [each for kind in ("passed", "failed") for each in
-                   terminalreporter.stats.get(kind, [])]:  # fmt: skip
+    totals: Counter[tuple[str, str]] = Counter()
+    held: Counter[tuple[str, str]] = Counter()
+    for report in [*terminalreporter.stats.get("passed", []),
+                   *terminalreporter.stats.get("failed", [])]:  # fmt: skip
         for name, value in getattr(report, "user_properties", []):
             if name == FAULTS and report.when == "call":
-                kind, what, *numbers = value
-                for place, number in enumerate(numbers):
-                    totals.setdefault((kind, what), [0, 0])[place] += number
+                kind, what, count, good = value
+                totals[kind, what] += count
+                held[kind, what] += good
     if totals:
         terminalreporter.section("faults")
         terminalreporter.write_line("| fault | of | tried | held |\n| --- | --- | ---: | ---: |")
-        for (kind, what), (tried, held) in sorted(totals.items()):
-            terminalreporter.write_line(f"| {kind} | {what} | {tried:,} | {held:,} |")
-        tried, held = (sum(each) for each in zip(*totals.values(), strict=True))
-        terminalreporter.write_line(f"| all | | {tried:,} | {held:,} |")
+        for kind, what in sorted(totals):
+            numbers = f"{totals[kind, what]:,} | {held[kind, what]:,}"
+            terminalreporter.write_line(f"| {kind} | {what} | {numbers} |")
+        terminalreporter.write_line(f"| all | | {totals.total():,} | {held.total():,} |")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import errno
 import io
+import multiprocessing
 import os
 import signal
 import sys
@@ -134,36 +135,17 @@ def install(folder: Path, fault: Fault) -> None:
 class Running:
     """A process that was started by ``child``."""
 
-    def __init__(self, pid: int, begun: float, output: Any, counted: Any) -> None:
-        self.pid = pid
-        self._begun, self._output, self._counted = begun, output, counted
-        self._ended: Ended | None = None
-
-    def send(self, number: signal.Signals) -> None:
-        """Send a signal, unless it has been waited for."""
-        if self._ended is None:
-            os.kill(self.pid, number)
-
-    def wait(self, seconds: float) -> None:
-        """Wait for some time, or for its end."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end and not os.waitid(
-            os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT
-        ):
-            time.sleep(0.001)
+    def __init__(self, process: Any, output: Any, counted: Any) -> None:
+        self.process, self._output, self._counted = process, output, counted
+        self._begun = time.monotonic()
 
     def ended(self) -> Ended:
         """Wait for its end."""
-        if self._ended is None:
-            _, status = os.waitpid(self.pid, 0)
-            seconds = time.monotonic() - self._begun
-            said, count = (os.pread(file.fileno(), 1 << 20, 0) for file in
-                           (self._output, self._counted))  # fmt: skip
-            self._ended = Ended(
-                os.waitstatus_to_exitcode(status), said.decode(errors="replace"),
-                int(count or 0), seconds,
-            )  # fmt: skip
-        return self._ended
+        self.process.join()
+        seconds = time.monotonic() - self._begun
+        said, count = (os.pread(file.fileno(), 1 << 20, 0)
+                       for file in (self._output, self._counted))  # fmt: skip
+        return Ended(self.process.exitcode, said.decode(errors="replace"), int(count or 0), seconds)
 
 
 @contextmanager
@@ -174,26 +156,26 @@ def child(work: Callable[[], int], report: Callable[[], int] = int) -> Iterator[
         work: gives the exit status.
         report: gives a number to be told at the end.
     """
+
+    def run() -> None:
+        status = 99
+        try:
+            signal.alarm(SECONDS)
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            for place, target in enumerate((nowhere, nowhere, output.fileno())):
+                os.dup2(target, place)
+            sys.stdout, sys.stderr = (os.fdopen(each, "w", closefd=False) for each in (1, 2))
+            status = work()
+            os.pwrite(counted.fileno(), str(report()).encode(), 0)
+        finally:
+            with suppress(OSError, ValueError):
+                sys.stderr.flush()
+            os._exit(status)
+
     with tempfile.TemporaryFile("w+b") as output, tempfile.TemporaryFile("w+b") as counted:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        begun = time.monotonic()
-        pid = os.fork()
-        if pid == 0:
-            status = 99
-            try:
-                signal.alarm(SECONDS)
-                os.dup2(os.open(os.devnull, os.O_RDWR), 0)
-                os.dup2(os.open(os.devnull, os.O_RDWR), 1)
-                os.dup2(output.fileno(), 2)
-                sys.stdout, sys.stderr = (os.fdopen(each, "w", closefd=False) for each in (1, 2))
-                status = work()
-                os.pwrite(counted.fileno(), str(report()).encode(), 0)
-            finally:
-                with suppress(OSError, ValueError):
-                    sys.stderr.flush()
-                os._exit(status)
-        running = Running(pid, begun, output, counted)
+        process = multiprocessing.get_context("fork").Process(target=run)
+        process.start()
+        running = Running(process, output, counted)
         try:
             yield running
         finally:
@@ -215,8 +197,9 @@ def with_fault(work: Callable[[], int], folder: Path, fault: Fault | None = None
 def killed_after(work: Callable[[], int], seconds: float, number: signal.Signals) -> Ended:
     """Do some work in a process of its own that gets a signal after some seconds."""
     with child(work) as running:
-        running.wait(seconds)
-        running.send(number)
+        running.process.join(seconds)
+        if running.process.is_alive():
+            os.kill(running.process.pid, number)
         return running.ended()
 
 

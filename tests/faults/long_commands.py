@@ -1,4 +1,4 @@
-"""The commands that work long, as small as they can be: each stands every fault.
+"""The commands that work long, as small as they can be, and what they are built from.
 
 A command is added in a few lines here; all tests of this folder then play with it.
 """
@@ -8,13 +8,20 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+import numpy as np
+from fault_injection import Ended
+
 from matchenv.cli import run_command
+from matchenv.ratings.leaderboard import Leaderboard
+from matchenv.runtime.files import Arrays
+from matchenv.runtime.jobs import RunOptions, run_jobs
 
 OUT, RUN, FIT = "OUT", "RUN", "FIT"
 LOG = str(Path(__file__).parent.parent / "logs" / "data" / "league.csv")
@@ -40,7 +47,8 @@ class LongCommand:
         left_out: folders and files whose bytes hold clock times.
         workers: takes ``--workers``.
         says: what it says even when it is quiet and all is well.
-        stride: from one operation that meets a fault to the next, where all would take too long.
+        call: done in a folder in place of a command.
+        tried: most operations on files that meet a fault, evenly spread over all.
     """
 
     words: tuple[str, ...]
@@ -51,7 +59,8 @@ class LongCommand:
     left_out: tuple[str, ...] = ()
     workers: bool = True
     says: str = ""
-    stride: int = 1
+    call: Callable[[Path], None] | None = None
+    tried: int = 60
 
     @property
     def name(self) -> str:
@@ -64,23 +73,30 @@ class LongCommand:
         if self.goes_on is not None and (folder / self.out / self.begun).exists():
             words = self.goes_on
         more = ["--workers", str(workers)] if self.workers else []
-        meant = {OUT: lambda: self.out, RUN: a_training, FIT: a_fit}
-        return [meant[word]() if word in meant else word for word in words] + ["--quiet", *more]
+        words = tuple(made_by(*INPUTS[word]) if word in INPUTS else word for word in words)
+        return [*(self.out if word == OUT else word for word in words), "--quiet", *more]
 
     def beyond(self, said: str) -> str:
         """What it said beside what it always says."""
         return said.removeprefix(self.says)
 
-    def part(self, part: int, parts: int, operations: int) -> range:
-        """Numbers of the operations that meet a fault in one of several parts of a test."""
-        return range(1 + part * self.stride, operations + 1, parts * self.stride)
+    def is_well(self, ended: Ended) -> bool:
+        """Whether it ended as an undisturbed one."""
+        return (ended.status, self.beyond(ended.said)) == (0, "")
 
     def work(self, folder: Path) -> Callable[[], int]:
         """The command, typed in a folder, as a function that gives its exit status."""
 
         def run() -> int:
             os.chdir(folder)
-            return run_command(self.next_words(folder))
+            if self.call is None:
+                return run_command(self.next_words(folder))
+            try:
+                self.call(folder)
+            except OSError as error:
+                print(f"error: {error}", file=sys.stderr)
+                return 1
+            return 0
 
         return run
 
@@ -91,19 +107,8 @@ TRAIN = ("train", *SIZES, "--rank", "top", "--num-envs", "2", "--hyperparams", "
 
 
 @cache
-def a_training() -> str:
-    """Folder of a small run, for commands that show some."""
-    return made_by(*TRAIN, "--timesteps", "32", "--workers", "1")
-
-
-@cache
-def a_fit() -> str:
-    """Folder of the fit of a log."""
-    return made_by("fit", LOG)
-
-
 def made_by(*words: str) -> str:
-    """Folder of what a command makes, for this process."""
+    """Folder of what a command makes, for this process and its forks."""
     folder, process = tempfile.mkdtemp(prefix="matchenv-faults-"), os.getpid()
 
     @atexit.register
@@ -114,6 +119,47 @@ def made_by(*words: str) -> str:
 
     assert run_command([*words, "--out", f"{folder}/made", "--quiet"]) == 0
     return f"{folder}/made"
+
+
+# Folders that commands read.
+INPUTS = {RUN: (*TRAIN, "--timesteps", "32", "--workers", "1"), FIT: ("fit", LOG)}
+
+
+@dataclass(frozen=True)
+class Square:
+    """A job."""
+
+    number: int
+    count: int = 1
+    lasting: bool = True
+
+    @property
+    def name(self) -> str:
+        """Name of its file."""
+        return f"square{self.number}"
+
+
+def squared(job: Square) -> Arrays:
+    """Return the result of a job."""
+    return {"value": np.array(job.number**2)}
+
+
+def store(folder: Path) -> None:
+    """Two jobs and a result, as every command with a store has them."""
+    options = RunOptions(folder / "new" / "out", workers=1, quiet=True)
+    with options.store({"seed": 1}) as opened:
+        found = run_jobs([Square(0), Square(1)], squared, opened, options)
+        content = b"".join(each["value"].tobytes() for each in found)
+        options.finish(opened, None, [("curves/top.csv", content)])
+
+
+def leaderboard(folder: Path) -> None:
+    """One file over an older one, which is there at any time."""
+    path = folder / "board.json"
+    if not path.exists():
+        Leaderboard(mu=1.0).save(path)
+    assert Leaderboard.load(path).newcomer.mu in (1.0, 2.0)
+    Leaderboard(mu=2.0).save(path)
 
 
 LONG_COMMANDS = (
@@ -159,19 +205,9 @@ LONG_COMMANDS = (
         title="train --tune",
         left_out=("tensorboard", "study.db"),
         workers=False,
-        stride=2,
     ),
-    LongCommand(
-        ("fit", LOG, "--out", OUT),
-        workers=False,
-        says=READ,
-        stride=2,
-    ),
-    LongCommand(
-        ("smooth", LOG, "--out", OUT),
-        workers=False,
-        says=READ,
-    ),
+    LongCommand(("fit", LOG, "--out", OUT), workers=False, says=READ),
+    LongCommand(("smooth", LOG, "--out", OUT), workers=False, says=READ),
     LongCommand(
         ("judge", LOG, "--fitted", FIT, "--policy", "fcfs", "--rule", "window",
          "--arrival-rate", "1", "--game-minutes", "5", "--episodes", "2", "--horizon", "10",
@@ -185,3 +221,10 @@ LONG_COMMANDS = (
                 workers=False),
     LongCommand(("bench", "--policy", "pe", "--only", "top_informative_9_50", "--out", OUT)),
 )  # fmt: skip
+
+# A sample that takes seconds.
+QUICK = (
+    LongCommand(("store",), call=store),
+    LongCommand(("leaderboard",), call=leaderboard),
+    replace(LONG_COMMANDS[0], title="sample of compare", tried=6),
+)

@@ -25,35 +25,30 @@ from fault_injection import (
     killed_after,
     with_fault,
 )
-from long_commands import LONG_COMMANDS, LongCommand
+from long_commands import LONG_COMMANDS, QUICK, LongCommand
 from undisturbed import differing, undisturbed
 
-pytestmark = [
-    pytest.mark.faults,
-    pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="looks at files as Linux does"),
-]
+pytestmark = pytest.mark.skipif(
+    not os.path.exists("/proc/self/fd"), reason="looks at files as Linux does"
+)
 
 # Parts of one command's operations, so that several processes of the tests can share them.
 PARTS = 4
-KILLS, STOPS, PAIRS = 100, 10, 10
+KILLS, STOPS, PAIRS = 60, 10, 6
 # Nobody is killed more often in a row, so that slow machines come to an end too.
 IN_A_ROW = 12
 # Pages of 4 KiB; from nothing at all to enough.
 ROOM = (4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 
 Faults = Callable[..., None]
-by_command = pytest.mark.parametrize("command", LONG_COMMANDS, ids=lambda each: each.name)
-
-
-def is_well(command: LongCommand, ended: Ended) -> bool:
-    """Whether a command ended as an undisturbed one."""
-    return (ended.status, command.beyond(ended.said)) == (0, "")
+LONG = [pytest.param(each, marks=pytest.mark.faults, id=each.name) for each in LONG_COMMANDS]
+by_command = pytest.mark.parametrize("command", LONG)
 
 
 def going_on(command: LongCommand, folder: Path) -> str:
     """Go on with a folder; what is wrong then, nothing if it is as undisturbed."""
     ended = with_fault(command.work(folder), folder)
-    if not is_well(command, ended):
+    if not command.is_well(ended):
         return f"then status {ended.status}: {ended.said}"
     return ", ".join(differing(command, folder))
 
@@ -73,13 +68,15 @@ def not_killed(command: LongCommand, ended: Ended) -> str:
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-@by_command
+@pytest.mark.parametrize("command", [*LONG, *(pytest.param(each, id=each.name) for each in QUICK)])
 @pytest.mark.parametrize("kind", [KILL, FULL])
 def test_a_fault_at_every_operation(
     kind: str, command: LongCommand, part: int, tmp_path: Path, faults: Faults
 ) -> None:
     whole = undisturbed(command)
-    every = command.part(part, PARTS, whole.operations if kind == KILL else whole.needing_room)
+    operations = whole.operations if kind == KILL else whole.needing_room
+    stride = -(-operations // command.tried)
+    every = range(1 + part * stride, operations + 1, PARTS * stride)
     ended_badly = not_killed if kind == KILL else not_full
     wrong: dict[int, str] = {}
     for at in every:
@@ -155,7 +152,7 @@ def test_two_at_the_same_time(command: LongCommand, tmp_path: Path, faults: Faul
         folder = tmp_path / str(number)
         folder.mkdir()
         with child(command.work(folder)) as first:
-            first.wait(random.uniform(0.0, whole.seconds) if number % 2 else 0.0)
+            first.process.join(random.uniform(0.0, whole.seconds) if number % 2 else 0.0)
             with child(command.work(folder)) as second:
                 ended = [first.ended(), second.ended()]
         refused = [
@@ -163,7 +160,7 @@ def test_two_at_the_same_time(command: LongCommand, tmp_path: Path, faults: Faul
             and (" is in use by " in each.said or "holds a run: go on with it" in each.said)
             for each in ended
         ]  # fmt: skip
-        well = [is_well(command, each) for each in ended]
+        well = [command.is_well(each) for each in ended]
         found = differing(command, folder)
         if found or not any(well) or not all(map(max, well, refused)):
             wrong.append(f"{ended} {found}")
@@ -193,7 +190,7 @@ def test_a_disk_that_is_really_full(command: LongCommand, small_disk: Path, faul
     for size in (*(f"{4 * pages}k" for pages in ROOM), "64m"):
         subprocess.run(["mount", "-o", f"remount,size={size}", str(small_disk)], check=True)
         ended = with_fault(command.work(small_disk), small_disk)
-        if is_well(command, ended):
+        if command.is_well(ended):
             break
         tried += 1
         wrong += filter(None, [not_full(command, ended)])

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import pickle
 import tempfile
 import threading
-from collections.abc import Callable
+from contextlib import chdir
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,6 +13,8 @@ from typing import Any
 
 from fault_injection import FULL, Fault, content_of, with_fault
 from long_commands import LongCommand
+
+from matchenv.runtime.files import json_bytes
 
 # Where there are files without a disk; None for where temporary files usually are.
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
@@ -46,12 +47,10 @@ def undisturbed(command: LongCommand) -> Undisturbed:
 
     # A fork cannot use the threads of its parent.
     torch.set_num_threads(1)
-    _remember_pictures()
-    here = os.getcwd()
-    with tempfile.TemporaryDirectory(dir=MEMORY) as warm:
+    _draw_nothing()
+    with tempfile.TemporaryDirectory(dir=MEMORY) as warm, chdir(warm):
         assert command.work(Path(warm))() == 0
         first = content_of(Path(warm), command.left_out)
-        os.chdir(here)
     assert all(each.daemon for each in threading.enumerate()[1:])
     ended = []
     for kind in (Fault(), Fault(FULL)):
@@ -72,28 +71,13 @@ def differing(command: LongCommand, folder: Path) -> list[str]:
 
 
 @cache
-def _remember_pictures() -> None:
-    """Draw each picture once: it takes seconds, and none of what faults meet."""
+def _draw_nothing() -> None:
+    """Let a picture be what it shows: drawing takes seconds, and none of what faults meet."""
     from matchenv.benchmarks.replay import figures as figures_of_replay
     from matchenv.benchmarks.study import figures
 
-    def of_a_study(results: Any) -> bytes:
-        rows = results[0].rows
-        return b"".join([*rows.files().values(), rows.totals["curves"].tobytes()])
+    def of_a_study(results: Any) -> list[tuple[str, bytes]]:
+        return [("figures/all.png", b"".join(results[0].rows.files().values()))]
 
-    draw = figures.pictures
-    figures.pictures = _remembered(lambda results: list(draw(results)), of_a_study)
-    of_replay = figures_of_replay.figures
-    figures_of_replay.figures = _remembered(of_replay, pickle.dumps)
-
-
-def _remembered(draw: Callable[[Any], Any], key_of: Callable[[Any], bytes]) -> Callable[[Any], Any]:
-    drawn: dict[bytes, Any] = {}
-
-    def remembered(shown: Any) -> Any:
-        key = key_of(shown)
-        if key not in drawn:
-            drawn[key] = draw(shown)
-        return drawn[key]
-
-    return remembered
+    figures.pictures = of_a_study
+    figures_of_replay.figures = lambda content: {"all.png": json_bytes(content)}

@@ -111,23 +111,23 @@ def test_what_no_text_can_say_is_refused_and_says_why() -> None:
         reward_text(Plain())
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("own_leagues:Cups", "is read as module:Class, and there is none.*known names are inform"),
-        ("no_such_module:Leagues", "is read as module:Class, and there is none"),
-        ("own_leagues:called", "must name a subclass of Prior"),
-        ("own_leagues:Wins", "must name a subclass of Prior"),
-        ("subprocess:Popen:args=true", "must name a subclass of Prior"),
-        ("own_leagues:Leagues:width=3", "name=value with a name of gap, label, wide, got 'width'"),
-        ("own_leagues:Leagues:wide=3", "wide of prior .* must be true or false"),
-        ("matchenv:NormalPrior:deviation=-1", "deviation must be positive"),
-        ("matchenv:Prior", "cannot be made"),
-    ],
-)
-def test_bad_texts_are_named(own_module: Path, text: str, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Settings(prior=text)
+BAD_TEXTS = {
+    "own_leagues:Cups": "is read as module:Class, and there is none.*known names are inform",
+    "no_such_module:Leagues": "is read as module:Class, and there is none",
+    "own_leagues:called": "must name a subclass of Prior",
+    "own_leagues:Wins": "must name a subclass of Prior",
+    "subprocess:Popen:args=true": "must name a subclass of Prior",
+    "own_leagues:Leagues:width=3": "name=value with a name of gap, label, wide, got 'width'",
+    "own_leagues:Leagues:wide=3": "wide of prior .* must be true or false",
+    "matchenv:NormalPrior:deviation=-1": "deviation must be positive",
+    "matchenv:Prior": "cannot be made",
+}
+
+
+def test_bad_texts_are_named(own_module: Path) -> None:
+    for text, message in BAD_TEXTS.items():
+        with pytest.raises(ValueError, match=message):
+            Settings(prior=text)
 
 
 def test_code_that_is_not_installed_needs_a_permission(own_module: Path) -> None:

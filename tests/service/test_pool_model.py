@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import random
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from matchenv.trueskill import draw_density, rate
 
 NAMES = [f"p{i}" for i in range(9)]
 KEPT = PoolSettings(recent=2, drift_per_day=0.4)
-SETTINGS = {"recent": KEPT.recent, "drift_per_day": KEPT.drift_per_day}
 DAY = 86_400.0
 
 
@@ -68,7 +66,7 @@ class Both:
         self.pool = self.opened()
 
     def opened(self) -> Pool:
-        pool = Pool.open(self.file, clock=lambda: self.model.now, **SETTINGS)
+        pool = Pool.open(self.file, clock=lambda: self.model.now, **vars(KEPT))
         # Syncing to the disk is the work of another test.
         pool._storage._database.execute("PRAGMA synchronous=OFF")  # type: ignore[union-attr]
         return pool
@@ -186,9 +184,13 @@ OPERATIONS = {Both.add: 20, Both.remove: 6, Both.play: 30, Both.block: 10, Both.
               Both.open_again: 1, Both.propose: 20, Both.match: 4}  # fmt: skip
 
 
-def run_at_random(folder: Path, operations: int, seed: int, check_every: int) -> None:
-    """So many operations on one pool; what fails is named with its number and its seed."""
-    both = Both(folder, seed)
+@pytest.mark.parametrize(
+    ("seed", "operations", "check_every"),
+    [(0, 500, 1), (1, 500, 1), (2, 500, 1), pytest.param(3, 200_000, 25, marks=pytest.mark.slow)],
+)
+def test_random_operations(tmp_path: Path, seed: int, operations: int, check_every: int) -> None:
+    """What fails is named with the number of the operation."""
+    both = Both(tmp_path, seed)
     chosen = both.rng.choices(list(OPERATIONS), list(OPERATIONS.values()), k=operations)
     for number, operation in enumerate(chosen):
         try:
@@ -196,20 +198,7 @@ def run_at_random(folder: Path, operations: int, seed: int, check_every: int) ->
             if number % check_every == 0:
                 both.agree()
         except BaseException as error:
-            error.add_note(f"operation {number}, {operation.__name__}, seed {seed}")
+            error.add_note(f"operation {number}, {operation.__name__}")
             raise
     both.open_again()
     both.pool.close()
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_hundreds_of_operations(tmp_path: Path, seed: int) -> None:
-    run_at_random(tmp_path, 500, seed, 1)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
-def test_a_million_operations(tmp_path: Path, seed: int) -> None:
-    """A quarter each, so that several workers share them."""
-    operations = int(os.environ.get("POOL_OPERATIONS", "250000"))
-    run_at_random(tmp_path, operations, 100 + seed, 25)
