@@ -42,6 +42,31 @@ def only_installed_code(*, allow_code: bool = False) -> Iterator[None]:
         _any_code = before
 
 
+def object_named(kind: str, given: Any, named: Mapping[str, Any], base: type) -> Any:
+    """Return the object that a text names or describes, or the object itself.
+
+    Args:
+        kind: the kind of object, for example ``"prior"``, for messages.
+        given: a name, ``module:Class:key=value`` for a subclass of ``base``, or an object.
+        named: the objects that have a name.
+        base: class of the objects, a public name of this package.
+
+    Raises:
+        ValueError: for anything else.
+    """
+    if isinstance(given, base):
+        return given
+    if is_object_spec(given):
+        return object_from_spec(kind, given, {}, named, base)
+    if not isinstance(given, str) or given not in named:
+        names = ", ".join(repr(name) for name in named)
+        raise ValueError(
+            f"{kind} must be one of {names} or a matchenv.{base.__name__}, also as "
+            f"module:Class:key=value, got {given!r}"
+        )
+    return named[given]
+
+
 def object_from_spec(
     kind: str,
     text: str,
@@ -159,12 +184,14 @@ def _value(text: str) -> Any:
 
 
 def spec_of(kind: str, given: Any) -> str:
-    """Return the spec from which ``object_from_spec`` builds an equal object.
+    """Return the text from which ``object_named`` makes an equal object; a text is its own.
 
     Raises:
         ValueError: unless it is a dataclass of a module's top level, whose arguments are numbers,
             truth values and texts.
     """
+    if isinstance(given, str):
+        return given
     made = type(given)
     why = f"{made.__qualname__} is no dataclass of a module's top level"
     if is_dataclass(made) and (

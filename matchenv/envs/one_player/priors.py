@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from matchenv.envs.core.settings import LARGEST_OBSERVED
 from matchenv.runtime.checks import as_choice, as_number, as_positive_number
-from matchenv.runtime.object_spec import is_object_spec, object_from_spec, spec_of
+from matchenv.runtime.object_spec import object_named, spec_of
 
 Floats = NDArray[np.float64]
 
@@ -276,18 +276,9 @@ def prior_of(given: Any, equal_variance: str = EQUAL_VARIANCES[0]) -> Prior:
     Raises:
         ValueError: for anything else.
     """
-    if isinstance(given, Prior):
-        return given
-    if is_object_spec(given):
-        made: Prior = object_from_spec("prior", given, {}, PRIORS, Prior)
-        return made
-    if not isinstance(given, str) or given not in PRIORS:
-        names = ", ".join(repr(name) for name in PRIORS)
-        raise ValueError(
-            f"prior must be one of {names} or a matchenv.Prior, also as module:Class:key=value, "
-            f"got {given!r}"
-        )
-    return {"informative": InformativePrior(), "equal": EqualPrior(equal_variance)}[given]
+    named = {"informative": InformativePrior(), "equal": EqualPrior(equal_variance)}
+    prior: Prior = object_named("prior", given, named, Prior)
+    return prior
 
 
 def prior_text(given: str | Prior) -> str:
@@ -296,7 +287,7 @@ def prior_text(given: str | Prior) -> str:
     Raises:
         ValueError: for an object that cannot be said in ``module:Class:key=value``.
     """
-    return given if isinstance(given, str) else spec_of("prior", given)
+    return spec_of("prior", given)
 
 
 def check_named(name: str, given: Iterable[Any], why: str) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.belief import MEASURES, GamesPlayed
-from matchenv.runtime.object_spec import is_object_spec, object_from_spec, spec_of
+from matchenv.runtime.object_spec import object_named, spec_of
 
 Floats = NDArray[np.float64]
 
@@ -89,18 +89,8 @@ def reward_of(given: Any) -> Reward:
     Raises:
         ValueError: for anything else.
     """
-    if isinstance(given, Reward):
-        return given
-    if is_object_spec(given):
-        made: Reward = object_from_spec("reward", given, {}, REWARDS, Reward)
-        return made
-    if not isinstance(given, str) or given not in REWARDS:
-        names = ", ".join(repr(name) for name in REWARDS)
-        raise ValueError(
-            f"reward must be one of {names} or a matchenv.Reward, also as module:Class:key=value, "
-            f"got {given!r}"
-        )
-    return REWARDS[given]
+    reward: Reward = object_named("reward", given, REWARDS, Reward)
+    return reward
 
 
 def reward_text(given: str | Reward) -> str:
@@ -109,7 +99,5 @@ def reward_text(given: str | Reward) -> str:
     Raises:
         ValueError: for an object that cannot be said in ``module:Class:key=value``.
     """
-    if isinstance(given, str):
-        return given
     named = (name for name, each in REWARDS.items() if each is given)
     return next(named, None) or spec_of("reward", given)
