@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -13,8 +13,8 @@ from matchenv.baselines.gittins import ToldIndex
 from matchenv.benchmarks.bench.protocol import EPISODES, SEED, Family
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.candidates import Candidate, candidates_of
-from matchenv.evaluation.cells import Cell
-from matchenv.evaluation.episode_table import Block, Plan, RolloutJob, jobs_of, work
+from matchenv.evaluation.cells import cells_of
+from matchenv.evaluation.episode_table import Block, CallJob, Plan, done
 from matchenv.evaluation.protocols import HIGH_END, LOW_END
 from matchenv.evaluation.registry import adapted
 from matchenv.evaluation.rollout import Sums, TrueSkills
@@ -27,22 +27,9 @@ TRUE_Q = "true_draw_density"
 TOLD = ToldIndex.name
 
 
-@dataclass(frozen=True)
-class Played:
-    """Totals of true q, by label; shape (F, E) each.
-
-    Attributes:
-        totals: of all who played, those of the marks among them.
-        refused: by label, names of the families that a policy does not play: DrawChance's
-            totals stand there.
-    """
-
-    totals: dict[str, Floats]
-    refused: dict[str, tuple[str, ...]]
-
-
 def told_index(settings: Settings, true_skill: TrueSkills | None) -> ToldIndex:
-    """The second mark, for an environment."""
+    """Return the second mark, for an environment."""
+    del true_skill
     made = ToldIndex(
         beta=settings.beta,
         draw_margin=settings.draw_margin,
@@ -55,7 +42,7 @@ def told_index(settings: Settings, true_skill: TrueSkills | None) -> ToldIndex:
 
 
 def identities(policies: Sequence[str]) -> dict[str, str]:
-    """What tells the policies from others of their names, by label.
+    """Return what tells the policies from others of their names, by label.
 
     Raises:
         ValueError: for a policy that plays not even the environment of the defaults.
@@ -68,7 +55,7 @@ def play_families(
     families: Sequence[Family],
     store: Store | None,
     run: RunOptions,
-) -> Played:
+) -> tuple[dict[str, Floats], dict[str, tuple[str, ...]]]:
     """Play every episode of some families, with the marks.
 
     Args:
@@ -77,19 +64,33 @@ def play_families(
         store: where finished jobs lie; None keeps nothing.
         run: how to work.
 
+    Returns:
+        Totals of true q by label, those of the marks among them, shape (F, E) each; and by label
+        the names of the families that a policy does not play: DrawChance's totals stand there.
+
     Raises:
         ValueError: for policies of one label, or a mark's.
         OSError: if a job cannot be written.
     """
-    jobs: list[RolloutJob] = []
+    jobs: list[CallJob] = []
     place: dict[tuple[str, str], int] = {}
-    refused: dict[str, list[str]] = {}
+    refused: dict[str, tuple[str, ...]] = {}
     for family in families:
-        plan = _plan(policies, family, refused)
-        for candidate, job in zip(plan.candidates, jobs_of(plan), strict=True):
-            place[candidate.label, family.name] = len(jobs)
+        marks = (*candidates_of([LOW_END, HIGH_END], family.settings),
+                 Candidate(TOLD, told_index, TOLD))  # fmt: skip
+        playing = {mark.label: mark for mark in marks}
+        for text in policies:
+            try:
+                (candidate,) = candidates_of([text], family.settings)
+            except ValueError:
+                label = text.rstrip("/\\")
+                refused[label] = (*refused.get(label, ()), family.name)
+            else:
+                playing[candidate.label] = candidate
+        for label, job in zip(playing, _plan(family, playing.values()).jobs(), strict=True):
+            place[label, family.name] = len(jobs)
             jobs.append(replace(job, name=f"{family.name}_{job.name}"))
-    found = run_jobs(jobs, work, store, run)
+    found = run_jobs(jobs, done, store, run)
 
     def total(label: str, family: Family) -> Floats:
         known = place.get((label, family.name), place[LOW_END, family.name])
@@ -97,30 +98,16 @@ def play_families(
         return totals
 
     labels = dict.fromkeys((*(text.rstrip("/\\") for text in policies), LOW_END, HIGH_END, TOLD))
-    return Played(
-        {label: np.array([total(label, family) for family in families]) for label in labels},
-        {label: tuple(names) for label, names in refused.items()},
-    )
+    return {
+        label: np.array([total(label, family) for family in families]) for label in labels
+    }, refused
 
 
-def _plan(policies: Sequence[str], family: Family, refused: dict[str, list[str]]) -> Plan:
-    """One family as a plan; who refuses it is noted."""
+def _plan(family: Family, candidates: Iterable[Candidate]) -> Plan:
+    """Return one family as a plan."""
     settings = family.settings
-    marks = (*candidates_of([LOW_END, HIGH_END], settings), Candidate(TOLD, told_index, TOLD))
-    playing = {mark.label: mark for mark in marks}
-    for text in policies:
-        try:
-            (candidate,) = candidates_of([text], settings)
-        except ValueError:
-            refused.setdefault(text.rstrip("/\\"), []).append(family.name)
-        else:
-            playing[candidate.label] = candidate
-    cell = Cell(settings.rank, str(settings.prior), settings.num_opponents)
     seeds = episode_seeds(SEED, 0, EPISODES, (BENCH, INSTANCES, family.number))
     block = Block(0, 0, tuple(seeds), (BENCH, POLICIES, family.number))
-
-    def settings_of(cell: Cell, prior: int) -> Settings:
-        return settings
-
-    candidates = tuple(playing.values())
-    return Plan(candidates, (cell,), (block,), settings_of, SEED, partial(Sums, (TRUE_Q,)))
+    cells = cells_of([settings.rank], [str(settings.prior)], settings.num_opponents)
+    summary = partial(Sums, (TRUE_Q,))
+    return Plan(tuple(candidates), cells, (block,), lambda *_: settings, SEED, summary)

@@ -96,30 +96,23 @@ class Family:
 
 
 def _families() -> tuple[Family, ...]:
-    kinds: list[tuple[str, str, dict[str, Any]]] = [
-        (
-            f"{rank}_{prior}_{opponents}_{games}",
-            MAIN,
-            {"rank": rank, "prior": prior, "num_opponents": opponents, "horizon": games},
+    kinds: dict[str, tuple[str, dict[str, Any]]] = {
+        f"{rank}_{prior}_{opponents}_{games}": (
+            MAIN, {"rank": rank, "prior": prior, "num_opponents": opponents, "horizon": games}
         )
         for rank, prior, opponents, games in product(RANKS, PRIORS, OPPONENTS, GAMES)
-    ]
-    kinds += [
-        (f"{rank}_{variant}", variant, {"rank": rank, **options})
+    }  # fmt: skip
+    kinds |= {
+        f"{rank}_{variant}": (variant, {"rank": rank, **options})
         for variant, options in VARIANTS.items()
         for rank in RANKS
-    ]
+    }
     beta, marks = math.sqrt(2.5), read_marks()
     return tuple(
-        Family(
-            number,
-            name,
-            group,
-            Settings.checked(beta=beta, noise="opponent", **options),
-            marks[name] if group == MAIN else None,
-        )
-        for number, (name, group, options) in enumerate(kinds)
-    )
+        Family(number, name, group, Settings.checked(beta=beta, noise="opponent", **options),
+               marks[name] if group == MAIN else None)
+        for number, (name, (group, options)) in enumerate(kinds.items())
+    )  # fmt: skip
 
 
 FAMILIES = _families()

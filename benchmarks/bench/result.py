@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
 from typing import Any
@@ -26,7 +26,7 @@ from matchenv.benchmarks.bench.protocol import (
     families_named,
     protocol_digest,
 )
-from matchenv.evaluation.estimates import CONFIDENCE, ratio_of_means
+from matchenv.evaluation.estimates import CONFIDENCE, Estimate, Record, ratio_of_means
 from matchenv.evaluation.protocols import HIGH_END, LOW_END
 from matchenv.evaluation.tables import Column, markdown_table, text_table
 from matchenv.runtime.files import json_bytes, parsed_json
@@ -37,26 +37,6 @@ Floats = NDArray[np.float64]
 RESAMPLES, BOOTSTRAP_SEED = 2000, 0
 TAIL = 0.5 * (1.0 - CONFIDENCE)
 LEADERBOARD = "leaderboard.json"
-
-
-@dataclass(frozen=True)
-class Score:
-    """A number with its interval.
-
-    Attributes:
-        value: the number.
-        low: lower end.
-        high: upper end.
-    """
-
-    value: float
-    low: float
-    high: float
-
-    def text(self, digits: int = 3) -> str:
-        """Return it as in ``0.123 [0.101, 0.145]``."""
-        value, low, high = (round(each, digits) + 0.0 for each in (self.value, self.low, self.high))
-        return f"{value:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
 
 
 def family_scores(above: Floats, span: Floats) -> Floats:
@@ -70,15 +50,15 @@ def family_scores(above: Floats, span: Floats) -> Floats:
     return found
 
 
-def overall(above: Floats, span: Floats, rng: np.random.Generator) -> Score:
-    """Return the interquartile mean over runs and families.
+def overall(above: Floats, span: Floats, rng: np.random.Generator) -> Estimate:
+    """Return the interquartile mean over runs and families, with its bootstrap interval.
 
     The bootstrap draws episodes again within each family, the same for all policies, and, where
     there are several, runs within each family.
 
     Args:
         above: as ``family_scores``.
-        span: as there.
+        span: as ``family_scores``.
         rng: random generator of the bootstrap.
     """
     runs, families, episodes = above.shape
@@ -90,36 +70,18 @@ def overall(above: Floats, span: Floats, rng: np.random.Generator) -> Score:
         if runs > 1:
             parts = parts[rng.integers(runs, size=(runs, families)), np.arange(families)]
         drawn[k] = np.ravel(parts)
-    ends = np.quantile(trim_mean(drawn, 0.25, axis=1), (TAIL, 1.0 - TAIL))
+    values = trim_mean(drawn, 0.25, axis=1)
+    low, high = np.quantile(values, (TAIL, 1.0 - TAIL)).tolist()
     value = float(trim_mean(np.ravel(family_scores(above, span)), 0.25))
-    return Score(value, *map(float, ends))
-
-
-@dataclass(frozen=True)
-class FamilyScore:
-    """One family in the tables.
-
-    Attributes:
-        family: what was played.
-        true_q: mean total of the method.
-        score: 0 for DrawChance, 1 for the family's mark, or the oracle where it has none.
-        told: the score of the index that is given player 0's skill.
-        refused: whether no run of the method plays it.
-    """
-
-    family: Family
-    true_q: float
-    score: Score
-    told: Score
-    refused: bool
+    return Estimate(value, float(values.std(ddof=1)), low, high)
 
 
 COLUMNS = (
-    Column("family", lambda row: row.family.name),
-    Column("true q", lambda row: f"{row.true_q:.2f}"),
-    Column("score", lambda row: "not played: 0" if row.refused else row.score.text(2)),
-    Column("told s_0", lambda row: row.told.text(2)),
-    Column("bound - DrawChance", lambda row: row.family.mark.text if row.family.mark else "-"),
+    Column("family", "{family}"),
+    Column("true q", "{true_q:.2f}"),
+    Column("score", lambda row: "not played: 0" if row.refused else f"{row.score:.2f}"),
+    Column("told s_0", "{told:.2f}"),
+    Column("bound - DrawChance", "{mark}"),
 )
 
 
@@ -148,7 +110,7 @@ class Result:
         return len(self.families) == len(FAMILIES)
 
     @cached_property
-    def scores(self) -> dict[str, Score | None]:
+    def scores(self) -> dict[str, Estimate | None]:
         """Interquartile means, None where no family was played.
 
         ``score`` is over the main families whose mark counts, and ``variants`` over the variants,
@@ -163,29 +125,31 @@ class Result:
             "told_variants": self._overall((TOLD,), variants),
         }
 
-    def family_scores(self) -> list[FamilyScore]:
-        """Return one for each family."""
-        runs, told, spans = self._above(self.policies), self._above((TOLD,)), self._spans()
+    def family_scores(self) -> list[Record]:
+        """Return one for each family.
 
-        def score(above: Floats, f: int) -> Score:
-            found = ratio_of_means(above[:, f].mean(axis=0), spans[f])
-            return Score(found.mean, found.low, found.high)
-
+        Each has the name of the ``family``; the method's mean total of ``true_q``; its ``score``,
+        0 for DrawChance and 1 for the family's mark, or the oracle where it has none; that of the
+        ``told`` index; the ``mark``; and whether all runs ``refused`` to play it.
+        """
+        above = {label: each - self.totals[LOW_END] for label, each in self.totals.items()}
         return [
-            FamilyScore(
-                family,
-                float(np.mean([self.totals[label][f] for label in self.policies])),
-                score(runs, f),
-                score(told, f),
-                all(family.name in self.refused.get(label, ()) for label in self.policies),
+            Record(
+                family=family.name,
+                true_q=float(np.mean([self.totals[label][f] for label in self.policies])),
+                score=ratio_of_means(np.mean([above[label][f] for label in self.policies], axis=0),
+                                     span),
+                told=ratio_of_means(above[TOLD][f], span),
+                mark=family.mark.text if family.mark else "-",
+                refused=all(family.name in self.refused.get(label, ()) for label in self.policies),
             )
-            for f, family in enumerate(self.families)
-        ]
+            for f, (family, span) in enumerate(zip(self.families, self._spans(), strict=True))
+        ]  # fmt: skip
 
     def head(self) -> list[str]:
         """Return what stands above the table."""
         texts = {
-            name: "-" if found is None else found.text() for name, found in self.scores.items()
+            name: "-" if found is None else f"{found:.3f}" for name, found in self.scores.items()
         }
         count = f"{len(self.families)} families" if self.whole else "some families, no entry"
         runs = "1 run" if len(self.policies) == 1 else f"{len(self.policies)} runs"
@@ -216,10 +180,8 @@ class Result:
             "command": shlex.join(words),
             "runs": len(self.policies),
             "refused": len(set().union(*self.refused.values())),
-            **{name: _plain(self.scores[name]) for name in ("score", "variants")},
-            "families": {
-                row.family.name: round(row.score.value, 4) for row in self.family_scores()
-            },
+            **{name: plain_score(self.scores[name]) for name in ("score", "variants")},
+            "families": {row.family: round(row.score.mean, 4) for row in self.family_scores()},
         }
 
     def plain(self) -> dict[str, Any]:
@@ -232,7 +194,7 @@ class Result:
             "families": [family.name for family in self.families],
             "whole": self.whole,
             "refused": {label: list(names) for label, names in self.refused.items()},
-            **{name: _plain(score) for name, score in self.scores.items()},
+            **{name: plain_score(score) for name, score in self.scores.items()},
             "made_with": provenance(),
             "totals": {label: values.tolist() for label, values in self.totals.items()},
         }
@@ -261,10 +223,6 @@ class Result:
             **({"entry.json": json_bytes(self.entry())} if self.whole else {}),
         }
 
-    def _above(self, labels: Iterable[str]) -> Floats:
-        """Return totals minus DrawChance's, shape (labels, F, E)."""
-        return np.array([self.totals[label] - self.totals[LOW_END] for label in labels])
-
     def _spans(self) -> Floats:
         """Return what the marks are above DrawChance, shape (F, E)."""
         spans = self.totals[HIGH_END] - self.totals[LOW_END]
@@ -273,11 +231,12 @@ class Result:
                 spans[f] = family.mark.difference
         return spans
 
-    def _overall(self, labels: Iterable[str], places: Sequence[int]) -> Score | None:
+    def _overall(self, labels: Iterable[str], places: Sequence[int]) -> Estimate | None:
         if not places:
             return None
+        above = np.array([self.totals[label] - self.totals[LOW_END] for label in labels])
         rng = np.random.default_rng(BOOTSTRAP_SEED)
-        return overall(self._above(labels)[:, places], self._spans()[places], rng)
+        return overall(above[:, places], self._spans()[places], rng)
 
 
 def entries() -> list[dict[str, Any]]:
@@ -289,16 +248,20 @@ def entries() -> list[dict[str, Any]]:
 
 def leaderboard_table() -> list[str]:
     """Return the leaderboard as Markdown."""
+    score = "{{{0}[value]:z.3f}} [{{{0}[low]:z.3f}}, {{{0}[high]:z.3f}}]"
     columns = (
-        Column("method", lambda entry: entry["method"]),
-        Column("score", lambda entry: Score(**entry["score"]).text()),
-        Column("score of the variants", lambda entry: Score(**entry["variants"]).text()),
-        Column("runs", lambda entry: str(entry["runs"])),
-        Column("families not played", lambda entry: str(entry["refused"])),
-        Column("command", lambda entry: f"`{entry['command']}`"),
+        Column("method", "{method}"),
+        Column("score", score.format("score")),
+        Column("score of the variants", score.format("variants")),
+        Column("runs", "{runs}"),
+        Column("families not played", "{refused}"),
+        Column("command", "`{command}`"),
     )
     return markdown_table(columns, entries())
 
 
-def _plain(score: Score | None) -> dict[str, float] | None:
-    return None if score is None else asdict(score)
+def plain_score(score: Estimate | None) -> dict[str, float] | None:
+    """Return a score as files hold it."""
+    if score is None:
+        return None
+    return {"value": score.mean, "low": score.low, "high": score.high}

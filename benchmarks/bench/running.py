@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from matchenv.benchmarks.bench.playing import TOLD, identities, play_families
 from matchenv.benchmarks.bench.protocol import NAME, families_named, protocol_digest
-from matchenv.benchmarks.bench.result import Result
+from matchenv.benchmarks.bench.result import Result, plain_score
 from matchenv.evaluation.protocols import HIGH_END, LOW_END
 from matchenv.runtime.checks import as_integer
 from matchenv.runtime.files import read_json
@@ -48,8 +47,8 @@ def run_bench(
     asked = {"command": "bench", "protocol": protocol_digest(), "method": method, "policies": who,
              "only": list(only)}  # fmt: skip
     with run.store(asked) as store:
-        played = play_families(list(who), families, store, run)
-        result = Result(method or next(iter(who)), who, families, played.totals, played.refused)
+        totals, refused = play_families(list(who), families, store, run)
+        result = Result(method or next(iter(who)), who, families, totals, refused)
         run.finish(store, result, result.files().items())
     return result
 
@@ -79,11 +78,11 @@ def check_result(
     count = min(sample, len(result.families))
     places = sorted(rng.choice(len(result.families), count, replace=False).tolist())
     chosen = [result.families[p] for p in places]
-    again = play_families(list(result.policies), chosen, None, RunOptions(workers=workers))
+    again, _ = play_families(list(result.policies), chosen, None, RunOptions(workers=workers))
     if identities(list(result.policies)) != result.policies:
         raise ValueError(f"{file} was made with other files of the policies than those here")
     for k, p in enumerate(places):
-        for label, values in again.totals.items():
+        for label, values in again.items():
             if not np.allclose(values[k], result.totals[label][p], rtol=TOLERANCE, atol=TOLERANCE):
                 raise ValueError(
                     f"{file} must hold what the policies reach; {label!r} has other totals in "
@@ -106,7 +105,7 @@ def _read(file: Path) -> Result:
     if set(result.totals) != labels or len(shapes) != 1:
         raise ValueError(f"{file} must hold the totals of {', '.join(sorted(labels))}")
     for name, score in result.scores.items():
-        numbers = {} if score is None else asdict(score)
+        numbers = plain_score(score) or {}
         given = said.get(name) or {}
         if given.keys() != numbers.keys() or any(
             abs(given[key] - value) > TOLERANCE for key, value in numbers.items()

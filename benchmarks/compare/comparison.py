@@ -1,4 +1,4 @@
-"""The comparison as a function: who plays what, then the statistics and the files."""
+"""The comparison as a function: the policies and cells, then the statistics and the files."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from matchenv.benchmarks.compare.report import Comparison, result_files
+from matchenv.benchmarks.compare.report import Comparison
 from matchenv.envs import env_id_of, part_of
 from matchenv.envs.core.settings import Options
 from matchenv.envs.queue.population import Population
 from matchenv.evaluation.candidates import candidates_of
-from matchenv.evaluation.cells import AnyCell
+from matchenv.evaluation.cells import Cell
 from matchenv.evaluation.episode_table import Block, Plan, play
 from matchenv.evaluation.protocols import Protocol
 from matchenv.evaluation.registry import ONE_PLAYER, known_policies
@@ -74,21 +74,17 @@ def run_comparison(
     plan = plan_of(named, settings, places, episodes, seed, references=(against, *kind.marks))
     asked = described(plan, settings)
     with run.store({"command": "compare", **asked}) as store:
-        rows = play(plan, store, run)
-        found = Comparison(rows, against.rstrip("/\\"), settings, asked)
-        run.finish(store, found, result_files(found, timing=run.timing))
+        found = Comparison(play(plan, store, run), against.rstrip("/\\"), settings, asked)
+        run.finish(store, found, found.files(timing=run.timing))
     return found
 
 
 def problem_of(
     env: str, cells: Mapping[str, Sequence[Any]] | None, env_kwargs: Mapping[str, Any] | None
-) -> tuple[Protocol, Any, tuple[AnyCell, ...]]:
-    """Return how an environment's policies are compared, its settings, and the cells.
+) -> tuple[Protocol, Any, tuple[Cell, ...]]:
+    """Return the protocol of an environment, its settings, and the cells.
 
-    Args:
-        env: as ``run_comparison``, and so are the others.
-        cells: as there.
-        env_kwargs: as there.
+    Arguments are as of ``run_comparison``.
 
     Raises:
         ValueError: for an unknown environment or option, or a bad value.
@@ -114,21 +110,21 @@ def problem_of(
 def plan_of(
     policies: Sequence[Any],
     settings: Any,
-    cells: Sequence[AnyCell],
+    cells: Sequence[Cell],
     episodes: int,
     seed: int,
     *,
     purpose: int = REPORT,
     references: Sequence[str] = (),
 ) -> Plan:
-    """Return what a comparison plays.
+    """Return the plan of a comparison.
 
     Args:
         policies: as ``run_comparison``, at least one.
         settings: that all cells share.
         cells: where.
         episodes: as ``run_comparison``.
-        seed: as there.
+        seed: as ``run_comparison``.
         purpose: ``REPORT`` or ``TUNING``, which have no episodes in common.
         references: names of policies that play even if they are not among the others.
 
@@ -150,7 +146,8 @@ def plan_of(
         for first, count in spans_of(episodes, size)
     )
 
-    def settings_of(cell: AnyCell, prior: int) -> Any:
+    def settings_of(cell: Cell, prior: int) -> Any:
+        del prior
         return replace(settings, **cell.options)
 
     return Plan(candidates, tuple(cells), blocks, settings_of, seed)

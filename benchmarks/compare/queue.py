@@ -1,19 +1,17 @@
-"""What a comparison in the queue has beside the standings: groups of players, and the front."""
+"""Results of the queue beside the standings: groups of players, the front, the long wait."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from matchenv.benchmarks.figures import files_of, new_figure, style
 from matchenv.evaluation.episode_table import EpisodeTable
-from matchenv.evaluation.estimates import Estimate, known_estimate
+from matchenv.evaluation.estimates import Record, estimate
 from matchenv.evaluation.protocols import Shown
 from matchenv.evaluation.registry import family_of
 from matchenv.evaluation.tables import Column, text_table
@@ -21,7 +19,7 @@ from matchenv.evaluation.visits import DECILES, GROUPS, MEANS, group_values, lon
 from matchenv.runtime.files import records_csv
 
 if TYPE_CHECKING:
-    from matchenv.benchmarks.compare.report import Comparison, Further
+    from matchenv.benchmarks.compare.report import Comparison
 
 GROUP_TITLES = ("all", "new", "regular", *(f"{k}/{DECILES}" for k in range(1, DECILES + 1)))
 GROUP_TABLES = {
@@ -30,7 +28,8 @@ GROUP_TABLES = {
     "left by group": ("left", "{:.1%}"),
 }
 
-LONG_WAIT = Shown("long_wait", "95 % wait", "{:.0f}")
+# Further columns of the standings.
+NUMBERS = (Shown("long_wait", "95 % wait", "{:.0f}"),)
 
 DOTS = 150
 SIZE = (4.4, 5.0)
@@ -38,41 +37,27 @@ COLOURS = ("#7a7a7a", "#e69500", "#3f9e6a", "#0b3c6f", "#b0306a", "#6a4c93", "#1
            "#bcbd22", "#111111")  # fmt: skip
 MARKS = "osD^vP*Xhd"
 QUALITY = "true_match_quality"
+# Means of a group whose differences are shown, and their names.
+DIFFERENCES = {QUALITY: "quality_difference", "wait": "wait_difference", "left": "left_difference"}
 
 
-@dataclass(frozen=True)
-class GroupStanding:
-    """How one policy served one group of players under one load.
+def numbers(found: Comparison, cell: int, policy: str) -> dict[str, float]:
+    """Return ``NUMBERS`` of a policy in the cell of a number."""
+    return {"long_wait": long_wait(found.rows, cell, policy)}
 
-    Attributes:
-        load: name of the load.
-        policy: its label.
-        group: of players, one of ``GROUPS``.
-        true_match_quality: mean over their games.
-        match_quality: the same, believed.
-        wait: mean ticks in the queue.
-        left: share of their visits that ended without a game.
-        quality_difference: in true match quality, to the policy compared against.
-        wait_difference: in ticks, the same.
-        left_difference: in the share who left, the same.
-        long_wait: ticks that 95 % of their visits did not exceed.
+
+def records(found: Comparison) -> dict[str, list[Record]]:
+    """Return rows of further CSV files, which stand in the JSON file too, by name."""
+    return {"groups": group_standings(found)}
+
+
+def group_standings(found: Comparison) -> list[Record]:
+    """Return how each policy served each group of players under each load.
+
+    Each has ``load``, ``policy`` and ``group``; the ``MEANS``, with the paired ``DIFFERENCES`` to
+    the policy compared against; and the ticks that 95 % of the visits did not exceed,
+    ``long_wait``.
     """
-
-    load: str
-    policy: str
-    group: str
-    true_match_quality: Estimate
-    match_quality: Estimate
-    wait: Estimate
-    left: Estimate
-    quality_difference: Estimate
-    wait_difference: Estimate
-    left_difference: Estimate
-    long_wait: float
-
-
-def group_standings(found: Comparison) -> list[GroupStanding]:
-    """Return one for each group of players, policy and load."""
     return [
         _group(found, cell, policy, group)
         for cell in range(len(found.cells))
@@ -81,80 +66,47 @@ def group_standings(found: Comparison) -> list[GroupStanding]:
     ]
 
 
-def _group(found: Comparison, cell: int, policy: str, group: str) -> GroupStanding:
+def _group(found: Comparison, cell: int, policy: str, group: str) -> Record:
     ours, theirs = (
         {name: group_values(found.rows, name, cell, each, group) for name in MEANS}
         for each in (policy, found.against)
     )
-    more = {name: known_estimate(ours[name] - theirs[name]) for name in MEANS}
-    return GroupStanding(
+    return Record(
         load=found.cells[cell].name,
         policy=policy,
         group=group,
-        **{name: known_estimate(ours[name]) for name in MEANS},
-        quality_difference=more["true_match_quality"],
-        wait_difference=more["wait"],
-        left_difference=more["left"],
+        **{name: estimate(ours[name]) for name in ("true_match_quality", "match_quality", "wait",
+                                                   "left")},
+        **{title: estimate(ours[name] - theirs[name]) for name, title in DIFFERENCES.items()},
         long_wait=long_wait(found.rows, cell, policy, group=group),
-    )
+    )  # fmt: skip
 
 
-def further(found: Comparison) -> Further:
-    """Return the tables and files of groups, the front, and the wait of 95 % of the visits."""
-    from matchenv.benchmarks.compare.report import Further
-
-    groups = group_standings(found)
-
-    def tables(cell: int) -> list[str]:
-        load = found.cells[cell].name
-        mine = {(each.policy, each.group): each for each in groups if each.load == load}
-        lines = []
-        for title, (measure, form) in GROUP_TABLES.items():
-            columns = [Column("policy", str)]
-            columns += [
-                Column(heading, partial(_mean_text, mine, group, measure, form))
-                for group, heading in zip(GROUPS, GROUP_TITLES, strict=True)
-            ]
-            lines += ["", f"{load} load: {title}", *text_table(columns, found.policies)]
-        return lines
-
-    return Further(
-        tables,
-        {"groups": [vars(each) for each in groups]},
-        lambda: front_files(found.rows),
-        {LONG_WAIT: partial(long_wait, found.rows)},
-    )
+def tables(found: Comparison, cell: int) -> list[str]:
+    """Return the tables of groups that stand behind the table of a cell."""
+    load, lines = found.cells[cell].name, []
+    for title, (measure, form) in GROUP_TABLES.items():
+        rows = [
+            {"policy": policy, **{group: form.format(
+                estimate(group_values(found.rows, measure, cell, policy, group)).mean
+            ) for group in GROUPS}}
+            for policy in found.policies
+        ]  # fmt: skip
+        columns = [Column("policy", "{policy}")]
+        columns += [Column(heading, f"{{{group}}}")
+                    for group, heading in zip(GROUPS, GROUP_TITLES, strict=True)]  # fmt: skip
+        lines += ["", f"{load} load: {title}", *text_table(columns, rows)]
+    return lines
 
 
-def _mean_text(
-    found: dict[tuple[str, str], GroupStanding], group: str, measure: str, form: str, policy: str
-) -> str:
-    return form.format(getattr(found[policy, group], measure).mean)
+def points_of(rows: EpisodeTable, load: int) -> list[Record]:
+    """Return the points of one load that were measured, in the order of the policies.
 
-
-@dataclass(frozen=True)
-class Point:
-    """One policy with one setting of its options under one load.
-
-    Attributes:
-        family: the policy without these options.
-        policy: its label.
-        wait: mean ticks of a visit to the queue.
-        quality: mean true match quality of a game.
-        left: share of the visits that ended without a game.
-        best: no other of the family has both a shorter wait and a higher quality.
+    Each has the ``family`` (the policy without its numbers) and the ``policy``; the mean ``wait``
+    of a visit in ticks, the mean true match ``quality`` of a game and the share of visits that
+    ``left`` without one; and whether it is ``best``: no other of the family has both a shorter
+    wait and a higher quality.
     """
-
-    family: str
-    policy: str
-    wait: float
-    quality: float
-    left: float
-    best: bool
-
-
-def points_of(rows: EpisodeTable, load: int) -> list[Point]:
-    """Return the points of one load that were measured, in the order of the policies."""
     measured = {
         policy: (mean_over(rows, "wait", load, policy), mean_over(rows, QUALITY, load, policy))
         for policy in rows.policies
@@ -171,21 +123,15 @@ def points_of(rows: EpisodeTable, load: int) -> list[Point]:
         )
 
     return [
-        Point(
-            family=family_of(policy),
-            policy=policy,
-            wait=found[policy][0],
-            quality=found[policy][1],
-            left=mean_over(rows, "left", load, policy),
-            best=not beaten(policy),
-        )
-        for policy in found
-    ]
+        Record(family=family_of(policy), policy=policy, wait=wait, quality=quality,
+               left=mean_over(rows, "left", load, policy), best=not beaten(policy))
+        for policy, (wait, quality) in found.items()
+    ]  # fmt: skip
 
 
 def mean_over(rows: EpisodeTable, measure: str, load: int, policy: str) -> float:
     """Return the mean over those runs in which there was something to measure."""
-    return known_estimate(rows.values(measure, load, policy)).mean
+    return estimate(rows.values(measure, load, policy)[0]).mean
 
 
 def front_figure(rows: EpisodeTable) -> Figure:
@@ -220,13 +166,13 @@ def front_figure(rows: EpisodeTable) -> Figure:
     return figure
 
 
-def front_files(rows: EpisodeTable) -> Iterator[tuple[str, bytes]]:
+def files(rows: EpisodeTable) -> Iterator[tuple[str, bytes]]:
     """Yield the front as ``front.png``, ``front.svg`` and ``front.csv``."""
     with style("queue front", 9.0):
         yield from files_of("front", front_figure(rows), DOTS)
-    records: list[dict[str, Any]] = [
-        {"load": load.name, **vars(point)}
+    found = [
+        {"load": load.name, **point}
         for place, load in enumerate(rows.cells)
         for point in points_of(rows, place)
     ]
-    yield "front.csv", records_csv(records)
+    yield "front.csv", records_csv(found)

@@ -1,12 +1,12 @@
-"""What a comparison found: as numbers, as a table on the screen, as files."""
+"""Results of a comparison: as numbers, as a table on the screen, as files."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property, partial
-from pkgutil import resolve_name
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -14,14 +14,15 @@ from numpy.typing import NDArray
 
 from matchenv.envs import env_id_of, part_of, simulator_of
 from matchenv.envs.core.settings import Options
-from matchenv.evaluation.cells import AnyCell
+from matchenv.evaluation.cells import Cell
 from matchenv.evaluation.episode_table import EpisodeTable
 from matchenv.evaluation.estimates import (
     CONFIDENCE,
     Estimate,
+    Record,
     columns_of,
     detectable_effect,
-    known_estimate,
+    estimate,
     paired_difference,
     share_closed,
     verdicts,
@@ -35,79 +36,6 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Standing:
-    """How one policy did in one cell.
-
-    Attributes:
-        cell: the cell.
-        policy: its label.
-        measures: mean of each measure over the episodes.
-        difference: in the measure that policies are judged by, to the policy compared against,
-            on the same episodes.
-        belief_difference: the same in that measure under the beliefs.
-        detectable: the least true difference that so many episodes find in 80 % of all tries.
-        verdict: ahead of the policy compared against, behind or undecided, by Holm's rule over all
-            cells and policies but the oracle; "" for that policy and for the oracle.
-        share_closed: of the distance from the lower mark to the upper one; NaN without marks.
-        numbers: further ones without an interval, by name.
-        decisions_per_second: one process's rate; NaN where nothing was timed: episodes of one
-            step, or played before this run.
-    """
-
-    cell: AnyCell
-    policy: str
-    measures: Mapping[str, Estimate]
-    difference: Estimate
-    belief_difference: Estimate
-    detectable: float
-    verdict: str
-    share_closed: float
-    decisions_per_second: float
-    numbers: Mapping[str, float] = field(default_factory=dict)
-
-    def __getattr__(self, name: str) -> Estimate:
-        """Return the mean of a measure."""
-        measures: Mapping[str, Estimate] = self.__dict__.get("measures", {})
-        if name not in measures:
-            raise AttributeError(name)
-        return measures[name]
-
-    def plain(self) -> dict[str, Any]:
-        """Return it as plain data, a measure beside the other."""
-        others = dict(vars(self))
-        measures, numbers = others.pop("measures"), others.pop("numbers")
-        return {**others, **measures, **numbers, "cell": dict(self.cell.labels)}
-
-    @classmethod
-    def from_plain(cls, found: Mapping[str, Any], cell: AnyCell) -> Standing:
-        """Return the standing that ``plain`` wrote to a file of JSON."""
-        estimates = {name: Estimate.from_plain(value) for name, value in found.items()
-                     if isinstance(value, dict) and name != "cell"}  # fmt: skip
-        differences = {name: estimates.pop(name) for name in ("difference", "belief_difference")}
-        numbers = {name: math.nan if found.get(name) is None else float(found[name])
-                   for name in ("detectable", "share_closed", "decisions_per_second")}  # fmt: skip
-        given: dict[str, Any] = {**differences, **numbers, "verdict": str(found.get("verdict", ""))}
-        return cls(cell, str(found["policy"]), estimates, **given)
-
-
-@dataclass(frozen=True)
-class Further:
-    """What a comparison has beside the standings, of one environment alone.
-
-    Attributes:
-        tables: by number of the cell, lines behind its table.
-        records: rows of further CSV files, which stand in the JSON file too, by name.
-        files: further files, by name.
-        numbers: of each policy in the cell of a number, as a column of the table.
-    """
-
-    tables: Callable[[int], list[str]]
-    records: Mapping[str, list[dict[str, Any]]]
-    files: Callable[[], Iterable[tuple[str, bytes]]]
-    numbers: Mapping[Shown, Callable[[int, str], float]]
-
-
-@dataclass(frozen=True)
 class Comparison:
     """Every episode of every policy, and what follows from them.
 
@@ -115,7 +43,7 @@ class Comparison:
         rows: the episodes.
         against: the label that differences are taken to.
         settings: of the environment, but for what the cells vary.
-        asked: what was asked for, as plain data.
+        asked: everything that was asked for, as plain data.
     """
 
     rows: EpisodeTable
@@ -125,12 +53,12 @@ class Comparison:
 
     @property
     def protocol(self) -> Protocol:
-        """How policies of the environment are compared."""
+        """The protocol of the environment."""
         found: Protocol = part_of(env_id_of(self.settings), "protocol")
         return found
 
     @property
-    def cells(self) -> tuple[Any, ...]:
+    def cells(self) -> tuple[Cell, ...]:
         """The cells."""
         return self.rows.cells
 
@@ -155,10 +83,9 @@ class Comparison:
         return self.protocol.shown_of(simulator_of(self.settings))
 
     @cached_property
-    def further(self) -> Further | None:
-        """What there is beside the standings."""
-        name = self.protocol.further
-        return resolve_name(name)(self) if name else None
+    def further(self) -> Any:
+        """The module with tables and files of this environment alone; None without one."""
+        return import_module(self.protocol.further) if self.protocol.further else None
 
     def values(self, measure: str, cell: int, policy: str) -> Floats:
         """Return one measure of every episode, shape (E,)."""
@@ -171,50 +98,52 @@ class Comparison:
         )
 
     @cached_property
-    def _verdicts(self) -> dict[tuple[int, str], str]:
+    def standings(self) -> tuple[Record, ...]:
+        """One for each policy in each cell, cell by cell.
+
+        Each has the ``cell`` (its labels) and the ``policy``; the paired ``difference`` to the
+        policy compared against, in the measure that policies are judged by, and the
+        ``belief_difference`` in that measure under the beliefs; the ``detectable`` one, which so
+        many episodes find in 80 % of all tries; the ``verdict``, ahead of the policy compared
+        against, behind or undecided, by Holm's rule over all cells and policies but the oracle
+        (``""`` for both of these); ``share_closed`` of the distance from the lower mark to the
+        upper one, NaN without marks; ``decisions_per_second`` of one process, NaN where nothing
+        was timed; then the mean of each measure, and further numbers of the environment.
+        """
         asked = {
             (i, policy): self.difference(self.protocol.measure, i, policy)
             for i in range(len(self.cells))
             for policy in self.policies
-            if policy not in (self.against, *self.protocol.marks[1:])
         }
-        return dict(zip(asked, verdicts(list(asked.values()), self.episodes), strict=True))
-
-    @cached_property
-    def standings(self) -> tuple[Standing, ...]:
-        """One for each policy in each cell, cell by cell."""
+        judged = {key: each for key, each in asked.items()
+                  if key[1] not in (self.against, *self.protocol.marks[1:])}  # fmt: skip
+        said = dict(zip(judged, verdicts(list(judged.values()), self.episodes), strict=True))
         return tuple(
-            self._standing(i, policy) for i in range(len(self.cells)) for policy in self.policies
+            self._standing(*key, difference, said.get(key, "")) for key, difference in asked.items()
         )
 
-    def standing(self, cell: int, policy: str) -> Standing:
+    def standing(self, cell: int, policy: str) -> Record:
         """Return the standing of one policy in the cell of this number."""
         return self.standings[cell * len(self.policies) + self.policies.index(policy)]
 
-    def _standing(self, cell: int, policy: str) -> Standing:
+    def _standing(self, cell: int, policy: str, difference: Estimate, verdict: str) -> Record:
         kind = self.protocol
-        difference = self.difference(kind.measure, cell, policy)
         marks = [self.values(kind.measure, cell, mark) for mark in kind.marks]
         share = share_closed(self.values(kind.measure, cell, policy), *marks) if marks else math.nan
-        return Standing(
-            cell=self.cells[cell],
+        rate = self.rows.decisions_per_second[cell, self.policies.index(policy)]
+        return Record(
+            cell=dict(self.cells[cell].labels),
             policy=policy,
-            measures={each.measure: known_estimate(self.values(each.measure, cell, policy))
-                      for each in self.shown},
             difference=difference,
             belief_difference=self.difference(kind.believed or kind.measure, cell, policy),
             detectable=detectable_effect(difference, self.episodes),
-            verdict=self._verdicts.get((cell, policy), ""),
+            verdict=verdict,
             share_closed=share,
-            decisions_per_second=float(
-                self.rows.decisions_per_second[cell, self.policies.index(policy)]
-            ),
-            numbers={each.measure: of(cell, policy) for each, of in self._numbers.items()},
+            decisions_per_second=float(rate),
+            **{each.measure: estimate(self.values(each.measure, cell, policy))
+               for each in self.shown},
+            **(self.further.numbers(self, cell, policy) if self.further else {}),
         )  # fmt: skip
-
-    @property
-    def _numbers(self) -> Mapping[Shown, Callable[[int, str], float]]:
-        return {} if self.further is None else self.further.numbers
 
     def table(self, *, timing: bool = True) -> str:
         """Return a table for each cell, a line for each policy.
@@ -234,14 +163,40 @@ class Comparison:
         if self.protocol.marks:
             low, high = self.protocol.marks
             lines.append(f"gap closed: of the distance from {low} to {high}")
-        measures = (*self.shown, *self._numbers)
+        measures = (*self.shown, *(self.further.NUMBERS if self.further else ()))
         shown = columns(self.against, self.protocol, measures, timing=timing)
         for i, cell in enumerate(self.cells):
             standings = [self.standing(i, policy) for policy in self.policies]
             lines += ["", cell.title, *text_table(shown, standings)]
             if self.further is not None:
-                lines += self.further.tables(i)
+                lines += self.further.tables(self, i)
         return "\n".join(lines)
+
+    def files(self, *, timing: bool) -> Iterable[tuple[str, bytes]]:
+        """Yield the result files: the standings as text, CSV and JSON, and the episodes.
+
+        Args:
+            timing: with decisions per second, which no two runs share.
+        """
+        standings = [Record(each) for each in self.standings]
+        for each in standings if not timing else ():
+            del each["decisions_per_second"]
+        more = {} if self.further is None else self.further.records(self)
+        content = {
+            **self.asked,
+            "against": self.against,
+            "confidence": CONFIDENCE,
+            "versions": versions("gymnasium"),
+            "standings": standings,
+            **more,
+        }
+        yield from self.rows.files().items()
+        yield "comparison.txt", f"{self.table(timing=timing)}\n".encode()
+        yield "comparison.json", json_bytes(content, checked=True)
+        for name, records in {"comparison": standings, **more}.items():
+            yield f"{name}.csv", records_csv([columns_of(each) for each in records])
+        if self.further is not None:
+            yield from self.further.files(self.rows)
 
 
 def columns(against: str, kind: Protocol, shown: Iterable[Shown], *, timing: bool) -> list[Column]:
@@ -249,67 +204,30 @@ def columns(against: str, kind: Protocol, shown: Iterable[Shown], *, timing: boo
     measures = [Column(each.heading, partial(_mean_text, each)) for each in shown]
     heading = next((each.heading for each in shown if each.measure == kind.measure), kind.measure)
     found = [
-        Column("policy", lambda s: s.policy),
+        Column("policy", "{policy}"),
         *measures[: kind.leading],
-        Column(f"{heading} - {against}", lambda s: s.difference.interval_text(2), 25),
-        Column("detects", partial(_detectable_text, against)),
-        Column("verdict", lambda s: s.verdict, 9),
+        Column(f"{heading} - {against}", "{difference:+.2f}", 25),
+        Column("detects", lambda s: "" if s.policy == against else _known(s.detectable, ".2f", "")),
+        Column("verdict", "{verdict}", 9),
     ]
     if kind.marks:
         found.append(Column("gap closed", lambda s: gap_text(s.share_closed)))
     found += measures[kind.leading :]
     if timing:
-        found.append(Column("decisions/s", lambda s: _rate_text(s.decisions_per_second)))
+        found.append(Column("decisions/s", lambda s: _known(s.decisions_per_second, ",.0f", "-")))
     return found
 
 
-def _mean_text(shown: Shown, standing: Standing) -> str:
-    numbers = standing.numbers
-    known = shown.measure in numbers
-    value = numbers[shown.measure] if known else standing.measures[shown.measure].mean
-    return shown.form.format(value).replace("%", " %")
+def _mean_text(shown: Shown, standing: Record) -> str:
+    value = standing[shown.measure]
+    mean = value.mean if isinstance(value, Estimate) else value
+    return shown.form.format(mean).replace("%", " %")
 
 
-def _detectable_text(against: str, standing: Standing) -> str:
-    known = standing.policy != against and math.isfinite(standing.detectable)
-    return f"{standing.detectable:.2f}" if known else ""
+def _known(value: float, form: str, otherwise: str) -> str:
+    return f"{value:{form}}" if math.isfinite(value) else otherwise
 
 
 def gap_text(share: float) -> str:
     """Return the share of the gap closed; a dash far below its lower end, where it says nothing."""
     return f"{100.0 * share:.1f} %" if share > -1.0 else "–"
-
-
-def _rate_text(rate: float) -> str:
-    return f"{rate:,.0f}" if math.isfinite(rate) else "-"
-
-
-def result_files(comparison: Comparison, *, timing: bool) -> Iterable[tuple[str, bytes]]:
-    """Yield the result files: the standings as text, CSV and JSON, and the episodes.
-
-    Args:
-        comparison: what was found.
-        timing: with decisions per second, which no two runs share.
-    """
-    plain = [each.plain() for each in comparison.standings]
-    if not timing:
-        for each in plain:
-            del each["decisions_per_second"]
-    further = comparison.further
-    extra = {} if further is None else further.records
-    content = {
-        **comparison.asked,
-        "against": comparison.against,
-        "confidence": CONFIDENCE,
-        "versions": versions("gymnasium"),
-        "standings": plain,
-        **extra,
-    }
-    yield from comparison.rows.files().items()
-    yield "comparison.txt", f"{comparison.table(timing=timing)}\n".encode()
-    yield "comparison.csv", records_csv([columns_of(each) for each in plain])
-    yield "comparison.json", json_bytes(content, checked=True)
-    for name, records in extra.items():
-        yield f"{name}.csv", records_csv([columns_of(each) for each in records])
-    if further is not None:
-        yield from further.files()

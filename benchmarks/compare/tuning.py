@@ -9,7 +9,7 @@ from typing import Any
 
 from matchenv.benchmarks.compare.comparison import described, plan_of, problem_of
 from matchenv.evaluation.episode_table import EpisodeTable, play
-from matchenv.evaluation.estimates import Estimate, columns_of, estimate, paired_difference
+from matchenv.evaluation.estimates import Record, columns_of, estimate, paired_difference
 from matchenv.evaluation.registry import ONE_PLAYER, QUEUE, expanded, family_of
 from matchenv.evaluation.seeds import TUNING
 from matchenv.evaluation.tables import Column, markdown_table
@@ -43,29 +43,8 @@ TRIED: dict[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class Tried:
-    """One policy in one cell.
-
-    Attributes:
-        cell: name of the cell.
-        family: the policy without its numbers.
-        policy: its label.
-        total: of the measure that is tuned, an episode.
-        behind: the family's best total minus its own, on the same episodes.
-        best: whether it is the family's best in this cell.
-    """
-
-    cell: str
-    family: str
-    policy: str
-    total: Estimate
-    behind: Estimate
-    best: bool
-
-
-@dataclass(frozen=True)
 class Tuning:
-    """What was tried.
+    """All that was tried.
 
     Attributes:
         rows: the episodes.
@@ -76,9 +55,30 @@ class Tuning:
     measure: str
 
     @cached_property
-    def tried(self) -> list[Tried]:
-        """All that was tried, cell by cell."""
-        return [each for cell in range(len(self.rows.cells)) for each in self._tried_in(cell)]
+    def tried(self) -> list[Record]:
+        """Each policy in each cell, cell by cell.
+
+        Each has the name of the ``cell``, the ``family`` (the policy without its numbers) and the
+        ``policy``; its ``total`` of the measure in an episode; how far it is ``behind`` the
+        family's best, on the same episodes; and whether it is the ``best``.
+        """
+        found = []
+        for place, cell in enumerate(self.rows.cells):
+            totals = {policy: self.rows.values(self.measure, place, policy)[0]
+                      for policy in self.rows.policies}  # fmt: skip
+            leaders: dict[str, str] = {}
+            for policy, values in totals.items():
+                leader = leaders.setdefault(family_of(policy), policy)
+                if values.mean() > totals[leader].mean():
+                    leaders[family_of(policy)] = policy
+            for policy, values in totals.items():
+                best = leaders[family_of(policy)]
+                found.append(
+                    Record(cell=cell.name, family=family_of(policy), policy=policy,
+                           total=estimate(values), behind=paired_difference(totals[best], values),
+                           best=best == policy)
+                )  # fmt: skip
+        return found
 
     def best(self, cell: str) -> dict[str, str]:
         """Return the label of each family's best policy in a cell."""
@@ -87,22 +87,21 @@ class Tuning:
     def text(self) -> str:
         """Return the best of each family in each cell, as Markdown."""
         columns = [
-            Column("cell", lambda each: each.cell),
-            Column("policy", lambda each: each.policy),
-            Column(self.measure, lambda each: f"{each.total.mean:.2f}"),
-            Column("95 % half width", lambda each: f"{each.total.half_width:.2f}"),
+            Column("cell", "{cell}"),
+            Column("policy", "{policy}"),
+            Column(self.measure, "{total.mean:.2f}"),
+            Column("95 % half width", "{total.half_width:.2f}"),
             Column("next, behind by", self._next_text),
         ]
         chosen = [each for each in self.tried if each.best]
         return "\n".join(markdown_table(columns, chosen)) + "\n"
 
-    def _next_text(self, best: Tried) -> str:
+    def _next_text(self, best: Record) -> str:
         others = [each for each in self.tried if not each.best
                   and (each.cell, each.family) == (best.cell, best.family)]  # fmt: skip
         if not others:
             return ""
-        behind = min(others, key=lambda each: each.behind.mean)
-        return f"{behind.policy}, {behind.behind.interval_text(2)}"
+        return "{policy}, {behind:+.2f}".format_map(min(others, key=lambda row: row.behind.mean))
 
     def files(self) -> dict[str, bytes]:
         """Return the result files by name."""
@@ -112,27 +111,6 @@ class Tuning:
             "best.json": json_bytes({cell.name: self.best(cell.name) for cell in self.rows.cells}),
             "tuning.md": self.text().encode(),
         }
-
-    def _tried_in(self, cell: int) -> list[Tried]:
-        totals = {
-            policy: self.rows.values(self.measure, cell, policy)[0] for policy in self.rows.policies
-        }
-        leaders: dict[str, str] = {}
-        for policy, values in totals.items():
-            leader = leaders.setdefault(family_of(policy), policy)
-            if values.mean() > totals[leader].mean():
-                leaders[family_of(policy)] = policy
-        return [
-            Tried(
-                self.rows.cells[cell].name,
-                family_of(policy),
-                policy,
-                estimate(values),
-                paired_difference(totals[leaders[family_of(policy)]], values),
-                leaders[family_of(policy)] == policy,
-            )
-            for policy, values in totals.items()
-        ]
 
 
 def run_tuning(
@@ -152,14 +130,14 @@ def run_tuning(
 
     Args:
         policies: as ``run_comparison``, one text for each choice of options; None for ours.
-        env: as there.
-        cells: as there.
-        env_kwargs: as there.
+        env: as ``run_comparison``, and so are the others.
+        cells: where.
+        env_kwargs: options of the environment.
         measure: what is maximised: what a comparison judges by, or the same under the beliefs;
             None for the former.
-        episodes: as there.
-        seed: as there.
-        run: as there.
+        episodes: instances in each cell.
+        seed: random seed.
+        run: how to work and what to keep.
 
     Raises:
         ValueError: for a bad argument, before anything is played; for a folder with another
@@ -176,8 +154,8 @@ def run_tuning(
         found = Tuning(play(plan, store, run), measure)
         files = found.files()
         if env == QUEUE:
-            from matchenv.benchmarks.compare.queue import front_files
+            from matchenv.benchmarks.compare import queue
 
-            files |= dict(front_files(found.rows))
+            files |= dict(queue.files(found.rows))
         run.finish(store, found, files.items())
     return found

@@ -14,8 +14,8 @@ from matchenv.evaluation.estimates import (
     UNKNOWN,
     Estimate,
     estimate,
-    known_verdicts,
     paired_difference,
+    verdicts,
 )
 from matchenv.evaluation.visits import DECILES, GROUPS
 from matchenv.logs import SmoothedLog, TrueSkillReplay
@@ -218,7 +218,7 @@ def group_evenness(
             more = UNKNOWN if group == GROUPS[0] else paired_difference(mine, everyone)
             seen = estimate(block_values(believed, mask, block)), estimate(mine)
             rows.append((group, int(mask.sum()), *seen, more))
-    said = known_verdicts([row[-1] for row in rows if judged], everyone.size) or [""] * len(rows)
+    said = verdicts([row[-1] for row in rows if judged], everyone.size) or [""] * len(rows)
     return [GroupEvenness(*row, word) for row, word in zip(rows, said, strict=True)]
 
 
@@ -233,7 +233,7 @@ def favourites_of(log: MatchLog, found: Qualities) -> Favourites:
         for each in (found.stated, found.scored)
     )
     difference = paired_difference(scored, stated)
-    (verdict,) = known_verdicts([difference], stated.size)
+    (verdict,) = verdicts([difference], stated.size)
     return Favourites(int(some.sum()), estimate(stated), estimate(scored), difference, verdict)
 
 

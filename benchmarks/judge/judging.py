@@ -34,8 +34,8 @@ from matchenv.evaluation.estimates import (
     UNKNOWN,
     Estimate,
     columns_of,
-    known_estimate,
-    known_verdicts,
+    estimate,
+    verdicts,
 )
 from matchenv.evaluation.protocols import load_of
 from matchenv.evaluation.registry import QUEUE, expanded, family_of
@@ -202,7 +202,7 @@ class Judgement:
         """Return the judgement as nested dictionaries, as ``judge.json`` holds it."""
         kept = ("name", "games", "players", "failed", "parameters", "fit", "notes", "against",
                 "has_rule", "ours", "tuned", "contests", "asked")  # fmt: skip
-        standings = [each.plain() for each in self.comparison.standings]
+        standings = [dict(each) for each in self.comparison.standings]
         for each in standings:
             del each["decisions_per_second"]  # no two runs share it
         content = {name: getattr(self, name) for name in kept} | {
@@ -236,7 +236,7 @@ class Judgement:
                 else group_values(rows, measure, 0, name, group)
                 for name in (policy, than)
             )
-            return known_estimate(ours - theirs)
+            return estimate(ours - theirs)
 
         found = []
         for policy, than, group, question in asked:
@@ -250,7 +250,7 @@ class Judgement:
                        more("left", *each), {})
             )  # fmt: skip
         better = [getattr(each, name).times(sign) for each in found for name, sign in SIGNS.items()]
-        said = iter([""] * len(better) if self.failed else known_verdicts(better, rows.seeds.size))
+        said = iter([""] * len(better) if self.failed else verdicts(better, rows.seeds.size))
         return [replace(each, verdicts=dict(zip(SIGNS, said, strict=False))) for each in found]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -30,10 +30,11 @@ from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.one_player.simulator import OnePlayer, wins_ahead
 from matchenv.evaluation.candidates import Candidate
 from matchenv.evaluation.cells import Cell
-from matchenv.evaluation.episode_table import play
+from matchenv.evaluation.episode_table import CallJob, done, play
 from matchenv.evaluation.estimates import (
     CONFIDENCE,
     Estimate,
+    Record,
     columns_of,
     estimate,
     share_closed,
@@ -42,7 +43,7 @@ from matchenv.evaluation.estimates import (
 from matchenv.evaluation.protocols import HIGH_END, LOW_END
 from matchenv.evaluation.registry import ONE_PLAYER
 from matchenv.evaluation.rollout import Batch, Sums
-from matchenv.evaluation.seeds import episode_seeds, spans_of
+from matchenv.evaluation.seeds import spans_of
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.runtime.checks import as_integer
 from matchenv.runtime.files import Arrays, json_bytes, npz_bytes, records_csv, write_bytes
@@ -66,80 +67,10 @@ BLOCK, PATHS_AT_ONCE = 100, 20
 MARK_EPISODES = {"informative": 500, "equal": 300}
 MARKS_FILE = "bounds.json"
 
-
-@dataclass(frozen=True)
-class BoundJob:
-    """A block of episodes of one cell.
-
-    Attributes:
-        cell: rank of player 0 and prior.
-        settings: of the environment, but for rank and prior; with noise by opponent.
-        seed: the comparison's.
-        first: number of the first episode.
-        count: episodes.
-        depth: games with an opponent after which the skill counts as known.
-        counts: games of P policies with each opponent, shape (P, count, M).
-    """
-
-    cell: Cell
-    settings: Settings
-    seed: int
-    first: int
-    count: int
-    depth: int
-    counts: NDArray[np.int32]
-    lasting: bool = True
-
-    @property
-    def name(self) -> str:
-        """Name of its file."""
-        return f"bound_{self.cell.name}_episode{self.first:06d}"
-
-
-@dataclass(frozen=True)
-class PolicyUnderBound:
-    """One policy under the bound, in one cell; estimates are over episodes.
-
-    Attributes:
-        policy: its label.
-        true_q: its total of true q.
-        room: the bound minus that, on the same instances.
-        share: of the distance from DrawChance to the bound.
-        share_of_oracle: of the distance from DrawChance to the oracle.
-    """
-
-    policy: str
-    true_q: Estimate
-    room: Estimate
-    share: float
-    share_of_oracle: float
-
-
-@dataclass(frozen=True)
-class CellBound:
-    """The bound in one cell.
-
-    Attributes:
-        rank: place of player 0.
-        prior: informative or equal.
-        oracle: total of true q of the policy that knows all skills.
-        bound: the bound.
-        saved: the oracle minus the bound, on the same instances.
-        policies: the others, and the index that is given player 0's skill.
-    """
-
-    rank: str
-    prior: str
-    oracle: Estimate
-    bound: Estimate
-    saved: Estimate
-    policies: tuple[PolicyUnderBound, ...]
-
-
 COLUMNS = (
-    Column("policy", lambda found: found.policy),
-    Column("true q", lambda found: f"{found.true_q.mean:.2f}", 8),
-    Column("bound - true q", lambda found: found.room.interval_text(2), 22),
+    Column("policy", "{policy}"),
+    Column("true q", "{true_q.mean:.2f}", 8),
+    Column("bound - true q", "{room:+.2f}", 22),
     Column("to the bound", lambda found: f"{100.0 * found.share:.1f} %"),
     Column("to the oracle", lambda found: f"{100.0 * found.share_of_oracle:.1f} %"),
 )
@@ -162,29 +93,39 @@ class Bounds:
     depth: int
 
     @property
-    def cells(self) -> list[CellBound]:
-        """The bound and the policies, cell by cell."""
+    def cells(self) -> list[Record]:
+        """The bound, cell by cell.
+
+        Each has the ``title``, ``rank`` and ``prior`` of the cell; the true q of the ``oracle``,
+        the ``bound`` and what it ``saved`` of the oracle's on the same instances; and
+        ``policies``, of each but the oracle the ``policy``, its ``true_q``, the ``room`` below the
+        bound, and its ``share`` of the distance from DrawChance to the bound and
+        ``share_of_oracle``.
+        """
         return [self._cell(i, cell) for i, cell in enumerate(self.comparison.cells)]
 
-    def _cell(self, i: int, cell: Cell) -> CellBound:
+    def _cell(self, i: int, cell: Cell) -> Record:
         names, path = self.comparison.policies, self.values[i]
         totals = {policy: self.comparison.values(TRUE_Q, i, policy) for policy in names}
         oracle, low = totals[HIGH_END], totals[LOW_END]
-        policies = tuple(
-            PolicyUnderBound(
-                policy=policy,
-                true_q=estimate(totals[policy]),
-                room=room_below(path, totals[policy], paid),
-                share=share_closed(totals[policy], low, path),
-                share_of_oracle=share_closed(totals[policy], low, oracle),
-            )
-            for policy, paid in zip(names, self.paid[i], strict=True)
-            if policy != HIGH_END
+        return Record(
+            title=cell.title,
+            **cell.labels,
+            oracle=estimate(oracle),
+            bound=estimate(path),
+            saved=estimate(oracle - path),
+            policies=[
+                Record(
+                    policy=policy,
+                    true_q=estimate(totals[policy]),
+                    room=room_below(path, totals[policy], paid),
+                    share=share_closed(totals[policy], low, path),
+                    share_of_oracle=share_closed(totals[policy], low, oracle),
+                )
+                for policy, paid in zip(names, self.paid[i], strict=True)
+                if policy != HIGH_END
+            ],
         )
-        return CellBound(
-            cell.rank_name, cell.prior, estimate(oracle), estimate(path), estimate(oracle - path),
-            policies,
-        )  # fmt: skip
 
     def table(self) -> str:
         """Return a block of lines for each cell."""
@@ -197,28 +138,29 @@ class Bounds:
             "the paired difference",
             f"shares of the distance from {LOW_END}; {TOLD}: the index, given player 0's skill",
         ]
-        for cell, found in zip(comparison.cells, self.cells, strict=True):
+        for found in self.cells:
             lines += [
                 "",
-                cell.title,
-                f"oracle {found.oracle.mean:.2f}, bound {found.bound.mean:.2f} +- "
-                f"{found.bound.standard_error:.2f}, oracle - bound {found.saved.interval_text(2)}",
+                found.title,
+                "oracle {oracle.mean:.2f}, bound {bound.mean:.2f} +- {bound.standard_error:.2f}, "
+                "oracle - bound {saved:+.2f}".format_map(found),
                 *text_table(COLUMNS, found.policies),
             ]
         return "\n".join(lines)
 
     def files(self) -> dict[str, bytes]:
         """Return the content of the result files, by name."""
-        cells = self.cells
         records = [
             # Who it is comes first, then the cell's numbers and its own.
-            {**dict.fromkeys(("rank", "prior", "policy")), **columns_of(cell), **columns_of(policy)}
-            for cell in cells
+            {"rank": cell.rank, "prior": cell.prior, "policy": policy.policy,
+             **columns_of({name: cell[name] for name in ("oracle", "bound", "saved")}),
+             **columns_of(policy)}
+            for cell in self.cells
             for policy in cell.policies
-        ]
+        ]  # fmt: skip
         plain = {**self.comparison.asked, "against": self.comparison.against,
                  "confidence": CONFIDENCE, "depth": self.depth, "versions": versions("scipy"),
-                 "cells": [asdict(cell) for cell in cells]}  # fmt: skip
+                 "cells": self.cells}  # fmt: skip
         return {
             **self.comparison.rows.files(),
             "bound.npz": npz_bytes({"bound": self.values, "paid": self.paid}),
@@ -243,7 +185,7 @@ def run_bound(
 
     Args:
         policies: as ``matchenv.benchmarks.compare.run_comparison`` takes them.
-        ranks: as there.
+        ranks: places of player 0.
         priors: ``"informative"``, ``"equal"``.
         episodes: instances in each cell, >= 2; those of a comparison with the same seed.
         seed: random seed of instances and outcomes, >= 0.
@@ -274,14 +216,18 @@ def run_bound(
     asked = {"command": "bound", "depth": depth, **described(plan, settings)}
     with run.store(asked) as store:
         rows = play(plan, store, run)
-        met = rows.arrays["met"][:, :, 0]
+        seeds = rows.seeds[0].tolist()
         jobs = [
-            BoundJob(cell, settings, seed, first, count, depth,
-                     met[c, :, first : first + count])
+            CallJob(
+                f"bound_{cell.name}_episode{first:06d}",
+                count,
+                partial(bounds_of, plan.settings_of(cell, 0), seeds[first : first + count], depth,
+                        rows.arrays["met"][c, :, 0, first : first + count]),
+            )
             for c, cell in enumerate(plan.cells)
             for first, count in spans_of(episodes, BLOCK)
         ]  # fmt: skip
-        found = run_jobs(jobs, bounds_of, store, run)
+        found = run_jobs(jobs, done, store, run)
         values, paid = (
             np.concatenate([each[name] for each in found]) for name in ("bound", "paid")
         )
@@ -363,39 +309,46 @@ def room_below(path: Floats, total: Floats, paid: Floats) -> Estimate:
     return estimate(without_luck(path - total, paid - total))
 
 
-def bounds_of(job: BoundJob) -> Arrays:
-    """Return the bound of each episode of a job.
+def bounds_of(
+    settings: Settings, seeds: Sequence[int], depth: int, games: NDArray[np.int32]
+) -> Arrays:
+    """Return the bound of each of E episodes.
+
+    Args:
+        settings: of the episodes; with noise by opponent.
+        seeds: of the episodes.
+        depth: games with an opponent after which the skill counts as known.
+        games: of P policies with each opponent, shape (P, E, M).
 
     Returns:
-        ``"bound"``, shape (count,): the best split of the payments; and ``"paid"``, shape
-        (count, P): the payments of each policy's own games.
+        ``"bound"``, shape (E,): the best split of the payments; and ``"paid"``, shape (E, P): the
+        payments of each policy's own games.
     """
-    players, won = paths_of(job)
-    size = job.count if job.cell.prior == "informative" else PATHS_AT_ONCE
+    players, won = paths_of(settings, seeds)
+    size = len(seeds) if settings.prior == "informative" else PATHS_AT_ONCE
     bounds, paid = [], []
-    for first in range(0, job.count, size):
-        some = slice(first, first + size)
+    for first, count in spans_of(len(seeds), size):
+        some = slice(first, first + count)
         skill = players[some, :, 2]
-        densities = true_draw_density(skill[:, :1], skill[:, 1:], job.settings.beta)
-        payments = payments_of(*opponents_of(job, players[some]), won[some], densities)
+        densities = true_draw_density(skill[:, :1], skill[:, 1:], settings.beta)
+        payments = payments_of(*opponents_of(settings, depth, players[some]), won[some], densities)
         bounds += [best_split(each) for each in payments]
-        for each, counts in zip(payments, np.moveaxis(job.counts[:, some], 0, 1), strict=True):
+        for each, counts in zip(payments, np.moveaxis(games[:, some], 0, 1), strict=True):
             paid.append(np.take_along_axis(each[None], counts[:, :, None], axis=2).sum(axis=(1, 2)))
     return {"bound": np.array(bounds), "paid": np.array(paid)}
 
 
-def paths_of(job: BoundJob) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return the episodes of a comparison with this seed, with the same outcomes.
+def paths_of(settings: Settings, seeds: Sequence[int]) -> tuple[Floats, NDArray[np.bool_]]:
+    """Return the instances of some episodes, with their outcomes.
 
     Returns:
         Prior mean, also where it is hidden from policies, standard deviation and true skill of each
-        player, shape (count, M + 1, 3); and whether player 0 wins the first, second, ... game with
-        each opponent, shape (count, M, N).
+        player, shape (E, M + 1, 3); and whether player 0 wins the first, second, ... game with
+        each opponent, shape (E, M, N).
     """
-    settings = replace(job.settings, rank=job.cell.rank, prior="informative")
     if settings.noise != "opponent":
         raise ValueError(f"noise must be 'opponent', got {settings.noise!r}")
-    state = Batch(settings, episode_seeds(job.seed, job.first, job.count)).state
+    state = Batch(replace(settings, prior="informative"), seeds).state
     won = [
         wins_ahead(key, np.ascontiguousarray(players[:, 2]), settings.horizon, settings.beta)
         for key, players in zip(state.key, state.players, strict=True)
@@ -403,7 +356,7 @@ def paths_of(job: BoundJob) -> tuple[Floats, NDArray[np.bool_]]:
     return state.players.copy(), np.array(won)
 
 
-def opponents_of(job: BoundJob, players: Floats) -> tuple[Kinds, Places]:
+def opponents_of(settings: Settings, depth: int, players: Floats) -> tuple[Kinds, Places]:
     """Return the opponents' charges, given more than any policy knows at the start.
 
     That is player 0's skill, and the prior means. With equal priors policies do not know those;
@@ -411,18 +364,19 @@ def opponents_of(job: BoundJob, players: Floats) -> tuple[Kinds, Places]:
     place is by the means. Given these, the other means are independent.
 
     Args:
-        job: cell, settings and depth.
+        settings: of the episodes.
+        depth: as ``bounds_of``.
         players: the instances, as ``paths_of`` gives them.
     """
-    beta, horizon = job.settings.beta, job.settings.horizon
-    depth = min(job.depth, horizon)
+    sizes = settings.beta, settings.horizon, min(depth, settings.horizon)
     mu, variances, skill_0 = players[:, :, 0], players[:, 1:, 1] ** 2, players[:, 0, 2]
-    if job.cell.prior == "informative":
+    if settings.prior == "informative":
         gaps = skill_0[:, None] - mu[:, 1:]
-        return informed_kinds(beta, horizon, depth), places_by_gap(gaps.ravel(), variances.ravel())
+        return informed_kinds(*sizes), places_by_gap(gaps.ravel(), variances.ravel())
     sides = np.zeros(variances.shape, dtype=np.int64)
-    if job.cell.rank is not None:
+    if settings.rank is not None:
         sides[:] = np.sign(mu[:, 1:] - mu[:, :1])
     known = np.unique(sides)
-    kinds = uninformed_kinds(skill_0, mu[:, 0], known, beta, horizon, depth)
-    return kinds, places_by_side(sides, known, variances)
+    return uninformed_kinds(skill_0, mu[:, 0], known, *sizes), places_by_side(
+        sides, known, variances
+    )

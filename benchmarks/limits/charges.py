@@ -69,21 +69,13 @@ def first_record(games: int) -> int:
 
 @compiled
 def prices_up_to_the_peak(beta: float) -> Floats:
-    """Return prices of a game, denser towards the highest draw density there is.
-
-    Args:
-        beta: standard deviation of one performance around skill.
-
-    Returns:
-        Shape (PRICES + 1,), rising from 0.
-    """
+    """Return prices of a game, rising from 0, denser towards the highest draw density there is."""
     peak = density_at_zero(0.0, total_variance(0.0, 0.0, beta))
     share = 1.0 - np.arange(PRICES + 1) / PRICES
     found: Floats = peak * (1.0 - share**2)
     return found
 
 
-@compiled
 def part_above(densities: Floats, price: float) -> Floats:
     """Return draw densities minus a price, where above 0, so that sums over a grid are integrals.
 
@@ -97,15 +89,15 @@ def part_above(densities: Floats, price: float) -> Floats:
     Returns:
         Shape (G,); next to a kink with that error subtracted.
     """
-    above = np.maximum(densities - price, 0.0)
-    for g in range(densities.size - 1):
-        left, right = densities[g] - price, densities[g + 1] - price
-        if left * right < 0.0:
-            slope = abs(right - left)
-            share = abs(left) / slope
-            error = slope * (1.0 / 12.0 - 0.5 * share * (1.0 - share))
-            above[g] += 0.5 * error
-            above[g + 1] += 0.5 * error
+    gain = densities - price
+    left, right = gain[:-1], gain[1:]
+    kinks = np.flatnonzero(left * right < 0.0)
+    slope = np.abs(right - left)[kinks]
+    share = np.abs(left)[kinks] / slope
+    error = slope * (1.0 / 12.0 - 0.5 * share * (1.0 - share))
+    above = np.maximum(gain, 0.0)
+    above[kinks] += 0.5 * error
+    above[kinks + 1] += 0.5 * error
     return above
 
 
@@ -120,13 +112,13 @@ def games_at(gaps: Floats, beta: float) -> tuple[Floats, Floats, Floats]:
     Returns:
         Three arrays of shape (G,).
     """
-    wins, losses, densities = np.empty(gaps.size), np.empty(gaps.size), np.empty(gaps.size)
+    found = np.empty((3, gaps.size))
     variance = total_variance(0.0, 0.0, beta)
     for g in range(gaps.size):
-        wins[g] = win_probability_of(gaps[g], variance, 0.0)
-        losses[g] = win_probability_of(-gaps[g], variance, 0.0)
-        densities[g] = density_at_zero(gaps[g], variance)
-    return wins, losses, densities
+        found[0, g] = win_probability_of(gaps[g], variance, 0.0)
+        found[1, g] = win_probability_of(-gaps[g], variance, 0.0)
+        found[2, g] = density_at_zero(gaps[g], variance)
+    return found[0], found[1], found[2]
 
 
 def expectations_after(
@@ -201,52 +193,45 @@ def product_of(left: Floats, right: Floats) -> Floats:
     return found
 
 
-@compiled(refcounted=False)
-def gain_of_playing(
-    chance: float, density: float, prices: Floats, won: Floats, lost: Floats, gain: Floats
-) -> None:
-    """Compute what the next game and those after it bring, at each price.
+@compiled
+def charges_before(known: Known, prices: Floats, value: Floats, games: int) -> Floats:
+    """Return the fair charge after each record of so many games, shape (games + 1,).
 
     Args:
-        chance: of a win.
-        density: expected draw density of the game.
-        prices: shape (prices,), and so are the next three.
-        won: what playing on or stopping brings after a win.
-        lost: the same after a loss.
-        gain: is overwritten.
+        known: about the opponent.
+        prices: rising, from one that everybody is worth to one that nobody is, shape (P,).
+        value: gain of playing on, for as long as it pays, after records of one game more, at each
+            price, shape (games + 2 or more, P); is overwritten by that of these records.
+        games: in the records.
     """
-    for i in range(prices.size):
-        gain[i] = density - prices[i] + lost[i] + chance * (won[i] - lost[i])
+    gain, charges = np.empty(prices.size), np.empty(games + 1)
+    for w in range(games + 1):
+        at = first_record(games) + w
+        chance, density = known.chances[at], known.densities[at]
+        for i in range(prices.size):
+            won, lost = value[w + 1, i], value[w, i]
+            gain[i] = density - prices[i] + lost + chance * (won - lost)
+        # Convex in the price: the line between two prices is 0 at too high a price.
+        low, high = 0, prices.size - 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            if gain[middle] > 0.0:
+                low = middle
+            else:
+                high = middle
+        share = gain[low] / (gain[low] - gain[high])
+        charges[w] = prices[low] + (prices[high] - prices[low]) * share
+        for i in range(prices.size):
+            value[w, i] = max(0.0, gain[i])
+    return charges
 
 
 @compiled
 def fair_charges(known: Known, prices: Floats) -> Floats:
-    """Return the fair charge after every record of games with an opponent, shape (S,).
-
-    Args:
-        known: about the opponent.
-        prices: rising, from one that everybody is worth to one that nobody is.
-    """
-    value, gain = known.told.copy(), np.empty(prices.size)
-    charges = np.empty(known.chances.size)
+    """Return the fair charge after every record of games with an opponent, shape (S,)."""
+    value, charges = known.told.copy(), np.empty(known.chances.size)
     for n in range(known.told.shape[0] - 2, -1, -1):
-        for w in range(n + 1):
-            at = first_record(n) + w
-            gain_of_playing(
-                known.chances[at], known.densities[at], prices, value[w + 1], value[w], gain
-            )
-            # Convex in the price: the line between two prices is 0 at too high a price.
-            low, high = 0, prices.size - 1
-            while high - low > 1:
-                middle = (low + high) // 2
-                if gain[middle] > 0.0:
-                    low = middle
-                else:
-                    high = middle
-            share = gain[low] / (gain[low] - gain[high])
-            charges[at] = prices[low] + (prices[high] - prices[low]) * share
-            for i in range(prices.size):
-                value[w, i] = max(0.0, gain[i])
+        charges[first_record(n) : first_record(n + 1)] = charges_before(known, prices, value, n)
     return charges
 
 
@@ -294,7 +279,7 @@ def add_surpluses(
 
     Args:
         known: about the kind.
-        prices: as ``fair_charges``.
+        prices: as ``charges_before``.
         who: numbers of those opponents, shape (K,).
         shares: the kind's share in each, shape (K,).
         wins: shape (depth + 1, R), games won among the first n.
@@ -302,15 +287,9 @@ def add_surpluses(
         surplus: is added to, shape (depth + 1, R), from the first game on and before the skill is
             known: after n games at that charge. Linear between two prices, as the charges are.
     """
-    value, gain = known.told.copy(), np.empty(prices.size)
+    value = known.told.copy()
     for n in range(known.told.shape[0] - 2, 0, -1):
-        for w in range(n + 1):
-            at = first_record(n) + w
-            gain_of_playing(
-                known.chances[at], known.densities[at], prices, value[w + 1], value[w], gain
-            )
-            for i in range(prices.size):
-                value[w, i] = max(0.0, gain[i])
+        charges_before(known, prices, value, n)
         for k in range(who.size):
             r = who[k]
             charge, w = lowest[n, r], wins[n, r]

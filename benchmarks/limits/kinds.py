@@ -132,9 +132,9 @@ def uninformed_kinds(
         skill_0: skill of player 0 on each of E paths, shape (E,).
         mu_0: the hidden prior mean, shape (E,).
         sides: those that are needed, rising, of -1, 0 and 1, as ``uninformed_weights``.
-        beta: as ``informed_kinds``, and so are the next two.
-        horizon: as there.
-        depth: as there.
+        beta: standard deviation of one performance around skill.
+        horizon: the most games.
+        depth: games after which the skill is known.
 
     Returns:
         Kinds for every path and, for each, every side and, for each, every variance.

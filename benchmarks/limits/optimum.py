@@ -12,7 +12,8 @@ Source: the dynamic program of Ryzhov, Tariq, Powell (2011), eq. (7) and (12), s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -25,10 +26,11 @@ from matchenv.belief import OUTCOMES as OUTCOMES_IN_ORDER
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.candidates import Candidate, candidates_of
-from matchenv.evaluation.cells import Cell, cells_of
+from matchenv.evaluation.cells import ANY, cells_of
+from matchenv.evaluation.episode_table import CallJob, done
 from matchenv.evaluation.estimates import (
     CONFIDENCE,
-    Estimate,
+    Record,
     columns_of,
     estimate,
     paired_difference,
@@ -59,109 +61,46 @@ BLOCK, MOST_STATES = 10, 1 << 13
 # The outcomes of a game, in the order of a node's children; the draw comes last.
 OUTCOMES = np.array(OUTCOMES_IN_ORDER)
 
+# Options that tell a problem from the others of a run.
+SIZE = ("num_opponents", "horizon", "belief")
+
 # Returns actions of shape (B,) for a batch of states with so many games left.
 Rule = Callable[[KnowledgeState, int], Integers]
 
 
 @dataclass(frozen=True)
-class Problem:
-    """One size of problem.
+class Findings:
+    """Results of one size of problem.
 
     Attributes:
         settings: of the problem.
-        cell: place of player 0.
         seed: of the instances.
         truths: sets of true skills for each instance.
-        candidates: the policies beside the optimum.
-    """
-
-    settings: Settings
-    cell: Cell
-    seed: int
-    truths: int
-    candidates: tuple[Candidate, ...]
-
-    @property
-    def size(self) -> dict[str, Any]:
-        """What tells this problem from the others of a run, as plain data."""
-        names = ("num_opponents", "horizon", "belief")
-        return {name: getattr(self.settings, name) for name in names}
-
-
-@dataclass(frozen=True)
-class OptimumJob:
-    """Some instances of one problem.
-
-    Attributes:
-        problem: the problem.
-        first: number of the first instance.
-        count: how many.
-    """
-
-    problem: Problem
-    first: int
-    count: int
-
-    @property
-    def name(self) -> str:
-        """Name of its file."""
-        settings = self.problem.settings
-        size = f"opponents{settings.num_opponents}_games{settings.horizon}"
-        return f"{size}_episode{self.first:06d}"
-
-    @property
-    def lasting(self) -> bool:
-        """Whether its result may be kept for another time."""
-        return all(candidate.identity is not None for candidate in self.problem.candidates)
-
-
-@dataclass(frozen=True)
-class Loss:
-    """What one policy loses on one size of problem; estimates are over instances.
-
-    Attributes:
-        policy: its label.
-        believed: value under the belief model.
-        gap: believed value minus the optimum's, never above 0.
-        true_q: expected sum of true q.
-        true_difference: true q minus that of the policy which is optimal for the belief model.
-        first_is_best: share of the instances in which the first choice is an optimal one.
-    """
-
-    policy: str
-    believed: Estimate
-    gap: Estimate
-    true_q: Estimate
-    true_difference: Estimate
-    first_is_best: float
-
-
-@dataclass(frozen=True)
-class Findings:
-    """What one size of problem gave.
-
-    Attributes:
-        problem: the problem.
-        believed: value under the belief model, the optimum's first, shape (P, E).
+        policies: labels, the optimum first; P of them.
+        believed: value under the belief model, shape (P, E).
         true_q: expected sum of true q, mean over the truths, shape (P, E).
         first_is_best: whether the first choice is an optimal one, shape (P, E).
     """
 
-    problem: Problem
+    settings: Settings
+    seed: int
+    truths: int
+    policies: tuple[str, ...]
     believed: Floats
     true_q: Floats
     first_is_best: NDArray[np.bool_]
 
     @property
-    def policies(self) -> tuple[str, ...]:
-        """Labels, the optimum first; P of them."""
-        return (OPTIMUM, *(candidate.label for candidate in self.problem.candidates))
+    def losses(self) -> list[Record]:
+        """What each policy loses, the optimum first; estimates are over instances.
 
-    @property
-    def losses(self) -> list[Loss]:
-        """What each policy loses, the optimum first."""
+        Each has the ``policy``; its ``believed`` value under the belief model and the ``gap`` to
+        the optimum's, never above 0; its expected ``true_q`` and the ``true_difference`` to the
+        policy that is optimal for the belief model; and the share of the instances in which its
+        ``first_is_best``.
+        """
         return [
-            Loss(
+            Record(
                 policy=policy,
                 believed=estimate(self.believed[i]),
                 gap=paired_difference(self.believed[i], self.believed[0]),
@@ -174,40 +113,38 @@ class Findings:
 
     def table(self) -> str:
         """Return the table of this size of problem."""
-        problem, settings, losses = self.problem, self.problem.settings, self.losses
+        settings, losses = self.settings, self.losses
+        best = losses[0].believed.mean
+        columns = (
+            Column("policy", "{policy}"),
+            Column("below the optimum", "{gap:+.4f}", 27),
+            Column("%", lambda loss: f"{100.0 * loss.gap.mean / best:.2f}", 6),
+            Column("first best", lambda loss: f"{100.0 * loss.first_is_best:.0f} %"),
+            Column("true q - optimum", "{true_difference:+.4f}", 27),
+        )
         lines = [
             f"opponents {settings.num_opponents}, games {settings.horizon}, "
             f"{settings.belief} belief, {self.believed.shape[1]} instances, "
-            f"{problem.truths} truths each, rank {problem.cell.rank_name}, seed {problem.seed}",
-            f"believed q {losses[0].believed.mean:.4f} of the optimum; true q "
-            f"{losses[0].true_q.mean:.4f}",
+            f"{self.truths} truths each, rank {rank_text(settings)}, seed {self.seed}",
+            f"believed q {best:.4f} of the optimum; true q {losses[0].true_q.mean:.4f}",
         ]
-        return "\n".join([*lines, *text_table(columns(losses), losses[1:])])
+        return "\n".join([*lines, *text_table(columns, losses[1:])])
 
     def plain(self) -> dict[str, Any]:
         """Return everything as plain data."""
-        problem, settings = self.problem, self.problem.settings
         return {
-            **problem.size,
-            **{name: getattr(settings, name) for name in ("beta", "draw_margin")},
+            **{name: getattr(self.settings, name) for name in (*SIZE, "beta", "draw_margin")},
             "episodes": self.believed.shape[1],
-            "truths": problem.truths,
-            "rank": problem.cell.rank_name,
-            "seed": problem.seed,
-            "losses": [asdict(loss) for loss in self.losses],
+            "truths": self.truths,
+            "rank": rank_text(self.settings),
+            "seed": self.seed,
+            "losses": self.losses,
         }
 
 
-def columns(losses: Sequence[Loss]) -> tuple[Column, ...]:
-    """Return the columns of a table of losses; the first loss is the optimum's own."""
-    optimum = losses[0].believed.mean
-    return (
-        Column("policy", lambda loss: loss.policy),
-        Column("below the optimum", lambda loss: loss.gap.interval_text(4), 27),
-        Column("%", lambda loss: f"{100.0 * loss.gap.mean / optimum:.2f}", 6),
-        Column("first best", lambda loss: f"{100.0 * loss.first_is_best:.0f} %"),
-        Column("true q - optimum", lambda loss: loss.true_difference.interval_text(4), 27),
-    )
+def rank_text(settings: Settings) -> str:
+    """Return the place of player 0 as commands write it."""
+    return ANY if settings.rank is None else str(settings.rank)
 
 
 def run_optimum(
@@ -251,7 +188,8 @@ def run_optimum(
     as_integer("truths", truths, 1, MOST_TRUTHS)
     as_integer("seed", seed, 0)
     options = dict(env_kwargs or {})
-    rank, problems = options.pop("rank", None), []
+    rank = options.pop("rank", None)
+    problems = []
     for opponents, games in product(num_opponents, horizon):
         settings = Settings.checked(num_opponents=opponents, horizon=games, **options)
         _check_size(settings)
@@ -259,37 +197,51 @@ def run_optimum(
         candidates = candidates_of(policies, settings)
         for candidate in candidates:
             _check_rule(candidate, settings)
-        problems.append(Problem(settings, cell, seed, truths, candidates))
+        problems.append((replace(settings, rank=cell.options["rank"]), candidates))
     if not problems:
         raise ValueError("num_opponents and horizon must have at least one number each")
     spans = spans_of(episodes, BLOCK)
-    jobs = [OptimumJob(problem, *span) for problem in problems for span in spans]
-    first = problems[0]
+    jobs = [
+        CallJob(
+            f"opponents{settings.num_opponents}_games{settings.horizon}_episode{first:06d}",
+            count,
+            partial(work, settings, candidates, seed, range(first, first + count), truths),
+            all(candidate.identity is not None for candidate in candidates),
+        )
+        for settings, candidates in problems
+        for first, count in spans
+    ]
+    settings, candidates = problems[0]
     asked = {
         "command": "optimum",
-        "policies": {candidate.label: candidate.identity for candidate in first.candidates},
+        "policies": {candidate.label: candidate.identity for candidate in candidates},
         "num_opponents": list(num_opponents),
         "horizon": list(horizon),
         "episodes": episodes,
         "truths": truths,
-        "rank": first.cell.rank_name,
+        "rank": rank_text(settings),
         "seed": seed,
-        **{name: getattr(first.settings, name) for name in ("belief", "beta", "draw_margin")},
+        **{name: getattr(settings, name) for name in ("belief", "beta", "draw_margin")},
     }
+    labels = (OPTIMUM, *(candidate.label for candidate in candidates))
     with run.store(asked) as store:
-        found = run_jobs(jobs, work, store, run, unit="instance")
+        found = run_jobs(jobs, done, store, run, unit="instance")
         findings = []
-        for k, problem in enumerate(problems):
+        for k, (settings, _) in enumerate(problems):
             blocks = found[k * len(spans) : (k + 1) * len(spans)]
             whole = {name: np.concatenate([b[name] for b in blocks], 1) for name in blocks[0]}
-            findings.append(Findings(problem, **whole))
+            findings.append(Findings(settings, seed, truths, labels, **whole))
         run.finish(store, findings, result_files(findings).items())
     return findings
 
 
 def result_files(findings: Sequence[Findings]) -> dict[str, bytes]:
     """Return the content of the result files: the tables as text, CSV and JSON."""
-    records = [{**f.problem.size, **columns_of(loss)} for f in findings for loss in f.losses]
+    records = [
+        {**{name: getattr(each.settings, name) for name in SIZE}, **columns_of(loss)}
+        for each in findings
+        for loss in each.losses
+    ]
     plain = {"confidence": CONFIDENCE, "versions": versions(),
              "problems": [each.plain() for each in findings]}  # fmt: skip
     return {
@@ -299,22 +251,25 @@ def result_files(findings: Sequence[Findings]) -> dict[str, bytes]:
     }
 
 
-def work(job: OptimumJob) -> Arrays:
-    """Return ``believed``, ``true_q`` and ``first_is_best`` of a job's instances."""
-    problem, settings = job.problem, job.problem.settings
-    instances = replace(settings, rank=problem.cell.rank, belief=DEFAULT_BELIEF)
-    players = Batch(instances, episode_seeds(problem.seed, job.first, job.count)).state.players
+def work(
+    settings: Settings,
+    candidates: Sequence[Candidate],
+    seed: int,
+    episodes: range,
+    truths: int,
+) -> Arrays:
+    """Return ``believed``, ``true_q`` and ``first_is_best`` of some instances of a problem."""
+    seeds = episode_seeds(seed, episodes.start, len(episodes))
+    players = Batch(replace(settings, belief=DEFAULT_BELIEF), seeds).state.players
     mu, sigma = players[:, :, MU].copy(), players[:, :, SIGMA].copy()
-    normals = [
-        stream_of(problem.seed, TRUTHS, b).standard_normal((problem.truths, mu.shape[1]))
-        for b in range(job.first, job.first + job.count)
-    ]
+    normals = [stream_of(seed, TRUTHS, b).standard_normal((truths, mu.shape[1])) for b in episodes]
     skills = mu[:, None, :] + sigma[:, None, :] * np.array(normals)
     prior = KnowledgeState.of_prior(mu, sigma, settings.belief)
     worth = choice_values(prior, settings.horizon, settings.constants)
     found: dict[str, list[Any]] = {"believed": [], "true_q": [], "first_is_best": []}
     with one_thread():
-        for rule in (optimal(settings), *(_rule(each, settings) for each in problem.candidates)):
+        for rule in (optimal(settings), *(rule_of(_made(each, settings), settings)
+                                          for each in candidates)):  # fmt: skip
             actions, value = grown(rule, prior, settings)
             totals = true_totals(
                 actions, settings.horizon, skills, settings.beta, settings.draw_margin
@@ -481,15 +436,14 @@ def _check_size(settings: Settings) -> None:
         )
 
 
-def _rule(candidate: Candidate, settings: Settings) -> Rule:
+def _made(candidate: Candidate, settings: Settings) -> Any:
     # No policy asks for the truth: one that would was refused.
-    return rule_of(candidate.make(settings, lambda: np.zeros(settings.num_players)), settings)
+    return candidate.make(settings, lambda: np.zeros(settings.num_players))
 
 
 def _check_rule(candidate: Candidate, settings: Settings) -> None:
     """Refuse a policy that is no rule from states to choices, or that cannot play."""
-    label = candidate.label
-    policy = candidate.make(settings, lambda: np.zeros(settings.num_players))
+    label, policy = candidate.label, _made(candidate, settings)
     if label == OPTIMUM:
         raise ValueError(f"policies must not be named {OPTIMUM!r}, which is there already")
     for name, what in (("stochastic", "is stochastic"), ("needs_truth", "knows the true skills")):
@@ -503,10 +457,9 @@ def _check_rule(candidate: Candidate, settings: Settings) -> None:
             f"{belief_of(policy)} one, got {settings.belief!r}"
         )
     ones = np.ones((1, settings.num_players))
+    prior = KnowledgeState.of_prior(0.0 * ones, ones, settings.belief)
     try:
-        rule_of(policy, settings)(
-            KnowledgeState.of_prior(0.0 * ones, ones, settings.belief), settings.horizon
-        )
+        rule_of(policy, settings)(prior, settings.horizon)
     except Exception as error:
         raise ValueError(
             f"policy {label!r} cannot play with num_opponents={settings.num_opponents}: {error}"

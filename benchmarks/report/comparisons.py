@@ -1,15 +1,13 @@
-"""Comparisons, bounds and optima on the page, and what reads their files."""
+"""Comparisons, bounds and optima on the page, and the reading of their files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from matchenv.benchmarks.compare.report import Standing
 from matchenv.benchmarks.compare.report import columns as standing_columns
 from matchenv.benchmarks.limits.optimum import OPTIMUM
 from matchenv.benchmarks.report.page import (
@@ -24,16 +22,12 @@ from matchenv.benchmarks.report.page import (
     short_text,
 )
 from matchenv.envs import part_of
-from matchenv.envs.one_player.priors import DEFAULT_PRIOR
-from matchenv.envs.one_player.settings import Settings
-from matchenv.evaluation.cells import Cell, Variant, cells_of
-from matchenv.evaluation.estimates import Estimate
+from matchenv.evaluation.estimates import Estimate, Record
 from matchenv.evaluation.protocols import HIGH_END, LOW_END, Protocol, Shown
 from matchenv.evaluation.tables import Column
 from matchenv.runtime.files import read_json
-from matchenv.runtime.object_spec import is_object_spec
 
-Record = Mapping[str, Any]
+DIFFERENCES = ("difference", "belief_difference")
 AHEAD = "Above the dotted line a policy is ahead of {}. Names in grey are hidden."
 
 
@@ -57,19 +51,6 @@ def rows_of(file: Path) -> list[dict[str, str]]:
         raise ValueError(f"{file} is damaged, run its command again: {error}") from None
 
 
-def cell_of(record: Record, num_opponents: int) -> Cell:
-    """Return the cell of a record's rank and prior; imports nothing that it names."""
-    prior = record["prior"]
-    named = DEFAULT_PRIOR if is_object_spec(prior) else prior
-    by = record.get("rank_by", Settings.rank_by)
-    return replace(cells_of((record["rank"],), (named,), num_opponents, by)[0], prior=prior)
-
-
-def estimate_of(record: Record, name: str) -> Estimate:
-    """Return one estimate of a record."""
-    return Estimate.from_plain(record[name])
-
-
 def nested(rows: Iterable[tuple[str, str, Estimate]]) -> dict[str, dict[str, Estimate]]:
     """Return estimates by name and category."""
     found: dict[str, dict[str, Estimate]] = {}
@@ -78,33 +59,50 @@ def nested(rows: Iterable[tuple[str, str, Estimate]]) -> dict[str, dict[str, Est
     return found
 
 
+def read_standings(folder: Path) -> tuple[dict[str, Any], list[Record]]:
+    """Return the content of a comparison's file, and its standings, each with its cell's title."""
+    found = json_of(folder / "comparison.json")
+    titles = {tuple(each["labels"].items()): each["title"] for each in found["cells"].values()}
+    return found, [
+        Record.from_plain({**each, "title": titles[tuple(each["cell"].items())]})
+        for each in found["standings"]
+    ]
+
+
 def compare_section(folder: Path, palette: Palette, name: str | None = None) -> Section:
-    """Return what ``matchenv compare`` found, under the folder's name or another one."""
+    """Return the section of ``matchenv compare``, under the folder's name or another one."""
     found, standings = read_standings(folder)
     against, environment = found["against"], found["environment"]
     kind: Protocol = part_of(found["env"], "protocol")
-    known = kind.shown or [Shown(each, each.replace("_", " ")) for each in standings[0].measures]
+    known = kind.shown or [
+        Shown(name, name.replace("_", " ")) for name, value in standings[0].items()
+        if isinstance(value, Estimate) and name not in DIFFERENCES
+    ]  # fmt: skip
     judged = {each.measure: each.heading for each in known}[kind.measure]
     rivals = [each for each in standings if each.policy != against]
     differences = points(
         palette, f"{judged} minus that of {against}",
-        nested((each.policy, each.cell.title, each.difference) for each in rivals),
+        nested((each.policy, each.title, each.difference) for each in rivals),
         level=(0.0, against), hidden=HIDDEN_AT_FIRST,
     )  # fmt: skip
     totals = points(
         palette, f"{judged} of an episode",
-        nested((each.policy, each.cell.title, each.measures[kind.measure]) for each in standings),
+        nested((each.policy, each.title, each[kind.measure]) for each in standings),
     )  # fmt: skip
     charts = [
         Chart(f"Difference to {against}", differences, AHEAD.format(against)),
         Chart(judged.capitalize(), totals, "Intervals are unpaired here, and so much wider."),
     ]
-    if {"wait", "true_match_quality"} <= standings[0].measures.keys():
-        charts.append(_front(standings, palette))
-    columns = (
-        Column("cell", lambda s: s.cell.title),
-        *standing_columns(against, kind, known, timing=False),
-    )
+    if {"wait", "true_match_quality"} <= standings[0].keys():
+        front = new_figure("mean wait, in ticks", "true match quality")
+        for policy in sorted({each.policy for each in standings}):
+            mine = [each for each in standings if each.policy == policy]
+            waits, qualities = (
+                [each[name].mean for each in mine] for name in ("wait", "true_match_quality")
+            )
+            add_line(front, palette, policy, waits, qualities, mode="lines+markers")
+        charts.append(Chart("Quality against waiting", front, "A policy's points are the loads."))
+    columns = (Column("cell", "{title}"), *standing_columns(against, kind, known, timing=False))
     return Section(
         kind="compare",
         folder=name or folder.name,
@@ -119,44 +117,22 @@ def compare_section(folder: Path, palette: Palette, name: str | None = None) -> 
         tables=[Table.of("All measures", columns, standings)],
         summary=Table.pivot(
             f"{judged.capitalize()} minus that of {against}", "cell",
-            {(s.cell.title, s.policy): short_text(s.difference, 1) for s in rivals},
+            {(s.title, s.policy): short_text(s.difference, 1) for s in rivals},
         ),
     )  # fmt: skip
 
 
-def _front(standings: Iterable[Standing], palette: Palette) -> Chart:
-    """Return the chart of waits and qualities in the queue."""
-    front = new_figure("mean wait, in ticks", "true match quality")
-    for policy in sorted({each.policy for each in standings}):
-        waits, qualities = (
-            [each.measures[name].mean for each in standings if each.policy == policy]
-            for name in ("wait", "true_match_quality")
-        )
-        add_line(front, palette, policy, waits, qualities, mode="lines+markers")
-    return Chart("Quality against waiting", front, "A policy's points are the loads.")
-
-
-def read_standings(folder: Path) -> tuple[dict[str, Any], list[Standing]]:
-    """Return the content of a comparison's file, and its standings."""
-    found = json_of(folder / "comparison.json")
-    cells = {tuple(each["labels"].items()): Variant(name, each["title"], each["labels"])
-             for name, each in found["cells"].items()}  # fmt: skip
-    return found, [Standing.from_plain(each, cells[tuple(each["cell"].items())])
-                   for each in found["standings"]]  # fmt: skip
-
-
 def bound_section(folder: Path, palette: Palette) -> Section:
-    """Return what ``matchenv limits`` found."""
+    """Return the section of ``matchenv limits``."""
     found = json_of(folder / "bound.json")
-    environment = found["environment"]
     rows = [
-        {"cell": cell_of(cell, environment["num_opponents"]).title, **policy,
-         "bound": cell["bound"], HIGH_END: cell["oracle"]}
+        Record.from_plain({"cell": cell["title"], **policy, "bound": cell["bound"],
+                           HIGH_END: cell["oracle"]})
         for cell in found["cells"]
         for policy in cell["policies"]
     ]  # fmt: skip
     totals = [
-        (name or row["policy"], row["cell"], estimate_of(row, key))
+        (name or row.policy, row.cell, row[key])
         for name, key in (("bound", "bound"), (HIGH_END, HIGH_END), ("", "true_q"))
         for row in rows
     ]
@@ -168,7 +144,7 @@ def bound_section(folder: Path, palette: Palette) -> Section:
             "beside policies on the same instances. Room is the bound minus the true q of a "
             f"policy; shares are of the distance from {LOW_END} to the bound and the oracle."
         ),
-        settings={**{name: found[name] for name in ("seed", "depth")}, **environment},
+        settings={**{name: found[name] for name in ("seed", "depth")}, **found["environment"]},
         versions=found["versions"],
         charts=[
             Chart("The bound above the policies",
@@ -177,22 +153,21 @@ def bound_section(folder: Path, palette: Palette) -> Section:
         tables=[Table.of_records("Room below the bound", rows, 2)],
         summary=Table.pivot(
             "The bound minus true q", "cell",
-            {(row["cell"], row["policy"]): short_text(estimate_of(row, "room"), 1) for row in rows},
+            {(row.cell, row.policy): short_text(row.room, 1) for row in rows},
         ),
     )  # fmt: skip
 
 
 def optimum_section(folder: Path, palette: Palette) -> Section:
-    """Return what ``matchenv limits optimum`` found."""
+    """Return the section of ``matchenv limits optimum``."""
     found = json_of(folder / "optimum.json")
-    problems, first = found["problems"], found["problems"][0]
-    sizes = [f"{each['num_opponents']} opponents, {each['horizon']} games" for each in problems]
-    gaps = [
-        (loss["policy"], size, estimate_of(loss, "gap"))
-        for size, problem in zip(sizes, problems, strict=True)
-        for loss in problem["losses"]
-        if loss["policy"] != OPTIMUM
-    ]
+    first = found["problems"][0]
+    sizes = {f"{each['num_opponents']} opponents, {each['horizon']} games": each
+             for each in found["problems"]}  # fmt: skip
+    losses = {size: [Record.from_plain(loss) for loss in each["losses"]]
+              for size, each in sizes.items()}  # fmt: skip
+    gaps = [(loss.policy, size, loss.gap) for size, each in losses.items() for loss in each
+            if loss.policy != OPTIMUM]  # fmt: skip
     what = "believed q minus the optimum's"
     return Section(
         kind="optimum",
@@ -204,13 +179,10 @@ def optimum_section(folder: Path, palette: Palette) -> Section:
         settings={name: first[name] for name in ("seed", "truths", "rank", "beta", "draw_margin")},
         versions=found["versions"],
         charts=[Chart("Below the optimum", points(palette, what, nested(gaps)))],
-        tables=[
-            Table.of_records(f"{size}, {problem['belief']} belief", problem["losses"], 4)
-            for size, problem in zip(sizes, problems, strict=True)
-        ],
+        tables=[Table.of_records(f"{size}, {sizes[size]['belief']} belief", each, 4)
+                for size, each in losses.items()],
         summary=Table.pivot(
-            what.capitalize(),
-            "size",
+            what.capitalize(), "size",
             {(size, name): short_text(gap, 4) for name, size, gap in gaps},
         ),
-    )
+    )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -95,11 +96,11 @@ class Table(NamedTuple):
         """
 
         def text(value: Any) -> str:
-            if isinstance(value, Mapping):
-                return Estimate.from_plain(value).interval_text(digits)
-            return (
-                "-" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
-            )
+            if isinstance(value, Estimate):
+                return value.interval_text(digits)
+            if isinstance(value, float):
+                return "-" if math.isnan(value) else f"{value:.4g}"
+            return str(value)
 
         cells = [{key.replace("_", " "): text(value) for key, value in each.items()}
                  for each in records]  # fmt: skip

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
-from matchenv.benchmarks.report.comparisons import (
-    Record,
-    estimate_of,
-    json_of,
-    nested,
-    rows_of,
-)
+from matchenv.benchmarks.report.comparisons import json_of, nested, rows_of
 from matchenv.benchmarks.report.page import (
     Chart,
     Palette,
@@ -34,12 +29,12 @@ from matchenv.runtime.files import number, read_npz
 # Titles of the measures, without TeX.
 TITLES = {name: label.replace(r"$\mu_0$", "mu_0") for name, label in LABELS.items()}
 # Settings of a study that stand elsewhere on the page.
-LISTS = ("policies", "cells", "format", "command", "purpose")
+LISTS = ("policies", "cells", "format", "command")
 
 
 def study_section(folder: Path, palette: Palette) -> Section:
-    """Return what ``matchenv study`` found."""
-    settings, claims = json_of(folder / "settings.json"), json_of(folder / "verdict.json")
+    """Return the section of ``matchenv study``."""
+    settings, verdict = json_of(folder / "settings.json"), json_of(folder / "verdict.json")
     windows, paired = rows_of(folder / "windows.csv"), rows_of(folder / "paired.csv")
     games, draws = float(settings["horizon"]), settings["prior_draws"]
     priors = "one prior" if draws == 1 else f"each of {draws} priors"
@@ -58,10 +53,10 @@ def study_section(folder: Path, palette: Palette) -> Section:
             f"{settings['horizon']:,} games each, every policy on the same games."
         ),
         settings={name: value for name, value in settings.items() if name not in LISTS},
-        versions=json_of(folder / "versions.json"),
+        versions=verdict["versions"],
         charts=[_curves(folder, settings, measure, palette) for measure in TITLES],
         tables=[
-            _claims(claims),
+            _claims(verdict["claims"]),
             _means("Means of a game", windows, "mean"),
             _means(f"Paired differences of policies, {TITLES[DRAW]} of a game",
                    [row for row in paired if row["measure"] == DRAW], "difference"),
@@ -70,7 +65,7 @@ def study_section(folder: Path, palette: Palette) -> Section:
     )  # fmt: skip
 
 
-def _curves(folder: Path, settings: Record, measure: str, palette: Palette) -> Chart:
+def _curves(folder: Path, settings: Mapping[str, Any], measure: str, palette: Palette) -> Chart:
     """Return the curves of one measure, with a menu of the cells."""
     units = settings["episodes"] if settings["prior_draws"] == 1 else settings["prior_draws"]
     figure = new_figure("game", TITLES[measure], hovermode="x unified")
@@ -98,7 +93,7 @@ def _curves(folder: Path, settings: Record, measure: str, palette: Palette) -> C
 
 
 def tune_section(folder: Path, _: Palette) -> Section:
-    """Return what ``matchenv tune`` found; colours are of cells, not of policies."""
+    """Return the section of ``matchenv tune``; colours are of cells, not of policies."""
     found, best = rows_of(folder / "tuning.csv"), json_of(folder / "best.json")
     settings = json_of(folder / "settings.json")
     behind = [row_estimate(row, "behind_mean", "behind_", "_") for row in found]
@@ -147,13 +142,13 @@ def row_estimate(row: Mapping[str, str], mean: str, prefix: str = "", gap: str =
     return Estimate(*(number(row[name]) for name in names))
 
 
-def _claims(claims: Sequence[Record]) -> Table:
+def _claims(claims: Sequence[Mapping[str, Any]]) -> Table:
     rows = [
         {
             "claim": claim["text"],
             "verdict": claim["verdict"],
             "numbers, above 0 for the claim": "; ".join(
-                f"{each['label']}: {estimate_of(each, 'value').interval_text(4)}"
+                f"{each['label']}: {Estimate.from_plain(each['value']):+.4f}"
                 for each in claim["findings"]
             ),
         }
@@ -169,8 +164,7 @@ def _means(title: str, rows: Sequence[Mapping[str, str]], value: str) -> Table:
         found = row_estimate(row, value)
         texts = {name: row[name] for name in ("policy", "other", "games") if name in row}
         measure = TITLES.get(row["measure"], row["measure"])
+        verdict = {"verdict": found.verdict} if "other" in row else {}
         shown.append({"cell": study_cell(row["cell"]), **texts, "measure": measure,
-                      value: found.interval_text(4)})  # fmt: skip
-        if "other" in row:
-            shown[-1]["verdict"] = found.verdict
+                      value: found, **verdict})  # fmt: skip
     return Table.of_records(title, shown, 4)

@@ -31,7 +31,7 @@ from matchenv.benchmarks.report.page import (
     short_text,
 )
 from matchenv.envs.one_player.settings import Settings
-from matchenv.evaluation.cells import Cell
+from matchenv.evaluation.cells import ANY
 
 Floats = NDArray[np.float64]
 
@@ -242,13 +242,13 @@ def _bound(folder: Path, run: Run, *, minus_kg: bool) -> float:
         ) from None
     settings = settings_without_code(ONE_PLAYER, run.config.env_kwargs)
     assert isinstance(settings, Settings)
-    cell = Cell(settings.rank, str(settings.prior), settings.num_opponents)
-    here = [each for each in cells if (each["rank"], each["prior"]) == (cell.rank_name, cell.prior)]
+    rank, prior = ANY if settings.rank is None else str(settings.rank), str(settings.prior)
+    here = [each for each in cells if (each["rank"], each["prior"]) == (rank, prior)]
     other = [name for name in played if name != "noise" and played[name] != getattr(settings, name)]
     if other or not here:
         raise ValueError(
             f"bound must be of the games that the runs play, {folder} is not: matchenv limits "
-            f"--rank {cell.rank_name} --prior {cell.prior} --num-opponents "
+            f"--rank {rank} --prior {prior} --num-opponents "
             f"{settings.num_opponents} --horizon {settings.horizon} --beta {settings.beta!r} "
             "--out DIR"
         )
@@ -301,7 +301,7 @@ def _section(runs: list[Run], palette: Palette, measure: str, bound: Path | None
         for name, folder in comparisons.items():
             _, standings = read_standings(folder)
             trained = [each for each in standings if each.policy == standings[0].policy]
-            ends |= {(s.cell.title, name): short_text(s.difference, 2) for s in trained}
+            ends |= {(s.title, name): short_text(s.difference, 2) for s in trained}
         tables.append(Table.pivot("True q minus that of KG in the final comparison", "cell", ends))
     return Section(
         kind="train",

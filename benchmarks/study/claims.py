@@ -1,10 +1,12 @@
-"""What the paper's section 4 says, claim by claim, with the numbers for and against."""
+"""The claims of the paper's section 4, with the numbers for and against each."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,6 +24,9 @@ DRAW, ERROR, DIFFERENCE, WINS = (
     "true_draw_density", "squared_error", "skill_difference", "win_ratio"
 )  # fmt: skip
 
+# Cells by prior and place of player 0.
+Results = Mapping[tuple[str, int], CellResult]
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -35,17 +40,24 @@ class Finding:
     label: str
     value: Estimate
 
-    @property
-    def text(self) -> str:
-        """The finding as a line."""
-        value = self.value
-        return (
-            f"{self.label}: {value.mean:+.5f} (95 % interval {value.low:+.5f} to {value.high:+.5f})"
-        )
-
 
 @dataclass(frozen=True)
-class Statement:
+class Claim:
+    """A sentence of the paper and the study's verdict on it.
+
+    Attributes:
+        text: the claim.
+        findings: the numbers.
+        verdict: by the numbers whose intervals leave out 0, with Holm's correction for all of
+            the claim; ``undecided`` where there is none.
+    """
+
+    text: str
+    findings: Sequence[Finding]
+    verdict: str
+
+
+class Statement(NamedTuple):
     """A sentence of the paper about KG and each of its rivals.
 
     Attributes:
@@ -63,13 +75,13 @@ class Statement:
     goal: float | None = None
 
     def findings(self, results: Sequence[CellResult]) -> list[Finding]:
-        """What each cell says of KG and each rival."""
+        """Return what each cell says of KG and each rival."""
         return [self._finding(result, rival) for result in results for rival in RIVALS]
 
     def _finding(self, result: CellResult, rival: str) -> Finding:
         if self.goal is None:
             value = result.paired(OURS, rival, self.measure, self.window)
-            order = f"{OURS} less {rival}" if self.sign > 0.0 else f"{rival} less {OURS}"
+            order = f"{OURS} minus {rival}" if self.sign > 0.0 else f"{rival} minus {OURS}"
         else:
             value = result.nearer(OURS, rival, self.measure, self.window, self.goal)
             nearer = "nearer to" if self.sign > 0.0 else "farther from"
@@ -100,70 +112,43 @@ ON_EXTREMES = (
 ON_MIDDLE = {"informative": (EXPLORES,), "equal": (EXPLORES, *EVEN, LEADS)}
 
 
-@dataclass(frozen=True)
-class Claim:
-    """A sentence of the paper and what the study has to say to it.
-
-    Attributes:
-        text: the claim.
-        findings: the numbers.
-        verdict: by the numbers whose intervals leave out 0, with Holm's correction for all of
-            the claim; ``undecided`` where there is none.
-    """
-
-    text: str
-    findings: tuple[Finding, ...]
-    verdict: str
-
-
 def claims_on(results: Sequence[CellResult]) -> list[Claim]:
-    """All claims whose cells and policies the study has."""
-    found = {
-        (result.cell.prior, result.cell.place): result
-        for result in results
-        if set(PAPER_POLICIES) <= set(result.policies)
-    }
-    if not found:
-        return []
-    last = results[0].cell.num_opponents
-    middle = [place for place in paper_places(last + 1) if isinstance(place, int)]
-    places = ", ".join(ordinal(place + 1) for place in middle)
-    claims: list[Claim] = []
+    """Return all claims whose cells and policies the study has."""
+    found = {each.where: each for each in results if set(PAPER_POLICIES) <= set(each.policies)}
+    return list(_claims(found, results[0].num_players)) if found else []
+
+
+def _claims(found: Results, num_players: int) -> Iterator[Claim]:
+    middle = [place for place in paper_places(num_players) if isinstance(place, int)]
+    places = f"{', '.join(ordinal(place + 1) for place in middle)} of {num_players}"
+    units = next(iter(found.values())).units
     for prior, on_middle in ON_MIDDLE.items():
-        outer = [found[prior, place] for place in (0, last) if (prior, place) in found]
-        inner = [found[prior, place] for place in middle if (prior, place) in found]
+        outer, inner = (
+            [found[prior, place] for place in some if (prior, place) in found]
+            for some in ((0, num_players - 1), middle)
+        )
         for where, cells, statements in (
             ("top and bottom rank", outer, ON_EXTREMES),
-            (f"{places} of {last + 1}", inner, on_middle),
+            (places, inner, on_middle),
         ):
-            if cells:
-                set_up = f"{prior} prior{_places_by(cells[0])}, {where}"
-                claims += [
-                    _by_signs(f"{set_up}: {each.text}", each.findings(cells), cells[0].units)
-                    for each in statements
-                ]
+            for each in statements if cells else ():
+                by = ""
+                if prior == "equal":  # where the paper may mean either of two things
+                    skill = cells[0].cell.options["rank_by"] == "true_skill"
+                    by = f" with places by {'true skill' if skill else 'hidden mean'}"
+                text = f"{prior} prior{by}, {where}: {each.text}"
+                yield _by_signs(text, each.findings(cells), units)
         if inner and prior == "informative":
-            claims.append(_no_winner(f"{prior} prior, {places} of {last + 1}", inner))
-    claims += _clearest_in_the_middle(found, last)
-    claims += _on_noise(found, middle)
-    return claims
-
-
-def _places_by(result: CellResult) -> str:
-    """What places are by, where the paper may mean either of two things."""
-    if result.cell.prior != "equal":
-        return ""
-    by = "true skill" if result.cell.rank_by == "true_skill" else "hidden mean"
-    return f" with places by {by}"
-
-
-def _clearest_in_the_middle(found: dict[tuple[str, int], CellResult], last: int) -> list[Claim]:
-    """The claim on Figure 4, that KG's nearness to 0.5 is clearest exactly in the middle."""
-    centre = found.get(("equal", (last + 1) // 2 - 1))
-    if centre is None:
-        return []
-    text = f"equal prior, {centre.cell.title}: KG's win ratio is closer to 0.5, clearest here"
-    return [_by_signs(text, EVEN[0].findings([centre]), centre.units)]
+            yield _no_winner(f"{prior} prior, {places}", inner)
+    # Figure 4: the nearness to 0.5 is clearest exactly in the middle.
+    centre = found.get(("equal", num_players // 2 - 1))
+    if centre is not None:
+        text = f"equal prior, {centre.cell.title}: KG's win ratio is closer to 0.5, clearest here"
+        yield _by_signs(text, EVEN[0].findings([centre]), units)
+    noise = list(_noise_findings(found, middle))
+    if noise:
+        text = "results are less noisy with equal priors than with the first"
+        yield _by_signs(text, noise, units)
 
 
 def _no_winner(where: str, results: Sequence[CellResult]) -> Claim:
@@ -173,11 +158,10 @@ def _no_winner(where: str, results: Sequence[CellResult]) -> Claim:
     if for some policy neither can be told.
     """
     pairs = (("kg", "pe"), ("kg", "drawchance"), ("drawchance", "pe"))
-    findings = tuple(
-        Finding(f"{r.cell.title}, {a} less {b}, all games", r.paired(a, b, DRAW, "all"))
-        for r in results
-        for a, b in pairs
-    )
+    findings = [
+        Finding(f"{r.cell.title}, {a} minus {b}, all games", r.paired(a, b, DRAW, "all"))
+        for r, (a, b) in product(results, pairs)
+    ]
     said = verdicts([finding.value for finding in findings], results[0].units)
     opposite = {AHEAD: BEHIND, BEHIND: AHEAD}
     of_policy: dict[str, list[str]] = {name: [] for name in PAPER_POLICIES}
@@ -192,32 +176,20 @@ def _no_winner(where: str, results: Sequence[CellResult]) -> Claim:
     return Claim(f"{where}: the policies perform similarly, no clear winner", findings, found)
 
 
-def _on_noise(found: dict[tuple[str, int], CellResult], middle: Sequence[int]) -> list[Claim]:
-    """Curves are less noisy with equal priors: smaller standard errors at each game."""
-    findings = []
-    for place in middle:
+def _noise_findings(found: Results, middle: Sequence[int]) -> Iterator[Finding]:
+    """Yield how much smaller standard errors at each game are with equal priors."""
+    for place, measure in product(middle, (DIFFERENCE, WINS)):
         first, second = found.get(("informative", place)), found.get(("equal", place))
-        if first is None or second is None:
-            continue
-        for measure in (DIFFERENCE, WINS):
-            before, after = _noise(first, measure), _noise(second, measure)
-            if before == 0.0:
-                continue  # all episodes alike
-            share = 1.0 - after / before
-            # A standard deviation of n values is known to a share of 1 / sqrt(2 n), each of two.
-            error = 1.0 / math.sqrt(first.units)
-            label = (
-                f"{ordinal(place + 1)}, {measure}: how much smaller the typical standard error of "
-                "a game is with equal priors, as a share"
-            )
-            value = Estimate(share, error, share - 1.96 * error, share + 1.96 * error)
-            findings.append(Finding(label, value))
-    if not findings:
-        return []
-    units = next(iter(found.values())).units
-    return [
-        _by_signs("results are less noisy with equal priors than with the first", findings, units)
-    ]
+        if first is None or second is None or _noise(first, measure) == 0.0:
+            continue  # a cell is missing, or all episodes are alike
+        share = 1.0 - _noise(second, measure) / _noise(first, measure)
+        # A standard deviation of n values is known to a share of 1 / sqrt(2 n), each of two.
+        error = 1.0 / math.sqrt(first.units)
+        yield Finding(
+            f"{ordinal(place + 1)}, {measure}: how much smaller the typical standard error of "
+            "a game is with equal priors, as a share",
+            Estimate(share, error, share - 1.96 * error, share + 1.96 * error),
+        )
 
 
 def _noise(result: CellResult, measure: str) -> float:
@@ -226,10 +198,10 @@ def _noise(result: CellResult, measure: str) -> float:
 
 
 def _by_signs(text: str, findings: list[Finding], count: int) -> Claim:
-    """A claim judged by its findings, each of which is a mean of so many values."""
+    """Return a claim judged by its findings, each of which is a mean of so many values."""
     said = set(verdicts([finding.value for finding in findings], count))
     if AHEAD in said:
         verdict = SUPPORTED if said == {AHEAD} else MIXED
     else:
         verdict = REFUSED if BEHIND in said else OPEN
-    return Claim(text, tuple(findings), verdict)
+    return Claim(text, findings, verdict)

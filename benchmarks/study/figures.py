@@ -35,7 +35,7 @@ Panel = tuple[str, int, str]
 
 
 def figures_for(num_players: int) -> dict[str, tuple[str, list[Panel]]]:
-    """File name, title and panels of each figure, row by row, two panels in a row."""
+    """Return file name, title and panels of each figure, row by row, two panels in a row."""
     last = num_players - 1
     middle = [place for place in paper_places(num_players) if isinstance(place, int)]
     even = place_at_share(PAPER_RANKS[len(PAPER_RANKS) // 2], num_players)
@@ -62,9 +62,9 @@ def figures_for(num_players: int) -> dict[str, tuple[str, list[Panel]]]:
 
 
 def pictures(results: Sequence[CellResult]) -> Iterator[tuple[str, bytes]]:
-    """Every figure whose cells the study has, as PNG and as SVG: file name and bytes."""
-    found = {(result.cell.prior, result.cell.place): result for result in results}
-    figures = figures_for(results[0].cell.num_opponents + 1)
+    """Yield every figure whose cells the study has, as PNG and as SVG: file name and bytes."""
+    found = {result.where: result for result in results}
+    figures = figures_for(results[0].num_players)
     for name, (title, panels) in figures.items():
         if not panels or not all((prior, place) in found for prior, place, _ in panels):
             continue
@@ -73,7 +73,7 @@ def pictures(results: Sequence[CellResult]) -> Iterator[tuple[str, bytes]]:
 
 
 def binned(curve: Curve, together: int) -> tuple[Floats, Floats, Floats]:
-    """Means over games in a row: where, mean, half width of a band.
+    """Return means over games in a row: where, mean, half width of a band.
 
     The half width is the mean of the games' own, which is never less than that of their
     mean, however the games of a sample path are correlated.

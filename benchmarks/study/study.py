@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Unpack
+from dataclasses import dataclass
+from typing import Any
 
 from matchenv.benchmarks.study.claims import claims_on
 from matchenv.benchmarks.study.results import CellResult, results_of
-from matchenv.benchmarks.study.settings import PAPER_POLICIES, StudyOptions, StudySettings
+from matchenv.benchmarks.study.settings import PAPER_POLICIES, StudySettings
 from matchenv.benchmarks.study.tables import (
     curve_files,
     paired_csv,
@@ -25,7 +25,7 @@ from matchenv.runtime.provenance import versions
 
 @dataclass(frozen=True)
 class Study:
-    """What a study found.
+    """Results of a study.
 
     Attributes:
         settings: of the study.
@@ -38,14 +38,14 @@ class Study:
     @property
     def results(self) -> list[CellResult]:
         """One result for each cell."""
-        return results_of(self.rows, self.settings.game.horizon)
+        return results_of(self.rows, self.settings.horizon, self.settings.game.num_players)
 
     def summary(self) -> str:
-        """The true draw density of every policy in every cell, as Markdown."""
+        """Return the true draw density of every policy in every cell, as Markdown."""
         return summary_text(self.settings, self.results)
 
     def files(self) -> Iterator[tuple[str, bytes]]:
-        """Names and bytes of all result files."""
+        """Yield names and bytes of all result files."""
         # Plotting is slow to load, and the workers need none of it.
         from matchenv.benchmarks.study.figures import pictures
 
@@ -57,24 +57,20 @@ class Study:
         yield "summary.md", self.summary().encode()
         claims = claims_on(results)
         yield "verdict.md", verdict_text(claims).encode()
-        yield "verdict.json", json_bytes([asdict(claim) for claim in claims])
         made_with = {"python": platform.python_version(), **versions("gymnasium", "scipy")}
-        yield "versions.json", json_bytes(made_with)
+        yield "verdict.json", json_bytes({"versions": made_with, "claims": claims}, checked=True)
         yield from pictures(results)
 
 
 def run_study(
-    policies: Sequence[Any] = PAPER_POLICIES,
-    *,
-    run: RunOptions | None = None,
-    **options: Unpack[StudyOptions],
+    policies: Sequence[Any] = PAPER_POLICIES, *, run: RunOptions | None = None, **options: Any
 ) -> Study:
     """Repeat the simulation study of Ryzhov, Tariq and Powell (2011), section 4.
 
     Args:
         policies: as ``matchenv.benchmarks.compare.run_comparison`` takes them.
         run: folder, workers and what else does not change a number.
-        options: ``StudyOptions``.
+        options: the others of ``StudySettings``.
 
     Raises:
         ValueError: for a bad argument, before anything is played; for a folder with another
@@ -82,7 +78,7 @@ def run_study(
         OSError: if something cannot be written; finished blocks stay.
     """
     run = run or RunOptions()
-    settings = StudySettings.checked(policies, **options)
+    settings = StudySettings(policies, **options)
     with run.store({"command": "study", **settings.described()}) as store:
         study = Study(settings, play(settings.plan(), store, run))
         run.finish(store, study, study.files())

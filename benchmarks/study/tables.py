@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ ESTIMATE = ("standard error", "low", "high", *SPREAD)
 
 
 def curve_files(results: Sequence[CellResult]) -> Iterator[tuple[str, bytes]]:
-    """The measures of each game in each cell, as .npz and as CSV."""
+    """Yield the measures of each game in each cell, as .npz and as CSV."""
     for result in results:
         curves = [[result.curve(p, m) for m in MEASURES] for p in result.policies]
         means = np.array([[curve.mean for curve in row] for row in curves])
@@ -45,7 +46,7 @@ def curve_files(results: Sequence[CellResult]) -> Iterator[tuple[str, bytes]]:
 
 
 def windows_csv(results: Sequence[CellResult]) -> bytes:
-    """Means over windows of games, with their spread over draws of the prior."""
+    """Return means over windows of games, with their spread over draws of the prior."""
     rows = (
         [result.cell.name, policy, measure, window,
          *_numbers(result.values(policy, measure, window))]
@@ -58,7 +59,7 @@ def windows_csv(results: Sequence[CellResult]) -> bytes:
 
 
 def paired_csv(results: Sequence[CellResult]) -> bytes:
-    """Differences between policies on the same episodes, each pair both ways round."""
+    """Return differences between policies on the same episodes, each pair both ways round."""
     rows = (
         [result.cell.name, ours, theirs, measure, window,
          *_numbers(result.differences(ours, theirs, measure, window))]
@@ -72,7 +73,7 @@ def paired_csv(results: Sequence[CellResult]) -> bytes:
 
 
 def _numbers(values: NDArray[np.float64]) -> list[float | None]:
-    """The mean of values of shape (draws, episodes) and what ``ESTIMATE`` names."""
+    """Return the mean of values of shape (draws, episodes), and ``ESTIMATE``."""
     found, priors = estimate_over_priors(values), values.mean(axis=1)
     spread = float(priors.std(ddof=1)) if priors.size > 1 else None
     return [found.mean, found.standard_error, found.low, found.high,
@@ -80,53 +81,51 @@ def _numbers(values: NDArray[np.float64]) -> list[float | None]:
 
 
 def verdict_text(claims: Sequence[Claim]) -> str:
-    """The claims with their numbers, as Markdown."""
+    """Return the claims with their numbers, as Markdown."""
     lines = ["# The paper's claims", ""]
     if not claims:
         lines += ["The study lacks PE, DrawChance or KG, or every cell that the paper speaks of."]
     for claim in claims:
         lines += [f"## {claim.text}", "", f"**{claim.verdict}**", ""]
-        lines += [f"- {finding.text}" for finding in claim.findings]
+        for finding in claim.findings:
+            value = finding.value
+            lines.append(f"- {finding.label}: {value.mean:+.5f} (95 % interval "
+                         f"{value.low:+.5f} to {value.high:+.5f})")  # fmt: skip
         lines += [""]
     return "\n".join(lines) + "\n"
 
 
 def summary_text(settings: StudySettings, results: Sequence[CellResult]) -> str:
-    """The true draw density of every policy in every cell, as Markdown.
+    """Return the true draw density of every policy in every cell, as Markdown.
 
     Sums over games, with the difference to the first policy of the list.
     """
-    game, first = settings.game, settings.policies[0]
-    spans = {window: span.stop - span.start for window, span in windows_of(game.horizon).items()}
-
-    def columns_over(window: str) -> tuple[Column, Column]:
-        games = spans[window]
-
-        def total(row: tuple[CellResult, str]) -> str:
-            return f"{games * row[0].window(row[1], DRAW, window).mean:.3f}"
-
-        def behind(row: tuple[CellResult, str]) -> str:
-            result, policy = row
-            if policy == first:
-                return ""
-            pair = result.paired(policy, first, DRAW, window).times(games)
-            return f"{pair.mean:+.3f} +- {pair.half_width:.3f}"
-
-        heading = window if window == ALL else f"{window} {games}"
-        return Column(heading, total), Column(f"less {first}", behind)
-
-    columns = [
-        Column("cell", lambda row: row[0].cell.title),
-        Column("policy", lambda row: row[1]),
-        *(each for window in (ALL, "first", "last") for each in columns_over(window)),
-    ]
-    rows = [(result, policy) for result in results for policy in settings.policies]
+    first = results[0].policies[0]
+    columns, rows = [Column("cell", "{cell}"), Column("policy", "{policy}")], []
+    spans = {
+        window: span.stop - span.start for window, span in windows_of(settings.horizon).items()
+    }
+    for window in (ALL, "first", "last"):
+        heading = window if window == ALL else f"{window} {spans[window]}"
+        columns += [Column(heading, f"{{{window}.mean:.3f}}"),
+                    Column(f"minus {first}", f"{{{window}_more}}")]  # fmt: skip
+    for result in results:
+        for policy in result.policies:
+            row: dict[str, Any] = {"cell": result.cell.title, "policy": policy}
+            for window, games in spans.items():
+                row[window] = result.window(policy, DRAW, window).times(games)
+                more = result.paired(policy, first, DRAW, window).times(games)
+                row[f"{window}_more"] = (
+                    "" if policy == first else f"{more.mean:+.3f} +- {more.half_width:.3f}"
+                )
+            rows.append(row)
+    draws = settings.prior_draws
     lines = [
         "# True draw density, summed over games",
         "",
-        f"{settings.episodes} episodes, {settings.prior_draws} prior(s), {game.horizon} games, "
-        f"{game.num_opponents} opponents, seed {settings.seed}, {game.belief} belief. "
-        "Intervals are 95 %.",
+        f"{settings.episodes} episodes, {'1 prior' if draws == 1 else f'{draws} priors'}, "
+        f"{settings.horizon} games, {settings.num_opponents} opponents, seed {settings.seed}, "
+        f"{settings.belief} belief. Intervals are 95 %.",
         "",
         *markdown_table(columns, rows),
     ]

@@ -8,52 +8,34 @@ Example:
 
 from __future__ import annotations
 
-from typing import Any
-
-from matchenv.benchmarks.study.settings import DEFAULTS, PAPER_POLICIES, StudyOptions
+from matchenv.benchmarks.study.settings import PAPER_POLICIES, StudySettings
 from matchenv.cli import options as shared
 from matchenv.cli.parser import Given, Parser
 from matchenv.envs.one_player.settings import RANKINGS, Settings
 
-POOL = ("availability", "mean_stay", "turnover")
+# Options of the study, and of the environment.
+OWN = ("episodes", "prior_draws", "seed", "equal_rank_by", "belief")
+SHARED = ("num_opponents", "horizon", "equal_variance", "availability", "mean_stay", "turnover")
 
 
 def options(add: Parser) -> None:
     """Declare the options."""
     shared.policies(add, PAPER_POLICIES)
     add.option("--belief", "that baselines read; printed has the misprints of the paper's "
-               "equations", DEFAULTS["belief"])  # fmt: skip
-    cells(add, DEFAULTS)
-    add.fields_of(Settings, POOL)
-    shared.results(add, required=True)
-
-
-def cells(add: Parser, defaults: StudyOptions) -> None:
-    """Declare where a study plays, and how much.
-
-    Args:
-        add: the parser.
-        defaults: numbers of episodes and of draws of the prior.
-    """
+               "equations", StudySettings.belief)  # fmt: skip
     add.group("games")
     add.option("--rank", f"{shared.RANKS_TEXT} (default: the paper's)", ())
     add.option("--prior", "what policies know at the start: informative, equal",
-               tuple(DEFAULTS["priors"]))  # fmt: skip
+               tuple(StudySettings.priors))  # fmt: skip
     add.option("--episodes", "sets of true skills with each draw of the prior",
-               defaults["episodes"])  # fmt: skip
-    add.option("--prior-draws", "draws of the prior; the paper has one", defaults["prior_draws"])
+               StudySettings.episodes)  # fmt: skip
+    add.option("--prior-draws", "draws of the prior; the paper has one", StudySettings.prior_draws)
     shared.seed(add)
-    shared.environment(add, ("num_opponents", "horizon", "equal_variance"))
+    shared.environment(add, SHARED[:3])
     add.option("--equal-rank-by", "what places are by with equal priors, where the prior mean is "
-               "hidden", DEFAULTS["equal_rank_by"], known=RANKINGS)  # fmt: skip
-
-
-def cells_given(given: Given) -> dict[str, Any]:
-    """Return what ``cells`` declared, as a study takes it."""
-    same = ("episodes", "prior_draws", "seed", "num_opponents", "horizon", "equal_variance",
-            "equal_rank_by")  # fmt: skip
-    return {"ranks": given.rank or None, "priors": given.prior, "run": shared.run_options(given),
-            **given.chosen(same)}  # fmt: skip
+               "hidden", StudySettings.equal_rank_by, known=RANKINGS)  # fmt: skip
+    add.fields_of(Settings, SHARED[3:])
+    shared.results(add, required=True)
 
 
 def run(given: Given) -> None:
@@ -62,7 +44,11 @@ def run(given: Given) -> None:
     from matchenv.benchmarks.study import run_study
 
     study = run_study(
-        shared.named_policies(given), **cells_given(given), **given.chosen(("belief", *POOL))
+        shared.named_policies(given),
+        ranks=given.rank or None,
+        priors=given.prior,
+        run=shared.run_options(given),
+        **given.chosen((*OWN, *SHARED)),
     )
     given.say(study.summary(), end="")
     given.say_where()

@@ -103,4 +103,4 @@ def _settings(given: Given) -> Options:
     from matchenv.evaluation.cells import cells_of
 
     (cell,) = cells_of((given.rank,), (given.prior,), given.num_opponents, given.rank_by)
-    return Settings.checked(**given.chosen(shared.ENVIRONMENT), rank=cell.rank, prior=cell.prior)
+    return Settings.checked(**{**given.chosen(shared.ENVIRONMENT), **cell.options})

@@ -24,8 +24,8 @@ class Candidate:
         label: its name in tables and files.
         make: makes it from settings and true skills, fresh for the episodes that it is to play;
             can be pickled.
-        identity: what tells its results from those of another policy of that label; None
-            where nothing can, so that no results of it are kept for another time.
+        identity: tells its results from those of another policy of that label; None where
+            nothing can, so that no results of it are kept for another time.
     """
 
     label: str
@@ -38,11 +38,14 @@ class Candidate:
 
         Args:
             text: name with options, or a path, as ``policy_named`` takes it.
-            files: what it is read from; their content tells it from another of that name.
+            files: where it is read from; their content tells it from another of that name.
         """
         digest = digest_of(files)
-        identity = f"{text} {digest}" if files else text
-        return cls(text.rstrip("/\\") or text, partial(_made, text, tuple(files), digest), identity)
+        return cls(
+            text.rstrip("/\\") or text,
+            partial(_made, text, tuple(files), digest),
+            f"{text} {digest}" if files else text,
+        )
 
     @classmethod
     def of(cls, given: Any, env_id: str) -> Candidate:
@@ -69,13 +72,9 @@ class Candidate:
 
 
 def _made(
-    text: str,
-    files: Sequence[Path],
-    digest: str,
-    settings: Options,
-    true_skill: TrueSkills | None,
+    text: str, files: Sequence[Path], digest: str, settings: Options, skills: TrueSkills | None
 ) -> Any:
-    policy = policy_named(text, settings, true_skill)
+    policy = policy_named(text, settings, skills)
     if digest_of(files) != digest:
         raise ValueError(
             f"the files of policy {text!r} must stay as they are while it plays, and one of "
@@ -84,7 +83,8 @@ def _made(
     return policy
 
 
-def _copied(policy: Any, settings: Options, true_skill: TrueSkills | None) -> Any:
+def _copied(policy: Any, settings: Options, skills: TrueSkills | None) -> Any:
+    del skills
     return adapted(copy.deepcopy(policy), settings)
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.evaluation.candidates import Candidate
-from matchenv.evaluation.cells import AnyCell
-from matchenv.evaluation.rollout import ALL, Summary, column_of, rollout
+from matchenv.evaluation.cells import Cell
+from matchenv.evaluation.rollout import ALL, PolicyMaker, Summary, column_of, rollout
 from matchenv.evaluation.seeds import policy_key, sequence_of
 from matchenv.runtime.files import Arrays, columns_csv, npz_bytes
 from matchenv.runtime.jobs import CLOCK, RunOptions, Store, run_jobs
@@ -20,6 +21,28 @@ Floats = NDArray[np.float64]
 
 # Names of sums over a block begin so.
 TOTAL = "total/"
+
+
+@dataclass(frozen=True)
+class CallJob:
+    """A job of ``run_jobs``: a call that returns arrays.
+
+    Attributes:
+        name: of its file.
+        count: episodes in it.
+        call: can be pickled.
+        lasting: whether the result may be kept for another time.
+    """
+
+    name: str
+    count: int
+    call: Callable[[], Arrays]
+    lasting: bool = True
+
+
+def done(job: CallJob) -> Arrays:
+    """Do a job."""
+    return job.call()
 
 
 @dataclass(frozen=True)
@@ -41,21 +64,21 @@ class Block:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be played.
+    """Policies, cells and episodes that are to be played.
 
     Attributes:
         candidates: the policies.
         cells: where.
         blocks: the episodes, prior by prior; as many of each.
         settings_of: returns the settings of a cell with a prior of that number.
-        seed: what the user typed.
+        seed: as the user typed it.
         summary: makes what keeps the results of a block; None for that of the environment.
     """
 
     candidates: tuple[Candidate, ...]
-    cells: tuple[Any, ...]
+    cells: tuple[Cell, ...]
     blocks: tuple[Block, ...]
-    settings_of: Callable[[Any, int], Any]
+    settings_of: Callable[[Cell, int], Any]
     seed: int
     summary: Callable[[], Summary] | None = None
 
@@ -64,36 +87,39 @@ class Plan:
         """Episodes of each policy in each cell."""
         return sum(len(block.seeds) for block in self.blocks)
 
+    def jobs(self) -> list[CallJob]:
+        """Return a job for each cell, policy and block, in this order."""
+        return [
+            CallJob(
+                f"{cell.name}_policy{p:02d}_prior{block.prior:03d}_episode{block.first:06d}",
+                len(block.seeds),
+                partial(
+                    arrays_of,
+                    candidate.make,
+                    self.settings_of(cell, block.prior),
+                    block.seeds,
+                    sequence_of(self.seed, *block.policy_stream, *policy_key(candidate.label)),
+                    self.summary,
+                ),
+                candidate.identity is not None,
+            )
+            for cell in self.cells
+            for p, candidate in enumerate(self.candidates)
+            for block in self.blocks
+        ]
 
-@dataclass(frozen=True)
-class RolloutJob:
-    """One block of episodes of one policy in one cell.
 
-    Attributes:
-        name: of the job's file.
-        candidate: the policy.
-        settings: of the episodes.
-        block: the episodes.
-        policy_stream: for a stochastic policy.
-        summary: as ``Plan``.
-    """
-
-    name: str
-    candidate: Candidate
-    settings: Any
-    block: Block
-    policy_stream: np.random.SeedSequence
-    summary: Callable[[], Summary] | None
-
-    @property
-    def count(self) -> int:
-        """Episodes in it."""
-        return len(self.block.seeds)
-
-    @property
-    def lasting(self) -> bool:
-        """Whether its result may be kept for another time."""
-        return self.candidate.identity is not None
+def arrays_of(
+    make: PolicyMaker,
+    settings: Any,
+    seeds: Sequence[int],
+    stream: np.random.SeedSequence,
+    summary: Callable[[], Summary] | None = None,
+) -> Arrays:
+    """Return the arrays of a rollout, a clock, and sums whose names begin with ``TOTAL``."""
+    found = rollout(make, settings, seeds, np.random.default_rng(stream), summary)
+    totals = {f"{TOTAL}{name}": values for name, values in found.totals.items()}
+    return {**found.episodes, **totals, CLOCK: np.array([found.decisions, found.seconds])}
 
 
 @dataclass(frozen=True)
@@ -105,11 +131,11 @@ class EpisodeTable:
         policies: labels of the policies, P.
         seeds: of the episodes, the same in all cells, shape (R, E) for R draws of the prior.
         arrays: by name, shape (C, P, R, E, ...): what the summary keeps of each episode.
-        totals: by name, shape (C, P, R, ...): sums over the episodes.
         decisions_per_second: of one process, shape (C, P); NaN where nothing was timed.
+        totals: by name, shape (C, P, R, ...): sums over the episodes.
     """
 
-    cells: tuple[AnyCell, ...]
+    cells: tuple[Cell, ...]
     policies: tuple[str, ...]
     seeds: NDArray[np.uint64]
     arrays: Arrays
@@ -161,38 +187,7 @@ def play(plan: Plan, store: Store | None, run: RunOptions) -> EpisodeTable:
         ValueError: for a damaged store.
         OSError: if a job cannot be written; the finished ones stay.
     """
-    return table_of(plan, run_jobs(jobs_of(plan), work, store, run))
-
-
-def jobs_of(plan: Plan) -> list[RolloutJob]:
-    """Return the jobs of a plan, by cell, policy and block."""
-    return [
-        RolloutJob(
-            name=f"{cell.name}_policy{p:02d}_prior{block.prior:03d}_episode{block.first:06d}",
-            candidate=candidate,
-            settings=plan.settings_of(cell, block.prior),
-            block=block,
-            policy_stream=sequence_of(
-                plan.seed, *block.policy_stream, *policy_key(candidate.label)
-            ),
-            summary=plan.summary,
-        )
-        for cell in plan.cells
-        for p, candidate in enumerate(plan.candidates)
-        for block in plan.blocks
-    ]
-
-
-def work(job: RolloutJob) -> Arrays:
-    """Play a job: arrays by name, a clock, and sums whose names begin with ``TOTAL``."""
-    rng = np.random.default_rng(job.policy_stream)
-    found = rollout(job.candidate.make, job.settings, job.block.seeds, rng, job.summary)
-    totals = {f"{TOTAL}{name}": values for name, values in found.totals.items()}
-    return {**found.episodes, **totals, CLOCK: np.array([found.decisions, found.seconds])}
-
-
-def table_of(plan: Plan, played: Sequence[Arrays]) -> EpisodeTable:
-    """Return the table of a plan from the arrays of its jobs."""
+    played = run_jobs(plan.jobs(), done, store, run)
     priors = 1 + max(block.prior for block in plan.blocks)
     shape = (len(plan.cells), len(plan.candidates), priors)
 
@@ -205,20 +200,15 @@ def table_of(plan: Plan, played: Sequence[Arrays]) -> EpisodeTable:
         found: NDArray[Any] = stacked.reshape(*split, -1, *stacked.shape[1:]).sum(axis=len(split))
         return found
 
-    names = [name for name in played[0] if name != CLOCK]
     clocks = summed([each.get(CLOCK, np.zeros(2)) for each in played], *shape[:2])
     rates = np.full(clocks.shape[:2], np.nan)
     np.divide(clocks[..., 0], clocks[..., 1], out=rates, where=clocks[..., 1] > 0.0)
     seeds = np.concatenate([np.array(block.seeds, dtype=np.uint64) for block in plan.blocks])
-    return EpisodeTable(
-        plan.cells,
-        tuple(candidate.label for candidate in plan.candidates),
-        seeds.reshape(priors, -1),
-        {name: joined(name) for name in names if not name.startswith(TOTAL)},
-        rates,
-        {
-            name.removeprefix(TOTAL): summed([each[name] for each in played], *shape)
-            for name in names
-            if name.startswith(TOTAL)
-        },
-    )
+    arrays, totals = dict[str, Any](), dict[str, Any]()
+    for name in played[0]:
+        if name.startswith(TOTAL):
+            totals[name.removeprefix(TOTAL)] = summed([each[name] for each in played], *shape)
+        elif name != CLOCK:
+            arrays[name] = joined(name)
+    labels = tuple(candidate.label for candidate in plan.candidates)
+    return EpisodeTable(plan.cells, labels, seeds.reshape(priors, -1), arrays, rates, totals)

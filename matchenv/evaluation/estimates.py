@@ -57,21 +57,54 @@ class Estimate:
         """Half of the interval."""
         return 0.5 * (self.high - self.low)
 
+    @property
+    def known(self) -> bool:
+        """Whether there was anything to measure."""
+        return self.mean == self.mean
+
     def times(self, factor: float) -> Estimate:
         """The estimate of a number that is ``factor`` times as large."""
         low, high = sorted((factor * self.low, factor * self.high))
         return Estimate(factor * self.mean, abs(factor) * self.standard_error, low, high)
 
+    def __format__(self, form: str) -> str:
+        """Return mean and interval, for example ``0.12 [-0.03, 0.27]`` by ``.2f``.
+
+        What rounds to zero has no minus.
+        """
+        # A number's format: the sign, then z against minus zero, then the rest.
+        sign, rest = (form[:1], form[1:]) if form[:1] in ("+", "-") else ("", form)
+        mean, low, high = (f"{each:{sign}z{rest}}" for each in (self.mean, self.low, self.high))
+        return f"{mean} [{low}, {high}]"
+
     def interval_text(self, digits: int) -> str:
-        """Such as ``+0.12 [-0.03, +0.27]``; what rounds to zero has no minus."""
-        mean, low, high = (
-            round(number, digits) + 0.0 for number in (self.mean, self.low, self.high)
-        )
-        return f"{mean:+.{digits}f} [{low:+.{digits}f}, {high:+.{digits}f}]"
+        """Return a difference with its interval, for example ``+0.12 [-0.03, +0.27]``."""
+        return f"{self:+.{digits}f}"
 
 
 # Of what was not measured.
 UNKNOWN = Estimate(math.nan, math.nan, math.nan, math.nan)
+
+
+class Record(dict[str, Any]):
+    """A row of results: texts, numbers and estimates by name, which are attributes too."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an entry."""
+        if name not in self:
+            raise AttributeError(name)
+        return self[name]
+
+    @classmethod
+    def from_plain(cls, found: Mapping[str, Any]) -> Record:
+        """Return the row that a JSON file holds, where NaN is null and an estimate a mapping."""
+        parts = {each.name for each in fields(Estimate)}
+        return cls({
+            name: math.nan if value is None
+            else Estimate.from_plain(value) if isinstance(value, Mapping) and value.keys() == parts
+            else value
+            for name, value in found.items()
+        })  # fmt: skip
 
 
 def columns_of(record: Any) -> dict[str, Any]:
@@ -114,22 +147,19 @@ def quantile_of(count: int, confidence: float = CONFIDENCE) -> float:
 
 
 def estimate(values: Floats, confidence: float = CONFIDENCE) -> Estimate:
-    """The mean of independent values, with Student's interval.
+    """Return the mean of independent values with Student's interval; NaN are left out.
 
     Args:
-        values: shape (E,), E >= 2.
+        values: shape (E,); with fewer than two that are known, all of the estimate is NaN.
         confidence: coverage of the interval.
     """
-    mean = float(values.mean())
-    error = float(values.std(ddof=1)) / math.sqrt(values.size)
-    half = quantile_of(values.size, confidence) * error
-    return Estimate(mean, error, mean - half, mean + half)
-
-
-def known_estimate(values: Floats) -> Estimate:
-    """Return the mean of those values that are no NaN; all NaN where fewer than two are."""
     known = values[~np.isnan(values)]
-    return estimate(known) if known.size > 1 else UNKNOWN
+    if known.size < 2:
+        return UNKNOWN
+    mean = float(known.mean())
+    error = float(known.std(ddof=1)) / math.sqrt(known.size)
+    half = quantile_of(known.size, confidence) * error
+    return Estimate(mean, error, mean - half, mean + half)
 
 
 def estimate_over_priors(values: Floats) -> Estimate:
@@ -236,7 +266,7 @@ def curve_of_sums(sums: Floats, episodes: int) -> Curve:
 
 
 def p_value(difference: Estimate, count: int) -> float:
-    """The two-sided probability of so large a mean difference if there were none.
+    """Return the two-sided probability of so large a mean difference if there were none.
 
     Args:
         difference: its mean and standard error; with an error of 0, 1 for no difference, else 0.
@@ -248,16 +278,10 @@ def p_value(difference: Estimate, count: int) -> float:
 
 
 def holm_adjusted(p_values: Sequence[float]) -> Floats:
-    """p-values adjusted by Holm's method.
+    """Return p-values adjusted by Holm's method, shape (K,), at most 1.
 
     If all that are below a level count as findings, the chance of any false one is at most that
     level.
-
-    Args:
-        p_values: of K questions.
-
-    Returns:
-        Shape (K,), at most 1.
     """
     given = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(given, kind="stable")
@@ -268,31 +292,22 @@ def holm_adjusted(p_values: Sequence[float]) -> Floats:
 
 
 def verdicts(differences: Sequence[Estimate], count: int) -> list[str]:
-    """Who is ahead, of several questions that are asked together.
+    """Return who is ahead, of several questions that are asked together.
 
     ``ahead`` or ``behind`` where the interval of a difference leaves out 0 and its p-value after
-    Holm's correction is below 5 %; else ``undecided``. For one question both say the same.
+    Holm's correction is below 5 %; else ``undecided``, and ``""`` where nothing was measured. For
+    one question both say the same.
 
     Args:
         differences: one for each question.
         count: values that each is the mean of, >= 2.
     """
-    adjusted = holm_adjusted([p_value(each, count) for each in differences])
-    return [
-        each.verdict if p < 1.0 - CONFIDENCE else UNDECIDED
-        for each, p in zip(differences, adjusted, strict=True)
-    ]
-
-
-def known_verdicts(differences: Sequence[Estimate], count: int) -> list[str]:
-    """``verdicts`` of those that are known, and an empty text for each that is not.
-
-    Args:
-        differences: one for each question; all NaN where nothing was measured.
-        count: as ``verdicts``.
-    """
-    said = iter(verdicts([each for each in differences if each.mean == each.mean], count))
-    return [next(said) if each.mean == each.mean else "" for each in differences]
+    known = [place for place, each in enumerate(differences) if each.known]
+    found = [""] * len(differences)
+    adjusted = holm_adjusted([p_value(differences[place], count) for place in known])
+    for place, p in zip(known, adjusted, strict=True):
+        found[place] = differences[place].verdict if p < 1.0 - CONFIDENCE else UNDECIDED
+    return found
 
 
 def detectable_effect(difference: Estimate, count: int) -> float:

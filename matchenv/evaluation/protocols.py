@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from matchenv.envs.core.settings import Options
 from matchenv.envs.core.simulator import Simulator
 from matchenv.envs.one_player.simulator import OnePlayer
-from matchenv.evaluation.cells import AnyCell, Variant, cells_of, variants_of
+from matchenv.evaluation.cells import Cell, cells_of, variants_of
 from matchenv.evaluation.rollout import REWARD, Summary, Sums
 from matchenv.evaluation.seeds import OTHERS, REPORT
 from matchenv.evaluation.seeds import QUEUE as QUEUE_RUNS
@@ -24,7 +24,7 @@ LOW_END, HIGH_END = "drawchance", "oracle"
 LOADS = {"thin": 0.2, "middle": 1.0, "thick": 4.0}
 
 # Makes cells from what is swept, by name, and the settings that they share.
-CellMaker = Callable[[Mapping[str, Sequence[Any]], Any], tuple[AnyCell, ...]]
+CellMaker = Callable[[Mapping[str, Sequence[Any]], Any], tuple[Cell, ...]]
 
 
 class Shown(NamedTuple):
@@ -62,7 +62,8 @@ class Protocol:
         block: most episodes that are played side by side. A stochastic policy has one stream for
             a block, so its size is part of the results; it does not depend on the workers.
         key: of the random streams, before their purpose.
-        further: ``module:function`` that returns further tables and files; "" for none.
+        further: module with tables and files of this environment alone, which has all functions
+            of ``matchenv.benchmarks.compare.queue`` that ``Comparison`` calls; "" for none.
     """
 
     summary: Callable[[], Summary] = Sums
@@ -91,11 +92,11 @@ class Protocol:
         return (*self.key, purpose) if self.key or purpose != REPORT else ()
 
 
-def _ranks_and_priors(swept: Mapping[str, Sequence[Any]], settings: Any) -> tuple[AnyCell, ...]:
+def _ranks_and_priors(swept: Mapping[str, Sequence[Any]], settings: Any) -> tuple[Cell, ...]:
     return cells_of(swept["rank"], swept["prior"], settings.num_opponents, settings.rank_by)
 
 
-def _loads(swept: Mapping[str, Sequence[Any]], settings: Options) -> tuple[AnyCell, ...]:
+def _loads(swept: Mapping[str, Sequence[Any]], settings: Options) -> tuple[Cell, ...]:
     del settings
     found = tuple(load_named(str(text)) for text in swept["load"])
     if not found or len({load.name for load in found}) < len(found):
@@ -104,7 +105,7 @@ def _loads(swept: Mapping[str, Sequence[Any]], settings: Options) -> tuple[AnyCe
     return found
 
 
-def load_named(text: str) -> Variant:
+def load_named(text: str) -> Cell:
     """Return the cell of a load of ``LOADS``, or of any arrival rate.
 
     Raises:
@@ -121,10 +122,10 @@ def load_named(text: str) -> Variant:
     return load_of(f"{as_positive_number('load', rate):g}", rate)
 
 
-def load_of(name: str, rate: float) -> Variant:
+def load_of(name: str, rate: float) -> Cell:
     """Return the cell of so many players who log on in a tick."""
     title = f"{name} load: players log on at a rate of {rate:g} a tick"
-    return Variant(name, title, {"load": name}, {"arrival_rate": rate})
+    return Cell(name, title, {"load": name}, {"arrival_rate": rate})
 
 
 GENERAL = Protocol()
@@ -177,5 +178,5 @@ QUEUE = Protocol(
     fixed=("arrival_rate", "reward"),
     block=50,
     key=(QUEUE_RUNS,),
-    further="matchenv.benchmarks.compare.queue:further",
+    further="matchenv.benchmarks.compare.queue",
 )  # fmt: skip

@@ -16,13 +16,18 @@ class Column:
 
     Attributes:
         heading: its first line.
-        cell: the text of a row.
+        cell: the text of a row: a function, or for rows that are mappings a format, for example
+            ``"{total.mean:.2f}"``.
         width: characters, at the least, so that tables below each other are aligned.
     """
 
     heading: str
-    cell: Callable[[Any], str]
+    cell: Callable[[Any], str] | str
     width: int = 0
+
+    def text(self, row: Any) -> str:
+        """Return the text of a row."""
+        return self.cell.format_map(row) if isinstance(self.cell, str) else self.cell(row)
 
 
 def text_table(columns: Sequence[Column], rows: Sequence[Any]) -> list[str]:
@@ -54,12 +59,12 @@ def text_table(columns: Sequence[Column], rows: Sequence[Any]) -> list[str]:
 
 
 def markdown_table(columns: Sequence[Column], rows: Sequence[Any]) -> list[str]:
-    """The same as Markdown."""
+    """Return the same as Markdown."""
     heading, *lines = (f"| {' | '.join(line)} |" for line in table_cells(columns, rows))
     return [heading, f"|{'---|' * len(columns)}", *lines]
 
 
 def table_cells(columns: Sequence[Column], rows: Sequence[Any]) -> list[list[str]]:
-    """The headings, then the cells of each row."""
+    """Return the headings, then the cells of each row."""
     headings = [column.heading for column in columns]
-    return [headings, *([column.cell(row) for column in columns] for row in rows)]
+    return [headings, *([column.text(row) for column in columns] for row in rows)]

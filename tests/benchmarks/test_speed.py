@@ -28,14 +28,8 @@ def test_a_ratio_is_of_alternating_turns_without_the_first(monkeypatch: pytest.M
 def test_every_section_runs_and_writes_all_turns(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    small = {
-        "MANY_OPPONENTS": 60,
-        "BATCH": 3,
-        "GAMES_BEFORE": 2,
-        "QUEUES": 2,
-        "STEPS": 3,
-        "CALLS": 2,
-    }
+    small = {"MANY_OPPONENTS": 60, "BATCH": 3, "GAMES_BEFORE": 2, "QUEUES": 2, "STEPS": 3,
+             "CALLS": 2}  # fmt: skip
     for name, value in small.items():
         monkeypatch.setattr(speed, name, value)
     out = tmp_path / "speed.json"

@@ -1,73 +1,87 @@
-"""Estimates against SciPy, and against what they promise."""
+"""Estimates and verdicts against SciPy, Holm's rule by hand, and against what they promise."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 from matchenv.evaluation.estimates import (
+    UNKNOWN,
     Estimate,
+    Record,
     columns_of,
     curve_of_sums,
+    detectable_effect,
     estimate,
     estimate_over_priors,
+    holm_adjusted,
     nearer_by,
+    p_value,
     paired_difference,
+    ratio_of_means,
     share_closed,
+    verdicts,
     without_luck,
 )
+from matchenv.runtime.files import json_bytes, parsed_json
+
+SHARES = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=8)
 
 
 def test_interval_is_that_of_scipy() -> None:
-    rng = np.random.default_rng(0)
-    ours, theirs = rng.normal(size=(2, 40))
+    ours, theirs = np.random.default_rng(0).normal(size=(2, 40))
     found = paired_difference(ours, theirs)
     expected = stats.ttest_rel(ours, theirs).confidence_interval(0.95)
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
     assert found.standard_error == pytest.approx(stats.sem(ours - theirs))
     assert found.half_width == pytest.approx(0.5 * (expected.high - expected.low))
+    assert estimate(np.array([*(ours - theirs), np.nan])) == found
+    assert not estimate(np.array([1.0, np.nan])).known
 
 
-def test_interval_covers_as_often_as_it_says() -> None:
+@pytest.mark.parametrize("ratio", [False, True])
+def test_interval_covers_as_often_as_it_says(ratio: bool) -> None:
     rng = np.random.default_rng(11)
-    trials = 2000
+    tries = 1000
     hits = 0
-    for _ in range(trials):
-        difference = paired_difference(rng.normal(1.0, 2.0, 6), rng.normal(0.0, 1.0, 6))
-        hits += difference.low <= 1.0 <= difference.high
-    assert abs(hits / trials - 0.95) < 4.0 * np.sqrt(0.95 * 0.05 / trials)
+    for _ in range(tries):
+        if ratio:
+            below = rng.normal(4.0, 1.0, 100)
+            found = ratio_of_means(0.5 * below + rng.normal(1.0, 1.0, 100), below)
+            hits += found.low <= 0.75 <= found.high
+        else:
+            found = paired_difference(rng.normal(1.0, 2.0, 6), rng.normal(0.0, 1.0, 6))
+            hits += found.low <= 1.0 <= found.high
+    assert abs(hits / tries - 0.95) < 0.01 * ratio + 4.5 * math.sqrt(0.05 * 0.95 / tries)
+    assert not ratio_of_means(np.ones(3), np.zeros(3)).known
 
 
 def test_a_multiple_has_a_multiple_of_everything() -> None:
     values = np.random.default_rng(3).normal(1.0, 2.0, 9)
     for factor in (3.0, -0.5, 0.0):
         found, expected = estimate(values).times(factor), estimate(factor * values)
-        for name in ("mean", "standard_error", "low", "high"):
-            assert getattr(found, name) == pytest.approx(getattr(expected, name))
+        assert list(vars(found).values()) == pytest.approx(list(vars(expected).values()))
 
 
-def test_text_of_an_interval_has_no_minus_zero() -> None:
-    assert estimate(np.array([-1e-9, 1e-9, -1e-9])).interval_text(2) == "+0.00 [+0.00, +0.00]"
-
-
-def test_several_priors_count_as_so_many_values() -> None:
-    values = np.random.default_rng(1).normal(size=(5, 9))
-    found = estimate_over_priors(values)
-    assert found.mean == pytest.approx(values.mean())
-    assert found.standard_error == pytest.approx(stats.sem(values.mean(axis=1)))
-    assert estimate_over_priors(values[:1]).standard_error == pytest.approx(stats.sem(values[0]))
+def test_texts_of_intervals_have_no_minus_zero() -> None:
+    found = estimate(np.array([-1e-9, 1e-9, -1e-9]))
+    assert found.interval_text(2) == "+0.00 [+0.00, +0.00]"
+    assert f"{found:.1f}" == "0.0 [0.0, 0.0]"
 
 
 @pytest.mark.parametrize("priors", [1, 4])
-def test_curves_from_sums_are_those_of_the_values(priors: int) -> None:
+def test_several_priors_count_as_so_many_values(priors: int) -> None:
     values = np.random.default_rng(2).normal(2.0, 1.0, size=(priors, 30, 7))
-    sums = np.stack([values.sum(axis=1), (values**2).sum(axis=1)], axis=-1)
-    curve = curve_of_sums(sums, 30)
     units = values[0] if priors == 1 else values.mean(axis=1)
+    found = estimate_over_priors(values[:, :, 0])
+    assert found.mean == pytest.approx(units[:, 0].mean())
+    assert found.standard_error == pytest.approx(stats.sem(units[:, 0]))
+    curve = curve_of_sums(np.stack([values.sum(axis=1), (values**2).sum(axis=1)], axis=-1), 30)
     np.testing.assert_allclose(curve.mean, units.mean(axis=0))
     np.testing.assert_allclose(curve.standard_error, stats.sem(units, axis=0))
     quantile = stats.t.ppf(0.975, len(units) - 1)
@@ -87,27 +101,75 @@ def test_share_of_no_distance_is_no_number() -> None:
     assert share_closed(np.full(4, 1.5), np.ones(4), np.full(4, 2.0)) == 0.5
 
 
-@dataclass(frozen=True)
-class Record:
-    name: str
-    total: Estimate
-    share: float
-    inner: tuple[int, ...]
-
-
-def test_columns_are_the_fields_and_four_for_each_estimate() -> None:
-    columns = columns_of(Record("kg", Estimate(1.0, 0.5, 0.0, 2.0), 0.25, (3,)))
-    assert list(columns) == [
+def test_records_come_back_from_json_and_become_columns() -> None:
+    record = Record(name="kg", total=Estimate(1.0, 0.5, 0.0, 2.0), share=0.25, more=UNKNOWN)
+    again = Record.from_plain(parsed_json(json_bytes(record)))
+    assert (again.total, again.share, again.more.known) == (record.total, 0.25, False)
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = record.nothing
+    columns = columns_of({**record, "inner": (3,), "cell": {"rank": "top"}})
+    assert list(columns)[:6] == [
         "name", "total_mean", "total_standard_error", "total_low", "total_high", "share",
     ]  # fmt: skip
-    assert list(columns.values()) == ["kg", 1.0, 0.5, 0.0, 2.0, 0.25]
+    assert columns["rank"] == "top"
+    assert "inner" not in columns
 
 
 def test_luck_of_known_mean_is_taken_off() -> None:
-    rng = np.random.default_rng(0)
-    luck, rest = rng.standard_normal((2, 4000))
+    luck, rest = np.random.default_rng(0).standard_normal((2, 4000))
     values = 7.0 + 3.0 * luck + 0.1 * rest
     found = estimate(without_luck(values, luck))
     assert abs(found.mean - 7.0) < 4.5 * found.standard_error
     assert found.standard_error == pytest.approx(0.1 / math.sqrt(4000), rel=0.1)
     np.testing.assert_array_equal(without_luck(values, 0.0 * luck), values)
+
+
+def test_p_values_are_those_of_students_test() -> None:
+    values = np.random.default_rng(0).normal(0.3, 1.0, 40)
+    assert p_value(estimate(values), 40) == pytest.approx(stats.ttest_1samp(values, 0.0).pvalue)
+    assert p_value(estimate(np.zeros(5)), 5) == 1.0
+    assert p_value(estimate(np.ones(5)), 5) == 0.0
+
+
+@given(SHARES, st.floats(0.001, 0.5))
+def test_holm_rejects_what_his_steps_reject(p_values: list[float], level: float) -> None:
+    """From the least on, each against the level over those left, until one stands."""
+    rejected = set()
+    for step, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        if not p_values[place] * (len(p_values) - step) < level:
+            break
+        rejected.add(place)
+    assert set(np.flatnonzero(holm_adjusted(p_values) < level)) == rejected
+
+
+def test_one_question_is_judged_by_its_interval_and_many_more_strictly() -> None:
+    rng = np.random.default_rng(1)
+    found = [estimate(rng.normal(shift, 1.0, 50)) for shift in np.linspace(-0.6, 0.6, 21)]
+    assert all(verdicts([each], 50) == [each.verdict] for each in found)
+    together = verdicts(found, 50)
+    for each, verdict in zip(found, together, strict=True):
+        assert verdict in (each.verdict, "undecided")
+    assert together.count("undecided") > [each.verdict for each in found].count("undecided")
+    assert verdicts([], 50) == []
+    assert verdicts([UNKNOWN, *found], 50) == ["", *together]
+
+
+def test_questions_without_a_difference_are_seldom_decided() -> None:
+    """In at most 5 % of all families of ten, within 4.5 standard errors."""
+    rng = np.random.default_rng(2)
+    tries = 400
+    wrong = sum(
+        set(verdicts([estimate(values) for values in rng.standard_normal((10, 20))], 20))
+        != {"undecided"}
+        for _ in range(tries)
+    )
+    assert wrong / tries < 0.05 + 4.5 * math.sqrt(0.05 * 0.95 / tries)
+
+
+@pytest.mark.parametrize("count", [20, 200])
+def test_a_detectable_effect_is_found_in_four_of_five_tries(count: int) -> None:
+    """By the noncentral distribution of Student's statistic."""
+    found = estimate(np.random.default_rng(3).standard_normal(count))
+    shift = detectable_effect(found, count) / found.standard_error
+    limit = stats.t.ppf(0.975, count - 1)
+    assert stats.nct.sf(limit, count - 1, shift) == pytest.approx(0.8, abs=0.01)

@@ -74,7 +74,7 @@ def by_hand(policy: Any, settings: QueueSettings, seed: int) -> tuple[float, dic
 
 
 @pytest.mark.parametrize(
-    "name", ["fcfs", "window:width=0.5", "kg:both=true", "matching", "oracle", "own", "observing"]
+    "name", ["window:width=0.5", "kg:both=true", "matching", "oracle", "own", "observing"]
 )
 @pytest.mark.parametrize("reward", ["match_quality", "true_match_quality"])
 def test_each_run_is_that_of_a_queue_alone(name: str, reward: str) -> None:

@@ -17,7 +17,7 @@ from matchenv.envs.core.simulator import MEAN
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.one_player.simulator import OnePlayer
 from matchenv.evaluation.candidates import Candidate
-from matchenv.evaluation.cells import Cell, cells_of
+from matchenv.evaluation.cells import cells_of
 from matchenv.evaluation.episode_table import Block, EpisodeTable, Plan, play
 from matchenv.evaluation.registry import policy_named
 from matchenv.evaluation.rollout import ALL, Batch, Decisions, Sums, check_can_play, rollout, steps
@@ -30,7 +30,7 @@ MEASURES = tuple(name for name, way in OnePlayer.measures.items() if way != "las
 
 
 class LowestMean:
-    """A stranger's policy: it reads observations, and remembers how many it has seen."""
+    """A third party's policy: it reads observations, and remembers how many it has seen."""
 
     def __init__(self, belief: str = "factorised") -> None:
         self.belief = belief
@@ -77,7 +77,7 @@ def test_each_game_is_the_environments(name: str, belief: str) -> None:
 
 
 @pytest.mark.parametrize("belief", ["factorised", "full"])
-def test_a_stranger_reads_observations_and_keeps_its_memory(belief: str) -> None:
+def test_other_policies_read_observations_and_keep_their_memory(belief: str) -> None:
     found = rollout(
         lambda *_: LowestMean(belief), SETTINGS, SEEDS, summary=lambda: Sums(fields=("met",))
     ).episodes
@@ -103,16 +103,12 @@ def test_batches_are_played_in_step_and_asked_once() -> None:
             asked.append(len(observation))
             return super().predict(observation, *arguments, **options)
 
-    other = replace(SETTINGS, rank=0)
-    totals = [np.zeros(3), np.zeros(2)]
-    batches = [Batch(SETTINGS, SEEDS), Batch(other, SEEDS[:2])]
-    for played in steps(Decisions(Counting()), batches):
-        for total, each in zip(totals, played, strict=True):
-            total += each.reward
+    problems = [(SETTINGS, SEEDS), (replace(SETTINGS, rank=0), SEEDS[:2])]
+    played = list(steps(Decisions(Counting()), [Batch(*each) for each in problems]))
     assert asked == [5] * 15
-    for total, settings, seeds in zip(totals, (SETTINGS, other), (SEEDS, SEEDS[:2]), strict=True):
+    for k, (settings, seeds) in enumerate(problems):
         alone = rollout(lambda *_: LowestMean(), settings, seeds).episodes["draw_density"]
-        np.testing.assert_array_equal(total, alone)
+        np.testing.assert_allclose(sum(each[k].reward for each in played), alone, rtol=1e-13)
 
 
 @pytest.mark.parametrize(("action", "message"), [(6, "in [0, 5]"), (-1, "in [0"), (0.5, "integ")])
@@ -128,18 +124,14 @@ def test_actions_that_name_nobody_are_refused(action: Any, message: str) -> None
 
 def table_of(episodes: int, texts: tuple[str, ...], block: int = 4) -> EpisodeTable:
     cells = cells_of(["top", 2], ["informative", "equal"], 6)
-
-    def settings_of(cell: Cell, prior: int) -> Settings:
-        return replace(SETTINGS, rank=cell.place, prior=cell.prior)
-
     blocks = tuple(
         Block(0, first, tuple(range(first, min(first + block, episodes))), (POLICIES, first))
         for first in range(0, episodes, block)
     )
     candidates = tuple(Candidate.named(text) for text in texts)
-    windows = {"first": slice(0, 5), ALL: slice(0, 15)}
-    summary = partial(Sums, None, windows, 15)
-    plan = Plan(candidates, cells, blocks, settings_of, 7, summary)
+    summary = partial(Sums, None, {"first": slice(0, 5), ALL: slice(0, 15)}, 15)
+    plan = Plan(candidates, cells, blocks, lambda cell, _: replace(SETTINGS, **cell.options), 7,
+                summary)  # fmt: skip
     return play(plan, None, RunOptions(workers=1, quiet=True))
 
 

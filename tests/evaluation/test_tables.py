@@ -5,35 +5,32 @@ from __future__ import annotations
 from matchenv.evaluation.tables import Column, markdown_table, text_table
 
 COLUMNS = (
-    Column("policy", lambda row: row[0]),
-    Column("total", lambda row: f"{row[1]:.1f}", 9),
-    Column("of a game", lambda row: f"{row[1] / 10.0:.2f}"),
+    Column("policy", "{policy}"),
+    Column("total", "{total:.1f}", 9),
+    Column("of a game", lambda row: f"{row['total'] / 10.0:.2f}"),
 )
-ROWS = [("kg", 71.25), ("kg:multiplier=20", -3.0)]
+ROWS = [{"policy": "kg", "total": 71.25}, {"policy": "kg:multiplier=20", "total": -3.0}]
+CELLS = [["kg", "71.2", "7.12"], ["kg:multiplier=20", "-3.0", "-0.30"]]
 
 
 def test_columns_are_aligned() -> None:
     lines = text_table(COLUMNS, ROWS)
+    assert lines[0] == "policy                total  of a game"
     assert len({len(line) for line in lines}) == 1
-    assert [line.split() for line in lines[1:]] == [
-        ["kg", "71.2", "7.12"], ["kg:multiplier=20", "-3.0", "-0.30"],
-    ]  # fmt: skip
-    first = len("kg:multiplier=20")
-    assert lines[0].startswith("policy ")
-    assert all(line[first : first + 2] == "  " for line in lines)
-    assert lines[1][first + 2 : first + 11] == "     71.2"
+    assert [line.split() for line in lines[1:]] == CELLS
+    assert text_table(COLUMNS, []) == ["policy      total  of a game"]
+
+
+def test_wide_tables_continue_below_with_their_first_column() -> None:
+    wide = [COLUMNS[0], *(Column(f"column {n}", "{total:.1f}", 40) for n in range(3))]
+    lines = text_table(wide, ROWS)
+    assert max(map(len, lines)) <= 100
+    assert [line.split()[:2] for line in lines if line.startswith("policy")] == 2 * [
+        ["policy", "column"]
+    ]
 
 
 def test_markdown_has_as_many_cells_in_each_line() -> None:
     heading, rule, *lines = markdown_table(COLUMNS, ROWS)
-    assert rule == "|---|---|---|"
-    assert [cell.strip() for cell in heading.strip("|").split("|")] == [
-        column.heading for column in COLUMNS
-    ]
-    assert [line.strip("| ").split(" | ") for line in lines] == [
-        [column.cell(row) for column in COLUMNS] for row in ROWS
-    ]
-
-
-def test_without_rows_there_is_a_heading() -> None:
-    assert text_table(COLUMNS, []) == ["policy      total  of a game"]
+    assert (heading, rule) == ("| policy | total | of a game |", "|---|---|---|")
+    assert [line.strip("| ").split(" | ") for line in lines] == CELLS
