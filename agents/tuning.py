@@ -165,21 +165,17 @@ def tune_agent(
         done = len(_ended(study))
         with tqdm(total=trials, initial=min(done, trials), unit="trial", disable=quiet) as bar:
             for number in range(done, trials):
-                # A sampler of its own for each trial: a search that was stopped then draws the
-                # same.
-                study.sampler = optuna.samplers.TPESampler(
-                    seed=config.seed + number, n_startup_trials=STARTUP
-                )
+                seed = config.seed + number
+                # A sampler of its own: a search that was stopped then draws the same.
+                study.sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=STARTUP)
                 trial = study.ask(space)
+                values = {**config.hyperparameters, **trial.params}
                 place = out / "trials" / f"{number:04d}"
                 # Whatever a trial that was cut short has left.
                 shutil.rmtree(place, ignore_errors=True)
-                varied = replace(
-                    config,
-                    seed=config.seed + number,
-                    hyperparameters={**config.hyperparameters, **trial.params},
+                _play(
+                    study, trial, place, replace(config, seed=seed, hyperparameters=values), device
                 )
-                _play(study, trial, place, varied, device)
                 bar.update()
         return _written(study, out, config)
 
@@ -215,7 +211,6 @@ def _check_same(out: Path, config: RunConfig, content: Mapping[str, Any]) -> Non
     file, ours = out / SETTINGS, yaml_text(settings)
     if not file.exists():
         write_text(file, ours)
-        return
     theirs, wanted = (parsed(text, SETTINGS) for text in (file.read_text("utf-8"), ours))
     differing = [name for name, value in wanted.items() if (theirs or {}).get(name) != value]
     if differing:

@@ -165,12 +165,8 @@ class MatchmakingVecEnv(VecEnv):
         Raises:
             AttributeError: if there is none of this name.
         """
-        values: list[Any] = []
-        for native in self.natives:
-            value = getattr(native, attr_name)
-            rows = range(native.num_envs)
-            values += [value[row] if attr_name in ROW_ATTRIBUTES else value for row in rows]
-        return [values[row] for row in self._get_indices(indices)]
+        found = [getattr(native, attr_name) for native in self.natives]
+        return self._for_rows(found, indices, own=attr_name in ROW_ATTRIBUTES)
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
         """Set an attribute that all environments share.
@@ -204,11 +200,16 @@ class MatchmakingVecEnv(VecEnv):
                 f"method_name must be {' or '.join(map(repr, ROW_METHODS))}, got "
                 f"{method_name!r}: the environments are stepped and reset together"
             )
-        values: list[Any] = []
-        for native in self.natives:
-            found = getattr(native, method_name)(*method_args, **method_kwargs)
-            values += [None] * native.num_envs if found is None else list(found)
-        return [values[row] for row in self._get_indices(indices)]
+        found = [getattr(native, method_name)(*method_args, **method_kwargs)
+                 for native in self.natives]  # fmt: skip
+        return self._for_rows(found, indices, own=found[0] is not None)
+
+    def _for_rows(self, values: list[Any], indices: VecEnvIndices, *, own: bool) -> list[Any]:
+        """Return what belongs to each row, out of a value of each native environment."""
+        rows = [value[row] if own else value
+                for native, value in zip(self.natives, values, strict=True)
+                for row in range(native.num_envs)]  # fmt: skip
+        return [rows[row] for row in self._get_indices(indices)]
 
     def env_is_wrapped(
         self, wrapper_class: type[gym.Wrapper[Any, Any, Any, Any]], indices: VecEnvIndices = None

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.stats import trim_mean
 
 from matchenv.agents.environments import (
     ONE_PLAYER,
@@ -59,14 +60,12 @@ class Run:
     Attributes:
         path: its folder.
         config: how it was trained.
-        first_seed: environment seed of the first episode of each evaluation.
         evaluations: one for each time that the policy was evaluated, at least one; each has
             ``timesteps``, ``episodes`` and the numbers of ``matchenv.agents``' evaluation.
     """
 
     path: Path
     config: RunConfig
-    first_seed: int
     evaluations: tuple[dict[str, Any], ...]
 
     @property
@@ -79,11 +78,6 @@ class Run:
             "env_kwargs": config.env_kwargs,
             "start_from": config.start_from,
         }
-
-    @property
-    def games(self) -> dict[str, Any]:
-        """Return which games its evaluations play, without their seeds."""
-        return self.config.comparison()
 
 
 class LearningCurve(NamedTuple):
@@ -102,20 +96,13 @@ class LearningCurve(NamedTuple):
     values: Floats
 
     @property
-    def median(self) -> Floats:
-        """Return the median over the seeds, shape (T,)."""
-        return np.asarray(np.median(self.values, axis=0))
-
-    @property
     def interquartile_mean(self) -> Floats:
         """Return the mean without the lowest and the highest quarter of the seeds, shape (T,).
 
         Source: Agarwal et al. (2021), "Deep reinforcement learning at the edge of the statistical
         precipice".
         """
-        cut = len(self.values) // 4
-        middle = np.sort(self.values, axis=0)[cut : len(self.values) - cut]
-        return np.asarray(middle.mean(axis=0))
+        return np.asarray(trim_mean(self.values, 0.25, axis=0))
 
     @property
     def band(self) -> tuple[Floats, Floats]:
@@ -157,13 +144,13 @@ def _read(folder: RunFolder) -> Run:
     config = folder.read_config()
     try:
         content = json.loads(folder.evaluations_file.read_text(encoding="utf-8"))
-        seed, evaluations = content["first_environment_seed"], content["evaluations"]
+        evaluations = content["evaluations"]
         _ = [(each["timesteps"], each["episodes"], each[MINUS_KG]) for each in evaluations]
         if not evaluations:
             raise ValueError("it holds no evaluation")
     except (UnicodeDecodeError, ValueError, TypeError, KeyError) as error:
         raise ValueError(f"{folder.evaluations_file} is damaged: {error}") from None
-    return Run(folder.path, config, int(seed), tuple(evaluations))
+    return Run(folder.path, config, tuple(evaluations))
 
 
 def alike(runs: Iterable[Run], of: Callable[[Run], Any]) -> list[list[Run]]:
@@ -272,7 +259,7 @@ def training_sections(
         measure: as ``levels_of``.
         bound: as ``levels_of``.
     """
-    together = alike(read_runs(folders), lambda run: run.games)
+    together = alike(read_runs(folders), lambda run: run.config.comparison())
     return [_section(runs, palette, measure, bound) for runs in together]
 
 
@@ -329,14 +316,15 @@ def _chart(runs: Sequence[Run], palette: Palette, measure: str, bound: Path | No
     figure = new_figure("games learned from", MEASURES[measure], hovermode="x unified")
     bands = set()
     for curve in curves_of(runs, measure):
+        median = np.median(curve.values, axis=0)
         if len(curve.runs) == 1:
-            add_line(figure, palette, curve.label, curve.timesteps, curve.median)
+            add_line(figure, palette, curve.label, curve.timesteps, median)
             continue
         bands.add(f"{curve.label}: {curve.band_name}")
         add_line(figure, palette, curve.label, curve.timesteps, curve.interquartile_mean,
                  curve.band)  # fmt: skip
         figure.data[-1].name = f"{curve.label}, IQM"
-        add_line(figure, palette, curve.label, curve.timesteps, curve.median)
+        add_line(figure, palette, curve.label, curve.timesteps, median)
         figure.data[-1].update(name=f"{curve.label}, median", line_dash="dash")
     levels = levels_of(runs, measure, bound)
     for place, label in enumerate(sorted(levels, key=lambda name: -levels[name])):

@@ -26,34 +26,25 @@ class Outer:
     rate: Number
     episodes: Count
     inner: Inner
-    more: dict[str, Any]
     cells: list[dict[str, Any]] = field(default_factory=list)
     share: Share = 0.5
     name: str | None = None
     quick: StrictBool = False
 
 
-GOOD = {"seed": 1, "rate": 0.5, "episodes": 2, "inner": {"worth": 3}, "more": {"a": [1]}}
+GOOD = {"seed": 1, "rate": 0.5, "episodes": 2, "inner": {"worth": 3}}
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"rate": 2},
-        {"rate": np.float64(2.0)},
-        {"seed": np.int64(3)},
-        {"seed": 10**30},
-        {"name": "a", "quick": True, "share": 1},
-        {"inner": Inner(4.0)},
-        {"cells": [{"rank": 3}, {}]},
-    ],
-)
-def test_good_values_stay_as_they_are(changes):
-    expected = {**GOOD, "inner": Inner(3.0), **changes}
-    made = built(Outer, {**GOOD, **changes})
-    for name, value in expected.items():
-        assert getattr(made, name) == value
-        assert not isinstance(getattr(made, name), np.integer)
+def test_good_values_stay_as_they_are():
+    for changes in (
+        {"rate": 2, "name": "a", "quick": True, "share": 1},
+        {"rate": np.float64(2.0), "seed": np.int64(3), "cells": [{"rank": 3}, {}]},
+        {"seed": 10**30, "inner": Inner(4.0)},
+    ):
+        made = built(Outer, {**GOOD, **changes})
+        for name, value in {**GOOD, "inner": Inner(3.0), **changes}.items():
+            assert getattr(made, name) == value
+            assert not isinstance(getattr(made, name), np.integer)
 
 
 @pytest.mark.parametrize(
@@ -63,24 +54,15 @@ def test_good_values_stay_as_they_are(changes):
         ({"seed": 1.5}, "seed must be a valid integer", "1.5"),
         ({"seed": True}, "seed must be a valid integer", "True"),
         ({"rate": "1e-3"}, "rate must be a valid number", "'1e-3'"),
-        ({"rate": False}, "rate must be a valid number", "False"),
         ({"rate": float("nan")}, "rate must be a finite number", "nan"),
-        ({"rate": float("-inf")}, "rate must be a finite number", "-inf"),
         ({"episodes": 0}, "episodes must be greater than or equal to 1", "0"),
         ({"share": 1.5}, "share must be less than or equal to 1", "1.5"),
-        ({"name": 3}, "name must be a valid string", "3"),
-        ({"quick": 1}, "quick must be a valid boolean", "1"),
         ({"quick": "yes"}, "quick must be a valid boolean", "'yes'"),
-        ({"more": [1]}, "more must be a valid dictionary", "[1]"),
         ({"cells": [{}, "a\nb"]}, "cells.1 must be a valid dictionary", r"'a\nb'"),
         ({"inner": {"worth": 0.0}}, "inner.worth must be greater than 0", "0.0"),
         ({"inner": {"worth": 101.0}}, "worth must be at most 100", "101.0"),
         ({"inner": 3}, "inner must be a mapping", "3"),
-        (
-            {"inner": {"worth": 1.0, "x": 2}},
-            "it must have the entries seed, ",
-            "'inner.x'",
-        ),
+        ({"inner": {"worth": 1.0, "x": 2}}, "it must have the entries seed, ", "'inner.x'"),
         ({"gama": 1}, "it must have the entries seed, rate, episodes, ", "'gama'"),
     ],
 )
@@ -91,19 +73,10 @@ def test_one_line_names_the_entry_its_value_and_what_is_allowed(changes, names, 
     assert said.startswith(names)
     assert f"got {value}" in said
     assert "\n" not in said
-    # Made in Python, it is refused as well.
-    with pytest.raises((ValueError, TypeError)):
-        Outer(**{**GOOD, **changes})
 
 
-@pytest.mark.parametrize("missing", GOOD)
-def test_a_missing_entry_is_named(missing):
-    content = {name: value for name, value in GOOD.items() if name != missing}
-    with pytest.raises(ValueError, match=f"the entries seed, .*; {missing} is missing"):
-        built(Outer, content)
-
-
-@pytest.mark.parametrize("content", [None, 3, [1], "a"])
-def test_what_is_no_mapping_is_refused(content):
+def test_what_is_missing_is_named():
+    with pytest.raises(ValueError, match=r"the entries seed, .*; rate is missing"):
+        built(Outer, {name: value for name, value in GOOD.items() if name != "rate"})
     with pytest.raises(ValueError, match="it must be a mapping, got"):
-        built(Outer, content, "it")
+        built(Outer, [1], "it")

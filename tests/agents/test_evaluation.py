@@ -52,20 +52,9 @@ def test_the_difference_to_kg_is_of_the_same_games(belief):
     assert found["true_q_less_kg_high"] == pytest.approx(interval.high)
 
 
-@pytest.mark.parametrize(("algo", "timesteps"), [("ppo", 2048), ("ppo", 128), ("dqn", 512)])
-def test_tensorboard_has_every_evaluation(tmp_path, small_config, monkeypatch, algo, timesteps):
-    asked = []
-
-    def counted(*arguments):
-        asked.append(arguments)
-        return rival_totals(*arguments)
-
-    monkeypatch.setattr("matchenv.agents.callbacks.rival_totals", counted)
-    config = small_config(algo, timesteps=timesteps)
-    folder = agents.start_training(tmp_path / "run", config, quiet=True)
-    assert [each[-1] for each in asked] == ["kg", "drawchance"]
+def logged_as_recorded(folder):
+    """Check TensorBoard's numbers, and return the evaluations."""
     recorded = json.loads(folder.evaluations_file.read_text())["evaluations"]
-    assert recorded[-1]["timesteps"] >= timesteps
     logged = EventAccumulator(str(folder.tensorboard))
     logged.Reload()
     for name in set(recorded[0]) - {"timesteps"}:
@@ -74,11 +63,31 @@ def test_tensorboard_has_every_evaluation(tmp_path, small_config, monkeypatch, a
         np.testing.assert_allclose(
             [each.value for each in scalars], [each[name] for each in recorded], rtol=1e-6
         )
+    return recorded
+
+
+@pytest.mark.parametrize("algo", ["ppo", "dqn"])
+def test_tensorboard_has_every_evaluation(trained, small_config, algo):
+    config, folder = small_config(algo), trained(algo)
+    recorded = logged_as_recorded(folder)
     # The policy at the end is the one of the last evaluation.
     games = (4, evaluation_seed(config.seed))
     ours = totals(agents.load(folder.path), *games, **config.env_kwargs)
     theirs = totals(KnowledgeGradient(), *games, **config.env_kwargs)
     assert recorded[-1]["true_q_less_kg"] == pytest.approx((ours - theirs).mean())
+
+
+def test_baselines_play_once_and_short_trainings_are_logged(tmp_path, small_config, monkeypatch):
+    asked = []
+
+    def counted(*arguments):
+        asked.append(arguments[-1])
+        return rival_totals(*arguments)
+
+    monkeypatch.setattr("matchenv.agents.callbacks.rival_totals", counted)
+    folder = agents.start_training(tmp_path / "run", small_config(timesteps=128), quiet=True)
+    assert len(logged_as_recorded(folder)) == 2
+    assert asked == ["kg", "drawchance"]
 
 
 def test_evaluations_need_two_episodes(small_config):

@@ -24,7 +24,7 @@ def agreement(policy, teacher, games=30):
 def test_it_learns_the_teachers_choices_and_says_so(tmp_path, small_config):
     config = small_config(
         "imitation",
-        timesteps=24_000,
+        timesteps=12_000,
         num_envs=16,
         hyperparameters={
             "teacher": "gittins", "n_steps": 60, "batch_size": 240, "learning_rate": "lin_1e-2",

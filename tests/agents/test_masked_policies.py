@@ -23,6 +23,9 @@ CHANGING: dict[str, Any] = {
 }  # fmt: skip
 
 
+STEADY: dict[str, Any] = {"num_opponents": 6, "horizon": 20}
+
+
 def some_masks(count: int, opponents: int, rng: np.random.Generator) -> Any:
     masks = rng.random((count, opponents)) < 0.4
     masks[np.arange(count), rng.integers(opponents, size=count)] = True
@@ -41,8 +44,8 @@ def policy_of(algo: str, networks: Any, **options: Any) -> LearnedPolicy:
 @pytest.mark.parametrize("belief", ["factorised", "full"])
 def test_a_mask_takes_the_first_of_the_networks_own_order(algo, belief, networks):
     """Choosing, and taking the chosen one away, gives the order; any mask must agree with it."""
-    policy = policy_of(algo, networks, num_opponents=6, horizon=20, belief=belief)
-    plain = MatchmakingVectorEnv(8, num_opponents=6, horizon=20, belief=belief)
+    policy = policy_of(algo, networks, belief=belief, **STEADY)
+    plain = MatchmakingVectorEnv(8, belief=belief, **STEADY)
     observation, rows = plain.reset(seed=1)[0], np.arange(8)
     order, masks = [policy.predict(observation)[0]], np.ones((8, 6), dtype=bool)
     for _ in range(5):
@@ -64,22 +67,22 @@ def test_a_mask_takes_the_first_of_the_networks_own_order(algo, belief, networks
 
 @pytest.mark.parametrize("algo", ALGORITHMS)
 def test_a_policy_of_either_kind_of_pool_plays_the_other(algo, networks):
-    for trained in (CHANGING, {"num_opponents": 6, "horizon": 20}):
+    for trained in (CHANGING, STEADY):
         policy = policy_of(algo, networks, **trained)
-        for options in (CHANGING, {"num_opponents": 6, "horizon": 20}):
+        for options in (CHANGING, STEADY):
             told = policy.for_settings(Settings.checked(**options))
             env = MatchmakingVectorEnv(3, **options)
             observation, _ = env.reset(seed=0)
             memory, start = None, np.ones(3, dtype=bool)
-            for _ in range(5):
+            for _ in range(3):
                 actions, memory = told.predict(observation, memory, start)
                 observation, *_ = env.step(actions)
                 start[:] = False
 
 
 def test_draws_have_the_networks_probabilities_made_to_add_up(networks):
-    policy = policy_of("ppo", networks, num_opponents=6, horizon=20)
-    row = MatchmakingEnv(num_opponents=6, horizon=20).reset(seed=0)[0]
+    policy = policy_of("ppo", networks, **STEADY)
+    row = MatchmakingEnv(**STEADY).reset(seed=0)[0]
     mask = np.array([True, False, True, True, False, False])
     many = np.tile(row, (20_000, 1))
     drawn, _ = policy.predict(many, deterministic=False, action_masks=np.tile(mask, (len(many), 1)))
@@ -100,16 +103,15 @@ def test_draws_have_the_networks_probabilities_made_to_add_up(networks):
     ],
 )
 def test_bad_masks_are_named(masks, message, networks):
-    observation = MatchmakingVectorEnv(2, num_opponents=6, horizon=20).reset(seed=0)[0]
-    with pytest.raises(ValueError, match=message):
-        policy_of("ppo", networks, num_opponents=6, horizon=20).predict(
-            observation, action_masks=masks
-        )
-    full = MatchmakingVectorEnv(2, num_opponents=6, belief="full").reset(seed=0)[0]
-    with pytest.raises(ValueError, match=message.replace("shape", "")):
-        agents.load("ppo-gittins", settings=Settings.checked(num_opponents=6)).predict(
-            full, action_masks=masks
-        )
+    for policy in (
+        policy_of("ppo", networks, **STEADY),
+        agents.load("ppo-gittins", settings=Settings.checked(num_opponents=6)),
+    ):
+        observation = MatchmakingVectorEnv(2, num_opponents=6, belief=policy.belief).reset(seed=0)[
+            0
+        ]
+        with pytest.raises(ValueError, match=message):
+            policy.predict(observation, action_masks=masks)
 
 
 def test_the_adapter_gives_masks_as_the_library_asks_for_them():
@@ -132,7 +134,7 @@ def test_maskable_ppo_trains_on_a_pool_that_changes_and_is_compared_there(
 ):
     config = small_config(
         "maskable_ppo",
-        timesteps=512,
+        timesteps=128,
         env_kwargs=CHANGING,
         hyperparameters={"n_steps": 16, "batch_size": 64, "policy": policy,
                          "policy_kwargs": networks["maskable_ppo"]},

@@ -12,14 +12,21 @@ import pytest
 
 from matchenv import MatchmakingVectorEnv, agents
 from matchenv.baselines import (
-    POLICIES,
-    DrawChance,
     KnowledgeGradient,
     OptimisticDrawChance,
     ThompsonSampling,
 )
 from matchenv.envs.one_player.settings import Settings
-from matchenv.evaluation.registry import expanded, known_policies, policy_named
+from matchenv.envs.queue.settings import QueueSettings
+from matchenv.evaluation.registry import (
+    ONE_PLAYER,
+    POLICIES,
+    QUEUE,
+    expanded,
+    known_policies,
+    policy_class,
+    policy_named,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPER = Settings.checked()
@@ -43,6 +50,14 @@ class Adapts(Always):
         if settings.tau > 0.0:
             raise ValueError("tau must be 0")
         return Always(self.opponent, beta=100.0 * settings.beta)
+
+
+class Last:
+    def __init__(self, capacity, patience=1):
+        self.capacity, self.patience = capacity, patience
+
+    def choose(self, waiting, rng):
+        return waiting.filled.size
 
 
 def made(**options):
@@ -83,7 +98,7 @@ def test_baselines_with_their_options() -> None:
 
 def test_baselines_are_told_the_settings_of_the_environment() -> None:
     settings = Settings.checked(beta=2.0, horizon=50, draw_margin=0.5, belief="full")
-    for name in POLICIES:
+    for name in POLICIES[ONE_PLAYER]:
         policy = policy_named(name, settings, lambda: np.zeros(50))
         for argument in ("beta", "horizon", "draw_margin", "tau", "belief"):
             if hasattr(policy, argument):
@@ -155,29 +170,62 @@ def test_the_working_folder_hides_no_installed_module(own: str, tmp_path: Any) -
     assert sys.path[-1] == str(tmp_path)
 
 
+def test_braces_are_expanded_as_bash_does() -> None:
+    assert expanded(["kg", "a{1}b"]) == ["kg", "a1b"]
+    assert expanded(["kg:multiplier={3,5},belief={full,factorised}", "pe"]) == [
+        "kg:multiplier=3,belief=full", "kg:multiplier=3,belief=factorised",
+        "kg:multiplier=5,belief=full", "kg:multiplier=5,belief=factorised", "pe",
+    ]  # fmt: skip
+    for text in ("kg:multiplier={3,5", "kg}"):
+        with pytest.raises(ValueError, match="braces must come in pairs"):
+            expanded([text])
+
+
+IN_QUEUE = QueueSettings(capacity=8, beta=0.7, tau=0.1)
+
+
+def test_each_name_of_the_queue_makes_its_policy() -> None:
+    for name in POLICIES[QUEUE]:
+        if name != "reservation":
+            assert type(policy_named(name, IN_QUEUE)) is policy_class(name, QUEUE)
+    window = policy_named("window:width=2,growth=0.5", IN_QUEUE)
+    assert (window.width, window.growth) == (2.0, 0.5)
+    kg = policy_named("kg:multiplier=3,both=true,reservation=0.4,fall=0", IN_QUEUE)
+    assert (kg.multiplier, kg.both, kg.reservation, kg.fall) == (3.0, True, 0.4, 0.0)
+
+
+def test_a_policy_of_one_player_in_the_queue_is_told_the_game_and_its_own_options() -> None:
+    reserved = policy_named("reservation:policy=kg,multiplier=7,reservation=0.3", IN_QUEUE)
+    assert reserved.reservation == 0.3
+    assert isinstance(reserved.policy, KnowledgeGradient)
+    assert (reserved.policy.multiplier, reserved.policy.beta) == (7.0, 0.7)
+    thompson = policy_named("reservation:policy=thompson", IN_QUEUE)
+    assert isinstance(thompson.policy, ThompsonSampling)
+    assert thompson.stochastic
+
+
+def test_a_class_of_ones_own_plays_the_queue(own: str) -> None:
+    made = policy_named(f"{own}:Last:patience=4", IN_QUEUE)
+    assert (made.capacity, made.patience) == (8, 4)
+
+
 @pytest.mark.parametrize(
-    ("texts", "expected"),
+    ("text", "said"),
     [
-        (["kg", "pe"], ["kg", "pe"]),
-        (["kg:multiplier={3,5}"], ["kg:multiplier=3", "kg:multiplier=5"]),
-        (["a{1}b"], ["a1b"]),
-        (
-            ["kg:multiplier={3,5},belief={full,factorised}", "pe"],
-            [
-                "kg:multiplier=3,belief=full", "kg:multiplier=3,belief=factorised",
-                "kg:multiplier=5,belief=full", "kg:multiplier=5,belief=factorised", "pe",
-            ],
-        ),
+        ("nobody", "must be one of fcfs, window"),
+        ("window:wide=2", "growth, width"),
+        ("window:width=-2", "width must not be negative"),
+        ("matching:reservation", "name=value"),
+        ("reservation", "reservation:policy=thompson"),
+        ("reservation:policy=oracle", "must not know the true skills"),
+        ("reservation:policy=nobody", "must be one of pe"),
+        ("reservation:policy=pe,spread=1", "spread"),
+        ("fcfs:width=1", "none at all"),
     ],
-)  # fmt: skip
-def test_braces_are_expanded_as_bash_does(texts: list[str], expected: list[str]) -> None:
-    assert expanded(texts) == expected
-
-
-@pytest.mark.parametrize("text", ["kg:multiplier={3,5", "kg}"])
-def test_braces_without_a_partner(text: str) -> None:
-    with pytest.raises(ValueError, match="braces must come in pairs"):
-        expanded([text])
+)
+def test_bad_texts_of_the_queue_are_explained(text: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        policy_named(text, IN_QUEUE)
 
 
 def run(code: str) -> str:
@@ -236,13 +284,11 @@ def total(policy: Any, **env_kwargs: Any) -> Any:
     return totals
 
 
-@pytest.mark.parametrize("beta", [0.4, 4.0])
-def test_the_learned_policy_is_told_beta(beta: float) -> None:
+def test_the_learned_policy_is_told_beta() -> None:
     pytest.importorskip("stable_baselines3")
-    settings = Settings.checked(beta=beta, horizon=60)
+    settings = Settings.checked(beta=0.4, horizon=60)
     ours, theirs = (policy_named(name, settings) for name in ("ppo-gittins", "drawchance"))
-    assert isinstance(theirs, DrawChance)
-    gain = total(ours, beta=beta) - total(theirs, beta=beta)
+    gain = total(ours, beta=0.4) - total(theirs, beta=0.4)
     assert gain.mean() > -2.0 * gain.std(ddof=1) / 8.0
 
 

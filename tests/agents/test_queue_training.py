@@ -20,16 +20,16 @@ from matchenv.evaluation.registry import policy_named
 from matchenv.runtime.jobs import RunOptions
 
 RATES = [0.5, 2.0]
-ENV = {"arrival_rate": RATES, "horizon": 30, "capacity": 6}
+ENV = {"arrival_rate": RATES, "horizon": 20, "capacity": 6}
 RESULTS = ("policy.safetensors", "evaluations.json")
 
 
 def small_config(**changes: Any) -> RunConfig:
-    """Return the configuration of 1,536 choices in 8 environments."""
+    """Return the configuration of 768 choices in 8 environments."""
     arguments = {
-        "timesteps": 1536, "num_envs": 8, "seed": 1, "environment": QUEUE, "env_kwargs": ENV,
-        "hyperparameters": {"n_steps": 32, "batch_size": 64}, "evaluate_every": 700,
-        "evaluation_episodes": 2, "checkpoint_every": 500,
+        "timesteps": 768, "num_envs": 8, "seed": 1, "environment": QUEUE, "env_kwargs": ENV,
+        "hyperparameters": {"n_steps": 32, "batch_size": 64}, "evaluate_every": 400,
+        "evaluation_episodes": 2, "checkpoint_every": 200,
     }  # fmt: skip
     return configured("maskable_ppo", **{**arguments, **changes})
 
@@ -64,7 +64,7 @@ def test_it_goes_on_choice_for_choice(run: Path, tmp_path: Path, monkeypatch: An
         pass
 
     def stop(self: Keeper) -> bool:
-        if self.num_timesteps >= 900:
+        if self.num_timesteps >= 500:
             raise Interrupted
         return True
 

@@ -13,92 +13,60 @@ from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.baselines import DrawChance
 
 ENV = {"num_opponents": 4, "horizon": 7}
+STAY = np.zeros(2, dtype=np.int64)
 
 
-def dummy(num_envs, **env_kwargs):
-    make = lambda: Monitor(gym.make("Matchmaking-v0", **env_kwargs))  # noqa: E731
-    return DummyVecEnv([make] * num_envs)
-
-
-@pytest.mark.parametrize("extra", [{}, {"reward": "true_draw_density", "belief": "full"}])
+@pytest.mark.parametrize(
+    "extra",
+    [{}, {"reward": "true_draw_density", "belief": "full"}, {"max_episode_steps": 3},
+     {"max_episode_steps": 7}],
+)  # fmt: skip
 def test_plays_the_same_games_as_dummy_vec_env(extra):
-    ours, theirs = MatchmakingVecEnv(3, **ENV, **extra), dummy(3, **ENV, **extra)
+    options, length = {**ENV, **extra}, extra.get("max_episode_steps", ENV["horizon"])
+    ours = MatchmakingVecEnv(3, **options)
+    theirs = DummyVecEnv([lambda: Monitor(gym.make("Matchmaking-v0", **options))] * 3)
     assert ours.observation_space == theirs.observation_space
     assert ours.action_space == theirs.action_space
     ours.seed(5)
     theirs.seed(5)
     np.testing.assert_array_equal(ours.reset(), theirs.reset())
     rng = np.random.default_rng(0)
-    ends = 0
-    for _ in range(4 * ENV["horizon"]):
+    for step in range(1, 4 * length + 1):
         actions = rng.integers(0, ENV["num_opponents"], 3)
         our_step, their_step = ours.step(actions), theirs.step(actions)
         for our_part, their_part in zip(our_step[:3], their_step[:3], strict=True):
             assert our_part.dtype == their_part.dtype
             np.testing.assert_array_equal(our_part, their_part)
         for done, info, other in zip(our_step[2], our_step[3], their_step[3], strict=True):
-            ends += done
-            assert bool(info) == done
+            assert bool(info) == done == (step % length == 0)
             if not done:
                 continue
             np.testing.assert_array_equal(
                 info["terminal_observation"], other["terminal_observation"]
             )
-            assert info["TimeLimit.truncated"] is other["TimeLimit.truncated"] is False
-            assert info["episode"]["l"] == other["episode"]["l"] == ENV["horizon"]
+            assert info["TimeLimit.truncated"] is other["TimeLimit.truncated"]
+            assert info["TimeLimit.truncated"] == (length < ENV["horizon"])
+            assert info["episode"]["l"] == other["episode"]["l"] == length
             # Both round to six digits, after sums in a different order.
             assert info["episode"]["r"] == pytest.approx(other["episode"]["r"], abs=2e-6)
-    assert ends == 12
 
 
-@pytest.mark.parametrize("limit", [3, 7])
-def test_a_limit_of_steps_truncates_as_the_wrapper_does(limit):
-    ours = MatchmakingVecEnv(2, **ENV, max_episode_steps=limit)
-    theirs = dummy(2, **ENV, max_episode_steps=limit)
-    ours.seed(5)
-    theirs.seed(5)
-    np.testing.assert_array_equal(ours.reset(), theirs.reset())
-    for n in range(15):
-        our_step, their_step = ours.step([n % 4, 1]), theirs.step([n % 4, 1])
-        for our_part, their_part in zip(our_step[:3], their_step[:3], strict=True):
-            np.testing.assert_array_equal(our_part, their_part)
-        for done, info, other in zip(our_step[2], our_step[3], their_step[3], strict=True):
-            assert done == ((n + 1) % limit == 0)
-            if done:
-                assert info["TimeLimit.truncated"] == other["TimeLimit.truncated"]
-                assert info["TimeLimit.truncated"] == (limit < ENV["horizon"])
-                assert info["episode"]["l"] == limit
-
-
-def test_staggered_ends_after_a_reset_amid_an_episode():
-    env = MatchmakingVecEnv(2, **ENV)
-    env.seed(0)
-    env.reset()
-    env.step(np.zeros(2, dtype=np.int64))
-    env.reset()
-    for game in range(1, ENV["horizon"] + 1):
-        _, _, dones, infos = env.step(np.zeros(2, dtype=np.int64))
-        assert dones.all() == (game == ENV["horizon"])
-    assert infos[0]["episode"]["l"] == ENV["horizon"]
-
-
-def test_information_is_fresh_at_every_step():
-    env = MatchmakingVecEnv(2, **ENV)
-    env.reset()
-    _, _, _, first = env.step(np.zeros(2, dtype=np.int64))
-    first[0]["mine"] = 1
-    _, _, _, second = env.step(np.zeros(2, dtype=np.int64))
-    assert second == [{}, {}]
-    assert second[0] is not second[1]
-
-
-def test_same_seed_same_episodes_and_seeds_serve_once():
+def test_resets_seeds_and_information():
     env = MatchmakingVecEnv(2, **ENV)
     env.seed(3)
     first, second = env.reset(), env.reset()
-    assert not np.array_equal(first, second)
+    assert not np.array_equal(first, second)  # seeds serve once
     env.seed(3)
     np.testing.assert_array_equal(env.reset(), first)
+    # A reset amid an episode begins whole ones; information is fresh at every step.
+    env.step(STAY)[3][0]["mine"] = 1
+    env.reset()
+    for game in range(1, ENV["horizon"] + 1):
+        _, _, dones, infos = env.step(STAY)
+        assert dones.all() == (game == ENV["horizon"])
+        assert infos[0] is not infos[1]
+        assert dones.all() or infos == [{}, {}]
+    assert infos[0]["episode"]["l"] == ENV["horizon"]
 
 
 def test_options_fix_instances():
@@ -123,16 +91,16 @@ def test_attributes_and_methods():
     assert env.get_attr("knowledge_state", [1])[0].mu.shape == (5,)
     assert not env.has_attr("no_such_thing")
     texts = env.env_method("render", indices=[0, 1])
-    assert len(texts) == 2
-    assert isinstance(texts[0], str)
+    assert [type(each) for each in texts] == [str, str]
     env.set_attr("note", "kept")
     assert env.get_attr("note", 0) == ["kept"]
-    with pytest.raises(ValueError, match="indices"):
-        env.set_attr("note", "one only", indices=[0])
-    with pytest.raises(ValueError, match="attr_name"):
-        env.set_attr("true_skill", np.zeros(5))
-    with pytest.raises(ValueError, match="method_name"):
-        env.env_method("reset")
+    for call, message in (
+        (lambda: env.set_attr("note", "one only", indices=[0]), "indices"),
+        (lambda: env.set_attr("true_skill", np.zeros(5)), "attr_name"),
+        (lambda: env.env_method("reset"), "method_name"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
     with pytest.raises(IndexError):
         env.get_attr("games_left", 3)
     assert env.env_is_wrapped(Monitor) == [True] * 3
