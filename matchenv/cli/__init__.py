@@ -1,7 +1,8 @@
-"""The command ``matchenv`` and its sub-commands: one module each, imported when it is asked for.
+"""The command ``matchenv`` and its sub-commands.
 
-To add a command, write a module whose docstring is the help, with ``options(add)``, which declares
-the options, and ``run(given)``, which calls one function of another room; and add its line below.
+A command is a function ``declare_NAME(add)`` in a module of this folder, which is imported when the
+command is asked for. Its docstring is the help; it declares the options and returns what is run,
+which calls one function of another room. To add a command, write it and add its line below.
 """
 
 from __future__ import annotations
@@ -26,29 +27,29 @@ if TYPE_CHECKING:
     from matchenv.cli.parser import Given
     from matchenv.runtime.signals import Stopping
 
-# By group: the commands, each with what it does. A command's module has its name.
+# By group: the commands, each with its module and what it does.
 GROUPS = {
     "Policies": {
-        "train": "train a policy and compare it with the baselines",
-        "compare": "play the same games with every policy",
-        "tune": "find the best setting of KG, or of the queue's policies",
-        "study": "repeat the simulation study of the 2011 paper",
-        "bench": "score a policy on matchenv-bench-v1",
-        "limits": "what no policy can exceed, and the optimum of small problems",
-        "watch": "watch policies side by side, in a window or as a film",
-        "report": "gather results in one page",
+        "train": ("train", "train a policy and compare it with the baselines"),
+        "compare": ("policies", "play the same games with every policy"),
+        "tune": ("policies", "find the best setting of KG, or of the queue's policies"),
+        "study": ("policies", "repeat the simulation study of the 2011 paper"),
+        "bench": ("policies", "score a policy on matchenv-bench-v1"),
+        "limits": ("policies", "what no policy can exceed, and the optimum of small problems"),
+        "watch": ("policies", "watch policies side by side, in a window or as a film"),
+        "report": ("policies", "gather results in one page"),
     },
     "Match logs and services": {
-        "replay": "rate a log of matches and judge the ratings",
-        "fit": "fit the parameters of TrueSkill to a log of matches",
-        "smooth": "skills through time in hindsight, from a whole log",
-        "rank": "rank items by games of two, and name the pairs to play next",
-        "judge": "judge the matcher that made the games of a log",
-        "serve": "keep ratings and match players over HTTP",
+        "replay": ("logs", "rate a log of matches and judge the ratings"),
+        "fit": ("logs", "fit the parameters of TrueSkill to a log of matches"),
+        "smooth": ("logs", "skills through time in hindsight, from a whole log"),
+        "rank": ("logs", "rank items by games of two, and name the pairs to play next"),
+        "judge": ("logs", "judge the matcher that made the games of a log"),
+        "serve": ("serve", "keep ratings and match players over HTTP"),
     },
-    "Installation": {"warm-up": "compile in advance what a first episode needs"},
+    "Installation": {"warm-up": ("policies", "compile in advance what a first episode needs")},
 }
-COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
+COMMANDS = {name: text for group in GROUPS.values() for name, (_, text) in group.items()}
 
 # Exit statuses; Ctrl-C and SIGTERM give 130 and 143. The last is that of a process that a closed
 # pipe ends, as shells show it.
@@ -95,12 +96,13 @@ def _run(arguments: Sequence[str], stopping: Stopping | None) -> int:
 
     given = None
     try:
-        given = parsed(name, words)
+        parser = parser_of(name)
+        given = parser.given(words)
         if stopping is not None:
             stopping.note = lambda: given.note()
         given.check_existing()
         use_own_lock()
-        command(name).run(given)
+        parser.run(given)
     except SystemExit:  # from --help
         return DONE
     except ReaderGoneError:
@@ -120,17 +122,14 @@ def _run(arguments: Sequence[str], stopping: Stopping | None) -> int:
     return DONE
 
 
-def command(name: str) -> Any:
-    """Import the module of a command."""
-    return import_module(f"{__name__}.{name.replace('-', '_')}")
-
-
 def parser_of(name: str) -> Any:
-    """Return the parser of a command."""
+    """Return the parser of a command; its attribute ``run`` carries the command out."""
     from matchenv.cli.parser import Parser
 
-    parser = Parser(name, command(name).__doc__)
-    command(name).options(parser)
+    (module,) = (group[name][0] for group in GROUPS.values() if name in group)
+    declare = getattr(import_module(f"{__name__}.{module}"), f"declare_{name.replace('-', '_')}")
+    parser = Parser(name, declare.__doc__)
+    parser.run = declare(parser)
     parser.group("help")
     parser.option("--debug", "show where an error comes from", False)
     parser.add_help_option()
@@ -153,7 +152,7 @@ def help_text() -> str:
     width = max(map(len, COMMANDS))
     lines = ["usage: matchenv COMMAND [OPTIONS]", ""]
     for title, group in GROUPS.items():
-        lines += [f"{title}:", *(f"  {name:{width}}  {text}" for name, text in group.items())]
+        lines += [f"{title}:", *(f"  {name:{width}}  {COMMANDS[name]}" for name in group)]
     tail = "Options of a command: matchenv COMMAND --help. Version: matchenv --version."
     return "\n".join([*lines, "", tail])
 

@@ -30,9 +30,8 @@ ENVIRONMENT = tuple(
     name for name in ALL_OPTIONS if name not in ("rank", "prior", "reward", "belief", "noise")
 )
 SHARED = ("horizon", "beta", "draw_margin", "tau")
-# Options that mean nothing in the other environment.
+# Options that mean nothing in other environments.
 ONLY_ONE_PLAYER = set(ALL_OPTIONS).difference(SHARED)
-ONLY_QUEUE = {"load", "env_kwargs"}
 
 RANKS_TEXT = "places of player 0: top, middle, bottom, a number from 0 (the best), or any"
 RANK_TEXT = RANKS_TEXT.replace("places", "place")
@@ -85,23 +84,28 @@ def problem(given: Given, more: dict[str, Any]) -> dict[str, Any]:
         ValueError: for options that mean nothing in the environment.
     """
     env = given.env
+    for only, names in ((ONE_PLAYER, ONLY_ONE_PLAYER), (QUEUE, {"load"})):
+        if env != only:
+            given.refuse(names, f"with --env {only} alone may be given")
     if env == ONE_PLAYER:
-        given.refuse(ONLY_QUEUE, f"with --env {QUEUE} alone may be given")
+        given.refuse({"env_kwargs"}, f"with --env {QUEUE} alone may be given")
         kwargs = {**given.chosen(ENVIRONMENT), **more}
-        return {"env": env, "cells": {"rank": given.rank, "prior": given.prior},
+        return {"env": env, "cells": {"rank": _all(given.rank), "prior": _all(given.prior)},
                 "env_kwargs": kwargs}  # fmt: skip
-    given.refuse(ONLY_ONE_PLAYER, f"with --env {ONE_PLAYER} alone may be given")
+    kwargs = {name: getattr(given, name) for name in SHARED if name in given.said}
     if env == QUEUE:
-        given.needs("benchmarks")
-        return {"env": env, "cells": {"load": given.load}, "env_kwargs": queue_kwargs(given)}
-    given.refuse({"load"}, f"with --env {QUEUE} alone may be given")
+        return {"env": env, "cells": {"load": given.load}, "env_kwargs": with_pairs(given, kwargs)}
     several = [text for text in given.env_kwargs if "{" in text]
     swept: dict[str, list[Any]] = {}
     for text in expanded(several):
         for name, value in _pairs([text]).items():
             swept.setdefault(name, []).append(value)
     single = [text for text in given.env_kwargs if text not in several]
-    return {"env": env, "cells": swept, "env_kwargs": with_pairs(given, _shared(given), single)}
+    return {"env": env, "cells": swept, "env_kwargs": with_pairs(given, kwargs, single)}
+
+
+def _all(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
 
 
 def either_environment(add: Parser, loads: tuple[str, ...] = LOADS) -> None:
@@ -112,31 +116,6 @@ def either_environment(add: Parser, loads: tuple[str, ...] = LOADS) -> None:
     add.option("--env-kwargs", "options of other environments than Matchmaking-v0 as KEY=VALUE, "
                "for example patience=10 or population=ratings.csv; outside the queue "
                "'KEY={1,2}' plays with each value", ())  # fmt: skip
-
-
-def in_queue(given: Given) -> bool:
-    """Return whether a command plays the queue.
-
-    Raises:
-        ValueError: for options that mean nothing in its environment.
-    """
-    queue: bool = given.env == QUEUE
-    other = ONE_PLAYER if queue else QUEUE
-    given.refuse(ONLY_ONE_PLAYER if queue else ONLY_QUEUE, f"with --env {other} alone may be given")
-    return queue
-
-
-def queue_kwargs(given: Given) -> dict[str, Any]:
-    """Return the options of the queue, by name.
-
-    Raises:
-        ValueError: for a text that is not KEY=VALUE, or an option given twice.
-    """
-    return with_pairs(given, _shared(given))
-
-
-def _shared(given: Given) -> dict[str, Any]:
-    return {name: getattr(given, name) for name in SHARED if name in given.said}
 
 
 def with_pairs(
@@ -170,19 +149,22 @@ def seed(add: Parser) -> None:
     add.option("--seed", "random seed; the same seed gives the same numbers", 0)
 
 
-def results(add: Parser, *, required: bool = False, parallel: bool = True) -> None:
+def results(
+    add: Parser, *, required: bool = False, parallel: bool = True, resumes: bool = True
+) -> None:
     """Declare where results are kept, and who computes them; the last group of a command.
 
     Args:
         add: the parser.
         required: whether there must be a folder.
         parallel: whether several processes work on it.
+        resumes: whether a command that was stopped goes on from there.
     """
     add.group("results and work")
     none = "" if required else " (default: none are written)"
     add.option("--out", f"folder for the result files; the same command resumes there{none}",
                None, Path, required=required)  # fmt: skip
-    add.resumes = True
+    add.resumes = resumes
     if parallel:
         workers(add)
     quiet(add)
@@ -234,6 +216,9 @@ def reading(given: Given) -> Reading:
 
 
 def log(add: Parser) -> None:
-    """Declare the log that a command reads."""
+    """Declare the log that a command reads, and how."""
+    from matchenv.logs.reading import ReadingSettings
+
     add.group("log")
     add.positional("log", "the log, a .csv or .csv.gz file", Path)
+    add.fields_of(ReadingSettings)

@@ -35,6 +35,10 @@ EXTRAS = {
 GOES_ON = "what is finished is kept: the same command goes on from here"
 
 
+# What carries a command out.
+Run = Callable[["Given"], None]
+
+
 class Existing:
     """Type of an option whose value is a file or folder that must be there."""
 
@@ -139,6 +143,7 @@ class Parser(argparse.ArgumentParser):
         )  # fmt: skip
         self.command, self.defaults, self.words = name, dict[str, Any](), list[str]()
         self.resumes, self.existing = False, list[str]()
+        self.run: Run
         self._group: Any = self
 
     def group(self, title: str) -> None:
@@ -261,10 +266,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> Any:
         """Raise ``ValueError`` with argparse's message in our form."""
         for form, ours in (
-            (
-                r"^argument (\S+): expected (one argument|at least one argument)$",
-                r"\1 needs a value",
-            ),
+            (r"^argument (\S+): expected (at least )?one argument$", r"\1 needs a value"),
             (r"^argument (\S+): ignored explicit argument (.*)$", r"\1 takes no value, got \2"),
             (r"^argument (\S+): ", r"\1 "),
             (r"^the following arguments are required: (.*)$", r"\1 must be given"),
@@ -308,18 +310,14 @@ def option_of(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _integer(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be an integer, got {text!r}") from None
+def _number_of(kind: type, words: str) -> Callable[[str], Any]:
+    def read(text: str) -> Any:
+        try:
+            return kind(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"must be {words}, got {text!r}") from None
 
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a number, got {text!r}") from None
+    return read
 
 
 def _integer_or_text(text: str) -> int | str:
@@ -349,8 +347,9 @@ def _one_of(known: Sequence[str]) -> Callable[[str], str]:
 
 # How a value of each type is read, and what the help calls it.
 KINDS: dict[Any, tuple[Callable[[str], Any], str]] = {
-    bool: (_text, ""), int: (_integer, "N"), float: (_number, "X"), str: (_text, "TEXT"),
-    Path: (_path, "PATH"), Existing: (_path, "PATH"), int | str: (_integer_or_text, "TEXT"),
+    bool: (_text, ""), int: (_number_of(int, "an integer"), "N"), str: (_text, "TEXT"),
+    float: (_number_of(float, "a number"), "X"), int | str: (_integer_or_text, "TEXT"),
+    Path: (_path, "PATH"), Existing: (_path, "PATH"),
 }  # fmt: skip
 
 

@@ -1,18 +1,4 @@
-"""Keep ratings, propose opponents, match and split players over HTTP.
-
-A game is confirmed only after it has been written to the file. Paths and
-bodies are described at /docs and /openapi.json; GET /backup is a copy of
-the file.
-
-There is no authentication, so it listens at this machine alone; for others,
-put it behind a gateway that has one. Limits: bodies of 1 MB; splits of 100
-players, matches of 10,000, 25 proposals and 10,000 standings a request;
-100 connections; 10 seconds for a request to arrive and 60 for its answer.
-See docs/service.md.
-
-Example:
-    matchenv serve --pool pool.db --port 8000
-"""
+"""The command that serves a pool."""
 
 from __future__ import annotations
 
@@ -21,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from matchenv.cli import options as shared
-from matchenv.cli.parser import Existing, Given, Parser
+from matchenv.cli.parser import Existing, Given, Parser, Run
 from matchenv.service.players import PoolSettings
 
 if TYPE_CHECKING:
@@ -33,8 +19,22 @@ FITTED = {"beta": "beta", "tau": "tau", "draw_probability": "draw_probability",
 SETTINGS = ("mu", "sigma", "beta", "tau", "draw_probability", "drift_per_day", "recent")
 
 
-def options(add: Parser) -> None:
-    """Declare the options."""
+def declare_serve(add: Parser) -> Run:
+    """Keep ratings, propose opponents, match and split players over HTTP.
+
+    A game is confirmed only after it has been written to the file. Paths and
+    bodies are described at /docs and /openapi.json; GET /backup is a copy of
+    the file.
+
+    There is no authentication, so it listens at this machine alone; for others,
+    put it behind a gateway that has one. Limits: bodies of 1 MB; splits of 100
+    players, matches of 10,000, 25 proposals and 10,000 standings a request;
+    100 connections; 10 seconds for a request to arrive and 60 for its answer.
+    See docs/service.md.
+
+    Example:
+        matchenv serve --pool pool.db --port 8000
+    """
     add.group("service")
     add.option("--pool", "the pool's file; it is made if it does not exist", None, Path,
                required=True)  # fmt: skip
@@ -49,6 +49,7 @@ def options(add: Parser) -> None:
     add.option("--fitted", "folder of matchenv fit, for beta, tau, draw probability and drift per "
                "day", None, Existing)  # fmt: skip
     add.fields_of(PoolSettings, SETTINGS)
+    return run
 
 
 def run(given: Given) -> None:

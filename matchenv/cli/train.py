@@ -1,14 +1,4 @@
-"""Train a policy and compare it with the baselines. See docs/training.md.
-
-Example:
-    matchenv train --algo ppo --out runs/first --hyperparams gamma=0.99
-    matchenv train --resume runs/first
-    matchenv train --seeds 0 1 2 3 4 --out runs/five
-    matchenv train --imitate gittins --out runs/imitation
-    matchenv train --start-from runs/imitation --config ppo_after_imitation
-    matchenv train --tune 20 --timesteps 256000 --out runs/tuned
-    matchenv train --env MatchmakingQueue-v0
-"""
+"""The command that trains."""
 
 from __future__ import annotations
 
@@ -16,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matchenv.cli import options as shared
-from matchenv.cli.parser import GOES_ON, Existing, Given, Parser
+from matchenv.cli.parser import GOES_ON, Existing, Given, Parser, Run
 from matchenv.envs.one_player.settings import Settings
 from matchenv.runtime.files import held_folders
 from matchenv.runtime.jobs import RunOptions
@@ -43,8 +33,18 @@ TRAINED = tuple(name for name in shared.ALL_OPTIONS if name != "noise")
 WORK = ("device", "threads", "quiet")
 
 
-def options(add: Parser) -> None:
-    """Declare the options."""
+def declare_train(add: Parser) -> Run:
+    """Train a policy and compare it with the baselines. See docs/training.md.
+
+    Example:
+        matchenv train --algo ppo --out runs/first --hyperparams gamma=0.99
+        matchenv train --resume runs/first
+        matchenv train --seeds 0 1 2 3 4 --out runs/five
+        matchenv train --imitate gittins --out runs/imitation
+        matchenv train --start-from runs/imitation --config ppo_after_imitation
+        matchenv train --tune 20 --timesteps 256000 --out runs/tuned
+        matchenv train --env MatchmakingQueue-v0
+    """
     add.group("training")
     add.option("--algo", "the algorithm: ppo, a2c, dqn and more; an unknown one lists them", "ppo")
     add.option("--timesteps", "games to train for in all (default: as in the file; with --tune "
@@ -91,6 +91,7 @@ def options(add: Parser) -> None:
     add.option("--device", "where torch computes; auto: a GPU where there is one", "cpu")
     add.option("--threads", "of torch; the last digits of the weights depend on their number", 1)
     shared.quiet(add)
+    return run
 
 
 def run(given: Given) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-# Characters of a line of a table for a terminal.
+# Characters of a line of a table at most, where the terminal is not narrower.
 WIDTH = 100
 
 
@@ -33,8 +34,10 @@ class Column:
 def text_table(columns: Sequence[Column], rows: Sequence[Any]) -> list[str]:
     """Return a heading and a line for each row; the first column is aligned to the left.
 
-    A table wider than ``WIDTH`` continues below itself, with its first column again.
+    A table wider than ``WIDTH``, or than the terminal, continues below itself, with its first
+    column again.
     """
+    room = min(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns)
     lines = table_cells(columns, rows)
     widths = [
         max(column.width, *(len(line[place]) for line in lines))
@@ -42,7 +45,7 @@ def text_table(columns: Sequence[Column], rows: Sequence[Any]) -> list[str]:
     ]
     parts = [[0]]
     for place in range(1, len(columns)):
-        if sum(widths[each] + 2 for each in (*parts[-1], place)) - 2 > WIDTH and parts[-1] != [0]:
+        if sum(widths[each] + 2 for each in (*parts[-1], place)) - 2 > room and parts[-1] != [0]:
             parts.append([0])
         parts[-1].append(place)
     found: list[str] = []

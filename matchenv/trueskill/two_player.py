@@ -14,13 +14,13 @@ The common arguments:
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchenv.runtime.checks import (
-    LARGEST_SKILL,
     as_float_array,
     as_non_negative_array,
     as_positive_array,
@@ -29,6 +29,8 @@ from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import (
     draw_density_of,
     draw_probability_of,
+    is_positive,
+    is_skill,
     match_quality_of,
     total_variance,
     update_two,
@@ -39,8 +41,15 @@ Floats = NDArray[np.float64]
 
 WIN, DRAW, DENSITY, QUALITY, TRUE_DENSITY = range(5)
 
-# The least allowed numbers, as the checks have them; all others may be negative.
-LEAST = dict.fromkeys(("sigma_i", "sigma_j", "beta"), 1.0 / LARGEST_SKILL) | {"draw_margin": 0.0}
+# The arguments of a measure, and those of an update.
+NAMES = ("mu_i", "sigma_i", "mu_j", "sigma_j", "beta", "draw_margin")
+OF_UPDATE = ("mu_i", "sigma_i", "mu_j", "sigma_j", "outcome", "beta", "draw_margin")
+TRUE_NAMES = ("skill_i", "", "skill_j", "", "beta", "")
+CHECKS = dict.fromkeys(("sigma_i", "sigma_j", "beta"), as_positive_array)
+CHECKS["draw_margin"] = as_non_negative_array
+
+# Types of a number that compiled functions take as it is.
+NUMBERS = frozenset((float, np.float64))
 
 
 def win_probability(
@@ -73,10 +82,7 @@ def win_probability(
     Source: Ryzhov, Tariq, Powell (2011), eq. (10), with the square root that is missing there; the
     margin is that of Herbrich, Minka, Graepel (2006), section 2.
     """
-    return _measure(
-        WIN, mu_i=mu_i, sigma_i=sigma_i, mu_j=mu_j, sigma_j=sigma_j, beta=beta,
-        draw_margin=draw_margin,
-    )  # fmt: skip
+    return _measure(WIN, (mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin))
 
 
 def draw_probability(
@@ -93,10 +99,7 @@ def draw_probability(
 
     Source: Herbrich, Minka, Graepel (2006), section 2; eq. (3) of the 2011 paper.
     """
-    return _measure(
-        DRAW, mu_i=mu_i, sigma_i=sigma_i, mu_j=mu_j, sigma_j=sigma_j, beta=beta,
-        draw_margin=draw_margin,
-    )  # fmt: skip
+    return _measure(DRAW, (mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin))
 
 
 def draw_density(
@@ -108,7 +111,7 @@ def draw_density(
 
     Source: Ryzhov, Tariq, Powell (2011), eq. (5).
     """
-    return _measure(DENSITY, mu_i=mu_i, sigma_i=sigma_i, mu_j=mu_j, sigma_j=sigma_j, beta=beta)
+    return _measure(DENSITY, (mu_i, sigma_i, mu_j, sigma_j, beta, 0.0))
 
 
 def match_quality(
@@ -120,7 +123,7 @@ def match_quality(
 
     Source: Ryzhov, Tariq, Powell (2011), eq. (6); Herbrich, Minka, Graepel (2006), eq. (7).
     """
-    return _measure(QUALITY, mu_i=mu_i, sigma_i=sigma_i, mu_j=mu_j, sigma_j=sigma_j, beta=beta)
+    return _measure(QUALITY, (mu_i, sigma_i, mu_j, sigma_j, beta, 0.0))
 
 
 def true_draw_density(skill_i: ArrayLike, skill_j: ArrayLike, beta: ArrayLike) -> Any:
@@ -139,7 +142,7 @@ def true_draw_density(skill_i: ArrayLike, skill_j: ArrayLike, beta: ArrayLike) -
 
     Source: Ryzhov, Tariq, Powell (2011), eq. (14).
     """
-    return _measure(TRUE_DENSITY, skill_i=skill_i, skill_j=skill_j, beta=beta)
+    return _measure(TRUE_DENSITY, (skill_i, 1.0, skill_j, 1.0, beta, 0.0), TRUE_NAMES)
 
 
 def update(
@@ -176,19 +179,16 @@ def update(
     Source: Ryzhov, Tariq, Powell (2011), eq. (1) and (2), with the square roots that are missing
     there; draws from Herbrich, Minka, Graepel (2006), section 3.
     """
-    checked: ArrayLike = outcome
-    if type(outcome) is int and -1 <= outcome <= 1:
-        checked = float(outcome)
-    else:
-        outcomes = as_float_array("outcome", outcome)
-        known = (outcomes == 0.0) | (np.abs(outcomes) == 1.0)
-        if not known.all():
-            raise ValueError(f"outcome must be +1, 0 or -1, got {outcomes[~known].flat[0]!r}")
-        checked = outcomes[()]
-    table, shape = _table(
-        mu_i=mu_i, sigma_i=sigma_i, mu_j=mu_j, sigma_j=sigma_j, outcome=checked, beta=beta,
-        draw_margin=draw_margin,
-    )  # fmt: skip
+    given = mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin
+    if type(outcome) is int and NUMBERS.issuperset(map(type, given)):
+        after = _update_or_nan(mu_i, sigma_i, mu_j, sigma_j, float(outcome), beta, draw_margin)
+        if after[1] > 0.0 and after[3] > 0.0:
+            return after
+    outcomes = as_float_array("outcome", outcome)
+    known = (outcomes == 0.0) | (np.abs(outcomes) == 1.0)
+    if not known.all():
+        raise ValueError(f"outcome must be +1, 0 or -1, got {outcomes[~known].flat[0]!r}")
+    table, shape = _table(OF_UPDATE, (*given[:4], outcomes, beta, draw_margin))
     drawn = table[4] == 0.0
     if drawn.any() and (table[6][drawn] == 0.0).any():
         raise ValueError(
@@ -205,19 +205,19 @@ def update(
     return mu_i, sigma_i, mu_j, sigma_j
 
 
-def _measure(which: int, **arguments: ArrayLike) -> Any:
-    table, shape = _table(**arguments)
+def _measure(which: int, values: tuple[ArrayLike, ...], names: tuple[str, ...] = NAMES) -> Any:
+    if NUMBERS.issuperset(map(type, values)):
+        found = _measure_or_nan(which, *values)
+        if found == found:  # else the checks below find what is wrong
+            return found
+    table, shape = _table(names, values)
     return _measures(which, table).reshape(shape)[()]
 
 
-def _table(**arguments: ArrayLike) -> tuple[Floats, tuple[int, ...]]:
+def _table(names: tuple[str, ...], values: tuple[ArrayLike, ...]) -> tuple[Floats, tuple[int, ...]]:
     """Return the checked arguments, a row for each and a column for each game, and their shape."""
-    if all(
-        isinstance(value, float) and LEAST.get(name, -LARGEST_SKILL) <= value <= LARGEST_SKILL
-        for name, value in arguments.items()
-    ):  # a tenth of the time that the checks take
-        return np.array(list(arguments.values()))[:, None], ()
-    arrays = [_checked(*each) for each in arguments.items()]
+    pairs = zip(names, values, strict=True)
+    arrays = [CHECKS.get(name, as_float_array)(name, value) for name, value in pairs]
     shape = np.broadcast_shapes(*(array.shape for array in arrays))
     table = np.empty((len(arrays), *shape))
     for row, array in enumerate(arrays):
@@ -225,30 +225,64 @@ def _table(**arguments: ArrayLike) -> tuple[Floats, tuple[int, ...]]:
     return table.reshape(len(arrays), -1), shape
 
 
-def _checked(name: str, value: ArrayLike) -> Floats:
-    if name == "draw_margin":
-        return as_non_negative_array(name, value)
-    return (as_positive_array if name in LEAST else as_float_array)(name, value)
+@compiled
+def _allowed(
+    mu_i: float, sigma_i: float, mu_j: float, sigma_j: float, beta: float, draw_margin: float
+) -> bool:
+    """Return whether the checks would accept the numbers of a game."""
+    good = is_skill(mu_i) and is_positive(sigma_i) and is_skill(mu_j) and is_positive(sigma_j)
+    return good and is_positive(beta) and draw_margin >= 0.0 and is_skill(draw_margin)
+
+
+@compiled
+def _measure_or_nan(
+    which: int,
+    mu_i: float,
+    sigma_i: float,
+    mu_j: float,
+    sigma_j: float,
+    beta: float,
+    draw_margin: float,
+) -> float:
+    """Return one measure of one game; NaN for numbers that the checks refuse."""
+    gap, variance = mu_i - mu_j, total_variance(sigma_i, sigma_j, beta)
+    if not _allowed(mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin):
+        return math.nan
+    if which == TRUE_DENSITY:
+        return draw_density_of(gap, total_variance(0.0, 0.0, beta))
+    if which == WIN:
+        return win_probability_of(gap, variance, draw_margin)
+    if which == DRAW:
+        return draw_probability_of(gap, variance, draw_margin)
+    if which == DENSITY:
+        return draw_density_of(gap, variance)
+    return match_quality_of(gap, variance, beta)
+
+
+@compiled
+def _update_or_nan(
+    mu_i: float,
+    sigma_i: float,
+    mu_j: float,
+    sigma_j: float,
+    outcome: float,
+    beta: float,
+    draw_margin: float,
+) -> tuple[float, float, float, float]:
+    """Return ``update_two``; NaN for numbers that the checks refuse."""
+    known = abs(outcome) == 1.0 or (outcome == 0.0 and draw_margin > 0.0)
+    if not (known and _allowed(mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin)):
+        return math.nan, math.nan, math.nan, math.nan
+    return update_two(mu_i, sigma_i, mu_j, sigma_j, int(outcome), beta, draw_margin)
 
 
 @compiled
 def _measures(which: int, table: Floats) -> Floats:
     out = np.empty(table.shape[1])
     for k in range(out.size):
-        if which == TRUE_DENSITY:
-            beta = table[2, k]
-            out[k] = draw_density_of(table[0, k] - table[1, k], total_variance(0.0, 0.0, beta))
-            continue
-        gap, beta = table[0, k] - table[2, k], table[4, k]
-        variance = total_variance(table[1, k], table[3, k], beta)
-        if which == WIN:
-            out[k] = win_probability_of(gap, variance, table[5, k])
-        elif which == DRAW:
-            out[k] = draw_probability_of(gap, variance, table[5, k])
-        elif which == DENSITY:
-            out[k] = draw_density_of(gap, variance)
-        else:
-            out[k] = match_quality_of(gap, variance, beta)
+        a, b, c = table[0, k], table[1, k], table[2, k]
+        d, e, f = table[3, k], table[4, k], table[5, k]
+        out[k] = _measure_or_nan(which, a, b, c, d, e, f)
     return out
 
 
@@ -256,9 +290,7 @@ def _measures(which: int, table: Floats) -> Floats:
 def _updates(table: Floats) -> Floats:
     new = np.empty((4, table.shape[1]))
     for k in range(new.shape[1]):
-        mu_i, sigma_i, mu_j, sigma_j = table[0, k], table[1, k], table[2, k], table[3, k]
-        outcome, beta, draw_margin = int(table[4, k]), table[5, k], table[6, k]
-        new[0, k], new[1, k], new[2, k], new[3, k] = update_two(
-            mu_i, sigma_i, mu_j, sigma_j, outcome, beta, draw_margin
-        )
+        a, b, c, d = table[0, k], table[1, k], table[2, k], table[3, k]
+        e, f, g = table[4, k], table[5, k], table[6, k]
+        new[0, k], new[1, k], new[2, k], new[3, k] = _update_or_nan(a, b, c, d, e, f, g)
     return new

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from matchenv.evaluation.tables import Column, markdown_table, text_table
 
 COLUMNS = (
@@ -34,3 +36,15 @@ def test_markdown_has_as_many_cells_in_each_line() -> None:
     heading, rule, *lines = markdown_table(COLUMNS, ROWS)
     assert (heading, rule) == ("| policy | total | of a game |", "|---|---|---|")
     assert [line.strip("| ").split(" | ") for line in lines] == CELLS
+
+
+@pytest.mark.parametrize(("room", "parts"), [(200, 1), (40, 1), (30, 2), (1, 2)])
+def test_a_table_wider_than_the_terminal_continues_below(
+    room: int, parts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(room))
+    lines = text_table(COLUMNS, ROWS)
+    assert lines.count("") == parts - 1
+    assert max(map(len, lines)) <= max(room, 27)
+    first = [line.split()[0] for line in lines if line]
+    assert first == ["policy", "kg", "kg:multiplier=20"] * parts

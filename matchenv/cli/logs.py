@@ -1,0 +1,161 @@
+"""The commands that read a match log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from matchenv.cli import options as shared
+from matchenv.cli.parser import Existing, Given, Parser, Run
+
+
+def declare_replay(add: Parser) -> Run:
+    """Rate a log of matches, and report how well each rating system forecast them.
+
+    See docs/replay.md.
+
+    Example:
+        matchenv replay games.csv --columns player=name --out runs/replay
+    """
+    from matchenv.benchmarks.replay.fits import refuse_both
+    from matchenv.benchmarks.replay.report import ReplaySettings, report_text, run_replay
+
+    shared.log(add)
+    add.group("rating systems and report")
+    add.fields_of(ReplaySettings)
+    shared.results(add, parallel=False, resumes=False)
+
+    def run(given: Given) -> None:
+        refuse_both(given.fitted, set(given.said))
+        settings = given.made(ReplaySettings)
+        given.needs("logs", *(() if given.out is None else ("benchmarks",)))
+        content = run_replay(shared.reading(given), settings, out=given.out, quiet=given.quiet)
+        given.say(report_text(content))
+        given.say_where()
+
+    return run
+
+
+def declare_fit(add: Parser) -> Run:
+    """Fit the parameters of TrueSkill to a log, and judge them on games held out.
+
+    See docs/fit.md.
+
+    Example:
+        matchenv fit games.csv --out runs/fit
+    """
+    from matchenv.benchmarks.replay.fits import fit_text, run_fit
+    from matchenv.logs.fitting import TRAIN_SHARE
+
+    shared.log(add)
+    add.group("fit")
+    add.option("--train-share", "share of the games, from the first on, that the fit uses",
+               TRAIN_SHARE)  # fmt: skip
+    shared.seed(add)
+    shared.results(add, parallel=False)
+
+    def run(given: Given) -> None:
+        given.needs("logs")
+        asked = given.chosen(("train_share", "seed", "out", "quiet"))
+        given.say(fit_text(run_fit(shared.reading(given), **asked)))
+        given.say_where(f"{given.out}/fit.json has the parameters")
+
+    return run
+
+
+def declare_smooth(add: Parser) -> Run:
+    """Compute every player's skill through time from a whole log.
+
+    This is TrueSkill Through Time. See docs/ratings.md.
+
+    Example:
+        matchenv smooth games.csv --players ann bob --plot curves.png
+    """
+    from matchenv.benchmarks.replay.fits import SmoothSettings, refuse_both, run_smooth, smooth_text
+
+    shared.log(add)
+    add.group("model")
+    add.fields_of(SmoothSettings)
+    shared.results(add, parallel=False)
+    add.option("--plot", "file of a figure of the players' curves, .png, .svg or .pdf", None, Path)
+
+    def run(given: Given) -> None:
+        refuse_both(given.fitted, set(given.said))
+        given.needs("logs", *(() if given.plot is None else ("benchmarks",)))
+        read, settings = shared.reading(given), given.made(SmoothSettings)
+        found = run_smooth(read, settings, out=given.out, plot=given.plot, quiet=given.quiet)
+        given.say(smooth_text(read.log, *found))
+        given.say_where(f"{given.out} has curves.csv and smooth.json")
+        given.say_where(f"{given.plot} has the figure", given.plot)
+
+    return run
+
+
+def declare_rank(add: Parser) -> Run:
+    """Rank the players of a log, and say which pairs should play next.
+
+    Items are whatever plays games of two: models, bots, prompts, people.
+    See docs/ranking.md.
+
+    Example:
+        matchenv rank games.csv --goal top --k 5 --next 20 --out results/ranking
+    """
+    from matchenv.benchmarks.ranking import RankSettings, rank_text, ranker_of, write_ranking
+
+    shared.log(add)
+    add.group("goal and model")
+    add.fields_of(RankSettings)
+    add.group("results")
+    add.option("--out", "folder for the table, the figure and the state (default: none)", None,
+               Path)  # fmt: skip
+    shared.quiet(add)
+
+    def run(given: Given) -> None:
+        given.needs("logs", *(() if given.out is None else ("benchmarks",)))
+        settings = given.made(RankSettings)
+        ranker = ranker_of(shared.reading(given).log, settings)
+        text = rank_text(ranker, settings)
+        if given.out is not None:
+            write_ranking(ranker, given.out)
+        given.say(text)
+        given.say_where(f"{given.out} has ranking.csv, ranking.json, ranking.png and ranking.svg")
+
+    return run
+
+
+def declare_judge(add: Parser) -> Run:
+    """Judge the matcher that made the games of a log.
+
+    How even the games were, for whom not, and what other matchers would have done
+    with these players at this load. See docs/judge.md.
+
+    Example:
+        matchenv judge games.csv --rule window.yml --out results/judge
+    """
+    from matchenv.benchmarks.judge.settings import JudgeSettings
+
+    shared.log(add)
+    shared.policies(add, ())
+    add.option("--fitted", "folder of matchenv fit, in place of a fit: of this log, or of games of "
+               "the same players that were not matched on skill", None, Existing)  # fmt: skip
+    add.group("matcher, load and runs")
+    add.fields_of(JudgeSettings)
+    shared.results(add)
+
+    def run(given: Given) -> None:
+        given.needs("agents", "benchmarks", "logs")
+        from matchenv.benchmarks.judge import judge
+        from matchenv.benchmarks.replay.fits import fitted_parameters
+
+        read = shared.reading(given)
+        found = judge(
+            read.log,
+            given.made(JudgeSettings),
+            policies=shared.named_policies(given),
+            parameters=None if given.fitted is None else fitted_parameters(given.fitted),
+            name=read.file_name,
+            run=shared.run_options(given),
+        )
+        given.say(found.text)
+        given.say_where(f"{given.out}/judge.html is the page")
+
+    return run

@@ -1,0 +1,413 @@
+"""The commands that play with policies or show what they did, but for ``train``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from matchenv.cli import options as shared
+from matchenv.cli.output import show
+from matchenv.cli.parser import Existing, Given, Parser, Run
+from matchenv.envs.one_player.settings import RANKINGS, Settings
+
+if TYPE_CHECKING:
+    from matchenv.envs.core.settings import Options
+
+# Options of a study, and those of the environment that it has.
+OF_STUDY = ("episodes", "prior_draws", "seed", "equal_rank_by", "belief")
+SIZES, POOL = (
+    ("num_opponents", "horizon", "equal_variance"),
+    ("availability", "mean_stay", "turnover"),
+)
+
+FILM_OPTIONS = ("games", "every", "rate")
+MEASURES = ("true_q_less_kg", "true_draw_density", "draw_density", "mean_return")
+
+
+def declare_compare(add: Parser) -> Run:
+    """Play the same episodes with every policy, and compare.
+
+    In Matchmaking-v0 the true draw densities are compared, in the queue rewards,
+    qualities and waiting times, elsewhere the rewards. See docs/benchmarks.md and
+    docs/queue.md.
+
+    Example:
+        matchenv compare --policy pe 'kg:multiplier={10,20}' --rank top
+    """
+    from matchenv.benchmarks.compare import comparison
+    from matchenv.evaluation.protocols import ONE_PLAYER
+
+    shared.policies(add, ())
+    add.option("--against", "policy to compare with (default: kg; of others than Matchmaking-v0 "
+               "and the queue the first)", None, str)  # fmt: skip
+    shared.cells(add, comparison.DEFAULT_EPISODES)
+    add.option("--noise", "what a game's random numbers depend on: the opponent and how often one "
+               "has met them, or the number of the game", ONE_PLAYER.defaults["noise"],
+               known=("opponent", "game"))  # fmt: skip
+    shared.results(add)
+    add.option("--timing", "write decisions per second into the files too", False)
+
+    def run(given: Given) -> None:
+        if given.env == shared.QUEUE:
+            given.needs("benchmarks")
+        comparison.run_comparison(
+            shared.named_policies(given) or None,
+            **shared.problem(given, {"noise": given.noise}),
+            **given.chosen(("against", "episodes", "seed")),
+            run=shared.run_options(given, report=lambda found: given.say(found.table())),
+        )
+        given.say_where()
+
+    return run
+
+
+def declare_tune(add: Parser) -> Run:
+    """Find the best options of each policy in each cell, on seeds of their own.
+
+    Without --policy, KG's multipliers; in the queue, all its policies and the
+    front of waiting time against quality. Stopped at any moment, the same command
+    goes on with it.
+
+    Example:
+        matchenv tune --out runs/tune --policy 'kg:multiplier={5,20}' --rank top
+    """
+    from matchenv.benchmarks.compare.tuning import DEFAULT_EPISODES, run_tuning
+
+    shared.policies(add, ())
+    add.option("--measure", "what is maximised (default: what compare judges by)", None, str)
+    shared.cells(add, DEFAULT_EPISODES)
+    shared.results(add)
+
+    def run(given: Given) -> None:
+        if given.env == shared.QUEUE:
+            given.needs("benchmarks")
+        found = run_tuning(
+            shared.named_policies(given) or None,
+            **shared.problem(given, {}),
+            **given.chosen(("measure", "episodes", "seed")),
+            run=shared.run_options(given),
+        )
+        given.say(found.text(), end="")
+        given.say_where()
+
+    return run
+
+
+def declare_study(add: Parser) -> Run:
+    """Repeat the simulation study of Ryzhov, Tariq and Powell (2011), section 4.
+
+    Stopped at any moment, the same command goes on with it. See docs/study.md.
+
+    Example:
+        matchenv study --out runs/study --episodes 200 --workers 2
+    """
+    from matchenv.benchmarks.study.settings import PAPER_POLICIES, StudySettings
+
+    shared.policies(add, PAPER_POLICIES)
+    add.option("--belief", "that baselines read; printed has the misprints of the paper's "
+               "equations", StudySettings.belief)  # fmt: skip
+    add.group("games")
+    add.option("--rank", f"{shared.RANKS_TEXT} (default: the paper's)", ())
+    add.option("--prior", "what policies know at the start: informative, equal",
+               tuple(StudySettings.priors))  # fmt: skip
+    add.option("--episodes", "sets of true skills with each draw of the prior",
+               StudySettings.episodes)  # fmt: skip
+    add.option("--prior-draws", "draws of the prior; the paper has one", StudySettings.prior_draws)
+    shared.seed(add)
+    shared.environment(add, SIZES)
+    add.option("--equal-rank-by", "what places are by with equal priors, where the prior mean is "
+               "hidden", StudySettings.equal_rank_by, known=RANKINGS)  # fmt: skip
+    add.fields_of(Settings, POOL)
+    shared.results(add, required=True)
+
+    def run(given: Given) -> None:
+        given.needs("benchmarks")
+        from matchenv.benchmarks.study import run_study
+
+        study = run_study(
+            shared.named_policies(given),
+            ranks=given.rank or None,
+            priors=given.prior,
+            run=shared.run_options(given),
+            **given.chosen((*OF_STUDY, *SIZES, *POOL)),
+        )
+        given.say(study.summary(), end="")
+        given.say_where()
+
+    return run
+
+
+def declare_bench(add: Parser) -> Run:
+    """Score a policy on matchenv-bench-v1: 32 families of problems with fixed seeds.
+
+    Several policies are the runs of one method, one for each training seed. See
+    docs/bench.md.
+
+    Example:
+        matchenv bench --policy kg --out results/bench-kg
+    """
+    shared.policies(add, ())
+    add.option("--method", "name in tables (default: the first policy's)")
+    add.option("--only", "names of families; a result of some families is not an entry", ())
+    add.group("check")
+    add.option("--check", "a bench.json to check, of which some families are played again; no "
+               "policy then", None, Existing)  # fmt: skip
+    add.option("--sample", "how many families a check plays again", 3)
+    add.option("--seed", "random seed of the choice of those families", 0)
+    shared.results(add)
+    add.option("--markdown", "print the tables as Markdown", False)
+
+    def run(given: Given) -> None:
+        from matchenv.benchmarks.bench.running import check_result, run_bench
+
+        if (given.check is None) == (not given.policy):
+            raise ValueError("--policy must be given, or a file to --check, and not both")
+        if given.check is not None:
+            work = shared.engine(given)
+            names = check_result(given.check, workers=work, **given.chosen(("sample", "seed")))
+            confirmed = f"its numbers are confirmed in {', '.join(names)}, played again"
+            given.say(f"{given.check}: {confirmed}")
+            return
+        asked = given.chosen(("method", "only"))
+        result = run_bench(shared.named_policies(given), run=shared.run_options(given), **asked)
+        given.say(result.markdown() if given.markdown else result.text())
+
+    return run
+
+
+def declare_limits(add: Parser) -> Run:
+    """Bound the mean total of true q that any policy can reach, beside policies.
+
+    matchenv limits optimum solves small problems exactly, each number of opponents
+    with each number of games, and says what policies lose. matchenv limits marks
+    bounds the main families of the benchmark. See docs/limits.md.
+
+    Example:
+        matchenv limits --episodes 50 --rank middle --out runs/bound
+        matchenv limits optimum --num-opponents 2 3 --horizon 5 --policy kg pe
+        matchenv limits marks --out runs/marks
+    """
+    from matchenv.benchmarks.limits import bound, optimum
+
+    # Defaults of the bound, and of the optimum.
+    defaults: dict[str, tuple[Any, Any]] = {
+        "policy": (bound.DEFAULT_POLICIES, optimum.DEFAULT_POLICIES),
+        "rank": (bound.DEFAULT_RANKS, ("any",)),
+        "episodes": (bound.DEFAULT_EPISODES, 100),
+        "num_opponents": ((Settings().num_opponents,), (3,)),
+        "horizon": ((Settings().horizon,), (8,)),
+    }
+    idle = {
+        "bound": {"belief", "truths", "draw_margin"},
+        "optimum": {"prior", "depth"},
+        "marks": {*defaults, "prior", "seed", "beta", "belief", "truths", "draw_margin"},
+    }
+    add.group("what is computed")
+    add.positional("what", "bound, optimum or marks (default: bound)", nargs="?", default="bound")
+    shared.policies(add, bound.DEFAULT_POLICIES)
+    add.group("problems (defaults of the optimum in brackets)")
+    add.option("--num-opponents", "opponents to choose from; of the optimum also several numbers "
+               "(default: 49 [3])", (), int)  # fmt: skip
+    add.option("--horizon", "games in an episode; of the optimum also several numbers (default: "
+               "500 [8])", (), int)  # fmt: skip
+    add.option("--rank", f"{shared.RANKS_TEXT} (default: all three [any])", ())
+    add.option("--episodes", "instances of each problem (default: 2000 [100])", None, int)
+    shared.seed(add)
+    shared.environment(add, ("beta",))
+    add.group("bound")
+    add.option("--prior", "what policies know at the start: informative, equal",
+               bound.DEFAULT_PRIORS)  # fmt: skip
+    add.option("--depth", "games with an opponent until the bound counts the skill as known",
+               bound.DEFAULT_DEPTH)  # fmt: skip
+    add.group("optimum")
+    add.fields_of(Settings, ("belief", "draw_margin"))
+    add.option("--truths", "sets of true skills drawn from the prior of each instance", 64)
+    shared.results(add)
+
+    def run(given: Given) -> None:
+        what = given.what
+        if what not in idle:
+            raise ValueError(f"what must be one of {', '.join(idle)}, got {what!r}")
+        given.refuse(idle[what], f"with {what} must be left out")
+        work = shared.run_options(given)
+        if what == "marks":
+            if given.out is None:
+                raise ValueError("--out must be given with marks, a folder for its families")
+            bound.run_marks(given.out, depth=given.depth, run=work)
+            given.say(f"written to {given.out / bound.MARKS_FILE}")
+            return
+        for name, both in defaults.items():
+            if name not in given.said:
+                setattr(given, name, both[what == "optimum"])
+        policies, seed, episodes = shared.named_policies(given), given.seed, given.episodes
+        if what == "optimum":
+            options = given.chosen(("belief", "beta", "draw_margin"))
+            found = optimum.run_optimum(
+                policies,
+                **given.chosen(("num_opponents", "horizon", "truths")),
+                episodes=episodes,
+                seed=seed,
+                env_kwargs={"rank": _one("rank", given.rank), **options},
+                run=work,
+            )
+            given.say("\n\n".join(findings.table() for findings in found))
+        else:
+            sizes = {
+                name: _one(name, getattr(given, name)) for name in ("num_opponents", "horizon")
+            }
+            bounds = bound.run_bound(
+                policies,
+                ranks=given.rank,
+                priors=given.prior,
+                episodes=episodes,
+                seed=seed,
+                env_kwargs={**sizes, "beta": given.beta},
+                depth=given.depth,
+                run=work,
+            )
+            given.say(bounds.table())
+        given.say_where()
+
+    return run
+
+
+def _one(name: str, values: tuple[Any, ...]) -> Any:
+    if len(values) != 1:
+        raise ValueError(f"{name} must be one value here, got {' '.join(map(str, values))}")
+    return values[0]
+
+
+def declare_watch(add: Parser) -> Run:
+    """Watch policies side by side, in one instance and with the same random numbers.
+
+    In a window: space pauses, the right arrow plays one game, up and down change
+    the speed, n shows the next instance, q ends. With --out it writes a film
+    instead. In the queue, ticks take the place of games.
+
+    Example:
+        matchenv watch --policy drawchance kg --rank top --out watch.gif
+    """
+    shared.policies(add, ("drawchance", "kg"))
+    add.group("episode")
+    add.option("--rank", shared.RANK_TEXT, "top")
+    add.option("--prior", shared.PRIORS_TEXT, "informative")
+    shared.seed(add)
+    add.option("--episode", "index of the instance, from 0; those of compare with the same seed", 0)
+    add.option("--hide-true-skill", "show no true skills, and q under the belief instead of true "
+               "q", False)  # fmt: skip
+    add.group("film")
+    add.option("--out", "file for a film, .gif or .mp4, or for its last picture, .png (default: a "
+               "window)", None, Path)  # fmt: skip
+    add.option("--games", "the last game that the file shows (default: all)", None, int)
+    add.option("--every", "games from one picture of the film to the next (default: about 100 "
+               "pictures)", None, int)  # fmt: skip
+    add.option("--rate", "pictures in a second of the film (default: 10)", None, int)
+    add.option("--width", "of the window or the film, in pixels (default: depends on the number of "
+               "policies)", None, int)  # fmt: skip
+    add.option("--theme", "colours", "light", known=("light", "dark"))
+    shared.quiet(add)
+    shared.environment(add)
+    shared.either_environment(add, ("middle",))
+
+    def run(given: Given) -> None:
+        given.needs("render")
+        from matchenv.benchmarks.watch.showing import checked_film, watch_live, write_film
+        from matchenv.benchmarks.watch.stage import Stage
+
+        if given.out is None:
+            given.refuse(FILM_OPTIONS, "with --out FILE.gif alone may be given")
+        else:
+            checked_film(given.out)
+        stage = Stage(
+            shared.named_policies(given),
+            _instance(given),
+            seed=given.seed,
+            episode=given.episode,
+            show_true_skill=not given.hide_true_skill,
+        )
+        if given.out is None:
+            watch_live(stage, width=given.width, theme=given.theme)
+            return
+        rate = {} if given.rate is None else {"rate": given.rate}
+        asked = given.chosen(("width", "every", "theme", "quiet"))
+        pictures = write_film(stage, given.out, until=given.games, **rate, **asked)
+        count = "1 picture" if pictures == 1 else f"{pictures} pictures"
+        given.say(f"{given.out}: {count}, {given.out.stat().st_size / 1e6:.2f} MB")
+
+    return run
+
+
+def _instance(given: Given) -> Options:
+    """Return the settings of the instance to watch.
+
+    Raises:
+        ValueError: for a bad option.
+    """
+    from matchenv.benchmarks.compare.comparison import problem_of
+
+    asked = shared.problem(given, {"noise": Settings().noise})
+    for name, values in asked["cells"].items():
+        if len(values) != 1:
+            raise ValueError(f"{name} must be one, got {' '.join(map(str, values))}")
+    _, settings, (cell,) = problem_of(**asked)
+    found: Options = replace(settings, **cell.options)
+    return found
+
+
+def declare_report(add: Parser) -> Run:
+    """Gather figures, tables, settings and versions in one page that needs no network.
+
+    Folders of train, compare, study, tune, limits, replay and judge are known by
+    their files. A click in a legend hides a policy, a click on a heading sorts a
+    table. Trainings that differ in their seed alone share a learning curve. See
+    docs/benchmarks.md.
+
+    Example:
+        matchenv report results/compare runs/ppo-seed0 --out report.html
+    """
+    add.group("what is shown")
+    add.positional("folders", "folders of results, or folders that hold such folders", Existing,
+                   nargs="+")  # fmt: skip
+    add.option("--measure", "of the learning curves; q is the draw density", MEASURES[0],
+               known=MEASURES)  # fmt: skip
+    add.option("--bound", "folder of matchenv limits for the games of the trainings, a line beside "
+               "their curves", None, Existing)  # fmt: skip
+    add.option("--allow-code", "import classes outside matchenv that folders of trainings name",
+               False)  # fmt: skip
+    add.group("results")
+    add.option("--out", "file of the page", Path("report.html"))
+    add.option("--latex", "file of a summary for a paper's appendix (default: none is written)",
+               None, Path)  # fmt: skip
+    shared.quiet(add)
+
+    def run(given: Given) -> None:
+        given.needs("agents", "benchmarks")
+        from matchenv.benchmarks.report import write_report
+
+        asked = given.chosen(("latex", "measure", "bound", "allow_code"))
+        files, count = write_report(given.folders, given.out, **asked)
+        for file in files:
+            results = "1 result" if count == 1 else f"{count} results"
+            given.say(f"{file}: {results}, {file.stat().st_size / 1e6:.1f} MB")
+
+    return run
+
+
+def declare_warm_up(add: Parser) -> Run:
+    """Compile what environments and baselines need, and keep it for later processes.
+
+    The first episode after an installation does so otherwise.
+
+    Example:
+        matchenv warm-up
+    """
+    add.group("work")
+    shared.quiet(add)
+
+    def run(given: Given) -> None:
+        from matchenv.baselines.warm_up import warm_up
+
+        warm_up((lambda text: None) if given.quiet else lambda text: show(text, flush=True))
+
+    return run
