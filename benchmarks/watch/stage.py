@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -48,15 +48,8 @@ CHART_SHAPE = 0.13
 LINES = ("truth", "purple", "player", "opponent", "olive")
 
 
-@dataclass(frozen=True)
-class Performer:
-    """A policy in its own copy of the episode.
-
-    Attributes:
-        batch: the episode, a batch of one.
-        decisions: of the policy.
-        renderer: of the episode.
-    """
+class Performer(NamedTuple):
+    """A policy in its own copy of the episode, a batch of one."""
 
     batch: Batch
     decisions: Decisions

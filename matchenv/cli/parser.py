@@ -138,10 +138,11 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, name: str, text: str | None) -> None:
         super().__init__(
-            prog=f"matchenv {name}", description=inspect.cleandoc(text or ""), add_help=False,
-            allow_abbrev=False, argument_default=argparse.SUPPRESS, formatter_class=Help,
+            prog=f"matchenv {name}", usage="%(prog)s [OPTIONS]", add_help=False, allow_abbrev=False,
+            description=inspect.cleandoc(text or ""), argument_default=argparse.SUPPRESS,
+            formatter_class=Help,
         )  # fmt: skip
-        self.command, self.defaults, self.words = name, dict[str, Any](), list[str]()
+        self.command, self.defaults = name, dict[str, Any]()
         self.resumes, self.existing = False, list[str]()
         self.run: Run
         self._group: Any = self
@@ -160,7 +161,7 @@ class Parser(argparse.ArgumentParser):
             more: as argparse's ``add_argument`` takes it.
         """
         read, _ = KINDS[kind]
-        self.words.append(name.upper())
+        self.usage = f"%(prog)s {name.upper()} [OPTIONS]"
         self.existing += [name] if kind is Existing else []
         self._group.add_argument(name, type=read, help=f"{text}.", metavar=name.upper(), **more)
 
@@ -273,20 +274,6 @@ class Parser(argparse.ArgumentParser):
         ):
             message = re.sub(form, ours, message, flags=re.DOTALL)
         raise ValueError(f"{message} (see {self.prog} --help)")
-
-    def format_usage(self) -> str:
-        """Return one line."""
-        return " ".join([f"usage: {self.prog}", *self.words, "[OPTIONS]"])
-
-    def format_help(self) -> str:
-        """Return the help of all options."""
-        made = self._get_formatter()
-        made.add_text(self.description)
-        for group in self._action_groups:
-            made.start_section(group.title)
-            made.add_arguments(group._group_actions)
-            made.end_section()
-        return f"{self.format_usage()}\n\n{made.format_help()}"
 
     def print_help(self, file: Any = None) -> None:
         """Print the help."""

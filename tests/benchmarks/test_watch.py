@@ -410,14 +410,6 @@ def test_the_window_is_closed_after_an_error() -> None:
     assert window.closed
 
 
-def test_a_real_window_without_a_screen() -> None:
-    pygame.display.init()
-    pygame.event.post(pygame.event.Event(pygame.KEYDOWN, key=pygame.K_q))
-    shown = watch_live(stage(), width=700, theme="dark")
-    assert shown.clock <= 1
-    assert not pygame.display.get_init()
-
-
 def test_a_window_that_nobody_sees_is_not_kept_open(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a screen SDL draws into nowhere; that must be asked for."""
     monkeypatch.delenv("SDL_VIDEODRIVER")

@@ -41,7 +41,8 @@ def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
         process = matchenv(["--help"], tmp_path, full)
         _, said = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert said == b"error: the output cannot be written: [Errno 28] No space left on device\n"
+    full_disk = b"[Errno 28] No space left on device: 'standard output'"
+    assert said == b"error: the output cannot be written: " + full_disk + b"\n"
 
 
 def test_names_cannot_talk_to_the_terminal(tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:

@@ -183,7 +183,6 @@ def test_lists_work_in_plain_sh(quote: str) -> None:
         ("train --imitate kg", "safetensors", "agents"),
         ("study --out study", "matplotlib", "benchmarks"),
         ("replay log.csv --out replay", "matplotlib", "benchmarks"),
-        ("watch", "pygame", "render"),
     ],
 )
 def test_a_missing_extra_is_named_before_any_work(

@@ -17,7 +17,6 @@ from matchenv.trueskill import (
     ConvergenceWarning,
     Rating,
     draw_margin_from_probability,
-    expose,
     rate,
     team_match_quality,
     update,
@@ -304,13 +303,6 @@ def test_tighter_tolerance_moves_the_result_by_less_than_the_looser_one() -> Non
 def test_bad_input_is_refused(teams, ranks, keywords, message) -> None:
     with pytest.raises(ValueError, match=message):
         rate(teams, ranks, **{"beta": BETA, **keywords})
-
-
-def test_expose() -> None:
-    assert expose(25.0, 25.0 / 3.0) == pytest.approx(0.0, abs=1e-12)
-    assert expose([30.0, 20.0], 2.0).tolist() == [24.0, 14.0]
-    with pytest.raises(ValueError, match="sigma"):
-        expose(25.0, -1.0)
 
 
 def any_scale(rng: np.random.Generator) -> float:

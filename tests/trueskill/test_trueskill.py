@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from matchenv.trueskill import TrueSkill
+from matchenv.trueskill import TrueSkill, expose
 
 NORMAL = NormalDist()
 
@@ -100,6 +100,9 @@ def test_two_players_and_constants_agree_with_the_package() -> None:
     assert ours.quality_1vs1(new, other) == pytest.approx(quality, rel=1e-12)
     assert ours.expose(other) == pytest.approx(theirs.expose(pair[1]), rel=1e-12)
     assert TrueSkill(k=2.0).expose(other) == 26.0
+    assert expose([30.0, 20.0], 2.0).tolist() == [24.0, 14.0]
+    with pytest.raises(ValueError, match="sigma"):
+        expose(25.0, -1.0)
 
 
 def test_weights_may_leave_members_out_by_name() -> None:
