@@ -16,10 +16,8 @@ if TYPE_CHECKING:
 
 # Options of a study, and those of the environment that it has.
 OF_STUDY = ("episodes", "prior_draws", "seed", "equal_rank_by", "belief")
-SIZES, POOL = (
-    ("num_opponents", "horizon", "equal_variance"),
-    ("availability", "mean_stay", "turnover"),
-)
+SIZES = ("num_opponents", "horizon", "equal_variance")
+POOL = ("availability", "mean_stay", "turnover")
 
 FILM_OPTIONS = ("games", "every", "rate")
 MEASURES = ("true_q_less_kg", "true_draw_density", "draw_density", "mean_return")
