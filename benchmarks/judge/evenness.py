@@ -168,12 +168,9 @@ def qualities_of(
 
 
 def groups_of(log: MatchLog, skill: Floats) -> dict[str, NDArray[np.bool_]]:
-    """Return which participations belong to which group of players, shape (entries,) each.
+    """Return (entries,) masks: which participations belong to which group of players.
 
-    Args:
-        log: the games.
-        skill: of the entry's player at that game, in hindsight, shape (entries,). Tenths are of
-            all participations by skill.
+    Tenths are of all participations by skill in hindsight, (entries,).
     """
     newcomer = pd.Series(log.player).groupby(log.player).cumcount().to_numpy() < NEWCOMER_GAMES
     limits = np.quantile(skill, np.arange(1, DECILES) / DECILES)
@@ -189,12 +186,7 @@ def group_evenness(
 
     Intervals are over blocks of consecutive games. They say how other games of the same kind
     could differ; the parameters and the players' skills are taken as they were estimated.
-
-    Args:
-        log: the games.
-        found: their qualities.
-        skill: as in ``groups_of``.
-        judged: whether there are verdicts.
+    ``skill`` is as in ``groups_of``; without ``judged`` there are no verdicts.
     """
     pairs = found.pairs
     met = np.bincount(pairs.first, minlength=log.num_teams)
@@ -241,11 +233,7 @@ def block_values(values: Floats, mask: NDArray[np.bool_], block: Integers) -> Fl
     """Return a number for each block: their mean is that of the masked values, with its error.
 
     By the delta method, as in ``ratio_of_means``: blocks hold different numbers of values.
-
-    Args:
-        values: shape (n,).
-        mask: which of them count, at least one, shape (n,).
-        block: the block of each, shape (n,).
+    ``values``, ``mask`` and ``block``, the block of each value, have one shape.
     """
     blocks = int(block[-1]) + 1
     above = np.bincount(block[mask], values[mask], blocks)

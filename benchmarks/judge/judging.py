@@ -307,7 +307,7 @@ def judge(
         if model is None:
             journal = None if store is None else store.folder / EVALUATIONS
             found = fit(log, seed=settings.seed, journal=journal, quiet=run.quiet)
-            model, failed = _checked(found.parameters), not found.gain[1] > 0.0
+            model, failed = _checked(found.parameters), found.failed
             notes = [*found.notes, *([FAILED] if failed else [])]
         if (log.team_size > 1).any() or (log.game_size > 2).any():
             notes.append(TWO_PLAYERS)
@@ -337,7 +337,8 @@ def judge(
             rows = play(plan, store, run)
             return Comparison(rows, present.label, kind, described(plan, kind))
 
-        tuned, ours, names = {}, "", policies
+        tuned: dict[str, str] = {}
+        ours, names = "", policies
         if not policies:
             tuning = played(tried(kind.beta), settings.tuning_episodes, TUNING, "tuning")
             tuned, ours = best_of(tuning)

@@ -85,10 +85,6 @@ class Arrivals:
 def arrivals_of(log: MatchLog, settings: JudgeSettings) -> Arrivals:
     """Estimate the load from the times of a log, except for what the settings give.
 
-    Args:
-        log: the games.
-        settings: what is given.
-
     Raises:
         ValueError: where the log does not show what is not given.
     """
@@ -136,10 +132,6 @@ def arrivals_of(log: MatchLog, settings: JudgeSettings) -> Arrivals:
 def sessions_of(log: MatchLog, session_minutes: float) -> tuple[NDArray[np.bool_], Integers]:
     """Find where sessions begin: at a first game, and at a game after a break.
 
-    Args:
-        log: the games, with times.
-        session_minutes: the longest time between two games of a session.
-
     Returns:
         ``(begins, gaps)``: (entries,), whether the entry's player logged on for that game; and
         the seconds between consecutive games of one session.
@@ -160,12 +152,12 @@ def population_of(
     """Return the beliefs about those who logged on and had played before, as they were then.
 
     A frequent player counts often. A log in which no player comes back gives the ratings after
-    its last game.
+    its last game. Without times every game counts as a session.
 
     Args:
         log: the games.
         replay: of the log, with its history.
-        session_minutes: as ``sessions_of``; without times every game counts.
+        session_minutes: the longest time between two games of a session.
         time_drift: drift of a skill over a day.
     """
     order = np.argsort(log.player, kind="stable")

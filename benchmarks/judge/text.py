@@ -56,11 +56,7 @@ def _share(row: Row) -> str:
 
 
 def standing_columns(minutes: float) -> tuple[Column, ...]:
-    """Return the columns of all matchers.
-
-    Args:
-        minutes: of a tick.
-    """
+    """Return the columns of all matchers, for ticks of so many minutes."""
     return (
         Column("policy", lambda row: row["policy"]),
         Column("true reward", lambda row: f"{of(row, 'true_reward').mean:.1f}"),
@@ -106,8 +102,7 @@ GAINS = (
 def judgement_text(found: Row) -> str:
     """Return the conclusion, and tables of the games, the matchers, who pays and learning.
 
-    Args:
-        found: a judgement as its JSON file has it.
+    ``found`` is a judgement as its JSON file has it.
     """
     model = ", ".join(f"{name} {value:.4g}" for name, value in found["parameters"].items() if value)
     evenness, against, load = found["evenness"], found["against"], found["load"]

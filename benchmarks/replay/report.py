@@ -188,14 +188,7 @@ def _files(
 def measures(
     log: MatchLog, pairs: Pairs, judged: Mapping[str, Judgement], settings: ReplaySettings
 ) -> dict[str, dict[str, Any]]:
-    """Return the measures of each system by name; docs/replay.md explains them.
-
-    Args:
-        log: the games.
-        pairs: the log's pairs of sides.
-        judged: the systems' statements.
-        settings: of the replay.
-    """
+    """Return the measures of each system by name; docs/replay.md explains them."""
     first = judged[settings.systems[0]]
     # The highest rating first, the first named among equals.
     rating = first.replay.mu - 3.0 * first.replay.sigma
@@ -229,8 +222,8 @@ def measures(
             ),
             "threshold": threshold,
             "log_loss": float(losses.mean()) if len(losses) else None,
-            "wins": asdict(win_calibration(stated, outcome, settings.bins)),
-            "draw_forecasts": asdict(draw_calibration(stated, outcome, settings.bins)),
+            "wins": win_calibration(stated, outcome, settings.bins),
+            "draw_forecasts": draw_calibration(stated, outcome, settings.bins),
             "start": judgement.start,
             "trajectories": [
                 {
@@ -247,11 +240,7 @@ def measures(
 
 
 def measure_rows(content: Content) -> dict[str, list[str]]:
-    """Return the texts of all systems' measures, by the label of the measure.
-
-    Args:
-        content: of a report, or of its ``report.json``.
-    """
+    """Return the texts of all systems' measures in ``report.json``, by the measure's label."""
     systems, share = content["systems"], content["settings"]["challenge_share"]
     first, *_ = found = list(systems.values())
     rows = {
@@ -285,11 +274,7 @@ def measure_rows(content: Content) -> dict[str, list[str]]:
 
 
 def report_text(content: Content) -> str:
-    """Return the measures of each system side by side.
-
-    Args:
-        content: as ``measure_rows``.
-    """
+    """Return the measures of each system side by side, as ``run_replay`` returns them."""
     columns = [Column("", itemgetter(0)), *(
         Column(name, itemgetter(k), 12) for k, name in enumerate(content["systems"], 1)
     )]  # fmt: skip

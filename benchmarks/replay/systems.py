@@ -83,10 +83,6 @@ def quality_per_comparison(quality: Floats, log: MatchLog) -> Floats:
 
     The match quality of k sides is a ratio of densities in k - 1 dimensions and falls with
     k even if all players are alike; its (k - 1)-th root does not. Two sides keep theirs.
-
-    Args:
-        quality: (games,), match quality, in (0, 1].
-        log: the games.
     """
     return quality ** (1.0 / (log.game_size - 1))
 

@@ -17,12 +17,9 @@ SECONDS_BETWEEN = 5.0
 
 
 def log_key(log: MatchLog, settings: Any = None, numbers: Arrays | None = None) -> str:
-    """Return a checksum of a log's games and of settings.
+    """Return a checksum of a log's games, of settings as JSON takes them, and of their arrays.
 
-    Args:
-        log: the games; the players' names do not count.
-        settings: plain data, as JSON takes it.
-        numbers: arrays that belong to the settings.
+    The players' names do not count.
     """
     names = ("player", "rank", "team_start", "game_start", "time", "weight", "neutral")
     arrays = {name: getattr(log, name) for name in names if getattr(log, name) is not None}
@@ -30,13 +27,10 @@ def log_key(log: MatchLog, settings: Any = None, numbers: Arrays | None = None) 
 
 
 class Checkpoint:
-    """The file of unfinished work.
+    """The file of unfinished work, or of none where the path is None.
 
-    Args:
-        path: of the file; None for none.
-        log: the games; the file of others, or of other versions of the code, is not read.
-        settings: of the work, as ``log_key``.
-        numbers: as there.
+    The file of another log, other settings (as in ``log_key``) or other versions of the code is not
+    read.
     """
 
     def __init__(
@@ -53,14 +47,10 @@ class Checkpoint:
         return {}
 
     def keep(self, arrays: Arrays, *, at_once: bool = False) -> None:
-        """Write the arrays, unless they were written a few seconds ago.
-
-        Args:
-            arrays: all that the work needs to go on.
-            at_once: write in any case.
+        """Write all that the work needs to go on, unless it was written a few seconds ago.
 
         Raises:
-            OSError: if they cannot be written.
+            OSError: if it cannot be written.
         """
         due = at_once or time.monotonic() - self._written >= SECONDS_BETWEEN
         if self._path is not None and due:

@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 Values = Mapping[str, float]
 
 # Skills have no scale of their own: the prior sets it.
-MU, SIGMA = 25.0, 25.0 / 3.0
+MU, SIGMA, BETA, TAU = 25.0, 25.0 / 3.0, 25.0 / 6.0, 25.0 / 300.0
 
 EVALUATIONS = "evaluations.npz"
 TRAIN_SHARE = 0.7
@@ -210,42 +210,35 @@ class Parameter:
 
 
 def parameters_of(log: MatchLog) -> tuple[list[Parameter], dict[str, str]]:
-    """Return the parameters that a log can tell, and the reasons why it cannot tell the others.
-
-    Args:
-        log: the games.
-
-    Returns:
-        ``(parameters, reasons)``, reasons by the names of the others.
-    """
-    found = [
-        Parameter("beta", "log", 0.02 * SIGMA, 20.0 * SIGMA, 25.0 / 6.0, 0.4, 25.0 / 6.0),
-        Parameter("tau", "log", 1e-4 * SIGMA, SIGMA, 25.0 / 300.0, 1.0, 25.0 / 300.0),
-    ]
-    reasons: dict[str, str] = {}
-    draws = share_of_draws(log)
-    if draws > 0.0:
-        share = min(max(draws, 2e-4), 0.9)
-        found.append(Parameter("draw_probability", "logit", 1e-4, 0.95, share, 0.3, share))
-    else:
-        reasons["draw_probability"] = "no game was drawn"
-    if log.time is not None and log.time[-1] > log.time[0]:
-        found.append(Parameter("time_drift", "log", 1e-5 * SIGMA, SIGMA, 2e-3 * SIGMA, 1.5, 0.0))
-    else:
-        reasons["time_drift"] = "the log has no times"
-    if log.neutral is not None and log.neutral.all():
-        reasons["advantage"] = "all games are on neutral ground"
-    elif (log.game_size == 2).all():
-        most = 3.0 * SIGMA
-        found.append(Parameter("advantage", "plain", -most, most, 0.0, 0.1 * SIGMA, 0.0))
-    else:
-        reasons["advantage"] = "some games have more than two sides"
-    size, start = log.team_size, log.game_start[:-1]
-    if (np.maximum.reduceat(size, start) != np.minimum.reduceat(size, start)).any():
-        found.append(Parameter("team_exponent", "plain", 0.0, 2.0, 0.5, 0.3, 0.0))
-    else:
-        reasons["team_exponent"] = "all sides of a game have as many players"
-    return found, reasons
+    """Return the parameters that a log can tell, and the reasons why it cannot tell the others."""
+    draws, size, start = share_of_draws(log), log.team_size, log.game_start[:-1]
+    share = min(max(draws, 2e-4), 0.9)
+    timed = log.time is not None and log.time[-1] > log.time[0]
+    neutral = log.neutral is not None and bool(log.neutral.all())
+    most_sides = int(log.game_size.max())
+    uneven = (np.maximum.reduceat(size, start) != np.minimum.reduceat(size, start)).any()
+    found = {
+        Parameter("beta", "log", 0.02 * SIGMA, 20.0 * SIGMA, BETA, 0.4, BETA): "",
+        Parameter("tau", "log", 1e-4 * SIGMA, SIGMA, TAU, 1.0, TAU): "",
+        Parameter("draw_probability", "logit", 1e-4, 0.95, share, 0.3, share): (
+            "" if draws > 0.0 else "no game was drawn"
+        ),
+        Parameter("time_drift", "log", 1e-5 * SIGMA, SIGMA, 2e-3 * SIGMA, 1.5, 0.0): (
+            "" if timed else "the log has no times"
+        ),
+        Parameter("advantage", "plain", -3.0 * SIGMA, 3.0 * SIGMA, 0.0, 0.1 * SIGMA, 0.0): (
+            "all games are on neutral ground"
+            if neutral
+            else "some games have more than two sides"
+            if most_sides > 2
+            else ""
+        ),
+        Parameter("team_exponent", "plain", 0.0, 2.0, 0.5, 0.3, 0.0): (
+            "" if uneven else "all sides of a game have as many players"
+        ),
+    }
+    known = [each for each, reason in found.items() if not reason]
+    return known, {each.name: reason for each, reason in found.items() if reason}
 
 
 def _values_at(parameters: Sequence[Parameter], place: Floats) -> dict[str, float]:
@@ -350,7 +343,8 @@ def _judged(
     """Return the attributes of ``Fit`` about the games held out."""
     pairs = pairs_of_sides(log.game_start, log.rank)
     late = pairs.game >= train_games
-    seen, rest = pairs.outcome[~late], pairs[late]
+    seen = pairs.outcome[~late]
+    rest = Pairs(pairs.first[late], pairs.second[late], pairs.game[late], pairs.outcome[late])
     fitted, default = (_forecast(log, pairs, each)[late] for each in (values, before))
     losses = log_losses(fitted, rest.outcome)
     counts = np.array([(seen == value).sum() for value in (1, 0, -1)]) + 0.5
@@ -369,6 +363,7 @@ def _judged(
         return float(low), float(high)
 
     draws = bool((rest.outcome == 0).any())
+    of_draws = draw_calibration(fitted, rest.outcome, BINS)
     return {
         "log_loss": float(losses.mean()),
         "log_loss_interval": interval(losses),
@@ -379,8 +374,8 @@ def _judged(
         "gain": (float((even - losses).mean()), *interval(even - losses)),
         "prediction_error": _error(fitted, rest),
         "prediction_error_default": _error(default, rest),
-        "calibration_wins": win_calibration(fitted, rest.outcome, BINS).error,
-        "calibration_draws": draw_calibration(fitted, rest.outcome, BINS).error if draws else None,
+        "calibration_wins": win_calibration(fitted, rest.outcome, BINS)["error"],
+        "calibration_draws": of_draws["error"] if draws else None,
         "games": log.num_games,
         "train_games": train_games,
     }
@@ -445,11 +440,6 @@ def bootstrap_spread(
 
     Blocks of games are drawn with replacement, and each time one Newton step is taken from the
     minimum. Directions in which the loss is flat stay as they are.
-
-    Args:
-        slopes: from ``derivatives``.
-        curvature: from ``derivatives``.
-        rng: draws the blocks.
 
     Returns:
         ``(moves, directions)``: shape (RESAMPLES, p), and (p, k), those in which the loss is not

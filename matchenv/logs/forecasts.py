@@ -6,7 +6,7 @@ alone: log probabilities have shape (pairs, 3), for a win, a draw and a loss of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,15 +21,14 @@ Integers = NDArray[np.int64]
 Outcomes = NDArray[np.int8]
 
 
-@dataclass(frozen=True)
-class Pairs:
-    """Every pair of sides of every game.
+class Pairs(NamedTuple):
+    """Every pair of sides of every game; arrays of shape (pairs,).
 
     Attributes:
-        first: (pairs,), one side of each pair.
-        second: (pairs,), the other.
-        game: (pairs,), the game in which they met.
-        outcome: (pairs,), +1 if the first side came out ahead, -1 if the second, 0 if even.
+        first: one side of each pair.
+        second: the other.
+        game: the game in which they met.
+        outcome: +1 if the first side came out ahead, -1 if the second, 0 if even.
     """
 
     first: Integers
@@ -37,18 +36,13 @@ class Pairs:
     game: Integers
     outcome: Outcomes
 
-    def __getitem__(self, chosen: NDArray[np.bool_]) -> Pairs:
-        return Pairs(
-            self.first[chosen], self.second[chosen], self.game[chosen], self.outcome[chosen]
-        )
-
 
 def pairs_of_sides(game_start: Integers, rank: NDArray[np.signedinteger]) -> Pairs:
     """Return all pairs of sides within each game, game by game.
 
     Args:
-        game_start: (games + 1,), where each game's sides begin.
-        rank: (sides,), low is good, equal is a draw.
+        game_start: (games + 1,) where each game's sides begin.
+        rank: (sides,) low is good, equal is a draw.
     """
     sizes = np.diff(game_start)
     later = np.repeat(game_start[1:], sizes) - np.arange(len(rank)) - 1  # sides behind, in a game
@@ -63,14 +57,8 @@ def possible_and_found_draws(
 ) -> tuple[Integers, Integers]:
     """Count the draws between neighbours in rank that each game could have had, and had.
 
-    A game of k sides has k - 1 pairs of neighbours when its sides are sorted by rank.
-
-    Args:
-        game_start: (games + 1,), where each game's sides begin.
-        rank: (sides,), low is good, equal is a draw.
-
-    Returns:
-        ``(possible, found)``, each (games,).
+    A game of k sides has k - 1 pairs of neighbours when its sides are sorted by rank. Arguments as
+    ``pairs_of_sides``; returns ``(possible, found)``, each (games,).
     """
     sizes = np.diff(game_start)
     game = np.repeat(np.arange(len(sizes)), sizes)
@@ -145,14 +133,11 @@ def _log_probabilities(gap: Floats, variance: Floats, margin: Floats) -> Floats:
 
 
 def log_losses(log_probability: Floats, outcome: Outcomes) -> Floats:
-    """Return minus the log probability of each pair's outcome.
+    """Return (pairs,) minus the log probability of each outcome; infinite where that was 0.
 
     Args:
         log_probability: (pairs, 3), of the first side's win, a draw and its loss.
         outcome: (pairs,), +1, 0 or -1 as seen by the first side.
-
-    Returns:
-        (pairs,), infinite where something happened that was held impossible.
     """
     column = 1 - outcome.astype(np.int64)
     losses: Floats = -np.take_along_axis(log_probability, column[:, None], axis=1)[:, 0]
@@ -163,10 +148,7 @@ def constant_log_loss(outcome: Outcomes) -> float:
     """Return the log loss of a forecast that knows only the share of draws in the log.
 
     Both sides of each pair get the same probability. A system whose loss is not below this one
-    has foreseen nothing.
-
-    Args:
-        outcome: (pairs,), +1, 0 or -1; NaN is returned for none.
+    has foreseen nothing. NaN without outcomes.
     """
     if not len(outcome):
         return float("nan")
@@ -175,32 +157,18 @@ def constant_log_loss(outcome: Outcomes) -> float:
     return -sum(p * np.log(q) for p, q in ((draw, draw), (1.0 - draw, win)) if p > 0.0)
 
 
-@dataclass(frozen=True)
-class Calibration:
-    """Stated probabilities against observed shares, in bins of the stated probability.
-
-    Attributes:
-        edges: (bins + 1,), the bins' ends.
-        count: (bins,), forecasts in each bin.
-        stated: (bins,), their mean, NaN for an empty bin.
-        observed: (bins,), share of them that came true, NaN for an empty bin.
-        error: mean of |stated - observed| over forecasts, NaN if there are none.
-    """
-
-    edges: Floats
-    count: Integers
-    stated: Floats
-    observed: Floats
-    error: float
-
-
-def calibration(probability: Floats, happened: NDArray[np.bool_], edges: Floats) -> Calibration:
+def calibration(probability: Floats, happened: NDArray[np.bool_], edges: Floats) -> dict[str, Any]:
     """Compare stated probabilities with what happened, in bins of the stated one.
 
     Args:
         probability: (forecasts,), stated, between the first and the last edge.
         happened: (forecasts,), whether it came true.
         edges: (bins + 1,), rising; each bin holds its lower edge, the last one both.
+
+    Returns:
+        The ``edges``; of each bin the ``count`` of forecasts, their mean ``stated`` and the share
+        ``observed`` that came true, NaN for an empty bin; and the ``error``, the mean of
+        |stated - observed| over forecasts, NaN if there are none.
     """
     bins = len(edges) - 1
     place = np.clip(np.searchsorted(edges, probability, side="right") - 1, 0, bins - 1)
@@ -210,23 +178,21 @@ def calibration(probability: Floats, happened: NDArray[np.bool_], edges: Floats)
         observed = np.bincount(place, weights=happened, minlength=bins) / count
         filled = count > 0
         error = np.dot(np.abs(stated - observed)[filled], count[filled]) / np.float64(count.sum())
-    return Calibration(edges, count, stated, observed, float(error))
+    return {"edges": edges, "count": count, "stated": stated, "observed": observed,
+            "error": float(error)}  # fmt: skip
 
 
-def win_calibration(log_probability: Floats, outcome: Outcomes, bins: int) -> Calibration:
+def win_calibration(log_probability: Floats, outcome: Outcomes, bins: int) -> dict[str, Any]:
     """Return the calibration of win probabilities, each pair seen from both of its sides.
 
-    Args:
-        log_probability: (pairs, 3), of the first side's win, a draw and its loss.
-        outcome: (pairs,), +1, 0 or -1 as seen by the first side.
-        bins: bins of equal width that divide [0, 1].
+    Arguments as ``log_losses``, and the number of bins of equal width that divide [0, 1].
     """
     probability = np.exp(np.concatenate([log_probability[:, 0], log_probability[:, 2]]))
     happened = np.concatenate([outcome == 1, outcome == -1])
     return calibration(probability, happened, np.linspace(0.0, 1.0, bins + 1))
 
 
-def draw_calibration(log_probability: Floats, outcome: Outcomes, bins: int) -> Calibration:
+def draw_calibration(log_probability: Floats, outcome: Outcomes, bins: int) -> dict[str, Any]:
     """Return the calibration of draw probabilities, in bins from 0 to the largest stated one.
 
     Arguments as ``win_calibration``.

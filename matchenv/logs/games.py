@@ -156,14 +156,14 @@ class Games(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Scratch arrays for one game.
+    """Scratch arrays for one game of at most so many entries and sides.
 
     Attributes:
-        mu: (>= entries of the game,) means of the beliefs about the game's players.
-        sigma: (>= entries of the game,) their standard deviations.
-        start: (>= sides + 1,) where each side's players begin.
-        rank: (>= sides,) rank of each side.
-        table: (TABLE_ROWS, >= sides) used by ``rate_sides``.
+        mu: (entries,) means of the beliefs about the game's players.
+        sigma: (entries,) their standard deviations.
+        start: (sides + 1,) where each side's players begin.
+        rank: (sides,) rank of each side.
+        table: (TABLE_ROWS, sides) used by ``rate_sides``.
     """
 
     mu: Floats
@@ -210,15 +210,7 @@ def performance_weights(log: MatchLog, team_exponent: float) -> Floats:
 
 
 def advantages_of(log: MatchLog, advantage: float) -> Floats:
-    """Return (games,) the advantage of each game's first side: none on neutral ground.
-
-    Args:
-        log: the games.
-        advantage: in skill points.
-
-    Raises:
-        ValueError: for an advantage that is no finite number.
-    """
+    """Return (games,) the advantage of each game's first side: none on neutral ground."""
     ahead = np.full(log.num_games, as_number("advantage", advantage))
     if log.neutral is not None:
         ahead[log.neutral] = 0.0
@@ -264,12 +256,7 @@ def new_room(games: Games) -> Room:
 def rate_game(games: Games, constants: Constants, game: int, room: Room, stated: Stated) -> None:
     """Update the beliefs about the players of one game, ``room.mu`` and ``room.sigma``, in place.
 
-    Args:
-        games: the games.
-        constants: of the model.
-        game: number of the game.
-        room: beliefs before the game, and scratch.
-        stated: written for this game.
+    What is known before the game is written to ``stated``.
     """
     first_team, last_team = games.game_start[game], games.game_start[game + 1]
     first, last = games.team_start[first_team], games.team_start[last_team]

@@ -208,11 +208,11 @@ def replay_system(
 
 
 def match_qualities(log: MatchLog, mean: Floats, variance: Floats, noise: Floats) -> Floats:
-    """Return (games,) match qualities.
+    """Return (games,) match qualities of sides whose performances are normal.
 
     Args:
         log: the games.
-        mean: (teams,) means of the sides' performances.
+        mean: (teams,) means of the performances.
         variance: (teams,) their variances.
         noise: (teams,) the part of them that is around known skills.
     """

@@ -177,11 +177,7 @@ def _values(
 def read_times(
     texts: Iterable[str], time_format: str | None = None
 ) -> tuple[dict[str, Number | None], str]:
-    """Read written times; a time without a zone counts as UTC.
-
-    Args:
-        texts: times, each once.
-        time_format: as in ``whole_games``.
+    """Read distinct written times; a time without a zone counts as UTC.
 
     Returns:
         ``(times, name)``: exact seconds by text, None for an unreadable one, and the format that
@@ -296,11 +292,8 @@ def _add_faults_of_sides(sound: pd.DataFrame, common: str | None, bad: BadRows) 
 def _match_log(sound: pd.DataFrame, common: bool, is_rank: bool, is_time: bool) -> MatchLog:
     """Return the log of rows in order of play, all of them sound.
 
-    Args:
-        sound: the rows.
-        common: whether a result is common to a side; else the members' ones are added up.
-        is_rank: whether the lower result wins.
-        is_time: whether weights are times of play.
+    A result is common to a side, or the members' are added up. With ``is_rank`` the lower one wins;
+    with ``is_time`` weights are times of play.
     """
     by_side, by_game = sound.groupby("side", sort=False), sound.groupby("place", sort=False)
     team_start = np.append(0, by_side.size().cumsum())

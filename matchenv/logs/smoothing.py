@@ -228,20 +228,13 @@ def _sweep(
 ) -> tuple[float, float]:
     """Walk once over all games, in order of play or against it, and pass every message.
 
-    Args:
-        games: the games.
-        constants: of the model.
-        chains: the skills over time.
-        state: read and written.
-        log_probability: (games,) log probability of each result given all other games, written
-            with the evidence in a forward sweep; empty for neither.
-        rest: (entries, 2) mean and standard deviation of the belief at each entry from all other
-            games, written in a forward sweep; empty for none.
-        forwards: whether in order of play.
+    In a forward sweep ``log_probability``, (games,), gets that of each result given all other
+    games, and ``rest``, (entries, 2), mean and deviation of the belief at each entry from all
+    other games; arrays of size 0 get nothing.
 
     Returns:
         ``(change, log_evidence)``: the largest move of a posterior, as a share of its sigma,
-        and the evidence of all games.
+        and the evidence of all games, if their probabilities are written.
     """
     messages, mu, sigma = state
     none = np.empty(0)
@@ -305,11 +298,8 @@ def _log_overlap(
 ) -> float:
     """Return the logarithm of the integral of a normal density times an unscaled message.
 
-    Args:
-        precision: of the density, > 0.
-        shift: precision x mean of the density.
-        other_precision: of the message exp(shift x - precision x^2 / 2), >= 0.
-        other_shift: its shift.
+    The density is given by its precision > 0 and its shift, precision x mean. The message is
+    exp(other_shift x - other_precision x^2 / 2).
     """
     # Completed squares, written so that a weak message leaves no difference of large numbers.
     both = precision + other_precision
@@ -362,7 +352,7 @@ class _Acceleration:
         self._pause, self._shortest = 0, np.inf
 
     def extrapolate(self, before: Floats, after: Floats, iteration: int) -> None:
-        """Replace an iterate, ``after``, by its extrapolation.
+        """Replace an iterate by its extrapolation.
 
         Args:
             before: (size,) the numbers before the iteration.

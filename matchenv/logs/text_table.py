@@ -41,13 +41,7 @@ class GamesLeftOutError(BadLogError):
 
 
 class BadRow(NamedTuple):
-    """One thing that is wrong with one line.
-
-    Attributes:
-        line: number of the line in the file, counted from 1 with the header.
-        reason: what is wrong.
-        detail: the value.
-    """
+    """One thing that is wrong with a line, counted from 1 with the header, and the value."""
 
     line: int
     reason: str
@@ -61,12 +55,7 @@ class BadRows(dict[tuple[int, str], str]):
     """All that is wrong with a table: a detail for each line and reason."""
 
     def add(self, lines: Iterable[int], reason: str, details: Iterable[Any] = ()) -> None:
-        """Note bad rows; a second note for the same line and reason changes nothing.
-
-        Args:
-            lines: numbers of the lines.
-            reason: what is wrong with them.
-            details: a value for each line, or none.
+        """Note bad rows, with a detail each or none; what is known of a line and reason stays.
 
         Raises:
             BadLogError: beyond ``MOST_BAD_ROWS``.
@@ -96,9 +85,7 @@ def reason_counts(rows: Iterable[BadRow]) -> dict[str, int]:
 def listing(rows: list[BadRow], most: int = 5) -> list[str]:
     """Return lines of text: each reason with its count, its first rows, and advice.
 
-    Args:
-        rows: the bad rows, by line.
-        most: how many rows to name for each reason; 0 for the counts alone.
+    At most so many rows are named for each reason; for 0 there are the counts alone.
     """
     text = []
     for reason, count in reason_counts(rows).items():

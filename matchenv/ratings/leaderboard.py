@@ -7,16 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from matchenv.runtime.checks import (
-    as_integer,
-    as_non_negative_number,
-    as_number,
-    as_positive_number,
-)
+from matchenv.runtime.checks import as_integer, as_number, as_positive_number
 from matchenv.runtime.files import checksum, json_bytes, parsed_json, write_bytes
-from matchenv.trueskill.draw_margin import as_draw_margin
-from matchenv.trueskill.rating import Rating, expose, rate
+from matchenv.trueskill.rating import Rating
 from matchenv.trueskill.teams import Weights, sides_of
+from matchenv.trueskill.trueskill import TrueSkill
 
 FORMAT = "matchenv leaderboard 1"
 CHECKSUM = "sha256"
@@ -67,10 +62,9 @@ class Leaderboard:
         tau: float = 25.0 / 300.0,
         draw_probability: float = 0.1,
     ) -> None:
-        self.newcomer = Rating(as_number("mu", mu), as_positive_number("sigma", sigma))
-        self.beta = as_positive_number("beta", beta)
-        self.tau = as_non_negative_number("tau", tau)
-        as_draw_margin(draw_probability, None, self.beta)
+        self._system = TrueSkill(mu, sigma, beta, tau, draw_probability, k=3.0)
+        self.newcomer = self._system.create_rating()
+        self.beta, self.tau = float(beta), float(tau)
         self.draw_probability = float(draw_probability)
         self._ratings: dict[str, Rating] = {}
         self._games: dict[str, int] = {}
@@ -100,15 +94,9 @@ class Leaderboard:
                 raise ValueError(f"teams must hold names (str), got {name!r}")
         if len(set(names)) != len(names):
             raise ValueError(f"teams must not hold anybody twice, got {teams!r}")
-        rated = rate(
-            [[self[name] for name in side] for side in teams],
-            ranks,
-            beta=self.beta,
-            tau=self.tau,
-            draw_probability=self.draw_probability,
-            weights=weights,
-        )
-        self._ratings.update(zip(names, (one for side in rated for one in side), strict=True))
+        sides = [{name: self[name] for name in side} for side in teams]
+        for side in self._system.rate(sides, ranks, weights):
+            self._ratings.update(side)  # type: ignore[arg-type]  # a dict, as it was given
         for name in names:
             self._games[name] = self._games.get(name, 0) + 1
 
@@ -136,7 +124,7 @@ class Leaderboard:
     def standings(self) -> list[RankedPlayer]:
         """Return all players, the highest mu - 3 sigma first; equal ones by name."""
         lines = [
-            RankedPlayer(name, mu, sigma, float(expose(mu, sigma)), self._games[name])
+            RankedPlayer(name, mu, sigma, self._system.expose((mu, sigma)), self._games[name])
             for name, (mu, sigma) in self._ratings.items()
         ]
         return sorted(lines, key=lambda line: (-line.exposed, line.name))
@@ -185,10 +173,5 @@ class Leaderboard:
         return board
 
     def _settings(self) -> dict[str, float]:
-        return {
-            "mu": self.newcomer.mu,
-            "sigma": self.newcomer.sigma,
-            "beta": self.beta,
-            "tau": self.tau,
-            "draw_probability": self.draw_probability,
-        }
+        names = ("mu", "sigma", "beta", "tau", "draw_probability")
+        return {name: float(getattr(self._system, name)) for name in names}

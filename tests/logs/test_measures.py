@@ -163,26 +163,26 @@ class TestCalibration:
         found = win_calibration(self.LOG_P, self.OUTCOME, 2)
         # Wins stated 0.5, 0.1, 0.5 and, from the other side, 0.3, 0.7, 0.1; the first two
         # came true.
-        assert found.count.tolist() == [3, 3]
-        assert_allclose(found.stated, [0.5 / 3, 1.7 / 3])
-        assert_allclose(found.observed, [1 / 3, 1 / 3])
-        assert found.error == pytest.approx((0.5 / 3 + 0.7 / 3) / 2)
+        assert found["count"].tolist() == [3, 3]
+        assert_allclose(found["stated"], [0.5 / 3, 1.7 / 3])
+        assert_allclose(found["observed"], [1 / 3, 1 / 3])
+        assert found["error"] == pytest.approx((0.5 / 3 + 0.7 / 3) / 2)
 
     def test_draws_by_hand(self) -> None:
         found = draw_calibration(self.LOG_P, self.OUTCOME, 4)
-        assert_allclose(found.edges, [0, 0.1, 0.2, 0.3, 0.4])
+        assert_allclose(found["edges"], [0, 0.1, 0.2, 0.3, 0.4])
         # Two stated at 0.2, an edge, where rounding decides; one at 0.4, the draw.
-        assert found.count[1] + found.count[2] == 2
-        assert found.count[3] == 1
-        assert found.error == pytest.approx((0.2 + 0.2 + 0.6) / 3)
+        assert found["count"][1] + found["count"][2] == 2
+        assert found["count"][3] == 1
+        assert found["error"] == pytest.approx((0.2 + 0.2 + 0.6) / 3)
 
     def test_edges(self) -> None:
         found = calibration(
             np.array([0.0, 0.5, 1.0]), np.array([False, True, True]), np.array([0, 0.5, 1.0])
         )
-        assert found.count.tolist() == [1, 2]
+        assert found["count"].tolist() == [1, 2]
         empty = calibration(np.empty(0), np.empty(0, dtype=bool), np.array([0.0, 1.0]))
-        assert math.isnan(empty.error)
+        assert math.isnan(empty["error"])
 
 
 class TestConvergence:

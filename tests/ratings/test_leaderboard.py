@@ -101,9 +101,7 @@ def test_draws_are_refused_where_they_cannot_happen() -> None:
     [
         lambda content: content.update(format="another"),
         lambda content: content.pop("players"),
-        lambda content: content["players"][0].update(sigma=-1.0),
-        lambda content: content["players"][0].update(mu="25"),
-        lambda content: content["players"].append(content["players"][0]),
+        lambda content: content["players"][0].update(games_played=7),
         lambda content: content["settings"].update(beta=0),
         lambda content: content["settings"].update(speed=1),
     ],
@@ -116,6 +114,22 @@ def test_a_spoiled_file_is_refused(tmp_path: Path, spoil) -> None:
     path.write_text(json.dumps(content))
     with pytest.raises(ValueError, match="leaderboard's file"):
         Leaderboard.load(path)
+
+
+def test_a_file_may_be_changed_by_hand_without_its_checksum(tmp_path: Path) -> None:
+    path = tmp_path / "board.json"
+    played().save(path)
+    content = json.loads(path.read_text())
+    del content["sha256"]
+    content["players"][0].update(mu=30.0)
+    path.write_text(json.dumps(content))
+    assert Leaderboard.load(path)["Ada"].mu == 30.0
+    for change in ({"sigma": -1.0}, {"mu": "25"}, {"mu": None}, {"name": "Grace"}):
+        changed = {**content, "players": [{**content["players"][0], **change},
+                                          *content["players"][1:]]}  # fmt: skip
+        path.write_text(json.dumps(changed))
+        with pytest.raises(ValueError, match="leaderboard's file"):
+            Leaderboard.load(path)
 
 
 @pytest.mark.parametrize("keyword", ["sigma", "beta", "tau", "draw_probability"])

@@ -35,6 +35,10 @@ GIVEN: dict[str, Any] = {"policies": ["matching"], "parameters": TRUTH}
 ONE = RunOptions(workers=1, quiet=True)
 
 
+def judged(log: MatchLog, settings: JudgeSettings = SMALL, **options: Any) -> Judgement:
+    return judge(log, settings, **{**GIVEN, "run": ONE, **options})
+
+
 def into(folder: Path) -> RunOptions:
     return replace(ONE, out=folder)
 
@@ -46,7 +50,7 @@ def log() -> MatchLog:
 
 @pytest.fixture(scope="module")
 def found(log: MatchLog) -> Judgement:
-    return judge(log, SMALL, **{**GIVEN, "policies": ["matching", "kg_matching", "oracle"]})
+    return judged(log, policies=["matching", "kg_matching", "oracle"])
 
 
 def test_the_comparison_is_that_of_the_queue(found: Judgement) -> None:
@@ -104,7 +108,8 @@ def test_the_text_opens_with_its_conclusion(found: Judgement) -> None:
 
 
 def test_a_failed_fit_has_no_verdicts() -> None:
-    found = judge(simulated_service(HiddenWindow(), 400).log, SMALL, policies=["fcfs"])
+    log = simulated_service(HiddenWindow(), 400).log
+    found = judged(log, policies=["fcfs"], parameters=None)
     assert found.failed
     assert found.text.startswith("log says little about its matcher")
     assert re.search(r"\b(ahead|behind|undecided)\b", found.text) is None
@@ -113,13 +118,13 @@ def test_a_failed_fit_has_no_verdicts() -> None:
 @pytest.mark.parametrize("horizon", [1, 12])
 def test_a_short_horizon_gives_a_result(log: MatchLog, horizon: int) -> None:
     settings = replace(SMALL, episodes=2, horizon=horizon, arrival_rate=0.05)
-    found = judge(log, settings, **{**GIVEN, "policies": ["matching", "oracle"]})
+    found = judged(log, settings, policies=["matching", "oracle"])
     assert all(word not in found.text for word in ("inf", "Traceback"))
     assert math.isnan(found.gains[0].share) == (found.comparison.standings[1].true_reward.mean <= 0)
 
 
 def test_files_and_the_page(log: MatchLog, tmp_path: Path) -> None:
-    judge(log, SMALL, **GIVEN, run=into(tmp_path / "out"), name="a log")
+    judged(log, run=into(tmp_path / "out"), name="a log")
     names = {path.name for path in (tmp_path / "out").iterdir() if path.is_file()}
     assert names >= {"judge.json", "judge.html", "judge.txt", "evenness.csv", "matchers.csv",
                      "who_pays.csv", "contests.csv", "settings.json"}  # fmt: skip
@@ -132,7 +137,7 @@ def test_files_and_the_page(log: MatchLog, tmp_path: Path) -> None:
     plain = json.loads((tmp_path / "out" / "judge.json").read_text())
     assert (tmp_path / "out" / "judge.txt").read_text() == f"{judgement_text(plain)}\n"
     with pytest.raises(ValueError, match="horizon was 60 and is 61"):
-        judge(log, replace(SMALL, horizon=61), **GIVEN, run=into(tmp_path / "out"))
+        judged(log, replace(SMALL, horizon=61), run=into(tmp_path / "out"))
 
 
 def test_ours_are_tuned_at_this_load(log: MatchLog, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,14 +149,14 @@ def test_ours_are_tuned_at_this_load(log: MatchLog, monkeypatch: pytest.MonkeyPa
         lambda beta: ["fcfs", easy, strict, kg, "oracle:reservation=0.5"],
     )
     settings = replace(SMALL, episodes=2, tuning_episodes=2, horizon=40)
-    found = judge(log, settings, parameters=TRUTH)
+    found = judged(log, settings, policies=())
     assert found.tuned["matching"] == easy
     assert set(found.tuned) == {"fcfs", "matching", "kg_matching", "oracle"}
     assert found.ours in ("fcfs", easy, kg)
     assert found.comparison.rows.policies[0] == RULE
     assert strict not in found.comparison.rows.policies
     assert [gain.than for gain in found.gains] == [easy, easy]
-    found = judge(log, replace(settings, rule=None), parameters=TRUTH)
+    found = judged(log, replace(settings, rule=None), policies=())
     assert found.against == NOBODY_WAITS
     assert not found.has_rule
     assert "fcfs" not in found.tuned
@@ -171,8 +176,8 @@ def test_a_log_without_times_and_with_teams() -> None:
     log = MatchLog.from_games(names, [[1, 0]] * 30)
     settings = replace(SMALL, episodes=2, horizon=20)
     with pytest.raises(ValueError, match="must be given for a log without times"):
-        judge(log, settings, **GIVEN)
-    found = judge(log, replace(settings, arrival_rate=1.0, game_minutes=5.0), **GIVEN)
+        judged(log, settings)
+    found = judged(log, replace(settings, arrival_rate=1.0, game_minutes=5.0))
     assert "games of two players" in " ".join(found.notes)
     assert math.isnan(found.arrivals.mean_rate)
     assert "as given" in found.text
@@ -186,7 +191,7 @@ def test_bad_input_is_named_before_the_work(log: MatchLog, tmp_path: Path) -> No
     out = tmp_path / "out"
     for bad, said in ((one, "at least 20 games"), (back, "times that do not go backwards")):
         with pytest.raises(ValueError, match=said):
-            judge(bad, SMALL, **GIVEN, run=into(out))
+            judged(bad, run=into(out))
     for option, value, said in (
         ("policies", ["no_such"], "policy must be one of"),
         ("settings", replace(SMALL, rule="no_such.yml"), "rule must be a"),
@@ -197,7 +202,7 @@ def test_bad_input_is_named_before_the_work(log: MatchLog, tmp_path: Path) -> No
         ("parameters", {"beta": 1.0}, "draw_probability"),
     ):
         with pytest.raises(ValueError, match=said):
-            judge(log, **{"settings": SMALL, **GIVEN, option: value}, run=into(out))
+            judged(log, **{option: value}, run=into(out))
     assert not out.exists()
 
 
@@ -213,13 +218,15 @@ def test_the_command(
              for entry, rank in enumerate(log.rank)]  # fmt: skip
     Path("games.csv").write_text("\n".join(["game,time,player,rank", *lines]))
     Path("window.yml").write_text("window: 3\ngrowth: 0.2\n")
-    assert run_command(["fit", "games.csv", "--out", "fit", "--quiet"]) == 0
+    Path("fit").mkdir()
+    Path("fit/fit.json").write_text(
+        json.dumps({"parameters": {"beta": 4.0, "draw_probability": 0.1}})
+    )
     more = ["--policy", "fcfs", "--episodes", "2", "--horizon", "10", "--workers", "1", "--quiet"]
     words = ["judge", "games.csv", "--fitted", "fit", "--rule", "window.yml", *more]
     assert run_command([*words, "--out", "out"]) == 0
     found = json.loads(Path("out/judge.json").read_text())
-    fitted = json.loads(Path("fit/fit.json").read_text())["parameters"]
-    assert found["parameters"]["beta"] == fitted["beta"]
+    assert found["parameters"]["beta"] == 4.0
     assert found["against"] == "window 3, growth 0.2 a minute"
     assert found["games"] == 150
     capsys.readouterr()
