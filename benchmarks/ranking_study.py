@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.envs.ranking.settings import GOALS, RankingSettings
+from matchenv.evaluation.estimates import Estimate, Record
 from matchenv.evaluation.registry import policy_named
 from matchenv.evaluation.rollout import Batch, Decisions, steps
 from matchenv.evaluation.tables import Column, text_table
@@ -28,22 +29,6 @@ GAMES_PER_ITEM = 40
 WINDOW = 40  # a curve is averaged over 1 / 40 of the games
 BEYOND = 1.5  # a rule plays on by this factor after it has reached the goal
 RESAMPLES = 1000
-
-
-class Share(NamedTuple):
-    """Games that a rule needs, as a share of those of random pairs.
-
-    Attributes:
-        rule: its name.
-        share: of the games.
-        interval: 95 % interval, by resampling the seeds of all rules together.
-        against: interval of the share minus that of ``information``.
-    """
-
-    rule: str
-    share: float
-    interval: tuple[float, float]
-    against: tuple[float, float]
 
 
 class Items(NamedTuple):
@@ -115,8 +100,13 @@ def games_needed(means: Floats, goals: Floats) -> Floats:
     return 1.0 + np.where(reached.any(axis=1), reached.argmax(axis=1), means.shape[1] - 1)
 
 
-def study(items: Items, rules: Sequence[str]) -> list[Share]:
-    """Return the share of random pairs' games that each rule needs."""
+def study(items: Items, rules: Sequence[str]) -> list[Record]:
+    """Return the games that each rule needs.
+
+    Each has the ``rule``; its ``share`` of the games of random pairs with a 95 % interval, by
+    resampling the seeds of all rules together; and the interval of that share minus the one of
+    ``information``, as ``more``.
+    """
     count, rng = len(items.seeds), np.random.default_rng(0)
     # How often each resample has each seed; the first is the seeds themselves.
     weights = np.ones((RESAMPLES + 1, count)) / count
@@ -128,43 +118,26 @@ def study(items: Items, rules: Sequence[str]) -> list[Share]:
         for rule in rules
     }
 
-    def interval(values: Floats) -> tuple[float, float]:
+    def resampled(values: Floats) -> Estimate:
         low, high = np.quantile(values[1:], [0.025, 0.975]).tolist()
-        return low, high
+        return Estimate(float(values[0]), float(values[1:].std(ddof=1)), low, high)
 
     unknown = np.full(RESAMPLES + 1, np.nan)
     return [
-        Share(
-            rule, shares[rule][0], interval(shares[rule]),
-            interval(shares[rule] - shares.get("information", unknown)),
-        )
+        Record(rule=rule, share=resampled(shares[rule]),
+               more=resampled(shares[rule] - shares.get("information", unknown)))
         for rule in rules
     ]  # fmt: skip
 
 
-class Stops(NamedTuple):
-    """Runs that stop at the first game after which the goal is settled.
-
-    Attributes:
-        law: of the true skills, or what is wrong with beta.
-        settled: share of the runs that stopped before the horizon.
-        wrong: share of the runs that stopped with a wrong answer.
-        ever: share of the runs in which a settled answer was wrong at any time.
-        games: median games of those that stopped.
-    """
-
-    law: str
-    settled: float
-    wrong: float
-    ever: float
-    games: float
-
-
-def stops(settings: RankingSettings, runs: int, confidence: float) -> list[Stops]:
+def stops(settings: RankingSettings, runs: int, confidence: float) -> list[Record]:
     """Return how often the stopping rule is wrong, for several laws of the skills.
 
-    That beta is half or twice what is believed is the same as skills that are spread twice or half
-    as wide, with the belief of the prior.
+    Runs stop at the first game after which the goal is settled. Each row has the ``law``, the
+    share of the runs that ``settled`` before the horizon, with a ``wrong`` answer, and of those in
+    which a settled answer was wrong at any time, ``ever``; and the median ``games`` of those that
+    stopped. That beta is half or twice what is believed is the same as skills that are spread twice
+    or half as wide, with the belief of the prior.
     """
     rng = np.random.default_rng(7)
     shape = (runs, settings.num_items)
@@ -190,7 +163,8 @@ def stops(settings: RankingSettings, runs: int, confidence: float) -> list[Stops
             ever |= settled & mistaken
         stopped = games > 0
         middle = float(np.median(games[stopped])) if stopped.any() else np.nan
-        found.append(Stops(law, stopped.mean(), wrong.mean(), ever.mean(), middle))
+        found.append(Record(law=law, settled=stopped.mean(), wrong=wrong.mean(),
+                            ever=ever.mean(), games=middle))  # fmt: skip
     return found
 
 
@@ -215,19 +189,19 @@ def main(words: Sequence[str] | None = None) -> None:
     )  # fmt: skip
     if given.stops:
         columns = [
-            Column("true skills", lambda row: row.law),
-            Column("settled", lambda row: f"{row.settled:.3f}"),
-            Column("wrong", lambda row: f"{row.wrong:.4f}"),
-            Column("ever wrong", lambda row: f"{row.ever:.4f}"),
-            Column("median games", lambda row: f"{row.games:.0f}"),
+            Column("true skills", "{law}"),
+            Column("settled", "{settled:.3f}"),
+            Column("wrong", "{wrong:.4f}"),
+            Column("ever wrong", "{ever:.4f}"),
+            Column("median games", "{games:.0f}"),
         ]
         print("\n".join(text_table(columns, stops(settings, given.seeds, 0.95))))
         return
     columns = [
-        Column("rule", lambda row: row.rule),
-        Column("share of random's games", lambda row: f"{row.share:.3f}"),
-        Column("95 %", lambda row: "[{:.3f}, {:.3f}]".format(*row.interval)),
-        Column("minus information", lambda row: "[{:+.3f}, {:+.3f}]".format(*row.against)),
+        Column("rule", "{rule}"),
+        Column("share of random's games", "{share.mean:.3f}"),
+        Column("95 %", "[{share.low:.3f}, {share.high:.3f}]"),
+        Column("minus information", "[{more.low:+.3f}, {more.high:+.3f}]"),
     ]
     items = Items(settings, range(given.seeds))
     if given.skills is not None:

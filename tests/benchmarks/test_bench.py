@@ -81,12 +81,13 @@ def test_the_protocol_has_all_families_once() -> None:
 def test_every_main_family_has_its_mark_and_no_variant_has() -> None:
     marks = read_marks()
     main = [family for family in protocol.FAMILIES if family.group == protocol.MAIN]
-    assert set(marks) == {family.name for family in main}
+    assert list(marks) == [family.name for family in main]
     for family in protocol.FAMILIES:
         assert family.mark == marks.get(family.name)
     for mark in marks.values():
         assert mark.difference > 0.0
-        assert mark.standard_error > 0.0
+        # Small beside what it is to measure.
+        assert 0.0 < mark.standard_error < mark.difference / 8.0
         assert mark.paths >= 20
         assert mark.bound > mark.drawchance
 
@@ -174,29 +175,16 @@ def test_a_result_is_checked_by_playing_it_anew(file: Path, capsys: Any) -> None
     assert FIRST in capsys.readouterr().out
 
 
-def change_totals(said: dict[str, Any]) -> None:
-    said["totals"]["kg"][0][0] += 1.0
-
-
-def change_score(said: dict[str, Any]) -> None:
-    said["score"]["value"] += 0.5
-
-
-def change_protocol(said: dict[str, Any]) -> None:
-    said["protocol"] = "another"
-
-
-def drop_totals(said: dict[str, Any]) -> None:
-    del said["totals"]["oracle"]
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (change_totals, "has another score|other totals"),
-        (change_score, "another score"),
-        (change_protocol, "must be of matchenv-bench-v1"),
-        (drop_totals, "must hold the totals"),
+        (
+            lambda said: said["totals"]["kg"][0].insert(0, said["totals"]["kg"][0].pop() + 1.0),
+            "has another score|other totals",
+        ),
+        (lambda said: said["score"].update(value=0.9), "another score"),
+        (lambda said: said.update(protocol="another"), "must be of matchenv-bench-v1"),
+        (lambda said: said["totals"].pop("oracle"), "must hold the totals"),
     ],
 )
 def test_what_was_made_up_is_found(file: Path, change: Any, message: str) -> None:

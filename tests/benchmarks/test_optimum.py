@@ -108,7 +108,7 @@ def settings_of(opponents: int, games: int, belief: str, **options: Any) -> Sett
 @pytest.mark.parametrize("belief", ["factorised", "full"])
 @pytest.mark.parametrize("draw_margin", [0.0, 0.7])
 class TestByHand:
-    @pytest.mark.parametrize(("opponents", "games"), list(itertools.product((1, 2), (1, 2, 3))))
+    @pytest.mark.parametrize(("opponents", "games"), [(1, 2), (2, 3)])
     def test_optimum(self, belief, draw_margin, opponents, games):
         beta = 1.3
         settings = settings_of(opponents, games, belief, beta=beta, draw_margin=draw_margin)
@@ -179,32 +179,6 @@ class TestProperties:
         found = found_by(["drawchance"], games=1, episodes=30, truths=1)
         assert found.believed[1] == pytest.approx(found.believed[0], rel=1e-14)
         assert found.first_is_best.all()
-
-    def test_more_games_are_worth_more(self):
-        mu, sigma = random_prior(3)
-        prior = KnowledgeState.of_prior(mu, sigma, "full")
-        values = [
-            choice_values(prior, games, settings_of(3, games, "full").constants).max(axis=1)
-            for games in (1, 2, 3, 4)
-        ]
-        assert (np.diff(values, axis=0) > 0.0).all()
-        # Another game is worth at least the best draw density now, played first and ignored.
-        assert (np.diff(values, axis=0) <= 1.0 / (2.0 * PAPER_BETA * math.sqrt(math.pi))).all()
-
-    def test_one_opponent_leaves_no_choice(self):
-        found = found_by(POLICIES, opponents=1, games=4, episodes=5, truths=3)
-        assert np.ptp(found.true_q, axis=0) == pytest.approx(0.0, abs=1e-15)
-        assert found.first_is_best.all()
-
-    def test_the_full_belief_is_nearly_the_truth(self):
-        # Only one game back to one opponent is exactly inference, so 'nearly'; the factorised
-        # belief is further off.
-        found = found_by(
-            ["drawchance"], 2, 4, episodes=150, truths=100, env_kwargs={"belief": "full"},
-        )  # fmt: skip
-        difference = found.true_q[0] - found.believed[0]
-        error = difference.std(ddof=1) / math.sqrt(difference.size)
-        assert abs(difference.mean()) < 4.0 * error + 0.005
 
     def test_a_learned_policy_is_asked_once_for_each_level(self):
         settings = settings_of(2, 4, "full")

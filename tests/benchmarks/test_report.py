@@ -33,6 +33,14 @@ LOG = Path(__file__).resolve().parent.parent / "logs" / "data" / "league.csv"
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of each kind of results, as small as can be."""
     folder = tmp_path_factory.mktemp("results")
+    with pytest.MonkeyPatch.context() as patch:
+        # The page does not show them.
+        patch.setattr("matchenv.benchmarks.figures.figure_bytes", lambda *_: b"")
+        write_results(folder)
+    return folder
+
+
+def write_results(folder: Path) -> None:
     cells: dict[str, Any] = {"ranks": ["top"], "priors": ["informative"]}
     compared: dict[str, Any] = {"cells": {"rank": ["top"]}, "env_kwargs": SIZES}
     run_comparison(["pe", "kg"], **compared, episodes=3, run=RunOptions(folder / "a", **ONE))
@@ -58,7 +66,6 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert run_command(words) == DONE
     run_comparison(["pe"], **compared, episodes=2,
                    run=RunOptions(folder / "runs" / "seed0" / "comparison", **ONE))  # fmt: skip
-    return folder
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.utils.seeding import np_random
@@ -95,24 +94,6 @@ def test_each_run_is_that_of_a_queue_alone(name: str, reward: str) -> None:
         assert other[row] - total == pytest.approx(sign * more, abs=1e-9)
         assert found["abandoned"][row] == (visits["served"] == 0.0).sum()
         np.testing.assert_allclose(found["sums"][row, 0], sums_of(visits), rtol=1e-12)
-
-
-def test_a_run_is_that_of_the_environment() -> None:
-    text, seed = "matching:reservation=0.4", 12
-    options: dict[str, Any] = {"arrival_rate": 0.8, "horizon": 80, "reward": "match_quality"}
-    env = gym.make("matchenv:MatchmakingQueue-v0", capacity=5, **options)
-    env.reset(seed=seed)
-    core: Any = env.unwrapped
-    policy = policy_named(text, core.settings)
-    truncated, total, rng = False, 0.0, np.random.default_rng(0)
-    while not truncated:
-        action = policy.choose(core.waiting_players(), rng)
-        _, reward, _, truncated, info = env.step(action)
-        total += float(reward)
-    found = rollout(lambda *_: policy, core.settings, [seed]).episodes
-    assert found["reward"][0] == pytest.approx(total, rel=1e-9)
-    assert found["queued"][0] == info["queued"]
-    assert found["abandoned"][0] == info["abandoned"]
 
 
 def sums_of(visits: dict[str, Any]) -> list[float]:
