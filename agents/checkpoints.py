@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import random
 import warnings
 from collections import deque
@@ -49,7 +50,9 @@ def save_checkpoint(
         evaluations: those made so far.
     """
     packed = io.BytesIO()
-    torch.save(_converted({**_state(model), "evaluations": evaluations}, to_torch=True), packed)
+    # Equal evaluations are equal bytes, made now or read: pickling tells shared texts from others.
+    known = json.loads(json.dumps(evaluations))
+    torch.save(_converted({**_state(model), "evaluations": known}, to_torch=True), packed)
     content = packed.getvalue()
     write_bytes(
         folder / f"step-{model.num_timesteps:012d}.pt", _digest(config, content) + b"\n" + content

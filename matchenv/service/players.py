@@ -1,13 +1,10 @@
-"""A pool's constants and players: what callers give and get, and what decisions read."""
+"""A pool's constants and players: what callers give and get."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 from matchenv.envs.core.settings import option
 from matchenv.runtime.checks import (
@@ -150,60 +147,6 @@ class Split(NamedTuple):
 
     teams: list[list[str]]
     match_quality: float
-
-
-# What decisions read of each player; ``region`` is a number for each region.
-COLUMNS = np.dtype([(name, np.float64) for name in ("mu", "sigma", "seen", "region")])
-
-
-class Players:
-    """Players by name, and their numbers as an array.
-
-    Attributes:
-        records: the player in each slot.
-        slots: the slot of each name.
-    """
-
-    def __init__(self) -> None:
-        self.records: list[Player] = []
-        self.slots: dict[str, int] = {}
-        self._regions: dict[str | None, int] = {}
-        self._columns = np.empty(16, COLUMNS)
-
-    @property
-    def columns(self) -> NDArray[Any]:
-        """The numbers of each slot, ``COLUMNS`` records, shape (players,); a view."""
-        return self._columns[: len(self.records)]
-
-    def put(self, players: Iterable[Player]) -> None:
-        """Write players, new ones or known ones."""
-        for player in players:
-            slot = self.slots.setdefault(player.name, len(self.records))
-            if slot == len(self.records):
-                self.records.append(player)
-                if slot == self._columns.size:
-                    self._columns = np.concatenate((self._columns, self._columns))
-            self.records[slot] = player
-            region = self._regions.setdefault(player.region, len(self._regions))
-            self._columns[slot] = (player.mu, player.sigma, player.seen, region)
-
-    def remove(self, name: str) -> None:
-        """Remove a player, whose slot the last player takes."""
-        slot, last = self.slots.pop(name), self.records.pop()
-        if last.name != name:
-            self.records[slot], self.slots[last.name] = last, slot
-            self._columns[slot] = self._columns[len(self.records)]
-
-    def slot(self, name: Any) -> int:
-        """Return the slot of a player.
-
-        Raises:
-            UnknownPlayerError: if there is none of that name.
-        """
-        found = self.slots.get(as_name("name", name))
-        if found is None:
-            raise UnknownPlayerError(f"name must be of a player in the pool, got {name!r}")
-        return found
 
 
 def as_name(argument: str, value: Any) -> str:

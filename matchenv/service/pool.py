@@ -19,7 +19,6 @@ from matchenv.service.players import (
     NewPlayer,
     Player,
     PlayerExistsError,
-    Players,
     PoolSettings,
     Split,
     UnknownPlayerError,
@@ -62,7 +61,7 @@ class Pool:
         self._rule = as_rule(rule, self.settings)
         self._clock = clock
         self._lock = threading.RLock()
-        self._players = Players()
+        self._players: dict[str, Player] = {}
         self._games = 0
         self._storage: Storage | None = None
         self._closed = False
@@ -97,7 +96,7 @@ class Pool:
                     raise ValueError(f"{name} must be {found!r} as in {path}, got {given!r}")
             pool = cls(rule=rule, clock=clock, **vars(storage.settings))
             pool._storage, pool._games = storage, storage.games
-            pool._players.put(storage.players)
+            pool._players = {each.name: each for each in storage.players}
         except BaseException:
             storage.close()
             raise
@@ -131,10 +130,10 @@ class Pool:
         return f"<Pool of {len(self)} players, {self.settings}>"
 
     def __len__(self) -> int:
-        return len(self._players.records)
+        return len(self._players)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._players.slots
+        return name in self._players
 
     def __getitem__(self, name: str) -> Rating:
         """Return the current belief about a player; errors as ``player``."""
@@ -153,7 +152,7 @@ class Pool:
             UnknownPlayerError: if there is none of that name.
         """
         with self._lock:
-            found = self._players.records[self._players.slot(name)]
+            found = self._record(name)
             return found._replace(sigma=float(self._current(found.sigma, found.seen)))
 
     def expose(self, player: str) -> float:
@@ -176,15 +175,20 @@ class Pool:
         """
         most = None if limit is None else as_integer("limit", limit, 1)
         with self._lock:
-            columns = self._players.columns
-            sigma = self._current(columns["sigma"], columns["seen"])
-            exposed = columns["mu"] - self._deviations * sigma
-            lines = [
-                RankedPlayer(each.name, each.mu, deviation, least, each.games_played)
-                for each, deviation, least in zip(
-                    self._players.records, sigma.tolist(), exposed.tolist(), strict=True
-                )
-            ]
+            records = list(self._players.values())
+            mu, sigma = self._beliefs(records)
+        exposed = mu - self._deviations * sigma
+        least = -np.inf
+        if most is not None and most < exposed.size:
+            # That of the last one, with whom equal players compete by name.
+            least = np.partition(exposed, -most)[-most]
+        lines = [
+            RankedPlayer(each.name, each.mu, deviation, value, each.games_played)
+            for each, deviation, value in zip(
+                records, sigma.tolist(), exposed.tolist(), strict=True
+            )
+            if value >= least
+        ]
         return sorted(lines, key=lambda line: (-line.exposed, line.name))[:most]
 
     def add(
@@ -232,12 +236,12 @@ class Pool:
             UnknownPlayerError: if there is none of that name.
         """
         with self._lock:
-            player = self._players.records[self._players.slot(name)]
+            player = self._record(name)
             others = [
                 each._replace(
                     recent=_without(name, each.recent), blocked=_without(name, each.blocked)
                 )
-                for each in self._players.records
+                for each in self._players.values()
                 if name in each.recent or name in each.blocked
             ]
             self._commit(others, removed=[player])
@@ -303,29 +307,28 @@ class Pool:
         """
         most = as_integer("k", k, 1)
         with self._lock:
-            players, beta = self._players, self.settings.beta
-            own, columns = players.slot(player), players.columns
-            allowed = columns["region"] == columns["region"][own]
+            own, others = self._record(player), list(self._players.values())
             if among is not None:
                 names = as_names("among", among)
                 if player in names:
                     raise ValueError(f"among must not hold the player itself, got {player!r}")
-                online = np.zeros_like(allowed)
-                online[[players.slot(name) for name in names]] = True
-                allowed &= online
-            allowed[[own, *self._barred(own)]] = False
-            slots = np.concatenate(([own], np.flatnonzero(allowed)))
-            mu = columns["mu"][slots]
-            sigma = self._current(columns["sigma"][slots], columns["seen"][slots])
+                others = [self._record(name) for name in names]
+            closed = {player, *own.recent, *own.blocked}
+            left = [each for each in others
+                    if each.region == own.region and each.name not in closed]  # fmt: skip
+            mu, sigma = self._beliefs([own, *left])
             found: list[Meeting] = []
-            for last in range(slots.size - 1, max(slots.size - 1 - most, 0), -1):
-                place = self._rule(mu[: last + 1], sigma[: last + 1]) + 1
-                quality = match_quality(mu[0], sigma[0], mu[place], sigma[place], beta)
-                opponent = players.records[slots[place]].name
-                found.append(Meeting(player, opponent, float(quality)))
+            while left and len(found) < most:
+                choice = self._rule(mu, sigma)
+                pair = (mu[0], sigma[0], mu[choice + 1], sigma[choice + 1])
+                quality = match_quality(*pair, self.settings.beta)
+                found.append(Meeting(player, left[choice].name, float(quality)))
                 # The last one takes its place, so that rules that sort see nearly the same order.
-                for values in (mu, sigma, slots):
-                    values[place] = values[last]
+                left[choice] = left[-1]
+                left.pop()
+                for values in (mu, sigma):
+                    values[choice + 1] = values[-1]
+                mu, sigma = mu[:-1], sigma[:-1]
             return found
 
     def match(self, waiting: Iterable[str] | Mapping[str, float]) -> list[Meeting]:
@@ -354,20 +357,17 @@ class Pool:
         if isinstance(waiting, Mapping):
             asked[:] = [as_number(f"waiting[{name!r}]", waiting[name]) for name in names]
         with self._lock:
-            players, beta = self._players, self.settings.beta
-            slots = np.array([players.slot(name) for name in names], dtype=np.int64)
-            columns = players.columns[slots]
-            sigma = self._current(columns["sigma"], columns["seen"])
-            barred = [self._barred(slot) for slot in slots.tolist()]
-        mu, pairs = columns["mu"], list[Meeting]()
-        for code in np.unique(columns["region"]):
-            here = np.flatnonzero(columns["region"] == code)
-            here = here[np.argsort(mu[here], kind="stable")]
-            place = {slot: i for i, slot in enumerate(slots[here].tolist())}
+            records = [self._record(name) for name in names]
+            mu, sigma = self._beliefs(records)
+        beta, pairs = self.settings.beta, list[Meeting]()
+        for region in dict.fromkeys(each.region for each in records):
+            same = [i for i, each in enumerate(records) if each.region == region]
+            here = np.array(sorted(same, key=lambda i: float(mu[i])))
+            place = {names[i]: k for k, i in enumerate(here.tolist())}
             closed = [
-                (i, place[other])
-                for i, own in enumerate(here.tolist())
-                for other in barred[own] & place.keys()
+                (k, place[other])
+                for k, i in enumerate(here.tolist())
+                for other in {*records[i].recent, *records[i].blocked} & place.keys()
             ]
             partners = best_pairs(
                 mu[here], sigma[here], asked[here], 0.0, GameConstants(beta),
@@ -430,10 +430,17 @@ class Pool:
         days = np.maximum(self._now() - seen, 0.0) / SECONDS_A_DAY
         return np.sqrt(sigma * sigma + drift * drift * days)
 
-    def _barred(self, slot: int) -> set[int]:
-        """Return the slots of those who must not meet a player again."""
-        player = self._players.records[slot]
-        return {self._players.slots[name] for name in (*player.recent, *player.blocked)}
+    def _record(self, name: Any) -> Player:
+        found = self._players.get(as_name("name", name))
+        if found is None:
+            raise UnknownPlayerError(f"name must be of a player in the pool, got {name!r}")
+        return found
+
+    def _beliefs(self, players: Sequence[Player]) -> tuple[Any, Any]:
+        """Return means and current deviations, shape (players,) each."""
+        mu = np.array([each.mu for each in players])
+        sigma = np.array([each.sigma for each in players])
+        return mu, self._current(sigma, np.array([each.seen for each in players]))
 
     def _newcomer(self, given: NewPlayer, now: float) -> Player:
         if given.name in self:
@@ -446,12 +453,11 @@ class Pool:
 
     def _pair(self, one: str, other: str, *, is_blocked: bool) -> None:
         with self._lock:
-            slots = [self._players.slot(name) for name in (one, other)]
+            players = [self._record(name) for name in (one, other)]
             if one == other:
                 raise ValueError(f"other must be another player, got {other!r} twice")
             changed = []
-            for slot, name in zip(slots, (other, one), strict=True):
-                player = self._players.records[slot]
+            for player, name in zip(players, (other, one), strict=True):
                 rest = _without(name, player.blocked)
                 changed.append(player._replace(blocked=(*rest, name) if is_blocked else rest))
             self._commit(changed)
@@ -460,12 +466,12 @@ class Pool:
         """Write the players of a game to ``found``, which has those of the games before."""
         listed = enumerate(sides_of("teams", game.teams))
         sides = [as_names(f"teams[{i}]", side, 1) for i, side in listed]
-        settings, players = self.settings, self._players
+        settings = self.settings
         for name in as_names("teams", [name for side in sides for name in side]):
             if name not in found:
-                if name not in players.slots:
+                if name not in self._players:
                     raise UnknownPlayerError(f"teams must hold players of the pool, got {name!r}")
-                player = players.records[players.slots[name]]
+                player = self._players[name]
                 sigma = float(self._current(player.sigma, player.seen))
                 found[name] = player._replace(sigma=sigma, seen=max(now, player.seen))
         rated = rate(
@@ -494,13 +500,11 @@ class Pool:
         if self._closed:
             raise ValueError("the pool must be open, it was closed")
         if self._storage is not None:
-            slots = self._players.slots
-            known = [self._players.records[slots[each.name]] for each in players
-                     if each.name in slots]  # fmt: skip
+            known = [self._players[each.name] for each in players if each.name in self]
             self._storage.commit([*known, *removed], players, self._games + games)
         for player in removed:
-            self._players.remove(player.name)
-        self._players.put(players)
+            del self._players[player.name]
+        self._players |= {each.name: each for each in players}
         self._games += games
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import shlex
 import shutil
 import sys
 import tempfile
@@ -23,14 +24,18 @@ from matchenv.ratings.leaderboard import Leaderboard
 from matchenv.runtime.files import Arrays
 from matchenv.runtime.jobs import RunOptions, run_jobs
 
-OUT, RUN, FIT = "OUT", "RUN", "FIT"
 LOG = str(Path(__file__).parent.parent / "logs" / "data" / "league.csv")
 READ = (
     "league.csv: 80 rows, 80 games; rated 79 games of 5 players\n"
     "bad rows: 1; good rows left out with their game: 0\n  missing score: 1\n"
 )
-SIZES = ("--num-opponents", "3", "--horizon", "4")
-POLICIES = ("--policy", "pe", "random")
+SIZES, EQUAL = "--num-opponents 3 --horizon 4", "--rank top --prior equal"
+POLICIES = "--policy pe random"
+SMALL_NETWORK = "--hyperparams n_steps=8 batch_size=16 n_epochs=1 'policy_kwargs={net_arch: [4]}'"
+TRAIN = (
+    f"train {SIZES} --rank top --num-envs 2 {SMALL_NETWORK} --evaluation-episodes 2 "
+    "--comparison-episodes 2"
+)
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,7 @@ class LongCommand:
             and ``FIT`` for a fit that are there.
         title: what tells it from another of that name.
         out: name of the folder or file that it writes.
-        goes_on: its words when it has begun; None for the same.
+        goes_on: its words when it has begun, if they are others.
         begun: file in ``out`` that says that it has begun, where ``goes_on`` is given.
         left_out: folders and files whose bytes hold clock times.
         workers: takes ``--workers``.
@@ -51,10 +56,10 @@ class LongCommand:
         tried: most operations on files that meet a fault, evenly spread over all.
     """
 
-    words: tuple[str, ...]
+    words: str
     title: str = ""
     out: str = "out"
-    goes_on: tuple[str, ...] | None = None
+    goes_on: str = ""
     begun: str = ""
     left_out: tuple[str, ...] = ()
     workers: bool = True
@@ -65,16 +70,16 @@ class LongCommand:
     @property
     def name(self) -> str:
         """Of the command."""
-        return self.title or self.words[0]
+        return self.title or self.words.split()[0]
 
     def next_words(self, folder: Path, workers: int = 1) -> list[str]:
         """What a user types to begin or to go on, in a folder with or without results."""
         words = self.words
-        if self.goes_on is not None and (folder / self.out / self.begun).exists():
+        if self.goes_on and (folder / self.out / self.begun).exists():
             words = self.goes_on
         more = ["--workers", str(workers)] if self.workers else []
-        words = tuple(made_by(*INPUTS[word]) if word in INPUTS else word for word in words)
-        return [*(self.out if word == OUT else word for word in words), "--quiet", *more]
+        split = [made_by(INPUTS[word]) if word in INPUTS else word for word in shlex.split(words)]
+        return [*(self.out if word == "OUT" else word for word in split), "--quiet", *more]
 
     def beyond(self, said: str) -> str:
         """What it said beside what it always says."""
@@ -101,13 +106,8 @@ class LongCommand:
         return run
 
 
-TRAIN = ("train", *SIZES, "--rank", "top", "--num-envs", "2", "--hyperparams", "n_steps=8",
-         "batch_size=16", "n_epochs=1", "policy_kwargs={net_arch: [4]}", "--evaluation-episodes",
-         "2", "--comparison-episodes", "2")  # fmt: skip
-
-
 @cache
-def made_by(*words: str) -> str:
+def made_by(command: str) -> str:
     """Folder of what a command makes, for this process and its forks."""
     folder, process = tempfile.mkdtemp(prefix="matchenv-faults-"), os.getpid()
 
@@ -117,12 +117,12 @@ def made_by(*words: str) -> str:
         if os.getpid() == process:
             shutil.rmtree(folder, ignore_errors=True)
 
-    assert run_command([*words, "--out", f"{folder}/made", "--quiet"]) == 0
+    assert run_command([*shlex.split(command), "--out", f"{folder}/made", "--quiet"]) == 0
     return f"{folder}/made"
 
 
 # Folders that commands read.
-INPUTS = {RUN: (*TRAIN, "--timesteps", "32", "--workers", "1"), FIT: ("fit", LOG)}
+INPUTS = {"RUN": f"{TRAIN} --timesteps 32 --workers 1", "FIT": f"fit {LOG}"}
 
 
 @dataclass(frozen=True)
@@ -163,68 +163,51 @@ def leaderboard(folder: Path) -> None:
 
 
 LONG_COMMANDS = (
+    LongCommand(f"compare {SIZES} {POLICIES} --against pe --episodes 2 --rank top --out OUT"),
     LongCommand(
-        ("compare", *SIZES, *POLICIES, "--against", "pe", "--episodes", "2", "--rank", "top",
-         "--out", OUT)
+        f"study {SIZES} {POLICIES} --episodes 2 --prior-draws 2 --rank top bottom --prior equal "
+        "--out OUT"
     ),
+    LongCommand(f"tune {SIZES} --policy kg:multiplier=2 --episodes 2 {EQUAL} --out OUT"),
+    LongCommand(f"limits {SIZES} --policy drawchance --episodes 2 {EQUAL} --out OUT"),
     LongCommand(
-        ("study", *SIZES, *POLICIES, "--episodes", "2", "--prior-draws", "2", "--rank", "top",
-         "bottom", "--prior", "equal", "--out", OUT)
-    ),
-    LongCommand(
-        ("tune", *SIZES, "--policy", "kg:multiplier=2", "--episodes", "2", "--rank",
-         "top", "--prior", "equal", "--out", OUT)
-    ),
-    LongCommand(
-        ("limits", *SIZES, "--policy", "drawchance", "--episodes", "2", "--rank", "top", "--prior",
-         "equal", "--out", OUT)
-    ),
-    LongCommand(
-        ("limits", "optimum", "--num-opponents", "2", "--horizon", "2", "3", "--episodes", "2",
-         "--policy", "drawchance", "--out", OUT),
+        "limits optimum --num-opponents 2 --horizon 2 3 --episodes 2 --policy drawchance --out OUT",
         title="limits optimum",
     ),
     LongCommand(
-        (*TRAIN, "--timesteps", "48", "--evaluate-every", "32", "--checkpoint-every", "16", "--out",
-         OUT),
-        goes_on=("train", "--resume", OUT, "--comparison-episodes", "2"),
+        f"{TRAIN} --timesteps 48 --evaluate-every 32 --checkpoint-every 16 --out OUT",
+        goes_on="train --resume OUT --comparison-episodes 2",
         begun="config.yml",
         left_out=("tensorboard",),
     ),
     LongCommand(
-        (*TRAIN, "--seeds", "0", "1", "--timesteps", "32", "--evaluate-every", "32",
-         "--checkpoint-every", "16", "--out", OUT),
+        f"{TRAIN} --seeds 0 1 --timesteps 32 --evaluate-every 32 --checkpoint-every 16 --out OUT",
         title="train --seeds",
         left_out=("tensorboard",),
     ),
     LongCommand(
-        ("train", "--tune", "2", "--timesteps", "16", "--num-envs", "2", "--space",
-         "gamma=[0.9,0.99]", "--hyperparams", "n_steps=8", "batch_size=16", "n_epochs=1",
-         "policy_kwargs={net_arch: [4]}", "--env-kwargs", "num_opponents=3", "horizon=4",
-         "rank=top", "--evaluation-episodes", "2", "--out", OUT),
+        f"train --tune 2 --timesteps 16 --num-envs 2 --space gamma=[0.9,0.99] {SMALL_NETWORK} "
+        "--env-kwargs num_opponents=3 horizon=4 rank=top --evaluation-episodes 2 --out OUT",
         title="train --tune",
         left_out=("tensorboard", "study.db"),
         workers=False,
     ),
-    LongCommand(("fit", LOG, "--out", OUT), workers=False, says=READ),
-    LongCommand(("smooth", LOG, "--out", OUT), workers=False, says=READ),
+    LongCommand(f"fit {LOG} --out OUT", workers=False, says=READ),
+    LongCommand(f"smooth {LOG} --out OUT", workers=False, says=READ),
     LongCommand(
-        ("judge", LOG, "--fitted", FIT, "--policy", "fcfs", "--rule", "window",
-         "--arrival-rate", "1", "--game-minutes", "5", "--episodes", "2", "--horizon", "10",
-         "--out", OUT),
+        f"judge {LOG} --fitted FIT --policy fcfs --rule window --arrival-rate 1 --game-minutes 5 "
+        "--episodes 2 --horizon 10 --out OUT",
         says=READ,
     ),
-    LongCommand(("replay", LOG, "--out", OUT), workers=False, says=READ),
-    LongCommand(("report", RUN, "--out", OUT, "--latex", "report.tex"), out="report.html",
-                workers=False),
-    LongCommand(("watch", *SIZES, "--policy", "pe", "--rank", "top", "--out", OUT), out="film.png",
-                workers=False),
-    LongCommand(("bench", "--policy", "pe", "--only", "top_informative_9_50", "--out", OUT)),
-)  # fmt: skip
+    LongCommand(f"replay {LOG} --out OUT", workers=False, says=READ),
+    LongCommand("report RUN --out OUT --latex report.tex", out="report.html", workers=False),
+    LongCommand(f"watch {SIZES} --policy pe --rank top --out OUT", out="film.png", workers=False),
+    LongCommand("bench --policy pe --only top_informative_9_50 --out OUT"),
+)
 
 # A sample that takes seconds.
 QUICK = (
-    LongCommand(("store",), call=store),
-    LongCommand(("leaderboard",), call=leaderboard),
+    LongCommand("store", call=store),
+    LongCommand("leaderboard", call=leaderboard),
     replace(LONG_COMMANDS[0], title="sample of compare", tried=6),
 )

@@ -31,22 +31,21 @@ STUDY = ("study", "--policy", "kg", "pe", "--rank", "top", "--prior", "equal", "
 TIMES = 10
 
 
-def started(words: tuple[str, ...], folder: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "matchenv", *words],
-        cwd=folder, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-        start_new_session=True,
-    )  # fmt: skip
-
-
 def blocks(folder: Path) -> int:
     return len(list((folder / "out" / "blocks").glob("*.npz")))
 
 
-def wait_for_blocks(process: subprocess.Popen[str], folder: Path, count: int) -> None:
+def working(folder: Path, count: int) -> subprocess.Popen[str]:
+    """A study that has finished so many blocks."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "matchenv", *STUDY],
+        cwd=folder, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        start_new_session=True,
+    )  # fmt: skip
     end = time.monotonic() + 120.0
     while blocks(folder) < count and process.poll() is None and time.monotonic() < end:
         time.sleep(0.01)
+    return process
 
 
 def workers_of(process: subprocess.Popen[str]) -> list[int]:
@@ -63,8 +62,7 @@ def said_of(said: str) -> list[str]:
 
 def test_ctrl_c_stops_a_study_of_100_blocks(tmp_path: Path, faults: Callable[..., None]) -> None:
     """After the signal no more blocks are finished than were being played."""
-    process = started(STUDY, tmp_path)
-    wait_for_blocks(process, tmp_path, 4)
+    process = working(tmp_path, 4)
     before = blocks(tmp_path)
     os.killpg(process.pid, signal.SIGINT)
     _, said = process.communicate(timeout=60.0)
@@ -78,8 +76,7 @@ def test_ctrl_c_stops_a_study_of_100_blocks(tmp_path: Path, faults: Callable[...
 
 def test_a_worker_that_the_system_kills(tmp_path: Path, faults: Callable[..., None]) -> None:
     """As when the memory is full: one line, status 1, and what was finished stays."""
-    process = started(STUDY, tmp_path)
-    wait_for_blocks(process, tmp_path, 3)
+    process = working(tmp_path, 3)
     before = set(content_of(tmp_path / "out" / "blocks"))
     os.kill(random.choice(workers_of(process)), signal.SIGKILL)
     _, said = process.communicate(timeout=60.0)
@@ -100,10 +97,9 @@ def test_sigterm_of_a_training_writes_a_checkpoint(
 ) -> None:
     """One that would come to no checkpoint of its own for a long time goes on all the same."""
     (train,) = (each for each in LONG_COMMANDS if each.name == "train")
-    words = list(train.words)
-    words[words.index("--checkpoint-every") + 1] = "1000000"
-    words[words.index("--timesteps") + 1] = "960"
-    rare = replace(train, words=tuple(words), left_out=("tensorboard", "checkpoints"))
+    words = train.words.replace("--checkpoint-every 16", "--checkpoint-every 1000000")
+    words = words.replace("--timesteps 48", "--timesteps 960")
+    rare = replace(train, words=words, left_out=("tensorboard", "checkpoints"))
     whole = undisturbed(rare)
     held = 0
     for place in range(TIMES):

@@ -93,27 +93,23 @@ def splits(names: list[str], sizes: list[int]) -> Iterator[list[list[str]]]:
         yield []
         return
     for side in itertools.combinations(names, sizes[0]):
-        rest = [name for name in names if name not in side]
-        for others in splits(rest, sizes[1:]):
+        for others in splits([name for name in names if name not in side], sizes[1:]):
             yield [list(side), *others]
 
 
 @pytest.mark.parametrize(
-    ("count", "sides", "party"),
-    [(7, 2, 0), (7, 2, 3), (8, 3, 0), (8, 4, 2), (6, 6, 0), (9, 3, 3), (14, 2, 3)],
+    ("count", "sides", "party"), [(7, 2, 3), (8, 3, 0), (8, 4, 2), (6, 6, 0), (14, 2, 3)]
 )
 def test_teams_are_the_best_of_all_splits(count: int, sides: int, party: int) -> None:
     for seed in range(3):
         pool = filled(count, seed)
         names = [f"p{i}" for i in range(count)]
-        together = [names[:party]] if party else []
-        found = pool.split(names, sides, together)
+        found = pool.split(names, sides, [names[:party]] if party else [])
         sizes = [count // sides + (i < count % sides) for i in range(sides)]
-        beliefs = {name: pool[name] for name in names}
         best = max(
-            team_match_quality([[beliefs[name] for name in side] for side in split], BETA)
+            team_match_quality([[pool[name] for name in side] for side in split], BETA)
             for split in splits(names, sizes)
-            if all(any(set(each) <= set(side) for side in split) for each in together)
+            if any(set(names[:party]) <= set(side) for side in split)
         )
         # Above 12 players by exchanges.
         assert found.match_quality == pytest.approx(best, rel=1e-12 if count <= 12 else 1e-3)
