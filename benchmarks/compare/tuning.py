@@ -12,7 +12,7 @@ from matchenv.evaluation.episode_table import EpisodeTable, play
 from matchenv.evaluation.estimates import Record, columns_of, estimate, paired_difference
 from matchenv.evaluation.registry import ONE_PLAYER, QUEUE, expanded, family_of
 from matchenv.evaluation.seeds import TUNING
-from matchenv.evaluation.tables import Column, markdown_table
+from matchenv.evaluation.tables import Column, text_table
 from matchenv.runtime.checks import as_choice
 from matchenv.runtime.files import json_bytes, records_csv
 from matchenv.runtime.jobs import RunOptions
@@ -85,7 +85,7 @@ class Tuning:
         return {each.family: each.policy for each in self.tried if each.cell == cell and each.best}
 
     def text(self) -> str:
-        """Return the best of each family in each cell, as Markdown."""
+        """Return the best of each family in each cell."""
         columns = [
             Column("cell", "{cell}"),
             Column("policy", "{policy}"),
@@ -94,7 +94,7 @@ class Tuning:
             Column("next, behind by", self._next_text),
         ]
         chosen = [each for each in self.tried if each.best]
-        return "\n".join(markdown_table(columns, chosen)) + "\n"
+        return "\n".join(text_table(columns, chosen)) + "\n"
 
     def _next_text(self, best: Record) -> str:
         others = [each for each in self.tried if not each.best

@@ -14,7 +14,7 @@ from matchenv.benchmarks.study.results import CellResult
 from matchenv.benchmarks.study.settings import MEASURES, StudySettings, windows_of
 from matchenv.evaluation.estimates import estimate_over_priors
 from matchenv.evaluation.rollout import ALL
-from matchenv.evaluation.tables import Column, markdown_table
+from matchenv.evaluation.tables import Column, Table, markdown_table
 from matchenv.runtime.files import csv_bytes, npz_bytes
 
 SPREAD = ("least of a prior", "greatest of a prior", "deviation over priors")
@@ -95,8 +95,10 @@ def verdict_text(claims: Sequence[Claim]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def summary_text(settings: StudySettings, results: Sequence[CellResult]) -> str:
-    """Return the true draw density of every policy in every cell, as Markdown.
+def summary_text(
+    settings: StudySettings, results: Sequence[CellResult], table: Table = markdown_table
+) -> str:
+    """Return the true draw density of every policy in every cell, as Markdown or as a text table.
 
     Sums over games, with the difference to the first policy of the list.
     """
@@ -127,6 +129,6 @@ def summary_text(settings: StudySettings, results: Sequence[CellResult]) -> str:
         f"{settings.horizon} games, {settings.num_opponents} opponents, seed {settings.seed}, "
         f"{settings.belief} belief. Intervals are 95 %.",
         "",
-        *markdown_table(columns, rows),
+        *table(columns, rows),
     ]
     return "\n".join(lines) + "\n"

@@ -122,6 +122,7 @@ def declare_study(add: Parser) -> Run:
     def run(given: Given) -> None:
         given.needs("benchmarks")
         from matchenv.benchmarks.study import run_study
+        from matchenv.evaluation.tables import text_table
 
         study = run_study(
             shared.named_policies(given),
@@ -130,7 +131,7 @@ def declare_study(add: Parser) -> Run:
             run=shared.run_options(given),
             **given.chosen((*OF_STUDY, *SIZES, *POOL)),
         )
-        given.say(study.summary(), end="")
+        given.say(study.summary(text_table), end="")
         given.say_where()
 
     return run

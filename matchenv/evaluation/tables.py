@@ -31,11 +31,15 @@ class Column:
         return self.cell.format_map(row) if isinstance(self.cell, str) else self.cell(row)
 
 
-def text_table(columns: Sequence[Column], rows: Sequence[Any]) -> list[str]:
-    """Return a heading and a line for each row; the first column is aligned to the left.
+Table = Callable[[Sequence[Column], Sequence[Any]], list[str]]
 
-    A table wider than ``WIDTH``, or than the terminal, continues below itself, with its first
-    column again.
+
+def text_table(columns: Sequence[Column], rows: Sequence[Any]) -> list[str]:
+    """Return a heading and a line for each row.
+
+    A table wider than ``WIDTH``, or than the terminal, continues below itself, with its leading
+    columns again: the first, or the first two where only both tell the rows apart. They are aligned
+    to the left.
     """
     room = min(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns)
     lines = table_cells(columns, rows)
@@ -43,21 +47,24 @@ def text_table(columns: Sequence[Column], rows: Sequence[Any]) -> list[str]:
         max(column.width, *(len(line[place]) for line in lines))
         for place, column in enumerate(columns)
     ]
-    parts = [[0]]
-    for place in range(1, len(columns)):
-        if sum(widths[each] + 2 for each in (*parts[-1], place)) - 2 > room and parts[-1] != [0]:
-            parts.append([0])
+    firsts, pairs = ({tuple(line[:count]) for line in lines} for count in (1, 2))
+    leading = [0, 1] if len(firsts) < len(pairs) == len(lines) else [0]
+    parts = [[*leading]]
+    for place in range(len(leading), len(columns)):
+        wide = sum(widths[each] + 2 for each in (*parts[-1], place)) - 2
+        if wide > room and parts[-1] != leading:
+            parts.append([*leading])
         parts[-1].append(place)
     found: list[str] = []
     for part in parts:
         found += [""] if found else []
-        found += [
-            "  ".join(
-                line[place].rjust(widths[place]) if place else line[place].ljust(widths[place])
+        for line in lines:
+            cells = [
+                line[place].ljust(widths[place]) if place in leading
+                else line[place].rjust(widths[place])
                 for place in part
-            )
-            for line in lines
-        ]
+            ]  # fmt: skip
+            found.append("  ".join(cells))
     return found
 
 

@@ -48,3 +48,11 @@ def test_a_table_wider_than_the_terminal_continues_below(
     assert max(map(len, lines)) <= max(room, 27)
     first = [line.split()[0] for line in lines if line]
     assert first == ["policy", "kg", "kg:multiplier=20"] * parts
+
+
+def test_two_columns_lead_where_only_both_tell_rows_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    rows = [{**row, "cell": cell} for cell in ("top", "middle") for row in ROWS]
+    lines = text_table([Column("cell", "{cell}"), *COLUMNS], rows)
+    assert lines[0].startswith("cell    policy            ")
+    assert [line.split()[:2] for line in lines[6:]] == [line.split()[:2] for line in lines[:5]]
