@@ -25,6 +25,8 @@ ENV = {
     "rank": None,
 }
 
+IN_QUEUE = {"arrival_rate": [0.5, 2.0], "horizon": 20, "capacity": 6}
+
 # For each algorithm, what makes several rollouts out of a thousand steps.
 ON_POLICY = {"n_steps": 16, "batch_size": 64}
 OFF_POLICY = {"buffer_size": 5000, "learning_starts": 64, "batch_size": 32}
@@ -33,6 +35,7 @@ SMALL = {
     **dict.fromkeys(("dqn", "qrdqn"), OFF_POLICY),
     "a2c": {"n_steps": 16},
     "imitation": {**ON_POLICY, "teacher": "drawchance"},
+    "queue": ON_POLICY,
 }
 MORE = {"ppo_lstm": {"lstm_hidden_size": 8}, "qrdqn": {"n_quantiles": 5}}
 NETWORKS = {algo: {"net_arch": [16], **MORE.get(algo, {})} for algo in SMALL}
@@ -53,7 +56,10 @@ def networks():
 
 @pytest.fixture(scope="session")
 def small_config():
-    """A function that configures 1,024 steps in 8 environments of 3 opponents and 20 games."""
+    """A function that configures 1,024 steps in 8 environments of 3 opponents and 20 games.
+
+    ``"queue"`` is MaskablePPO in the queue.
+    """
     return _configured
 
 
@@ -82,4 +88,7 @@ def _configured(algo="ppo", **changes):
         "evaluation_episodes": 4,
         "checkpoint_every": 150,
     }
-    return configured(algo, **{**arguments, **changes})
+    if algo == "queue":
+        arguments |= {"environment": "MatchmakingQueue-v0", "env_kwargs": IN_QUEUE}
+    name = "maskable_ppo" if algo == "queue" else algo
+    return configured(name, **{**arguments, **changes})

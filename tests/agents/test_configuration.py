@@ -146,7 +146,9 @@ def test_objects_that_a_file_cannot_hold_are_refused():
     [
         ("ppo", "gama=0.9", "entries .*gamma.*got 'gama'"),
         ("ppo", "policy=CnnPolicy", "MlpPolicy"),
-        ("ppo", "policy_kwargs=[1]", "policy_kwargs"),
+        ("ppo", "policy_kwargs=[1]", "policy_kwargs must be a mapping, got"),
+        ("ppo", "policy_kwargs={net_arch: [0]}", "net_arch.* must be greater than or equal to 1"),
+        ("ppo", "policy_kwargs={x: 1}", "got 'policy_kwargs.x'"),
         ("ppo", "learning_rate=lin_fast", "rate must be"),
         ("ppo", "learning_rate=-1.0", "rate must be"),
         ("ppo", "gamma=abc", "gamma must be a valid number, got 'abc'"),

@@ -47,8 +47,8 @@ class Always:
 
 class Adapts(Always):
     def for_settings(self, settings):
-        if settings.tau > 0.0:
-            raise ValueError("tau must be 0")
+        if self.beta < 0:
+            raise ValueError("beta must be positive")
         return Always(self.opponent, beta=100.0 * settings.beta)
 
 
@@ -144,7 +144,10 @@ def test_a_class_of_ones_own(own: str) -> None:
     assert policy_named(f"{own}:Always:beta=7", settings).beta == 7
     assert policy_named(f"{own}:Always:loud=true", settings).loud is True
     assert policy_named(f"{own}:made:a=1,b=x", settings).word == "{'a': 1, 'b': 'x'}"
+    policy = policy_named(f"{own}:Adapts:opponent=2", settings)
+    assert (policy.opponent, policy.beta) == (2, 200.0)
     for text, message in (
+        (f"{own}:Adapts:beta=-1", "beta must be positive"),
         (f"{own}:Always:speed=3", "with a name of beta, loud, num_opponents, opponent, word"),
         (f"{own}:Always:loud=3", "true or false"),
         (f"{own}:not_a_policy", "must have a method act, choose or predict"),
@@ -153,13 +156,6 @@ def test_a_class_of_ones_own(own: str) -> None:
     ):
         with pytest.raises(ValueError, match=message):
             policy_named(text, settings)
-
-
-def test_a_class_of_ones_own_may_adapt_or_refuse(own: str) -> None:
-    policy = policy_named(f"{own}:Adapts:opponent=2", Settings.checked(beta=2.0))
-    assert (policy.opponent, policy.beta) == (2, 200.0)
-    with pytest.raises(ValueError, match="tau must be 0"):
-        policy_named(f"{own}:Adapts", Settings.checked(tau=0.1))
 
 
 def test_the_working_folder_hides_no_installed_module(own: str, tmp_path: Any) -> None:
@@ -184,7 +180,9 @@ def test_braces_are_expanded_as_bash_does() -> None:
 IN_QUEUE = QueueSettings(capacity=8, beta=0.7, tau=0.1)
 
 
-def test_each_name_of_the_queue_makes_its_policy() -> None:
+def test_each_name_of_the_queue_makes_its_policy(own: str) -> None:
+    made = policy_named(f"{own}:Last:patience=4", IN_QUEUE)
+    assert (made.capacity, made.patience) == (8, 4)
     for name in POLICIES[QUEUE]:
         if name != "reservation":
             assert type(policy_named(name, IN_QUEUE)) is policy_class(name, QUEUE)
@@ -202,11 +200,6 @@ def test_a_policy_of_one_player_in_the_queue_is_told_the_game_and_its_own_option
     thompson = policy_named("reservation:policy=thompson", IN_QUEUE)
     assert isinstance(thompson.policy, ThompsonSampling)
     assert thompson.stochastic
-
-
-def test_a_class_of_ones_own_plays_the_queue(own: str) -> None:
-    made = policy_named(f"{own}:Last:patience=4", IN_QUEUE)
-    assert (made.capacity, made.patience) == (8, 4)
 
 
 @pytest.mark.parametrize(
@@ -238,14 +231,15 @@ def test_torch_is_loaded_for_a_learned_policy_only() -> None:
     code = (
         "import sys; from matchenv.envs.one_player.settings import Settings; "
         "from matchenv.evaluation.registry import policy_named; policy_named('kg', Settings());"
+        "import matchenv.agents.learned_names; "
         "print(sorted({'torch', 'safetensors'} & set(sys.modules)))"
     )
     assert run(code) == "[]"
 
 
-@pytest.mark.parametrize("missing", ["torch", "safetensors"])
-def test_without_the_extra_it_says_what_to_install(missing: str) -> None:
+def test_without_the_extra_it_says_what_to_install() -> None:
     pytest.importorskip("stable_baselines3")
+    missing = "torch"
     code = (
         f"import sys; sys.modules[{missing!r}] = None\n"
         "import matchenv.agents as agents\n"
@@ -294,19 +288,15 @@ def test_the_learned_policy_is_told_beta() -> None:
 
 def test_only_skills_in_units_of_beta_matter_to_the_learned_policy() -> None:
     pytest.importorskip("stable_baselines3")
-    env = MatchmakingVectorEnv(32, horizon=20, belief="full")
-    observation, _ = env.reset(seed=1)
-    policy = agents.load("ppo-gittins", settings=PAPER)
-    for unit in (0.25, 3.0):
-        told = policy_named("ppo-gittins", Settings.checked(beta=unit * PAPER.beta))
-        again = agents.load("ppo-gittins", settings=Settings.checked(beta=unit * PAPER.beta))
+    observation, _ = MatchmakingVectorEnv(32, horizon=20, belief="full").reset(seed=1)
+    expected = agents.load("ppo-gittins").predict(observation)[0]
+    for unit in (1.0, 0.25, 3.0):
+        settings = Settings.checked(beta=unit * PAPER.beta)
         scaled = observation.copy()
         scaled[:, :-1] *= unit
-        np.testing.assert_array_equal(told.predict(scaled)[0], policy.predict(observation)[0])
-        np.testing.assert_array_equal(again.predict(scaled)[0], policy.predict(observation)[0])
-    np.testing.assert_array_equal(
-        agents.load("ppo-gittins").predict(observation)[0], policy.predict(observation)[0]
-    )
+        told = policy_named("ppo-gittins", settings)
+        for policy in (told, agents.load("ppo-gittins", settings=settings)):
+            np.testing.assert_array_equal(policy.predict(scaled)[0], expected)
 
 
 def test_a_comparison_tells_its_policies_beta() -> None:
@@ -326,25 +316,19 @@ def test_a_comparison_tells_its_policies_beta() -> None:
         run_comparison([agents.load("ppo-gittins")], env_kwargs={"tau": 0.1})
 
 
-def test_what_is_printed_says_what_it_is(tmp_path: Any) -> None:
-    pytest.importorskip("stable_baselines3")
-    said = repr(policy_named("ppo-gittins", Settings.checked(num_opponents=7)))
-    assert said == ("LearnedPolicy('ppo-gittins', SharedPolicy, num_opponents=7, belief='full')")
-    said = repr(agents.configured("ppo", seed=3))
-    assert said.startswith("RunConfig(algorithm='ppo', seed=3, hyperparameters={'n_envs': ")
-    assert "versions" not in said
-    assert "num_opponents=3" in repr(agents.MatchmakingVecEnv(2, num_opponents=3))
-
-
-def test_the_shipped_policy_says_how_it_was_trained_and_plays_any_size() -> None:
+def test_the_shipped_policy_says_what_it_is_and_plays_any_size() -> None:
     pytest.importorskip("stable_baselines3")
     policy = policy_named("ppo-gittins", Settings.checked(num_opponents=7, horizon=30))
+    said = "LearnedPolicy('ppo-gittins', SharedPolicy, num_opponents=7, belief='full')"
+    assert repr(policy) == said
     assert (policy.num_opponents, policy.observation_shape) == (7, (24,))
     imitation, *_ = policy.training
     assert (imitation["algorithm"], imitation["teacher"]) == ("imitation", "gittins")
     assert all(each["games"] > 1e6 for each in policy.training)
     with pytest.raises(ValueError, match="tau must be 0"):
         policy_named("ppo-gittins", Settings.checked(tau=0.1))
+    assert "versions" not in repr(agents.configured("ppo", seed=3))
+    assert "num_opponents=3" in repr(agents.MatchmakingVecEnv(2, num_opponents=3))
 
 
 def test_tests_can_be_collected_without_the_extra() -> None:

@@ -128,19 +128,6 @@ def test_headers_that_do_not_fit_are_refused(path, changes):
         agents.load(path)
 
 
-def test_a_description_is_held_against_the_weights_before_a_network_is_built(path, monkeypatch):
-    written(path)
-    for kind in ("SharedPolicy", "SharedDQNPolicy"):
-        monkeypatch.setattr(f"matchenv.agents.sb3_policies.{kind}", None)
-    changed(path, policy_kwargs={"net_arch": [16_384] * 32})
-    with pytest.raises(ValueError, match=r"needs 8,321,\d{3},\d{3} weights at least"):
-        agents.load(path)
-    changed(path, algorithm="dqn", policy="MlpPolicy", policy_kwargs={},
-            env_kwargs={"num_opponents": 1_000_000})  # fmt: skip
-    with pytest.raises(ValueError, match=r"weights at least, and it holds"):
-        agents.load(path)
-
-
 def test_cuts_and_flipped_bits_are_seen_wherever_they_are(path):
     network, description = written(path, "ppo", ENV, {"net_arch": [4]})
     content = bytearray(path.read_bytes())

@@ -1,17 +1,10 @@
-"""A training in the queue: exact resumption, and policies that play."""
-
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
+"""A training in the queue: policies that play, and what does not fit there."""
 
 import numpy as np
 import pytest
 
-from matchenv import agents
-from matchenv.agents.callbacks import Keeper
 from matchenv.agents.environments import QUEUE
-from matchenv.agents.run_config import RunConfig, configured
+from matchenv.agents.run_config import configured
 from matchenv.benchmarks.compare.training import QUEUE_RIVALS, compare_runs
 from matchenv.cli import run_command
 from matchenv.envs.one_player.settings import Settings
@@ -19,33 +12,11 @@ from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.registry import policy_named
 from matchenv.runtime.jobs import RunOptions
 
-RATES = [0.5, 2.0]
-ENV = {"arrival_rate": RATES, "horizon": 20, "capacity": 6}
-RESULTS = ("policy.safetensors", "evaluations.json")
 
-
-def small_config(**changes: Any) -> RunConfig:
-    """Return the configuration of 768 choices in 8 environments."""
-    arguments = {
-        "timesteps": 768, "num_envs": 8, "seed": 1, "environment": QUEUE, "env_kwargs": ENV,
-        "hyperparameters": {"n_steps": 32, "batch_size": 64}, "evaluate_every": 400,
-        "evaluation_episodes": 2, "checkpoint_every": 200,
-    }  # fmt: skip
-    return configured("maskable_ppo", **{**arguments, **changes})
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a small training."""
-    folder = tmp_path_factory.mktemp("queue") / "run"
-    agents.start_training(folder, small_config(), quiet=True)
-    return folder
-
-
-def test_the_policy_plays_under_its_loads_and_with_any_capacity(run: Path) -> None:
-    options = RunOptions(workers=1, quiet=True)
+def test_the_policy_plays_under_its_loads_and_with_any_capacity(trained):
+    run, options = trained("queue").path, RunOptions(workers=1, quiet=True)
     found, _ = compare_runs([run], run, episodes=2, run=options)
-    assert [load.options["arrival_rate"] for load in found.cells] == RATES
+    assert [load.options["arrival_rate"] for load in found.cells] == [0.5, 2.0]
     assert found.rows.policies == (str(run), *QUEUE_RIVALS)
     policy = policy_named(str(run), QueueSettings(capacity=9, arrival_rate=3.0))
     assert policy.num_opponents == 9
@@ -59,24 +30,6 @@ def test_the_policy_plays_under_its_loads_and_with_any_capacity(run: Path) -> No
         policy.for_settings(Settings())
 
 
-def test_it_goes_on_choice_for_choice(run: Path, tmp_path: Path, monkeypatch: Any) -> None:
-    class Interrupted(Exception):
-        pass
-
-    def stop(self: Keeper) -> bool:
-        if self.num_timesteps >= 500:
-            raise Interrupted
-        return True
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Keeper, "_on_step", stop)
-        with pytest.raises(Interrupted):
-            agents.start_training(tmp_path / "run", small_config(), quiet=True)
-    agents.continue_training(tmp_path / "run", quiet=True)
-    for name in RESULTS:
-        assert (tmp_path / "run" / name).read_bytes() == (run / name).read_bytes()
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -87,12 +40,12 @@ def test_it_goes_on_choice_for_choice(run: Path, tmp_path: Path, monkeypatch: An
         ({"environment": "CartPole-v1"}, "environment must be one of"),
     ],
 )
-def test_bad_configurations_are_named(changes: dict[str, Any], message: str) -> None:
+def test_bad_configurations_are_named(small_config, changes, message):
     with pytest.raises(ValueError, match=message):
-        small_config(**changes)
+        small_config("queue", **changes)
 
 
-def test_the_command_names_what_does_not_fit(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_names_what_does_not_fit(capsys):
     with pytest.raises(ValueError, match="algo must be maskable_ppo"):
         configured("ppo", environment=QUEUE)
     for options, message in (
