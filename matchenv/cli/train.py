@@ -41,7 +41,7 @@ def declare_train(add: Parser) -> Run:
         matchenv train --resume runs/first
         matchenv train --seeds 0 1 2 3 4 --out runs/five
         matchenv train --imitate gittins --out runs/imitation
-        matchenv train --start-from runs/imitation --config ppo_after_imitation
+        matchenv train --start-from runs/imitation --config ppo_fine_tuning
         matchenv train --tune 20 --timesteps 256000 --out runs/tuned
         matchenv train --env MatchmakingQueue-v0
     """
