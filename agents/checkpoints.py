@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 import random
+import sys
 import warnings
 from collections import deque
 from pathlib import Path
@@ -50,9 +50,7 @@ def save_checkpoint(
         evaluations: those made so far.
     """
     packed = io.BytesIO()
-    # Equal evaluations are equal bytes, made now or read: pickling tells shared texts from others.
-    known = json.loads(json.dumps(evaluations))
-    torch.save(_converted({**_state(model), "evaluations": known}, to_torch=True), packed)
+    torch.save(_converted({**_state(model), "evaluations": evaluations}, to_torch=True), packed)
     content = packed.getvalue()
     write_bytes(
         folder / f"step-{model.num_timesteps:012d}.pt", _digest(config, content) + b"\n" + content
@@ -122,7 +120,13 @@ def _digest(config: RunConfig, content: bytes) -> bytes:
 def _converted(value: Any, *, to_torch: bool) -> Any:
     """Return nested plain data with tensors in place of NumPy's arrays, or the other way round."""
     if isinstance(value, dict):
-        return {name: _converted(each, to_torch=to_torch) for name, each in value.items()}
+        return {
+            _converted(name, to_torch=to_torch): _converted(each, to_torch=to_torch)
+            for name, each in value.items()
+        }
+    if isinstance(value, str):
+        # Pickling tells equal texts from shared ones, so that read ones would give other bytes.
+        return sys.intern(value)
     if isinstance(value, list | tuple):
         return (list if isinstance(value, list) else tuple)(
             _converted(each, to_torch=to_torch) for each in value

@@ -97,7 +97,6 @@ def write_together(files: Iterable[tuple[Path, bytes]]) -> None:
                 if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
                     place.write_bytes(content)
                     continue
-                remove_unfinished(place.parent, below=False)
                 begun[place] = _beside(place)
                 # Before the file is there, so that no moment is left to leave it behind.
                 temporary_files.add(begun[place])
@@ -125,9 +124,13 @@ def errors_name(path: Path) -> Iterator[None]:
 
 
 def _beside(place: Path) -> Path:
-    """Return a new name for the temporary file of a path, which says whose it is."""
-    name = os.fsencode(place.name)[:LONGEST_NAME].decode(errors="ignore")
-    return place.with_name(f".{name}.{next(_numbers)}.{os.getpid()}{UNFINISHED}")
+    """Return the temporary file of a path, after removing those of processes that have ended."""
+    start = f".{os.fsencode(place.name)[:LONGEST_NAME].decode(errors='ignore')}."
+    for name in os.listdir(place.parent):
+        if name.startswith(start) and is_unfinished(name) and not _is_being_written(name):
+            with suppress(OSError):
+                place.with_name(name).unlink()
+    return place.with_name(f"{start}{next(_numbers)}.{os.getpid()}{UNFINISHED}")
 
 
 def _write_and_sync(path: Path, content: bytes, mode: int) -> None:
@@ -158,8 +161,8 @@ def is_unfinished(name: str) -> bool:
     return name.startswith(".") and name.endswith(UNFINISHED)
 
 
-def remove_unfinished(folder: Path, *, below: bool = True) -> None:
-    """Remove what processes that have ended left unfinished in a folder, and in those below it."""
+def remove_unfinished(folder: Path) -> None:
+    """Remove what processes that have ended left unfinished below a folder of this package's."""
     for place, folders, names in os.walk(folder):
         for name in filter(is_unfinished, [*folders, *names]):
             path = Path(place, name)
@@ -169,8 +172,6 @@ def remove_unfinished(folder: Path, *, below: bool = True) -> None:
                 shutil.rmtree(path, ignore_errors=True)
             else:
                 path.unlink(missing_ok=True)
-        if not below:
-            return
 
 
 def _is_being_written(name: str) -> bool:

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from matchenv.runtime.files import write_bytes
 from matchenv.service.players import Player, PoolSettings
@@ -84,10 +85,10 @@ class Storage:
         pool = json.loads(first[1])
         if pool["format"] != FORMAT:
             raise ValueError("it is of another format")
-        self.settings, self.games = PoolSettings(**pool["settings"]), pool["games"]
         self._sum = _sum_of(rows)
-        if first != _pool_row(self.settings, self.games, self._sum):
+        if pool.pop("checksum") != _checksum(pool) or pool["players"] != self._sum or first[0]:
             raise ValueError("it is damaged: its content does not fit its checksum")
+        self.settings, self.games = PoolSettings(**pool["settings"]), pool["games"]
         self.players = []
         for name, content in rows:
             *numbers, recent, blocked = json.loads(content)
@@ -155,9 +156,13 @@ def _player_row(player: Player) -> Row:
 def _pool_row(settings: PoolSettings, games: int, players: int) -> Row:
     """Return the row without a name; ``players`` is what ``_sum_of`` returns of the others."""
     pool = {"format": FORMAT, "settings": asdict(settings), "games": games, "players": players}
-    return "", json.dumps({**pool, "checksum": zlib.crc32(json.dumps(pool).encode())})
+    return "", json.dumps({**pool, "checksum": _checksum(pool)})
+
+
+def _checksum(content: Any) -> int:
+    return zlib.crc32(json.dumps(content).encode())
 
 
 def _sum_of(rows: Iterable[Row]) -> int:
     """Return the sum of the rows' checksums, in which their order does not matter."""
-    return sum(zlib.crc32(f"{name}\0{content}".encode()) for name, content in rows)
+    return sum(map(_checksum, rows))

@@ -65,7 +65,7 @@ class LongCommand:
     workers: bool = True
     says: str = ""
     call: Callable[[Path], None] | None = None
-    tried: int = 60
+    tried: int = 200
 
     @property
     def name(self) -> str:

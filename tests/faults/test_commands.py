@@ -34,7 +34,7 @@ pytestmark = pytest.mark.skipif(
 
 # Parts of one command's operations, so that several processes of the tests can share them.
 PARTS = 4
-KILLS, STOPS, PAIRS = 60, 10, 6
+KILLS, STOPS, PAIRS = 100, 10, 10
 # Nobody is killed more often in a row, so that slow machines come to an end too.
 IN_A_ROW = 12
 # Pages of 4 KiB; from nothing at all to enough.

@@ -99,8 +99,10 @@ def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
     (tmp_path / "below" / ".folder.unfinished" / "deep").mkdir(parents=True)
     for name in (f"below/{left}", *others):
         (tmp_path / name).write_text("half")
+    (tmp_path / ".another.unfinished").write_text("a user's own")
     write_text(tmp_path / "new", "whole")
     assert not (tmp_path / left).exists()
+    assert (tmp_path / ".another.unfinished").exists()
     remove_unfinished(tmp_path)
     assert sorted(path.name for path in tmp_path.rglob("*")) == sorted(["below", "new", *others])
 
