@@ -258,7 +258,7 @@ def train_seeds(
         path: a folder; the run of seed 3 is in ``seed3`` below it.
         config: of all runs, but for the seed.
         seeds: one run for each, different ones.
-        device: where torch computes.
+        device: as ``start_training``.
         threads: of torch in each process.
         workers: processes; None for one on each core. The runs do not depend on it.
         quiet: no progress bar.
