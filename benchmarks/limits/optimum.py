@@ -330,10 +330,9 @@ def rule_of(policy: Any, settings: Settings) -> Rule:
     """
 
     def choose(states: KnowledgeState, games_left: int) -> Integers:
-        state = states
         if isinstance(policy, Policy):
-            return policy.act(state, games_left)
-        observation = state.to_observation(games_left / settings.horizon)
+            return policy.act(states, games_left)
+        observation = states.to_observation(games_left / settings.horizon)
         actions, memory = policy.predict(observation, None, np.ones(len(observation), np.bool_))
         if memory is not None:
             raise ValueError(
