@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from matchenv.belief import MU, SIGMA, TRUE_SKILL
 from matchenv.envs.core.rendering import Floats
@@ -16,6 +13,7 @@ from matchenv.rendering.scene import (
     Beliefs,
     Chart,
     Entry,
+    Facts,
     Players,
     Renderer,
     Scene,
@@ -38,14 +36,7 @@ class OnePlayerRenderer(Renderer[State]):
 
     simulator: OnePlayer
 
-    def note(
-        self,
-        state: State,
-        row: int,
-        facts: Mapping[str, NDArray[Any]],
-        action: int | None = None,
-        reward: float = 0.0,
-    ) -> None:
+    def note(self, state: State, row: int, facts: Facts, action: int | None, reward: float) -> None:
         """Keep the limits of the first beliefs, and every game."""
         history = self.history[row]
         if action is None:

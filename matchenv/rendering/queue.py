@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from matchenv.envs.core.rendering import Floats
 from matchenv.envs.queue.simulator import QueueSimulator
@@ -16,6 +12,7 @@ from matchenv.rendering.scene import (
     Beliefs,
     Chart,
     Entry,
+    Facts,
     Games,
     Renderer,
     Scene,
@@ -35,14 +32,7 @@ class QueueRenderer(Renderer[State]):
     unit = "tick"
     simulator: QueueSimulator
 
-    def note(
-        self,
-        state: State,
-        row: int,
-        facts: Mapping[str, NDArray[Any]],
-        action: int | None = None,
-        reward: float = 0.0,
-    ) -> None:
+    def note(self, state: State, row: int, facts: Facts, action: int | None, reward: float) -> None:
         """Keep the total reward after each tick and the length of the queue in it."""
         tick, waiting = int(facts["tick"][row]), int(facts["waiting"][row])
         totals, lengths = self.history[row]["totals"], self.history[row]["lengths"]

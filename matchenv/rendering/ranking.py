@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from matchenv.envs.core.rendering import Floats
 from matchenv.envs.ranking.simulator import RankingSimulator, State
@@ -14,6 +10,7 @@ from matchenv.rendering.scene import (
     Beliefs,
     Chart,
     Entry,
+    Facts,
     Players,
     Renderer,
     Scene,
@@ -29,14 +26,7 @@ class RankingRenderer(Renderer[State]):
 
     simulator: RankingSimulator
 
-    def note(
-        self,
-        state: State,
-        row: int,
-        facts: Mapping[str, NDArray[Any]],
-        action: int | None = None,
-        reward: float = 0.0,
-    ) -> None:
+    def note(self, state: State, row: int, facts: Facts, action: int | None, reward: float) -> None:
         """Keep the first limits, every pair, and the losses at the start and after each game."""
         history = self.history[row]
         if action is None:

@@ -34,6 +34,7 @@ AXIS_DEVIATIONS = 2.5
 AXIS_STEP = 0.125
 
 State = TypeVar("State", bound=tuple[Any, ...])
+Facts = Mapping[str, NDArray[Any]]
 Players = tuple[Floats, Floats, Floats | None]
 
 
@@ -188,14 +189,7 @@ class Renderer(ABC, Generic[State]):
         self._window: Window | None = None
 
     @abstractmethod
-    def note(
-        self,
-        state: State,
-        row: int,
-        facts: Mapping[str, NDArray[Any]],
-        action: int | None = None,
-        reward: float = 0.0,
-    ) -> None:
+    def note(self, state: State, row: int, facts: Facts, action: int | None, reward: float) -> None:
         """Keep what later pictures need of one episode, in ``history``.
 
         Args:
@@ -234,7 +228,7 @@ class Renderer(ABC, Generic[State]):
         facts = self.simulator.facts(state)
         for row in rows.tolist():
             self.history[row] = defaultdict(list)
-            self.note(state, row, facts)
+            self.note(state, row, facts, None, 0.0)
 
     def add(
         self, state: State, actions: NDArray[np.int64], rewards: Floats, running: NDArray[np.bool_]
