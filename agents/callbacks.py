@@ -1,4 +1,4 @@
-"""What happens beside the learning: evaluations, checkpoints, the progress bar.
+"""Callbacks of a training: evaluations, checkpoints, the progress bar.
 
 Evaluations and checkpoints are made between two rollouts. They use no random number of the
 training, so they do not change what it learns.

@@ -1,4 +1,4 @@
-"""What a training depends on in its environment: settings, checks and evaluations; no torch."""
+"""Environments of a training: settings, checks and evaluations; without torch."""
 
 from __future__ import annotations
 

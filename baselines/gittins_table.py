@@ -98,7 +98,7 @@ class Grid(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a state lies between the nodes: the first node of each cubic, and offsets from it.
+    """Position of a state between the nodes: the first node of each cubic, and offsets from it.
 
     Attributes:
         variance: first node in C.

@@ -22,7 +22,7 @@ NAMED = 3
 
 @dataclass(frozen=True)
 class RankSettings:
-    """What has to be found, and the model of a game.
+    """Goal of a ranking, and the model of a game.
 
     Attributes:
         goal: what has to be found: the whole order, the top k, or the best.

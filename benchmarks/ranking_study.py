@@ -32,7 +32,7 @@ RESAMPLES = 1000
 
 
 class Items(NamedTuple):
-    """What is ranked in each episode.
+    """Items of each episode.
 
     Attributes:
         settings: of the episodes.

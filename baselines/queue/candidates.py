@@ -266,7 +266,7 @@ class Reserved(QueuePolicy):
 
     @property
     def stochastic(self) -> bool:  # type: ignore[override]
-        """Whether the policy of one player is."""
+        """True if the policy of one player is stochastic."""
         return bool(getattr(self.policy, "stochastic", False))
 
     def _choose(self, queues: QueueView, rng: np.random.Generator) -> Integers:

@@ -1,4 +1,4 @@
-"""What ``matchenv-bench-v1`` plays. Nothing here may change: another protocol has another name."""
+"""Episodes of ``matchenv-bench-v1``. Nothing here may change: another protocol has another name."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ LEAST_ERRORS = 5.0
 
 @dataclass(frozen=True)
 class Mark:
-    """What counts as 1 in a main family: how far above DrawChance any policy can be at most.
+    """Mark that counts as 1 in a main family: the upper bound of any policy above DrawChance.
 
     Attributes:
         bound: mean total of true q that no policy exceeds.
@@ -59,7 +59,7 @@ class Mark:
 
     @property
     def counts(self) -> bool:
-        """Whether the mark is known well enough for the score."""
+        """True if the mark is known well enough for the score."""
         return self.difference >= LEAST_ERRORS * self.standard_error
 
     @property

@@ -1,4 +1,4 @@
-"""What the benchmark found: one score, a score for each family, tables, files, the leaderboard.
+"""Results of the benchmark: one score, a score for each family, tables, files, the leaderboard.
 
 Source: Agarwal et al., "Deep reinforcement learning at the edge of the statistical precipice"
 (2021), for the interquartile mean with a stratified bootstrap.
@@ -87,7 +87,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Result:
-    """What a method reached.
+    """Result of a method.
 
     Attributes:
         method: its name in tables.
@@ -106,7 +106,7 @@ class Result:
 
     @property
     def whole(self) -> bool:
-        """Whether all families were played."""
+        """True if all families were played."""
         return len(self.families) == len(FAMILIES)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""How even the games of a log were, and what other matchers would have done at its load.
+"""Judge a log: the evenness of its games, and the results of other matchers at its load.
 
 Modules are imported when they are first needed: the command's options alone must load quickly.
 """

@@ -1,4 +1,4 @@
-"""How even the games of a log were: as believed before each game, and in hindsight."""
+"""Evenness of the games of a log: by the belief before each game, and in hindsight."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Qualities(NamedTuple):
 
 @dataclass(frozen=True)
 class GroupEvenness:
-    """How even the games of a group of players were.
+    """Evenness of the games of a group of players.
 
     Attributes:
         group: one of ``GROUPS``.
@@ -85,7 +85,7 @@ class GroupEvenness:
 
 @dataclass(frozen=True)
 class Favourites:
-    """Whether favourites won as often as expected.
+    """Calibration: favourites' wins against the expected ones.
 
     Attributes:
         pairs: pairs of sides with a favourite.

@@ -92,7 +92,7 @@ TWO_PLAYERS = "the queue plays games of two players, with the skills of this log
 
 @dataclass(frozen=True)
 class Change:
-    """What one matcher changes in comparison with another, for a group of players.
+    """Difference between two matchers for a group of players.
 
     Attributes:
         policy: the matcher.
@@ -121,7 +121,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What was found about a log and its matcher.
+    """Findings about a log and its matcher.
 
     Attributes:
         name: of the log.
@@ -182,7 +182,7 @@ class Judgement:
 
     @cached_property
     def gains(self) -> list[Change]:
-        """What learning would have gained."""
+        """Gains of matchers that learn."""
         # The first of a family counts; ours stand behind the present matcher.
         others = [each for each in self.comparison.policies if each != self.against]
         first = {family_of(each): each for each in reversed(others)}

@@ -1,1 +1,1 @@
-"""What no policy can exceed: a bound at full size, and the optimum of small problems."""
+"""Limits of all policies: an upper bound at full size, and the optimum of small problems."""

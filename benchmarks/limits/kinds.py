@@ -68,7 +68,7 @@ class Kinds(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Where R opponents lie among the kinds.
+    """Positions of R opponents among the kinds.
 
     Attributes:
         nodes: numbers of kinds, shape (R, A).

@@ -92,7 +92,7 @@ class Findings:
 
     @property
     def losses(self) -> list[Record]:
-        """What each policy loses, the optimum first; estimates are over instances.
+        """Losses of the policies, the optimum first; estimates are over instances.
 
         Each has the ``policy``; its ``believed`` value under the belief model and the ``gap`` to
         the optimum's, never above 0; its expected ``true_q`` and the ``true_difference`` to the

@@ -109,7 +109,7 @@ class Stage:
 
     @property
     def is_over(self) -> bool:
-        """Whether the episode has ended."""
+        """True if the episode has ended."""
         return self.clock == self.horizon
 
     def step(self, count: int = 1) -> None:

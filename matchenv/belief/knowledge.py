@@ -195,7 +195,7 @@ class KnowledgeState:
     def after_games(
         self, opponents: ArrayLike, outcomes: ArrayLike, constants: GameConstants
     ) -> KnowledgeState:
-        """What is believed after one game of each state of a batch of shape (B,).
+        """Return the states after one game of each state of a batch of shape (B,).
 
         Args:
             opponents: shape (B,), 0 to M - 1 as actions name them.
@@ -336,7 +336,7 @@ def share_of_games_left(observation: ArrayLike) -> NDArray[np.float64]:
 
 
 def _remedy(size: int) -> str:
-    """Which beliefs an observation of this size may be of."""
+    """Name the beliefs that have observations of this size."""
     found = [
         f"{count} opponents with belief={name!r}"
         for name, kind in BELIEFS.items()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from matchenv.cli import options as shared
@@ -29,7 +30,7 @@ def declare_replay(add: Parser) -> Run:
         settings = given.made(ReplaySettings)
         given.needs("logs", *(() if given.out is None else ("benchmarks",)))
         content = run_replay(shared.reading(given), settings, out=given.out, quiet=given.quiet)
-        given.say(report_text(content))
+        given.say(partial(report_text, content))
         given.say_where()
 
     return run
@@ -56,7 +57,7 @@ def declare_fit(add: Parser) -> Run:
     def run(given: Given) -> None:
         given.needs("logs")
         asked = given.chosen(("train_share", "seed", "out", "quiet"))
-        given.say(fit_text(run_fit(shared.reading(given), **asked)))
+        given.say(partial(fit_text, run_fit(shared.reading(given), **asked)))
         given.say_where(f"{given.out}/fit.json has the parameters")
 
     return run
@@ -83,7 +84,7 @@ def declare_smooth(add: Parser) -> Run:
         given.needs("logs", *(() if given.plot is None else ("benchmarks",)))
         read, settings = shared.reading(given), given.made(SmoothSettings)
         found = run_smooth(read, settings, out=given.out, plot=given.plot, quiet=given.quiet)
-        given.say(smooth_text(read.log, *found))
+        given.say(partial(smooth_text, read.log, *found))
         given.say_where(f"{given.out} has curves.csv and smooth.json")
         given.say_where(f"{given.plot} has the figure", given.plot)
 
@@ -113,10 +114,9 @@ def declare_rank(add: Parser) -> Run:
         given.needs("logs", *(() if given.out is None else ("benchmarks",)))
         settings = given.made(RankSettings)
         ranker = ranker_of(shared.reading(given).log, settings)
-        text = rank_text(ranker, settings)
         if given.out is not None:
             write_ranking(ranker, given.out)
-        given.say(text)
+        given.say(partial(rank_text, ranker, settings))
         given.say_where(f"{given.out} has ranking.csv, ranking.json, ranking.png and ranking.svg")
 
     return run

@@ -1,4 +1,4 @@
-"""What commands say, whoever reads it: a terminal, a pipe that is closed, a disk that is full."""
+"""Output of commands: to a terminal, a closed pipe or a full disk."""
 
 from __future__ import annotations
 

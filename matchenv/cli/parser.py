@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from matchenv.cli.output import show
+from matchenv.evaluation.tables import as_wide_as_the_terminal
 
 # Columns of the help, and where the explanations of options begin.
 WIDTH, EXPLANATION = 80, 24
@@ -104,9 +105,17 @@ class Given(argparse.Namespace):
         if idle:
             raise ValueError(f"{why}, got {', '.join(map(option_of, idle))}")
 
-    def say(self, text: str, end: str = "\n") -> None:
-        """Print a result, unless ``--quiet`` was given; a terminal gets long lines folded."""
+    def say(self, text: str | Callable[[], str], end: str = "\n") -> None:
+        """Print a result, unless ``--quiet`` was given; a terminal gets long lines folded.
+
+        Args:
+            text: the result; a function returns it with tables as wide as the terminal.
+            end: of the last line.
+        """
         if not self.quiet:
+            if not isinstance(text, str):
+                with as_wide_as_the_terminal():
+                    text = text()
             lines = text.split("\n")
             if sys.stdout.isatty():
                 columns = min(shutil.get_terminal_size((LONGEST_LINE, 24)).columns, LONGEST_LINE)

@@ -53,7 +53,7 @@ def declare_compare(add: Parser) -> Run:
             shared.named_policies(given) or None,
             **shared.problem(given, {"noise": given.noise}),
             **given.chosen(("against", "episodes", "seed")),
-            run=shared.run_options(given, report=lambda found: given.say(found.table())),
+            run=shared.run_options(given, report=lambda found: given.say(found.table)),
         )
         given.say_where()
 
@@ -86,7 +86,7 @@ def declare_tune(add: Parser) -> Run:
             **given.chosen(("measure", "episodes", "seed")),
             run=shared.run_options(given),
         )
-        given.say(found.text(), end="")
+        given.say(found.text, end="")
         given.say_where()
 
     return run
@@ -170,7 +170,7 @@ def declare_bench(add: Parser) -> Run:
             return
         asked = given.chosen(("method", "only"))
         result = run_bench(shared.named_policies(given), run=shared.run_options(given), **asked)
-        given.say(result.markdown() if given.markdown else result.text())
+        given.say(result.markdown if given.markdown else result.text)
 
     return run
 
@@ -250,7 +250,7 @@ def declare_limits(add: Parser) -> Run:
                 env_kwargs={"rank": _one("rank", given.rank), **options},
                 run=work,
             )
-            given.say("\n\n".join(findings.table() for findings in found))
+            given.say(lambda: "\n\n".join(findings.table() for findings in found))
         else:
             sizes = {
                 name: _one(name, getattr(given, name)) for name in ("num_opponents", "horizon")
@@ -265,7 +265,7 @@ def declare_limits(add: Parser) -> Run:
                 depth=given.depth,
                 run=work,
             )
-            given.say(bounds.table())
+            given.say(bounds.table)
         given.say_where()
 
     return run

@@ -156,7 +156,7 @@ def train(given: Given) -> None:
             episodes=given.comparison_episodes,
             run=RunOptions(workers=given.workers, quiet=given.quiet),
         )
-        given.say(f"{found.table()}\n\n{summary}".rstrip())
+        given.say(lambda: f"{found.table()}\n\n{summary}".rstrip())
     given.say_where(folder=out)
 
 

@@ -59,7 +59,7 @@ class Estimate:
 
     @property
     def known(self) -> bool:
-        """Whether there was anything to measure."""
+        """True if the two policies differ, so that the share is defined."""
         return self.mean == self.mean
 
     def times(self, factor: float) -> Estimate:
@@ -198,7 +198,7 @@ def nearer_by(ours: Floats, theirs: Floats, goal: float) -> Floats:
 
 
 def share_closed(ours: Floats, low: Floats, high: Floats) -> float:
-    """How much of the distance from one policy to another a third one has come.
+    """Share of the distance between two policies that a third one covers.
 
     Args:
         ours: totals of the policy, shape (E,).

@@ -1,4 +1,4 @@
-"""How policies of each environment are compared: what stands in its row of ``ENVIRONMENTS``."""
+"""Protocols: the comparison of policies in each environment, named by ``ENVIRONMENTS``."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Shown(NamedTuple):
 
 @dataclass(frozen=True)
 class Protocol:
-    """How policies of an environment are compared.
+    """Protocol by which policies of an environment are compared.
 
     Attributes:
         summary: makes what keeps the results of a batch of episodes.

@@ -202,7 +202,7 @@ def steps(decisions: Decisions, batches: Sequence[Batch]) -> Iterator[list[Step[
 
 
 class Summary(ABC):
-    """What a rollout keeps of a batch of episodes; made anew for each batch."""
+    """Reduction of a batch of episodes to the numbers that a rollout keeps; one for each batch."""
 
     def simulator(self, settings: Options) -> Simulator[Any]:
         """Return the simulator of the episodes."""
@@ -305,7 +305,7 @@ def column_of(measure: str, window: str = ALL) -> str:
 
 @dataclass(frozen=True)
 class Rollout:
-    """What a policy made of a batch of episodes.
+    """Results of a policy on a batch of episodes.
 
     Attributes:
         episodes: arrays with a row for each episode, as the summary names them.

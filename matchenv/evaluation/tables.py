@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-# Characters of a line of a table at most, where the terminal is not narrower.
+# Characters of a line of a table at most: in files always, so that they have the same bytes
+# everywhere, and on terminals that are not narrower.
 WIDTH = 100
+_room: ContextVar[int] = ContextVar("_room", default=WIDTH)
 
 
 @dataclass(frozen=True)
@@ -34,14 +38,23 @@ class Column:
 Table = Callable[[Sequence[Column], Sequence[Any]], list[str]]
 
 
+@contextmanager
+def as_wide_as_the_terminal() -> Iterator[None]:
+    """Fold the tables that are written in a block to the terminal where it is narrow."""
+    token = _room.set(min(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns))
+    try:
+        yield
+    finally:
+        _room.reset(token)
+
+
 def text_table(columns: Sequence[Column], rows: Sequence[Any]) -> list[str]:
     """Return a heading and a line for each row.
 
-    A table wider than ``WIDTH``, or than the terminal, continues below itself, with its leading
-    columns again: the first, or the first two where only both tell the rows apart. They are aligned
-    to the left.
+    A table wider than ``WIDTH`` continues below itself, with its leading columns again: the first,
+    or the first two where only both tell the rows apart. They are aligned to the left.
     """
-    room = min(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns)
+    room = _room.get()
     lines = table_cells(columns, rows)
     widths = [
         max(column.width, *(len(line[place]) for line in lines))

@@ -1,4 +1,4 @@
-"""What is kept of runs of the queue: their visits, summed by group of players."""
+"""Summary of queue runs: visits, summed by group of players."""
 
 from __future__ import annotations
 

@@ -99,13 +99,13 @@ class Fit:
 
     @property
     def verdict(self) -> Literal["better", "worse", "undecided"]:
-        """How it forecasts games against the constant forecast, by the interval of the gain."""
+        """Verdict on the forecasts against a constant one, by the interval of the gain."""
         _, low, high = self.gain
         return "better" if low > 0.0 else "worse" if high < 0.0 else "undecided"
 
     @property
     def failed(self) -> bool:
-        """Whether it is not shown to forecast games better than a constant forecast does."""
+        """True if the forecasts are not shown to be better than a constant one."""
         return self.verdict != "better"
 
 

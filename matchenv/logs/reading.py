@@ -54,7 +54,7 @@ MANY_LEFT_OUT, TOO_MANY_LEFT_OUT = 0.1, 0.5
 
 @dataclass(frozen=True)
 class ReadingSettings:
-    """How to read a log.
+    """Options for reading a log.
 
     Attributes:
         columns: ROLE=NAME for columns with unusual names; roles: game, time, team, player, score,

@@ -134,7 +134,7 @@ Belief = tuple[float, float]
 
 
 class RatingSystem(Protocol):
-    """What ``replay_system`` needs of a rating system with a mean and a deviation for each player.
+    """Interface of a rating system for ``replay_system``: a mean and a deviation for each player.
 
     ``matchenv.trueskill.TrueSkill``, ``matchenv.ratings.Elo`` and the systems of
     ``matchenv.ratings.openskill`` have it.

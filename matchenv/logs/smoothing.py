@@ -202,7 +202,7 @@ class Chains(NamedTuple):
 
 
 class State(NamedTuple):
-    """What the next sweep reads, and writes.
+    """Arrays that a sweep reads and writes.
 
     Attributes:
         messages: (entries, 2) precision and shift of the message to each entry from the time

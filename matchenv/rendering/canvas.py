@@ -298,7 +298,7 @@ class Window:
 
     @property
     def is_lost(self) -> bool:
-        """Whether the window is invisible although nobody asked for that."""
+        """True if the window is invisible without having been asked to be."""
         unseen = self._screen is not None and pygame.display.get_driver() in UNSEEN
         return unseen and not os.environ.get("SDL_VIDEODRIVER")
 

@@ -1,4 +1,4 @@
-"""What a picture shows, and the base of all renderers. Neither needs pygame, nor do texts.
+"""Scenes that pictures show, and the base of all renderers; without pygame.
 
 Colours are names of ``matchenv.rendering.canvas.THEMES``.
 """
@@ -39,7 +39,7 @@ Players = tuple[Floats, Floats, Floats | None]
 
 
 class Look(NamedTuple):
-    """How a picture looks, whatever it shows.
+    """Appearance of a picture: size and labels.
 
     Attributes:
         width: in pixels.
@@ -143,7 +143,7 @@ class Games(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """What one picture shows.
+    """Content of one picture.
 
     Attributes:
         legend: below the title; the mark of true skills is added to it.

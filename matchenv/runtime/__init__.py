@@ -1,1 +1,1 @@
-"""What every program needs and none is about: compiling, random numbers, files, processes."""
+"""Infrastructure of all programs: compilation, random numbers, files, processes."""

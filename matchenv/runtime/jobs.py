@@ -55,7 +55,7 @@ class Job(Protocol):
 
     @property
     def lasting(self) -> bool:
-        """Whether its result may be kept for another time."""
+        """True if the result may be kept for later runs."""
 
 
 AnyJob = TypeVar("AnyJob", bound=Job)
@@ -114,7 +114,7 @@ class Store:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How a command works and what it keeps; no number depends on it.
+    """Options of a command's run: workers, output folder, printing; no number depends on them.
 
     With more than one worker the call must stand under ``if __name__ == "__main__":`` in a
     script, since the workers import it.

@@ -47,7 +47,7 @@ class WorkerEnded(OSError):
 
 @dataclass(frozen=True)
 class Engine:
-    """Where independent jobs are done.
+    """Executor of independent jobs.
 
     Attributes:
         name: ``"local"`` for processes of this machine; ``"ray"`` for the Ray cluster that

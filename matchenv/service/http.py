@@ -273,7 +273,7 @@ class LimitedConnection(H11Protocol):
 
     @property
     def waits(self) -> bool:
-        """Whether a request has not arrived yet, or not all of it."""
+        """True while a request has not arrived completely."""
         return self.cycle is None or self.cycle.response_complete or self.cycle.more_body
 
     def _wait(self) -> None:

@@ -21,7 +21,7 @@ LONGEST_NAME = 200
 
 @dataclass(frozen=True)
 class PoolSettings:
-    """What a pool's beliefs start from, and how games and time change them.
+    """Model of a pool: initial beliefs, and their change by games and time.
 
     The defaults are those of ``matchenv.ratings.Leaderboard``.
 

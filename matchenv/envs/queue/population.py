@@ -1,4 +1,4 @@
-"""Who logs on: true skills, and the beliefs about newcomers and regulars.
+"""Population of the queue: true skills, and the beliefs about newcomers and regulars.
 
 The model, for a population of K rows of a centre m, a spread d and a deviation s each. A player who
 logs on belongs to a row chosen uniformly at random, and with standard normal z1, z2:

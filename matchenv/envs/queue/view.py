@@ -1,4 +1,4 @@
-"""What policies of the queue act on: the players of B queues who are shown, and all who wait."""
+"""Inputs of queue policies: the candidates of B queues, and all waiting players."""
 
 from __future__ import annotations
 

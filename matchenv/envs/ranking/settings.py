@@ -1,4 +1,4 @@
-"""What defines the ranking problem: the items, the game's noise, the goal and the games."""
+"""Settings of the ranking problem: the items, the game's noise, the goal and the games."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class RankingSettings(Options):
 
     @property
     def masks_change(self) -> bool:
-        """Whether some pairs cannot be chosen at times."""
+        """True if the mask of allowed pairs changes."""
         return self.max_games_per_pair is not None or bool(self.barred_pairs)
 
     @property

@@ -91,7 +91,7 @@ class Params(NamedTuple):
 
 
 class RankingView(NamedTuple):
-    """What a policy reads of B episodes.
+    """Knowledge state of B episodes, the input of a policy.
 
     Attributes:
         mu: shape (B, n).
