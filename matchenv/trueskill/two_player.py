@@ -183,7 +183,8 @@ def update(
     if type(outcome) is int and NUMBERS.issuperset(map(type, given)):
         after = _update_or_nan(mu_i, sigma_i, mu_j, sigma_j, float(outcome), beta, draw_margin)
         if after[1] > 0.0 and after[3] > 0.0:
-            return after
+            a, b, c, d = map(np.float64, after)
+            return a, b, c, d
     outcomes = as_float_array("outcome", outcome)
     known = (outcomes == 0.0) | (np.abs(outcomes) == 1.0)
     if not known.all():
@@ -209,7 +210,7 @@ def _measure(which: int, values: tuple[ArrayLike, ...], names: tuple[str, ...] =
     if NUMBERS.issuperset(map(type, values)):
         found = _measure_or_nan(which, *values)
         if found == found:  # else the checks below find what is wrong
-            return found
+            return np.float64(found)
     table, shape = _table(names, values)
     return _measures(which, table).reshape(shape)[()]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -121,6 +122,13 @@ def test_match_quality_is_one_for_known_equals_and_follows_the_density() -> None
     quality = trueskill.match_quality(1.0, 0.5, 0.0, 0.8, [1.0, 2.0])
     certain = trueskill.true_draw_density(0.0, 0.0, [1.0, 2.0])
     np.testing.assert_allclose(quality, density / certain, rtol=1e-14)
+
+
+@pytest.mark.parametrize("number", [int, float, np.float64, np.array])
+def test_numbers_of_any_type_give_numpys_scalars(number: Any) -> None:
+    game = [number(each) for each in (1, 2, 0, 3)]
+    found = [trueskill.win_probability(*game, 1.0), *trueskill.update(*game, 1, 1.0)]
+    assert [type(each) for each in found] == 5 * [np.float64]
 
 
 def test_arrays_broadcast_and_equal_scalars() -> None:
