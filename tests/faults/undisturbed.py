@@ -9,12 +9,9 @@ from contextlib import chdir
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from fault_injection import FULL, Fault, content_of, with_fault
 from long_commands import LongCommand
-
-from matchenv.runtime.files import json_bytes
 
 # Where there are files without a disk; None for where temporary files usually are.
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
@@ -47,7 +44,6 @@ def undisturbed(command: LongCommand) -> Undisturbed:
 
     # A fork cannot use the threads of its parent.
     torch.set_num_threads(1)
-    _draw_nothing()
     with tempfile.TemporaryDirectory(dir=MEMORY) as warm, chdir(warm):
         assert command.work(Path(warm))() == 0
         first = content_of(Path(warm), command.left_out)
@@ -68,16 +64,3 @@ def differing(command: LongCommand, folder: Path) -> list[str]:
     return sorted(
         name for name in whole.keys() | found.keys() if whole.get(name) != found.get(name)
     )
-
-
-@cache
-def _draw_nothing() -> None:
-    """Let a picture be what it shows: drawing takes seconds, and none of what faults meet."""
-    from matchenv.benchmarks.replay import figures as figures_of_replay
-    from matchenv.benchmarks.study import figures
-
-    def of_a_study(results: Any) -> list[tuple[str, bytes]]:
-        return [("figures/all.png", b"".join(results[0].rows.files().values()))]
-
-    figures.pictures = of_a_study
-    figures_of_replay.figures = lambda content: {"all.png": json_bytes(content)}
