@@ -7,9 +7,10 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from matchenv.ratings.leaderboard import RankedPlayer
 from matchenv.runtime.checks import as_integer, as_number, as_positive_number
@@ -32,6 +33,32 @@ from matchenv.trueskill import Rating, match_quality, rate
 from matchenv.trueskill.teams import sides_of
 
 SECONDS_A_DAY = 86_400.0
+
+
+class Columns(NamedTuple):
+    """What proposals among all players read of them, in the order of their arrival.
+
+    Attributes:
+        names: of the players.
+        place: of each name.
+        numbers: mu, sigma and ``seen``, shape (3, players); games change it in place.
+        region: a number for each region, shape (players,).
+    """
+
+    names: list[str]
+    place: dict[str, int]
+    numbers: NDArray[np.float64]
+    region: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, players: Mapping[str, Player]) -> Columns:
+        """Return the columns of players by name."""
+        names, numbers = list(players), [(each.mu, each.sigma, each.seen)
+                                         for each in players.values()]  # fmt: skip
+        codes: dict[str | None, int] = {}
+        region = [codes.setdefault(each.region, len(codes)) for each in players.values()]
+        place = {name: i for i, name in enumerate(names)}
+        return cls(names, place, np.array(numbers).T.copy(), np.array(region, np.int64))
 
 
 class Pool:
@@ -62,6 +89,7 @@ class Pool:
         self._clock = clock
         self._lock = threading.RLock()
         self._players: dict[str, Player] = {}
+        self._columns: Columns | None = None
         self._games = 0
         self._storage: Storage | None = None
         self._closed = False
@@ -307,28 +335,28 @@ class Pool:
         """
         most = as_integer("k", k, 1)
         with self._lock:
-            own, others = self._record(player), list(self._players.values())
+            own, columns = self._record(player), self._everyone()
+            names, place, numbers, region = columns
+            allowed = region == region[place[player]]
             if among is not None:
-                names = as_names("among", among)
-                if player in names:
+                online = as_names("among", among)
+                if player in online:
                     raise ValueError(f"among must not hold the player itself, got {player!r}")
-                others = [self._record(name) for name in names]
-            closed = {player, *own.recent, *own.blocked}
-            left = [each for each in others
-                    if each.region == own.region and each.name not in closed]  # fmt: skip
-            mu, sigma = self._beliefs([own, *left])
+                asked = [place[self._record(name).name] for name in online]
+                allowed &= np.isin(np.arange(allowed.size), asked)
+            allowed[[place[name] for name in (player, *own.recent, *own.blocked)]] = False
+            left = np.concatenate(([place[player]], np.flatnonzero(allowed)))
+            mu, sigma, seen = numbers[:, left]
+            sigma = self._current(sigma, seen)
             found: list[Meeting] = []
-            while left and len(found) < most:
-                choice = self._rule(mu, sigma)
-                pair = (mu[0], sigma[0], mu[choice + 1], sigma[choice + 1])
+            for last in range(left.size - 1, max(left.size - 1 - most, 0), -1):
+                choice = self._rule(mu[: last + 1], sigma[: last + 1]) + 1
+                pair = (mu[0], sigma[0], mu[choice], sigma[choice])
                 quality = match_quality(*pair, self.settings.beta)
-                found.append(Meeting(player, left[choice].name, float(quality)))
+                found.append(Meeting(player, names[left[choice]], float(quality)))
                 # The last one takes its place, so that rules that sort see nearly the same order.
-                left[choice] = left[-1]
-                left.pop()
-                for values in (mu, sigma):
-                    values[choice + 1] = values[-1]
-                mu, sigma = mu[:-1], sigma[:-1]
+                for values in (mu, sigma, left):
+                    values[choice] = values[last]
             return found
 
     def match(self, waiting: Iterable[str] | Mapping[str, float]) -> list[Meeting]:
@@ -436,6 +464,11 @@ class Pool:
             raise UnknownPlayerError(f"name must be of a player in the pool, got {name!r}")
         return found
 
+    def _everyone(self) -> Columns:
+        if self._columns is None:
+            self._columns = Columns.of(self._players)
+        return self._columns
+
     def _beliefs(self, players: Sequence[Player]) -> tuple[Any, Any]:
         """Return means and current deviations, shape (players,) each."""
         mu = np.array([each.mu for each in players])
@@ -502,6 +535,12 @@ class Pool:
         if self._storage is not None:
             known = [self._players[each.name] for each in players if each.name in self]
             self._storage.commit([*known, *removed], players, self._games + games)
+        if removed or any(each.name not in self for each in players):
+            self._columns = None
+        elif self._columns is not None:
+            for each in players:
+                place = self._columns.place[each.name]
+                self._columns.numbers[:, place] = each.mu, each.sigma, each.seen
         for player in removed:
             del self._players[player.name]
         self._players |= {each.name: each for each in players}
