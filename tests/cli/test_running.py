@@ -87,7 +87,7 @@ QUEUE = ["--env", "MatchmakingQueue-v0"]
         ("limits optimum --policy pe pe", "once"),
         ("limits optimum --policy kg:belief=full", "reads the full one"),
         ("watch --policy nobody", "policy must be one of"),
-        ("watch --rank best", "rank must be"),
+        ("watch --rank best", "got 'best'; commands have 'any' for None"),
         ("watch --prior none", "prior must be"),
         ("watch --width 0", "width must be"),
         ("watch --theme pink", "theme must be one of light, dark, got 'pink'"),

@@ -455,3 +455,10 @@ def test_no_number_is_too_large_for_a_clear_answer(env_id: str) -> None:
     for name in names:
         with pytest.raises(ValueError, match=f"{name} must be"):
             kind.checked(**{name: 10**30})
+
+
+@pytest.mark.parametrize("make", [gym.make, gym.make_vec])
+@pytest.mark.parametrize("env_id", ENVIRONMENTS)
+def test_an_option_that_does_not_exist_is_named_with_the_nearest(env_id: str, make: Any) -> None:
+    with pytest.raises(TypeError, match=r"options must be .*horizon.*, got 'horizn'; perhaps"):
+        make(env_id, horizn=5)

@@ -40,6 +40,7 @@ class ScalarEnv(gym.Env[NDArray[np.float32], np.int64]):
 
     Raises:
         ValueError: for a bad value; it names the argument and what is allowed.
+        TypeError: for an option that does not exist.
     """
 
     env_id: ClassVar[str]
@@ -52,7 +53,7 @@ class ScalarEnv(gym.Env[NDArray[np.float32], np.int64]):
 
     def __init__(self, *, render_mode: str | None = None, **options: Any) -> None:
         flags = taken_flags(options, self.render_options)
-        self.settings: Any = part_of(self.env_id, "settings")(**options)
+        self.settings: Any = part_of(self.env_id, "settings").checked(**options)
         self.simulator: Any = simulator_of(self.settings)
         self.render_mode = render_mode
         simulator = self.simulator

@@ -6,6 +6,7 @@ import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import Field, dataclass, field, fields
+from difflib import get_close_matches
 from functools import partial
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -90,8 +91,14 @@ class Options:
 
         Raises:
             ValueError: for a value that is not allowed.
-            TypeError: for an option that does not exist.
+            TypeError: for an option that does not exist; it names the nearest.
         """
+        known = [each.name for each in fields(cls)]
+        for name in options:
+            if name not in known:
+                near = get_close_matches(name, known, 1)
+                meant = f"; perhaps you meant {near[0]}" if near else ""
+                raise TypeError(f"options must be {', '.join(known)}, got {name!r}{meant}")
         return cls(**options)
 
     @classmethod

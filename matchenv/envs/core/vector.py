@@ -69,7 +69,7 @@ class NativeVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[
         **options: Any,
     ) -> None:
         flags = taken_flags(options, self.render_options)
-        self.settings: Any = part_of(self.env_id, "settings")(**options)
+        self.settings: Any = part_of(self.env_id, "settings").checked(**options)
         self.simulator: Any = simulator_of(self.settings)
         simulator = self.simulator
         self.num_envs = as_integer("num_envs", num_envs, 1)

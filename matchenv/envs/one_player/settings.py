@@ -210,7 +210,8 @@ def place_of_rank(rank: Any, num_opponents: int) -> int:
     except ValueError:
         names = ", ".join(repr(name) for name in RANKS)
         raise ValueError(
-            f"rank must be None, {names} or an integer in [0, {num_opponents}], got {rank!r}"
+            f"rank must be None, {names} or an integer in [0, {num_opponents}], got {rank!r}; "
+            "commands have 'any' for None"
         ) from None
 
 
