@@ -18,7 +18,7 @@ from matchenv.benchmarks.study.tables import (
     windows_csv,
 )
 from matchenv.evaluation.episode_table import EpisodeTable, play
-from matchenv.evaluation.tables import Table, markdown_table
+from matchenv.evaluation.tables import TableWriter, markdown_table
 from matchenv.runtime.files import json_bytes
 from matchenv.runtime.jobs import RunOptions
 from matchenv.runtime.provenance import versions
@@ -41,7 +41,7 @@ class Study:
         """One result for each cell."""
         return results_of(self.rows, self.settings.horizon, self.settings.game.num_players)
 
-    def summary(self, table: Table = markdown_table) -> str:
+    def summary(self, table: TableWriter = markdown_table) -> str:
         """Return the true draw density of every policy in every cell, as Markdown by default."""
         return summary_text(self.settings, self.results, table)
 

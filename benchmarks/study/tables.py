@@ -14,7 +14,7 @@ from matchenv.benchmarks.study.results import CellResult
 from matchenv.benchmarks.study.settings import MEASURES, StudySettings, windows_of
 from matchenv.evaluation.estimates import estimate_over_priors
 from matchenv.evaluation.rollout import ALL
-from matchenv.evaluation.tables import Column, Table, markdown_table
+from matchenv.evaluation.tables import Column, TableWriter, markdown_table
 from matchenv.runtime.files import csv_bytes, npz_bytes
 
 SPREAD = ("least of a prior", "greatest of a prior", "deviation over priors")
@@ -96,7 +96,7 @@ def verdict_text(claims: Sequence[Claim]) -> str:
 
 
 def summary_text(
-    settings: StudySettings, results: Sequence[CellResult], table: Table = markdown_table
+    settings: StudySettings, results: Sequence[CellResult], table: TableWriter = markdown_table
 ) -> str:
     """Return the true draw density of every policy in every cell, as Markdown or as a text table.
 

@@ -35,7 +35,7 @@ class Column:
         return self.cell.format_map(row) if isinstance(self.cell, str) else self.cell(row)
 
 
-Table = Callable[[Sequence[Column], Sequence[Any]], list[str]]
+TableWriter = Callable[[Sequence[Column], Sequence[Any]], list[str]]
 
 
 @contextmanager
