@@ -9,6 +9,7 @@ therefore ends the process after a grace period. A second signal ends it at once
 from __future__ import annotations
 
 import atexit
+import multiprocessing
 import os
 import select
 import signal
@@ -191,6 +192,9 @@ class Stopping:
         for file in tuple(temporary_files):
             with suppress(OSError):
                 file.unlink()
+        # They end without their parent too, but not before their imports have.
+        for worker in multiprocessing.active_children():
+            worker.kill()
         os._exit(128 + number)
 
     def _announce(self, number: int) -> None:
