@@ -59,7 +59,9 @@ def first_waits(job: tuple[int, Path]) -> list[str]:
 
 def test_results_come_when_they_are_there(tmp_path: Path) -> None:
     jobs = [(number, tmp_path) for number in range(3)]
-    assert list(TWO.results(first_waits, jobs)) == [(1, []), (2, []), (0, [])]
+    first, *others = TWO.results(first_waits, jobs)
+    assert first == (1, [])
+    assert sorted(others) == [(0, []), (2, [])]  # these two end at the same time
     assert list(Engine("local", 1).results(abs, [0, -1, 2])) == [(0, 0), (1, 1), (2, 2)]
     assert list(TWO.results(abs, [])) == []
 
