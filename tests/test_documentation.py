@@ -229,8 +229,9 @@ def test_shell_lines_are_commands_that_we_have(block: Block) -> None:
         check_command_line(words)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", [block for block in of_language("sh") if block.run], ids=str)
-def test_quick_shell_blocks_run(
+def test_shell_blocks_run(
     block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     skip_without(block)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,7 @@ LEVELS = {
 }
 
 
+@cache
 def imported_modules(path: Path) -> set[str]:
     """Dotted names of all modules that a file imports."""
     names: set[str] = set()
@@ -118,6 +120,7 @@ def test_no_room_keeps_odds_and_ends() -> None:
     assert found == []
 
 
+@pytest.mark.slow
 def test_no_module_is_loaded_under_two_names() -> None:
     """Even with the repository as the working folder, where the rooms lie at the top."""
     code = (

@@ -46,7 +46,13 @@ def test_stable_baselines3s_checker_finds_nothing(env_id: str, masked: bool) -> 
 
 
 @every_environment
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name in ("QRDQN", "RecurrentPPO") else [])
+        for name in ALGORITHMS
+    ],
+)
 def test_algorithms_learn_with_and_without_masks(env_id: str, algorithm: str) -> None:
     made, policy, options = ALGORITHMS[algorithm]
     env = gym.make(env_id, **MASKED[env_id])
@@ -80,6 +86,7 @@ def test_gymnasiums_wrappers_and_vector_environments_step_any_sample(env_id: str
         over = terminated or truncated
 
 
+@pytest.mark.slow
 def test_it_works_in_spawned_processes() -> None:
     env = env_util.make_vec_env(
         "matchenv:Matchmaking-v0",

@@ -187,6 +187,7 @@ def test_the_lock_covers_every_dependency() -> None:
     assert (ROOT / "requirements-torch.txt").read_text().startswith("torch==")
 
 
+@pytest.mark.slow
 def test_a_users_own_folders_hide_nothing(full: Path, workplace: Path) -> None:
     code = (
         "import agents, matchenv, matchenv.agents, matchenv.baselines, matchenv.benchmarks\n"
@@ -226,6 +227,7 @@ def beside(full: Path, folder: Path) -> None:
     assert ours.endswith("site-packages/matchenv/agents/__init__.py")
 
 
+@pytest.mark.slow
 def test_it_lives_beside_a_package_named_agents(full: Path, tmp_path: Path) -> None:
     install(full, stand_in(tmp_path))
     beside(full, tmp_path)
@@ -257,6 +259,7 @@ def test_the_core_works_without_extras(bare: Path, workplace: Path) -> None:
     assert run(bare / "python", "-c", code, cwd=workplace).splitlines() == ["(9,)", "[]"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extras", ["full", "bare"])
 def test_every_command_says_how_it_is_used(
     extras: str, workplace: Path, request: pytest.FixtureRequest
@@ -277,26 +280,24 @@ def test_every_command_says_how_it_is_used(
     assert version == f"matchenv {PROJECT['version']}\n"
 
 
-@pytest.mark.parametrize(
-    ("words", "extra"),
-    [
-        ("train --timesteps 64 --out made", "agents"),
-        ("train --imitate gittins --out made", "agents"),
-        ("compare --policy ppo-gittins --out made", "agents"),
-        ("study --episodes 2 --out made", "benchmarks"),
-        ("watch --policy kg --out made/film.gif", "render"),
-    ],
-)
-def test_a_bare_install_says_which_extra_is_missing(
-    words: str, extra: str, bare: Path, workplace: Path
-) -> None:
-    said = run(bare / "matchenv", *words.split(), cwd=workplace, status=2)
-    assert f'pip install "matchenv[{extra}]"' in said
-    assert len(said.splitlines()) == 1
-    assert not (workplace / "made").exists()
-
-
-def test_a_bare_install_compares_baselines(bare: Path, workplace: Path) -> None:
-    small = "--episodes 2 --num-opponents 3 --horizon 4 --rank top --workers 1 --out made"
-    run(bare / "matchenv", "compare", "--policy", "pe", *small.split(), cwd=workplace)
+def test_a_bare_install_says_which_extra_is_missing(bare: Path, workplace: Path) -> None:
+    """And compares baselines without any; in one process, as imports take longest."""
+    missing = {
+        "train --timesteps 64 --out made": "agents",
+        "train --imitate gittins --out made": "agents",
+        "compare --policy ppo-gittins --out made": "agents",
+        "study --episodes 2 --out made": "benchmarks",
+        "watch --policy kg --out made/film.gif": "render",
+    }
+    small = "--episodes 2 --num-opponents 3 --horizon 4 --rank top --workers 1 --quiet --out made"
+    code = (
+        "import pathlib, sys; from matchenv.cli import run_command\n"
+        "*others, last = [words.split() for words in sys.argv[1:]]\n"
+        "print([run_command(words) for words in others], pathlib.Path('made').exists())\n"
+        "sys.exit(run_command(last))"
+    )
+    said = run(bare / "python", "-c", code, *missing, f"compare --policy pe {small}", cwd=workplace)
+    assert f"{[2] * len(missing)} False\n" in said
+    hints = re.findall(r'pip install "matchenv\[(\w+)\]"', said)
+    assert hints == list(missing.values())
     assert (workplace / "made" / "comparison.txt").exists()
