@@ -231,9 +231,7 @@ def test_shell_lines_are_commands_that_we_have(block: Block) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("block", [block for block in of_language("sh") if block.run], ids=str)
-def test_shell_blocks_run(
-    block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_shell_blocks_run(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     skip_without(block)
     # The programs of this environment, as where it was activated.
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
