@@ -7,6 +7,8 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from typing import Any
 
+from matchenv.belief import register
+from matchenv.benchmarks.study.printed import PrintedBelief
 from matchenv.envs.one_player.priors import PRIORS, DrawnPrior, check_named, prior_of
 from matchenv.envs.one_player.settings import RANKINGS, Settings
 from matchenv.evaluation.candidates import Candidate, candidates_of
@@ -23,6 +25,8 @@ from matchenv.evaluation.seeds import (
     stream_of,
 )
 from matchenv.runtime.checks import as_choice, as_integer
+
+register(PrintedBelief())
 
 PAPER_POLICIES = ("pe", "drawchance", "kg")
 # Ranks that the paper's figures show, 1 for the best of its 50 players.
@@ -56,7 +60,7 @@ class StudySettings:
         horizon: games in an episode, N.
         seed: random seed of priors, skills, noise and random choices, >= 0.
         belief: that policies read unless their name says another; ``"printed"`` has the
-            misprints of the paper's equations.
+            misprints of the paper's equations, and is the study's alone.
         equal_variance: of equal priors, as the environment's argument.
         equal_rank_by: what places are by with equal priors, where the prior mean is hidden:
             ``"true_skill"``, the paper's words, or ``"prior_mean"``.
@@ -146,8 +150,7 @@ class StudySettings:
             for draw in range(self.prior_draws)
             for first, count in spans_of(self.episodes, self.block_size)
         )
-        measures = (*MEASURES, "final_squared_error")
-        summary = partial(Sums, measures, windows_of(self.horizon), self.horizon)
+        summary = partial(kept_of, self.horizon)
         return Plan(self.candidates, self.cells, blocks, self.settings_of, self.seed, summary)
 
     def settings_of(self, cell: Cell, draw: int) -> Settings:
@@ -179,6 +182,11 @@ def place_at_share(rank: int, num_players: int) -> int:
     The paper's ranks count from 1: of its 50 players rank 12 has 11 before it.
     """
     return int((rank - 0.5) / PAPER_PLAYERS * num_players)
+
+
+def kept_of(horizon: int) -> Sums:
+    """Return what is kept of each episode; of this module, so that workers know its beliefs."""
+    return Sums((*MEASURES, "final_squared_error"), windows_of(horizon), horizon)
 
 
 def windows_of(horizon: int) -> dict[str, slice]:

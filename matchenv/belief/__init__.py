@@ -19,7 +19,6 @@ from matchenv.belief.belief import (
 )
 from matchenv.belief.factorised import FactorisedBelief, IndependentBelief
 from matchenv.belief.full import FullBelief
-from matchenv.belief.printed import PrintedBelief
 from matchenv.runtime.checks import as_choice
 
 __all__ = [
@@ -36,14 +35,11 @@ __all__ = [
     "GameConstants",
     "GamesPlayed",
     "IndependentBelief",
-    "PrintedBelief",
     "belief_named",
     "register",
 ]
 
-BELIEFS: dict[str, Belief] = {
-    belief.name: belief for belief in (FactorisedBelief(), FullBelief(), PrintedBelief())
-}
+BELIEFS: dict[str, Belief] = {belief.name: belief for belief in (FactorisedBelief(), FullBelief())}
 
 # The papers' own.
 DEFAULT_BELIEF = FactorisedBelief.name

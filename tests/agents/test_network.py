@@ -143,7 +143,7 @@ def test_a_space_of_another_environment_is_refused():
         OpponentReader(box, beta=0.0)
 
 
-@pytest.mark.parametrize("belief", [*BELIEFS, "printed"])
+@pytest.mark.parametrize("belief", BELIEFS)
 # 30 opponents on the factorised belief and 20 on the full one: 63 numbers each.
 @pytest.mark.parametrize("num_opponents", [1, 20, 30])
 def test_the_belief_is_inferred_from_the_space(belief, num_opponents):

@@ -14,7 +14,6 @@ from scipy.integrate import quad
 from matchenv import MatchmakingVectorEnv
 from matchenv.baselines import POLICIES
 from matchenv.belief import MU, SIGMA, TRUE_SKILL
-from matchenv.belief.printed import printed_update, printed_win_probability
 from matchenv.benchmarks.study import run_study
 from matchenv.benchmarks.study.results import results_of
 from matchenv.benchmarks.study.settings import (
@@ -35,6 +34,7 @@ from matchenv.runtime.jobs import RunOptions
 from matchenv.runtime.random import uniforms
 from matchenv.trueskill import draw_density, update, win_probability
 
+BETA = math.sqrt(2.5)
 ONE_WORKER = RunOptions(workers=1, quiet=True)
 NAMES = [
     f"{prior}_{place}"
@@ -175,7 +175,7 @@ def test_games_are_the_environments(name: str, cell: str) -> None:
 
 
 def test_every_baseline_joins_and_each_on_the_same_games() -> None:
-    names = [*POLICIES, "kg:belief=full", "kg:belief=printed"]
+    names = [*POLICIES, "kg:belief=full"]
     sizes: dict[str, Any] = {"episodes": 3, "horizon": 6, "num_opponents": 4, "ranks": ["top"]}
     rows = [
         play(StudySettings(order, **sizes).plan(), None, ONE_WORKER)
@@ -224,26 +224,46 @@ def test_short_horizons_have_windows_too() -> None:
     ]  # fmt: skip
 
 
-def test_printed_equations_are_the_papers_letter_for_letter() -> None:
-    """Eq. (1), (2) and (10) as they stand in the text, with v and w of the page below them."""
-    rng = np.random.default_rng(3)
-    beta = math.sqrt(2.5)
-    for _ in range(50):
-        mu_i, mu_j = rng.normal(size=2) * 3.0
-        sigma_i, sigma_j = rng.uniform(0.2, 2.0, 2)
-        c2 = sigma_i**2 + sigma_j**2 + 2.0 * beta**2
-        chance = stats.norm.cdf((mu_i - mu_j) / c2)
-        assert printed_win_probability(mu_i - mu_j, c2) == pytest.approx(chance)
-        for outcome in (1, -1):
-            x = outcome * (mu_i - mu_j) / c2
-            v = stats.norm.pdf(x) / stats.norm.cdf(x)
-            w = v * (v + x)
-            assert printed_update(mu_i, sigma_i, mu_j, sigma_j, outcome, beta) == pytest.approx((
-                mu_i + outcome * sigma_i**2 / c2 * v,
-                sigma_i * math.sqrt(1.0 - sigma_i**2 / c2 * w),
-                mu_j - outcome * sigma_j**2 / c2 * v,
-                sigma_j * math.sqrt(1.0 - sigma_j**2 / c2 * w),
-            ))  # fmt: skip
+def printed_game(mu: Any, sigma: Any, j: int, outcome: int) -> tuple[Any, Any]:
+    """Eq. (1) and (2) as they stand in the text, with v and w of the page below them."""
+    c2 = sigma[0] ** 2 + sigma[j] ** 2 + 2.0 * BETA**2
+    x = outcome * (mu[0] - mu[j]) / c2
+    v = stats.norm.pdf(x) / stats.norm.cdf(x)
+    w = v * (v + x)
+    mu, sigma = mu.copy(), sigma.copy()
+    for k, sign in ((0, outcome), (j, -outcome)):
+        mu[k] += sign * sigma[k] ** 2 / c2 * v
+        sigma[k] *= math.sqrt(1.0 - sigma[k] ** 2 / c2 * w)
+    return mu, sigma
+
+
+def test_printed_paths_follow_the_printed_equations() -> None:
+    """Games of KG by enumeration, written from the paper."""
+    settings = StudySettings(
+        ["kg"], belief="printed", episodes=4, horizon=3, num_opponents=3, ranks=[1]
+    )
+    block, luck = instances(settings, "informative_2nd"), luck_of(settings)
+    games = games_of(settings, "informative_2nd")
+    for b in range(4):
+        mu, sigma, skill = block[b].T.copy()
+        for n in range(3):
+            scores = []
+            for j in (1, 2, 3):
+                score = float(draw_density(mu[0], sigma[0], mu[j], sigma[j], BETA))
+                for outcome in (1, -1):
+                    after = printed_game(mu, sigma, j, outcome)
+                    densities = [draw_density(*(each[k] for k in (0, i) for each in after), BETA)
+                                 for i in (1, 2, 3)]  # fmt: skip
+                    c2 = sigma[0] ** 2 + sigma[j] ** 2 + 2.0 * BETA**2
+                    chance = stats.norm.cdf(outcome * (mu[0] - mu[j]) / c2)
+                    score += 99.0 * chance * float(max(densities))
+                scores.append(score)
+            j = 1 + int(np.argmax(scores))
+            assert games[b, 2, n] == skill[0] - skill[j]
+            won = luck[b, n] < stats.norm.cdf((skill[0] - skill[j]) / math.sqrt(5.0))
+            assert games[b, 3, n] == won
+            assert games[b, 1, n] == pytest.approx((mu[0] - skill[0]) ** 2, rel=1e-9)
+            mu, sigma = printed_game(mu, sigma, j, 1 if won else -1)
 
 
 def test_printed_equations_are_not_bayes_rule() -> None:
@@ -251,43 +271,9 @@ def test_printed_equations_are_not_bayes_rule() -> None:
         return stats.norm.pdf(s, 1.0, 1.5) * stats.norm.cdf((s - 0.2) / math.sqrt(4.0 + 5.0))
 
     exact = quad(lambda s: s * weight(s), -15, 15)[0] / quad(weight, -15, 15)[0]
-    beta = math.sqrt(2.5)
-    assert update(1.0, 1.5, 0.2, 2.0, 1, beta)[0] == pytest.approx(exact, abs=1e-9)
-    assert abs(printed_update(1.0, 1.5, 0.2, 2.0, 1, beta)[0] - exact) > 0.1
-
-
-def test_printed_paths_follow_the_printed_equations() -> None:
-    """The first two games of KG by enumeration, written from the paper."""
-    settings = StudySettings(
-        ["kg"], belief="printed", episodes=4, horizon=2, num_opponents=3, ranks=[1]
-    )
-    block, luck = instances(settings, "informative_2nd"), luck_of(settings)
-    games = games_of(settings, "informative_2nd")
-    beta = math.sqrt(2.5)
-    for b in range(4):
-        mu, sigma, skill = block[b].T.copy()
-        for n in range(2):
-            scores = []
-            for j in (1, 2, 3):
-                score = float(draw_density(mu[0], sigma[0], mu[j], sigma[j], beta))
-                for outcome in (1, -1):
-                    after_mu, after_sigma = mu.copy(), sigma.copy()
-                    after_mu[0], after_sigma[0], after_mu[j], after_sigma[j] = printed_update(
-                        mu[0], sigma[0], mu[j], sigma[j], outcome, beta
-                    )
-                    c2 = sigma[0] ** 2 + sigma[j] ** 2 + 2.0 * beta**2
-                    chance = stats.norm.cdf(outcome * (mu[0] - mu[j]) / c2)
-                    score += 99.0 * chance * draw_density(
-                        after_mu[0], after_sigma[0], after_mu[1:], after_sigma[1:], beta
-                    ).max()  # fmt: skip
-                scores.append(score)
-            j = 1 + int(np.argmax(scores))
-            assert games[b, 2, n] == skill[0] - skill[j]
-            won = luck[b, n] < stats.norm.cdf((skill[0] - skill[j]) / math.sqrt(5.0))
-            assert games[b, 3, n] == won
-            mu[0], sigma[0], mu[j], sigma[j] = printed_update(
-                mu[0], sigma[0], mu[j], sigma[j], 1 if won else -1, beta
-            )
+    assert update(1.0, 1.5, 0.2, 2.0, 1, BETA)[0] == pytest.approx(exact, abs=1e-9)
+    printed = printed_game(np.array([1.0, 0.2]), np.array([1.5, 2.0]), 1, 1)[0]
+    assert abs(printed[0] - exact) > 0.1
 
 
 def test_win_ratio_follows_from_true_skills() -> None:

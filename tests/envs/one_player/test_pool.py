@@ -178,7 +178,9 @@ def test_players_and_noise_are_those_of_an_unchanged_pool_episode_after_episode(
 def test_no_choice_moves_the_pool() -> None:
     """Every policy meets the same opponents online at the same games, and the same newcomers."""
     options: Any = {"num_opponents": 9, "horizon": 40, "availability": 0.6, "turnover": 0.05}
-    batches = [Batch(Settings.checked(belief=b, **options), range(6)) for b in ("full", "printed")]
+    batches = [
+        Batch(Settings.checked(belief=b, **options), range(6)) for b in ("full", "factorised")
+    ]
     rng = np.random.default_rng(0)
     for _ in range(40):
         for batch in batches:
