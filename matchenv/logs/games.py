@@ -138,6 +138,7 @@ class Games(NamedTuple):
         player: (entries,) as in ``MatchLog``.
         team_start: (teams + 1,) as there.
         game_start: (games + 1,) as there.
+        entry_start: (games + 1,) where each game's entries begin.
         rank: (teams,) as there.
         weight: (entries,) factor of each performance.
         advantage: (games,) by how much the first side of each game is stronger.
@@ -148,6 +149,7 @@ class Games(NamedTuple):
     player: Indices
     team_start: Integers
     game_start: Integers
+    entry_start: Integers
     rank: Indices
     weight: Floats
     advantage: Floats
@@ -164,6 +166,7 @@ class Room(NamedTuple):
         start: (sides + 1,) where each side's players begin.
         rank: (sides,) rank of each side.
         table: (TABLE_ROWS, sides) used by ``rate_sides``.
+        messages: (2, entries, 2) used by ``smooth``.
     """
 
     mu: Floats
@@ -171,6 +174,7 @@ class Room(NamedTuple):
     start: Integers
     rank: Floats
     table: Floats
+    messages: Floats
 
 
 class Stated(NamedTuple):
@@ -195,6 +199,7 @@ def games_of(log: MatchLog, model: Model) -> Games:
         log.player,
         log.team_start,
         log.game_start,
+        log.team_start[log.game_start],
         log.rank,
         performance_weights(log, model.team_exponent),
         advantages_of(log, model.advantage),
@@ -236,23 +241,16 @@ def variance_of_time_away(log: MatchLog, model: Model) -> Floats:
     return model.time_drift**2 * np.maximum(days, 0.0)
 
 
-@compiled
-def entry_starts(games: Games) -> Integers:
-    """Return (games + 1,) where each game's entries begin."""
-    return games.team_start[games.game_start]
-
-
-@compiled
 def new_room(games: Games) -> Room:
     """Return scratch arrays for the largest game."""
     entries, sides = games.most_entries, games.most_sides
     return Room(
         np.empty(entries), np.empty(entries), np.empty(sides + 1, np.int64), np.empty(sides),
-        np.empty((TABLE_ROWS, sides)),
+        np.empty((TABLE_ROWS, sides)), np.empty((2, entries, 2)),
     )  # fmt: skip
 
 
-@compiled
+@compiled(refcounted=False)
 def rate_game(games: Games, constants: Constants, game: int, room: Room, stated: Stated) -> None:
     """Update the beliefs about the players of one game, ``room.mu`` and ``room.sigma``, in place.
 
@@ -291,7 +289,7 @@ def rate_game(games: Games, constants: Constants, game: int, room: Room, stated:
         stated.log_probability[game] = log_ranking_evidence(room.table, sides)
 
 
-@compiled
+@compiled(refcounted=False)
 def _rate_two(games: Games, constants: Constants, game: int, room: Room, stated: Stated) -> None:
     """As ``rate_game``, for two players of weight 1, in half of its time."""
     team, mu, sigma, beta = games.game_start[game], room.mu, room.sigma, constants.beta

@@ -141,8 +141,7 @@ class MatchLog:
 
     def team_sums(self, values: Floats) -> Floats:
         """Return (teams,) the sums over the members of each team of values of shape (entries,)."""
-        sums = np.bincount(self.entry_team, values, self.num_teams)
-        return sums.astype(np.float64, copy=False)
+        return np.add.reduceat(values, self.team_start[:-1])
 
     def first_games(self, games: int) -> MatchLog:
         """Return the log of the first games, at most all, with all players."""

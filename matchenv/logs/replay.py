@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from matchenv.logs.games import (
     Games,
     Model,
+    Room,
     Stated,
-    entry_starts,
     games_of,
     new_room,
     performance_weights,
@@ -95,7 +95,8 @@ def replay_trueskill(
     change = np.zeros(log.num_games)
     history = np.empty((len(log.player) if keep_history else 0, 2))
     stated = Stated(mean, variance, change, np.empty(0))
-    _replay(games_of(log, model), constants, away, mu, sigma, stated, history)
+    games = games_of(log, model)
+    _replay(games, constants, away, mu, sigma, new_room(games), stated, history)
     squares = performance_weights(log, model.team_exponent) ** 2
     noise = model.beta**2 * log.team_sums(squares)
     quality = match_qualities(log, mean, variance, np.maximum(noise, LEAST_VARIANCE))
@@ -107,16 +108,14 @@ def replay_trueskill(
     )  # fmt: skip
 
 
-@compiled(nogil=True)  # a long log leaves Ctrl-C alive
+@compiled(nogil=True, refcounted=False)  # a long log leaves Ctrl-C alive
 def _replay(
-    games: Games, constants: Constants, away: Floats, mu: Floats, sigma: Floats, stated: Stated,
-    history: Floats,
+    games: Games, constants: Constants, away: Floats, mu: Floats, sigma: Floats, room: Room,
+    stated: Stated, history: Floats,
 ) -> None:  # fmt: skip
-    room = new_room(games)
-    # Arrays are taken out of their tuples before the loop: each time counts a reference.
-    player, begins, game_mu, game_sigma = games.player, entry_starts(games), room.mu, room.sigma
-    for game in range(begins.size - 1):
-        first, last = begins[game], begins[game + 1]
+    player, game_mu, game_sigma = games.player, room.mu, room.sigma
+    for game in range(games.game_start.size - 1):
+        first, last = games.entry_start[game], games.entry_start[game + 1]
         for entry in range(first, last):
             k = player[entry]
             game_mu[entry - first], game_sigma[entry - first] = mu[k], sigma[k]
@@ -216,16 +215,18 @@ def match_qualities(log: MatchLog, mean: Floats, variance: Floats, noise: Floats
         variance: (teams,) their variances.
         noise: (teams,) the part of them that is around known skills.
     """
-    return _qualities(log.game_start, mean, variance, noise)
+    out = np.empty(log.num_games)
+    _qualities(log.game_start, mean, variance, noise, out)
+    return out
 
 
-@compiled
-def _qualities(game_start: Integers, mean: Floats, variance: Floats, noise: Floats) -> Floats:
-    out = np.empty(game_start.size - 1)
+@compiled(refcounted=False)
+def _qualities(
+    game_start: Integers, mean: Floats, variance: Floats, noise: Floats, out: Floats
+) -> None:
     for game in range(out.size):
         sides = slice(game_start[game], game_start[game + 1])
         out[game] = quality_of_sides(mean[sides], variance[sides], noise[sides])
-    return out
 
 
 def ratings_table(

@@ -30,8 +30,8 @@ from matchenv.logs.checkpoint import Checkpoint
 from matchenv.logs.games import (
     Games,
     Model,
+    Room,
     Stated,
-    entry_starts,
     games_of,
     new_room,
     rate_game,
@@ -127,10 +127,11 @@ def smooth(
     model = Model(**parameters)
     constants, games = model.constants(log, 0.0), games_of(log, model)  # drift is between games
     mean, sigma = model.priors(log)
-    chains = Chains(model.tau**2 + variance_of_time_away(log, model), mean, sigma)
+    drift, room = model.tau**2 + variance_of_time_away(log, model), new_room(games)
     bound = as_positive_number("tolerance", tolerance)
     most = as_integer("max_iterations", max_iterations, 1)
-    arrays = {**chains._asdict(), "factors": games.weight, "ahead": games.advantage}
+    arrays = {"drift": drift, "mean": mean, "sigma": sigma, "factors": games.weight,
+              "ahead": games.advantage}  # fmt: skip
     kept = Checkpoint(checkpoint, log, [*constants, bound], arrays)
     entries = len(log.player)
     state = State(np.zeros((entries, 2)), np.zeros(entries), np.full(entries, np.inf))
@@ -139,13 +140,23 @@ def smooth(
     if found and found["iterations"] <= most:
         state = State(*(found[name] for name in State._fields))
         iterations, change = int(found["iterations"]), float(found["change"])
-    acceleration, unread = _Acceleration(), (np.empty(0), np.empty((0, 2)))
+    acceleration, none, no_rest = _Acceleration(), np.empty(0), np.empty((0, 2))
+
+    def sweep(
+        forwards: bool, log_probability: Floats = none, rest: Floats = no_rest
+    ) -> tuple[float, float]:
+        near = np.zeros((log.num_players, 3))
+        if forwards:
+            near[:, 0] = sigma**-2.0
+        chains, stated = Chains(drift, mean, near), Stated(none, none, none, log_probability)
+        return _sweep(games, constants, chains, state, room, stated, rest, forwards)
+
     # No bar within the first second: on a small log it would flicker.
     with tqdm(desc="smooth", unit="iteration", disable=quiet, delay=1.0) as bar:
         while iterations < most and not change <= bound:
             before = state.messages[:, 1].copy()
-            forth, _ = _sweep(games, constants, chains, state, *unread, True)
-            back, _ = _sweep(games, constants, chains, state, *unread, False)
+            forth, _ = sweep(True)
+            back, _ = sweep(False)
             change = max(forth, back)
             iterations += 1
             if iterations % HISTORY:
@@ -159,7 +170,7 @@ def smooth(
             bar.update()
     log_probability = np.empty(log.num_games)
     rest = np.empty((entries if keep_rest else 0, 2))
-    _, log_evidence = _sweep(games, constants, chains, state, log_probability, rest, True)
+    _, log_evidence = sweep(True, log_probability, rest)
     kept.remove()
     return SmoothedLog(
         mu=state.mu + mean[log.player],
@@ -193,12 +204,13 @@ class Chains(NamedTuple):
         drift: (entries,) variance of the drift before each entry since the player's last one.
         mean: (players,) mean of the belief before the first game; messages are about skill minus
             this, so that a common offset costs no digits.
-        sigma: (players,) its standard deviation.
+        near: (players, 3) precision and shift of the message from the entry that was visited
+            last, at first the prior, and the drift before that entry.
     """
 
     drift: Floats
     mean: Floats
-    sigma: Floats
+    near: Floats
 
 
 class State(NamedTuple):
@@ -216,19 +228,20 @@ class State(NamedTuple):
     sigma: Floats
 
 
-@compiled(nogil=True)  # a long log leaves Ctrl-C alive
+@compiled(nogil=True, refcounted=False)  # a long log leaves Ctrl-C alive
 def _sweep(
     games: Games,
     constants: Constants,
     chains: Chains,
     state: State,
-    log_probability: Floats,
+    room: Room,
+    stated: Stated,
     rest: Floats,
     forwards: bool,
 ) -> tuple[float, float]:
     """Walk once over all games, in order of play or against it, and pass every message.
 
-    In a forward sweep ``log_probability``, (games,), gets that of each result given all other
+    In a forward sweep ``stated.log_probability`` gets that of each result given all other
     games, and ``rest``, (entries, 2), mean and deviation of the belief at each entry from all
     other games; arrays of size 0 get nothing.
 
@@ -237,17 +250,9 @@ def _sweep(
         and the evidence of all games, if their probabilities are written.
     """
     messages, mu, sigma = state
-    none = np.empty(0)
-    stated = Stated(none, none, none, log_probability)
-    room = new_room(games)
-    # Arrays are taken out of their tuples before the loop: each time counts a reference.
-    player, begins, game_mu, game_sigma = games.player, entry_starts(games), room.mu, room.sigma
-    drift, prior_mean = chains.drift, chains.mean
-    cavity, past = np.empty((games.most_entries, 2)), np.empty((games.most_entries, 2))
-    # Of each player: the message from the last visited entry, and the drift before that.
-    near = np.zeros((chains.mean.size, 3))
-    if forwards:
-        near[:, 0] = chains.sigma**-2.0
+    drift, prior_mean, near = chains
+    player, begins, log_probability = games.player, games.entry_start, stated.log_probability
+    game_mu, game_sigma, cavity, past = room.mu, room.sigma, room.messages[0], room.messages[1]
     change, log_evidence = 0.0, 0.0
     num_games = begins.size - 1
     for step in range(num_games):

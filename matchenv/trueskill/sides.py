@@ -353,7 +353,7 @@ def all_beliefs(mu: Floats, sigma: Floats) -> bool:
     return good
 
 
-@compiled
+@compiled(refcounted=False)
 def quality_of_sides(mean: Floats, variance: Floats, noise: Floats) -> float:
     """Return the match quality of sides of given performances.
 
