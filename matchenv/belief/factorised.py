@@ -182,7 +182,7 @@ class FactorisedBelief(IndependentBelief):
     ) -> None:
         """Update the two players of each game."""
         del memory
-        learn_factorised(players, shown, tuple(games), tuple(constants))
+        learn_factorised(players, shown, tuple(games), tuple(constants), np.empty(TABLE))
 
 
 @compiled
@@ -195,12 +195,13 @@ def show_players(players: Floats, shown: Observations, rows: Integers) -> None:
             shown[row, count + i] = players[row, i, SIGMA]
 
 
-@compiled
+@compiled(refcounted=False)
 def learn_factorised(
     players: Floats,
     shown: Observations,
     all_games: tuple[Any, ...],
     all_constants: tuple[float, float, float],
+    table: Floats,
 ) -> None:
     """Update as ``Belief.learn`` does.
 
@@ -209,12 +210,12 @@ def learn_factorised(
         shown: changed.
         all_games: a ``GamesPlayed`` as a plain tuple, which Numba takes faster.
         all_constants: a ``GameConstants``, the same.
+        table: shape (TABLE,), to work in; not made in here, so that no references are counted.
     """
     games, constants = GamesPlayed(*all_games), GameConstants(*all_constants)
     beta = constants.beta
     quality = quality_per_density(beta)
     count = players.shape[1]
-    table = np.empty(TABLE)
     for first in range(0, games.running.size, PART):
         size = min(PART, games.running.size - first)
         # The numbers of a game lie far apart; a loop that only reads waits for all of them at once.

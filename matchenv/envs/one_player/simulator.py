@@ -47,8 +47,9 @@ from matchenv.trueskill.normal import TAIL_START, near_mills_ratio, normal_densi
 (MEANS, VARIANCES, SKILLS, OUTCOME, DRIFT, OPPONENT_DRIFT, ONLINE, LEAVES, NEEDED,
  NEWCOMER_MEANS, NEWCOMER_VARIANCES, NEWCOMER_SKILLS) = range(12)  # fmt: skip
 
-# Places in the table of ``play_games``.
+# Places in the table of ``play_games``, and its size.
 SKILL_GAP, ERROR, LUCK, TRUE_DENSITY, WIN = range(0, 5 * PART, PART)
+TABLE = 5 * PART
 
 
 class State(NamedTuple):
@@ -94,13 +95,12 @@ class History(NamedTuple):
     key: Keys
 
 
-class Params(NamedTuple):
-    """The numbers of ``Settings`` that compiled functions read; names as there.
+class GameParams(NamedTuple):
+    """The numbers of ``Settings`` that games read; names as there.
 
     Attributes:
         noise_by_opponent: random numbers of a game by opponent, not by the game's number.
         last_shown: place of the share of games left in an observation.
-        limit: ``max_games_per_opponent``, 0 for none.
     """
 
     horizon: int
@@ -109,28 +109,21 @@ class Params(NamedTuple):
     tau: float
     noise_by_opponent: bool
     last_shown: int
+
+
+class PoolParams(NamedTuple):
+    """The numbers of ``Settings`` by which the pool changes; names as there.
+
+    Attributes:
+        limit: ``max_games_per_opponent``, 0 for none.
+    """
+
+    horizon: int
     availability: float
     goes_offline: float
     comes_online: float
     turnover: float
     limit: int
-
-    @classmethod
-    def of(cls, settings: Settings) -> Params:
-        """Return those of an environment's settings."""
-        return cls(
-            horizon=settings.horizon,
-            beta=settings.beta,
-            draw_margin=settings.draw_margin,
-            tau=settings.tau,
-            noise_by_opponent=settings.noise == "opponent",
-            last_shown=settings.belief_type.observation_size(settings.num_opponents) - 1,
-            availability=settings.availability,
-            goes_offline=settings.goes_offline,
-            comes_online=settings.comes_online,
-            turnover=settings.turnover,
-            limit=settings.max_games_per_opponent or 0,
-        )
 
 
 class OnePlayer(Simulator[State]):
@@ -157,8 +150,30 @@ class OnePlayer(Simulator[State]):
         self.num_actions = settings.num_opponents
         self.observation_space = observation_space(settings)
         self.belief = settings.belief_type
-        self._params = tuple(Params.of(settings))
-        self._last_shown = settings.belief_type.observation_size(settings.num_opponents) - 1
+        self._last_shown = self.belief.observation_size(settings.num_opponents) - 1
+        # Plain tuples are taken several times faster than NamedTuples.
+        self._params = tuple(
+            GameParams(
+                horizon=settings.horizon,
+                beta=settings.beta,
+                draw_margin=settings.draw_margin,
+                tau=settings.tau,
+                noise_by_opponent=settings.noise == "opponent",
+                last_shown=self._last_shown,
+            )
+        )
+        self._pool_params = tuple(
+            PoolParams(
+                horizon=settings.horizon,
+                availability=settings.availability,
+                goes_offline=settings.goes_offline,
+                comes_online=settings.comes_online,
+                turnover=settings.turnover,
+                limit=settings.max_games_per_opponent or 0,
+            )
+        )
+        # What compiled code makes, it must count the references of, and of all other arrays.
+        self._workspace = np.empty(TABLE), np.empty(PART, np.int64)
         self._constants = settings.constants
         self._reward = settings.reward_type
         self._masked = settings.masks_change
@@ -220,22 +235,22 @@ class OnePlayer(Simulator[State]):
         self.belief.begin(state.players, state.memory, state.shown, rows)
         state.shown[rows, self._last_shown] = 1.0
         if self._masked:
-            begin_pool(tuple(state), self._params, rows)
+            begin_pool(tuple(state), self._pool_params, rows)
             self._show_allowed(state)
         return state
 
     def step(self, state: State, actions: Integers, running: Masks) -> Step[State]:
         """Play one game in every running episode; arguments as the contract."""
         count = actions.size
-        terminated = np.zeros(count, np.bool_)
+        terminated, truncated = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
         games = GamesPlayed(actions, running, terminated, state.measures, state.won, state.outcomes)
         history = (state.players, state.shown, state.games, state.met, state.key)
-        play_games(history, self._params, tuple(games))
+        play_games(history, self._params, tuple(games), *self._workspace)
         self.belief.learn(state.players, state.memory, state.shown, games, self._constants)
         if self._masked:
             self._change_pool(state, running)
         reward = self._reward.checked(games, running)
-        return Step(state, reward, terminated, np.zeros(count, np.bool_))
+        return Step(state, reward, terminated, truncated)
 
     def facts(self, state: State) -> Facts:
         """Return the measures and the outcome of the last games."""
@@ -255,10 +270,17 @@ class OnePlayer(Simulator[State]):
         return state.players[:, :, TRUE_SKILL]
 
     def info(self, state: State, row: int) -> dict[str, Any]:
-        """Return the facts of one episode; without views of all, which cost a single step most."""
-        info: dict[str, Any] = dict(zip(MEASURES, state.measures[:, row].flat, strict=True))
-        info["won"], info["outcome"] = state.won[row], state.outcomes[row]
-        return info
+        """Return the facts of one episode; written out, as they cost a single step most."""
+        density, quality, true_density, error, difference = state.measures[:, row].flat
+        return {
+            "draw_density": density,
+            "match_quality": quality,
+            "true_draw_density": true_density,
+            "squared_error": error,
+            "skill_difference": difference,
+            "won": state.won[row],
+            "outcome": state.outcomes[row],
+        }
 
     def observe(self, state: State) -> NDArray[np.float32]:
         """Return the current observations; a view."""
@@ -296,7 +318,7 @@ class OnePlayer(Simulator[State]):
         return kind
 
     def _change_pool(self, state: State, running: Masks) -> None:
-        left = change_pool(tuple(state), self._params, running)
+        left = change_pool(tuple(state), self._pool_params, running)
         if left.any():
             rows, opponents = np.nonzero(left)
             changed, field = np.unique(rows, return_inverse=True)
@@ -330,24 +352,27 @@ def observation_space(settings: Settings) -> spaces.Box:
     return spaces.Box(low, high, dtype=np.float32)
 
 
-@compiled
+@compiled(refcounted=False)
 def play_games(
-    all_history: tuple[Any, ...], all_params: tuple[Any, ...], all_games: tuple[Any, ...]
+    all_history: tuple[Any, ...],
+    all_params: tuple[Any, ...],
+    all_games: tuple[Any, ...],
+    table: Floats,
+    indices: Integers,
 ) -> None:
     """Play one game in every running episode; nothing is believed here.
-
-    All arguments are plain tuples, which Numba takes several times faster than NamedTuples.
 
     Args:
         all_history: a ``History``: true skills drift, games are counted, the share of games left
             is shown.
-        all_params: ``Params`` of the episodes.
+        all_params: ``GameParams`` of the episodes.
         all_games: a ``GamesPlayed`` that names the opponents; all but the measures of the belief
             are written.
+        table: shape (TABLE,), to work in.
+        indices: shape (PART,), the same.
     """
-    state, params = History(*all_history), Params(*all_params)
+    state, params = History(*all_history), GameParams(*all_params)
     games = GamesPlayed(*all_games)
-    table, indices = np.empty(5 * PART), np.zeros(PART, np.int64)
     for first in range(0, games.running.size, PART):
         size = min(PART, games.running.size - first)
         for k in range(size):
@@ -360,7 +385,8 @@ def play_games(
             if games.running[first + k]:
                 close_game(state, params, games, table, first, k)
             else:
-                games.measures[:, first + k] = 0.0
+                for measure in range(len(games.measures)):
+                    games.measures[measure, first + k] = 0.0
                 games.won[first + k] = False
                 games.outcomes[first + k] = 0
 
@@ -368,7 +394,7 @@ def play_games(
 @compiled(inline=True, refcounted=False)
 def open_game(
     state: History,
-    params: Params,
+    params: GameParams,
     games: GamesPlayed,
     table: Floats,
     index: int,
@@ -417,7 +443,7 @@ def decide_games(table: Floats, size: int, beta: float, draw_margin: float) -> N
 
 @compiled(inline=True, refcounted=False)
 def close_game(
-    state: History, params: Params, games: GamesPlayed, table: Floats, first: int, k: int
+    state: History, params: GameParams, games: GamesPlayed, table: Floats, first: int, k: int
 ) -> None:
     """Write the outcome and the true measures of one game, and count it."""
     b = first + k
@@ -440,7 +466,7 @@ def close_game(
 
 
 @compiled(inline=True, refcounted=False)
-def luck_index(state: History, params: Params, row: int, opponent: int) -> int:
+def luck_index(state: History, params: GameParams, row: int, opponent: int) -> int:
     """Return the index of the random numbers of an episode's next game.
 
     By the number of the game, or by the opponent (0 to M - 1) and how often they have met: then
@@ -462,7 +488,7 @@ def index_by_opponent(met: int, num_opponents: int, opponent: int) -> int:
 @compiled
 def begin_pool(all_state: tuple[Any, ...], all_params: tuple[Any, ...], rows: Integers) -> None:
     """Bring each opponent online with the stationary probability, ``availability``."""
-    state, params = State(*all_state), Params(*all_params)
+    state, params = State(*all_state), PoolParams(*all_params)
     count = state.online.shape[1]
     for row in rows:
         for j in range(count):
@@ -478,7 +504,7 @@ def change_pool(all_state: tuple[Any, ...], all_params: tuple[Any, ...], running
     Returns:
         Opponents whose place a newcomer takes, shape (B, M).
     """
-    state, params = State(*all_state), Params(*all_params)
+    state, params = State(*all_state), PoolParams(*all_params)
     left = np.zeros(state.online.shape, dtype=np.bool_)
     count = state.online.shape[1]
     for b in range(running.size):
@@ -501,7 +527,7 @@ def change_pool(all_state: tuple[Any, ...], all_params: tuple[Any, ...], running
 
 
 @compiled
-def allow(state: State, params: Params, row: int) -> None:
+def allow(state: State, params: PoolParams, row: int) -> None:
     """Write who can be chosen: online, and met in fewer games than the limit.
 
     Where nobody would be, one who is below the limit comes online, all equally likely. At the end
@@ -567,7 +593,7 @@ def wins_ahead(key: np.uint64, true_skill: Floats, games: int, beta: float) -> M
         Shape (M, games).
     """
     opponents = true_skill.size - 1
-    table = np.empty(5 * PART)
+    table = np.empty(TABLE)
     won = np.empty((opponents, games), dtype=np.bool_)
     for j in range(opponents):
         table[SKILL_GAP] = true_skill[0] - true_skill[j + 1]
