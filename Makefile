@@ -38,7 +38,8 @@ $(VENV)/bin/python:
 
 # torch alone and first: a bare "torch" would bring gigabytes of packages for other machines.
 # Its file differs from machine to machine, so that it has no hash; all else is in the lock.
-QUIET_INSTALL := -m pip install --quiet --disable-pip-version-check --no-deps
+# Python compiles what it imports, which is a small part of what lies in these packages.
+QUIET_INSTALL := -m pip install --quiet --disable-pip-version-check --no-deps --no-compile
 PIP_INSTALL := $(BIN)/python $(QUIET_INSTALL)
 DOCS_PIP := $(DOCS_VENV)/bin/python $(QUIET_INSTALL)
 RAY_PIP := $(RAY_VENV)/bin/python $(QUIET_INSTALL)
