@@ -219,8 +219,6 @@ def run_smooth(
         kept = None if out is None else out / CHECKPOINT
         smoothed = smooth(log, **limits, checkpoint=kept, quiet=quiet, **asdict(model))  # type: ignore[arg-type]
         if out is not None:
-            table = curves_table(log, smoothed)
-            table["player"] = np.array(table["player"], object)
             names = ("log_evidence", "iterations", "settled")
             content = {name: getattr(smoothed, name) for name in names} | {
                 "log_probability": float(smoothed.log_probability.sum()),
@@ -232,7 +230,7 @@ def run_smooth(
                 "versions": versions(),
             }
             write_together([
-                (out / "curves.csv", columns_csv(table)),
+                (out / "curves.csv", columns_csv(curves_table(log, smoothed))),
                 (out / SMOOTHING, json_bytes(content, checked=True)),
             ])  # fmt: skip
     shown = list(settings.players) or strongest(log, smoothed)

@@ -35,7 +35,7 @@ from matchenv.logs.forecasts import (
 )
 from matchenv.logs.match_log import MatchLog
 from matchenv.logs.reading import Reading, reading_text
-from matchenv.logs.replay import BeliefReplay
+from matchenv.logs.replay import BeliefReplay, ratings_table
 from matchenv.logs.text_table import reason_counts
 from matchenv.runtime.checks import as_integer, as_positive_share
 from matchenv.runtime.files import columns_csv, csv_bytes, json_bytes, number, write_together
@@ -178,9 +178,7 @@ def _files(
     yield from figures(content).items()
     yield "bad_rows.csv", csv_bytes(("line", "reason", "detail"), reading.bad_rows)
     if rated is not None:
-        names = np.array(reading.log.players, object)
-        columns = {"player": names, "mu": rated.mu, "sigma": rated.sigma}
-        yield "ratings.csv", columns_csv({**columns, "games": rated.games_played})
+        yield "ratings.csv", columns_csv(ratings_table(reading.log, rated))
     yield "table.txt", f"{reading_text(reading)}\n\n{report_text(content)}\n".encode()
     yield "report.json", json_bytes(content, checked=True)
 

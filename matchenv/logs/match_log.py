@@ -7,7 +7,7 @@ Games hold teams, and teams hold entries (one player's part in one game). ``game
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -215,14 +215,10 @@ class MatchLog:
 
         return log_of_table(frame, columns)
 
-    def to_table(self, make: Callable[[dict[str, Any]], Any] = dict) -> Any:
-        """Return a table with a row for each entry.
+    def to_table(self) -> dict[str, Any]:
+        """Return columns with a row for each entry, for example for ``pandas.DataFrame``.
 
-        Its columns are game, team, player and rank, and time, weight and neutral if there are any.
-
-        Args:
-            make: makes the table of a dict of columns: ``pandas.DataFrame``,
-                ``polars.DataFrame``, or ``dict`` for the columns themselves.
+        They are game, team, player and rank, and time, weight and neutral if there are any.
         """
         game, team = self.entry_game, self.entry_team
         columns: dict[str, Any] = {
@@ -234,7 +230,7 @@ class MatchLog:
             "weight": None if self.weight is None else np.array(self.weight),
             "neutral": None if self.neutral is None else self.neutral[game],
         }
-        return make({name: each for name, each in columns.items() if each is not None})
+        return {name: each for name, each in columns.items() if each is not None}
 
     @classmethod
     def from_games(

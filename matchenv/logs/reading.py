@@ -140,41 +140,45 @@ def read_log(path: str | os.PathLike[str], settings: ReadingSettings | None = No
     table = read_table(file, settings.encoding, settings.max_megabytes)
     names = find_columns(table.header, settings.columns)
     places = {role: table.header.index(name) for role, name in names.items()}
-    texts = {role: [row[place] for row in table.rows] for role, place in places.items()}
-    lines, bad, notes = table.lines, table.bad, _choices(table.header, names)
+    rows, lines, bad = table.rows.values(), list(table.rows), table.bad
+    texts = {role: [row[place] for row in rows] for role, place in places.items()}
+    notes = _choices(table.header, names)
     if table.delimiter != ",":
         notes.append(f"columns are separated by {table.delimiter!r}")
     if "home" in texts:
         texts, lines = _both_sides(texts, lines)
     place = places.get("game", MOST_COLUMNS)
     spoilt = {fields[place].strip() for fields in table.spoilt if place < len(fields)}
-    found = whole_games(texts, lines, bad, settings.time_format, spoilt)
-    bad_rows, bad_lines = bad.sorted(), len(bad.lines())
-    num_rows = len(table.lines) + len(table.spoilt)
-    rated = 0 if found.log is None else found.log.num_games
+    log, rated_lines, games, time_format, more = whole_games(
+        texts, lines, bad, settings.time_format, spoilt
+    )
+    # Both sides of a row may have the same fault.
+    bad_rows = sorted({(row.line, row.reason): row for row in reversed(bad)}.values())
+    bad_lines, num_rows = len({row.line for row in bad}), len(rows) + len(table.spoilt)
+    rated = 0 if log is None else log.num_games
     problem = ""
     if not rated:
         problem = "no game to rate"
-    elif found.games - rated > TOO_MANY_LEFT_OUT * found.games:
-        problem = f"only {rated} of {found.games} games can be rated"
+    elif games - rated > TOO_MANY_LEFT_OUT * games:
+        problem = f"only {rated} of {games} games can be rated"
     elif settings.strict and bad_rows:
         problem = "1 bad row" if len(bad_rows) == 1 else f"{len(bad_rows)} bad rows"
-    if problem or found.log is None:
+    if problem or log is None:
         said = [problem, *map(str.strip, listing(bad_rows))]
         kind = GamesLeftOutError if rated else BadLogError
         raise kind(f"{file.name}: {'; '.join(said)}")
     return Reading(
-        log=found.log,
+        log=log,
         file_name=file.name,
         sha256=table.sha256,
         column_names=names,
-        time_format=found.time_format,
+        time_format=time_format,
         bad_rows=bad_rows,
         rows=num_rows,
         bad_lines=bad_lines,
-        rows_left_out=num_rows - bad_lines - len(found.lines),
-        games=found.games,
-        notes=(*notes, *found.notes),
+        rows_left_out=num_rows - bad_lines - len(rated_lines),
+        games=games,
+        notes=(*notes, *more),
     )
 
 

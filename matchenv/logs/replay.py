@@ -7,7 +7,6 @@ Python, for example ``matchenv.ratings.Elo`` and those of ``matchenv.ratings.ope
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -229,19 +228,15 @@ def _qualities(
         out[game] = quality_of_sides(mean[sides], variance[sides], noise[sides])
 
 
-def ratings_table(
-    log: MatchLog, replay: BeliefReplay, make: Callable[[dict[str, Any]], Any] = dict
-) -> Any:
+def ratings_table(log: MatchLog, replay: BeliefReplay) -> dict[str, Any]:
     """Return everyone's rating after the last game of a log, one row for each player.
 
     Args:
         log: the log that was replayed.
         replay: the result of ``replay_trueskill`` or ``replay_system``.
-        make: makes the table of a dict of columns: ``pandas.DataFrame``, ``polars.DataFrame``, or
-            ``dict`` for the columns themselves.
 
     Returns:
-        A table with the columns player, games, mu and sigma.
+        The columns player, mu, sigma and games, for example for ``pandas.DataFrame``.
 
     Raises:
         ValueError: for a replay of another number of players.
@@ -249,5 +244,7 @@ def ratings_table(
     count = len(replay.games_played)
     if count != log.num_players:
         raise ValueError(f"replay must be of the log's {log.num_players} players, got {count}")
-    columns = {"player": list(log.players), "games": replay.games_played}
-    return make(columns | {"mu": replay.mu, "sigma": replay.sigma})
+    return {
+        "player": np.array(log.players, object), "mu": replay.mu, "sigma": replay.sigma,
+        "games": replay.games_played,
+    }  # fmt: skip

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from matchenv.logs.match_log import MatchLog, ranks_from_scores
 from matchenv.logs.reading import RESULTS
-from matchenv.logs.text_table import TIME_UNREADABLE, BadLogError, BadRows
+from matchenv.logs.text_table import TIME_UNREADABLE, BadLogError, BadRow, add_bad
 from matchenv.trueskill.sides import LARGEST_WEIGHT
 
 Number = int | Fraction
@@ -85,31 +85,13 @@ READERS: dict[str, Callable[[str], Any]] = {
 ROLES = (*READERS, "time")
 
 
-class Found(NamedTuple):
-    """The games of rows that can be rated.
-
-    Attributes:
-        log: these games, in order of play; None if there are none.
-        lines: the lines of their rows.
-        games: how many games the rows name.
-        time_format: how times were written; None without times.
-        notes: how the rows were understood, where it could be otherwise.
-    """
-
-    log: MatchLog | None
-    lines: set[int]
-    games: int
-    time_format: str | None
-    notes: list[str]
-
-
 def whole_games(
     texts: Mapping[str, Sequence[str]],
     lines: Sequence[int],
-    bad: BadRows,
+    bad: list[BadRow],
     time_format: str | None = None,
     spoilt: Iterable[str] = (),
-) -> Found:
+) -> tuple[MatchLog | None, set[int], int, str | None, list[str]]:
     """Return the games without a bad row, in order of play.
 
     Games are sorted by their last time where there are times. Games of equal times stay in the
@@ -123,13 +105,18 @@ def whole_games(
             reads the most times.
         spoilt: names of games with a row that could not even be split.
 
+    Returns:
+        ``(log, lines, games, time_format, notes)``: the log, None without such games; the lines of
+        its rows; how many games the rows name; how times were written, None without times; and how
+        the rows were understood, where it could be otherwise.
+
     Raises:
         BadLogError: for an unknown time format.
     """
     rows, result, used = _values(texts, lines, time_format, bad)
     named = rows[rows["game"].notna()]
     _add_faults(named, bad)
-    wrong = set(named["game"][named["line"].isin(bad.lines())]) | set(spoilt)
+    wrong = set(named["game"][named["line"].isin({row.line for row in bad})]) | set(spoilt)
     sound, notes, log = named[~named["game"].isin(wrong)], list[str](), None
     if not sound.empty:
         sound = _in_order(sound, notes)
@@ -142,11 +129,14 @@ def whole_games(
         sound = sound[~sound["place"].isin(wrong_games)]
     if not sound.empty:
         log = _match_log(sound, common, result == "rank", "time_played" in texts)
-    return Found(log, set(sound["line"].tolist()), named["game"].nunique(), used, notes)
+    return log, set(sound["line"].tolist()), named["game"].nunique(), used, notes
 
 
 def _values(
-    texts: Mapping[str, Sequence[str]], lines: Sequence[int], time_format: str | None, bad: BadRows
+    texts: Mapping[str, Sequence[str]],
+    lines: Sequence[int],
+    time_format: str | None,
+    bad: list[BadRow],
 ) -> tuple[pd.DataFrame, str, str | None]:
     """Return the values of each role, None for none, the role of the result and the time format.
 
@@ -168,9 +158,9 @@ def _values(
         frame[columns.get(role, role)] = values
         wrong = values.isna() & ~missing
         reason = TIME_UNREADABLE if role == "time" else f"unreadable {role}"
-        bad.add(frame["line"][wrong], reason, map(ascii, written[wrong]))
+        add_bad(bad, frame["line"][wrong], reason, map(ascii, written[wrong]))
         if role not in ("team", "neutral"):
-            bad.add(frame["line"][missing], f"missing {role}")
+            add_bad(bad, frame["line"][missing], f"missing {role}")
     return frame, result, used
 
 
@@ -218,18 +208,21 @@ def _seconds(texts: pd.Series[Any], name: str) -> list[Number | None]:
     return [None if no else Fraction(number, 10**6) for number, no in micros]
 
 
-def _add_faults(named: pd.DataFrame, bad: BadRows) -> None:
+def _add_faults(named: pd.DataFrame, bad: list[BadRow]) -> None:
     """Add players who come twice, missing teams, and games whose rows do not stand together."""
     line, by_game = named["line"], named.groupby("game", sort=False)
     twice = named["player"].notna() & named.duplicated(["game", "player"])
-    bad.add(line[twice], "player twice in a game", named["player"][twice])
+    add_bad(bad, line[twice], "player twice in a game", named["player"][twice])
     if "team" in named:
         others = named["team"].isna() & (by_game["team"].transform("count") > 0)
-        bad.add(line[others], "unknown team", ["others in the game name theirs"] * others.sum())
+        add_bad(
+            bad, line[others], "unknown team", ["others in the game name theirs"] * others.sum()
+        )
     back = (named["game"] != named["game"].shift()) & named.duplicated("game")
     if "time" in named:  # rows of one moment are one game wherever they stand
         back &= by_game["time"].transform("nunique") != 1
-    bad.add(line[back], "game comes back after another", "game " + named["game"][back].astype(str))
+    details = "game " + named["game"][back].astype(str)
+    add_bad(bad, line[back], "game comes back after another", details)
 
 
 def _in_order(sound: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
@@ -263,7 +256,7 @@ def _is_repeated(sound: pd.DataFrame) -> bool:
     return len(told) > 0 and bool((told == 1).mean() >= REPEATED)
 
 
-def _add_faults_of_sides(sound: pd.DataFrame, common: str | None, bad: BadRows) -> set[int]:
+def _add_faults_of_sides(sound: pd.DataFrame, common: str | None, bad: list[BadRow]) -> set[int]:
     """Add what is wrong with sides of games; return the places of these games.
 
     ``common`` is the role of a result that is common to a side; None if members have their own.
@@ -272,7 +265,7 @@ def _add_faults_of_sides(sound: pd.DataFrame, common: str | None, bad: BadRows) 
     if common is not None:
         two = sound["result"] != sound["result"].groupby(side).transform("first")
         details = map("{:g}".format, map(float, sound["result"][two]))
-        bad.add(sound["line"][two], f"side with two values of {common}", details)
+        add_bad(bad, sound["line"][two], f"side with two values of {common}", details)
         wrong |= set(place[two])
     faults = {"game of one side": side.groupby(place).transform("nunique") == 1}
     if "weight" in sound:
@@ -284,7 +277,7 @@ def _add_faults_of_sides(sound: pd.DataFrame, common: str | None, bad: BadRows) 
         faults["game both on neutral ground and not"] = grounds > 1
     first_line = sound["line"].groupby(place).transform("min")
     for reason, found in faults.items():
-        bad.add(first_line[found], reason, "game " + sound["game"][found].astype(str))
+        add_bad(bad, first_line[found], reason, "game " + sound["game"][found].astype(str))
         wrong |= set(place[found])
     return wrong
 
@@ -346,9 +339,9 @@ def log_of_table(frame: Any, columns: Mapping[str, str | None]) -> MatchLog:
         texts[role] = column.map(str).where(column.notna(), "").tolist()
     if len({len(column) for column in texts.values()}) > 1:
         raise ValueError("frame must have columns of the same length")
-    bad = BadRows()
-    log = whole_games(texts, range(len(texts["game"])), bad).log
-    for first in bad.sorted()[:1]:
+    bad: list[BadRow] = []
+    log = whole_games(texts, range(len(texts["game"])), bad)[0]
+    for first in sorted(bad)[:1]:
         raise ValueError(
             f"frame must be a log of matches: row {first.line}: {first.reason} ({first.detail})"
         )

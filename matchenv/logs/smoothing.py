@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -313,19 +312,16 @@ def _log_overlap(
     return 0.5 * (square / both - math.log1p(other_precision / precision))
 
 
-def curves_table(
-    log: MatchLog, smoothed: SmoothedLog, make: Callable[[dict[str, Any]], Any] = dict
-) -> Any:
+def curves_table(log: MatchLog, smoothed: SmoothedLog) -> dict[str, Any]:
     """Return everyone's skill through time, player by player, a row for each of their games.
 
     Args:
         log: the log that was smoothed.
         smoothed: the result of ``smooth``.
-        make: as in ``ratings_table``.
 
     Returns:
-        A table with the columns player, game (its number in the log), time if the log has times,
-        mu and sigma.
+        The columns player, game (its number in the log), time if the log has times, mu and sigma,
+        for example for ``pandas.DataFrame``.
 
     Raises:
         ValueError: for a smoothed log of other entries.
@@ -336,11 +332,11 @@ def curves_table(
         )
     order = np.argsort(log.player, kind="stable")
     game = log.entry_game[order]
-    names = [log.players[k] for k in log.player[order].tolist()]
-    columns: dict[str, Any] = {"player": names, "game": game}
-    if log.time is not None:
-        columns["time"] = log.time[game]
-    return make(columns | {"mu": smoothed.mu[order], "sigma": smoothed.sigma[order]})
+    times = {} if log.time is None else {"time": log.time[game]}
+    return {
+        "player": np.array(log.players, object)[log.player[order]], "game": game, **times,
+        "mu": smoothed.mu[order], "sigma": smoothed.sigma[order],
+    }  # fmt: skip
 
 
 class _Acceleration:

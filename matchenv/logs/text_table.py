@@ -51,30 +51,21 @@ class BadRow(NamedTuple):
         return f"line {self.line}: {self.reason}" + (f" ({self.detail})" if self.detail else "")
 
 
-class BadRows(dict[tuple[int, str], str]):
-    """All that is wrong with a table: a detail for each line and reason."""
+def add_bad(
+    bad: list[BadRow], lines: Iterable[int], reason: str, details: Iterable[Any] = ()
+) -> None:
+    """Add bad rows of one reason to a list, with a detail each or none.
 
-    def add(self, lines: Iterable[int], reason: str, details: Iterable[Any] = ()) -> None:
-        """Note bad rows, with a detail each or none; what is known of a line and reason stays.
-
-        Raises:
-            BadLogError: beyond ``MOST_BAD_ROWS``.
-        """
-        for line, detail in zip_longest(lines, details, fillvalue=""):
-            self.setdefault((int(line), reason), str(detail))
-        if len(self) > MOST_BAD_ROWS:
-            raise BadLogError(
-                f"the log has more than {MOST_BAD_ROWS:,} bad rows, the last of them {reason}; "
-                "is it a match log?"
-            )
-
-    def sorted(self) -> list[BadRow]:
-        """Return all of them by line."""
-        return sorted(BadRow(*key, detail) for key, detail in self.items())
-
-    def lines(self) -> set[int]:
-        """Return the distinct lines."""
-        return {line for line, _ in self}
+    Raises:
+        BadLogError: beyond ``MOST_BAD_ROWS``.
+    """
+    pairs = zip_longest(lines, details, fillvalue="")
+    bad.extend(BadRow(int(line), reason, str(detail)) for line, detail in pairs)
+    if len(bad) > MOST_BAD_ROWS:
+        raise BadLogError(
+            f"the log has more than {MOST_BAD_ROWS:,} bad rows, the last of them {reason}; "
+            "is it a match log?"
+        )
 
 
 def reason_counts(rows: Iterable[BadRow]) -> dict[str, int]:
@@ -103,8 +94,7 @@ class TextTable(NamedTuple):
     Attributes:
         delimiter: what separates its columns.
         header: names of the columns, without blanks around them.
-        lines: the line number of each row.
-        rows: the fields of each row, as many as names.
+        rows: by line number, the fields of each row, as many as names.
         spoilt: fields of the rows that do not fit the header.
         bad: what is wrong with those.
         sha256: of the file's bytes, unpacked.
@@ -112,10 +102,9 @@ class TextTable(NamedTuple):
 
     delimiter: str
     header: list[str]
-    lines: list[int]
-    rows: list[list[str]]
+    rows: dict[int, list[str]]
     spoilt: list[list[str]]
-    bad: BadRows
+    bad: list[BadRow]
     sha256: str
 
 
@@ -154,15 +143,14 @@ def read_table(
     if twice:
         raise BadLogError(f"line 1: the header names {', '.join(map(repr, twice))} twice")
     sha256 = hashlib.sha256(data).hexdigest()
-    table = TextTable(delimiter, header, [], [], [], BadRows(), sha256)
+    table = TextTable(delimiter, header, {}, [], [], sha256)
     for number, line in enumerate(rest, start=2):
         fields, problem, detail = _fields(line, delimiter, len(header))
         if problem:
-            table.bad.add([number], problem, [detail])
+            add_bad(table.bad, [number], problem, [detail])
             table.spoilt.append(fields)
         else:
-            table.rows.append(fields)
-            table.lines.append(number)
+            table.rows[number] = fields
     return table
 
 

@@ -3,9 +3,7 @@
 from matchenv.ratings.elo import (
     Elo,
     elo_log_probabilities,
-    elo_win_probability,
     k_factor_from_alpha,
-    rate_elo,
 )
 from matchenv.ratings.leaderboard import Leaderboard, RankedPlayer
 
@@ -14,7 +12,5 @@ __all__ = [
     "Leaderboard",
     "RankedPlayer",
     "elo_log_probabilities",
-    "elo_win_probability",
     "k_factor_from_alpha",
-    "rate_elo",
 ]

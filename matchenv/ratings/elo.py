@@ -60,31 +60,6 @@ def k_factor_from_alpha(alpha: float, beta: float = BETA) -> float:
     return weight * as_positive_number("beta", beta) * math.sqrt(math.pi)
 
 
-def elo_win_probability(
-    rating_i: ArrayLike, rating_j: ArrayLike, *, beta: float = BETA, form: str = "gaussian"
-) -> Any:
-    """Return the probability that i beats j, draws counted as half a win.
-
-    Args:
-        rating_i: rating of i; arguments broadcast.
-        rating_j: rating of j.
-        beta: standard deviation of one performance around skill, > 0; only the Gaussian form
-            has it.
-        form: ``gaussian`` or ``logistic``.
-
-    Raises:
-        ValueError: for bad input.
-    """
-    gap = as_float_array("rating_i", rating_i) - as_float_array("rating_j", rating_j)
-    return (expit if form == "logistic" else ndtr)(_rate_of_gap(beta, form) * gap)
-
-
-def _rate_of_gap(beta: float, form: str) -> float:
-    """Return by what a gap of ratings is multiplied before it becomes a probability."""
-    spread = math.sqrt(2.0) * as_positive_number("beta", beta)
-    return LOGISTIC_RATE if as_choice("form", form, FORMS) == "logistic" else 1.0 / spread
-
-
 def elo_log_probabilities(gap: ArrayLike, draw_probability: float) -> Floats:
     """Return log probabilities of a win, a draw and a loss in the logistic form with draws.
 
@@ -111,54 +86,89 @@ def elo_log_probabilities(gap: ArrayLike, draw_probability: float) -> Floats:
     return np.stack([win, draw, loss], axis=-1)
 
 
-def rate_elo(
-    teams: Sequence[Sequence[float]],
-    ranks: Sequence[float],
-    *,
-    beta: float = BETA,
-    alpha: float | None = None,
-    k_factor: float | None = None,
-    form: str = "gaussian",
-) -> list[list[float]]:
-    """Return ratings after a game of two or more sides, by the duelling heuristic.
-
-    A player's update is the average of what single games against every player of every
-    other side would give, each with the outcome of the two players' sides. For one
-    against one this is plain Elo.
+class Elo:
+    """Elo as a ``matchenv.logs.RatingSystem``: beliefs without a deviation.
 
     Args:
-        teams: the sides, each a list of its members' ratings.
-        ranks: one number for each side; lower is better, equal is a draw.
-        beta: standard deviation of one performance around skill, > 0.
-        alpha: weight of a new game, in (0, 1); 0.07 if neither it nor K is given.
+        rating: rating of a newcomer.
+        beta: standard deviation of one performance around skill, > 0; only the Gaussian form
+            has it.
+        alpha: weight of a new game, in (0, 1), which gives K; see ``k_factor_from_alpha``.
         k_factor: K >= 0, in place of alpha.
         form: ``gaussian`` or ``logistic``.
 
-    Returns:
-        The same sides with their new ratings.
-
     Raises:
         ValueError: for bad input.
-
-    Source: Herbrich, Minka, Graepel (2006), sections 1 and 4.1.
     """
-    if k_factor is None:
-        factor = k_factor_from_alpha(ALPHA if alpha is None else alpha, beta)
-    elif alpha is not None:
-        raise ValueError(f"alpha must be left out where k_factor is given, got {alpha!r}")
-    else:
-        factor = as_non_negative_number("k_factor", k_factor)
-    rows = [as_float_array(f"teams[{i}]", side) for i, side in enumerate(teams)]
-    sizes = [row.size for row in rows]
-    if len(rows) < 2 or 0 in sizes or any(row.ndim != 1 for row in rows):
-        raise ValueError(
-            f"teams must be at least two sides, each a list of at least one rating, got {teams!r}"
-        )
-    places, rate_of_gap = as_ranks(ranks, len(rows)), _rate_of_gap(beta, form)
-    rated = _after_duels(
-        np.concatenate(rows), np.array(sizes), places, factor, rate_of_gap, form == "logistic"
-    )
-    return [side.tolist() for side in np.split(rated, np.cumsum(sizes)[:-1])]
+
+    sigma = tau = 0.0
+
+    def __init__(
+        self,
+        rating: float = 1200.0,
+        *,
+        beta: float = BETA,
+        alpha: float = ALPHA,
+        k_factor: float | None = None,
+        form: str = "gaussian",
+    ) -> None:
+        self.mu, self.form = as_number("rating", rating), as_choice("form", form, FORMS)
+        self.k_factor = k_factor_from_alpha(alpha, beta)
+        if k_factor is not None:
+            self.k_factor = as_non_negative_number("k_factor", k_factor)
+        self.beta = LOGISTIC_BETA if form == "logistic" else float(beta)
+
+    def win_probability(self, rating_i: ArrayLike, rating_j: ArrayLike) -> Any:
+        """Return the probability that i beats j, draws counted as half a win.
+
+        Args:
+            rating_i: rating of i; arguments broadcast.
+            rating_j: rating of j.
+
+        Raises:
+            ValueError: for NaN or infinity.
+        """
+        gap = as_float_array("rating_i", rating_i) - as_float_array("rating_j", rating_j)
+        return (expit if self.form == "logistic" else ndtr)(self._rate_of_gap * gap)
+
+    @property
+    def _rate_of_gap(self) -> float:
+        """Factor from a gap of ratings to the argument of the probability's function."""
+        return LOGISTIC_RATE if self.form == "logistic" else 1.0 / (math.sqrt(2.0) * self.beta)
+
+    def rate(
+        self, teams: Sequence[Sequence[tuple[float, float]]], ranks: Sequence[float]
+    ) -> list[list[tuple[float, float]]]:
+        """Return ratings after a game of two or more sides, by the duelling heuristic.
+
+        A player's update is the average of what single games against every player of every
+        other side would give, each with the outcome of the two players' sides. For one
+        against one this is plain Elo.
+
+        Args:
+            teams: the sides, each a list of its members' (rating, 0).
+            ranks: one number for each side; lower is better, equal is a draw.
+
+        Returns:
+            The same sides with their new ratings.
+
+        Raises:
+            ValueError: for bad input.
+
+        Source: Herbrich, Minka, Graepel (2006), sections 1 and 4.1.
+        """
+        sizes = np.array([len(side) for side in teams])
+        if len(sizes) < 2 or not sizes.all():
+            raise ValueError(
+                f"teams must be at least two sides, each with at least one member, got {teams!r}"
+            )
+        rating = as_float_array("teams", [mu for side in teams for mu, _ in side])
+        rated = _after_duels(
+            rating, sizes, as_ranks(ranks, len(sizes)), self.k_factor, self._rate_of_gap,
+            self.form == "logistic",
+        )  # fmt: skip
+        found = iter(rated.tolist())
+        return [[(next(found), 0.0) for _ in side] for side in teams]
 
 
 @compiled
@@ -179,38 +189,3 @@ def _after_duels(
                 rivals += 1
         after[i] = rating[i] + factor * surprise / rivals
     return after
-
-
-class Elo:
-    """Elo as a ``matchenv.logs.RatingSystem``: beliefs without a deviation.
-
-    Args:
-        rating: rating of a newcomer.
-        beta: as in ``rate_elo``.
-        alpha: as in ``rate_elo``.
-        form: as in ``rate_elo``.
-    """
-
-    sigma = tau = 0.0
-
-    def __init__(
-        self,
-        rating: float = 1200.0,
-        *,
-        beta: float = BETA,
-        alpha: float = ALPHA,
-        form: str = "gaussian",
-    ) -> None:
-        self.mu, self.form = as_number("rating", rating), form
-        self._numbers = k_factor_from_alpha(alpha, beta), _rate_of_gap(beta, form)
-        self.beta = LOGISTIC_BETA if form == "logistic" else float(beta)
-
-    def rate(
-        self, teams: list[list[tuple[float, float]]], ranks: list[int]
-    ) -> list[list[tuple[float, float]]]:
-        """Return the sides with their new beliefs; arguments as ``RatingSystem.rate``."""
-        rating = np.array([mu for side in teams for mu, _ in side])
-        sizes, places = np.array([len(side) for side in teams]), np.array(ranks, np.float64)
-        rated = _after_duels(rating, sizes, places, *self._numbers, self.form == "logistic")
-        found = iter(rated.tolist())
-        return [[(next(found), 0.0) for _ in side] for side in teams]

@@ -93,7 +93,7 @@ def test_quality_of_any_scale(spread: float) -> None:
     def any_scale() -> float:
         return float(10.0 ** rng.uniform(-5.0 * spread, 5.0 * spread))
 
-    for _ in range(200):
+    for _ in range(60):
         beta = any_scale()
         sizes = rng.integers(1, 4, rng.choice([2, 2, 3, 5]))
         sigma = [[any_scale() for _ in range(size)] for size in sizes]
@@ -137,7 +137,7 @@ def test_probabilities_of_all_rankings_add_up_to_one() -> None:
     ("ranks", "drawn"), [([0, 2, 1, 3], False), ([3, 1, 2, 0], False), ([0, 1, 0, 2], True)]
 )
 def test_ranking_probability_is_what_sampling_finds(ranks: list[int], drawn: bool) -> None:
-    margin, samples = (3.0, 1_000_000) if drawn else (0.0, 1_000_000)
+    margin, samples = 3.0 * drawn, 300_000
     rng = np.random.default_rng(11)
     mean = np.array([sum(mu for mu, _ in side) for side in TEAMS])
     variance = np.array([sum(s * s + BETA**2 for _, s in side) for side in TEAMS])

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from matchenv.logs import MatchLog
-from matchenv.ratings import rate_elo
 from matchenv.trueskill import (
     ConvergenceWarning,
     Rating,
@@ -104,21 +103,15 @@ def test_three_sides_are_near_the_exact_posterior(
         assert mine.sigma == pytest.approx(deviation, rel=0.008)
 
 
-def test_the_grid_itself_is_exact_where_only_two_sides_matter() -> None:
-    skills = [(40.0, 3.0), (36.0, 8.0), (-20.0, 1.0)]
-    exact = grid_posterior(skills, [False, False], 0.74)
-    rated = rate([[skills[0]], [skills[1]]], [0, 1], beta=BETA, draw_margin=0.74)
-    for (mine,), (mean, deviation) in zip(rated, exact, strict=False):
-        assert mine == pytest.approx((mean, deviation), rel=1e-6)
-
-
-@pytest.mark.parametrize("ranks", [[0, 1], [1, 0], [0, 0]])
-@pytest.mark.parametrize("weights", [None, [[1.0, 0.4], [0.7, 1.0]]])
+@pytest.mark.parametrize(
+    ("ranks", "weights"),
+    [([0, 1], None), ([1, 0], [[1.0, 0.4], [0.7, 1.0]]), ([0, 0], [[1.0, 0.4], [0.7, 1.0]])],
+)
 def test_two_against_two_is_the_exact_posterior(
     ranks: list[int], weights: list[list[float]] | None
 ) -> None:
     teams = [[(25.0, 8.0), (29.0, 2.0)], [(22.0, 4.0), (30.0, 6.0)]]
-    margin, samples = 3.0, 1_000_000
+    margin, samples = 3.0, 300_000
     rng = np.random.default_rng(3)
     belief = np.array(teams).reshape(4, 2)
     skill = belief[:, 0] + belief[:, 1] * rng.standard_normal((samples, 4))
@@ -143,7 +136,7 @@ def test_two_against_two_is_the_exact_posterior(
     tau=st.sampled_from([0.0, 0.5]),
     sizes=st.sampled_from([None, [[1.0], [1.0]]]),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_two_players_equal_the_closed_form(i, j, outcome, tau, sizes) -> None:
     margin = draw_margin_from_probability(0.2, BETA)
     expected = update(
@@ -156,7 +149,7 @@ def test_two_players_equal_the_closed_form(i, j, outcome, tau, sizes) -> None:
 
 
 @given(st.lists(beliefs, min_size=2, max_size=6, unique=True), st.randoms(use_true_random=False))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_the_order_in_which_sides_are_named_does_not_matter(skills, random) -> None:
     order = list(range(len(skills)))
     random.shuffle(order)
@@ -194,7 +187,7 @@ def sane(teams: list, rated: list) -> None:
             assert 0.0 < new.sigma <= sigma * (1.0 + 1e-12)
 
 
-@pytest.mark.parametrize("draw_probability", [1e-9, 0.1, 0.999])
+@pytest.mark.parametrize("draw_probability", [1e-9, 0.999])
 def test_three_hundred_sides(draw_probability: float) -> None:
     rng = np.random.default_rng(0)
     teams = [[(float(rng.normal(25.0, 8.0)), 8.0)] for _ in range(300)]
@@ -218,7 +211,7 @@ def test_three_hundred_sides(draw_probability: float) -> None:
 def test_wild_games_stay_sane_and_nearly_all_converge() -> None:
     rng = np.random.default_rng(5)
     unconverged = 0
-    for _ in range(1500):
+    for _ in range(300):
         sides = int(rng.choice([2, 3, 4, 8, 30]))
         spread, scale = 10.0 ** rng.uniform(-1, 4), 10.0 ** rng.uniform(-3, 3)
         teams = [
@@ -305,46 +298,6 @@ def test_bad_input_is_refused(teams, ranks, keywords, message) -> None:
         rate(teams, ranks, **{"beta": BETA, **keywords})
 
 
-def any_scale(rng: np.random.Generator) -> float:
-    return float(10.0 ** rng.uniform(-150.0, 150.0))
-
-
-def any_gap(rng: np.random.Generator, width: float) -> float:
-    """A gap of any size, mostly one that the given width lets happen."""
-    gap = rng.choice([0.0, width, 30.0 * width, any_scale(rng)]) * rng.normal()
-    return float(np.clip(gap, -1e150, 1e150))
-
-
-def test_beliefs_after_a_game_are_finite_or_the_game_is_refused() -> None:
-    rng = np.random.default_rng(2)
-    refused, given = 0, 0
-    for _ in range(500):
-        beta, margin = any_scale(rng), any_scale(rng)
-        teams = [
-            [(any_gap(rng, 0.0), any_scale(rng)) for _ in range(rng.integers(1, 3))]
-            for _ in range(rng.choice([2, 2, 3]))
-        ]
-        ranks = rng.integers(0, 3, len(teams)).tolist()
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                rated = rate(teams, ranks, beta=beta, draw_margin=margin)
-            if len(teams) == 2 and sum(map(len, teams)) == 2:
-                beliefs = update(
-                    *teams[0][0], *teams[1][0], int(np.sign(ranks[1] - ranks[0])), beta, margin
-                )
-                assert np.isfinite(beliefs).all()
-        except ValueError as error:
-            refused += "must not mix scales so far apart" in str(error)
-            continue
-        given += 1
-        beliefs = np.array([belief for side in rated for belief in side])
-        assert np.isfinite(beliefs).all()
-        assert (beliefs[:, 1] > 0.0).all()
-    assert given + refused == 500
-    assert refused < 75
-
-
 def test_the_order_of_members_of_the_least_weights_does_not_matter() -> None:
     """Between two such sides, a win by the draw margin is next to impossible."""
     rng = np.random.default_rng(12345)
@@ -412,5 +365,3 @@ def test_places_are_what_exact_comparison_says(values: list[int]) -> None:
 def test_ranks_that_are_no_finite_numbers_are_refused(bad: Any) -> None:
     with pytest.raises(ValueError, match="ranks must"):
         rate([[PRIOR]] * 2, bad, beta=4.0)
-    with pytest.raises(ValueError, match="ranks must"):
-        rate_elo([[1200.0]] * 2, bad)

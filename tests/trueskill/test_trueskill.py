@@ -76,13 +76,12 @@ def check_random_games(seed: int, games: int) -> None:
 
 
 def test_random_games_of_every_form_agree_with_the_package() -> None:
-    check_random_games(0, 80)
+    check_random_games(0, 40)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1, 21))
-def test_thousands_more_games_agree_with_the_package(seed: int) -> None:
-    check_random_games(seed, 200)
+def test_thousands_more_games_agree_with_the_package() -> None:
+    check_random_games(1, 4000)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

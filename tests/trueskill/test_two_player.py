@@ -60,7 +60,7 @@ def test_update_is_the_exact_posterior(
 
 
 @given(mu_i=skills, sigma_i=deviations, mu_j=skills, sigma_j=deviations, margin=st.floats(0, 20))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_win_draw_and_loss_make_one(
     mu_i: float, sigma_i: float, mu_j: float, sigma_j: float, margin: float
 ) -> None:
@@ -79,7 +79,7 @@ def test_win_draw_and_loss_make_one(
     margin=st.floats(1e-3, 20),
     outcome=st.sampled_from([1, 0, -1]),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_update_is_symmetric_and_never_widens(
     mu_i: float, sigma_i: float, mu_j: float, sigma_j: float, margin: float, outcome: int
 ) -> None:

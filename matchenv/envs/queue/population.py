@@ -239,11 +239,11 @@ def _read_table(file: Path) -> tuple[Floats, Floats]:
             f"population must have columns mu and sigma: {file} has no {' and no '.join(missing)} "
             f"in line 1, {', '.join(table.header)}"
         )
-    problems = {row.line: f"line {row.line}: {row.reason}" for row in table.bad.sorted()}
+    problems = {row.line: f"line {row.line}: {row.reason}" for row in table.bad}
     numbers: dict[str, list[float]] = {"mu": [], "sigma": []}
     for name, values in numbers.items():
         place = header.index(name)
-        for line, row in zip(table.lines, table.rows, strict=True):
+        for line, row in table.rows.items():
             text = row[place]
             value = _number(text)
             values.append(value)
@@ -257,7 +257,7 @@ def _read_table(file: Path) -> tuple[Floats, Floats]:
         raise ValueError(
             f"population must hold finite numbers, sigma above 0: {file}: {'; '.join(named)}{more}"
         )
-    if not table.lines:
+    if not table.rows:
         raise ValueError(f"population must hold at least one player, got none in {file}")
     return np.array(numbers["mu"]), np.array(numbers["sigma"])
 
