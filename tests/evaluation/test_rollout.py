@@ -78,11 +78,18 @@ def test_each_game_is_the_environments(name: str, belief: str) -> None:
 
 @pytest.mark.parametrize("belief", ["factorised", "full"])
 def test_other_policies_read_observations_and_keep_their_memory(belief: str) -> None:
+    settings = replace(SETTINGS, noise="opponent")
     found = rollout(
-        lambda *_: LowestMean(belief), SETTINGS, SEEDS, summary=lambda: Sums(fields=("met",))
+        lambda *_: LowestMean(belief), settings, SEEDS, summary=lambda: Sums(fields=("met",))
     ).episodes
     env = MatchmakingVectorEnv(
-        3, num_opponents=6, horizon=15, draw_margin=0.4, rank="middle", belief=belief
+        3,
+        num_opponents=6,
+        horizon=15,
+        draw_margin=0.4,
+        rank="middle",
+        belief=belief,
+        noise="opponent",
     )
     observation, _ = env.reset(seed=list(SEEDS))
     total, counts = np.zeros(3), np.zeros((3, 6))

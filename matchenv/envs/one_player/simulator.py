@@ -60,7 +60,8 @@ class State(NamedTuple):
         memory: what the belief keeps besides, shape (B, R, M).
         shown: the observation, shape (B, K), float32.
         games: games played, shape (B,).
-        met: games with each opponent, shape (B, M), int32.
+        met: games with each opponent, shape (B, M), int32; counted for ``noise="opponent"`` and
+            ``max_games_per_opponent``, which ask for it, and 0 otherwise.
         met_before: of these, games with predecessors who have left, shape (B, M), int32.
         online: opponents who are online, shape (B, M).
         allowed: opponents who can be chosen, shape (B, M).
@@ -101,6 +102,7 @@ class GameParams(NamedTuple):
     Attributes:
         noise_by_opponent: random numbers of a game by opponent, not by the game's number.
         last_shown: place of the share of games left in an observation.
+        counted: count the games with each opponent.
     """
 
     horizon: int
@@ -109,6 +111,7 @@ class GameParams(NamedTuple):
     tau: float
     noise_by_opponent: bool
     last_shown: int
+    counted: bool
 
 
 class PoolParams(NamedTuple):
@@ -160,6 +163,7 @@ class OnePlayer(Simulator[State]):
                 tau=settings.tau,
                 noise_by_opponent=settings.noise == "opponent",
                 last_shown=self._last_shown,
+                counted=settings.noise == "opponent" or settings.max_games_per_opponent is not None,
             )
         )
         self._pool_params = tuple(
@@ -458,7 +462,8 @@ def close_game(
     games.measures[TRUE_DRAW_DENSITY, b] = table[TRUE_DENSITY + k]
     games.measures[SQUARED_ERROR, b] = table[ERROR + k] * table[ERROR + k]
     games.measures[SKILL_DIFFERENCE, b] = table[SKILL_GAP + k]
-    state.met[b, games.opponents[b]] += 1
+    if params.counted:
+        state.met[b, games.opponents[b]] += 1
     state.games[b] += 1
     left = params.horizon - state.games[b]
     games.terminated[b] = left == 0
