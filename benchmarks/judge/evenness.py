@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from matchenv.evaluation.estimates import (
     UNKNOWN,
-    Estimate,
+    Record,
     estimate,
     paired_difference,
     verdicts,
@@ -60,46 +59,6 @@ class Qualities(NamedTuple):
     strangers: float
     stated: Floats
     scored: Floats
-
-
-@dataclass(frozen=True)
-class GroupEvenness:
-    """Evenness of the games of a group of players.
-
-    Attributes:
-        group: one of ``GROUPS``.
-        parts: participations of its players in games.
-        believed: mean match quality before the games.
-        hindsight: mean match quality in hindsight.
-        difference: hindsight minus that of all players.
-        verdict: ``ahead`` or ``behind`` all players, ``undecided``, or empty for all of them.
-    """
-
-    group: str
-    parts: int
-    believed: Estimate
-    hindsight: Estimate
-    difference: Estimate
-    verdict: str
-
-
-@dataclass(frozen=True)
-class Favourites:
-    """Calibration: favourites' wins against the expected ones.
-
-    Attributes:
-        pairs: pairs of sides with a favourite.
-        stated: their mean expected score.
-        scored: their mean score.
-        difference: scored minus stated.
-        verdict: ``ahead``: they scored more than expected; ``behind``: less; or ``undecided``.
-    """
-
-    pairs: int
-    stated: Estimate
-    scored: Estimate
-    difference: Estimate
-    verdict: str
 
 
 def qualities_of(
@@ -181,12 +140,17 @@ def groups_of(log: MatchLog, skill: Floats) -> dict[str, NDArray[np.bool_]]:
 
 def group_evenness(
     log: MatchLog, found: Qualities, skill: Floats, *, judged: bool = True
-) -> list[GroupEvenness]:
+) -> list[Record]:
     """Return the evenness of the games of each group of players that played.
 
     Intervals are over blocks of consecutive games. They say how other games of the same kind
     could differ; the parameters and the players' skills are taken as they were estimated.
     ``skill`` is as in ``groups_of``; without ``judged`` there are no verdicts.
+
+    Returns:
+        For each its ``group``; ``parts``, participations of its players in games; the mean match
+        quality as ``believed`` before the games and in ``hindsight``; the ``difference`` of the
+        latter to all players', and its ``verdict``.
     """
     pairs = found.pairs
     met = np.bincount(pairs.first, minlength=log.num_teams)
@@ -207,26 +171,37 @@ def group_evenness(
     for group, mask in masks.items():
         if mask.any():
             mine = block_values(hindsight, mask, block)
-            more = UNKNOWN if group == GROUPS[0] else paired_difference(mine, everyone)
-            seen = estimate(block_values(believed, mask, block)), estimate(mine)
-            rows.append((group, int(mask.sum()), *seen, more))
-    said = verdicts([row[-1] for row in rows if judged], everyone.size) or [""] * len(rows)
-    return [GroupEvenness(*row, word) for row, word in zip(rows, said, strict=True)]
+            rows.append(Record(
+                group=group,
+                parts=int(mask.sum()),
+                believed=estimate(block_values(believed, mask, block)),
+                hindsight=estimate(mine),
+                difference=UNKNOWN if group == GROUPS[0] else paired_difference(mine, everyone),
+            ))  # fmt: skip
+    said = verdicts([row.difference for row in rows if judged], everyone.size)
+    return [Record(row, verdict=word)
+            for row, word in zip(rows, said or [""] * len(rows), strict=True)]  # fmt: skip
 
 
-def favourites_of(log: MatchLog, found: Qualities) -> Favourites:
-    """Return whether favourites won as often as expected: less where the matcher knows more."""
+def favourites_of(log: MatchLog, found: Qualities) -> Record:
+    """Return whether favourites won as often as expected: less where the matcher knows more.
+
+    Returns:
+        The number of ``pairs`` of sides with a favourite, their mean ``stated`` (expected) and
+        ``scored`` scores, the ``difference`` and its ``verdict``.
+    """
     block = blocks_of(log.num_games)[found.pairs.game]
     some = np.isfinite(found.stated)
     if not some.any():
-        return Favourites(0, UNKNOWN, UNKNOWN, UNKNOWN, "")
+        return Record(pairs=0, stated=UNKNOWN, scored=UNKNOWN, difference=UNKNOWN, verdict="")
     stated, scored = (
         block_values(np.where(some, each, 0.0), some, block)
         for each in (found.stated, found.scored)
     )
     difference = paired_difference(scored, stated)
     (verdict,) = verdicts([difference], stated.size)
-    return Favourites(int(some.sum()), estimate(stated), estimate(scored), difference, verdict)
+    return Record(pairs=int(some.sum()), stated=estimate(stated), scored=estimate(scored),
+                  difference=difference, verdict=verdict)  # fmt: skip
 
 
 def block_values(values: Floats, mask: NDArray[np.bool_], block: Integers) -> Floats:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -15,14 +13,8 @@ from matchenv.benchmarks.compare.comparison import described, plan_of, problem_o
 from matchenv.benchmarks.compare.queue import QUALITY, group_standings, mean_over
 from matchenv.benchmarks.compare.report import Comparison
 from matchenv.benchmarks.compare.tuning import Tuning
-from matchenv.benchmarks.judge.evenness import (
-    Favourites,
-    GroupEvenness,
-    favourites_of,
-    group_evenness,
-    qualities_of,
-)
-from matchenv.benchmarks.judge.load import Arrivals, arrivals_of, population_of
+from matchenv.benchmarks.judge.evenness import favourites_of, group_evenness, qualities_of
+from matchenv.benchmarks.judge.load import arrivals_of, population_of
 from matchenv.benchmarks.judge.rule import Rule, read_rule
 from matchenv.benchmarks.judge.settings import JudgeSettings
 from matchenv.benchmarks.judge.text import judgement_text
@@ -33,6 +25,7 @@ from matchenv.evaluation.estimates import (
     CONFIDENCE,
     UNKNOWN,
     Estimate,
+    Record,
     columns_of,
     estimate,
     verdicts,
@@ -41,7 +34,7 @@ from matchenv.evaluation.protocols import load_of
 from matchenv.evaluation.registry import QUEUE, expanded, family_of
 from matchenv.evaluation.seeds import REPORT, TUNING
 from matchenv.evaluation.visits import GROUPS, group_values
-from matchenv.logs import Fit, fit, replay_trueskill, smooth
+from matchenv.logs import fit, replay_trueskill, smooth
 from matchenv.logs.checkpoint import log_key
 from matchenv.logs.fitting import EVALUATIONS, FEWEST_GAMES, MU, SIGMA
 from matchenv.logs.match_log import MatchLog
@@ -90,168 +83,75 @@ SIGNS = {"reward": 1.0, "quality": 1.0, "wait": -1.0, "left": -1.0}
 TWO_PLAYERS = "the queue plays games of two players, with the skills of this log"
 
 
-@dataclass(frozen=True)
-class Change:
-    """Difference between two matchers for a group of players.
+class Judgement(Record):
+    """Findings about a log and its matcher: a mapping with the content of ``judge.json``.
+
+    Its entries, which are attributes too: the log's ``name`` and its numbers of ``games`` and
+    ``players``; ``parameters`` of the model and their ``fit``, None where they were given;
+    ``notes``; whether the fit ``failed``, so that there are no verdicts; ``evenness`` with
+    ``groups``, ``strangers`` (the mean quality in hindsight if sides of the log had met at random)
+    and ``favourites``; the ``load``; ``standings`` of all matchers, also by ``groups`` of players;
+    ``against``, the matcher that differences are to, and ``has_rule``, whether it is the present
+    one; ``tuned``, labels by family, empty where policies were given; and ``ours``: of these, as
+    ``best_of`` chooses, or the first policy that was given.
+
+    Differences between matchers are ``contests`` (each policy that knows no true skills minus
+    ``against``), ``who_pays`` (the same of ``ours`` by group of players) and ``learning``, as
+    ``changes`` returns them.
 
     Attributes:
-        policy: the matcher.
-        than: the one to compare with.
-        group: of players, one of ``GROUPS``.
-        question: that it answers; may be empty.
-        reward: difference in the true reward of a run; NaN of a part of the players.
-        share: the same as a share of the other's true reward.
-        quality: difference in mean true match quality.
-        wait: difference in mean minutes of waiting.
-        left: difference in the share of visits that ended without a game.
-        verdicts: of the four differences by name; ``ahead`` is better for the players.
+        comparison: every run of every matcher; not in the file.
     """
 
-    policy: str
-    than: str
-    group: str
-    question: str
-    reward: Estimate
-    share: float
-    quality: Estimate
-    wait: Estimate
-    left: Estimate
-    verdicts: dict[str, str]
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """Findings about a log and its matcher.
-
-    Attributes:
-        name: of the log.
-        games: in it.
-        players: in it.
-        parameters: of the model, as ``replay_trueskill`` takes them.
-        fit: of the parameters; None where they were given.
-        notes: what the log does not show, and what else a reader must know.
-        failed: whether the fit failed, so that there are no verdicts.
-        groups: how even the games were, by group of players.
-        strangers: mean quality in hindsight if sides of the log had met at random.
-        favourites: whether favourites won as often as expected.
-        arrivals: the load.
-        comparison: the runs of all matchers.
-        has_rule: whether differences are to the present matcher.
-        ours: label of the matcher with the highest true quality of all that wait no longer than
-            the present one, in the tuning; of the highest true reward if all wait longer; or
-            the first that was asked for.
-        tuned: labels of the highest true reward, by family; empty where policies were given.
-        asked: what was asked for, as plain data.
-    """
-
-    name: str
-    games: int
-    players: int
-    parameters: Mapping[str, float]
-    fit: Fit | None
-    notes: Sequence[str]
-    failed: bool
-    groups: Sequence[GroupEvenness]
-    strangers: float
-    favourites: Favourites
-    arrivals: Arrivals
     comparison: Comparison
-    has_rule: bool
-    ours: str
-    tuned: Mapping[str, str]
-    asked: Mapping[str, Any]
-
-    @property
-    def against(self) -> str:
-        """The matcher that differences are to."""
-        return self.comparison.against
-
-    @cached_property
-    def contests(self) -> list[Change]:
-        """Each policy that knows no true skills, minus ``against``."""
-        fair = [each for each in self.comparison.policies if family_of(each) != "oracle"]
-        return self._changes(
-            [(each, self.against, GROUPS[0], "") for each in fair if each != self.against]
-        )
-
-    @cached_property
-    def payers(self) -> list[Change]:
-        """Each group of players: ``ours`` minus ``against``."""
-        groups = GROUPS if self.ours != self.against else ()
-        return self._changes([(self.ours, self.against, group, "") for group in groups])
-
-    @cached_property
-    def gains(self) -> list[Change]:
-        """Gains of matchers that learn."""
-        # The first of a family counts; ours stand behind the present matcher.
-        others = [each for each in self.comparison.policies if each != self.against]
-        first = {family_of(each): each for each in reversed(others)}
-        asked = [
-            (first[family], first[other], GROUPS[0], question)
-            for question, (family, other) in LESSONS.items()
-            if family in first and other in first
-        ]
-        return self._changes(asked)
 
     @property
     def text(self) -> str:
         """The judgement as a paragraph with its conclusion, and tables."""
-        return judgement_text(self.as_plain())
+        return judgement_text(self)
 
-    def as_plain(self) -> dict[str, Any]:
-        """Return the judgement as nested dictionaries, as ``judge.json`` holds it."""
-        kept = ("name", "games", "players", "failed", "parameters", "fit", "notes", "against",
-                "has_rule", "ours", "tuned", "contests", "asked")  # fmt: skip
-        standings = [dict(each) for each in self.comparison.standings]
-        for each in standings:
-            del each["decisions_per_second"]  # no two runs share it
-        content = {name: getattr(self, name) for name in kept} | {
-            "evenness": {
-                "groups": self.groups,
-                "strangers": self.strangers,
-                "favourites": self.favourites,
-            },
-            "load": {**vars(self.arrivals), "tick_minutes": self.arrivals.tick_minutes},
-            "standings": standings,
-            "groups": group_standings(self.comparison),
-            "who_pays": self.payers,
-            "learning": self.gains,
-            "environment": self.comparison.asked["environment"],
-            "runs": self.comparison.episodes,
-            "seed": self.comparison.seed,
-            "confidence": CONFIDENCE,
-            "versions": versions("scipy", "gymnasium"),
-        }
-        plain: dict[str, Any] = json.loads(json_bytes(content))
-        return plain
 
-    def _changes(self, asked: Sequence[tuple[str, str, str, str]]) -> list[Change]:
-        """Answer questions together: policy, policy to compare with, group and question."""
-        rows, minutes = self.comparison.rows, self.arrivals.tick_minutes
+def changes(
+    found: Comparison, minutes: float, asked: Iterable[tuple[str, str, str, str]], *, failed: bool
+) -> list[Record]:
+    """Return differences between matchers, judged together.
 
-        def more(measure: str, policy: str, than: str, group: str) -> Estimate:
-            ours, theirs = (
-                rows.values(measure, 0, name)
-                if group == GROUPS[0]
-                else group_values(rows, measure, 0, name, group)
-                for name in (policy, than)
-            )
-            return estimate(ours - theirs)
+    Args:
+        found: the runs of all matchers.
+        minutes: of a tick.
+        asked: policy, policy to compare with, group of players and question; it may be empty.
+        failed: without verdicts.
 
-        found = []
-        for policy, than, group, question in asked:
-            each = policy, than, group
-            whole = mean_over(rows, "true_reward", 0, than)
-            reward = more("true_reward", *each) if group == GROUPS[0] else UNKNOWN
-            share = reward.mean / whole if whole > 0.0 else math.nan
-            wait = more("wait", *each).times(minutes)
-            found.append(
-                Change(*each, question, reward, share, more(QUALITY, *each), wait,
-                       more("left", *each), {})
-            )  # fmt: skip
-        better = [getattr(each, name).times(sign) for each in found for name, sign in SIGNS.items()]
-        said = iter([""] * len(better) if self.failed else verdicts(better, rows.seeds.size))
-        return [replace(each, verdicts=dict(zip(SIGNS, said, strict=False))) for each in found]
+    Returns:
+        For each what was asked: ``policy``, ``than``, ``group``, ``question``; the differences in
+        the true ``reward`` of a run (NaN of a part of the players), the same as a ``share``, in
+        mean true match ``quality``, mean minutes of ``wait`` and the share of visits that ``left``
+        without a game; and their ``verdicts`` by name, where ahead is better for the players.
+    """
+
+    def more(measure: str, policy: str, than: str, group: str) -> Estimate:
+        ours, theirs = (
+            found.rows.values(measure, 0, name)
+            if group == GROUPS[0]
+            else group_values(found.rows, measure, 0, name, group)
+            for name in (policy, than)
+        )
+        return estimate(ours - theirs)
+
+    rows = []
+    for policy, than, group, question in asked:
+        each = policy, than, group
+        whole = mean_over(found.rows, "true_reward", 0, than)
+        reward = more("true_reward", *each) if group == GROUPS[0] else UNKNOWN
+        rows.append(Record(
+            policy=policy, than=than, group=group, question=question, reward=reward,
+            share=reward.mean / whole if whole > 0.0 else math.nan,
+            quality=more(QUALITY, *each), wait=more("wait", *each).times(minutes),
+            left=more("left", *each),
+        ))  # fmt: skip
+    better = [row[name].times(sign) for row in rows for name, sign in SIGNS.items()]
+    said = iter([""] * len(better) if failed else verdicts(better, found.rows.seeds.size))
+    return [Record(row, verdicts=dict(zip(SIGNS, said, strict=False))) for row in rows]
 
 
 def judge(
@@ -344,25 +244,54 @@ def judge(
             tuned, ours = best_of(tuning)
             names = list(dict.fromkeys((*tuned.values(), ours)))
         comparison = played(names, settings.episodes, REPORT, "log")
-        others = [each for each in comparison.policies if each != comparison.against]
+        against, everyone = comparison.against, GROUPS[0]
+        others = [each for each in comparison.policies if each != against]
+        ours = ours or [*others, against][0]
+        fair = [each for each in others if family_of(each) != "oracle"]
+        # The first of a family counts.
+        first = {family_of(each): each for each in reversed(others)}
+        questions = {
+            "contests": [(each, against, everyone, "") for each in fair],
+            "who_pays": [(ours, against, group, "") for group in GROUPS if ours != against],
+            "learning": [
+                (first[family], first[other], everyone, question)
+                for question, (family, other) in LESSONS.items()
+                if family in first and other in first
+            ],
+        }
+        standings = [Record(each) for each in comparison.standings]
+        for each in standings:
+            del each["decisions_per_second"]  # no two runs share it
         judgement = Judgement(
             name=name,
             games=log.num_games,
             players=log.num_players,
+            failed=failed,
             parameters=model,
             fit=found,
             notes=notes,
-            failed=failed,
-            groups=group_evenness(log, qualities, smoothed.mu, judged=not failed),
-            strangers=qualities.strangers,
-            favourites=favourites_of(log, qualities),
-            arrivals=load,
-            comparison=comparison,
+            against=against,
             has_rule=rule is not None,
-            ours=ours or [*others, comparison.against][0],
+            ours=ours,
             tuned=tuned,
             asked=asked,
-        )
+            evenness=Record(
+                groups=group_evenness(log, qualities, smoothed.mu, judged=not failed),
+                strangers=qualities.strangers,
+                favourites=favourites_of(log, qualities),
+            ),
+            load=load,
+            standings=standings,
+            groups=group_standings(comparison),
+            environment=comparison.asked["environment"],
+            runs=comparison.episodes,
+            seed=comparison.seed,
+            confidence=CONFIDENCE,
+            versions=versions("scipy", "gymnasium"),
+            **{kind: changes(comparison, load.tick_minutes, each, failed=failed)
+               for kind, each in questions.items()},
+        )  # fmt: skip
+        judgement.comparison = comparison
         if store is not None:
             run.finish(store, judgement, _files(judgement).items())
     return judgement
@@ -396,27 +325,25 @@ def _files(found: Judgement) -> dict[str, bytes]:
     # The library that draws is slow to load, and not needed without a folder to write to.
     from matchenv.benchmarks.report.judge import judge_page
 
-    tables: dict[str, Sequence[Any]] = {
-        "evenness.csv": found.groups,
-        "matchers.csv": found.comparison.standings,
+    tables = {
+        "evenness.csv": found.evenness.groups,
+        "matchers.csv": found.standings,
         "contests.csv": found.contests,
-        "who_pays.csv": found.payers,
-        "learning.csv": found.gains,
+        "who_pays.csv": found.who_pays,
+        "learning.csv": found.learning,
     }
-    plain = found.as_plain()
     return {
-        **{name: records_csv([_record(row) for row in rows]) for name, rows in tables.items()
+        **{name: records_csv([_columns(row) for row in rows]) for name, rows in tables.items()
            if rows},
-        "judge.txt": f"{judgement_text(plain)}\n".encode(),
-        "judge.html": judge_page(plain).encode(),
-        "judge.json": json_bytes(plain, checked=True),
+        "judge.txt": f"{found.text}\n".encode(),
+        "judge.html": judge_page(found).encode(),
+        "judge.json": json_bytes(found, checked=True),
     }  # fmt: skip
 
 
-def _record(row: Any) -> dict[str, Any]:
-    record = columns_of(row)
-    record.pop("decisions_per_second", None)
-    return record | {f"{name}_verdict": v for name, v in getattr(row, "verdicts", {}).items()}
+def _columns(row: Record) -> dict[str, Any]:
+    words = {f"{name}_verdict": word for name, word in row.get("verdicts", {}).items()}
+    return columns_of(Record(row, verdicts=words))
 
 
 def _checked(parameters: Mapping[str, float]) -> dict[str, float]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.benchmarks.judge.settings import JudgeSettings
 from matchenv.envs.queue.population import RatedPopulation
 from matchenv.envs.queue.settings import QueueSettings
+from matchenv.evaluation.estimates import Record
 from matchenv.logs import TrueSkillReplay
 from matchenv.logs.games import SECONDS_PER_DAY
 from matchenv.logs.match_log import MatchLog
@@ -30,63 +29,20 @@ SHORTEST = 0.1
 MOST_ROWS = 2000
 
 
-@dataclass(frozen=True)
-class Arrivals:
-    """The load of a service.
-
-    Attributes:
-        arrival_rate: players who log on in a minute when a typical player does: the mean over
-            players who log on, not over hours, many of which are empty.
-        mean_rate: the same over all hours; NaN where it was not read off the log.
-        game_minutes: minutes that a game lasts.
-        patience_minutes: minutes after which a waiting player gives up, on average.
-        stay: probability to queue again after a game.
-        newcomers: share of the players who log on that are new.
-        sessions: number of sessions in the log; 0 for a log without times.
-        between_minutes: median minutes from the end of a game to the next one of a session; NaN
-            for a log without times.
-        read_off: names of what the log shows.
-    """
-
-    arrival_rate: float
-    mean_rate: float
-    game_minutes: float
-    patience_minutes: float
-    stay: float
-    newcomers: float
-    sessions: int
-    between_minutes: float
-    read_off: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        if not self.ticks_rate <= BUSIEST:
-            raise ValueError(
-                f"arrival_rate times game_minutes must be at most "
-                f"{BUSIEST * DEFAULTS.game_length:,.0f} players, got {self.arrival_rate:g} times "
-                f"{self.game_minutes:g}"
-            )
-
-    @property
-    def tick_minutes(self) -> float:
-        """Minutes of a tick: a game has as many ticks as the environment's default."""
-        return self.game_minutes / DEFAULTS.game_length
-
-    @property
-    def ticks_rate(self) -> float:
-        """Players who log on in a tick."""
-        return self.arrival_rate * self.tick_minutes
-
-    @property
-    def patience(self) -> float:
-        """Ticks after which a waiting player gives up, on average, 1 at least."""
-        return max(1.0, self.patience_minutes / self.tick_minutes)
-
-
-def arrivals_of(log: MatchLog, settings: JudgeSettings) -> Arrivals:
+def arrivals_of(log: MatchLog, settings: JudgeSettings) -> Record:
     """Estimate the load from the times of a log, except for what the settings give.
 
+    Returns:
+        ``arrival_rate``, players who log on in a minute when a typical player does: the mean over
+        players who log on, not over hours, many of which are empty; ``game_minutes``,
+        ``patience_minutes``, ``stay`` and ``newcomers``, as in ``JudgeSettings``; ``mean_rate``,
+        the arrival rate over all hours, and ``between_minutes``, the median from the end of a game
+        to the next one of a session, both NaN for a log without times; the number of ``sessions``;
+        the names that were ``read_off`` the log; and in ticks, of which a game has as many as the
+        environment's default: ``tick_minutes``, ``ticks_rate`` and ``patience``, 1 at least.
+
     Raises:
-        ValueError: where the log does not show what is not given.
+        ValueError: where the log does not show what is not given, and for too many players.
     """
     why = dict.fromkeys(("game_minutes", "arrival_rate"), "for a log without times")
     seen: dict[str, float] = {}
@@ -115,17 +71,26 @@ def arrivals_of(log: MatchLog, settings: JudgeSettings) -> Arrivals:
     for name, reason in why.items():
         if not values.get(name, 0.0) > 0.0:
             raise ValueError(f"{name} must be given {reason}")
-    length = values["game_minutes"]
+    length, rate = values["game_minutes"], values["arrival_rate"]
     if sessions and gaps.size:
         between = float(np.median(gaps)) / MINUTE - length
-    two_games = length * DEFAULTS.patience / DEFAULTS.game_length
-    return Arrivals(
+    tick = length / DEFAULTS.game_length
+    patience = settings.patience_minutes or DEFAULTS.patience * tick
+    if not rate * tick <= BUSIEST:
+        raise ValueError(
+            f"arrival_rate times game_minutes must be at most "
+            f"{BUSIEST * DEFAULTS.game_length:,.0f} players, got {rate:g} times {length:g}"
+        )
+    return Record(
         **values,
-        patience_minutes=settings.patience_minutes or two_games,
+        patience_minutes=patience,
         mean_rate=mean_rate,
         sessions=sessions,
         between_minutes=between,
-        read_off=tuple(name for name in seen if given[name] is None),
+        read_off=[name for name in seen if given[name] is None],
+        tick_minutes=tick,
+        ticks_rate=rate * tick,
+        patience=max(1.0, patience / tick),
     )
 
 

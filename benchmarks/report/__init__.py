@@ -12,7 +12,7 @@ from matchenv.benchmarks.report.comparisons import (
     optimum_section,
 )
 from matchenv.benchmarks.report.judge import judge_section
-from matchenv.benchmarks.report.page import Palette, Section, latex_summary, page_text
+from matchenv.benchmarks.report.page import Section, latex_summary, page_text
 from matchenv.benchmarks.report.replay import replay_section
 from matchenv.benchmarks.report.study import study_section, tune_section
 from matchenv.benchmarks.report.training import MEASURE, runs_in, training_sections
@@ -22,7 +22,7 @@ from matchenv.runtime.object_spec import only_installed_code
 __all__ = ["latex_summary", "page_text", "sections_of", "write_report"]
 
 # A file that a command writes, and who reads its folder: the first that is there decides.
-READERS: dict[str, Callable[[Path, Palette], Section]] = {
+READERS: dict[str, Callable[[Path], Section]] = {
     "judge.json": judge_section,
     "verdict.json": study_section,
     "tuning.csv": tune_section,
@@ -86,7 +86,6 @@ def sections_of(
     """
     if not paths:
         raise ValueError(f"folders must be at least one with results of matchenv {COMMANDS}")
-    palette = Palette()
     found: dict[Path, Path] = {}
     runs: list[Path] = []
     for path in paths:
@@ -103,11 +102,9 @@ def sections_of(
         raise ValueError("bound is a line beside learning curves, and no folder holds a training")
     # The comparison at the end of a training is shown with it.
     inside = {run.resolve() for run in runs}
-    trainings = training_sections(runs, palette, measure, bound) if runs else []
+    trainings = training_sections(runs, measure, bound) if runs else []
     others = [
-        _section(folder, palette)
-        for place, folder in found.items()
-        if not inside & set(place.parents)
+        _section(folder) for place, folder in found.items() if not inside & set(place.parents)
     ]
     return [*trainings, *others]
 
@@ -116,12 +113,12 @@ def _file(folder: Path) -> str | None:
     return next((name for name in READERS if (folder / name).is_file()), None)
 
 
-def _section(folder: Path, palette: Palette) -> Section:
+def _section(folder: Path) -> Section:
     name = _file(folder)
     assert name is not None
     try:
-        return READERS[name](folder, palette)
-    except (KeyError, TypeError, IndexError, FileNotFoundError) as error:
+        return READERS[name](folder)
+    except (LookupError, AttributeError, TypeError, FileNotFoundError) as error:
         raise ValueError(
             f"{folder} holds results that cannot be read, run its command again: {error!r}"
         ) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
@@ -54,70 +54,12 @@ MINUS = re.compile(r"(?<![\w.)-])-(?=\d)")
 LINE = 84
 
 
-class Chart(NamedTuple):
-    """A figure with a title.
-
-    Attributes:
-        title: heading.
-        figure: the figure.
-        note: how to read it.
-    """
+class Block(NamedTuple):
+    """A figure, or a table of texts, with its title and a note how to read it."""
 
     title: str
-    figure: go.Figure
+    content: go.Figure | pd.DataFrame
     note: str = ""
-
-
-class Table(NamedTuple):
-    """A table with a title.
-
-    Attributes:
-        title: heading.
-        cells: texts.
-    """
-
-    title: str
-    cells: pd.DataFrame
-
-    @classmethod
-    def of(cls, title: str, columns: Sequence[Column], rows: Sequence[Any]) -> Table:
-        """Return the table that columns make of rows."""
-        headings, *cells = table_cells(columns, rows)
-        return cls(title, pd.DataFrame(cells, columns=headings))
-
-    @classmethod
-    def of_records(cls, title: str, records: Sequence[Mapping[str, Any]], digits: int) -> Table:
-        """Return the table of plain records, with a column for each of their keys.
-
-        Args:
-            title: heading.
-            records: of texts, numbers and estimates, with the same keys.
-            digits: of estimates.
-        """
-
-        def text(value: Any) -> str:
-            if isinstance(value, Estimate):
-                return value.interval_text(digits)
-            if isinstance(value, float):
-                return "-" if math.isnan(value) else f"{value:.4g}"
-            return str(value)
-
-        cells = [{key.replace("_", " "): text(value) for key, value in each.items()}
-                 for each in records]  # fmt: skip
-        return cls(title, pd.DataFrame(cells))
-
-    @classmethod
-    def pivot(cls, title: str, corner: str, cells: Mapping[tuple[str, str], str]) -> Table:
-        """Return a table of texts by row and column, in the order in which they come.
-
-        Args:
-            title: heading.
-            corner: heading of the names of the rows.
-            cells: by names of row and column; what is missing is left empty.
-        """
-        spread = pd.Series(cells, dtype=object).unstack(fill_value="", sort=False)
-        rows, columns = (list(dict.fromkeys(names)) for names in zip(*cells, strict=True))
-        return cls(title, spread.loc[rows, columns].rename_axis(corner).reset_index())
 
 
 @dataclass(frozen=True)
@@ -129,22 +71,22 @@ class Section:
         folder: its name.
         lead: what was done, in a sentence or two.
         settings: by name, seeds among them.
+        blocks: figures and tables, in order.
+        summary: the table for LaTeX; None for the last block.
         versions: of the packages, by name.
-        charts: figures.
-        tables: tables.
-        summary: the table for LaTeX.
         parts: sections within this one.
+        own_colours: names in the figures are no policies, which have one colour on all of a page.
     """
 
     kind: str
     folder: str
     lead: str
     settings: Mapping[str, Any]
-    versions: Mapping[str, str]
-    charts: Sequence[Chart]
-    tables: Sequence[Table]
-    summary: Table
+    blocks: Sequence[Block]
+    summary: Block | None = None
+    versions: Mapping[str, str] | None = None
     parts: Sequence[Section] = ()
+    own_colours: bool = False
 
     @property
     def title(self) -> str:
@@ -152,26 +94,37 @@ class Section:
         return f"{self.kind}: {self.folder}"
 
 
+def table_of(columns: Sequence[Column], rows: Sequence[Any]) -> pd.DataFrame:
+    """Return the table that columns make of rows."""
+    headings, *cells = table_cells(columns, rows)
+    return pd.DataFrame(cells, columns=headings)
+
+
+def record_table(records: Iterable[Mapping[str, Any]], digits: int) -> pd.DataFrame:
+    """Return the table of records of texts, numbers and estimates, these with ``digits``."""
+
+    def text(value: Any) -> str:
+        if isinstance(value, Estimate):
+            return value.interval_text(digits)
+        if isinstance(value, float):
+            return "-" if math.isnan(value) else f"{value:.4g}"
+        return str(value)
+
+    return pd.DataFrame(
+        [{key.replace("_", " "): text(value) for key, value in each.items()} for each in records]
+    )
+
+
+def pivot(corner: str, cells: Mapping[tuple[str, str], str]) -> pd.DataFrame:
+    """Return the table of texts by names of row and column, in their order; ``corner`` is above."""
+    spread = pd.Series(cells, dtype=object).unstack(fill_value="", sort=False)
+    rows, columns = (list(dict.fromkeys(names)) for names in zip(*cells, strict=True))
+    return spread.loc[rows, columns].rename_axis(corner).reset_index()
+
+
 def short_text(estimate: Estimate, digits: int) -> str:
     """Return an estimate with half of its interval, where there is little room."""
     return f"{estimate.mean:+.{digits}f} ± {estimate.half_width:.{digits}f}"
-
-
-class Palette:
-    """A colour, a symbol and a kind of line for each name, the same in all figures of a page.
-
-    Args:
-        names: those that come first.
-    """
-
-    def __init__(self, names: Sequence[str] = KNOWN) -> None:
-        self._places = {name: place for place, name in enumerate(names)}
-
-    def of(self, name: str) -> tuple[str, str, str]:
-        """Return colour, symbol and dash of a name; dashes change where colours begin again."""
-        place = self._places.setdefault(name, len(self._places))
-        dash = DASHES[place // len(COLOURS) % len(DASHES)]
-        return COLOURS[place % len(COLOURS)], SYMBOLS[place % len(SYMBOLS)], dash
 
 
 def new_figure(x: str, y: str, **layout: Any) -> go.Figure:
@@ -189,9 +142,8 @@ def new_figure(x: str, y: str, **layout: Any) -> go.Figure:
 
 
 def points(
-    palette: Palette,
     y: str,
-    estimates: Mapping[str, Mapping[str, Estimate]],
+    estimates: Iterable[tuple[str, str, Estimate]],
     *,
     x: str = "",
     level: tuple[float, str] | None = None,
@@ -200,23 +152,22 @@ def points(
     """Return points with their intervals, side by side in each category.
 
     Args:
-        palette: colours of the names.
         y: title of the axis.
-        estimates: by name and category.
+        estimates: each with its name and category.
         x: title of the categories.
         level: a line across, and its name.
         hidden: names that only the legend shows at first.
     """
     figure = new_figure(x, y, scattermode="group", scattergap=0.4)
-    for name, places in estimates.items():
-        found = pd.DataFrame([(e.mean, e.low, e.high) for e in places.values()])
-        mean, low, high = (found[column].to_numpy() for column in found)
-        colour, symbol, _ = palette.of(name)
+    rows = [(name, place.replace(", ", ",<br>"), found.mean, found.low, found.high)
+            for name, place, found in estimates]  # fmt: skip
+    columns = pd.DataFrame(rows, columns=["name", "place", "mean", "low", "high"])
+    for name, found in columns.drop_duplicates().groupby("name", sort=False):
         figure.add_scatter(
-            name=name, x=[place.replace(", ", ",<br>") for place in places], y=mean, mode="markers",
-            marker={"color": colour, "symbol": symbol, "size": 9},
-            customdata=found[[1, 2]].to_numpy().tolist(),
-            error_y={"symmetric": False, "array": high - mean, "arrayminus": mean - low},
+            name=name, x=found["place"], y=found["mean"], mode="markers", marker={"size": 9},
+            customdata=found[["low", "high"]].to_numpy().tolist(),
+            error_y={"symmetric": False, "array": found["high"] - found["mean"],
+                     "arrayminus": found["mean"] - found["low"]},
             hovertemplate="%{x}<br>%{y:.3f} [%{customdata[0]:.3f}, %{customdata[1]:.3f}]",
             visible="legendonly" if name in hidden else True,
         )  # fmt: skip
@@ -227,8 +178,8 @@ def points(
 
 def add_line(
     figure: go.Figure,
-    palette: Palette,
     name: str,
+    /,
     x: ArrayLike,
     y: ArrayLike,
     band: tuple[ArrayLike, ArrayLike] | None = None,
@@ -238,25 +189,22 @@ def add_line(
 
     Args:
         figure: where to draw.
-        palette: colours of the names.
         name: of the curve.
         x: shape (n,).
         y: shape (n,).
         band: lower and upper ends, each of shape (n,).
         trace: overrides of Plotly's trace, for example ``mode``.
     """
-    (colour, _, dash), along = palette.of(name), np.asarray(x, dtype=float)
+    along = np.asarray(x, dtype=float)
     if band is not None:
         low, high = (np.asarray(each, dtype=float) for each in band)
         figure.add_scatter(
             x=np.concatenate((along, along[::-1])), y=np.concatenate((high, low[::-1])),
-            fill="toself", fillcolor=f"rgba{(*hex_to_rgb(colour), 0.18)}", line={"width": 0},
-            mode="lines", hoverinfo="skip", showlegend=False, legendgroup=name,
-            visible=trace.get("visible", True),
+            fill="toself", line={"width": 0}, mode="lines", hoverinfo="skip", showlegend=False,
+            legendgroup=name, visible=trace.get("visible", True),
         )  # fmt: skip
-    plain = {"name": name, "mode": "lines", "line": {"color": colour, "dash": dash, "width": 2}}
-    figure.add_scatter(x=along, y=np.asarray(y, dtype=float), legendgroup=name,
-                       hovertemplate="%{y:.4f}", **(plain | trace))  # fmt: skip
+    plain = {"name": name, "mode": "lines", "line_width": 2, "hovertemplate": "%{y:.4f}"}
+    figure.add_scatter(x=along, y=np.asarray(y, dtype=float), legendgroup=name, **plain | trace)
 
 
 def add_level(
@@ -266,6 +214,22 @@ def add_level(
     draw = figure.add_hline if axis == "y" else figure.add_vline
     draw(value, line={"color": GREY, "width": 1, "dash": "dot"}, annotation_text=label,
          annotation_position=f"top {side}")  # fmt: skip
+
+
+def _painted(figure: go.Figure, places: dict[str, int]) -> go.Figure:
+    """Give each name a colour, a symbol and a dash, the same in all figures of a page."""
+    for trace in figure.data:
+        name = trace.legendgroup or trace.name
+        place = places.setdefault(name, len(places))
+        colour, symbol = COLOURS[place % len(COLOURS)], SYMBOLS[place % len(SYMBOLS)]
+        # Dashes change where colours begin again.
+        dash = trace.line.dash or DASHES[place // len(COLOURS) % len(DASHES)]
+        trace.update(line={"color": colour, "dash": dash}, marker={"color": colour})
+        if trace.mode == "markers":
+            trace.marker.symbol = symbol
+        if trace.fill:
+            trace.fillcolor = f"rgba{(*hex_to_rgb(colour), 0.18)}"
+    return figure
 
 
 def page_text(sections: Sequence[Section], title: str = "Results of matchenv") -> str:
@@ -281,10 +245,13 @@ def page_text(sections: Sequence[Section], title: str = "Results of matchenv") -
         f'<li><a href="#s{place}">{escape(each.title)}</a></li>'
         for place, each in enumerate(sections)
     )
+    places = {name: place for place, name in enumerate(KNOWN)}
     # Else pandas cuts long texts.
     with pd.option_context("display.max_colwidth", None):
         body = "\n".join(
-            line for place, each in enumerate(sections) for line in _section(each, f"s{place}", 2)
+            line
+            for place, each in enumerate(sections)
+            for line in _section(each, f"s{place}", places)
         )
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -308,20 +275,21 @@ def page_text(sections: Sequence[Section], title: str = "Results of matchenv") -
 """
 
 
-def _section(section: Section, name: str, level: int) -> Iterator[str]:
+def _section(section: Section, name: str, places: dict[str, int], level: int = 2) -> Iterator[str]:
+    places = {} if section.own_colours else places
     yield f'<section id="{name}"><h{level}>{escape(section.title)}</h{level}>'
     yield f"<p>{escape(section.lead)}</p>"
-    for place, (title, figure, note) in enumerate(section.charts):
-        yield f'<figure><h3>{escape(title)}</h3><p class="note">{escape(note)}</p>'
-        yield '<div class="chart">'
-        yield figure.to_html(
-            full_html=False, include_plotlyjs=False, div_id=f"{name}c{place}", config=CONFIG
-        )
-        yield "</div></figure>"
-    for table in section.tables:
-        yield f'<h3>{escape(table.title)}</h3><div class="scroll">'
-        yield table.cells.to_html(index=False, border=0)
-        yield "</div>"
+    for place, (title, content, note) in enumerate(section.blocks):
+        heading = f"<h3>{escape(title)}</h3>"
+        heading += f'<p class="note">{escape(note)}</p>' if note else ""
+        if isinstance(content, pd.DataFrame):
+            table = content.to_html(index=False, border=0)
+            yield f'{heading}<div class="scroll">{table}</div>'
+        else:
+            chart = _painted(content, places).to_html(
+                full_html=False, include_plotlyjs=False, div_id=f"{name}c{place}", config=CONFIG
+            )
+            yield f'<figure>{heading}<div class="chart">{chart}</div></figure>'
     for summary, values in (("Settings", section.settings), ("Versions", section.versions)):
         if values:
             rows = pd.DataFrame([(str(key), str(value)) for key, value in values.items()])
@@ -329,7 +297,7 @@ def _section(section: Section, name: str, level: int) -> Iterator[str]:
             yield f"{rows.to_html(index=False, header=False, border=0)}</details>"
     for place, part in enumerate(section.parts):
         yield f"<details><summary>{escape(part.title)}</summary>"
-        yield from _section(part, f"{name}p{place}", 3)
+        yield from _section(part, f"{name}p{place}", places, 3)
         yield "</details>"
     yield "</section>"
 
@@ -348,42 +316,45 @@ def latex_summary(sections: Sequence[Section]) -> str:
     for section in sections:
         lines.append(rf"\paragraph{{{escaped(section.title)}}} {escaped(section.lead)}")
         seeds = {name: each for name, each in section.settings.items() if name.startswith("seed")}
-        about = [f"{name} {value}" for name, value in {**seeds, **section.versions}.items()]
+        about = {**seeds, **(section.versions or {})}
         if about:
-            lines.append(escaped(f"({', '.join(about)}.)"))
-        label = f"{section.kind}-{section.folder}"
-        lines.append(latex_table(section.summary, re.sub(r"[^\w-]+", "-", label)))
+            listed = ", ".join(f"{name} {value}" for name, value in about.items())
+            lines.append(escaped(f"({listed}.)"))
+        label = re.sub(r"[^\w-]+", "-", f"{section.kind}-{section.folder}")
+        lines.append(latex_table(section.summary or section.blocks[-1], label))
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def latex_table(table: Table, label: str = "results") -> str:
+def latex_table(block: Block, label: str = "results") -> str:
     """Return a table with its title as caption, as LaTeX with booktabs.
 
     Columns for which a page is too narrow follow below, beside the first column again.
 
     Args:
-        table: the texts.
+        block: the table.
         label: what follows ``tab:``.
     """
-    texts = table.cells.set_axis(range(table.cells.shape[1]), axis=1).map(escaped)
-    headings = [escaped(str(each)) for each in table.cells]
-    widths = [2 + max([len(str(heading)), *map(len, table.cells.iloc[:, place])])
-              for place, heading in enumerate(table.cells)]  # fmt: skip
-    blocks: list[list[int]] = [[0]]
+    cells = block.content
+    assert isinstance(cells, pd.DataFrame)
+    headings = [escaped(str(each)) for each in cells]
+    # Headings may occur twice, which pandas does not write.
+    texts = cells.set_axis(range(len(headings)), axis=1).map(escaped)
+    widths = [2 + max([len(str(name)), *map(len, column)]) for name, column in cells.items()]
+    groups: list[list[int]] = [[0]]
     for place, width in enumerate(widths[1:], 1):
-        if len(blocks[-1]) > 1 and sum(widths[each] for each in blocks[-1]) + width > LINE:
-            blocks.append([0])
-        blocks[-1].append(place)
+        if len(groups[-1]) > 1 and sum(widths[each] for each in groups[-1]) + width > LINE:
+            groups.append([0])
+        groups[-1].append(place)
     parts = [
-        texts[block].to_latex(
-            index=False, escape=False, header=[headings[each] for each in block],
-            column_format=f"@{{}}l{'r' * (len(block) - 1)}@{{}}",
+        texts[group].to_latex(
+            index=False, escape=False, header=[headings[each] for each in group],
+            column_format=f"@{{}}l{'r' * (len(group) - 1)}@{{}}",
         )
-        for block in blocks
+        for group in groups
     ]  # fmt: skip
     lines = [
         r"\begin{table}[htbp]\centering\footnotesize",
-        rf"\caption{{{escaped(table.title)}}}\label{{tab:{label}}}",
+        rf"\caption{{{escaped(block.title)}}}\label{{tab:{label}}}",
         "\\\\[4pt]\n".join(parts) + r"\end{table}",
     ]
     return "\n".join(lines)

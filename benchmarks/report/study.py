@@ -8,16 +8,16 @@ from typing import Any
 
 import pandas as pd
 
-from matchenv.benchmarks.report.comparisons import json_of, nested, rows_of
+from matchenv.benchmarks.report.comparisons import json_of, rows_of
 from matchenv.benchmarks.report.page import (
-    Chart,
-    Palette,
+    Block,
     Section,
-    Table,
     add_level,
     add_line,
     new_figure,
+    pivot,
     points,
+    record_table,
     short_text,
 )
 from matchenv.benchmarks.study.claims import DRAW, OURS
@@ -32,7 +32,7 @@ TITLES = {name: label.replace(r"$\mu_0$", "mu_0") for name, label in LABELS.item
 LISTS = ("policies", "cells", "format", "command")
 
 
-def study_section(folder: Path, palette: Palette) -> Section:
+def study_section(folder: Path) -> Section:
     """Return the section of ``matchenv study``."""
     settings, verdict = json_of(folder / "settings.json"), json_of(folder / "verdict.json")
     windows, paired = rows_of(folder / "windows.csv"), rows_of(folder / "paired.csv")
@@ -54,18 +54,18 @@ def study_section(folder: Path, palette: Palette) -> Section:
         ),
         settings={name: value for name, value in settings.items() if name not in LISTS},
         versions=verdict["versions"],
-        charts=[_curves(folder, settings, measure, palette) for measure in TITLES],
-        tables=[
+        blocks=[
+            *(_curves(folder, settings, measure) for measure in TITLES),
             _claims(verdict["claims"]),
-            _means("Means of a game", windows, "mean"),
-            _means(f"Paired differences of policies, {TITLES[DRAW]} of a game",
-                   [row for row in paired if row["measure"] == DRAW], "difference"),
+            Block("Means of a game", _means(windows, "mean")),
+            Block(f"Paired differences of policies, {TITLES[DRAW]} of a game",
+                  _means([row for row in paired if row["measure"] == DRAW], "difference")),
         ],
-        summary=Table.pivot("True q of an episode", "cell", differences),
+        summary=Block("True q of an episode", pivot("cell", differences)),
     )  # fmt: skip
 
 
-def _curves(folder: Path, settings: Mapping[str, Any], measure: str, palette: Palette) -> Chart:
+def _curves(folder: Path, settings: Mapping[str, Any], measure: str) -> Block:
     """Return the curves of one measure, with a menu of the cells."""
     units = settings["episodes"] if settings["prior_draws"] == 1 else settings["prior_draws"]
     figure = new_figure("game", TITLES[measure], hovermode="x unified")
@@ -77,7 +77,7 @@ def _curves(folder: Path, settings: Mapping[str, Any], measure: str, palette: Pa
         for policy, mean, error in zip(policies, means, errors, strict=True):
             curve = Curve(mean, error, quantile_of(units) * error)
             game, middle, half = binned(curve, GAMES_TOGETHER)
-            add_line(figure, palette, policy, game, middle, (middle - half, middle + half),
+            add_line(figure, policy, game, middle, (middle - half, middle + half),
                      visible=cell == settings["cells"][0])  # fmt: skip
         cell_of_trace += [cell] * (len(figure.data) - len(cell_of_trace))
     if measure in GOALS:
@@ -89,27 +89,27 @@ def _curves(folder: Path, settings: Mapping[str, Any], measure: str, palette: Pa
     ]  # fmt: skip
     menu = {"buttons": buttons, "x": 0.0, "xanchor": "left", "y": 1.12, "yanchor": "bottom"}
     figure.update_layout(updatemenus=[menu])
-    return Chart(TITLES[measure], figure, f"Means of {GAMES_TOGETHER} games, with 95 % bands.")
+    return Block(TITLES[measure], figure, f"Means of {GAMES_TOGETHER} games, with 95 % bands.")
 
 
-def tune_section(folder: Path, _: Palette) -> Section:
-    """Return the section of ``matchenv tune``; colours are of cells, not of policies."""
+def tune_section(folder: Path) -> Section:
+    """Return the section of ``matchenv tune``."""
     found, best = rows_of(folder / "tuning.csv"), json_of(folder / "best.json")
     settings = json_of(folder / "settings.json")
-    behind = [row_estimate(row, "behind_mean", "behind_", "_") for row in found]
+    behind = [row_estimate(row, "behind_mean", "behind_", "_").times(-1.0) for row in found]
+    # Names are those of the cells here, since there are many policies.
     figure = points(
-        Palette(()), f"{settings['measure']} of an episode, behind the best of the family",
-        nested((row["cell"], row["policy"], value.times(-1.0))
-               for row, value in zip(found, behind, strict=True)),
+        f"{settings.measure} of an episode, behind the best of the family",
+        [(row["cell"], row["policy"], value) for row, value in zip(found, behind, strict=True)],
         level=(0.0, "the best"),
-    )  # fmt: skip
+    )
     tried = pd.DataFrame(
         {
             **{name: [row[name] for row in found] for name in ("cell", "family", "policy")},
-            settings["measure"]: [f"{number(row['total_mean']):.2f}" for row in found],
-            "behind the best": [value.interval_text(2) for value in behind],
+            settings.measure: [f"{number(row['total_mean']):.2f}" for row in found],
+            "behind the best": [value.times(-1.0).interval_text(2) for value in behind],
             "verdict": [
-                "best" if row["best"] == "True" else value.times(-1.0).verdict
+                "best" if row["best"] == "True" else value.verdict
                 for row, value in zip(found, behind, strict=True)
             ],
         }
@@ -119,14 +119,16 @@ def tune_section(folder: Path, _: Palette) -> Section:
         kind="tune",
         folder=folder.name,
         lead=(
-            f"Options of policies on the same {settings['episodes']:,} episodes of "
-            f"{settings['env']} in each cell, on seeds of their own."
+            f"Options of policies on the same {settings.episodes:,} episodes of "
+            f"{settings.env} in each cell, on seeds of their own."
         ),
-        settings={"seed": settings["seed"], **settings["environment"]},
-        versions={},
-        charts=[Chart("Behind the best of the family", figure)],
-        tables=[Table("All that was tried", tried)],
-        summary=Table.pivot("The best of each family", "cell", chosen),
+        settings={"seed": settings.seed, **settings.environment},
+        blocks=[
+            Block("Behind the best of the family", figure),
+            Block("All that was tried", tried),
+        ],
+        summary=Block("The best of each family", pivot("cell", chosen)),
+        own_colours=True,
     )
 
 
@@ -142,22 +144,21 @@ def row_estimate(row: Mapping[str, str], mean: str, prefix: str = "", gap: str =
     return Estimate(*(number(row[name]) for name in names))
 
 
-def _claims(claims: Sequence[Mapping[str, Any]]) -> Table:
+def _claims(claims: Sequence[Mapping[str, Any]]) -> Block:
     rows = [
         {
             "claim": claim["text"],
             "verdict": claim["verdict"],
             "numbers, above 0 for the claim": "; ".join(
-                f"{each['label']}: {Estimate.from_plain(each['value']):+.4f}"
-                for each in claim["findings"]
+                f"{each['label']}: {each['value']:+.4f}" for each in claim["findings"]
             ),
         }
         for claim in claims
     ]
-    return Table.of_records("The paper's claims", rows, 4)
+    return Block("The paper's claims", record_table(rows, 4))
 
 
-def _means(title: str, rows: Sequence[Mapping[str, str]], value: str) -> Table:
+def _means(rows: Sequence[Mapping[str, str]], value: str) -> pd.DataFrame:
     """Return the table of one estimate of each row of a CSV file."""
     shown = []
     for row in rows:
@@ -167,4 +168,4 @@ def _means(title: str, rows: Sequence[Mapping[str, str]], value: str) -> Table:
         verdict = {"verdict": found.verdict} if "other" in row else {}
         shown.append({"cell": study_cell(row["cell"]), **texts, "measure": measure,
                       value: found, **verdict})  # fmt: skip
-    return Table.of_records(title, shown, 4)
+    return record_table(shown, 4)

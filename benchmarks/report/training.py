@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,17 +21,17 @@ from matchenv.agents.run_config import RunConfig
 from matchenv.agents.run_folder import CONFIG, RunFolder
 from matchenv.benchmarks.report.comparisons import compare_section, read_standings
 from matchenv.benchmarks.report.page import (
-    Chart,
-    Palette,
+    Block,
     Section,
-    Table,
     add_level,
     add_line,
     new_figure,
+    pivot,
     short_text,
 )
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.cells import ANY
+from matchenv.runtime.files import read_json
 
 Floats = NDArray[np.float64]
 
@@ -53,8 +52,7 @@ BELOW_DRAWCHANCE = 10.0
 LEAST_FOR_QUARTILES = 4
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(NamedTuple):
     """One training run with its evaluations.
 
     Attributes:
@@ -66,7 +64,7 @@ class Run:
 
     path: Path
     config: RunConfig
-    evaluations: tuple[dict[str, Any], ...]
+    evaluations: list[dict[str, Any]]
 
     @property
     def training(self) -> dict[str, Any]:
@@ -80,44 +78,6 @@ class Run:
         }
 
 
-class LearningCurve(NamedTuple):
-    """One training over its seeds.
-
-    Attributes:
-        label: its name.
-        runs: one for each seed.
-        timesteps: games learned from, shape (T,).
-        values: a measure of each run's evaluations, shape (seeds, T).
-    """
-
-    label: str
-    runs: list[Run]
-    timesteps: Floats
-    values: Floats
-
-    @property
-    def interquartile_mean(self) -> Floats:
-        """Return the mean without the lowest and the highest quarter of the seeds, shape (T,).
-
-        Source: Agarwal et al. (2021), "Deep reinforcement learning at the edge of the statistical
-        precipice".
-        """
-        return np.asarray(trim_mean(self.values, 0.25, axis=0))
-
-    @property
-    def band(self) -> tuple[Floats, Floats]:
-        """Return the lower and upper quartile of the seeds; of few seeds, lowest and highest."""
-        inner = len(self.runs) >= LEAST_FOR_QUARTILES
-        low, high = np.quantile(self.values, (0.25, 0.75) if inner else (0.0, 1.0), axis=0)
-        return low, high
-
-    @property
-    def band_name(self) -> str:
-        """Return what the band holds."""
-        seeds = len(self.runs)
-        return f"{'middle half' if seeds >= LEAST_FOR_QUARTILES else 'all'} of {seeds} seeds"
-
-
 def runs_in(path: Path) -> list[Path]:
     """Return folders of runs that have been evaluated: this folder, or those below it."""
 
@@ -129,28 +89,23 @@ def runs_in(path: Path) -> list[Path]:
     return sorted(file.parent for file in path.rglob(CONFIG) if is_run(file.parent))
 
 
-def read_runs(folders: Sequence[Path]) -> list[Run]:
+def read_runs(folders: Iterable[Path]) -> list[Run]:
     """Return the run of each folder, each once.
 
     Raises:
         ValueError: for a damaged file.
     """
-    return [
-        _read(RunFolder(folder)) for folder in {each.resolve(): each for each in folders}.values()
-    ]
-
-
-def _read(folder: RunFolder) -> Run:
-    config = folder.read_config()
-    try:
-        content = json.loads(folder.evaluations_file.read_text(encoding="utf-8"))
-        evaluations = content["evaluations"]
-        _ = [(each["timesteps"], each["episodes"], each[MINUS_KG]) for each in evaluations]
-        if not evaluations:
-            raise ValueError("it holds no evaluation")
-    except (UnicodeDecodeError, ValueError, TypeError, KeyError) as error:
-        raise ValueError(f"{folder.evaluations_file} is damaged: {error}") from None
-    return Run(folder.path, config, tuple(evaluations))
+    runs = []
+    for folder in map(RunFolder, {each.resolve(): each for each in folders}.values()):
+        try:
+            evaluations = read_json(folder.evaluations_file)["evaluations"]
+            _ = [(each["timesteps"], each["episodes"], each[MINUS_KG]) for each in evaluations]
+            if not evaluations:
+                raise ValueError("it holds no evaluation")
+        except (ValueError, TypeError, KeyError) as error:
+            raise ValueError(f"{folder.evaluations_file} is damaged: {error}") from None
+        runs.append(Run(folder.path, folder.read_config(), evaluations))
+    return runs
 
 
 def alike(runs: Iterable[Run], of: Callable[[Run], Any]) -> list[list[Run]]:
@@ -161,31 +116,45 @@ def alike(runs: Iterable[Run], of: Callable[[Run], Any]) -> list[list[Run]]:
     return list(groups.values())
 
 
-def curves_of(runs: Sequence[Run], measure: str) -> list[LearningCurve]:
-    """Return a curve for each training; runs that differ in their seed alone are one training.
+def curves_of(runs: Sequence[Run], measure: str) -> dict[str, pd.DataFrame]:
+    """Return the curves of each training, by its name; runs that differ in their seed share it.
 
     Where runs were evaluated at different times, values between evaluations are interpolated, and
-    the curve ends where the shortest run does.
+    the curves end where the shortest run does.
 
     Args:
         runs: at least one.
         measure: of ``MEASURES``.
+
+    Returns:
+        Values by games learned from, a column for each seed.
     """
     trainings = alike(runs, lambda run: run.training)
     names = [each[0].config.algorithm for each in trainings]
-    curves = []
+    curves = {}
     for name, each in zip(names, trainings, strict=True):
         found = pd.concat(
-            {place: pd.DataFrame(run.evaluations).set_index("timesteps")[measure].astype(float)
+            {place: pd.DataFrame(run.evaluations).set_index("timesteps")[measure]
              for place, run in enumerate(each)}, axis=1,
-        ).sort_index()  # fmt: skip
+        ).astype(float).sort_index()  # fmt: skip
         first = max(found[place].first_valid_index() for place in found)
         last = max(first, min(found[place].last_valid_index() for place in found))
-        shared = found.interpolate("index").loc[first:last]
         label = name if names.count(name) == 1 else f"{name} ({each[0].path})"
-        times = shared.index.to_numpy(dtype=float)
-        curves.append(LearningCurve(label, each, times, shared.to_numpy().T))
+        curves[label] = found.interpolate("index").loc[first:last]
     return curves
+
+
+def middle_of(curves: pd.DataFrame) -> tuple[Floats, Floats, Floats]:
+    """Return the interquartile mean over the seeds, and the ends of the middle half.
+
+    Of few seeds the ends are the lowest and the highest value.
+
+    Source: Agarwal et al. (2021), "Deep reinforcement learning at the edge of the statistical
+    precipice".
+    """
+    share = 0.25 if curves.shape[1] >= LEAST_FOR_QUARTILES else 0.0
+    low, high = curves.quantile([share, 1.0 - share], axis=1).to_numpy()
+    return np.asarray(trim_mean(curves, 0.25, axis=1)), low, high
 
 
 def levels_of(runs: Sequence[Run], measure: str, bound: Path | None = None) -> dict[str, float]:
@@ -221,9 +190,9 @@ def levels_of(runs: Sequence[Run], measure: str, bound: Path | None = None) -> d
 def _bound(folder: Path, run: Run, *, minus_kg: bool) -> float:
     """Return the bound of the games of a run's evaluations, or how far KG stays below it."""
     try:
-        found = json.loads((folder / "bound.json").read_text(encoding="utf-8"))
+        found = read_json(folder / "bound.json")
         played, cells = found["environment"], found["cells"]
-    except (OSError, UnicodeDecodeError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError):
         raise ValueError(
             f"bound must be a folder with the results of matchenv limits, {folder} holds none"
         ) from None
@@ -249,27 +218,24 @@ def _bound(folder: Path, run: Run, *, minus_kg: bool) -> float:
 
 
 def training_sections(
-    folders: Sequence[Path], palette: Palette, measure: str = MEASURE, bound: Path | None = None
+    folders: Sequence[Path], measure: str = MEASURE, bound: Path | None = None
 ) -> list[Section]:
     """Return a section for the runs of the same games, of what ``matchenv train`` left.
 
     Args:
         folders: of the runs.
-        palette: colours of the trainings.
         measure: as ``levels_of``.
         bound: as ``levels_of``.
     """
     together = alike(read_runs(folders), lambda run: run.config.comparison())
-    return [_section(runs, palette, measure, bound) for runs in together]
+    return [_section(runs, measure, bound) for runs in together]
 
 
-def _section(runs: list[Run], palette: Palette, measure: str, bound: Path | None) -> Section:
+def _section(runs: list[Run], measure: str, bound: Path | None) -> Section:
     first = runs[0].config
-    comparisons = {
-        run.path.name: RunFolder(run.path).comparison
-        for run in runs
-        if (RunFolder(run.path).comparison / "comparison.json").is_file()
-    }
+    compared = {run.path.name: RunFolder(run.path).comparison for run in runs}
+    compared = {name: folder for name, folder in compared.items()
+                if (folder / "comparison.json").is_file()}  # fmt: skip
     last = [run.evaluations[-1] for run in runs]
     cells = pd.DataFrame(
         {
@@ -282,14 +248,15 @@ def _section(runs: list[Run], palette: Palette, measure: str, bound: Path | None
             MEASURES["mean_return"]: [f"{each['mean_return']:.2f}" for each in last],
         }
     )
-    tables = [Table("Last evaluations", cells)]
-    if comparisons:
+    blocks = [_chart(runs, measure, bound), Block("Last evaluations", cells)]
+    if compared:
         ends: dict[tuple[str, str], str] = {}
-        for name, folder in comparisons.items():
+        for name, folder in compared.items():
             _, standings = read_standings(folder)
             trained = [each for each in standings if each.policy == standings[0].policy]
             ends |= {(s.title, name): short_text(s.difference, 2) for s in trained}
-        tables.append(Table.pivot("True q minus that of KG in the final comparison", "cell", ends))
+        title = "True q minus that of KG in the final comparison"
+        blocks.append(Block(title, pivot("cell", ends)))
     return Section(
         kind="train",
         folder=", ".join(run.path.name for run in runs),
@@ -305,27 +272,24 @@ def _section(runs: list[Run], palette: Palette, measure: str, bound: Path | None
             **first.env_kwargs,
         },
         versions=first.versions,
-        charts=[_chart(runs, palette, measure, bound)],
-        tables=tables,
-        summary=tables[-1],
-        parts=[compare_section(each, palette, name) for name, each in comparisons.items()],
+        blocks=blocks,
+        parts=[compare_section(each, name) for name, each in compared.items()],
     )
 
 
-def _chart(runs: Sequence[Run], palette: Palette, measure: str, bound: Path | None) -> Chart:
+def _chart(runs: Sequence[Run], measure: str, bound: Path | None) -> Block:
     figure = new_figure("games learned from", MEASURES[measure], hovermode="x unified")
-    bands = set()
-    for curve in curves_of(runs, measure):
-        median = np.median(curve.values, axis=0)
-        if len(curve.runs) == 1:
-            add_line(figure, palette, curve.label, curve.timesteps, median)
+    bands = []
+    for label, curves in curves_of(runs, measure).items():
+        times, median, seeds = curves.index, curves.median(axis=1), curves.shape[1]
+        if seeds == 1:
+            add_line(figure, label, times, median)
             continue
-        bands.add(f"{curve.label}: {curve.band_name}")
-        add_line(figure, palette, curve.label, curve.timesteps, curve.interquartile_mean,
-                 curve.band)  # fmt: skip
-        figure.data[-1].name = f"{curve.label}, IQM"
-        add_line(figure, palette, curve.label, curve.timesteps, median)
-        figure.data[-1].update(name=f"{curve.label}, median", line_dash="dash")
+        held = "middle half" if seeds >= LEAST_FOR_QUARTILES else "all"
+        bands.append(f"{label}: {held} of {seeds} seeds")
+        mean, *band = middle_of(curves)
+        add_line(figure, label, times, mean, (band[0], band[1]), name=f"{label}, IQM")
+        add_line(figure, label, times, median, name=f"{label}, median", line_dash="dash")
     levels = levels_of(runs, measure, bound)
     for place, label in enumerate(sorted(levels, key=lambda name: -levels[name])):
         # Neighbours are named at different ends: they may lie close together.
@@ -335,4 +299,4 @@ def _chart(runs: Sequence[Run], palette: Palette, measure: str, bound: Path | No
         best = max(*levels.values(), *(float(np.max(each.y)) for each in figure.data))
         low = levels["DrawChance"] - BELOW_DRAWCHANCE
         figure.update_yaxes(range=[low, best + 0.05 * (best - low)])
-    return Chart("Learning curves", figure, "Bands: " + "; ".join(sorted(bands)) if bands else "")
+    return Block("Learning curves", figure, "Bands: " + "; ".join(sorted(bands)) if bands else "")

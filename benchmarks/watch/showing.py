@@ -20,34 +20,24 @@ from matchenv.runtime.files import write_bytes
 SPEEDS = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 FIRST_SPEED = SPEEDS.index(10)
 
-PAUSE, STEP, FASTER, SLOWER, NEXT, QUIT = "pause", "step", "faster", "slower", "next", "quit"
-
-# Keys by pygame's names for them.
+# Commands by pygame's names of their keys.
 KEYS = {
-    "space": PAUSE,
-    "right": STEP,
-    "s": STEP,
-    "up": FASTER,
-    "+": FASTER,
-    "=": FASTER,
-    "[+]": FASTER,
-    "down": SLOWER,
-    "-": SLOWER,
-    "[-]": SLOWER,
-    "n": NEXT,
-    "q": QUIT,
-    "escape": QUIT,
+    "pause": ("space",),
+    "step": ("right", "s"),
+    "faster": ("up", "+", "=", "[+]"),
+    "slower": ("down", "-", "[-]"),
+    "next": ("n",),
+    "quit": ("q", "escape"),
 }
 
-# Packages that write files of each kind.
-FORMATS = {".gif": "imageio_ffmpeg", ".mp4": "imageio_ffmpeg", ".png": "pygame"}
-
-# Arguments of ffmpeg. The colours of a .gif are chosen from all its pictures, and are not mixed.
-OUTPUT = {
-    ".gif": ["-vf", "split[a][b];[a]palettegen=stats_mode=diff[p];[b][p]paletteuse=dither=none"],
-    ".mp4": ["-crf", "20", "-preset", "medium", "-tune", "animation"],
-}
-CODECS = {".gif": "gif", ".mp4": "libx264"}
+# How ffmpeg writes films: codec, format of pixels and further arguments. The colours of a .gif are
+# chosen from all its pictures, and are not mixed.
+FILMS = {
+    ".gif": ("gif", "pal8", ["-vf", "split[a][b];[a]palettegen=stats_mode=diff[p];"
+                                    "[b][p]paletteuse=dither=none"]),
+    ".mp4": ("libx264", "yuv420p", ["-crf", "20", "-preset", "medium", "-tune", "animation"]),
+}  # fmt: skip
+FORMATS = (*FILMS, ".png")
 
 # A film of a whole episode has about this many pictures by default.
 USUAL_PICTURES = 100
@@ -97,17 +87,18 @@ def watch_live(
             window.wait(RENDER_FPS if paused or stage.is_over else rate)
             moved = False
             for command in commands(window.events()):
-                if command == QUIT:
+                if command == "quit":
                     return stage
-                if command == PAUSE:
+                if command == "pause":
                     paused = not paused
-                elif command == STEP:
+                elif command == "step":
                     paused = moved = True
                     stage.step()
-                elif command == NEXT:
+                elif command == "next":
                     stage, moved = stage.next_instance(), True
                 else:
-                    speed = min(max(speed + (1 if command == FASTER else -1), 0), len(SPEEDS) - 1)
+                    speed += 1 if command == "faster" else -1
+                    speed = min(max(speed, 0), len(SPEEDS) - 1)
             if not paused and not moved:
                 stage.step(units)
     finally:
@@ -121,16 +112,16 @@ def pace(units_per_second: int) -> tuple[int, float]:
 
 
 def commands(events: Iterable[Any]) -> list[str]:
-    """Return the commands of pygame's events."""
+    """Return the commands of pygame's events, by their names in ``KEYS``."""
     import pygame
 
-    found = []
-    for event in events:
-        if event.type == pygame.QUIT:
-            found.append(QUIT)
-        elif event.type == pygame.KEYDOWN and pygame.key.name(event.key) in KEYS:
-            found.append(KEYS[pygame.key.name(event.key)])
-    return found
+    meaning = {key: command for command, keys in KEYS.items() for key in keys}
+    pressed = [
+        "quit" if event.type == pygame.QUIT else meaning.get(pygame.key.name(event.key), "")
+        for event in events
+        if event.type in (pygame.QUIT, pygame.KEYDOWN)
+    ]
+    return [command for command in pressed if command]
 
 
 def checked_film(out: Path) -> Path:
@@ -147,7 +138,9 @@ def checked_film(out: Path) -> Path:
         raise ValueError(f"out must be in a folder that exists, got {str(out)!r}")
     if path.is_dir():
         raise ValueError(f"out must be a file, {str(out)!r} is a folder")
-    check_package(FORMATS[path.suffix.lower()], f"out={path.name}")
+    check_package(
+        "imageio_ffmpeg" if path.suffix.lower() in FILMS else "pygame", f"out={path.name}"
+    )
     return path
 
 
@@ -217,18 +210,19 @@ def _film(kind: str, pictures: Iterator[Pixels], rate: int) -> bytes:
     from imageio_ffmpeg import write_frames
 
     last = next(pictures)
+    codec, pixels, arguments = FILMS[kind]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"film{kind}")
         film = write_frames(
             path,
             last.shape[1::-1],
             fps=rate,
-            codec=CODECS[kind],
-            pix_fmt_out="yuv420p" if kind == ".mp4" else "pal8",
+            codec=codec,
+            pix_fmt_out=pixels,
             macro_block_size=2,
             quality=None,
             ffmpeg_log_level="error",
-            output_params=OUTPUT[kind],
+            output_params=arguments,
         )
         film.send(None)
         film.send(last)

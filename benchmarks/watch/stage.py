@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from pygame import Rect
 
 from matchenv.belief import TRUE_SKILL
 from matchenv.envs import part_of
@@ -26,15 +27,22 @@ from matchenv.evaluation.seeds import (
     policy_key,
     stream_of,
 )
-from matchenv.rendering.canvas import THEMES, Box, Canvas, Sizes, line_height, tiled
-from matchenv.rendering.picture import LEAST_HEIGHT, LEAST_WIDTH, draw_chart, tick_step
-from matchenv.rendering.scene import Chart, Look, Renderer
+from matchenv.rendering.canvas import Canvas, line_height, scale_of
+from matchenv.rendering.picture import (
+    GAP,
+    LEAST_HEIGHT,
+    LEAST_WIDTH,
+    draw_chart,
+    draw_panels,
+    places_of,
+    tick_step,
+)
+from matchenv.rendering.scene import Chart, Renderer
 from matchenv.runtime.checks import as_integer
 
 # More side by side would be unreadable.
 MOST_POLICIES = 6
 MOST_WIDTH = 7680
-GAP = 2
 
 # Usual width of a panel alone, and of one among several.
 ALONE_WIDTH, PANEL_WIDTH = 800, 480
@@ -151,36 +159,29 @@ class Stage:
         Returns:
             uint8, shape (height, width, 3), both even.
         """
-        columns = columns_for(len(self.performers))
-        panel, high = panel_size(len(self.performers), width)
+        count, compared = len(self.performers), len(self.performers) > 1
+        places = panels(count, width)
+        top, right, scale = places[-1].bottom, places[-1].right, scale_of(*places[0].size)
+        below = top + (max(100, round(CHART_SHAPE * width)) if compared else 0)
+        bottom = below + (max(28, round(40 * scale)) if footer else 0)
+        canvas = Canvas(width, bottom + bottom % 2, theme, scale)
+        draw_panels(canvas, places)
         ends = [each.renderer.limits(each.batch.state, 0) for each in self.performers]
         limits = min(low for low, _ in ends), max(high for _, high in ends)
-        panels = [
-            each.renderer.picture(each.batch.state, 0, Look(panel, high, name, theme, limits))
-            for name, each in zip(self.policies, self.performers, strict=True)
-        ]
-        background, sizes = THEMES[theme]["background"], Sizes.of(panel, high)
-        if len(panels) % columns:
-            panels.append(np.full_like(panels[0], background))
-        parts = [tiled(panels, THEMES[theme]["grid"], columns, GAP)]
-        wide, line = parts[0].shape[1], line_height(sizes.small)
-        if len(self.performers) > 1:
-            canvas = Canvas(wide, max(100, round(CHART_SHAPE * width)), theme, sizes)
-            self._draw_differences(canvas)
-            parts.append(canvas.pixels())
+        for place, name, each in zip(places, self.policies, self.performers, strict=False):
+            each.renderer.draw(canvas, place, each.batch.state, 0, name, limits)
+        if compared:
+            self._draw_differences(canvas, Rect(0, top, right, below - top))
         if footer is not None:
-            canvas = Canvas(wide, 2 * line, theme, sizes)
-            canvas.box(0, 0, wide, 1, canvas.colour("grid"))
-            y, right, small = 0.5 * line, wide - sizes.gap, sizes.small
-            canvas.text(sizes.gap, y, footer[0], small, canvas.colour("muted"))
-            canvas.text(right, y, footer[1], small, canvas.colour("ink"), anchor="right")
-            parts.append(canvas.pixels())
-        height = sum(len(part) for part in parts)
-        whole = np.full((height + height % 2, width, 3), background, dtype=np.uint8)
-        whole[:height, :wide] = np.concatenate(parts)
-        return whole
+            canvas.box(0, below, right, 1, canvas.colour("grid"))
+            small, gap = canvas.small, canvas.gap
+            y = below + 0.5 * (bottom - below - line_height(small))
+            canvas.text(gap, y, footer[0], small, canvas.colour("muted"))
+            ink = canvas.colour("ink")
+            canvas.text(right - gap, y, footer[1], small, ink, anchor="right")
+        return canvas.pixels()
 
-    def _draw_differences(self, canvas: Canvas) -> None:
+    def _draw_differences(self, canvas: Canvas, box: Rect) -> None:
         """Draw the running totals of all policies but the first, each minus the first's."""
         name, (first, *others) = self.totals()
         differences = [values - first for values in others]
@@ -197,10 +198,10 @@ class Stage:
             curves=list(zip(differences, LINES, strict=False)),
             level=(0.0, ""),
         )
-        gap = canvas.sizes.gap
-        canvas.box(0, 0, canvas.width, GAP, canvas.colour("grid"))
-        top, bottom = round(0.6 * gap), canvas.height - round(0.3 * gap)
-        draw_chart(canvas, Box(gap, top, canvas.width - 2 * gap, bottom - top), chart)
+        canvas.box(*box.topleft, box.width, GAP, canvas.colour("grid"))
+        gap, top, bottom = canvas.gap, round(0.6 * canvas.gap), round(0.3 * canvas.gap)
+        plot = Rect(gap, box.y + top, box.width - 2 * gap, box.height - top - bottom)
+        draw_chart(canvas, plot, chart)
 
     def _performer(self, text: str) -> Performer:
         settings = self.settings
@@ -224,12 +225,12 @@ def columns_for(count: int) -> int:
     return count if count <= 3 else math.ceil(count / 2)
 
 
-def panel_size(count: int, width: int) -> tuple[int, int]:
-    """Return width and height of each of ``count`` panels of a picture."""
+def panels(count: int, width: int) -> list[Rect]:
+    """Return the places of ``count`` panels in a picture; the rows are full."""
     columns = columns_for(count)
     panel = (width - (columns - 1) * GAP) // columns
     shape = ROW_SHAPE if count == columns else ROWS_SHAPE
-    return panel, max(LEAST_HEIGHT, round(shape * panel))
+    return places_of(count, columns, panel, max(LEAST_HEIGHT, round(shape * panel)))
 
 
 def checked_width(width: int | None, count: int) -> int:
@@ -246,7 +247,4 @@ def checked_width(width: int | None, count: int) -> int:
     if width is None:
         return ALONE_WIDTH if count == 1 else columns * PANEL_WIDTH
     least = columns * LEAST_WIDTH + (columns - 1) * GAP
-    number = as_integer("width", width, 1, MOST_WIDTH)
-    if number < least:
-        raise ValueError(f"width must be at least {least} for {count} policies, got {width!r}")
-    return number // 2 * 2
+    return as_integer("width", width, least, MOST_WIDTH) // 2 * 2

@@ -9,5 +9,4 @@ from matchenv.envs.core.rendering import RENDER_FPS as RENDER_FPS
 from matchenv.envs.core.rendering import RENDER_MODES as RENDER_MODES
 from matchenv.envs.core.rendering import Frame as Frame
 from matchenv.envs.core.rendering import MissingRenderPackage as MissingRenderPackage
-from matchenv.rendering.scene import Look as Look
 from matchenv.rendering.scene import Renderer as Renderer

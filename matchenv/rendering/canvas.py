@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import math
 import os
-import time
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
 import numpy as np
 import pygame
 import pygame.gfxdraw
+from pygame import Rect
 
 from matchenv.envs.core.rendering import Floats, Pixels
 
@@ -76,61 +76,6 @@ REMEDY = (
 )
 
 
-class Box(NamedTuple):
-    """A rectangle of whole pixels; ``right`` and ``bottom`` are beyond the last."""
-
-    x: int
-    y: int
-    width: int
-    height: int
-
-    @property
-    def right(self) -> int:
-        """The column after the last."""
-        return self.x + self.width
-
-    @property
-    def bottom(self) -> int:
-        """The row below the last."""
-        return self.y + self.height
-
-
-class Sizes(NamedTuple):
-    """Sizes of text and of empty space, in pixels.
-
-    Attributes:
-        title: text of the title.
-        body: names.
-        small: labels and ticks.
-        value: large numbers.
-        gap: empty space at the edges and between parts.
-        mark: height of the marks of true skills.
-        thick: width of important lines.
-    """
-
-    title: int
-    body: int
-    small: int
-    value: int
-    gap: int
-    mark: int
-    thick: float
-
-    @classmethod
-    def of(cls, width: int, height: int) -> Sizes:
-        """Return the sizes for a picture."""
-        scale = min(width / DESIGN_WIDTH, height / DESIGN_HEIGHT)
-        return cls(
-            title=max(14, round(20 * scale)),
-            body=max(12, round(15 * scale)),
-            small=max(11, round(13 * scale)),
-            value=max(15, round(23 * scale)),
-            gap=max(8, round(20 * scale)),
-            mark=max(5, round(9 * scale)),
-            thick=max(1.6, 2.4 * scale),
-        )
-
-
 class Canvas:
     """A picture in progress.
 
@@ -138,12 +83,23 @@ class Canvas:
         width: in pixels.
         height: in pixels.
         theme: a name of ``THEMES``.
-        sizes: None for those of a picture of this size.
+        scale: of texts and gaps; None for that of a picture of this size.
+
+    Attributes:
+        title: size of the title's text; ``body`` is that of names, ``small`` of labels and ticks,
+            ``value`` of large numbers.
+        gap: empty space at the edges and between parts.
+        mark: height of the marks of true skills.
+        thick: width of important lines.
     """
 
-    def __init__(self, width: int, height: int, theme: str, sizes: Sizes | None = None) -> None:
+    def __init__(self, width: int, height: int, theme: str, scale: float | None = None) -> None:
         self.width, self.height, self.theme = width, height, THEMES[theme]
-        self.sizes = Sizes.of(width, height) if sizes is None else sizes
+        scale = scale_of(width, height) if scale is None else scale
+        self.title, self.body = max(14, round(20 * scale)), max(12, round(15 * scale))
+        self.small, self.value = max(11, round(13 * scale)), max(15, round(23 * scale))
+        self.gap, self.mark = max(8, round(20 * scale)), max(5, round(9 * scale))
+        self.thick = max(1.6, 2.4 * scale)
         self._shapes = pygame.Surface((SCALE * width, SCALE * height), depth=32)
         self._shapes.fill(self.theme["background"])
         self._texts: list[tuple[Any, tuple[int, int]]] = []
@@ -174,17 +130,7 @@ class Canvas:
         bold: bool = False,
         anchor: Literal["left", "centre", "right"] = "left",
     ) -> int:
-        """Write one line and return its width.
-
-        Args:
-            x: of the point of the line that ``anchor`` names.
-            y: of its top.
-            string: the text.
-            size: in pixels.
-            colour: of the text.
-            bold: semi-bold instead of regular.
-            anchor: left end, centre or right end.
-        """
+        """Write one line with its top at y and its ``anchor`` at x, and return its width."""
         written = _written(string, size, bold, colour)
         width: int = written.get_width()
         shift = {"left": 0.0, "centre": width / 2, "right": float(width)}[anchor]
@@ -196,7 +142,7 @@ class Canvas:
         sides = round(x), round(y), max(1, round(width)), max(1, round(height))
         self._shapes.fill(colour, [SCALE * side for side in sides])
 
-    def dashes(self, box: Box, colour: Colour, dash: int = 4) -> None:
+    def dashes(self, box: Rect, colour: Colour, dash: int = 4) -> None:
         """Draw a line of dashes along the longer side of a box."""
         x, y, width, height = box
         for start in range(0, max(width, height), 2 * dash):
@@ -241,7 +187,7 @@ class Canvas:
         for place in np.unique(np.round(SCALE * x) + 1j * np.round(SCALE * y)).tolist():
             pygame.draw.circle(self._shapes, colour, (place.real, place.imag), SCALE * radius)
 
-    def layers(self, box: Box, heights: Floats, colours: Iterable[Colour]) -> None:
+    def layers(self, box: Rect, heights: Floats, colours: Iterable[Colour]) -> None:
         """Colour each point of a box by the number of areas that cover it.
 
         Args:
@@ -261,7 +207,7 @@ class Canvas:
         view = target[left : left + columns, bottom - rows : bottom]
         np.copyto(view, table[covering], where=covering > 0)
 
-    def clip(self, box: Box | None) -> None:
+    def clip(self, box: Rect | None) -> None:
         """Draw shapes within a box only; None: everywhere."""
         self._shapes.set_clip(None if box is None else [SCALE * side for side in box])
 
@@ -276,7 +222,7 @@ class Window:
     def __init__(self, caption: str = "matchenv") -> None:
         self.caption = caption
         self._screen: Any = None
-        self._due = 0.0
+        self._clock = pygame.time.Clock()
 
     def show(self, picture: Pixels) -> None:
         """Show a picture, uint8 of shape (height, width, 3); the window takes its size.
@@ -308,9 +254,7 @@ class Window:
 
     def wait(self, frames_per_second: float) -> None:
         """Sleep until a frame's time has passed since the end of the last call."""
-        now = time.monotonic()
-        self._due = max(self._due + 1.0 / frames_per_second, now)
-        time.sleep(self._due - now)
+        self._clock.tick(frames_per_second)
 
     def close(self) -> None:
         """Close the window, if it is open."""
@@ -319,26 +263,9 @@ class Window:
             pygame.display.quit()
 
 
-def tiled(
-    pictures: Sequence[Pixels], colour: Colour, columns: int | None = None, gap: int = 0
-) -> Pixels:
-    """Return pictures of equal size in rows, from left to right.
-
-    Args:
-        pictures: each uint8 of shape (height, width, 3).
-        colour: between them, and where the last row has none.
-        columns: pictures in a row; None for a shape near a square, rather wide than high.
-        gap: pixels between two pictures.
-    """
-    columns = math.ceil(math.sqrt(len(pictures))) if columns is None else columns
-    rows = -(-len(pictures) // columns)
-    height, width, _ = pictures[0].shape
-    shape = (rows * (height + gap) - gap, columns * (width + gap) - gap, 3)
-    whole = np.full(shape, colour, dtype=np.uint8)
-    for place, picture in enumerate(pictures):
-        y, x = (height + gap) * (place // columns), (width + gap) * (place % columns)
-        whole[y : y + height, x : x + width] = picture
-    return whole
+def scale_of(width: int, height: int) -> float:
+    """Return the scale of texts and gaps in a picture of this size."""
+    return min(width / DESIGN_WIDTH, height / DESIGN_HEIGHT)
 
 
 @lru_cache(maxsize=2048)

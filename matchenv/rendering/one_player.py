@@ -12,23 +12,19 @@ from matchenv.envs.one_player.simulator import OnePlayer, State
 from matchenv.rendering.scene import (
     Beliefs,
     Chart,
+    Columns,
     Entry,
-    Facts,
     Players,
     Renderer,
     Scene,
     number_text,
-    skill_limits,
-    widened,
 )
 from matchenv.trueskill.game import quality_per_density
 
 # The line through the dots is the mean of this part of the horizon's last games.
 WINDOW_SHARE = 0.05
 
-SHOWN_OPPONENTS = 10
 OUTCOMES = {1: "won", -1: "lost", 0: "draw"}
-SENTENCES = {1: "player 0 won", -1: "player 0 lost", 0: "a draw"}
 
 
 class OnePlayerRenderer(Renderer[State]):
@@ -36,20 +32,10 @@ class OnePlayerRenderer(Renderer[State]):
 
     simulator: OnePlayer
 
-    def note(self, state: State, row: int, facts: Facts, action: int | None, reward: float) -> None:
-        """Keep the limits of the first beliefs, and every game."""
-        history = self.history[row]
-        if action is None:
-            players = self._players(state, row)
-            history["limits"], history["sigma"] = [skill_limits(*players)], [np.median(players[1])]
-            return
-        history["opponent"].append(action + 1)
-        for name in ("outcome", "draw_density", "true_draw_density"):
-            history[name].append(facts[name][row].item())
-
-    def limits(self, state: State, row: int) -> tuple[float, float]:
-        """Return the ends of the skill axis: the first ones, until a belief leaves them."""
-        return widened(self.history[row]["limits"][0], skill_limits(*self._players(state, row)))
+    def players(self, state: State, row: int) -> Players:
+        """Return means, deviations and true skills of player 0 and the opponents."""
+        mu, sigma, true_skill = state.players[row, :, [MU, SIGMA, TRUE_SKILL]]
+        return mu, sigma, true_skill if self._shows_truth else None
 
     def total(self, row: int) -> tuple[str, Floats]:
         """Return the running total of q, of true q where true skills are shown."""
@@ -58,77 +44,66 @@ class OnePlayerRenderer(Renderer[State]):
 
     def scene(self, state: State, row: int) -> Scene:
         """Return beliefs, the last opponent, and q of every game."""
-        history, others = self.history[row], self.simulator.settings.num_opponents
-        mu, sigma, true_skill = self._players(state, row)
+        opponents, others = self._opponents(row), self.simulator.settings.num_opponents
+        mu, sigma, true_skill = self.players(state, row)
         strong = [(0, "player")]
         # The opponent's place is kept before the first game, and names grow into theirs.
         widest = [player_text(each, -8.88, 8.88) for each in (0, others)]
         name, rest = "", f"opponents ({others:,})"
-        if history["opponent"]:
-            last = history["opponent"][-1]
+        if opponents:
+            last = opponents[-1]
             strong.insert(0, (last, "opponent"))
             name, rest = player_text(last, mu[last], sigma[last]), f"all others ({others - 1:,})"
+        widest_rest, online = f"all others ({others:,})", None
+        masks = self.simulator.masks(state)
+        if masks is not None:
+            online = np.concatenate(([True], masks[row]))
+            rest += f", {(~online).sum():,} offline"
+            widest_rest += f", {others:,} offline"
         legend = [
             Entry("player", player_text(0, mu[0], sigma[0]), widest[0]),
             Entry("opponent", name, widest[1]),
         ]
-        if others > 1 or not history["opponent"]:
-            legend.append(Entry("others", rest, f"all others ({others:,})"))
-        masks = self.simulator.masks(state)
-        online = None if masks is None else np.concatenate(([True], masks[row]))
-        beliefs = Beliefs(mu, sigma, true_skill, history["sigma"][0], strong, online)
+        if others > 1 or not opponents:
+            legend.append(Entry("others", rest, widest_rest))
+        typical = float(np.median(self.first[row][1]))
+        beliefs = Beliefs(mu, sigma, true_skill, typical, strong, online)
         # The first tile changes its width from game to game; it keeps room for the widest.
         roomy = f"lost vs {others:,}"
         return Scene(legend, beliefs, self._tiles(row), roomy, self._charts(row))
 
-    def text(self, state: State, row: int) -> str:
-        """Return the beliefs, the most even opponents and the last game, a line each."""
-        history, settings = self.history[row], self.simulator.settings
+    def table(self, state: State, row: int) -> Columns:
+        """Return the opponents who are online, those of the most even games first."""
+        settings = self.simulator.settings
         known = self.simulator.knowledge_state(state)[row]
-        mu, sigma = known.mu, known.sigma
         density = known.draw_density(settings.beta)
-        quality = quality_per_density(settings.beta) * density
         win = known.outcome_probability(1, settings.constants)
         ranked, masks = np.argsort(-density, kind="stable"), self.simulator.masks(state)
         if masks is not None:
             ranked = ranked[masks[row][ranked]]
-        lines = [
-            f"game {self.clock(state, row)} of {settings.horizon}, "
-            f"player 0: mu {mu[0]:+.3f}, sigma {sigma[0]:.3f}",
-        ]
-        if history["opponent"]:
-            said = SENTENCES[history["outcome"][-1]]
-            lines.append(f"last game: against opponent {history['opponent'][-1]}, {said}")
-        lines.append(f"{'opponent':>8} {'mu':>8} {'sigma':>7} {'q':>8} {'quality':>8} {'win':>7}")
-        lines += [
-            f"{j + 1:>8} {mu[j + 1]:>+8.3f} {sigma[j + 1]:>7.3f} {density[j]:>8.5f} "
-            f"{quality[j]:>8.4f} {win[j]:>7.1%}"
-            for j in ranked[:SHOWN_OPPONENTS]
-        ]
-        if len(ranked) > SHOWN_OPPONENTS:
-            lines.append(f"and {len(ranked) - SHOWN_OPPONENTS} more, each a less even game")
-        if len(ranked) < settings.num_opponents:
-            lines.append(f"offline: {settings.num_opponents - len(ranked)}")
-        return "\n".join(lines)
+        return {
+            "opponent": (ranked + 1, "d"),
+            "mu": (known.mu[ranked + 1], "+.3f"),
+            "sigma": (known.sigma[ranked + 1], ".3f"),
+            "q": (density[ranked], ".5f"),
+            "quality": (quality_per_density(settings.beta) * density[ranked], ".4f"),
+            "win": (win[ranked], ".1%"),
+        }
 
-    def _players(self, state: State, row: int) -> Players:
-        """Return means, deviations and, where they are shown, true skills, shape (M + 1,) each."""
-        players = state.players[row].copy()
-        true_skill = players[:, TRUE_SKILL] if self._shows_truth else None
-        return players[:, MU], players[:, SIGMA], true_skill
+    def _opponents(self, row: int) -> list[int]:
+        return [action + 1 for action in self.history[row]["action"]]
 
     def _densities(self, row: int) -> Floats:
         """Return q of each game, true q where true skills are shown."""
-        name = "true_draw_density" if self._shows_truth else "draw_density"
-        return np.array(self.history[row][name], dtype=np.float64)
+        return self.noted(row, "true_draw_density" if self._shows_truth else "draw_density")[1:]
 
     def _tiles(self, row: int) -> list[tuple[str, str]]:
-        history, densities = self.history[row], self._densities(row)
+        outcomes, densities = self.history[row]["outcome"][1:], self._densities(row)
         true = "true " if self._shows_truth else ""
         last, ratio, density = "–", "–", "–"
-        if history["outcome"]:
-            last = f"{OUTCOMES[history['outcome'][-1]]} vs {history['opponent'][-1]:,}"
-            ratio = f"{100.0 * np.mean(np.equal(history['outcome'], 1)):.0f} %"
+        if outcomes:
+            last = f"{OUTCOMES[outcomes[-1]]} vs {self._opponents(row)[-1]:,}"
+            ratio = f"{100.0 * np.mean(np.equal(outcomes, 1)):.0f} %"
             density = _density_text(float(densities[-1]))
         return [
             ("last game", last),
@@ -151,7 +126,7 @@ class OnePlayerRenderer(Renderer[State]):
         titles: list[tuple[str, str]] = []
         if self._shows_truth:
             colour, true = "truth", "true "
-            believed = np.array(self.history[row]["draw_density"], dtype=np.float64)
+            believed = self.noted(row, "draw_density")[1:]
             lines = [(believed, "others"), (lines[0][0], colour)]
             titles.append(("as believed", "muted"))
         mean = f", mean of {window:,}" if window > 1 else ""

@@ -9,22 +9,24 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pygame import Rect
 
-from matchenv.envs.core.rendering import Floats, Pixels
-from matchenv.rendering.canvas import SCALE, THEMES, Box, Canvas, line_height, shortened, text_width
+from matchenv.envs.core.rendering import Floats
+from matchenv.rendering.canvas import SCALE, Canvas, line_height, shortened, text_width
 from matchenv.rendering.scene import (
     Beliefs,
     Chart,
     Entry,
     Games,
-    Look,
     Scene,
     number_text,
 )
-from matchenv.runtime.checks import as_choice, as_integer
 
 # Smaller pictures have no room for readable text.
 LEAST_WIDTH, LEAST_HEIGHT = 320, 280
+
+# Between pictures, in pixels.
+GAP = 2
 
 # Places of an outline, in standard deviations from the mean.
 OUTLINE = np.linspace(-3.5, 3.5, 71)
@@ -63,60 +65,72 @@ class Axis(NamedTuple):
         return self.start + share * self.length
 
 
-def drawn(scene: Scene, progress: str, look: Look) -> Pixels:
-    """Draw a picture, uint8, shape (height, width, 3).
+def places_of(count: int, columns: int, width: int, height: int) -> list[Rect]:
+    """Return places for pictures of one size in rows, from left to right; the rows are full."""
+    return [
+        Rect((width + GAP) * (k % columns), (height + GAP) * (k // columns), width, height)
+        for k in range(-(-count // columns) * columns)
+    ]
+
+
+def draw_panels(canvas: Canvas, places: Sequence[Rect]) -> None:
+    """Draw empty places with lines between them."""
+    canvas.box(*places[0].unionall(places), canvas.colour("grid"))
+    for place in places:
+        canvas.box(*place, canvas.colour("background"))
+
+
+def draw_scene(
+    canvas: Canvas, box: Rect, scene: Scene, limits: tuple[float, float], title: str, progress: str
+) -> None:
+    """Draw a scene in a box.
 
     Args:
+        canvas: to draw on.
+        box: large enough for readable text: ``LEAST_WIDTH``, ``LEAST_HEIGHT``.
         scene: what it shows.
+        limits: ends of the skill axis.
+        title: text at the top left.
         progress: text at the top right.
-        look: with limits.
-
-    Raises:
-        ValueError: for a size that is too small, or an unknown theme.
     """
-    assert look.limits is not None
-    width = as_integer("width", look.width, LEAST_WIDTH)
-    height = as_integer("height", look.height, LEAST_HEIGHT)
-    canvas = Canvas(width, height, as_choice("theme", look.theme, THEMES))
-    gap, across = canvas.sizes.gap, canvas.width - 2 * canvas.sizes.gap
-    y = _draw_header(canvas, look.title, progress)
+    gap = canvas.gap
+    inner = box.inflate(-2 * gap, 0)
+    y = _draw_header(canvas, inner, title, progress)
     shown = [] if scene.beliefs.true_skill is None else [Entry("muted", "true skill", "", True)]
     # A legend of more lines leaves less room for the beliefs.
-    y = _draw_legend(canvas, Box(gap, y, across, 0), [*scene.legend, *shown]) + round(0.2 * gap)
-    tiles_height = line_height(canvas.sizes.small) + line_height(canvas.sizes.value)
-    rest = canvas.height - y - tiles_height - round(2.4 * gap)
-    skills = Box(gap, y, across, round(0.6 * rest))
-    draw_beliefs(canvas, skills, scene.beliefs, look.limits)
-    tiles = Box(gap, skills.bottom + round(0.8 * gap), across, tiles_height)
+    y = _draw_legend(canvas, inner, y, [*scene.legend, *shown]) + round(0.2 * gap)
+    tiles_height = line_height(canvas.small) + line_height(canvas.value)
+    rest = box.bottom - y - tiles_height - round(2.4 * gap)
+    skills = Rect(inner.x, y, inner.width, round(0.6 * rest))
+    draw_beliefs(canvas, skills, scene.beliefs, limits)
+    tiles = Rect(inner.x, skills.bottom + round(0.8 * gap), inner.width, tiles_height)
     _draw_tiles(canvas, tiles, scene.tiles, scene.widest)
-    y, half = tiles.bottom + round(0.8 * gap), (across - 2 * gap) // 2
-    charts = max(1, canvas.height - y - round(0.8 * gap))
-    for x, chart in zip((gap, canvas.width - gap - half), scene.charts, strict=True):
-        box = Box(x, y, half, charts)
+    y, half = tiles.bottom + round(0.8 * gap), (inner.width - 2 * gap) // 2
+    charts = max(1, box.bottom - y - round(0.8 * gap))
+    for x, chart in zip((inner.x, inner.right - half), scene.charts, strict=True):
+        place = Rect(x, y, half, charts)
         if isinstance(chart, Chart):
-            draw_chart(canvas, box, chart)
+            draw_chart(canvas, place, chart)
         else:
-            draw_games(canvas, box, chart, Axis(*look.limits, x, half))
-    return canvas.pixels()
+            draw_games(canvas, place, chart, Axis(*limits, x, half))
 
 
-def _draw_header(canvas: Canvas, title: str, progress: str) -> int:
+def _draw_header(canvas: Canvas, box: Rect, title: str, progress: str) -> int:
     """Write title and progress, and return the row below them."""
-    sizes, gap = canvas.sizes, canvas.sizes.gap
-    right, y = canvas.width - gap, round(0.7 * gap)
-    drop = 0.7 * (line_height(sizes.title) - line_height(sizes.body))
+    gap, y = canvas.gap, box.y + round(0.7 * canvas.gap)
+    drop = 0.7 * (line_height(canvas.title) - line_height(canvas.body))
     muted = canvas.colour("muted")
-    wide = canvas.text(right, y + drop, progress, sizes.body, muted, anchor="right")
-    title = shortened(title, sizes.title, right - 2 * gap - wide, bold=True)
-    canvas.text(gap, y, title, sizes.title, canvas.colour("ink"), bold=True)
-    return y + line_height(sizes.title) + round(0.3 * gap)
+    wide = canvas.text(box.right, y + drop, progress, canvas.body, muted, anchor="right")
+    title = shortened(title, canvas.title, box.width - gap - wide, bold=True)
+    canvas.text(box.x, y, title, canvas.title, canvas.colour("ink"), bold=True)
+    return y + line_height(canvas.title) + round(0.3 * gap)
 
 
-def _draw_legend(canvas: Canvas, box: Box, legend: Sequence[Entry]) -> int:
-    """Draw the entries in as many lines as they need, and return the row below them."""
-    size = canvas.sizes.body
+def _draw_legend(canvas: Canvas, box: Rect, y: int, legend: Sequence[Entry]) -> int:
+    """Draw entries from row y in as many lines as they need, and return the row below them."""
+    size = canvas.body
     line, side = line_height(size), 0.75 * size
-    x, y = float(box.x), box.y
+    x = float(box.x)
     for entry in legend:
         wide = 1.4 * size + max(text_width(each, size) for each in (entry.name, entry.widest))
         if x > box.x and x + wide + 0.6 * size > box.right:
@@ -131,15 +145,14 @@ def _draw_legend(canvas: Canvas, box: Box, legend: Sequence[Entry]) -> int:
     return y + line
 
 
-def draw_beliefs(canvas: Canvas, box: Box, beliefs: Beliefs, limits: tuple[float, float]) -> None:
+def draw_beliefs(canvas: Canvas, box: Rect, beliefs: Beliefs, limits: tuple[float, float]) -> None:
     """Draw a density for each belief on the skill axis, and marks for the true skills.
 
     The narrower a belief, the higher its curve. The heights are not to scale: densities would
     leave all others flat once player 0 is known.
     """
-    sizes = canvas.sizes
-    marks = 3 if beliefs.true_skill is None else sizes.mark + 3
-    curves = Box(box.x, box.y, box.width, max(8, box.height - marks - line_height(sizes.small)))
+    marks = 3 if beliefs.true_skill is None else canvas.mark + 3
+    curves = Rect(box.x, box.y, box.width, max(8, box.height - marks - line_height(canvas.small)))
     axis = Axis(*limits, box.x, box.width)
     # A curve narrower than a pixel would fall between the columns.
     sigma = np.maximum(beliefs.sigma, 0.5 * (axis.high - axis.low) / box.width)
@@ -167,24 +180,17 @@ def draw_beliefs(canvas: Canvas, box: Box, beliefs: Beliefs, limits: tuple[float
     draw_outlines(online, OUTLINE_STRENGTH)
     for player, name in beliefs.strong:
         canvas.area(*outline(player), canvas.colour(name), FILL)
-        canvas.line(*outline(player), canvas.colour(name), sizes.thick)
+        canvas.line(*outline(player), canvas.colour(name), canvas.thick)
     canvas.clip(None)
     if beliefs.true_skill is not None:
         _draw_true_skills(canvas, curves, beliefs, axis.at(beliefs.true_skill))
-    most = max(2, box.width // (4 * sizes.small))
+    most = max(2, box.width // (4 * canvas.small))
     _draw_axis(canvas, axis, curves.bottom, marks + 1, "skill", most)
 
 
-def _draw_true_skills(canvas: Canvas, curves: Box, beliefs: Beliefs, x: Floats) -> None:
-    """Draw a line for each of the others and a triangle for each strong player.
-
-    Args:
-        canvas: to draw on.
-        curves: box of the curves above.
-        beliefs: of the players.
-        x: pixels of the true skills, shape (n,).
-    """
-    mark = canvas.sizes.mark
+def _draw_true_skills(canvas: Canvas, curves: Rect, beliefs: Beliefs, x: Floats) -> None:
+    """Draw a line at ``x``, (n,), for each of the others, and a triangle for each strong player."""
+    mark = canvas.mark
     online, offline = beliefs.others()
     others = online | offline
     within = others & (x >= curves.x) & (x < curves.right)
@@ -195,35 +201,26 @@ def _draw_true_skills(canvas: Canvas, curves: Box, beliefs: Beliefs, x: Floats) 
         colour = canvas.colour("others", min(1.0, columns[column]))
         canvas.box(curves.x + column, curves.bottom + 3, 1, mark - 1, colour)
     for player, name in beliefs.strong:
-        line = Box(round(x[player]), curves.y, 1, curves.height)
+        line = Rect(round(x[player]), curves.y, 1, curves.height)
         canvas.dashes(line, canvas.colour(name, 0.75), 3)
         canvas.triangle(round(x[player]) + 0.5, curves.bottom + 2, mark, canvas.colour(name))
 
 
 def _draw_axis(canvas: Canvas, axis: Axis, y: int, drop: int, label: str, most: int) -> None:
-    """Draw a horizontal axis.
-
-    Args:
-        canvas: to draw on.
-        axis: its numbers.
-        y: row of the line.
-        drop: rows from the line to the numbers.
-        label: at the right end.
-        most: numbers, at most.
-    """
-    small, muted, right = canvas.sizes.small, canvas.colour("muted"), axis.start + axis.length
+    """Draw a line in row y, at most ``most`` numbers ``drop`` rows below, a label at the right."""
+    small, muted, right = canvas.small, canvas.colour("muted"), axis.start + axis.length
     canvas.box(axis.start, y, axis.length, 1, muted)
     wide = canvas.text(right, y + drop, label, small, muted, anchor="right")
     for value, written in ticks(axis.low, axis.high, most):
         x, half = float(axis.at(value)), text_width(written, small) / 2
-        if x - half >= axis.start - canvas.sizes.gap and x + half <= right - wide - 0.7 * small:
+        if x - half >= axis.start - canvas.gap and x + half <= right - wide - 0.7 * small:
             canvas.box(x, y, 1, 4, muted)
             canvas.text(x, y + drop, written, small, muted, anchor="centre")
 
 
-def _draw_tiles(canvas: Canvas, box: Box, tiles: Sequence[tuple[str, str]], widest: str) -> None:
+def _draw_tiles(canvas: Canvas, box: Rect, tiles: Sequence[tuple[str, str]], widest: str) -> None:
     """Write numbers in large letters side by side; places depend on counts of digits alone."""
-    small = canvas.sizes.small
+    small = canvas.small
 
     def widths(size: int) -> list[int]:
         values = [widest, *(re.sub(r"\d", "8", value) for _, value in tiles[1:])]
@@ -233,7 +230,7 @@ def _draw_tiles(canvas: Canvas, box: Box, tiles: Sequence[tuple[str, str]], wide
         ]
 
     room = box.width - small * (len(tiles) - 1)
-    sizes = range(canvas.sizes.value, small - 3, -1)
+    sizes = range(canvas.value, small - 3, -1)
     size = next((each for each in sizes if sum(widths(each)) <= room), small - 2)
     gap, x = (box.width - sum(widths(size))) / max(1, len(tiles) - 1), float(box.x)
     for (label, value), wide in zip(tiles, widths(size), strict=True):
@@ -242,9 +239,9 @@ def _draw_tiles(canvas: Canvas, box: Box, tiles: Sequence[tuple[str, str]], wide
         x += wide + gap
 
 
-def draw_chart(canvas: Canvas, box: Box, chart: Chart) -> None:
+def draw_chart(canvas: Canvas, box: Rect, chart: Chart) -> None:
     """Draw a chart with its titles and ticks in a box."""
-    small, muted = canvas.sizes.small, canvas.colour("muted")
+    small, muted = canvas.small, canvas.colour("muted")
     line = line_height(small)
     low, high = chart.limits
     rows = max(8, box.height - 2 * line - 6)
@@ -254,7 +251,7 @@ def draw_chart(canvas: Canvas, box: Box, chart: Chart) -> None:
     most = min(MOST_TICKS, max(1, round(rows / (1.4 * small))))
     marks = [(value, text) for value, text in ticks(low, high, most) if value <= highest]
     margin = max(text_width(text, small) for _, text in [*marks, (0.0, "")]) + 8
-    plot = Box(box.x + margin, bottom - rows, max(8, box.width - margin), rows)
+    plot = Rect(box.x + margin, bottom - rows, max(8, box.width - margin), rows)
     along = Axis(0.0, chart.last, plot.x, plot.width)
     upright = Axis(low, high, bottom, -rows)
     _draw_titles(canvas, box, chart.titles)
@@ -264,7 +261,7 @@ def draw_chart(canvas: Canvas, box: Box, chart: Chart) -> None:
         canvas.text(plot.x - 8, y - line / 2, text, small, muted, anchor="right")
     if chart.level is not None:
         y = float(upright.at(chart.level[0]))
-        canvas.dashes(Box(plot.x, round(y), plot.width, 1), muted)
+        canvas.dashes(Rect(plot.x, round(y), plot.width, 1), muted)
         canvas.text(plot.right, y - line, chart.level[1], small, muted, anchor="right")
     if chart.dots is not None:
         values, name = chart.dots
@@ -276,17 +273,17 @@ def draw_chart(canvas: Canvas, box: Box, chart: Chart) -> None:
             units = np.arange(1.0, values.size + 1.0)
             shown = np.linspace(1.0, values.size, min(values.size, SCALE * plot.width))
             heights = upright.at(np.interp(shown, units, values))
-            canvas.line(along.at(shown), heights, canvas.colour(name), canvas.sizes.thick)
+            canvas.line(along.at(shown), heights, canvas.colour(name), canvas.thick)
     last = f"{chart.last:,} {chart.unit}{'s' if chart.last != 1 else ''}"
     most = min(chart.last, max(1, plot.width // (5 * small)))
     _draw_axis(canvas, along, bottom, 3, last, most)
     canvas.box(plot.right - 1, bottom, 1, 4, muted)
 
 
-def draw_games(canvas: Canvas, box: Box, games: Games, axis: Axis) -> None:
+def draw_games(canvas: Canvas, box: Rect, games: Games, axis: Axis) -> None:
     """Draw games as arcs between the players' means, and below them each one's waiting time."""
     _draw_titles(canvas, box, [("games under way", "truth"), ("ticks waited", "muted")])
-    top, bottom = box.y + line_height(canvas.sizes.small) + 4, box.bottom - 4
+    top, bottom = box.y + line_height(canvas.small) + 4, box.bottom - 4
     middle = top + round(0.6 * (bottom - top))
     for left, right in axis.at(np.sort(games.ends, axis=1)).tolist():
         reach = 0.5 * (right - left)
@@ -300,9 +297,9 @@ def draw_games(canvas: Canvas, box: Box, games: Games, axis: Axis) -> None:
         canvas.box(x - 1, middle + 2, 2, height, colour)
 
 
-def _draw_titles(canvas: Canvas, box: Box, titles: Sequence[tuple[str, str]]) -> None:
+def _draw_titles(canvas: Canvas, box: Rect, titles: Sequence[tuple[str, str]]) -> None:
     """Write the titles of a chart that have room, one after another."""
-    small, x = canvas.sizes.small, box.x
+    small, x = canvas.small, box.x
     for text, name in titles:
         whole = shortened(text, small, box.right - x)
         if whole != text and x > box.x:

@@ -7,13 +7,14 @@ import numpy as np
 from matchenv.envs.core.rendering import Floats
 from matchenv.envs.queue.simulator import QueueSimulator
 from matchenv.envs.queue.state import State
-from matchenv.envs.queue.view import NOBODY, WaitingPlayers
+from matchenv.envs.queue.view import NOBODY
 from matchenv.rendering.scene import (
     Beliefs,
     Chart,
+    Columns,
     Entry,
-    Facts,
     Games,
+    Players,
     Renderer,
     Scene,
     skill_limits,
@@ -23,8 +24,6 @@ from matchenv.rendering.scene import (
 # The chart has room for a queue of this length at least.
 LEAST_LENGTH = 4.0
 
-SHOWN_CANDIDATES = 10
-
 
 class QueueRenderer(Renderer[State]):
     """Pictures and texts of a batch of queues; arguments as ``Renderer``."""
@@ -32,16 +31,10 @@ class QueueRenderer(Renderer[State]):
     unit = "tick"
     simulator: QueueSimulator
 
-    def note(self, state: State, row: int, facts: Facts, action: int | None, reward: float) -> None:
-        """Keep the total reward after each tick and the length of the queue in it."""
-        tick, waiting = int(facts["tick"][row]), int(facts["waiting"][row])
-        totals, lengths = self.history[row]["totals"], self.history[row]["lengths"]
-        # The last total is that of the current tick so far.
-        totals[-1:] = [sum(totals[-1:]) + reward]
-        totals += totals[-1:] * (tick + 1 - len(totals))
-        tick = min(tick, self.simulator.settings.horizon - 1)
-        lengths[tick:] = [waiting]
-        lengths += [waiting] * (tick + 1 - len(lengths))
+    def players(self, state: State, row: int) -> Players:
+        """Return means, deviations and true skills of the waiting players."""
+        waiting = self.simulator.waiting_players(state, row)
+        return waiting.mu, waiting.sigma, waiting.true_skill if self._shows_truth else None
 
     def clock(self, state: State, row: int) -> int:
         """Return the current tick."""
@@ -49,22 +42,32 @@ class QueueRenderer(Renderer[State]):
 
     def limits(self, state: State, row: int) -> tuple[float, float]:
         """Return the ends of the skill axis: the population's, unless a player is beyond them."""
-        population, waiting = self.simulator.settings.population, self._waiting(state, row)
+        population, waiting = self.simulator.settings.population, self.players(state, row)
         games = self.simulator.games(state, row)
         ends = skill_limits(np.array([population.mean]), np.array([population.deviation]), None)
-        if waiting.mu.size:
-            truth = waiting.true_skill if self._shows_truth else None
-            ends = widened(ends, skill_limits(waiting.mu, waiting.sigma, truth))
+        if waiting[0].size:
+            ends = widened(ends, skill_limits(*waiting))
         return widened(ends, (float(games.min()), float(games.max()))) if games.size else ends
 
     def total(self, row: int) -> tuple[str, Floats]:
         """Return the running total of the reward."""
-        return "running total of the reward", np.array(self.history[row]["totals"][:-1])
+        # The step that ends a tick is the last one that belongs to it.
+        ticks, totals = self.noted(row, "tick"), np.cumsum([0.0, *self.noted(row, "reward")])
+        ended = np.searchsorted(ticks, np.arange(ticks[-1]), "right")
+        return "running total of the reward", totals[ended]
+
+    def lengths(self, row: int) -> Floats:
+        """Return the number of waiting players at the last choice of each tick so far."""
+        ticks = np.minimum(self.noted(row, "tick"), self.simulator.settings.horizon - 1)
+        so_far = np.arange(ticks[-1] + 1)
+        # In a tick without a choice, the number at the next one.
+        first, after = (np.searchsorted(ticks, so_far, side) for side in ("left", "right"))
+        return self.noted(row, "waiting")[np.maximum(first, after - 1)]
 
     def scene(self, state: State, row: int) -> Scene:
         """Return the waiting players, their number so far, and the games under way."""
-        waiting, settings = self._waiting(state, row), self.simulator.settings
-        facts = self.simulator.facts(state)
+        waiting, settings = self.simulator.waiting_players(state, row), self.simulator.settings
+        facts = self.simulator.info(state, row)
         asked = () if waiting.focal == NOBODY else (waiting.focal, *waiting.filled[:1].tolist())
         strong: list[tuple[int, str]] = []
         legend = []
@@ -85,11 +88,11 @@ class QueueRenderer(Renderer[State]):
         tiles = [
             ("waiting", f"{waiting.mu.size:,}"),
             ("playing", f"{waiting.playing:,}"),
-            ("matched", f"{facts['matched_players'][row]:,}"),
-            ("gave up", f"{facts['abandoned'][row]:,}"),
-            ("mean wait", f"{facts['mean_wait'][row]:.2f}"),
+            ("matched", f"{facts['matched_players']:,}"),
+            ("gave up", f"{facts['abandoned']:,}"),
+            ("mean wait", f"{facts['mean_wait']:.2f}"),
         ]
-        lengths = np.array(self.history[row]["lengths"], dtype=np.float64)
+        lengths = self.lengths(row)
         chart = Chart(
             titles=[("waiting players", "ink")],
             last=settings.horizon,
@@ -102,34 +105,19 @@ class QueueRenderer(Renderer[State]):
         games = Games(ends, waiting.mu, waiting.waited, longest, waiting.focal)
         return Scene(legend, beliefs, tiles, "1,000", (chart, games))
 
-    def text(self, state: State, row: int) -> str:
-        """Return the focal player and the nearest candidates, a line each."""
-        waiting = self._waiting(state, row)
-        focal, found = waiting.focal, waiting.filled
-        lines = [
-            f"tick {waiting.tick} of {waiting.settings.horizon}: {waiting.mu.size} waiting, "
-            f"{waiting.playing} playing"
-        ]
-        if focal == NOBODY:
-            return f"{lines[0]}\nno player is asked about"
-        lines.append(
-            f"player {waiting.player[focal]}: mu {waiting.mu[focal]:+.3f}, "
-            f"sigma {waiting.sigma[focal]:.3f}, waiting for {waiting.waited[focal]} ticks"
-        )
-        if found.size:
-            lines.append(
-                f"{'action':>6} {'player':>8} {'mu':>8} {'sigma':>7} {'ticks':>6} {'quality':>8}"
-            )
-        shown = zip(found[:SHOWN_CANDIDATES].tolist(), waiting.candidate_quality(), strict=False)
-        lines += [
-            f"{k:>6} {waiting.player[j]:>8} {waiting.mu[j]:>+8.3f} {waiting.sigma[j]:>7.3f} "
-            f"{waiting.waited[j]:>6} {quality:>8.4f}"
-            for k, (j, quality) in enumerate(shown, start=1)
-        ]
-        if found.size > SHOWN_CANDIDATES:
-            hidden = found.size - SHOWN_CANDIDATES
-            lines.append(f"and {hidden} more candidates, each with a larger gap")
-        return "\n".join(lines)
-
-    def _waiting(self, state: State, row: int) -> WaitingPlayers:
-        return self.simulator.waiting_players(state, row)
+    def table(self, state: State, row: int) -> Columns:
+        """Return the focal player and the candidates, the nearest first."""
+        waiting = self.simulator.waiting_players(state, row)
+        shown, actions, quality = waiting.filled, [], []
+        if waiting.focal != NOBODY:
+            shown = np.append(waiting.focal, shown)
+            actions = ["asked", *range(1, shown.size)]
+            quality = ["", *(f"{each:.4f}" for each in waiting.candidate_quality())]
+        return {
+            "action": (actions, ""),
+            "player": (waiting.player[shown], "d"),
+            "mu": (waiting.mu[shown], "+.3f"),
+            "sigma": (waiting.sigma[shown], ".3f"),
+            "ticks": (waiting.waited[shown], "d"),
+            "quality": (quality, ""),
+        }

@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 from matchenv.envs.core.rendering import RENDER_FPS, Floats, Frame, Pixels
 
 if TYPE_CHECKING:
-    from matchenv.rendering.canvas import Window
+    from pygame import Rect
+
+    from matchenv.rendering.canvas import Canvas, Window
 
 # Width and height of a single picture, and of one among several.
 SINGLE_SIZE = (800, 600)
@@ -33,27 +35,14 @@ AXIS_DEVIATIONS = 2.5
 # The axis grows in steps of this part of its first width, so that it seldom moves.
 AXIS_STEP = 0.125
 
+# Rows of the table of a text.
+SHOWN_ROWS = 20
+
 State = TypeVar("State", bound=tuple[Any, ...])
-Facts = Mapping[str, NDArray[Any]]
 Players = tuple[Floats, Floats, Floats | None]
-
-
-class Look(NamedTuple):
-    """Appearance of a picture: size and labels.
-
-    Attributes:
-        width: in pixels.
-        height: in pixels.
-        title: above the picture.
-        theme: ``"light"`` or ``"dark"``.
-        limits: lowest and highest skill on the axis; None for the renderer's own.
-    """
-
-    width: int
-    height: int
-    title: str
-    theme: str = "light"
-    limits: tuple[float, float] | None = None
+# Values and their format by heading.
+Columns = Mapping[str, tuple[Sequence[Any] | NDArray[Any], str]]
+NONE: Floats = np.zeros(0)
 
 
 class Entry(NamedTuple):
@@ -163,7 +152,7 @@ class Scene(NamedTuple):
 class Renderer(ABC, Generic[State]):
     """Pictures and texts of a batch of episodes of one simulator.
 
-    An environment implements ``note``, ``scene``, ``text``, ``limits`` and ``total``.
+    An environment implements ``players``, ``scene``, ``table`` and ``total``.
 
     Args:
         simulator: of the episodes.
@@ -173,7 +162,9 @@ class Renderer(ABC, Generic[State]):
 
     Attributes:
         unit: what passes in an episode, in the singular.
-        history: what ``note`` keeps of each episode, lists by name.
+        first: the players of each episode at its start.
+        history: what each step gave: the simulator's facts, ``action`` and ``reward``, by name. The
+            facts also have an entry for the start.
     """
 
     unit: ClassVar[str] = "game"
@@ -184,33 +175,22 @@ class Renderer(ABC, Generic[State]):
         self.simulator = simulator
         self.render_mode = render_mode
         self.count = count
+        self.first: list[Players] = [(NONE, NONE, None)] * count
         self.history: list[defaultdict[str, list[Any]]] = [defaultdict(list) for _ in range(count)]
         self._shows_truth = bool(render_true_skill)
         self._window: Window | None = None
 
     @abstractmethod
-    def note(self, state: State, row: int, facts: Facts, action: int | None, reward: float) -> None:
-        """Keep what later pictures need of one episode, in ``history``.
-
-        Args:
-            state: of all episodes.
-            row: of the episode.
-            facts: about the state, by name, each of shape (count,).
-            action: that led to the state; None at the start.
-            reward: for it.
-        """
+    def players(self, state: State, row: int) -> Players:
+        """Return means, deviations and, where they are shown, true skills; copies, (n,) each."""
 
     @abstractmethod
     def scene(self, state: State, row: int) -> Scene:
         """Return what the picture of one episode shows."""
 
     @abstractmethod
-    def text(self, state: State, row: int) -> str:
-        """Describe one episode."""
-
-    @abstractmethod
-    def limits(self, state: State, row: int) -> tuple[float, float]:
-        """Return the lowest and highest skill on the axis of one episode's picture."""
+    def table(self, state: State, row: int) -> Columns:
+        """Return the table of a text: values and their format by heading, the best first."""
 
     @abstractmethod
     def total(self, row: int) -> tuple[str, Floats]:
@@ -223,48 +203,99 @@ class Renderer(ABC, Generic[State]):
         """Return how many units of the episode have passed, from 0 to the horizon."""
         return int(state.games[row])  # type: ignore[attr-defined]
 
+    def limits(self, state: State, row: int) -> tuple[float, float]:
+        """Return the ends of the skill axis: those at the start, until a belief leaves them."""
+        return widened(skill_limits(*self.first[row]), skill_limits(*self.players(state, row)))
+
+    def noted(self, row: int, name: str) -> Floats:
+        """Return the values of one fact at the start and after each step, (steps + 1,)."""
+        return np.array(self.history[row][name], dtype=np.float64)
+
     def begin(self, state: State, rows: NDArray[np.int64]) -> None:
         """Note that the episodes of ``rows`` have begun."""
-        facts = self.simulator.facts(state)
         for row in rows.tolist():
+            self.first[row] = self.players(state, row)
             self.history[row] = defaultdict(list)
-            self.note(state, row, facts, None, 0.0)
+            self._note(row, self.simulator.info(state, row))
 
     def add(
         self, state: State, actions: NDArray[np.int64], rewards: Floats, running: NDArray[np.bool_]
     ) -> None:
         """Note the state after one step of the running episodes."""
-        facts = self.simulator.facts(state)
         for row in np.flatnonzero(running).tolist():
-            self.note(state, row, facts, int(actions[row]), float(rewards[row]))
+            step = {"action": actions[row], "reward": rewards[row]}
+            self._note(row, self.simulator.info(state, row) | step)
 
-    def picture(self, state: State, row: int, look: Look) -> Pixels:
-        """Draw one episode, uint8, shape (height, width, 3); equal states give equal pictures.
+    def _note(self, row: int, values: Mapping[str, Any]) -> None:
+        for name, value in values.items():
+            self.history[row][name].append(value.item())
 
-        Raises:
-            ValueError: for a size that is too small, or an unknown theme.
+    def progress(self, state: State, row: int) -> str:
+        """Return how far an episode is."""
+        return f"{self.unit} {self.clock(state, row):,} of {self.simulator.settings.horizon:,}"
+
+    def text(self, state: State, row: int) -> str:
+        """Describe one episode: legend and numbers of its picture, and the table."""
+        scene, table = self.scene(state, row), self.table(state, row)
+        columns = [
+            [name, *(format(value, form) for value in values[:SHOWN_ROWS])]
+            for name, (values, form) in table.items()
+        ]
+        widths = [max(map(len, column)) for column in columns]
+        lines = [
+            self.progress(state, row),
+            *(entry.name for entry in scene.legend if entry.name),
+            ", ".join(f"{label} {text}" for label, text in scene.tiles),
+            *("  ".join(map(str.rjust, line, widths)) for line in zip(*columns, strict=True)),
+        ]
+        more = max(len(values) for values, _ in table.values()) - SHOWN_ROWS
+        return "\n".join([*lines, f"and {more:,} more"] if more > 0 else lines)
+
+    def draw(
+        self,
+        canvas: Canvas,
+        box: Rect,
+        state: State,
+        row: int,
+        title: str,
+        limits: tuple[float, float] | None = None,
+    ) -> None:
+        """Draw one episode in a box of a canvas; equal states give equal pictures.
+
+        Args:
+            canvas: to draw on.
+            box: for the picture.
+            state: of all episodes.
+            row: of the episode.
+            title: above the picture.
+            limits: lowest and highest skill on the axis; None for those of this episode.
         """
-        from matchenv.rendering.picture import drawn
+        from matchenv.rendering.picture import draw_scene
 
-        clock, horizon = self.clock(state, row), self.simulator.settings.horizon
-        limits = self.limits(state, row) if look.limits is None else look.limits
-        progress = f"{self.unit} {clock:,} of {horizon:,}"
-        return drawn(self.scene(state, row), progress, look._replace(limits=limits))
+        limits = self.limits(state, row) if limits is None else limits
+        draw_scene(canvas, box, self.scene(state, row), limits, title, self.progress(state, row))
 
     def frame(self, state: State, row: int) -> Frame:
         """Return one episode as the render mode shows it: a text with ``"ansi"``, else pixels."""
-        if self.render_mode == "ansi":
-            return self.text(state, row)
-        if self.count == 1:
-            return self.picture(state, row, Look(*SINGLE_SIZE, self.simulator.env_id))
-        return self.picture(state, row, Look(*SHARED_SIZE, f"environment {row}"))
+        return self.text(state, row) if self.render_mode == "ansi" else self._picture(state, [row])
 
     def grid(self, state: State) -> Pixels:
         """Return the pictures of the first episodes in rows, uint8, (height, width, 3)."""
-        from matchenv.rendering.canvas import THEMES, tiled
+        return self._picture(state, range(min(MOST_IN_GRID, self.count)))
 
-        pictures = [self.frame(state, row) for row in range(min(MOST_IN_GRID, self.count))]
-        return tiled(pictures, THEMES["light"]["grid"], gap=2)  # type: ignore[arg-type]
+    def _picture(self, state: State, rows: Sequence[int]) -> Pixels:
+        from matchenv.rendering.canvas import Canvas, scale_of
+        from matchenv.rendering.picture import draw_panels, places_of
+
+        size = SINGLE_SIZE if self.count == 1 else SHARED_SIZE
+        places = places_of(len(rows), math.ceil(math.sqrt(len(rows))), *size)
+        whole = places[0].unionall(places)
+        canvas = Canvas(*whole.size, "light", scale_of(*size))
+        draw_panels(canvas, places)
+        for row, place in zip(rows, places, strict=False):
+            title = self.simulator.env_id if self.count == 1 else f"environment {row}"
+            self.draw(canvas, place, state, row, title)
+        return canvas.pixels()
 
     def show(self, state: State) -> None:
         """Show the current pictures in the window, for a frame's time, in human mode."""

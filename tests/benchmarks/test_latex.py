@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("plotly")
 import pandas as pd
 
-from matchenv.benchmarks.report.page import Table, escaped, latex_table
+from matchenv.benchmarks.report.page import Block, escaped, latex_table
 
 # A table of many policies, as comparisons have them.
 FIRST, WIDE = "middle rank, informative prior", "-10.35 ± 10.48"
@@ -21,7 +21,7 @@ TABULAR = re.compile(r"\\begin\{tabular\}\{@\{\}(\w+)@\{\}\}(.*?)\\end", re.DOTA
 
 def table(names: list[str], cell: str, first: str = FIRST) -> str:
     row = {"cell": first} | dict.fromkeys(names, cell)
-    return latex_table(Table("True q minus that of kg", pd.DataFrame([row, row])))
+    return latex_table(Block("True q minus that of kg", pd.DataFrame([row, row])))
 
 
 @pytest.mark.parametrize(

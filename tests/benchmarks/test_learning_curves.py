@@ -20,6 +20,7 @@ from matchenv.benchmarks.report.training import (
     MEASURES,
     curves_of,
     levels_of,
+    middle_of,
     read_runs,
     runs_in,
 )
@@ -55,11 +56,15 @@ def test_runs_that_differ_in_their_seed_alone_share_a_curve(tmp_path):
     for seed in range(5):
         write_run(tmp_path / f"seed{seed}", seed, [0.0, float(seed), 10.0 * seed])
     runs = read_runs([*runs_in(tmp_path), tmp_path / "seed0"])
-    (curve,) = curves_of(runs, "true_draw_density")
-    assert [run.config.seed for run in curve.runs] == [0, 1, 2, 3, 4]
-    assert curve.timesteps.tolist() == [0.0, 100.0, 200.0]
-    assert curve.interquartile_mean.tolist() == [0.0, 2.0, 20.0]
-    assert [each.tolist() for each in curve.band] == [[0.0, 1.0, 10.0], [0.0, 3.0, 30.0]]
+    (curves,) = curves_of(runs, "true_draw_density").values()
+    assert [run.config.seed for run in runs] == [0, 1, 2, 3, 4]
+    assert curves.index.tolist() == [0, 100, 200]
+    for seeds, expected in (
+        (5, ([0.0, 2.0, 20.0], [0.0, 1.0, 10.0], [0.0, 3.0, 30.0])),
+        (3, ([0.0, 1.0, 10.0], [0.0, 0.0, 0.0], [0.0, 2.0, 20.0])),
+    ):
+        found = middle_of(curves.iloc[:, :seeds])
+        assert tuple(each.tolist() for each in found) == expected
 
 
 def test_another_training_has_its_own_curve(tmp_path):
@@ -67,16 +72,16 @@ def test_another_training_has_its_own_curve(tmp_path):
         config = write_run(tmp_path / name, 0, [0.0, 1.0])
     other = replace(config, hyperparameters={**config.hyperparameters, "gamma": 0.5})
     (tmp_path / "b" / "config.yml").write_text(other.to_text())
-    labels = [curve.label for curve in curves_of(read_runs(runs_in(tmp_path)), "mean_return")]
-    assert labels == [f"ppo ({tmp_path / name})" for name in "ab"]
+    labels = curves_of(read_runs(runs_in(tmp_path)), "mean_return")
+    assert list(labels) == [f"ppo ({tmp_path / name})" for name in "ab"]
 
 
 def test_runs_evaluated_at_other_times_are_read_in_between(tmp_path):
     write_run(tmp_path / "a", 0, [0.0, 4.0], [0, 400])
     write_run(tmp_path / "b", 1, [0.0, 1.0, 9.0], [0, 100, 900])
-    (curve,) = curves_of(read_runs(runs_in(tmp_path)), "true_draw_density")
-    assert curve.timesteps.tolist() == [0.0, 100.0, 400.0]
-    assert curve.values.tolist() == [[0.0, 1.0, 4.0], [0.0, 1.0, 4.0]]
+    (curves,) = curves_of(read_runs(runs_in(tmp_path)), "true_draw_density").values()
+    assert curves.index.tolist() == [0, 100, 400]
+    assert curves.to_numpy().T.tolist() == [[0.0, 1.0, 4.0], [0.0, 1.0, 4.0]]
 
 
 @pytest.mark.parametrize("name", ["kg", "drawchance"])
@@ -95,11 +100,9 @@ def test_a_run_that_plays_like_a_rival_lies_on_its_line(tmp_path, name):
     runs = read_runs(runs_in(tmp_path))
     assert runs[0].config == config
     for measure in ("true_q_less_kg", "true_draw_density"):
-        (curve,) = curves_of(runs, measure)
-        levels = levels_of(runs, measure)
-        assert levels[{"kg": "KG", "drawchance": "DrawChance"}[name]] == pytest.approx(
-            curve.values[0, 0], abs=1e-12
-        )
+        (curves,) = curves_of(runs, measure).values()
+        level = levels_of(runs, measure)[{"kg": "KG", "drawchance": "DrawChance"}[name]]
+        assert level == pytest.approx(curves.iloc[0, 0], abs=1e-12)
 
 
 @pytest.fixture(scope="module")
@@ -130,18 +133,18 @@ def test_the_page_shows_the_measure_and_the_bound(tmp_path, bound, measure):
         write_run(tmp_path / f"seed{seed}", seed, [0.0, 5.0 + seed])
     levels = {} if measure == "mean_return" else {"bound": bound}
     (section,) = sections_of([tmp_path], measure=measure, **levels)
-    (chart,) = section.charts
-    assert chart.figure.layout.yaxis.title.text == MEASURES[measure]
-    labels = [each.text for each in chart.figure.layout.annotations]
+    chart = section.blocks[0]
+    assert chart.content.layout.yaxis.title.text == MEASURES[measure]
+    labels = [each.text for each in chart.content.layout.annotations]
     assert sorted(labels) == (["DrawChance", "KG", "bound"] if levels else [])
     if levels:  # what lies far below is not shown at first, and neighbours' names stand apart
-        (low,) = {each.y for each in chart.figure.layout.annotations if each.text == "DrawChance"}
-        assert chart.figure.layout.yaxis.range[0] == low - 10.0
+        (low,) = {each.y for each in chart.content.layout.annotations if each.text == "DrawChance"}
+        assert chart.content.layout.yaxis.range[0] == low - 10.0
         sides = [
-            each.xanchor for each in sorted(chart.figure.layout.annotations, key=lambda a: a.y)
+            each.xanchor for each in sorted(chart.content.layout.annotations, key=lambda a: a.y)
         ]
         assert sides[0] != sides[1] != sides[2]
-    (band, mean, median) = chart.figure.data
+    (band, mean, median) = chart.content.data
     assert (mean.name, median.name) == ("ppo, IQM", "ppo, median")
     assert (
         mean.y.tolist()

@@ -6,7 +6,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Iterator
-from html.parser import HTMLParser
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,16 @@ import pytest
 
 pytest.importorskip("plotly")
 pytest.importorskip("yaml")
+import pandas as pd
+from plotly.colors import hex_to_rgb
+
 from matchenv.agents.run_config import configured
 from matchenv.agents.run_folder import RunFolder
 from matchenv.benchmarks.compare import run_comparison, run_tuning
 from matchenv.benchmarks.limits.bound import run_bound
 from matchenv.benchmarks.limits.optimum import run_optimum
 from matchenv.benchmarks.report import sections_of
+from matchenv.benchmarks.report.page import Block, Section, add_line, new_figure, page_text
 from matchenv.benchmarks.study import run_study
 from matchenv.cli import BAD_INPUT, DONE, run_command
 from matchenv.runtime.jobs import RunOptions
@@ -77,52 +81,64 @@ def page(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-class Tables(HTMLParser):
-    """The cells of every table of a page, and all addresses that it names."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.cells: list[str] = []
-        self.addresses: list[str] = []
-        self._inside = False
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        self._inside = tag == "td"
-        self.addresses += [value or "" for name, value in attributes if name in ("src", "href")]
-
-    def handle_data(self, data: str) -> None:
-        if self._inside:
-            self.cells.append(data)
+@pytest.fixture(scope="module")
+def html(page: Path) -> str:
+    """The page without its scripts."""
+    return re.sub(r"<script>.*?</script>", "", page.read_text(), flags=re.DOTALL)
 
 
 def test_every_kind_of_results_is_known(results: Path) -> None:
-    kinds = [section.kind for section in sections_of([results])]
+    sections = sections_of([results])
+    kinds = [section.kind for section in sections]
     one_player = ["train", "compare", "study", "tune", "bound", "optimum", "replay"]
     assert kinds == [*one_player, "compare", "tune"]
-    for section in sections_of([results]):
+    for section in sections:
         assert section.settings
-        assert section.charts or section.folder == "queue_tune"
-        assert section.tables
+        types = {type(block.content) for block in section.blocks}
+        assert pd.DataFrame in types
+        assert len(types) == 2
 
 
-def test_the_tables_hold_the_numbers_of_the_files(results: Path, page: Path) -> None:
-    tables = Tables()
-    tables.feed(page.read_text())
+def test_the_tables_hold_the_numbers_of_the_files(results: Path, html: str) -> None:
+    cells = {unescape(cell) for cell in re.findall(r"<td>(.*?)</td>", html)}
     standing = json.loads((results / "a" / "comparison.json").read_text())["standings"][0]
     less = standing["difference"]
-    assert f"{standing['true_draw_density']['mean']:.2f}" in tables.cells
-    assert f"{less['mean']:+.2f} [{less['low']:+.2f}, {less['high']:+.2f}]" in tables.cells
-    assert "+100.50" in tables.cells
+    assert f"{standing['true_draw_density']['mean']:.2f}" in cells
+    assert f"{less['mean']:+.2f} [{less['low']:+.2f}, {less['high']:+.2f}]" in cells
+    assert "+100.50" in cells
     for claim in json.loads((results / "b" / "verdict.json").read_text())["claims"]:
-        assert claim["text"] in tables.cells
-        assert claim["verdict"] in tables.cells
+        assert {claim["text"], claim["verdict"]} <= cells
 
 
-def test_the_page_asks_for_nothing_from_elsewhere(page: Path) -> None:
-    tables = Tables()
-    tables.feed(page.read_text())
-    assert tables.addresses
-    assert all(address.startswith(("#", "data:")) for address in tables.addresses)
+def test_the_page_asks_for_nothing_from_elsewhere_and_fits_any_screen(html: str) -> None:
+    addresses = re.findall(r'(?:src|href)="(.*?)"', html)
+    assert addresses
+    assert all(address.startswith(("#", "data:")) for address in addresses)
+    assert "url(" not in html
+    assert 'content="width=device-width, initial-scale=1"' in html
+    assert "color-scheme: light dark" in html
+    assert "@media (prefers-color-scheme: dark)" in html
+    # A table scrolls in its own box; no figure has a width of its own.
+    assert html.count("<table") == html.count('<div class="scroll">') + html.count("<summary>S") + (
+        html.count("<summary>V")
+    )
+    assert not re.search(r"(?<!max-)width: ?\d+px", html)
+
+
+def test_names_have_one_colour_on_a_page() -> None:
+    def drawn(name: str, **more: Any) -> Section:
+        figure = new_figure("x", "y")
+        add_line(figure, name, [0, 1], [0, 1], ([0, 0], [1, 1]))
+        return Section("kind", "folder", "", {}, [Block("title", figure)], **more)
+
+    sections = [drawn("mine"), drawn("kg"), drawn("mine"), drawn("mine", own_colours=True)]
+    page_text(sections)
+    band, line = zip(*(each.blocks[0].content.data for each in sections), strict=True)
+    colours = [each.line.color for each in line]
+    assert colours[0] == colours[2]
+    assert len(set(colours)) == 3
+    for area, colour in zip(band, colours, strict=True):
+        assert area.fillcolor == f"rgba{(*hex_to_rgb(colour), 0.18)}"
 
 
 def test_the_same_results_give_the_same_files(results: Path, page: Path, tmp_path: Path) -> None:

@@ -32,22 +32,14 @@ def test_a_film_by_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert len(pictures) == 4
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["--env", "MatchmakingQueue-v0", "--policy", "fcfs", "kg", "--load", "thick",
-         "--env-kwargs", "patience=5"],
-        ["--env", "Ranking-v0", "--policy", "random", "--env-kwargs", "num_items=4"],
-    ],
-)  # fmt: skip
-def test_films_of_other_environments(
-    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "film.gif"
-    more = ["--horizon", "6", "--width", "700", "--out", str(out)]
-    assert run_command(["watch", *words, *more]) == 0
-    assert capsys.readouterr().out.startswith(f"{out}: 7 pictures")
-    assert run_command(["watch", *words, *more, "--quiet"]) == 0
+def test_films_of_other_environments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    more = ["--horizon", "6", "--width", "700", "--out", str(tmp_path / "film.gif")]
+    queue = ["--env", "MatchmakingQueue-v0", "--policy", "fcfs", "kg", "--load", "thick",
+             "--env-kwargs", "patience=5"]  # fmt: skip
+    assert run_command(["watch", *queue, *more]) == 0
+    assert capsys.readouterr().out.startswith(f"{tmp_path / 'film.gif'}: 7 pictures")
+    ranking = ["--env", "Ranking-v0", "--policy", "random", "--env-kwargs", "num_items=4"]
+    assert run_command(["watch", *ranking, *more, "--quiet"]) == 0
     assert capsys.readouterr() == ("", "")
 
 
@@ -75,7 +67,11 @@ sys.exit(main())
 
 @pytest.mark.parametrize(
     ("number", "film"),
-    [(signal.SIGINT, None), (signal.SIGTERM, "film.mp4"), (signal.SIGINT, "film.gif")],
+    [
+        (signal.SIGTERM, "film.gif"),
+        pytest.param(signal.SIGINT, "film.mp4", marks=pytest.mark.slow),
+        pytest.param(signal.SIGINT, None, marks=pytest.mark.slow),
+    ],
 )
 def test_it_ends_when_it_is_told_to(
     number: signal.Signals, film: str | None, tmp_path: Path

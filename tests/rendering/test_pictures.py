@@ -11,45 +11,53 @@ import pytest
 
 pytest.importorskip("pygame")
 
+from pygame import Rect
+
 from matchenv import MatchmakingEnv, MatchmakingQueueEnv
 from matchenv.envs.core.rendering import Pixels
-from matchenv.envs.one_player.settings import Settings
-from matchenv.envs.one_player.simulator import OnePlayer, State
 from matchenv.envs.ranking.env import RankingEnv
-from matchenv.rendering import picture
-from matchenv.rendering.canvas import THEMES, Box, Canvas, Colour, line_height
-from matchenv.rendering.one_player import OnePlayerRenderer, moving_mean
+from matchenv.rendering.canvas import THEMES, Canvas, Colour, line_height
+from matchenv.rendering.one_player import moving_mean
 from matchenv.rendering.picture import LEAST_HEIGHT, LEAST_WIDTH, Axis, draw_beliefs, draw_games
-from matchenv.rendering.scene import Beliefs, Games, Look, number_text
+from matchenv.rendering.scene import Beliefs, Games, number_text
 
 LIGHT = THEMES["light"]
 SIZES = [(800, 600), (480, 360), (LEAST_WIDTH, LEAST_HEIGHT), (1280, 720)]
 LIMITS = (-6.0, 6.0)
-ROW = np.zeros(1, dtype=np.int64)
-USUAL = Look(800, 600, "title", limits=LIMITS)
-SKILLS = Box(20, 70, 760, 270)
+SKILLS = Rect(20, 70, 760, 270)
 
 
-class Episode:
-    """An episode that is rendered: player 0 at -3, opponent 1 at 3, opponent 2 at 0."""
+class Rendered:
+    """An environment after some random steps."""
 
-    def __init__(self, *, shown: bool = True, games: int = 1, **settings: Any) -> None:
-        options = {"num_opponents": 2, "horizon": 10, **settings}
-        self.simulator = OnePlayer(Settings.checked(**options))
-        self.renderer = OnePlayerRenderer(self.simulator, "rgb_array", 1, render_true_skill=shown)
-        self.state: State = self.simulator.new_state(1)
-        self.simulator.begin(self.state, ROW, np.array([3], dtype=np.uint64))
-        if options["num_opponents"] == 2:
-            self.state.players[0] = [[-3.0, 0.5, -4.9], [3.0, 0.5, 5.1], [0.0, 0.4, 1.1]]
-        self.renderer.begin(self.state, ROW)
-        players, running = self.state.players.copy(), np.ones(1, dtype=np.bool_)
-        for _ in range(games):
-            step = self.simulator.step(self.state, ROW, running)
-            self.renderer.add(self.state, ROW, step.reward, running)
-        self.state.players[...] = players
+    def __init__(self, env: Any, steps: int, options: dict[str, Any] | None = None) -> None:
+        env.reset(seed=4, options=options)
+        env.action_space.seed(0)
+        for _ in range(steps):
+            env.step(env.action_space.sample())
+        self.env, self.renderer = env, env._renderer
 
-    def picture(self, look: Look = USUAL) -> Pixels:
-        return self.renderer.picture(self.state, 0, look)
+    def picture(self, width: int = 800, height: int = 600, title: str = "title") -> Pixels:
+        canvas = Canvas(width, height, "light")
+        self.renderer.draw(canvas, Rect(0, 0, width, height), self.env._state, 0, title, LIMITS)
+        return canvas.pixels()
+
+    def scene(self) -> Any:
+        return self.renderer.scene(self.env._state, 0)
+
+    def limits(self) -> tuple[float, float]:
+        return self.renderer.limits(self.env._state, 0)
+
+
+def episode(
+    shown: bool = True, games: int = 1, start: dict[str, Any] | None = None, **settings: Any
+) -> Rendered:
+    options = {"num_opponents": 2, "horizon": 10, "render_true_skill": shown, **settings}
+    return Rendered(MatchmakingEnv(render_mode="rgb_array", **options), games, start)
+
+
+def queue(steps: int = 60, **options: Any) -> Rendered:
+    return Rendered(MatchmakingQueueEnv(render_mode="rgb_array", horizon=100, **options), steps)
 
 
 def distance(pixels: Any, colour: Colour) -> Any:
@@ -63,7 +71,7 @@ def drawn_beliefs(beliefs: Beliefs, theme: str = "light") -> tuple[Pixels, Axis]
 
 
 def three(**change: Any) -> Beliefs:
-    """Beliefs of the players of ``Episode``."""
+    """Beliefs of player 0 at -3, opponent 1 at 3 and opponent 2 at 0."""
     strong = [(1, "opponent"), (0, "player")]
     mu, sigma = np.array([-3.0, 3.0, 0.0]), np.array([0.5, 0.5, 0.4])
     return replace(Beliefs(mu, sigma, np.array([-4.9, 5.1, 1.1]), 0.5, strong), **change)
@@ -124,20 +132,20 @@ def test_who_is_offline_is_pale() -> None:
 
 def test_hidden_true_skills_leave_no_trace() -> None:
     """Neither picture, axis nor totals depend on them."""
-    one, other = Episode(shown=False), Episode(shown=False, games=0)
-    other.state.players[0, :, 2] += 9.0
-    other.renderer.begin(other.state, ROW)
-    assert other.renderer.limits(other.state, 0) == one.renderer.limits(one.state, 0)
-    np.testing.assert_array_equal(other.picture(), Episode(shown=False, games=0).picture())
-    for episode, name in ((one, "draw_density"), (Episode(), "true_draw_density")):
-        label, total = episode.renderer.total(0)
-        assert label == f"running total of {'true ' * ('true' in name)}q"
-        np.testing.assert_allclose(total, episode.simulator.facts(episode.state)[name])
-    truth = Episode()
-    assert truth.renderer.limits(truth.state, 0)[1] >= 5.1
+    belief = {"mu": [-3.0, 3.0, 0.0], "sigma": [0.5, 0.5, 0.4]}
+    starts = [{**belief, "true_skill": np.array([-4.9, 5.1, 1.1]) + more} for more in (0.0, 9.0)]
+    one, other = (episode(shown=False, games=0, start=each) for each in starts)
+    assert one.limits() == other.limits()
+    np.testing.assert_array_equal(one.picture(), other.picture())
+    assert episode(games=0, start=starts[0]).limits()[1] >= 5.1
+    for shown, name in ((False, "draw_density"), (True, "true_draw_density")):
+        found = episode(shown=shown)
+        label, total = found.renderer.total(0)
+        assert label == f"running total of {'true ' * shown}q"
+        np.testing.assert_allclose(total, found.env.simulator.facts(found.env._state)[name])
 
 
-def check_texts(monkeypatch: pytest.MonkeyPatch, env: Any, look: Look) -> None:
+def check_texts(monkeypatch: pytest.MonkeyPatch, env: Rendered, width: int, height: int) -> None:
     """See that no letters of a picture overlap others or leave it."""
     boxes = []
     original = Canvas.text
@@ -153,69 +161,47 @@ def check_texts(monkeypatch: pytest.MonkeyPatch, env: Any, look: Look) -> None:
 
     with monkeypatch.context() as patch:
         patch.setattr(Canvas, "text", text)
-        pixels = env.picture(look)
-    assert (pixels.shape, pixels.dtype) == ((look.height, look.width, 3), np.uint8)
+        env.picture(width, height, "knowledge_gradient:finite_horizon=True,belief=full " * 3)
     assert len(boxes) > 15
     for string, left, top, right, bottom in boxes:
         assert min(left, top) >= 0, string
-        assert right <= look.width, string
-        assert bottom <= look.height, string
+        assert right <= width, string
+        assert bottom <= height, string
     for one, other in itertools.combinations(boxes, 2):
         apart = one[3] <= other[1] or other[3] <= one[1] or one[4] <= other[2] or other[4] <= one[2]
         assert apart, (one, other)
-
-
-class Rendered:
-    """An environment after some random steps, as ``Episode``."""
-
-    def __init__(self, env: Any, steps: int) -> None:
-        env.reset(seed=4)
-        env.action_space.seed(0)
-        for _ in range(steps):
-            env.step(env.action_space.sample())
-        self.env, self.renderer = env, env._renderer
-
-    def picture(self, look: Look) -> Pixels:
-        return self.renderer.picture(self.env._state, 0, look)
-
-    def scene(self) -> Any:
-        return self.renderer.scene(self.env._state, 0)
-
-
-def queue(steps: int = 60, **options: Any) -> Rendered:
-    return Rendered(MatchmakingQueueEnv(render_mode="rgb_array", horizon=100, **options), steps)
 
 
 @pytest.mark.parametrize(("width", "height"), SIZES)
 def test_no_text_overlaps_another_or_is_cut(
     monkeypatch: pytest.MonkeyPatch, width: int, height: int
 ) -> None:
-    look = Look(width, height, "knowledge_gradient:finite_horizon=True,belief=full " * 3)
     for others, horizon, games in ((1, 1, 1), (9, 40, 0), (49, 500, 3), (1000, 1_000_000, 3)):
         for shown in (True, False):
             options = {"num_opponents": others, "horizon": horizon, "rank": "top"}
-            check_texts(monkeypatch, Episode(shown=shown, games=games, **options), look)
+            check_texts(monkeypatch, episode(shown, games, **options), width, height)
     for steps in (0, 60):
-        check_texts(monkeypatch, queue(steps), look)
+        check_texts(monkeypatch, queue(steps), width, height)
         for shown in (True, False):
             env = RankingEnv(render_mode="rgb_array", render_true_skill=shown)
-            check_texts(monkeypatch, Rendered(env, steps), look)
+            check_texts(monkeypatch, Rendered(env, steps), width, height)
 
 
 @pytest.mark.parametrize("shown", [True, False])
 def test_the_numbers_are_those_of_the_episode(shown: bool) -> None:
-    episode = Episode(shown=shown, games=3, draw_margin=0.5)
-    history = episode.renderer.history[0]
-    q = history["true_draw_density" if shown else "draw_density"]
-    outcome = {1: "won", 0: "draw", -1: "lost"}[history["outcome"][-1]]
-    scene, true = episode.renderer.scene(episode.state, 0), "true " * shown
+    found = episode(shown, games=3, draw_margin=0.5)
+    noted, known = found.renderer.history[0], found.env.knowledge_state
+    q = noted["true_draw_density" if shown else "draw_density"][1:]
+    last, outcome = noted["action"][-1] + 1, {1: "won", 0: "draw", -1: "lost"}[noted["outcome"][-1]]
+    scene, true = found.scene(), "true " * shown
     assert [entry.name for entry in scene.legend] == [
-        "player 0   μ −3.00  σ 0.50", "opponent 1   μ 3.00  σ 0.50", "all others (1)",
+        *(f"{name}   μ {number_text(known.mu[k], 2)}  σ {known.sigma[k]:.2f}"
+          for name, k in (("player 0", 0), (f"opponent {last}", last))), "all others (1)",
     ]  # fmt: skip
     few = [number_text(each, None if each < 0.001 else 3) for each in (q[-1], sum(q))]
     assert list(scene.tiles) == [
-        ("last game", f"{outcome} vs 1"),
-        ("win ratio", f"{100 * history['outcome'].count(1) / 3:.0f} %"),
+        ("last game", f"{outcome} vs {last}"),
+        ("win ratio", f"{100 * noted['outcome'][1:].count(1) / 3:.0f} %"),
         (f"{true}q of last", few[0]),
         (f"total {true}q", few[1]),
         ("games left", "7"),
@@ -245,21 +231,6 @@ def test_extreme_beliefs_are_drawn_without_a_warning(
     assert (distance(canvas.pixels(), LIGHT["player"]) < 12).any()
 
 
-@pytest.mark.parametrize(
-    ("look", "message"),
-    [
-        ({"width": 0}, "width must be"),
-        ({"height": -1}, "height must be"),
-        ({"width": LEAST_WIDTH - 1}, f"width must be .*{LEAST_WIDTH}"),
-        ({"width": 800.5}, "width must be"),
-        ({"theme": "pink"}, "theme must be one of"),
-    ],
-)
-def test_bad_looks_are_named(look: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Episode().picture(Look(800, 600, "title")._replace(**look))
-
-
 def test_the_text_lists_who_is_online() -> None:
     env = MatchmakingEnv(
         render_mode="ansi", num_opponents=12, horizon=9, availability=0.5, mean_stay=3.0
@@ -270,12 +241,12 @@ def test_the_text_lists_who_is_online() -> None:
         text = str(env.render())
         listed = [int(line.split()[0]) for line in text.splitlines() if line[:8].strip().isdigit()]
         assert set(listed) <= set(online.tolist())
-        assert len(listed) == min(10, online.size)
-        assert f"offline: {12 - online.size}" in text
+        assert len(listed) == online.size
+        assert f", {12 - online.size} offline" in text
         env.step(env.action_space.sample())
 
 
-def test_a_queue_shows_its_numbers_and_players(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_queue_shows_its_numbers_and_players() -> None:
     shown = queue()
     waiting, facts = shown.env.waiting_players(), shown.env.simulator.facts(shown.env._state)
     focal, nearest = waiting.focal, waiting.filled[0]
@@ -290,14 +261,17 @@ def test_a_queue_shows_its_numbers_and_players(monkeypatch: pytest.MonkeyPatch) 
         str(facts["abandoned"][0]), f"{facts['mean_wait'][0]:.2f}",
     ]  # fmt: skip
     assert scene.beliefs.strong == [(nearest, "opponent"), (focal, "player")]
-    monkeypatch.setattr(picture, "drawn", lambda scene, progress, look: progress)
-    assert shown.picture(Look(800, 600, "")) == f"tick {facts['tick'][0]} of 100"
+    text = shown.renderer.text(shown.env._state, 0).splitlines()
+    assert text[0] == f"tick {facts['tick'][0]} of 100"
+    quality = waiting.candidate_quality()
+    assert text[6].split()[:2] == ["asked", str(waiting.player[focal])]
+    assert [line.split()[-1] for line in text[7:]] == [f"{each:.4f}" for each in quality]
 
 
 def test_arcs_join_the_players_of_each_game() -> None:
     canvas, none = Canvas(400, 200, "light"), np.zeros(0)
     games = Games(np.array([[3.0, 1.0]]), none, none.astype(np.int64), 1, -1)
-    draw_games(canvas, Box(0, 0, 400, 200), games, Axis(0.0, 4.0, 0, 400))
+    draw_games(canvas, Rect(0, 0, 400, 200), games, Axis(0.0, 4.0, 0, 400))
     picture = canvas.pixels()
     middle = int(np.argmax((picture != 255).any(axis=2).sum(axis=1)))
     feet = np.flatnonzero((picture[middle - 3] != 255).any(axis=1))
@@ -320,7 +294,7 @@ def test_rewards_and_lengths_of_a_queue_are_those_of_its_ticks() -> None:
         _, reward, _, over, _ = env.step(env.action_space.sample())
         rewards += float(reward)
     name, totals = env._renderer.total(0)
-    lengths = env._renderer.history[0]["lengths"]
+    lengths = env._renderer.lengths(0)
     assert name == "running total of the reward"
     assert totals.shape == (len(lengths),) == (60,)
     assert totals[-1] == pytest.approx(rewards)

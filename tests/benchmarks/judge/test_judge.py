@@ -20,6 +20,7 @@ from matchenv.benchmarks.judge.judging import NOBODY_WAITS, tried
 from matchenv.benchmarks.judge.rule import Rule, read_rule
 from matchenv.benchmarks.judge.text import judgement_text
 from matchenv.benchmarks.report import page_text, sections_of
+from matchenv.benchmarks.report.comparisons import json_of
 from matchenv.cli import run_command
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.registry import family_of
@@ -62,7 +63,7 @@ def test_the_comparison_is_that_of_the_queue(found: Judgement) -> None:
         [RULE, "matching", "kg_matching", "oracle"],
         env="MatchmakingQueue-v0",
         against=RULE,
-        cells={"load": [repr(found.arrivals.ticks_rate)]},
+        cells={"load": [repr(found.load.ticks_rate)]},
         episodes=4,
         env_kwargs={name: getattr(settings, name) for name in options},
         run=ONE,
@@ -74,8 +75,8 @@ def test_the_comparison_is_that_of_the_queue(found: Judgement) -> None:
     assert contest.policy == "matching" == found.ours
     assert contest.reward == again.standing(0, "matching").difference
     groups = {each.group: each for each in group_standings(again) if each.policy == "matching"}
-    minutes = found.arrivals.tick_minutes
-    for payer in found.payers:
+    minutes = found.load.tick_minutes
+    for payer in found.who_pays:
         assert payer.quality.mean == pytest.approx(
             groups[payer.group].quality_difference.mean, nan_ok=True
         )
@@ -84,20 +85,20 @@ def test_the_comparison_is_that_of_the_queue(found: Judgement) -> None:
         # To wait less is to be ahead.
         sign = {"ahead": 1.0, "behind": -1.0}.get(payer.verdicts["wait"], 0.0)
         assert sign * wait <= 0.0 or math.isnan(wait)
-    assert [each.group for each in found.payers] == list(GROUPS)
+    assert [each.group for each in found.who_pays] == list(GROUPS)
     rows = found.comparison.rows
-    for gain in found.gains:
+    for gain in found.learning:
         mine, other = (rows.values("true_reward", 0, name) for name in (gain.policy, "matching"))
         assert gain.reward.mean == pytest.approx((mine - other).mean())
         assert gain.share == pytest.approx((mine - other).mean() / other.mean())
-    assert [gain.policy for gain in found.gains] == ["oracle", "kg_matching"]
-    assert found.gains[0].quality.mean > 0.0
+    assert [gain.policy for gain in found.learning] == ["oracle", "kg_matching"]
+    assert found.learning[0].quality.mean > 0.0
 
 
 def test_the_text_opens_with_its_conclusion(found: Judgement) -> None:
     paragraph, *rest = found.text.split("\n\n")
     assert "\n" not in paragraph
-    for said in (f"{found.groups[0].hindsight.mean:.3f}", f"matching in place of {RULE}",
+    for said in (f"{found.evenness.groups[0].hindsight.mean:.3f}", f"matching in place of {RULE}",
                  "Knowing all skills would change the true reward by +"):  # fmt: skip
         assert said in paragraph
     for said in ("How even were the games?", "read off the log's times", "Who pays, if matching",
@@ -120,7 +121,7 @@ def test_a_short_horizon_gives_a_result(log: MatchLog, horizon: int) -> None:
     settings = replace(SMALL, episodes=2, horizon=horizon, arrival_rate=0.05)
     found = judged(log, settings, policies=["matching", "oracle"])
     assert all(word not in found.text for word in ("inf", "Traceback"))
-    assert math.isnan(found.gains[0].share) == (found.comparison.standings[1].true_reward.mean <= 0)
+    assert math.isnan(found.learning[0].share) == (found.standings[1].true_reward.mean <= 0)
 
 
 def test_files_and_the_page(log: MatchLog, tmp_path: Path) -> None:
@@ -130,12 +131,12 @@ def test_files_and_the_page(log: MatchLog, tmp_path: Path) -> None:
                      "who_pays.csv", "contests.csv", "settings.json"}  # fmt: skip
     page = (tmp_path / "out" / "judge.html").read_text()
     assert "<script src" not in page
-    assert f"matching minus {RULE}" in page
+    assert f"Minus the present one, {RULE}" in page
     (section,) = sections_of([tmp_path / "out"])
     assert section.kind == "judge"
     assert "How even were the games?" in page_text([section])
-    plain = json.loads((tmp_path / "out" / "judge.json").read_text())
-    assert (tmp_path / "out" / "judge.txt").read_text() == f"{judgement_text(plain)}\n"
+    again = judgement_text(json_of(tmp_path / "out" / "judge.json"))
+    assert (tmp_path / "out" / "judge.txt").read_text() == f"{again}\n"
     with pytest.raises(ValueError, match="horizon was 60 and is 61"):
         judged(log, replace(SMALL, horizon=61), run=into(tmp_path / "out"))
 
@@ -155,7 +156,7 @@ def test_ours_are_tuned_at_this_load(log: MatchLog, monkeypatch: pytest.MonkeyPa
     assert found.ours in ("fcfs", easy, kg)
     assert found.comparison.rows.policies[0] == RULE
     assert strict not in found.comparison.rows.policies
-    assert [gain.than for gain in found.gains] == [easy, easy]
+    assert [gain.than for gain in found.learning] == [easy, easy]
     found = judged(log, replace(settings, rule=None), policies=())
     assert found.against == NOBODY_WAITS
     assert not found.has_rule
@@ -179,7 +180,7 @@ def test_a_log_without_times_and_with_teams() -> None:
         judged(log, settings)
     found = judged(log, replace(settings, arrival_rate=1.0, game_minutes=5.0))
     assert "games of two players" in " ".join(found.notes)
-    assert math.isnan(found.arrivals.mean_rate)
+    assert math.isnan(found.load.mean_rate)
     assert "as given" in found.text
 
 

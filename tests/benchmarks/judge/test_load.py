@@ -65,7 +65,7 @@ def test_settings_override_the_log() -> None:
     found = arrivals_of(log_of(("a", "b", 0), ("a", "b", 6), ("a", "b", 12)), given)
     values = (found.arrival_rate, found.game_minutes, found.stay, found.newcomers, found.patience)
     assert values == (3.0, 4.0, 0.5, 0.1, 20.0)
-    assert found.read_off == ()
+    assert found.read_off == []
     untimed = MatchLog.from_games([[["a"], ["b"]]], [[1, 0]])
     assert arrivals_of(untimed, given).arrival_rate == 3.0
 

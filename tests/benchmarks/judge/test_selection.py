@@ -39,7 +39,7 @@ def true_and_judged(matcher: Any, parameters: Any, seed: int) -> tuple[bool, dic
     )
     population: Any = found.comparison.settings.population
     return found.failed, {
-        "quality": (service.quality.mean(), found.groups[0].hindsight.mean),
+        "quality": (service.quality.mean(), found.evenness.groups[0].hindsight.mean),
         "deviation": (
             service.skill[service.log.player].std() / BETA,
             population.deviation / found.parameters["beta"],
@@ -49,7 +49,7 @@ def true_and_judged(matcher: Any, parameters: Any, seed: int) -> tuple[bool, dic
         ),
         "minutes of waiting": (matching.wait - window.wait, found.contests[0].wait.mean),
         "known skills minus matching": (
-            oracle.quality.mean() - matching.quality.mean(), found.gains[0].quality.mean,
+            oracle.quality.mean() - matching.quality.mean(), found.learning[0].quality.mean,
         ),
     }  # fmt: skip
 
