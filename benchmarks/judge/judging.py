@@ -206,7 +206,7 @@ def judge(
         found, failed, notes = None, False, []
         if model is None:
             journal = None if store is None else store.folder / EVALUATIONS
-            found = fit(log, seed=settings.seed, journal=journal, quiet=run.quiet)
+            found = fit(log, journal=journal, quiet=run.quiet)
             model, failed = _checked(found.parameters), found.failed
             notes = [*found.notes, *([FAILED] if failed else [])]
         if (log.team_size > 1).any() or (log.game_size > 2).any():

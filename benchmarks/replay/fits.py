@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -93,7 +93,6 @@ def run_fit(
     reading: Reading,
     *,
     train_share: float = TRAIN_SHARE,
-    seed: int = 0,
     out: Path | None = None,
     quiet: bool = True,
 ) -> Fit:
@@ -102,7 +101,6 @@ def run_fit(
     Args:
         reading: the log.
         train_share: as ``fit``.
-        seed: as ``fit``.
         out: folder for the result, in which a stopped fit goes on; None to write nothing.
         quiet: no progress bar.
 
@@ -110,7 +108,7 @@ def run_fit(
         ValueError: as ``fit``, and where another process works in the folder.
         OSError: if a file cannot be written.
     """
-    settings: dict[str, Any] = {"train_share": train_share, "seed": seed}
+    settings = {"train_share": train_share}
     with locked(out):
         journal = None if out is None else out / EVALUATIONS
         found = fit(reading.log, **settings, journal=journal, quiet=quiet)

@@ -51,12 +51,11 @@ def declare_fit(add: Parser) -> Run:
     add.group("fit")
     add.option("--train-share", "share of the games, from the first on, that the fit uses",
                TRAIN_SHARE)  # fmt: skip
-    shared.seed(add)
     shared.results(add, parallel=False)
 
     def run(given: Given) -> None:
         given.needs("logs")
-        asked = given.chosen(("train_share", "seed", "out", "quiet"))
+        asked = given.chosen(("train_share", "out", "quiet"))
         given.say(partial(fit_text, run_fit(shared.reading(given), **asked)))
         given.say_where(f"{given.out}/fit.json has the parameters")
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
+from scipy.special import expit, logit, stdtrit
 from tqdm import tqdm
 
 from matchenv.logs.checkpoint import Checkpoint
@@ -24,7 +24,7 @@ from matchenv.logs.forecasts import (
 )
 from matchenv.logs.match_log import MatchLog
 from matchenv.logs.replay import replay_trueskill
-from matchenv.runtime.checks import as_integer, as_number
+from matchenv.runtime.checks import as_number
 
 Floats = NDArray[np.float64]
 Values = Mapping[str, float]
@@ -41,9 +41,8 @@ PRECISION = 0.005
 # Two parameters whose estimates are correlated by more than this cannot be told apart.
 TOGETHER = 0.95
 BINS = 20
-# Of the bootstrap.
-BLOCKS, RESAMPLES = 40, 1000
-LEVELS = (0.025, 0.975)
+# Parts of a log over which intervals are taken.
+BLOCKS = 40
 # Below this share of the largest curvature the likelihood counts as flat in a direction.
 FLAT = 1e-6
 SCALES: dict[str, tuple[Callable[[float], Any], Callable[[float], Any]]] = {
@@ -113,7 +112,6 @@ def fit(
     log: MatchLog,
     *,
     train_share: float = TRAIN_SHARE,
-    seed: int = 0,
     journal: Path | None = None,
     quiet: bool = True,
 ) -> Fit:
@@ -126,7 +124,6 @@ def fit(
     Args:
         log: the games in order of play, 20 or more.
         train_share: share of the games, from the first on, that the fit uses, in (0, 1).
-        seed: of the bootstrap.
         journal: a file of the finished replays of the search; a fit that was stopped goes on
             from it.
         quiet: no progress bar.
@@ -136,7 +133,6 @@ def fit(
 
     Source: Dawid (1984), "The prequential approach".
     """
-    as_integer("seed", seed, 0)
     share = as_number("train_share", train_share)
     if not 0.0 < share < 1.0:
         raise ValueError(f"train_share must be between 0 and 1, got {train_share!r}")
@@ -155,10 +151,9 @@ def fit(
     values, evaluations, converged = _search(
         lambda values: float(losses(values).mean()), parameters, kept, quiet
     )
-    rng = np.random.default_rng(seed)
     intervals, notes = _intervals(
         lambda values: np.bincount(pairs.game, losses(values), train.num_games).astype(float),
-        parameters, values, rng,
+        parameters, values,
     )  # fmt: skip
     notes += [f"{name} cannot be told: {reason}" for name, reason in reasons.items()]
     values = {"mu": MU, "sigma": SIGMA, **values, **dict.fromkeys(reasons, 0.0)}
@@ -166,7 +161,7 @@ def fit(
     return Fit(
         parameters=values,
         intervals=intervals,
-        **_judged(log, train.num_games, before, values, rng),
+        **_judged(log, train.num_games, before, values),
         evaluations=evaluations,
         converged=converged,
         notes=tuple(notes),
@@ -300,7 +295,6 @@ def _intervals(
     losses: Callable[[Values], Floats],
     parameters: list[Parameter],
     values: dict[str, float],
-    rng: np.random.Generator,
 ) -> tuple[dict[str, tuple[float, float]], list[str]]:
     """Return intervals by name, and notes on what the log does not tell."""
     inner = [each for each in parameters if not each.at_boundary(values[each.name])]
@@ -318,16 +312,18 @@ def _intervals(
         place,
         np.array([0.05 * each.step for each in inner]),
     )
-    moves, directions = bootstrap_spread(slopes, curvature, rng)
-    intervals = {}
+    covariance, directions = parameter_covariance(slopes, curvature)
+    spread = np.sqrt(np.diag(covariance))
+    half, intervals = _quantile(blocks_of(len(slopes))) * spread, {}
     for k, each in enumerate(inner):
         if float((directions[k] ** 2).sum()) < 0.5:
             notes.append(f"{each.name} hardly changes the likelihood: it has no interval")
             continue
-        low, high = np.quantile(place[k] + moves[:, k], LEVELS)
-        intervals[each.name] = (each.from_scale(float(low)), each.from_scale(float(high)))
+        intervals[each.name] = (
+            each.from_scale(place[k] - half[k]), each.from_scale(place[k] + half[k])
+        )  # fmt: skip
     with np.errstate(invalid="ignore"):
-        related = np.atleast_2d(np.corrcoef(moves.T))
+        related = covariance / np.outer(spread, spread)
     notes += [
         f"{inner[j].name} and {inner[i].name} can hardly be told apart"
         for i in range(len(inner))
@@ -337,9 +333,7 @@ def _intervals(
     return intervals, notes
 
 
-def _judged(
-    log: MatchLog, train_games: int, before: Values, values: Values, rng: np.random.Generator
-) -> dict[str, Any]:
+def _judged(log: MatchLog, train_games: int, before: Values, values: Values) -> dict[str, Any]:
     """Return the attributes of ``Fit`` about the games held out."""
     pairs = pairs_of_sides(log.game_start, log.rank)
     late = pairs.game >= train_games
@@ -353,14 +347,13 @@ def _judged(
     even, by_side = (log_losses(np.tile(np.log(each), (losses.size, 1)), rest.outcome)
                      for each in ((win, shares[1], win), shares))  # fmt: skip
     later, games = rest.game - train_games, log.num_games - train_games
-    number, block = np.bincount(later, minlength=games), blocks_of(games)
+    block = blocks_of(games)
 
     def interval(each: Floats) -> tuple[float, float]:
-        drawn = _resampled(int(block[-1]) + 1, rng)
-        sums, numbers = (np.bincount(block, weights=by_game)
-                         for by_game in (np.bincount(later, each, games), number))  # fmt: skip
-        low, high = np.quantile((drawn @ sums) / (drawn @ numbers), LEVELS)
-        return float(low), float(high)
+        mean = float(each.mean())
+        excess = np.bincount(block[later], each - mean)
+        half = _quantile(block) * float(np.sqrt(_between(excess[:, None])[0, 0])) / each.size
+        return mean - half, mean + half
 
     draws = bool((rest.outcome == 0).any())
     of_draws = draw_calibration(fitted, rest.outcome, BINS)
@@ -395,9 +388,15 @@ def blocks_of(games: int, blocks: int = BLOCKS) -> NDArray[np.int64]:
     return np.arange(games) * count // max(games, 1)
 
 
-def _resampled(blocks: int, rng: np.random.Generator) -> Floats:
-    """Return how often each block is drawn, (RESAMPLES, blocks)."""
-    return rng.multinomial(blocks, np.full(blocks, 1.0 / blocks), size=RESAMPLES).astype(float)
+def _quantile(block: NDArray[np.int64]) -> float:
+    """Return the half width of a 95 % interval over blocks, in standard deviations."""
+    return float(stdtrit(max(int(block[-1]), 1), 0.975))
+
+
+def _between(sums: Floats) -> Floats:
+    """Return the covariance of a total over all blocks, from its sums in each, (blocks, p)."""
+    rest = sums - sums.mean(axis=0)
+    return rest.T @ rest * (len(sums) / max(len(sums) - 1, 1))
 
 
 def derivatives(
@@ -433,23 +432,22 @@ def derivatives(
     return slopes, curvature
 
 
-def bootstrap_spread(
-    slopes: Floats, curvature: Floats, rng: np.random.Generator
-) -> tuple[Floats, Floats]:
-    """Return where the minimum would be for other games of the same kind.
+def parameter_covariance(slopes: Floats, curvature: Floats) -> tuple[Floats, Floats]:
+    """Return the covariance of the minimum over other games of the same kind.
 
-    Blocks of games are drawn with replacement, and each time one Newton step is taken from the
-    minimum. Directions in which the loss is flat stay as they are.
+    It is that of one Newton step from the minimum, with the slopes of blocks of games as
+    observations. Directions in which the loss is flat stay as they are.
 
     Returns:
-        ``(moves, directions)``: shape (RESAMPLES, p), and (p, k), those in which the loss is not
+        ``(covariance, directions)``: shape (p, p), and (p, k), those in which the loss is not
         flat.
+
+    Source: White (1982), "Maximum likelihood estimation of misspecified models".
     """
     block = blocks_of(len(slopes))
     by_block = np.stack([np.bincount(block, weights=slope) for slope in slopes.T], axis=1)
-    by_block -= by_block.mean(axis=0)
     values, vectors = np.linalg.eigh(curvature)
     good = values > FLAT * max(values.max(), 1e-12)
     curvatures, directions = values[good], vectors[:, good]
     inverse = (directions / curvatures) @ directions.T
-    return -(_resampled(len(by_block), rng) @ by_block) @ inverse, directions
+    return inverse @ _between(by_block) @ inverse, directions

@@ -1,10 +1,11 @@
-"""``replay``, ``fit`` and ``smooth`` from end to end, against both systems written out again."""
+"""``replay``, ``fit`` and ``smooth`` from end to end, against the trueskill package."""
 
 from __future__ import annotations
 
 import csv
 import json
 import math
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import NormalDist
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import trueskill
 from numpy.testing import assert_array_equal
 
 from matchenv.benchmarks.replay import figures as figures_of_replay
@@ -41,79 +43,6 @@ def league() -> list[tuple[str, str, int]]:
     return games
 
 
-class PlainTrueSkill:
-    """TrueSkill for games of two, from the paper's section 3 with plain normal functions."""
-
-    def __init__(self, draw_probability: float) -> None:
-        self.belief: dict[str, tuple[float, float]] = {}
-        self.beta, self.tau = 25 / 6, 25 / 300
-        self.margin = NORMAL.inv_cdf((draw_probability + 1) / 2) * math.sqrt(2) * self.beta
-
-    def foresee(self, a: str, b: str) -> tuple[float, float, list[float]]:
-        (mu_a, s_a), (mu_b, s_b) = (self.belief.get(x, (25.0, 25 / 3)) for x in (a, b))
-        c2 = s_a**2 + s_b**2 + 2 * self.tau**2 + 2 * self.beta**2
-        gap, c = mu_a - mu_b, math.sqrt(c2)
-        quality = math.sqrt(2 * self.beta**2 / c2) * math.exp(-(gap**2) / (2 * c2))
-        return gap, quality, thirds(gap, self.margin, c)
-
-    def learn(self, a: str, b: str, outcome: int) -> None:
-        if outcome < 0:
-            a, b, outcome = b, a, 1
-        (mu_a, s_a), (mu_b, s_b) = (self.belief.get(x, (25.0, 25 / 3)) for x in (a, b))
-        s_a, s_b = (math.hypot(s, self.tau) for s in (s_a, s_b))
-        c = math.sqrt(s_a**2 + s_b**2 + 2 * self.beta**2)
-        t, e = (mu_a - mu_b) / c, self.margin / c
-        if outcome:
-            v = NORMAL.pdf(t - e) / NORMAL.cdf(t - e)
-            w = v * (v + t - e)
-        else:
-            total = NORMAL.cdf(e - t) - NORMAL.cdf(-e - t)
-            v = (NORMAL.pdf(-e - t) - NORMAL.pdf(e - t)) / total
-            w = v**2 + ((e - t) * NORMAL.pdf(e - t) + (e + t) * NORMAL.pdf(e + t)) / total
-        self.belief[a] = mu_a + s_a**2 / c * v, s_a * math.sqrt(1 - w * s_a**2 / c**2)
-        self.belief[b] = mu_b - s_b**2 / c * v, s_b * math.sqrt(1 - w * s_b**2 / c**2)
-
-
-class PlainElo:
-    """Elo with normal performances, from the paper's section 1."""
-
-    def __init__(self, draw_probability: float) -> None:
-        self.rating: dict[str, float] = {}
-        self.draw = draw_probability
-
-    def gap(self, a: str, b: str) -> float:
-        return self.rating.get(a, 1200.0) - self.rating.get(b, 1200.0)
-
-    def chances(self, gap: float, draw: float) -> list[float]:
-        c = math.sqrt(2) * 200
-        return thirds(gap, NORMAL.inv_cdf((draw + 1) / 2) * c, c)
-
-    def foresee(self, a: str, b: str) -> tuple[float, float, list[float]]:
-        gap = self.gap(a, b)
-        return gap, -abs(gap), self.chances(gap, self.draw)
-
-    def learn(self, a: str, b: str, outcome: int) -> None:
-        expected = self.chances(self.gap(a, b), 0.0)[2]
-        delta = 0.07 * 200 * math.sqrt(math.pi) * ((outcome + 1) / 2 - expected)
-        for name, change in ((a, delta), (b, -delta)):
-            self.rating[name] = self.rating.get(name, 1200.0) + change
-
-
-class PlainLogisticElo(PlainElo):
-    """Elo as most services have it, with the draws of Rao and Kupper."""
-
-    def chances(self, gap: float, draw: float) -> list[float]:
-        theta, odds = (1 + draw) / (1 - draw), 10 ** (gap / 400)
-        win, loss = odds / (odds + theta), 1 / (1 + theta * odds)
-        return [loss, 1 - win - loss, win]
-
-
-def thirds(gap: float, margin: float, c: float) -> list[float]:
-    """Probabilities of a loss, a draw and a win."""
-    win, loss = NORMAL.cdf((gap - margin) / c), NORMAL.cdf((-gap - margin) / c)
-    return [loss, 1 - win - loss, win]
-
-
 @pytest.fixture(scope="module", autouse=True)
 def _coarse_figures() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
@@ -131,13 +60,7 @@ def league_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-@pytest.mark.parametrize(
-    ("name", "plain"),
-    [("trueskill", PlainTrueSkill), ("elo", PlainElo), ("elo-logistic", PlainLogisticElo)],
-)
-def test_against_the_paper_written_out_again(
-    league_folder: Path, name: str, plain: type[PlainTrueSkill | PlainElo]
-) -> None:
+def test_measures_are_those_of_the_packages_ratings(league_folder: Path) -> None:
     league_report = json.loads((league_folder / "report.json").read_text())
     log = league_report["log"]
     counts = log["file"], log["rows"], log["games_rated"], log["bad_rows"]
@@ -145,34 +68,41 @@ def test_against_the_paper_written_out_again(
     assert log["bad_rows_by_reason"] == {"missing score": 1}
     games = league()
     drawn = sum(outcome == 0 for _, _, outcome in games)
-    draw_probability = drawn / len(games)
     assert 0 < drawn < len(games)
-    system = plain(draw_probability)
-    seen = []
+    share = drawn / len(games)
+    assert league_report["settings"]["parameters"]["draw_probability"] == share
+    package = trueskill.TrueSkill(
+        draw_probability=share, backend=(NORMAL.cdf, NORMAL.pdf, NORMAL.inv_cdf)
+    )
+    margin = NORMAL.inv_cdf((share + 1) / 2) * math.sqrt(2) * package.beta
+    known: dict[str, Any] = defaultdict(package.create_rating)
+    gaps, quality, stated = [], [], []
     for home, away, outcome in games:
-        seen.append((*system.foresee(home, away), outcome))
-        system.learn(home, away, outcome)
-    got = league_report["systems"][name]
-    assert league_report["settings"]["parameters"]["draw_probability"] == draw_probability
-
-    def error(some: list[Any]) -> float:
-        wrong = [gap * outcome <= 0 for gap, _, _, outcome in some if outcome]
-        return sum(wrong) / len(wrong)
-
-    assert got["error"]["error"] == pytest.approx(error(seen), abs=1e-12)
-    assert got["error"]["pairs"] == len(games) - drawn
-    loss = -sum(math.log(p[outcome + 1]) for _, _, p, outcome in seen) / len(seen)
-    assert got["log_loss"] == pytest.approx(loss, rel=1e-7)
+        a, b = (package.create_rating(known[name].mu, math.hypot(known[name].sigma, package.tau))
+                for name in (home, away))  # fmt: skip
+        gap, c = a.mu - b.mu, math.sqrt(a.sigma**2 + b.sigma**2 + 2 * package.beta**2)
+        win, loss = NORMAL.cdf((gap - margin) / c), NORMAL.cdf((-gap - margin) / c)
+        gaps.append(gap * outcome)
+        quality.append(package.quality([(a,), (b,)]))
+        stated.append((loss, 1 - win - loss, win))
+        (known[home],), (known[away],) = package.rate(
+            [(known[home],), (known[away],)], [-outcome, outcome]
+        )
+    decided = np.array([outcome != 0 for _, _, outcome in games])
+    wrong = np.array(gaps) <= 0.0
+    got = league_report["systems"]["trueskill"]
+    assert got["error"]["error"] == pytest.approx(wrong[decided].mean())
+    assert got["error"]["pairs"] == decided.sum()
+    loss = -np.mean(
+        [math.log(p[outcome + 1]) for p, (*_, outcome) in zip(stated, games, strict=True)]
+    )
+    assert got["log_loss"] == pytest.approx(loss, rel=1e-5)
     # A sort by rounded quality: games that both call equally even keep their order.
-    even = sorted(range(len(seen)), key=lambda k: -round(seen[k][1], 9))
-    chosen = [seen[k] for k in even[: math.ceil(0.2 * len(seen))]]
-    assert got["challenged"][name]["error"] == pytest.approx(error(chosen), abs=1e-12)
-    stated = np.array([p[1] for _, _, p, _ in seen])
-    counted = np.array(got["draw_forecasts"]["count"])
-    assert counted.sum() == len(seen)
-    assert np.nansum(
-        counted * np.array(got["draw_forecasts"]["stated"], dtype=float)
-    ) == pytest.approx(stated.sum(), rel=1e-7)
+    even = np.argsort(-np.round(quality, 7), kind="stable")[: math.ceil(0.2 * len(games))]
+    chosen = even[decided[even]]
+    assert got["challenged"]["trueskill"]["error"] == pytest.approx(wrong[chosen].mean())
+    count, mean = (np.array(got["draw_forecasts"][k], dtype=float) for k in ("count", "stated"))
+    assert np.nansum(count * mean) == pytest.approx(sum(draw for _, draw, _ in stated), rel=1e-5)
 
 
 def test_equal_settings_give_equal_bytes_and_say_where_they_are(
@@ -198,7 +128,6 @@ def test_equal_settings_give_equal_bytes_and_say_where_they_are(
         ("replay", ["--bins", "0"], "bins"),
         ("replay", ["--elo-alpha", "2"], "alpha"),
         ("fit", ["--train-share", "1"], "train_share"),
-        ("fit", ["--seed", "-1"], "seed must be an integer of at least 0"),
         ("smooth", ["--players", "Sout"], "among the 5 of the log, got 'Sout'; near to it: South"),
         ("smooth", ["--plot", "curves.gif"], "plot must end in .png, .svg, .pdf, got"),
         ("smooth", ["--max-iterations", "0"], "max_iterations must be"),

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import norm
 
 from matchenv.cli import run_command
 from matchenv.logs import MatchLog, fit, fitting, replay_trueskill
 from matchenv.logs.fitting import derivatives
+from matchenv.logs.forecasts import constant_log_loss
 from matchenv.trueskill import draw_margin_from_probability
 
 GAMES = Path(__file__).parents[2] / "examples" / "games.csv"
@@ -75,6 +75,9 @@ def test_parameters_of_simulated_games_are_found_again() -> None:
     assert found.gain[1] > 0.0
     assert found.calibration_wins < 0.05
     assert found.train_games == 2100
+    late = log.rank.reshape(-1, 2)[found.train_games :]
+    outcome = np.sign(late[:, 1] - late[:, 0])
+    assert found.log_loss_constant == pytest.approx(constant_log_loss(outcome), abs=0.003)
     low, high = found.log_loss_interval
     assert low < found.log_loss < high
 
@@ -187,14 +190,3 @@ def test_the_command_writes_the_parameters_and_goes_on(
         assert journal.read_bytes() == whole
         replays.append(len(calls))
     assert replays[1] == replays[0] + found["evaluations"]
-
-
-def test_the_constant_forecast_knows_the_draws() -> None:
-    """With skills of no spread nothing beats the constant; its loss is the entropy."""
-    log = simulated(1500, beta=100.0, tau=0.0, draws=0.3, seed=5)
-    found = fit(log)
-    margin = draw_margin_from_probability(0.3, 100.0)
-    draw = 1.0 - 2.0 * norm.sf(margin / np.hypot(np.sqrt(2.0) * 100.0, np.sqrt(2.0) * SIGMA))
-    entropy = -draw * np.log(draw) - (1.0 - draw) * np.log(0.5 * (1.0 - draw))
-    assert found.log_loss_constant == pytest.approx(entropy, abs=0.03)
-    assert found.log_loss == pytest.approx(found.log_loss_constant, abs=0.02)

@@ -14,7 +14,7 @@ from matchenv.logs import games, ratings_table, replay_system, replay_trueskill
 from matchenv.logs.match_log import MatchLog, ranks_from_scores
 from matchenv.ratings.elo import Elo
 from matchenv.ratings.openskill import MODELS, OpenSkill
-from matchenv.trueskill import TrueSkill, rate, team_match_quality
+from matchenv.trueskill import TrueSkill, team_match_quality
 
 FORMS = [[1, 1], [1, 1, 1], [2, 2], [1, 3, 2], [1] * 8]
 BETA, TAU = 25.0 / 6.0, 25.0 / 300.0
@@ -167,28 +167,6 @@ def test_no_advantage_on_neutral_ground() -> None:
         np.testing.assert_array_equal(
             mixed.team_mean[2 * chosen : 2 * chosen + 2], expected.team_mean
         )
-
-
-@pytest.mark.parametrize("exponent", [0.0, 0.7])
-def test_weights_and_the_exponent_are_the_weights_of_rate(exponent: float) -> None:
-    games = [
-        ([["a", "b"], ["c"]], [0, 0], [[1.0, 0.5], [1.0]]),
-        ([["d", "a"], ["b", "c"]], [0, 1], [[0.0, 1.0], [2.0, 0.25]]),
-        ([["c"], ["d"]], [1, 0], [[1.0], [1.0]]),
-    ]
-    teams, ranks, weights = zip(*games, strict=True)
-    log = MatchLog.from_games(teams, [[-rank for rank in each] for each in ranks], weights=weights)
-    keywords = {"beta": BETA, "tau": TAU, "draw_probability": 0.1}
-    replay = replay_trueskill(log, team_exponent=exponent, **keywords)
-    known = dict.fromkeys("abcd", (25.0, 25.0 / 3.0))
-    for names, places, given in games:
-        before = [[known[n] for n in side] for side in names]
-        factors = [[len(side) ** -exponent * w for w in side] for side in given]
-        after = rate(before, places, weights=factors, **keywords)
-        for side, ratings in zip(names, after, strict=True):
-            known.update(zip(side, ratings, strict=True))
-    found = np.column_stack((replay.mu, replay.sigma))
-    assert_allclose(found, [known[name] for name in "abcd"], rtol=1e-12)
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])

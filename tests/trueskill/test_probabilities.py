@@ -31,30 +31,6 @@ SMALLEST = 1e-290
 Team = list[tuple[float, float]]
 
 
-def quality_by_determinants(teams: list, beta: float, weights: list) -> float:
-    """The general form as it stands in the literature, over players and differences."""
-    belief = np.array([pair for side in teams for pair in side])
-    side = np.repeat(np.arange(len(teams)), [len(members) for members in teams])
-    share = np.concatenate([np.asarray(row, dtype=float) for row in weights])
-    differences = np.zeros((len(share), len(teams) - 1))
-    for k in range(len(teams) - 1):
-        differences[:, k] = share * ((side == k).astype(float) - (side == k + 1))
-    noise = beta**2 * differences.T @ differences
-    whole = noise + differences.T @ np.diag(belief[:, 1] ** 2) @ differences
-    gap = differences.T @ belief[:, 0]
-    ratio = np.linalg.det(noise) / np.linalg.det(whole)
-    return math.sqrt(ratio) * math.exp(-0.5 * gap @ np.linalg.solve(whole, gap))
-
-
-@pytest.mark.parametrize("count", [2, 3, 4])
-@pytest.mark.parametrize("weights", [None, WEIGHTS])
-def test_quality_is_the_ratio_of_determinants(count: int, weights: list | None) -> None:
-    teams = TEAMS[:count]
-    rows = weights[:count] if weights else None
-    expected = quality_by_determinants(teams, BETA, rows or [[1.0] * len(t) for t in teams])
-    assert team_match_quality(teams, BETA, rows) == pytest.approx(expected, rel=1e-12)
-
-
 def test_quality_of_two_players_and_of_many() -> None:
     pair = [[(25.0, 8.0)], [(20.0, 3.0)]]
     expected = match_quality(25.0, 8.0, 20.0, 3.0, BETA)
