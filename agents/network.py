@@ -20,6 +20,7 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import nn
 
 from matchenv.belief import BELIEFS, Belief, belief_named
+from matchenv.belief.belief import difference_variance
 from matchenv.envs import simulator_of
 from matchenv.envs.core.settings import PAPER_BETA
 from matchenv.envs.one_player.settings import Settings
@@ -144,7 +145,7 @@ class OpponentReader(Reader):
         players = self.num_actions + 1
         size = self.belief.observation_size(self.num_actions)
         mu, deviations = observations[:, :players], observations[:, players : size - 1]
-        variance = self.belief.difference_variance(deviations[:, :players], deviations[:, players:])
+        variance = difference_variance(deviations[:, :players], deviations[:, players:])
         # The library pads sequences with observations of zeros.
         variance = (unit * variance).clamp_min(LEAST_SQUARE)
         gap = (mu[:, :1] - mu[:, 1:]) * math.sqrt(unit)

@@ -277,7 +277,7 @@ class RunConfig:
         return {
             "cells": {
                 "rank": list(RANKS) if ranks == [None] and has_places else ranks,
-                "prior": [PRIORS[0] if prior is None else prior for prior in priors],
+                "prior": [next(iter(PRIORS)) if prior is None else prior for prior in priors],
             },
             "env_kwargs": others,
         }

@@ -31,21 +31,18 @@ def log_indices(
     bonus: NDArray[np.float32],
     planes: Integers,
     mu: Floats,
-    sigma: Floats,
+    variances: Floats,
     beta: float,
 ) -> Floats:
-    """Return log G + log(2 pi) / 2 of every opponent, in units of performances.
+    """Return log G + log(2 pi) / 2 of every opponent, shape (B, M), in units of performances.
 
     Args:
         grid: the states of the table.
         bonus: shape (T, variances, gaps + 1), of ``IndexTable``.
         planes: shape (B,), row of the T that each state reads.
         mu: shape (B, M + 1), means of the beliefs, player 0 first.
-        sigma: shape (B, M + 1), deviations whose squares sum to the variances of s_0 - s_k.
+        variances: shape (B, M), of s_0 - s_k.
         beta: standard deviation of one performance around skill.
-
-    Returns:
-        Logarithms of shape (B, M).
     """
     logs = np.empty((mu.shape[0], mu.shape[1] - 1))
     unit = 0.5 / (beta * beta)
@@ -54,7 +51,7 @@ def log_indices(
         table = bonus[planes[b]]
         for k in range(1, mu.shape[1]):
             gap = mu[b, 0] - mu[b, k]
-            variance = (sigma[b, 0] * sigma[b, 0] + sigma[b, k] * sigma[b, k]) * unit
+            variance = variances[b, k - 1] * unit
             square = gap * gap * unit / (variance + 1.0)
             place = place_of(grid, math.sqrt(square), max(variance, smallest))
             more = max(0.0, read(table, place))
@@ -130,7 +127,7 @@ class Gittins(ScoringPolicy):
         # With no game left the table of one is read.
         planes = np.maximum(np.rint(games_left).astype(np.int64) - 1, 0)
         logs: Floats = log_indices(
-            table.grid, table.bonus, planes, state.mu, state.paired_sigma, self.beta
+            table.grid, table.bonus, planes, state.mu, state.difference_variance, self.beta
         )
         return logs
 

@@ -28,6 +28,7 @@ import math
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import lru_cache
 from itertools import repeat
 from pathlib import Path
@@ -37,7 +38,7 @@ import numpy as np
 from filelock import FileLock
 from numpy.typing import NDArray
 
-from matchenv.baselines.policy import Floats, Integers
+from matchenv.baselines.policy import Floats
 from matchenv.runtime.compile import compiled
 from matchenv.runtime.files import npz_bytes, read_npz, write_bytes
 from matchenv.trueskill.game import density_at_zero, difference_moments, outcome_probability_of
@@ -114,13 +115,7 @@ class Place(NamedTuple):
 
 
 def new_grid(gaps: int, smallest: float, step: float) -> Grid:
-    """Return a grid.
-
-    Args:
-        gaps: number of nodes in z, >= 4.
-        smallest: the smallest C, > 0.
-        step: between logarithms of C, nearly.
-    """
+    """Return a grid from the smallest C on, with about this step between logarithms of C."""
     span = math.log(WIDEST / smallest)
     variances = max(STENCIL, math.ceil(span / step) + 1)
     return Grid(
@@ -183,30 +178,22 @@ class Transitions(NamedTuple):
         density: q of the state, shape (variances, gaps).
         probability: of each outcome.
         density_after: q of the state after it.
-        nodes: ``Place.variance`` and ``Place.gap`` of that state, one more axis of 2.
-        offsets: ``Place.down`` and ``Place.across`` of it, one more axis of 2.
+        places: of that state, a ``Place`` in one more axis of 4.
     """
 
     density: Floats
     probability: Floats
     density_after: Floats
-    nodes: Integers
-    offsets: Floats
+    places: Floats
 
 
 @compiled
 def transitions_of(grid: Grid, draw_margin: float, tau: float) -> Transitions:
-    """Return the effect of a game on every state of the grid.
-
-    Args:
-        grid: the states.
-        draw_margin: in sqrt(2) beta.
-        tau: a skill's drift before a game, in sqrt(2) beta.
-    """
+    """Return the effect of a game on every state of the grid; lengths in sqrt(2) beta."""
     shape = (grid.variances, grid.gaps, 3 if draw_margin > 0.0 else 2)
     density = np.empty(shape[:2])
     probability, density_after = np.empty(shape), np.empty(shape)
-    nodes, offsets = np.empty((*shape, 2), np.int64), np.empty((*shape, 2))
+    places = np.empty((*shape, 4))
     for i in range(grid.variances):
         variance = math.exp(grid.lowest + i * grid.step)
         uncertain = variance + 2.0 * tau * tau
@@ -221,16 +208,9 @@ def transitions_of(grid: Grid, draw_margin: float, tau: float) -> Transitions:
                 left = uncertain * (1.0 + uncertain * complement) / total
                 density_after[i, j, o] = density_at_zero(moved, left + 1.0)
                 place = place_of(grid, moved / math.sqrt(left + 1.0), left)
-                nodes[i, j, o] = place.variance, place.gap
-                offsets[i, j, o] = place.down, place.across
-    return Transitions(density, probability, density_after, nodes, offsets)
-
-
-@compiled
-def place_after(game: Transitions, i: int, j: int, o: int) -> Place:
-    """Return the place of node (i, j) after outcome o."""
-    nodes, offsets = game.nodes[i, j, o], game.offsets[i, j, o]
-    return Place(nodes[0], offsets[0], nodes[1], offsets[1])
+                nodes = float(place.variance), place.down, float(place.gap), place.across
+                places[i, j, o] = nodes
+    return Transitions(density, probability, density_after, places)
 
 
 class Node(NamedTuple):
@@ -308,21 +288,17 @@ class Values(NamedTuple):
 
 @compiled(nogil=True)
 def add_game(game: Transitions, now: Values, then: Values, first: int, last: int) -> None:
-    """Compute the indices with one game more, for the variances ``first`` to ``last`` - 1.
+    """Write ``then``, of one game more than ``now``, for the variances ``first`` to ``last`` - 1.
 
-    Args:
-        game: the transitions.
-        now: of t games left.
-        then: written, of t + 1.
-        first: first node in C; parts may be computed in parallel.
-        last: node in C after the last.
+    Parts of the variances may be computed in parallel.
     """
     count, outcomes = now.values.shape[2], game.probability.shape[2]
     indices, values = np.empty(outcomes), np.empty((outcomes, count))
     for i in range(first, last):
         for j in range(game.density.shape[1]):
             for o in range(outcomes):
-                place = place_after(game, i, j, o)
+                row, down, column, across = game.places[i, j, o]
+                place = Place(int(row), down, int(column), across)
                 indices[o] = game.density_after[i, j, o] * math.exp(
                     max(read(now.bonus, place), 0.0)
                 )
@@ -342,15 +318,7 @@ def add_game(game: Transitions, now: Values, then: Values, first: int, last: int
 def compute_bonus(
     grid: Grid, prices: int, games: int, draw_margin: float = 0.0, tau: float = 0.0
 ) -> NDArray[np.float32]:
-    """Return log(G / q) of all states; shape as ``IndexTable.bonus``.
-
-    Args:
-        grid: the states.
-        prices: K, nodes in price.
-        games: as ``index_table``, and so are the rest.
-        draw_margin: in sqrt(2) beta.
-        tau: in sqrt(2) beta.
-    """
+    """Return ``IndexTable.bonus`` by so many nodes in price; the others as ``index_table``."""
     game = transitions_of(grid, draw_margin, tau)
     # In the last game G = q and V / G = 1 - rho.
     shape = (grid.variances, grid.gaps + 1)
@@ -399,13 +367,12 @@ def rounded_horizon(games: int) -> int:
 def index_table(games: int, draw_margin: float = 0.0, tau: float = 0.0) -> IndexTable:
     """Return the table of an episode of so many games, from the cache folder or computed.
 
+    Where no file can be written it is computed in every process.
+
     Args:
         games: the longest horizon, >= 1.
         draw_margin: in sqrt(2) beta, >= 0.
         tau: a skill's drift before a game, in sqrt(2) beta, >= 0.
-
-    Returns:
-        The table. Where no file can be written it is computed in every process.
     """
     nodes = [GAPS, PRICES, STEP_OF_LOG_VARIANCE, LEAST_INFORMATION]
     made_of = {"method": METHOD, "games": games, "margin": draw_margin, "tau": tau, "nodes": nodes}
@@ -415,7 +382,7 @@ def index_table(games: int, draw_margin: float = 0.0, tau: float = 0.0) -> Index
     grid = new_grid(GAPS, min(1e-2, LEAST_INFORMATION / games), STEP_OF_LOG_VARIANCE)
     bonus = read_bonus(path, settings, grid)
     if bonus is None:
-        try:
+        with suppress(OSError, NotImplementedError):
             folder.mkdir(parents=True, exist_ok=True)
             with FileLock(path.with_suffix(".lock")):
                 bonus = read_bonus(path, settings, grid)
@@ -423,9 +390,8 @@ def index_table(games: int, draw_margin: float = 0.0, tau: float = 0.0) -> Index
                     print(NOTICE.format(folder=folder), file=sys.stderr, flush=True)
                     bonus = compute_bonus(grid, PRICES, games, draw_margin, tau)
                     write_bytes(path, npz_bytes({"bonus": bonus}, settings, compressed=False))
-        except (OSError, NotImplementedError):
-            if bonus is None:
-                bonus = compute_bonus(grid, PRICES, games, draw_margin, tau)
+    if bonus is None:
+        bonus = compute_bonus(grid, PRICES, games, draw_margin, tau)
     bonus.setflags(write=False)
     return IndexTable(grid, bonus)
 

@@ -105,30 +105,12 @@ class Levels(NamedTuple):
 
 
 @compiled
-def reach_of(opponents: Opponents, draw_margin: float) -> tuple[float, float]:
-    """Return ``(rho, reach)`` as ``Levels`` has them."""
-    rho, reach = 0.0, 0.0
-    for k in range(opponents.gaps.size):
-        share = 1.0 / math.sqrt(opponents.variances[k])
-        rate = opponents.loads[k] * share
-        rho = max(rho, rate * rate)
-        reach = max(reach, rate * (LARGEST_SHIFT + (abs(opponents.gaps[k]) + draw_margin) * share))
-    return rho, min(reach, FURTHEST * math.sqrt(rho))
-
-
-@compiled
 def find_contenders(opponents: Opponents, first: int, rho: float, reach: float) -> Integers:
     """Return those who may have the best density after a game of two others.
 
     V exp(g^2 / V) is at least V + g^2, and at most V + chord g^2 up to the largest g^2 / V that
     ``first`` can have. An opponent whose lower bound is above the upper bound of ``first`` for
-    every s and l within reach is left out.
-
-    Args:
-        opponents: the state.
-        first: the opponent with the best density before the game.
-        rho: as ``Levels``.
-        reach: as ``Levels``.
+    every s and l within reach is left out. ``first`` has the best density before the game.
     """
     gaps, variances, loads = opponents.gaps, opponents.variances, opponents.loads
     gap, variance, load = gaps[first], variances[first], loads[first]
@@ -155,14 +137,12 @@ def find_contenders(opponents: Opponents, first: int, rho: float, reach: float) 
 
 @compiled
 def tabulate_levels(opponents: Opponents, first: int, draw_margin: float) -> Levels:
-    """Return the table of one state.
-
-    Args:
-        opponents: the state.
-        first: the opponent with the best density before the game.
-        draw_margin: performances no further apart than this are a draw.
-    """
-    rho, reach = reach_of(opponents, draw_margin)
+    """Return the table of one state; ``first`` has the best density before the game."""
+    shares = 1.0 / np.sqrt(opponents.variances)
+    rates = opponents.loads * shares
+    rho = np.max(rates * rates)
+    reach = np.max(rates * (LARGEST_SHIFT + (np.abs(opponents.gaps) + draw_margin) * shares))
+    reach = min(reach, FURTHEST * math.sqrt(rho))
     contenders = find_contenders(opponents, first, rho, reach)
     contenders[1:] = contenders[1:][np.argsort(opponents.variances[contenders[1:]])]
     gaps, loads = opponents.gaps[contenders], opponents.loads[contenders]
@@ -170,8 +150,7 @@ def tabulate_levels(opponents: Opponents, first: int, draw_margin: float) -> Lev
     still, learned = np.full(2 * half + 1, np.inf), np.full(2 * half + 1, np.inf)
     variance = opponents.variances[first]
     for k in contenders:
-        share = 1.0 / math.sqrt(opponents.variances[k])
-        rate = opponents.loads[k] * share
+        share, rate = shares[k], rates[k]
         level, learns = math.log(opponents.variances[k] / variance), rho * rate * rate
         least, step = opponents.gaps[k] * share - rate * reach, rate * reach / half
         for i in range(still.size):
@@ -198,13 +177,7 @@ def tabulate_levels(opponents: Opponents, first: int, draw_margin: float) -> Lev
 
 @compiled(refcounted=False)
 def best_density_bound(levels: Levels, shift: float, loss: float) -> float:
-    """Return an upper bound of the best density against those who have not played.
-
-    Args:
-        levels: of the state before the game.
-        shift: s.
-        loss: l.
-    """
+    """Return an upper bound of the best density against those who have not played."""
     rho, half = levels.rho, levels.within.size - 1
     step = levels.reach / half
     place = (shift + levels.reach) / step
@@ -333,10 +306,7 @@ def knowledge_gradient_action(opponents: Opponents, multiplier: float, game: Gam
 def knowledge_gradient_actions(
     mu: Floats, sigma: Floats, differences: Floats, multipliers: Floats, game: GameConstants
 ) -> Integers:
-    """Return the action of every state, shape (B,), those of the first highest scores.
-
-    Arguments as ``knowledge_gradient_scores``.
-    """
+    """Return the actions of the first highest ``knowledge_gradient_scores``, shape (B,)."""
     actions = np.empty(mu.shape[0], dtype=np.int64)
     for b in range(mu.shape[0]):
         opponents = read_opponents(mu[b], sigma[b], differences[b], game)

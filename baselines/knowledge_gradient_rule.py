@@ -90,12 +90,6 @@ def after_game(
 ) -> tuple[float, float, float, float, float]:
     """Return what a game with opponent j changes, if it ends so.
 
-    Args:
-        opponents: the state before the game.
-        j: opponent, 0 to M - 1.
-        outcome: +1 if player 0 wins, -1 if not, 0 for a draw.
-        game: constants of the games.
-
     Returns:
         ``(probability, s, l, gap, variance)``: of the outcome; the shift and the loss that all
         other opponents share; gap to j and variance of the difference of performances.
@@ -125,11 +119,6 @@ def other_after_game(
 @compiled
 def look_ahead(opponents: Opponents, j: int, game: GameConstants) -> float:
     """Return F_j: the expected best draw density after a game with opponent j.
-
-    Args:
-        opponents: the state before the game.
-        j: opponent, 0 to M - 1.
-        game: constants of the games.
 
     Source: Ryzhov, Tariq, Powell (2011), section 3, with the square roots and indices that are
         misprinted there.

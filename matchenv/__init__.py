@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from matchenv.belief.knowledge import KnowledgeState, share_of_games_left
     from matchenv.envs.one_player.env import MatchmakingEnv, MatchmakingVectorEnv
     from matchenv.envs.one_player.priors import EqualPrior, InformativePrior, NormalPrior, Prior
-    from matchenv.envs.one_player.rewards import Reward
-    from matchenv.envs.one_player.settings import Settings
+    from matchenv.envs.one_player.settings import Reward, Settings
     from matchenv.envs.queue.env import MatchmakingQueueEnv, MatchmakingQueueVectorEnv
 
 try:
@@ -60,7 +59,7 @@ _WHERE = {
     "MatchmakingVectorEnv": "matchenv.envs.one_player.env",
     "NormalPrior": "matchenv.envs.one_player.priors",
     "Prior": "matchenv.envs.one_player.priors",
-    "Reward": "matchenv.envs.one_player.rewards",
+    "Reward": "matchenv.envs.one_player.settings",
     "Settings": "matchenv.envs.one_player.settings",
     "share_of_games_left": "matchenv.belief.knowledge",
 }

@@ -24,7 +24,7 @@ MOVED = {
     "matchenv.queue": "matchenv.envs.queue",
     "matchenv.rating_models": "matchenv.ratings",
     "matchenv.replay": "matchenv.logs",
-    "matchenv.rewards": "matchenv.envs.one_player.rewards",
+    "matchenv.rewards": "matchenv.envs.one_player.settings",
     "matchenv.settings": "matchenv.envs.one_player.settings",
 }
 

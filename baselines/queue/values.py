@@ -48,16 +48,7 @@ def information_gain(mu: Floats, sigma: Floats, i: int, j: int, game: GameConsta
 def pair_value(
     mu: Floats, sigma: Floats, i: int, j: int, multipliers: tuple[float, float], game: GameConstants
 ) -> float:
-    """Return match quality plus both gains, each times its multiplier.
-
-    Args:
-        mu: as ``information_gain``, and so are the next three.
-        sigma: standard deviations.
-        i: one player.
-        j: the other.
-        multipliers: of the gains of i and of j.
-        game: constants of the games.
-    """
+    """Return match quality plus the gains of i and of j, each times its multiplier."""
     variance = total_variance(sigma[i], sigma[j], game.beta)
     value = match_quality_of(mu[i] - mu[j], variance, game.beta)
     if multipliers[0] > 0.0:

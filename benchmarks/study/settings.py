@@ -74,7 +74,7 @@ class StudySettings:
 
     policies: Sequence[Any] = PAPER_POLICIES
     ranks: Sequence[str | int] | None = None
-    priors: Sequence[str] = PRIORS
+    priors: Sequence[str] = tuple(PRIORS)
     episodes: int = 10_000
     prior_draws: int = 1
     num_opponents: int = 49

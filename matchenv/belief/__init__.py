@@ -14,10 +14,11 @@ from matchenv.belief.belief import (
     SIGMA,
     TRUE_SKILL,
     Belief,
+    FactorisedBelief,
     GameConstants,
     GamesPlayed,
+    IndependentBelief,
 )
-from matchenv.belief.factorised import FactorisedBelief, IndependentBelief
 from matchenv.belief.full import FullBelief
 from matchenv.runtime.checks import as_choice
 

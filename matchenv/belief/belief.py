@@ -1,4 +1,7 @@
-"""A belief about skill: its layout, its start, its update and what an observation shows."""
+"""Beliefs about skill: layout, start, update and what an observation shows; independent skills.
+
+``belief="factorised"`` is every player's skill apart, as in TrueSkill.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,25 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from matchenv import trueskill
 from matchenv.runtime.compile import compiled
-from matchenv.trueskill.game import outcome_probability_of
+from matchenv.trueskill.game import (
+    DENSITY,
+    MU_I,
+    MU_J,
+    NEW_MU_I,
+    NEW_MU_J,
+    NEW_SIGMA_I,
+    NEW_SIGMA_J,
+    OUTCOME,
+    PART,
+    SIGMA_I,
+    SIGMA_J,
+    TABLE,
+    outcome_probability_of,
+    quality_per_density,
+    update_games,
+)
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -106,20 +126,19 @@ class Belief(ABC):
     shape (B, M + 1, 3), whose entries MU and SIGMA are the mean and standard deviation of every
     player's skill (beliefs never read TRUE_SKILL), and ``memory``, shape (B, R, M), the belief's
     own. ``shown``, float32, shape (B, (2 + E) M + 3), is the observation: mu, sigma, ``extra``
-    (E numbers for each opponent) and last the share of games left, which belongs to the
-    simulator. ``matchenv.belief.register`` makes a new kind known by its name.
+    and last the share of games left, which belongs to the simulator. A belief with covariances
+    shows the standard deviations of s_0 - s_1 to s_0 - s_M as ``extra``.
+    ``matchenv.belief.register`` makes a new kind known by its name.
 
     Attributes:
         name: how users ask for it.
         memory_rows: R, numbers kept for each opponent besides mean and deviation.
-        extra_rows: E, numbers shown for each opponent besides mean and deviation.
-        extra_name: their name in messages.
+        extra_rows: E, 1 where deviations of differences are shown, else 0.
     """
 
     name: ClassVar[str]
     memory_rows: ClassVar[int] = 0
     extra_rows: ClassVar[int] = 0
-    extra_name: ClassVar[str] = "extra"
 
     def check_constants(  # noqa: B027
         self, constants: GameConstants
@@ -207,52 +226,18 @@ class Belief(ABC):
             extra = self.extra(players[changed], memory[changed])
             shown[changed, 2 * count : 2 * count + extra.shape[1]] = extra
 
-    @abstractmethod
     def extra(self, players: Floats, memory: Floats) -> Floats:
-        """Return the numbers shown besides mu and sigma, shape (B, E * M)."""
+        """Return the deviations of s_0 - s_k that are shown, shape (B, E * M): here, none."""
+        del memory
+        return np.empty((len(players), 0))
 
-    @abstractmethod
     def memory_of(self, sigma: Floats, extra: Floats) -> Floats:
-        """Return the memory that a knowledge state implies, shape (B, R, M)."""
+        """Return the memory that a knowledge state implies, shape (B, R, M): here, a new one.
 
-    @abstractmethod
-    def difference_variance(self, sigma: Any, extra: Any) -> Any:
-        """Return Var(s_0 - s_k) of every opponent, shape (..., M).
-
-        Args:
-            sigma: shape (..., M + 1).
-            extra: shape (..., E * M). Arrays of NumPy or of torch.
+        A belief with a memory must override this.
         """
-
-    @abstractmethod
-    def paired_sigma(self, sigma: Floats, extra: Floats) -> Floats:
-        """Return deviations, shape (..., M + 1), for rules that read variances of differences.
-
-        The squares of the first and the k-th add up to Var(s_0 - s_k).
-        """
-
-    @abstractmethod
-    def drawn_skills(
-        self, mu: Floats, sigma: Floats, extra: Floats, normals: Floats, spread: float
-    ) -> Floats:
-        """Draw the skills of all players from the belief, shape (B, M + 1).
-
-        Args:
-            mu: shape (B, M + 1).
-            sigma: shape (B, M + 1).
-            extra: shape (B, E * M).
-            normals: standard normal, shape (B, M + 1).
-            spread: factor on every deviation from the mean.
-        """
-
-    def check_extra(  # noqa: B027
-        self, sigma: Floats, extra: Floats
-    ) -> None:
-        """Refuse numbers that this belief cannot show; ``extra`` is finite, of its right shape.
-
-        Raises:
-            ValueError: it names the number and what is allowed.
-        """
+        del extra
+        return self.new_memory(len(sigma), sigma.shape[1] - 1)
 
     def outcome_probability(
         self, mu: Floats, sigma: Floats, variance: Floats, outcome: int, constants: GameConstants
@@ -275,6 +260,16 @@ class Belief(ABC):
         return flat.reshape(gap.shape)
 
 
+def difference_variance(sigma: Any, extra: Any) -> Any:
+    """Return Var(s_0 - s_k) of every opponent, shape (..., M).
+
+    Args:
+        sigma: shape (..., M + 1); an array of NumPy or of torch, and so is the next.
+        extra: shape (..., E * M).
+    """
+    return extra**2 if extra.shape[-1] else sigma[..., :1] ** 2 + sigma[..., 1:] ** 2
+
+
 @compiled
 def _outcome_probabilities(
     gap: Floats, variance: Floats, outcome: int, draw_margin: float
@@ -283,3 +278,175 @@ def _outcome_probabilities(
     for k in range(gap.size):
         values[k] = outcome_probability_of(gap[k], variance[k], outcome, draw_margin)
     return values
+
+
+class IndependentBelief(Belief):
+    """Independent normal skills; a game changes the two who play it.
+
+    A subclass may override how the deviations change before a game (``widened``), what a game
+    does to the two (``updated``), and how likely each outcome is (``outcome_probability``).
+    """
+
+    def widened(self, sigma: Floats, constants: GameConstants) -> Floats:
+        """Return the deviations at the time of the next game: here, after the skills' drift.
+
+        Args:
+            sigma: after the last game, of any shape.
+            constants: of the game.
+        """
+        if constants.tau == 0.0:
+            return sigma
+        widened: Floats = np.sqrt(sigma * sigma + constants.tau * constants.tau)
+        return widened
+
+    def updated(
+        self,
+        mu_0: Floats,
+        sigma_0: Floats,
+        mu_j: Floats,
+        sigma_j: Floats,
+        outcome: Outcomes,
+        constants: GameConstants,
+    ) -> tuple[Any, Any, Any, Any]:
+        """Return means and deviations of player 0 and the opponent after a game.
+
+        Args:
+            mu_0: means of player 0 before it, shape (K,), one for each game.
+            sigma_0: standard deviations of player 0.
+            mu_j: means of the opponents.
+            sigma_j: standard deviations of the opponents.
+            outcome: +1 player 0 won, -1 lost, 0 a draw.
+            constants: of the games.
+
+        Returns:
+            ``(mu_0, sigma_0, mu_j, sigma_j)``, each of shape (K,).
+
+        Source: Ryzhov, Tariq, Powell (2011), eq. (1) and (2), corrected, on the deviations of
+        ``widened``.
+        """
+        sigma_0, sigma_j = self.widened(sigma_0, constants), self.widened(sigma_j, constants)
+        return trueskill.update(
+            mu_0, sigma_0, mu_j, sigma_j, outcome, constants.beta, constants.draw_margin
+        )
+
+    def outcome_probability(
+        self, mu: Floats, sigma: Floats, variance: Floats, outcome: int, constants: GameConstants
+    ) -> Floats:
+        """Return ``Belief.outcome_probability`` from the deviations of ``widened``."""
+        sigma = self.widened(sigma, constants)
+        variance = sigma[..., :1] ** 2 + sigma[..., 1:] ** 2
+        return super().outcome_probability(mu, sigma, variance, outcome, constants)
+
+    def begin(self, players: Floats, memory: Floats, shown: Observations, rows: Integers) -> None:
+        """Show every player's mean and deviation."""
+        del memory
+        show_players(players, shown, rows)
+
+    def learn(
+        self,
+        players: Floats,
+        memory: Floats,
+        shown: Observations,
+        games: GamesPlayed,
+        constants: GameConstants,
+    ) -> None:
+        """Update the two players of each game by ``updated``."""
+        del memory
+        rows = np.flatnonzero(games.running)
+        if rows.size == 0:
+            return
+        j = games.opponents[rows] + 1
+        mu_0, sigma_0 = players[rows, 0, MU], players[rows, 0, SIGMA]
+        mu_j, sigma_j = players[rows, j, MU], players[rows, j, SIGMA]
+        density = trueskill.draw_density(mu_0, sigma_0, mu_j, sigma_j, constants.beta)
+        games.draw_density[rows] = density
+        games.match_quality[rows] = quality_per_density(constants.beta) * density
+        after = self.updated(mu_0, sigma_0, mu_j, sigma_j, games.outcomes[rows], constants)
+        count = players.shape[1]
+        for player, entry, place, values in (
+            (0, MU, 0, after[0]),
+            (0, SIGMA, count, after[1]),
+            (j, MU, j, after[2]),
+            (j, SIGMA, count + j, after[3]),
+        ):
+            players[rows, player, entry] = values
+            shown[rows, place] = values
+
+
+class FactorisedBelief(IndependentBelief):
+    """Independent normal skills with TrueSkill's update, compiled.
+
+    With many games against few opponents it grows overconfident: it forgets that a game measures
+    a difference.
+
+    Source: Ryzhov, Tariq, Powell (2011), eq. (1) and (2), corrected; Herbrich, Minka, Graepel
+    (2006).
+    """
+
+    name: ClassVar[str] = "factorised"
+
+    def learn(
+        self,
+        players: Floats,
+        memory: Floats,
+        shown: Observations,
+        games: GamesPlayed,
+        constants: GameConstants,
+    ) -> None:
+        """Update the two players of each game."""
+        del memory
+        learn_factorised(players, shown, tuple(games), tuple(constants), np.empty(TABLE))
+
+
+@compiled
+def show_players(players: Floats, shown: Observations, rows: Integers) -> None:
+    """Write means and deviations of the given rows into their observations."""
+    count = players.shape[1]
+    for row in rows:
+        for i in range(count):
+            shown[row, i] = players[row, i, MU]
+            shown[row, count + i] = players[row, i, SIGMA]
+
+
+@compiled(refcounted=False)
+def learn_factorised(
+    players: Floats,
+    shown: Observations,
+    all_games: tuple[Any, ...],
+    all_constants: tuple[float, float, float],
+    table: Floats,
+) -> None:
+    """Update as ``Belief.learn`` does.
+
+    Args:
+        players: as there, and so is ``shown``.
+        shown: changed.
+        all_games: a ``GamesPlayed`` as a plain tuple, which Numba takes faster.
+        all_constants: a ``GameConstants``, the same.
+        table: shape (TABLE,), to work in; not made in here, so that no references are counted.
+    """
+    games, constants = GamesPlayed(*all_games), GameConstants(*all_constants)
+    beta = constants.beta
+    quality = quality_per_density(beta)
+    count = players.shape[1]
+    for first in range(0, games.running.size, PART):
+        size = min(PART, games.running.size - first)
+        # The numbers of a game lie far apart; a loop that only reads waits for all of them at once.
+        for k in range(size):
+            b = first + k
+            j = games.opponents[b] + 1
+            table[MU_I + k], table[SIGMA_I + k] = players[b, 0, MU], players[b, 0, SIGMA]
+            table[MU_J + k], table[SIGMA_J + k] = players[b, j, MU], players[b, j, SIGMA]
+            table[OUTCOME + k] = games.outcomes[b]
+        update_games(table, size, beta, constants.draw_margin, constants.tau)
+        for k in range(size):
+            b = first + k
+            if not games.running[b]:
+                continue
+            j = games.opponents[b] + 1
+            games.measures[DRAW_DENSITY, b] = table[DENSITY + k]
+            games.measures[MATCH_QUALITY, b] = quality * table[DENSITY + k]
+            players[b, 0, MU], players[b, 0, SIGMA] = table[NEW_MU_I + k], table[NEW_SIGMA_I + k]
+            players[b, j, MU], players[b, j, SIGMA] = table[NEW_MU_J + k], table[NEW_SIGMA_J + k]
+            shown[b, 0], shown[b, count] = table[NEW_MU_I + k], table[NEW_SIGMA_I + k]
+            shown[b, j], shown[b, count + j] = table[NEW_MU_J + k], table[NEW_SIGMA_J + k]

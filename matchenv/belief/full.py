@@ -39,7 +39,6 @@ from matchenv.belief.belief import (
     Integers,
     Observations,
 )
-from matchenv.runtime.checks import as_positive_array
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import (
     density_at_zero,
@@ -47,9 +46,6 @@ from matchenv.trueskill.game import (
     quality_per_density,
     total_variance,
 )
-
-# Observations are float32: three deviations of one belief may disagree by this much of their sum.
-ROUNDING = 1e-5
 
 # The memory of each opponent's covariance with player 0, row by row.
 SLACK, PRIOR_VARIANCE = range(2)
@@ -65,7 +61,6 @@ class FullBelief(Belief):
     name: ClassVar[str] = "full"
     memory_rows: ClassVar[int] = 2
     extra_rows: ClassVar[int] = 1
-    extra_name: ClassVar[str] = "difference_sigma"
 
     def check_constants(self, constants: GameConstants) -> None:
         """Refuse drift, which would make the opponents dependent on each other."""
@@ -93,42 +88,32 @@ class FullBelief(Belief):
 
     def extra(self, players: Floats, memory: Floats) -> Floats:
         """Return the standard deviations of s_0 - s_k, shape (B, M)."""
-        deviations: Floats = np.sqrt(difference_variances(players, memory))
+        slack, sigma_0 = memory[:, SLACK], players[:, :1, SIGMA]
+        deviations: Floats = np.sqrt((slack * sigma_0) ** 2 + slack * memory[:, PRIOR_VARIANCE])
         return deviations
 
     def memory_of(self, sigma: Floats, extra: Floats) -> Floats:
         """Return slack and prior variance that the deviations imply, shape (B, 2, M)."""
-        return memory_of_deviations(sigma, extra)
+        slack, rest = star_of(sigma, extra)
+        prior = np.divide(rest, slack, out=np.zeros_like(rest), where=slack > 0.0)
+        return np.stack((slack, prior), axis=1)
 
-    def difference_variance(self, sigma: Any, extra: Any) -> Any:
-        """Return the squares of the shown deviations."""
-        del sigma
-        return extra**2
 
-    def paired_sigma(self, sigma: Floats, extra: Floats) -> Floats:
-        """Return 0 for player 0 and the whole deviation of the difference for the opponent."""
-        del sigma
-        return np.concatenate((np.zeros((*extra.shape[:-1], 1)), extra), axis=-1)
+def star_of(sigma: Floats, difference_sigma: Floats) -> tuple[Floats, Floats]:
+    """Return the slack of each opponent, and Var(s_k) given s_0, that three deviations imply.
 
-    def drawn_skills(
-        self, mu: Floats, sigma: Floats, extra: Floats, normals: Floats, spread: float
-    ) -> Floats:
-        """Draw jointly: player 0's skill, then each opponent's given it."""
-        return joint_draws(mu, sigma, extra, normals, spread)
+    Deviations that were rounded (observations are float32) may imply a slack that no belief has;
+    the nearest possible one is returned.
 
-    def check_extra(self, sigma: Floats, extra: Floats) -> None:
-        """Refuse deviations of s_0 - s_k that no covariance gives."""
-        as_positive_array(self.extra_name, extra)
-        total = sigma[..., :1] + sigma[..., 1:]
-        least = np.abs(sigma[..., :1] - sigma[..., 1:])
-        slip = ROUNDING * total
-        good = (extra >= least - slip) & (extra <= total + slip)
-        if not good.all():
-            index = tuple(int(k) for k in np.argwhere(~good)[0])
-            raise ValueError(
-                "difference_sigma must lie between |sigma_0 - sigma_k| and sigma_0 + sigma_k, "
-                f"got {float(extra[index])!r} at index {index}"
-            )
+    Args:
+        sigma: shape (..., M + 1).
+        difference_sigma: standard deviations of s_0 - s_k, shape (..., M).
+    """
+    sigma_0 = sigma[..., :1]
+    ratio_k, ratio_d = sigma[..., 1:] / sigma_0, difference_sigma / sigma_0
+    slack = 0.5 * (1.0 + (ratio_d - ratio_k) * (ratio_d + ratio_k))
+    slack = np.clip(slack, 0.0, np.minimum(ratio_d, 1.0))
+    return slack, np.maximum(difference_sigma**2 - (slack * sigma_0) ** 2, 0.0)
 
 
 @compiled
@@ -141,23 +126,6 @@ def opponent_variance(sigma_0: float, slack: float, prior_variance: float) -> fl
 def difference_variance(sigma_0: float, slack: float, prior_variance: float) -> float:
     """Return Var(s_0 - s_k)."""
     return (slack * sigma_0) ** 2 + slack * prior_variance
-
-
-@compiled
-def slack_of_deviations(sigma_0: float, sigma_k: float, difference_sigma: float) -> float:
-    """Return the slack a_k of three standard deviations: Cov(s_0 - s_k, s_0) / sigma_0^2.
-
-    Deviations that were rounded (observations are float32) may imply a number that no belief
-    has; the nearest possible one is returned.
-
-    Args:
-        sigma_0: standard deviation of player 0's skill.
-        sigma_k: that of the opponent's.
-        difference_sigma: that of their difference.
-    """
-    ratio_k, ratio_d = sigma_k / sigma_0, difference_sigma / sigma_0
-    slack = 0.5 * (1.0 + (ratio_d - ratio_k) * (ratio_d + ratio_k))
-    return max(0.0, min(slack, 1.0, ratio_d))
 
 
 @compiled
@@ -257,59 +225,3 @@ def learn_full(
             players[b, :, MU], players[b, 0, SIGMA], memory[b], j, outcome, constants
         )
         show_full(players, memory, shown, b)
-
-
-@compiled
-def difference_variances(players: Floats, memory: Floats) -> Floats:
-    """Return Var(s_0 - s_k), shapes (B, M + 1, 3) and (B, 2, M) to (B, M)."""
-    variances = np.empty((memory.shape[0], memory.shape[2]))
-    for b in range(memory.shape[0]):
-        for k in range(memory.shape[2]):
-            variances[b, k] = difference_variance(
-                players[b, 0, SIGMA], memory[b, SLACK, k], memory[b, PRIOR_VARIANCE, k]
-            )
-    return variances
-
-
-@compiled
-def memory_of_deviations(sigma: Floats, difference_sigma: Floats) -> Floats:
-    """Return the memory of deviations, shapes (B, M + 1) and (B, M) to (B, 2, M)."""
-    memory = np.zeros((sigma.shape[0], 2, difference_sigma.shape[1]))
-    for b in range(sigma.shape[0]):
-        for k in range(difference_sigma.shape[1]):
-            deviation = difference_sigma[b, k]
-            slack = slack_of_deviations(sigma[b, 0], sigma[b, k + 1], deviation)
-            rest = max(0.0, deviation * deviation - (slack * sigma[b, 0]) ** 2)
-            memory[b, SLACK, k] = slack
-            if slack > 0.0:
-                memory[b, PRIOR_VARIANCE, k] = rest / slack
-    return memory
-
-
-@compiled
-def joint_draws(
-    mu: Floats, sigma: Floats, differences: Floats, normals: Floats, spread: float
-) -> Floats:
-    """Draw skills of all players from the full belief: player 0's, then each given it.
-
-    Args:
-        mu: shape (B, M + 1), means of the beliefs, player 0 first.
-        sigma: shape (B, M + 1), their standard deviations.
-        differences: shape (B, M), standard deviations of s_0 - s_k.
-        normals: shape (B, M + 1), standard normal.
-        spread: factor on every deviation from the mean.
-
-    Returns:
-        Skills of shape (B, M + 1).
-    """
-    skills = np.empty(mu.shape)
-    for b in range(mu.shape[0]):
-        sigma_0 = sigma[b, 0]
-        shift = spread * sigma_0 * normals[b, 0]
-        skills[b, 0] = mu[b, 0] + shift
-        for k in range(1, mu.shape[1]):
-            deviation = differences[b, k - 1]
-            slack = slack_of_deviations(sigma_0, sigma[b, k], deviation)
-            rest = math.sqrt(max(0.0, deviation**2 - (slack * sigma_0) ** 2))
-            skills[b, k] = mu[b, k] + (1.0 - slack) * shift + spread * rest * normals[b, k]
-    return skills

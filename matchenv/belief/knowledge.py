@@ -19,11 +19,16 @@ from matchenv.belief import (
     GamesPlayed,
     belief_named,
 )
+from matchenv.belief.belief import difference_variance
+from matchenv.belief.full import star_of
 from matchenv.runtime.checks import as_float_array, as_positive_array
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import density_at_zero
 
 Floats = NDArray[np.float64]
+
+# Observations are float32: three deviations of one belief may disagree by this much of their sum.
+ROUNDING = 1e-5
 
 
 @dataclass(frozen=True)
@@ -35,8 +40,8 @@ class KnowledgeState:
     Attributes:
         mu: means, shape (..., M + 1), float64, in skill points.
         sigma: standard deviations, the same shape, > 0.
-        extra: what the belief shows beside them, shape (..., E * M): with the full belief the
-            standard deviations of s_0 - s_1 to s_0 - s_M, otherwise nothing, E = 0.
+        extra: with the full belief the standard deviations of s_0 - s_1 to s_0 - s_M, shape
+            (..., M); on others, which have no covariances, shape (..., 0).
         belief: the name of the belief.
 
     Raises:
@@ -62,15 +67,15 @@ class KnowledgeState:
             )
         kind = belief_named(self.belief)
         shape = (*mu.shape[:-1], kind.extra_rows * (mu.shape[-1] - 1))
-        extra = as_float_array(kind.extra_name, self.extra)
+        extra = as_float_array("extra", self.extra)
         if extra.size == 0 and 0 in shape:
             extra = np.empty(shape)
         if extra.shape != shape:
             raise ValueError(
-                f"{kind.extra_name} must have shape {shape} with the {self.belief} belief, "
-                f"got {extra.shape}"
+                f"extra must have shape {shape} with the {self.belief} belief, got {extra.shape}"
             )
-        kind.check_extra(sigma, extra)
+        if extra.size > 0:
+            _check_differences(sigma, as_positive_array("extra", extra))
         _fill(self, mu, sigma, extra, self.belief)
 
     @classmethod
@@ -119,22 +124,13 @@ class KnowledgeState:
     @property
     def difference_variance(self) -> Floats:
         """Var(s_0 - s_1) to Var(s_0 - s_M) under the belief, shape (..., M)."""
-        variance: Floats = self.kind.difference_variance(self.sigma, self.extra)
-        return variance
+        return difference_variance(self.sigma, self.extra)
 
     @property
     def difference_sigma(self) -> Floats:
         """Standard deviations of s_0 - s_1 to s_0 - s_M under the belief, shape (..., M)."""
         deviations: Floats = np.sqrt(self.difference_variance)
         return deviations
-
-    @property
-    def paired_sigma(self) -> Floats:
-        """Deviations, shape (..., M + 1), for rules in which only the variance of s_0 - s_k counts.
-
-        The squares of the first and the k-th add up to that variance.
-        """
-        return self.kind.paired_sigma(self.sigma, self.extra)
 
     def draw_density(self, beta: float) -> Floats:
         """Return q of a game with each opponent, shape (..., M): eq. (5) of the 2011 paper.
@@ -158,13 +154,20 @@ class KnowledgeState:
         )
 
     def drawn_skills(self, normals: Floats, spread: float = 1.0) -> Floats:
-        """Skills drawn from the belief, shape (B, M + 1), for a batch of shape (B,).
+        """Skills drawn from the belief, shape (..., M + 1): player 0's, then each given it.
 
         Args:
-            normals: standard normal, shape (B, M + 1).
+            normals: standard normal, shape (..., M + 1).
             spread: factor on every deviation from the mean.
         """
-        return self.kind.drawn_skills(self.mu, self.sigma, self.extra, normals, spread)
+        if self.extra.shape[-1] == 0:
+            return self.mu + spread * self.sigma * normals
+        slack, rest = star_of(self.sigma, self.extra)
+        shift = spread * self.sigma[..., :1] * normals[..., :1]
+        others = (
+            self.mu[..., 1:] + (1.0 - slack) * shift + spread * np.sqrt(rest) * normals[..., 1:]
+        )
+        return np.concatenate((self.mu[..., :1] + shift, others), axis=-1)
 
     def flattened(self) -> KnowledgeState:
         """Return the same states as one batch of shape (B,), contiguous."""
@@ -182,15 +185,11 @@ class KnowledgeState:
             rows: which states, shape (R,).
             opponents: shape (R, C), 0 to M - 1, as many in each state.
         """
-        at, count = rows[:, None], self.num_opponents
+        at = rows[:, None]
         players = np.concatenate((np.zeros_like(at), opponents + 1), axis=1)
-        shown = np.arange(self.kind.extra_rows)[:, None] * count + opponents[:, None, :]
-        return KnowledgeState.trusted(
-            self.mu[at, players],
-            self.sigma[at, players],
-            self.extra[at, shown.reshape(rows.size, -1)],
-            self.belief,
-        )
+        shown = opponents if self.extra.shape[1] > 0 else opponents[:, :0]
+        parts = self.mu[at, players], self.sigma[at, players], self.extra[at, shown]
+        return KnowledgeState.trusted(*parts, self.belief)
 
     def after_games(
         self, opponents: ArrayLike, outcomes: ArrayLike, constants: GameConstants
@@ -225,12 +224,9 @@ class KnowledgeState:
             sigma: shape (B, M + 1).
             belief: the name of the belief.
         """
-        kind = belief_named(belief)
-        players = np.stack((mu, sigma, np.zeros_like(mu)), axis=-1)
-        memory = kind.new_memory(len(mu), mu.shape[1] - 1)
-        shown = np.empty((len(mu), kind.observation_size(mu.shape[1] - 1)), dtype=np.float32)
-        kind.begin(players, memory, shown, np.arange(len(mu)))
-        return cls(mu, sigma, kind.extra(players, memory), belief)
+        shown = belief_named(belief).extra_rows * (mu.shape[1] - 1)
+        extra = np.sqrt(difference_variance(sigma, np.empty(0)))[:, :shown]
+        return cls(mu, sigma, extra, belief)
 
     @classmethod
     def from_observation(
@@ -288,6 +284,19 @@ class KnowledgeState:
         observation[..., 2 * players : -1] = self.extra
         observation[..., -1] = share
         return observation
+
+
+def _check_differences(sigma: Floats, extra: Floats) -> None:
+    """Refuse deviations of s_0 - s_k that no covariance gives."""
+    total, least = sigma[..., :1] + sigma[..., 1:], np.abs(sigma[..., :1] - sigma[..., 1:])
+    slip = ROUNDING * total
+    good = (extra >= least - slip) & (extra <= total + slip)
+    if not good.all():
+        index = tuple(int(k) for k in np.argwhere(~good)[0])
+        raise ValueError(
+            "extra, the deviation of s_0 - s_k, must lie between |sigma_0 - sigma_k| and "
+            f"sigma_0 + sigma_k, got {float(extra[index])!r} at index {index}"
+        )
 
 
 def split_mask(

@@ -8,9 +8,9 @@ from itertools import product
 from typing import Any
 from urllib.parse import quote
 
-from matchenv.envs.one_player.priors import Prior, prior_text
+from matchenv.envs.one_player.priors import Prior
 from matchenv.envs.one_player.settings import Settings, place_of_rank
-from matchenv.runtime.object_spec import is_object_spec
+from matchenv.runtime.object_spec import is_object_spec, spec_of
 
 ANY = "any"
 
@@ -59,7 +59,7 @@ def cells_of(
     Args:
         ranks: places of player 0: names, numbers from 0 for the best (also as text), None or
             ``"any"`` for a random one.
-        priors: names of priors, or priors that ``prior_text`` can write.
+        priors: names of priors, or priors that ``spec_of`` can write.
         num_opponents: M.
         rank_by: what the place is by, as the environment takes it.
 
@@ -71,7 +71,7 @@ def cells_of(
             f"ranks and priors must be lists of at least one each, got {ranks!r}, {priors!r}"
         )
     cells: dict[tuple[int, str], Cell] = {}
-    for prior in map(prior_text, priors):
+    for prior in (spec_of("prior", each) for each in priors):
         for given in ranks:
             rank = None if given == ANY else given
             if isinstance(rank, str) and rank.isascii() and rank.isdigit():

@@ -13,7 +13,7 @@ from matchenv.agents.environments import ONE_PLAYER, settings_of
 from matchenv.agents.run_config import RunConfig, configured, read_hyperparameters
 from matchenv.cli import run_command
 from matchenv.envs.one_player.priors import DrawnPrior
-from matchenv.envs.one_player.rewards import REWARDS
+from matchenv.envs.one_player.settings import REWARDS
 from matchenv.evaluation.seeds import EVALUATION, TRAINING, evaluation_seed, training_seed
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from functools import cache
+import math
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.optimize import brentq
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from matchenv import KnowledgeState
 from matchenv.agents import policy_named
@@ -25,51 +26,39 @@ Floats = np.ndarray
 BETA = float(np.sqrt(0.5))
 
 
-class Tree:
-    """Indices from the definition: every outcome of every game, prices by Brent's method.
+def density(gap: float, variance: float) -> float:
+    return math.exp(-0.5 * gap * gap / variance) / math.sqrt(2.0 * math.pi * variance)
 
-    The moments of a truncated normal come from scipy, not from the kernels of the package.
+
+def tree(gap: float, variance: float, games: int, margin: float, tau: float) -> Any:
+    """Draw density of a state, and chance and tree of each outcome of its next game.
+
+    The moments of a truncated normal are written out here, not taken from the package.
     """
+    uncertain, after = variance + 2.0 * tau**2, []
+    deviation = math.sqrt(uncertain + 1.0)
+    borders = [-math.inf, -margin, margin, math.inf] if margin else [-math.inf, 0.0, math.inf]
+    for low, high in pairwise(borders) if games > 1 else ():
+        a, b = (low - gap) / deviation, (high - gap) / deviation
+        chance = float(ndtr(b) - ndtr(a) if a < 0.0 else ndtr(-a) - ndtr(-b))
+        at_a, at_b = density(a, 1.0), density(b, 1.0)
+        mean = (at_a - at_b) / chance
+        ends = (a * at_a if math.isfinite(a) else 0.0) - (b * at_b if math.isfinite(b) else 0.0)
+        moved = gap + uncertain * mean / deviation
+        left = uncertain + uncertain**2 / deviation**2 * (ends / chance - mean**2)
+        after.append((chance, tree(moved, left, games - 1, margin, tau)))
+    return density(gap, variance + 1.0), after
 
-    def __init__(self, margin: float, tau: float) -> None:
-        self.margin, self.tau = margin, tau
 
-    def games(self, gap: float, variance: float) -> list[tuple[float, float, float]]:
-        uncertain = variance + 2.0 * self.tau**2
-        deviation = np.sqrt(uncertain + 1.0)
-        borders = [-np.inf, -self.margin, self.margin, np.inf]
-        found = []
-        for low, high in pairwise(borders):
-            if low == high:
-                continue
-            a, b = (low - gap) / deviation, (high - gap) / deviation
-            chance = norm.cdf(b) - norm.cdf(a) if a < 0.0 else norm.sf(a) - norm.sf(b)
-            at_a, at_b = norm.pdf(a), norm.pdf(b)
-            mean = (at_a - at_b) / chance
-            ends = (a * at_a if np.isfinite(a) else 0.0) - (b * at_b if np.isfinite(b) else 0.0)
-            share = 1.0 + ends / chance - mean**2
-            after = uncertain - uncertain**2 / deviation**2 * (1.0 - share)
-            found.append((float(chance), gap + uncertain * mean / deviation, float(after)))
-        return found
+def tree_index(root: Any) -> float:
+    """The index from its definition: the price at which playing on is worth nothing."""
 
-    def index(self, gap: float, variance: float, games: int) -> float:
-        @cache
-        def after(gap: float, variance: float) -> list[tuple[float, float, float]]:
-            return self.games(gap, variance)
+    def worth(node: Any, price: float) -> float:
+        now, after = node
+        return now - price + sum(chance * max(0.0, worth(each, price)) for chance, each in after)
 
-        def worth(gap: float, variance: float, left: int, price: float) -> float:
-            now = float(norm.pdf(gap, scale=np.sqrt(variance + 1.0))) - price
-            if left == 1:
-                return now
-            return now + sum(
-                chance * max(0.0, worth(moved, rest, left - 1, price))
-                for chance, moved, rest in after(gap, variance)
-            )
-
-        low = float(norm.pdf(gap, scale=np.sqrt(variance + 1.0)))
-        high = float(norm.pdf(0.0))
-        found = brentq(lambda price: worth(gap, variance, games, price), low, high, xtol=1e-10)
-        return float(found)
+    low, high = root[0], density(0.0, 1.0)
+    return float(brentq(lambda price: worth(root, price), low, high, xtol=1e-10))
 
 
 def small_table(games: int, margin: float, tau: float) -> tuple:
@@ -80,8 +69,8 @@ def small_table(games: int, margin: float, tau: float) -> tuple:
 def indices(table: tuple, gap: Floats, variance: Floats, plane: int) -> Floats:
     grid, bonus = table
     mu = np.stack((np.zeros_like(gap), gap), axis=1)
-    sigma = np.stack((np.zeros_like(gap), np.sqrt(variance)), axis=1)
-    logs = log_indices(grid, bonus, np.full(gap.size, plane), mu, sigma, BETA)[:, 0]
+    planes = np.full(gap.size, plane)
+    logs = log_indices(grid, bonus, planes, mu, variance[:, np.newaxis], BETA)[:, 0]
     return np.exp(logs) / np.sqrt(2.0 * np.pi)
 
 
@@ -95,9 +84,9 @@ def test_indices_of_a_few_games_equal_those_of_a_tree(
     variance = np.exp(rng.uniform(np.log(0.02), np.log(8.0), 12))
     gap = rng.uniform(-3.0, 3.0, 12) * np.sqrt(variance + 1.0)
     table = small_table(games, margin, tau)
-    tree = Tree(margin, tau)
     for left in (1, 2, games):
-        expected = [tree.index(g, v, left) for g, v in zip(gap, variance, strict=True)]
+        roots = [tree(g, v, left, margin, tau) for g, v in zip(gap, variance, strict=True)]
+        expected = [tree_index(root) for root in roots]
         # The stated error: 1e-4 in draw densities with beta^2 = 2.5, which are sqrt(5) smaller.
         error = np.abs(indices(table, gap, variance, left - 1) - expected).max()
         assert error < (1e-6 if left == 1 else 1e-4 * np.sqrt(5.0))

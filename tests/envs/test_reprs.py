@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import gymnasium as gym
 import pytest
-from gymnasium.vector import AutoresetMode
 
 import matchenv
 from matchenv import EqualPrior, MatchmakingEnv, MatchmakingVectorEnv, NormalPrior
 from matchenv.baselines import KnowledgeGradient
-
-
-@pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
-def test_the_autoreset_mode_is_a_plain_keyword(mode: str) -> None:
-    env = gym.make_vec("Matchmaking-v0", num_envs=2, autoreset_mode=mode)
-    assert env.metadata["autoreset_mode"] is AutoresetMode(mode)
 
 
 @pytest.mark.parametrize(

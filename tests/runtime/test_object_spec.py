@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from matchenv import NormalPrior, Prior, Reward, Settings
 from matchenv.belief import GamesPlayed
-from matchenv.envs.one_player.priors import DrawnPrior, InformativePrior, prior_of, prior_text
-from matchenv.envs.one_player.rewards import REWARDS, reward_text
-from matchenv.runtime.object_spec import is_object_spec, only_installed_code
+from matchenv.envs.one_player.priors import DrawnPrior, InformativePrior, prior_of
+from matchenv.envs.one_player.settings import REWARDS, as_texts
+from matchenv.runtime.object_spec import is_object_spec, only_installed_code, spec_of
 
 NORMAL = "matchenv:NormalPrior:mean=25,deviation=8.3"
 
@@ -56,20 +56,22 @@ def own_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_texts_make_what_they_say_and_say_what_was_made(own_module: Path) -> None:
     made = prior_of("own_leagues:Leagues:gap=3,wide=true,label=x")
     assert (made.gap, made.wide, made.label) == (3, True, "x")
-    assert prior_text(made) == "own_leagues:Leagues:gap=3,wide=true,label=x"
+    assert spec_of("prior", made) == "own_leagues:Leagues:gap=3,wide=true,label=x"
     settings = Settings(prior="own_leagues:Leagues", reward="own_leagues:Wins:scale=3")
     assert settings.reward_type.scale == 3
     assert settings.description()["prior"] == "own_leagues:Leagues"
-    assert prior_text("informative") == "informative"
-    assert prior_text(InformativePrior()) == "matchenv.envs.one_player.priors:InformativePrior"
-    assert reward_text(REWARDS["match_quality"]) == "match_quality"
+    assert spec_of("prior", "informative") == "informative"
+    assert (
+        spec_of("prior", InformativePrior()) == "matchenv.envs.one_player.priors:InformativePrior"
+    )
+    assert as_texts({"reward": REWARDS["match_quality"]}) == {"reward": "match_quality"}
 
 
 @given(mean=st.floats(-1e6, 1e6), deviation=st.floats(1e-6, 1e6))
 def test_an_object_and_its_text_are_one(mean: float, deviation: float) -> None:
     prior = NormalPrior(mean, deviation)
-    assert is_object_spec(prior_text(prior))
-    assert prior_of(prior_text(prior)) == prior
+    assert is_object_spec(spec_of("prior", prior))
+    assert prior_of(spec_of("prior", prior)) == prior
 
 
 @dataclass(frozen=True)
@@ -93,9 +95,9 @@ def test_what_no_text_can_say_is_refused_and_says_why() -> None:
     for prior in (WithArray(np.zeros(3)), WithArray("a,b"), WithArray("7"), changed,
                   DrawnPrior.of(InformativePrior(), np.random.default_rng(1), 3)):  # fmt: skip
         with pytest.raises(ValueError, match="cannot be written as key=value"):
-            prior_text(prior)
+            spec_of("prior", prior)
     with pytest.raises(ValueError, match="Plain is no dataclass of a module's top level"):
-        reward_text(Plain())
+        spec_of("reward", Plain())
 
 
 BAD_TEXTS = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -10,7 +11,6 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
-from matchenv.belief import MU, SIGMA, TRUE_SKILL
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.core.scalar import ScalarEnv
 from matchenv.envs.core.settings import documents_options
@@ -19,14 +19,23 @@ from matchenv.envs.one_player.settings import Settings, as_texts
 from matchenv.envs.one_player.simulator import OnePlayer, State
 
 
-class PlainSpec:
-    """A specification whose priors and rewards are texts, so that its JSON can be read back."""
+class OnePlayerEnv:
+    """What the scalar and the vector environment of one player have in common."""
 
+    env_id: ClassVar[str] = "Matchmaking-v0"
+    render_options: ClassVar[dict[str, bool]] = {"render_true_skill": True}
+    settings: Settings
+    simulator: OnePlayer
+    _state: State
+    _rows: ClassVar[Any]  # of the state: the one episode, or all
     _spec: Any = None
 
     @property
     def spec(self) -> Any:
-        """The specification that ``gymnasium.make`` gave; None for an environment made without."""
+        """The specification that ``gymnasium.make`` gave; None for an environment made without.
+
+        Its priors and rewards are texts, so that its JSON can be read back.
+        """
         return self._spec
 
     @spec.setter
@@ -35,9 +44,25 @@ class PlainSpec:
             spec = replace(spec, kwargs=as_texts(spec.kwargs)) if spec is not None else None
         self._spec = spec
 
+    @property
+    def knowledge_state(self) -> KnowledgeState:
+        """A copy of the current beliefs, float64, shape (M + 1,) or (num_envs, M + 1)."""
+        return deepcopy(self.simulator.knowledge_state(self._state))[self._rows]
+
+    @property
+    def true_skill(self) -> NDArray[np.float64]:
+        """A copy of the true skills, of that shape; for judging and for the oracle only."""
+        return self.simulator.true_skill(self._state)[self._rows].copy()
+
+    @property
+    def games_left(self) -> Any:
+        """Games left in the episode, or in each, shape (num_envs,)."""
+        left = (self.settings.horizon - self._state.games)[self._rows]
+        return left if left.ndim else int(left)
+
 
 @documents_options(Settings)
-class MatchmakingEnv(PlainSpec, ScalarEnv):
+class MatchmakingEnv(OnePlayerEnv, ScalarEnv):
     """Choose opponents for one player whose skill, like theirs, is known only as a belief.
 
     ## Description
@@ -172,74 +197,17 @@ class MatchmakingEnv(PlainSpec, ScalarEnv):
     * v0: initial version
     """
 
-    env_id: ClassVar[str] = "Matchmaking-v0"
-    render_options: ClassVar[dict[str, bool]] = {"render_true_skill": True}
-    settings: Settings
-    simulator: OnePlayer
-    _state: State
-
-    @property
-    def knowledge_state(self) -> KnowledgeState:
-        """A copy of the current beliefs, float64, shape (M + 1,)."""
-        return _copied(self.simulator, self._state)[0]
-
-    @property
-    def true_skill(self) -> NDArray[np.float64]:
-        """A copy of the true skills, shape (M + 1,); for judging and for the oracle only."""
-        return self._state.players[0, :, TRUE_SKILL].copy()
-
-    @property
-    def games_left(self) -> int:
-        """Games left in the episode."""
-        return self.settings.horizon - int(self._state.games[0])
+    _rows: ClassVar[Any] = 0
 
 
 @documents_options(Settings)
-class MatchmakingVectorEnv(PlainSpec, NativeVectorEnv, VectorEnv):
+class MatchmakingVectorEnv(OnePlayerEnv, NativeVectorEnv, VectorEnv):
     """``num_envs`` copies of ``MatchmakingEnv``, stepped together.
 
-    The description, spaces, rewards and arguments are those of ``MatchmakingEnv``. Copy i of
-    a vector environment that is reset with seed s plays the same games as a scalar
-    environment reset with seed s + i.
-
-    Args:
-        num_envs: copies, >= 1.
-        autoreset_mode: ``AutoresetMode.NEXT_STEP`` (default), ``SAME_STEP`` or ``DISABLED``,
-            as Gymnasium defines them; also their values as text.
-        max_episode_steps: games after which an episode is truncated, >= 1; None for never.
-        copy: return new arrays of observations; False: views that the next step changes.
-        options: as ``MatchmakingEnv``, all of them.
-
-    Attributes:
-        generators: one random generator for each environment, empty before the first reset.
-
-    Raises:
-        ValueError: for a bad argument; it names the argument and what is allowed.
+    The description, spaces, rewards and options are those of ``MatchmakingEnv``, all other
+    arguments those of ``matchenv.envs.core.vector.NativeVectorEnv``. Copy i of a vector
+    environment that is reset with seed s plays the same games as a scalar environment reset with
+    seed s + i.
     """
 
-    env_id: ClassVar[str] = "Matchmaking-v0"
-    render_options: ClassVar[dict[str, bool]] = {"render_true_skill": True}
-    settings: Settings
-    simulator: OnePlayer
-    _state: State
-
-    @property
-    def knowledge_state(self) -> KnowledgeState:
-        """A copy of the current beliefs, float64, shape (num_envs, M + 1)."""
-        return _copied(self.simulator, self._state)
-
-    @property
-    def true_skill(self) -> NDArray[np.float64]:
-        """A copy of the true skills, shape (num_envs, M + 1); for judging and the oracle."""
-        return self._state.players[:, :, TRUE_SKILL].copy()
-
-    @property
-    def games_left(self) -> NDArray[np.int64]:
-        """Games left in each episode, shape (num_envs,)."""
-        return self.settings.horizon - self._state.games
-
-
-def _copied(simulator: OnePlayer, state: State) -> KnowledgeState:
-    mu, sigma = state.players[:, :, MU].copy(), state.players[:, :, SIGMA].copy()
-    extra = simulator.belief.extra(state.players, state.memory)
-    return KnowledgeState.trusted(mu, sigma, extra, simulator.belief.name)
+    _rows: ClassVar[Any] = slice(None)

@@ -6,14 +6,14 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.envs.core.settings import LARGEST_OBSERVED
 from matchenv.runtime.checks import as_choice, as_number, as_positive_number
-from matchenv.runtime.object_spec import object_named, spec_of
+from matchenv.runtime.object_spec import object_named
 
 Floats = NDArray[np.float64]
 
@@ -188,22 +188,13 @@ class DrawnPrior(Prior):
         return self.kind
 
 
-class Instances(NamedTuple):
-    """Random numbers of K instances, shape (K, M + 1) each.
-
-    Attributes:
-        mean_normals: standard normal, for the prior means.
-        uniforms: uniform on (0, 1), for the prior variances.
-        skill_normals: standard normal, for the true skills.
-    """
-
-    mean_normals: Floats
-    uniforms: Floats
-    skill_normals: Floats
+# Random numbers of K instances, shape (K, M + 1) each: standard normals for the prior means,
+# uniform numbers for the prior variances, and standard normals for the true skills.
+Numbers = tuple[Floats, Floats, Floats]
 
 
 def instances_of(
-    prior: Prior, numbers: Instances, place: int, *, by_skill: bool
+    prior: Prior, numbers: Numbers, place: int, *, by_skill: bool
 ) -> tuple[Floats, Floats, Floats]:
     """Build K instances from their random numbers.
 
@@ -219,10 +210,11 @@ def instances_of(
     Raises:
         ValueError: for a prior of the user's that gives other shapes or bad numbers.
     """
-    shape = numbers.uniforms.shape
-    mu, sigma = prior.draw(numbers.mean_normals, numbers.uniforms)
+    mean_normals, uniforms, skill_normals = numbers
+    shape = uniforms.shape
+    mu, sigma = prior.draw(mean_normals, uniforms)
     _check_shapes(prior, "draw", shape, mu, sigma)
-    true_skill = prior.true_skill(mu, sigma, numbers.skill_normals)
+    true_skill = prior.true_skill(mu, sigma, skill_normals)
     _check_shapes(prior, "true_skill", shape, true_skill)
     if place != ANY_RANK:
         order = _order_with_place_first(true_skill if by_skill else mu, place)
@@ -261,8 +253,7 @@ def _check_shapes(prior: Prior, method: str, shape: tuple[int, ...], *arrays: Fl
 
 
 # What the names stand for; ``equal_variance`` chooses among the second.
-PRIORS = ("informative", "equal")
-DEFAULT_PRIOR = PRIORS[0]
+PRIORS: dict[str, Prior] = {"informative": InformativePrior(), "equal": EqualPrior()}
 
 
 def prior_of(given: Any, equal_variance: str = EQUAL_VARIANCES[0]) -> Prior:
@@ -276,18 +267,9 @@ def prior_of(given: Any, equal_variance: str = EQUAL_VARIANCES[0]) -> Prior:
     Raises:
         ValueError: for anything else.
     """
-    named = {"informative": InformativePrior(), "equal": EqualPrior(equal_variance)}
+    named = {**PRIORS, "equal": EqualPrior(equal_variance)}
     prior: Prior = object_named("prior", given, named, Prior)
     return prior
-
-
-def prior_text(given: str | Prior) -> str:
-    """Return a prior as text, from which ``prior_of`` makes it again.
-
-    Raises:
-        ValueError: for an object that cannot be said in ``module:Class:key=value``.
-    """
-    return spec_of("prior", given)
 
 
 def check_named(name: str, given: Iterable[Any], why: str) -> None:

@@ -1,12 +1,16 @@
-"""Settings of the match-making problem: sizes, the game's constants, prior and reward."""
+"""Settings of the match-making problem: sizes, the game's constants, prior and reward; rewards."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from matchenv.belief import DEFAULT_BELIEF, Belief, belief_named
+import numpy as np
+from numpy.typing import NDArray
+
+from matchenv.belief import BELIEFS, DEFAULT_BELIEF, MEASURES, Belief, GamesPlayed
 from matchenv.envs.core.settings import (
     LONGEST_HORIZON,
     MOST_OPPONENTS,
@@ -17,13 +21,11 @@ from matchenv.envs.core.settings import (
 )
 from matchenv.envs.one_player.priors import (
     ANY_RANK,
-    DEFAULT_PRIOR,
     EQUAL_VARIANCES,
+    PRIORS,
     Prior,
     prior_of,
-    prior_text,
 )
-from matchenv.envs.one_player.rewards import DEFAULT_REWARD, Reward, reward_of, reward_text
 from matchenv.runtime.checks import (
     as_choice,
     as_integer,
@@ -31,29 +33,81 @@ from matchenv.runtime.checks import (
     as_positive_share,
     as_share,
 )
+from matchenv.runtime.object_spec import object_named, spec_of
+
+Floats = NDArray[np.float64]
 
 RANKS = ("top", "middle", "bottom")
 RANKINGS = ("prior_mean", "true_skill")
 NOISES = ("game", "opponent")
 
 
-def _as_belief(name: str, value: Any) -> str:
-    del name
-    return belief_named(value).name
+class Reward(ABC):
+    """A number for each game just played, from its measures.
+
+    A reward of a user's own has one method, ``of``; it should not change between calls, so
+    that the scalar and the vector environment give the same.
+    """
+
+    @abstractmethod
+    def of(self, games: GamesPlayed) -> Floats:
+        """Return the rewards.
+
+        Args:
+            games: one game in each of B episodes: q under the belief and under the truth, the
+                outcome, and more.
+
+        Returns:
+            Shape (B,), finite. Ignored where an episode does not run.
+        """
+
+    def checked(self, games: GamesPlayed, running: NDArray[np.bool_]) -> Floats:
+        """Return ``of`` as a new array, 0 where an episode does not run.
+
+        Raises:
+            ValueError: for rewards of another shape, or that are not finite.
+        """
+        given = np.asarray(self.of(games), dtype=np.float64)
+        if given.shape != running.shape:
+            raise ValueError(
+                f"{self!r}.of must give shape {running.shape}, one number for each game, "
+                f"got {given.shape}"
+            )
+        rewards: Floats = np.where(running, given, 0.0)
+        if not np.isfinite(rewards).all():
+            raise ValueError(f"{self!r}.of must give finite numbers, got {rewards!r}")
+        return rewards
 
 
-def _as_prior(name: str, value: Any) -> str | Prior:
-    del name
-    prior_of(value)
-    given: str | Prior = value
-    return given
+@dataclass(frozen=True)
+class MeasureReward(Reward):
+    """One of the measures of every game.
+
+    Args:
+        name: of ``matchenv.belief.MEASURES``.
+    """
+
+    name: str
+
+    def of(self, games: GamesPlayed) -> Floats:
+        """Return the measure."""
+        values: Floats = games.measures[MEASURES.index(self.name)]
+        return values
+
+    def checked(self, games: GamesPlayed, running: NDArray[np.bool_]) -> Floats:
+        """Return a copy of the measure, which needs no check."""
+        del running
+        return self.of(games).copy()
 
 
-def _as_reward(name: str, value: Any) -> str | Reward:
-    del name
-    reward_of(value)
-    given: str | Reward = value
-    return given
+# What the names stand for: eq. (5), (6) and (14) of Ryzhov, Tariq, Powell (2011).
+REWARDS: dict[str, Reward] = {name: MeasureReward(name) for name in MEASURES[:3]}
+
+
+def _as_object(name: str, value: Any, named: Mapping[str, Any], base: type) -> Any:
+    """Return a name, text or object as it is, once it stands for an object."""
+    object_named(name, value, named, base)
+    return value
 
 
 @dataclass(frozen=True)
@@ -75,13 +129,17 @@ class Settings(GameOptions):
     )
     horizon: int = option(500, as_integer, "games in an episode", low=1, high=LONGEST_HORIZON)
     prior: str | Prior = option(
-        DEFAULT_PRIOR, _as_prior, '`"informative"`, `"equal"` or a `matchenv.Prior`'
-    )
+        "informative", _as_object, '`"informative"`, `"equal"` or a `matchenv.Prior`',
+        named=PRIORS, base=Prior,
+    )  # fmt: skip
     rank: int | str | None = option(
         None, unchecked, "place of player 0: None for any, 0 (the best) to `num_opponents`, "
         '`"top"`, `"middle"` or `"bottom"`',
     )  # fmt: skip
-    reward: str | Reward = option(DEFAULT_REWARD, _as_reward, "see Rewards; or a `matchenv.Reward`")
+    reward: str | Reward = option(
+        "draw_density", _as_object, "see Rewards; or a `matchenv.Reward`",
+        named=REWARDS, base=Reward,
+    )  # fmt: skip
     rank_by: str = option(
         "prior_mean", as_choice, 'what the rank is by, `"prior_mean"` or `"true_skill"`',
         known=RANKINGS,
@@ -90,7 +148,9 @@ class Settings(GameOptions):
         "paper", as_choice, '`"paper"`, or `"matching"` for a calibrated `prior="equal"`',
         known=EQUAL_VARIANCES,
     )  # fmt: skip
-    belief: str = option(DEFAULT_BELIEF, _as_belief, '`"factorised"` or `"full"`; see Belief')
+    belief: str = option(
+        DEFAULT_BELIEF, as_choice, '`"factorised"` or `"full"`; see Belief', known=BELIEFS
+    )
     availability: float = option(
         1.0, as_positive_share, "share of the opponents who are online, in (0, 1]"
     )
@@ -153,12 +213,13 @@ class Settings(GameOptions):
     @property
     def reward_type(self) -> Reward:
         """The reward that ``reward`` names or is."""
-        return reward_of(self.reward)
+        reward: Reward = object_named("reward", self.reward, REWARDS, Reward)
+        return reward
 
     @property
     def belief_type(self) -> Belief:
         """The belief that ``belief`` names."""
-        return belief_named(self.belief)
+        return BELIEFS[self.belief]
 
     @property
     def observation_size(self) -> int:
@@ -221,11 +282,9 @@ def as_texts(options: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         ValueError: for a prior or reward that no text can make; it says why.
     """
-    return {
-        name: prior_text(value)
-        if isinstance(value, Prior)
-        else reward_text(value)
-        if isinstance(value, Reward)
-        else value
-        for name, value in options.items()
-    }
+    texts = dict(options)
+    for name, value in options.items():
+        if isinstance(value, Prior | Reward):
+            known = [each for each, reward in REWARDS.items() if reward is value]
+            texts[name] = known[0] if known else spec_of(name, value)
+    return texts

@@ -28,7 +28,7 @@ from matchenv.envs.core.simulator import (
     Simulator,
     Step,
 )
-from matchenv.envs.one_player.priors import ANY_RANK, Instances, instances_of
+from matchenv.envs.one_player.priors import ANY_RANK, instances_of
 from matchenv.envs.one_player.settings import Settings
 from matchenv.runtime.compile import compiled
 from matchenv.runtime.random import normal, normals, uniform, uniforms
@@ -215,11 +215,14 @@ class OnePlayer(Simulator[State]):
         skill_normals = normals(keys, SKILLS, 0, players)
         mu, sigma, skill = instances_of(
             self.settings.prior_type,
-            Instances(normals(keys, MEANS, 0, players), uniforms(keys, VARIANCES, 0, players),
-                      skill_normals),
+            (
+                normals(keys, MEANS, 0, players),
+                uniforms(keys, VARIANCES, 0, players),
+                skill_normals,
+            ),
             self.settings.place,
             by_skill=self.settings.rank_by == "true_skill",
-        )  # fmt: skip
+        )
         if given is not None:
             shape = (len(state.games), players)
             fixed = {name: np.broadcast_to(each, shape)[rows] for name, each in given.items()}
@@ -329,7 +332,7 @@ class OnePlayer(Simulator[State]):
             players, keys = self.settings.num_players, state.key[changed]
             drawn = instances_of(
                 self.settings.prior_type.newcomers,
-                Instances(*(newcomer_numbers(keys, state.games[changed], players))),
+                newcomer_numbers(keys, state.games[changed], players),
                 ANY_RANK,
                 by_skill=False,
             )

@@ -174,25 +174,10 @@ class MatchmakingQueueEnv(ScalarEnv):
 class MatchmakingQueueVectorEnv(NativeVectorEnv, VectorEnv):
     """``num_envs`` copies of ``MatchmakingQueueEnv``, stepped together.
 
-    The description, spaces, rewards and options are those of ``MatchmakingQueueEnv``. Copy i of a
-    vector environment that is reset with seed s is the run of a scalar environment reset with seed
-    s + i.
-
-    Args:
-        num_envs: copies, >= 1.
-        render_mode: as ``MatchmakingQueueEnv``.
-        autoreset_mode: ``AutoresetMode.NEXT_STEP`` (default), ``SAME_STEP`` or ``DISABLED``, as
-            Gymnasium defines them; also their values as text.
-        max_episode_steps: choices after which an episode is truncated, >= 1; None for the horizon
-            alone.
-        copy: return new arrays of observations; False: views that the next step changes.
-        options: as ``MatchmakingQueueEnv``.
-
-    Attributes:
-        generators: one random generator for each environment, empty before the first reset.
-
-    Raises:
-        ValueError: for a bad argument; it names the argument and what is allowed.
+    The description, spaces, rewards and options are those of ``MatchmakingQueueEnv``, all other
+    arguments those of ``matchenv.envs.core.vector.NativeVectorEnv``; ``max_episode_steps`` counts
+    choices. Copy i of a vector environment that is reset with seed s is the run of a scalar
+    environment reset with seed s + i.
     """
 
     simulator: QueueSimulator

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -57,23 +57,7 @@ USUAL_RUNS, USUAL_CHOICES = 16, 500
 GIVEN_NAMES = ("mu", "sigma", "true_skill", "noise")
 
 
-class GivenQueue(NamedTuple):
-    """Options of a reset; the arrays may have a row for each environment.
-
-    Attributes:
-        mu: means of the players who wait at tick 0, shape (n,), the longest waiting first.
-        sigma: their standard deviations.
-        true_skill: NaN where it is drawn from the belief.
-        noise: standard normals of the first N games, shape (N,); None to draw them.
-    """
-
-    mu: Floats
-    sigma: Floats
-    true_skill: Floats
-    noise: Floats | None
-
-
-NOTHING_GIVEN = GivenQueue(np.zeros(0), np.zeros(0), np.zeros(0), None)
+NO_ONE: Floats = np.zeros(0)
 
 
 class QueueSimulator(Simulator[State]):
@@ -109,13 +93,10 @@ class QueueSimulator(Simulator[State]):
         state = empty_state(self.settings, count)
         return self.keeping_visits(state) if self._keeps_visits else state
 
-    def given(self, options: Any, count: int | None) -> GivenQueue | None:
-        """Check the options of a reset; as ``Simulator``.
+    def given(self, options: Any, count: int | None) -> dict[str, Floats]:
+        """Check the options of a reset: the players who wait at tick 0, and ``"noise"``.
 
-        Args:
-            options: may hold ``"mu"`` and ``"sigma"`` together, ``"true_skill"`` with them, and
-                ``"noise"``.
-            count: B; None for a single environment.
+        Arguments as the contract. Each array may have a row for each environment.
         """
         given = checked_options(options, GIVEN_NAMES)
         for name, needed in (("mu", "sigma"), ("sigma", "mu"), ("true_skill", "mu")):
@@ -131,34 +112,26 @@ class QueueSimulator(Simulator[State]):
                 found[name] = as_float_array("options['noise']", given[name])
             else:
                 found[name] = as_given(name, given[name], [shape])
-        if not found:
-            return None
-        mu = found.get("mu", NOTHING_GIVEN.mu)
-        return GivenQueue(
-            mu,
-            found.get("sigma", NOTHING_GIVEN.sigma),
-            found.get("true_skill", np.full_like(mu, np.nan)),
-            found.get("noise"),
-        )
+        return found
 
     def begin(
-        self, state: State, rows: Integers, keys: Keys, given: GivenQueue | None = None
+        self, state: State, rows: Integers, keys: Keys, given: dict[str, Floats] | None = None
     ) -> State:
         """Start new runs, up to the first choice; as ``Simulator``."""
-        given = given or NOTHING_GIVEN
-        if given.noise is not None:
+        given = given or {}
+        if "noise" in given:
             # A game is won where u < P(win): so noise z means u = Phi(-z), as seen by the focal
             # player: skill difference + sqrt(2) beta z > draw margin.
-            state = with_luck(state, rows, ndtr(-given.noise))
+            state = with_luck(state, rows, ndtr(-given["noise"]))
         elif state.luck.size > 0:
             state.luck[rows] = np.nan
-        shape = (len(state.queue), given.mu.shape[-1])
+        mu = given.get("mu", NO_ONE)
+        # True skills that are not given are drawn from the belief.
+        parts = mu, given.get("sigma", NO_ONE), given.get("true_skill", np.full_like(mu, np.nan))
+        shape = (len(state.queue), mu.shape[-1])
         if shape[1] > state.room:
             state = with_room(state, shape[1])
-        players = (
-            np.ascontiguousarray(np.broadcast_to(each, shape))
-            for each in (given.mu, given.sigma, given.true_skill)
-        )
+        players = (np.ascontiguousarray(np.broadcast_to(each, shape)) for each in parts)
         begin_all(state, self.params, rows, keys, *players)
         state = self._go_on(state, rows, advance_all(state, self.params, rows))
         close_all(state, self.params, rows)

@@ -29,7 +29,7 @@ from matchenv.evaluation.registry import POLICIES, QUEUE, policy_class
 from matchenv.trueskill import match_quality, update, win_probability
 
 RNG = np.random.default_rng(0)
-SEEDS = range(25)
+SEEDS = range(6)
 
 
 def ask(policy: QueuePolicy, queue: WaitingPlayers) -> int:

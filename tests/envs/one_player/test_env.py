@@ -9,15 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import matchenv
-from matchenv import KnowledgeState, MatchmakingEnv
-from matchenv.trueskill import (
-    draw_density,
-    draw_margin_from_probability,
-    match_quality,
-    true_draw_density,
-    update,
-)
+from matchenv import MatchmakingEnv, MatchmakingVectorEnv
+from matchenv.trueskill import draw_density, match_quality, true_draw_density, update
 
 BETA = math.sqrt(2.5)
 
@@ -35,32 +28,40 @@ def test_registered_names_make_it() -> None:
         assert env.spec.max_episode_steps is None
 
 
-def test_a_game_follows_the_formulas() -> None:
+@pytest.mark.parametrize(("draw_margin", "tau"), [(0.0, 0.0), (0.7, 0.4)])
+def test_a_game_follows_the_formulas(draw_margin: float, tau: float) -> None:
     """Observation, reward and information of each game, recomputed from the public functions."""
-    env = small(horizon=5)
+    env = small(horizon=60, draw_margin=draw_margin, tau=tau)
     observation, _ = env.reset(seed=3)
-    skill = env.true_skill
-    rng = np.random.default_rng(0)
-    for n in range(5):
-        state = env.knowledge_state
-        np.testing.assert_array_equal(observation, state.to_observation((5 - n) / 5))
+    rng, outcomes = np.random.default_rng(0), set()
+    for n in range(60):
+        state, before = env.knowledge_state, env.true_skill
+        np.testing.assert_array_equal(observation, state.to_observation((60 - n) / 60))
         action = int(rng.integers(4))
         j = action + 1
         pair = (state.mu[0], state.sigma[0], state.mu[j], state.sigma[j])
         observation, reward, terminated, truncated, info = env.step(action)
+        skill = env.true_skill
+        assert np.flatnonzero(skill != before).tolist() == ([0, j] if tau else [])
         assert reward == info["draw_density"] == draw_density(*pair, BETA)
         assert info["match_quality"] == pytest.approx(match_quality(*pair, BETA), rel=1e-15)
         assert info["true_draw_density"] == true_draw_density(skill[0], skill[j], BETA)
         assert info["squared_error"] == (state.mu[0] - skill[0]) ** 2
         assert info["skill_difference"] == skill[0] - skill[j]
         assert info["won"] == (info["outcome"] == 1)
-        assert (terminated, truncated) == (n == 4, False)
-        expected = update(*pair, info["outcome"], BETA)
+        assert (terminated, truncated) == (n == 59, False)
+        outcomes.add(int(info["outcome"]))
+        wide = np.hypot(state.sigma, tau)
+        expected = update(
+            state.mu[0], wide[0], state.mu[j], wide[j], info["outcome"], BETA, draw_margin
+        )
         after = env.knowledge_state
-        assert (after.mu[0], after.sigma[0], after.mu[j], after.sigma[j]) == expected
+        found = (after.mu[0], after.sigma[0], after.mu[j], after.sigma[j])
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
         others = [k for k in range(1, 5) if k != j]
         np.testing.assert_array_equal(after.mu[others], state.mu[others])
         np.testing.assert_array_equal(after.sigma[others], state.sigma[others])
+    assert outcomes == ({-1, 0, 1} if draw_margin else {-1, 1})
 
 
 @pytest.mark.parametrize("reward", ["draw_density", "match_quality", "true_draw_density"])
@@ -92,45 +93,22 @@ def test_noise_does_not_depend_on_the_choices() -> None:
     assert outcomes(0) == outcomes(3)
 
 
-def test_long_horizons_have_noise_of_their_own_throughout() -> None:
-    """Outcomes of an even game are fair and do not repeat after any block of noise."""
-    env = small(horizon=5000)
-    env.reset(seed=8, options={"mu": np.zeros(5), "sigma": np.ones(5), "true_skill": np.zeros(5)})
-    outcomes = np.array([env.step(0)[4]["outcome"] for _ in range(5000)])
-    assert abs(outcomes.mean()) < 4 / math.sqrt(5000)
-    for lag in (500, 1000, 1024, 2048):
-        correlation = (outcomes[lag:] * outcomes[:-lag]).mean()
-        assert abs(correlation) < 4 / math.sqrt(5000 - lag), lag
-
-
-@pytest.mark.parametrize("prior", ["informative", "equal"])
-def test_instances_follow_the_study(prior: str) -> None:
-    env = MatchmakingEnv(num_opponents=999, prior=prior)
-    mu, variance, standardised = [], [], []
-    for seed in range(20):
-        env.reset(seed=seed)
-        state = env.knowledge_state
-        mu.append(state.mu)
-        variance.append(state.sigma**2)
-        standardised.append((env.true_skill - state.mu) / state.sigma)
-    means, variances = np.concatenate(mu), np.concatenate(variance)
-    assert stats.kstest(variances - 2, "uniform").pvalue > 1e-3
+@pytest.mark.parametrize(
+    ("prior", "variance"), [("informative", "paper"), ("equal", "paper"), ("equal", "matching")]
+)
+def test_instances_follow_the_study(prior: str, variance: str) -> None:
+    env = MatchmakingVectorEnv(20, num_opponents=999, prior=prior, equal_variance=variance)
+    env.reset(seed=0)
+    state = env.knowledge_state
+    drawn = state.sigma**2 - (4.0 if variance == "matching" else 0.0)
+    assert stats.kstest(drawn.ravel() - 2, "uniform").pvalue > 1e-3
     if prior == "informative":
-        assert stats.kstest(means / 2, "norm").pvalue > 1e-3
-        assert stats.kstest(np.concatenate(standardised), "norm").pvalue > 1e-3
+        assert stats.kstest(state.mu.ravel() / 2, "norm").pvalue > 1e-3
     else:
-        assert not means.any()
-        truths = np.concatenate(standardised) * np.sqrt(variances)
-        assert truths.var() == pytest.approx(6.5, abs=5 * 6.5 * math.sqrt(2 / truths.size))
-
-
-def test_matching_variance_makes_the_equal_prior_true() -> None:
-    env = MatchmakingEnv(num_opponents=999, prior="equal", equal_variance="matching")
-    standardised = []
-    for seed in range(20):
-        env.reset(seed=seed)
-        standardised.append(env.true_skill / env.knowledge_state.sigma)
-    assert stats.kstest(np.concatenate(standardised), "norm").pvalue > 1e-3
+        assert not state.mu.any()
+    # With equal means, skills vary by the means that the belief does not know, too.
+    deviation = np.sqrt(drawn + (4.0 if prior == "equal" else 0.0))
+    assert stats.kstest(((env.true_skill - state.mu) / deviation).ravel(), "norm").pvalue > 1e-3
 
 
 @pytest.mark.parametrize(("rank", "place"), [("top", 0), (12, 12), ("middle", 24), ("bottom", 49)])
@@ -147,12 +125,10 @@ def test_player_0_stands_at_the_rank(rank: int | str, place: int) -> None:
 
 
 def test_random_rank_takes_every_place() -> None:
-    env = MatchmakingEnv(num_opponents=4)
-    places = np.zeros(5)
-    for seed in range(1000):
-        env.reset(seed=seed)
-        mu = env.knowledge_state.mu
-        places[(mu > mu[0]).sum()] += 1
+    env = MatchmakingVectorEnv(1000, num_opponents=4)
+    env.reset(seed=0)
+    mu = env.knowledge_state.mu
+    places = np.bincount((mu > mu[:, :1]).sum(axis=1), minlength=5)
     assert stats.chisquare(places).pvalue > 1e-3
 
 
@@ -174,82 +150,40 @@ def test_skills_not_given_are_drawn_from_the_given_belief() -> None:
     assert stats.kstest((env.true_skill - 30) / 0.1, "norm").pvalue > 1e-3
 
 
-def test_win_ratio_follows_the_true_skills() -> None:
-    """Known skills: wins against an opponent weaker by d follow Phi(d / (sqrt 2 beta))."""
-    env = small(horizon=20_000)
-    skill = np.array([1.0, 0.0, 0.0, 0.0, 0.0])
-    env.reset(seed=3, options={"mu": skill, "sigma": np.full(5, 1e-3), "true_skill": skill})
-    wins = np.mean([env.step(0)[4]["won"] for _ in range(20_000)])
-    expected = stats.norm.cdf(1 / (math.sqrt(2) * BETA))
-    assert abs(wins - expected) < 4 * math.sqrt(expected * (1 - expected) / 20_000)
+@pytest.mark.parametrize(("gap", "margin"), [(1.0, 0.0), (0.5, 0.9)])
+def test_wins_and_draws_come_at_their_probability(gap: float, margin: float) -> None:
+    """Against a weaker opponent by d wins follow Phi((d - margin) / (sqrt 2 beta))."""
+    env = MatchmakingVectorEnv(400, num_opponents=1, horizon=50, draw_margin=margin)
+    env.reset(seed=3, options={"true_skill": np.array([gap, 0.0])})
+    outcomes = np.array([env.step(np.zeros(400, int))[4]["outcome"] for _ in range(50)])
+    above, below = stats.norm.cdf(np.array([gap - margin, -gap - margin]) / (math.sqrt(2) * BETA))
+    for outcome, chance in ((1, above), (-1, below), (0, 1.0 - above - below)):
+        error = math.sqrt(chance * (1 - chance) / outcomes.size) + 1e-9
+        assert abs((outcomes == outcome).mean() - chance) < 4 * error
 
 
-def test_draws_come_at_their_probability_and_update_the_belief() -> None:
-    margin = draw_margin_from_probability(0.3, BETA)
-    env = small(horizon=20_000, draw_margin=margin)
-    zeros = np.zeros(5)
-    env.reset(seed=3, options={"mu": zeros, "sigma": np.full(5, 0.5), "true_skill": zeros})
-    drawn = 0
-    for _ in range(20_000):
-        state = env.knowledge_state
-        _, _, _, _, info = env.step(2)
-        drawn += info["outcome"] == 0
-        assert info["won"] == (info["outcome"] == 1)
-        pair = (state.mu[0], state.sigma[0], state.mu[3], state.sigma[3])
-        after = env.knowledge_state
-        expected = update(*pair, info["outcome"], BETA, margin)
-        assert (after.mu[0], after.sigma[0], after.mu[3], after.sigma[3]) == expected
-    assert abs(drawn / 20_000 - 0.3) < 4 * math.sqrt(0.3 * 0.7 / 20_000)
-
-
-def test_drift_moves_the_two_who_play_and_widens_their_beliefs() -> None:
-    tau = 0.4
-    env = small(horizon=4000, tau=tau)
+def test_drift_moves_the_two_who_play() -> None:
+    env = MatchmakingVectorEnv(200, num_opponents=3, horizon=20, tau=0.4)
     env.reset(seed=3)
     moves = []
-    for n in range(4000):
-        before, state = env.true_skill, env.knowledge_state
-        j = n % 4 + 1
-        _, reward, _, _, info = env.step(j - 1)
-        moved = env.true_skill - before
-        moves.append(moved[[0, j]])
-        assert np.count_nonzero(moved) == 2
-        wide = np.hypot(state.sigma, tau)
-        expected = update(state.mu[0], wide[0], state.mu[j], wide[j], info["outcome"], BETA)
-        after = env.knowledge_state
-        got = (after.mu[0], after.sigma[0], after.mu[j], after.sigma[j])
-        np.testing.assert_allclose(got, expected, rtol=1e-12)
-        assert reward == draw_density(
-            state.mu[0], state.sigma[0], state.mu[j], state.sigma[j], BETA
-        )
-        assert info["skill_difference"] == env.true_skill[0] - env.true_skill[j]
-    assert stats.kstest(np.concatenate(moves) / tau, "norm").pvalue > 1e-3
-    assert abs(np.corrcoef(np.array(moves).T)[0, 1]) < 4 / math.sqrt(4000)
+    for n in range(20):
+        before = env.true_skill
+        env.step(np.full(200, n % 3))
+        moves.append((env.true_skill - before)[:, [0, n % 3 + 1]])
+    moved = np.concatenate(moves)
+    assert stats.kstest(moved.ravel() / 0.4, "norm").pvalue > 1e-3
+    assert abs(np.corrcoef(moved.T)[0, 1]) < 4 / math.sqrt(4000)
 
 
-@pytest.mark.parametrize("opponents", [1, 2, 1_000_000])
-@pytest.mark.parametrize("rank", [None, "middle"])
-def test_sizes_from_one_to_a_million(opponents: int, rank: str | None) -> None:
-    env = MatchmakingEnv(num_opponents=opponents, horizon=2, rank=rank)
+@pytest.mark.parametrize("opponents", [1, 1_000_000])
+def test_sizes_from_one_to_a_million(opponents: int) -> None:
+    env = MatchmakingEnv(num_opponents=opponents, horizon=2, rank="middle")
     observation, _ = env.reset(seed=0)
     assert observation.shape == (2 * opponents + 3,)
     observation, _, terminated, _, _ = env.step(opponents - 1)
     assert np.isfinite(observation).all()
     assert not terminated
     assert env.step(0)[2]
-
-
-def test_knowledge_state_and_observation_are_inverse() -> None:
-    rng = np.random.default_rng(0)
-    mu = rng.normal(size=(3, 6)).astype(np.float32)
-    sigma = rng.uniform(1, 2, size=(3, 6)).astype(np.float32)
-    state = KnowledgeState(mu, sigma)
-    observation = state.to_observation([1.0, 0.5, 0.0])
-    assert observation.dtype == np.float32
-    again = KnowledgeState.from_observation(observation)
-    np.testing.assert_array_equal(again.mu, mu)
-    np.testing.assert_array_equal(again.sigma, sigma)
-    np.testing.assert_array_equal(matchenv.share_of_games_left(observation), [1.0, 0.5, 0.0])
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from matchenv import KnowledgeState, MatchmakingEnv, MatchmakingVectorEnv, NormalPrior, Settings
+from matchenv import KnowledgeState, MatchmakingEnv, NormalPrior, Settings
 from matchenv.belief import BELIEFS, TRUE_SKILL, GameConstants
 from matchenv.evaluation.rollout import Batch
 
@@ -217,9 +217,8 @@ def test_a_prior_of_the_users_own_gives_the_newcomers() -> None:
     ],
 )
 def test_bad_settings_are_named(options: Any, message: str) -> None:
-    for make in (MatchmakingEnv, MatchmakingVectorEnv):
-        with pytest.raises(ValueError, match=message):
-            make(**options)
+    with pytest.raises(ValueError, match=message):
+        MatchmakingEnv(**options)
 
 
 def test_the_shortest_stays_are_allowed() -> None:

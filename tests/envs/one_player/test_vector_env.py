@@ -1,4 +1,4 @@
-"""The vector environment, beside what ``test_native_vector_envs`` asks of both kinds."""
+"""The vector environment, beside what ``test_contract`` asks of all."""
 
 from __future__ import annotations
 
@@ -40,17 +40,6 @@ def test_a_masked_reset_leaves_other_generators_alone_as_gymnasiums_does(seed: A
     # What the generators hold shows in the next episodes.
     found, expected = (env.reset()[0] for env in (ours, theirs))
     np.testing.assert_array_equal(found, expected)
-
-
-def test_a_masked_first_reset_seeds_only_what_it_resets() -> None:
-    mask = np.array([True, False])
-    states = []
-    for _ in range(2):
-        env = MatchmakingVectorEnv(2, num_opponents=3, horizon=4)
-        env.reset(seed=1, options={"reset_mask": mask})
-        states.append(env.reset()[0])
-    np.testing.assert_array_equal(states[0][0], states[1][0])
-    assert (states[0][1] != states[1][1]).any()
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 
 from matchenv import MatchmakingEnv, MatchmakingQueueEnv, MatchmakingQueueVectorEnv
 from matchenv.envs.queue import NOBODY, NormalPopulation, WaitingPlayers
+from matchenv.envs.queue.state import FIRST_ROOM
 from matchenv.trueskill import match_quality, update
 
 BETA = math.sqrt(2.5)
@@ -262,7 +263,7 @@ def test_no_choice_moves_who_logs_on_or_the_noise() -> None:
 
 
 def test_more_room_is_made_where_it_is_needed() -> None:
-    env = MatchmakingQueueEnv(arrival_rate=30.0, patience=math.inf, horizon=30, game_length=3)
+    env = MatchmakingQueueEnv(arrival_rate=30.0, patience=math.inf, horizon=8, game_length=3)
     env.reset(seed=0)
     skills: dict[int, float] = {}
     rng = np.random.default_rng(0)
@@ -273,7 +274,7 @@ def test_more_room_is_made_where_it_is_needed() -> None:
         _, _, _, truncated, info = env.step(int(rng.random() < 0.02))
         if truncated:
             break
-    assert info["waiting"] > 500
+    assert info["waiting"] > 2 * FIRST_ROOM
     assert info["queued"] == info["matched_players"] + info["abandoned"] + info["waiting"]
 
 

@@ -227,7 +227,7 @@ def conserve(options: dict[str, Any], seed: int, ticks: int, count: int) -> None
 @settings(max_examples=5, deadline=None, derandomize=True)
 @given(options=PARAMETERS, seed=st.integers(0, 2**32))
 def test_players_are_conserved(options: dict[str, Any], seed: int) -> None:
-    conserve(options, seed, 3000, 20)
+    conserve(options, seed, 1500, 20)
 
 
 @pytest.mark.slow
@@ -262,23 +262,3 @@ def test_arrays_are_let_go_after_each_step() -> None:
             assert [sys.getrefcount(array) for array in batch] == before
     for array in batch:
         assert sys.getrefcount(array) < 10
-
-
-@pytest.mark.slow
-def test_memory_stays_flat_over_ten_million_decisions() -> None:
-    import tracemalloc
-
-    env = MatchmakingQueueVectorEnv(1000, capacity=8, horizon=100)
-    rng = np.random.default_rng(0)
-    env.reset(seed=0)
-    for _ in range(500):
-        env.step(at_random(env.action_masks(), rng))
-    room = env._state.room
-    tracemalloc.start()
-    before = tracemalloc.get_traced_memory()[0]
-    for _ in range(10_000):
-        env.step(at_random(env.action_masks(), rng))
-    grown = tracemalloc.get_traced_memory()[0] - before
-    tracemalloc.stop()
-    assert grown < 2**20
-    assert env._state.room <= 2 * room
