@@ -15,13 +15,14 @@ import json
 import math
 import os
 import platform
-import shutil
+import re
 import stat
 import sys
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import is_dataclass
+from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Any, NoReturn
@@ -35,10 +36,10 @@ from matchenv.runtime.signals import temporary_files
 # Arrays by name.
 Arrays = dict[str, NDArray[Any]]
 
-UNFINISHED, LOCK = ".unfinished", ".lock"
+LOCK = ".lock"
 
-# Bytes; a longer name of a file is cut, so that its temporary file has a name too.
-LONGEST_NAME = 200
+# Name of a temporary file: its number, process and host.
+UNFINISHED = re.compile(r"\.\d+\.(\d+)@(.*)\.unfinished")
 
 # In a file of arrays and in checked JSON: the checksum of all other entries.
 CHECKSUM = "checksum"
@@ -48,9 +49,6 @@ LARGEST_NPZ = 1 << 30
 
 # Nesting of a JSON text that is read.
 DEEPEST_JSON = 50
-
-# Rows of a long table that are texts at a time.
-ROWS_AT_A_TIME = 20_000
 
 # First characters of a cell that a spreadsheet takes for a formula.
 FORMULA = tuple("=+-@")
@@ -97,10 +95,17 @@ def write_together(files: Iterable[tuple[Path, bytes]]) -> None:
                 if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
                     place.write_bytes(content)
                     continue
-                begun[place] = _beside(place)
+                _remove_left_behind(place.parent)
+                name = f".{next(_numbers)}.{os.getpid()}@{platform.node()}.unfinished"
+                begun[place] = place.with_name(name)
                 # Before the file is there, so that no moment is left to leave it behind.
                 temporary_files.add(begun[place])
-                _write_and_sync(begun[place], content, stat.S_IMODE(mode))
+                with open(begun[place], "wb") as file:
+                    if stat.S_IMODE(mode):
+                        begun[place].chmod(stat.S_IMODE(mode))
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
         for place, beside in begun.items():
             with errors_name(place):
                 os.replace(beside, place)
@@ -123,25 +128,6 @@ def errors_name(path: Path) -> Iterator[None]:
         raise OSError(error.errno, error.strerror, str(path)) from None
 
 
-def _beside(place: Path) -> Path:
-    """Return the temporary file of a path, after removing those of processes that have ended."""
-    start = f".{os.fsencode(place.name)[:LONGEST_NAME].decode(errors='ignore')}."
-    for name in os.listdir(place.parent):
-        if name.startswith(start) and is_unfinished(name) and not _is_being_written(name):
-            with suppress(OSError):
-                place.with_name(name).unlink()
-    return place.with_name(f"{start}{next(_numbers)}.{os.getpid()}{UNFINISHED}")
-
-
-def _write_and_sync(path: Path, content: bytes, mode: int) -> None:
-    with open(path, "wb") as file:
-        if mode:
-            path.chmod(mode)
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
 def _sync_folder(folder: Path) -> None:
     """Sync the names in a folder, where the system supports that."""
     if os.name == "nt" or not os.access(folder, os.R_OK):
@@ -156,35 +142,32 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def is_unfinished(name: str) -> bool:
-    """Return whether it is the name of the temporary file, or folder, of one in the making."""
-    return name.startswith(".") and name.endswith(UNFINISHED)
+@cache
+def _remove_left_behind(folder: Path) -> None:
+    """Remove what processes that were killed left in a folder, once for each folder."""
+    with suppress(OSError):
+        for name in filter(_is_left_behind, os.listdir(folder)):
+            (folder / name).unlink()
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove what processes that have ended left unfinished below a folder of this package's."""
-    for place, folders, names in os.walk(folder):
-        for name in filter(is_unfinished, [*folders, *names]):
-            path = Path(place, name)
-            if _is_being_written(name):
-                continue
-            if path.is_dir():
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                path.unlink(missing_ok=True)
+    """Remove the temporary files below a folder of processes of this machine that have ended."""
+    for path in folder.rglob(".*.unfinished"):
+        if _is_left_behind(path.name):
+            path.unlink(missing_ok=True)
 
 
-def _is_being_written(name: str) -> bool:
-    """Return whether the process of a temporary file is alive, this one included."""
-    process = name.removesuffix(UNFINISHED).rpartition(".")[2]
-    if not process.isdecimal():
+def _is_left_behind(name: str) -> bool:
+    """Return whether it is a temporary file of a process of this machine that has ended."""
+    found = UNFINISHED.fullmatch(name)
+    if found is None or found[2] != platform.node():
         return False
     try:
         if os.name != "nt":  # where this would be Ctrl-C
-            os.kill(int(process), 0)
+            os.kill(int(found[1]), 0)
     except (OSError, OverflowError) as error:
-        return isinstance(error, PermissionError)  # another user's
-    return True
+        return not isinstance(error, PermissionError)  # another user's
+    return False
 
 
 @contextmanager
@@ -219,25 +202,17 @@ def folder_lock(folder: Path, *, make: bool = True, new: bool = False) -> Iterat
     file = folder / LOCK
     lock = FileLock(file, timeout=0)
     try:
-        while not lock.is_locked:
-            try:
-                lock.acquire()
-            except Timeout:
-                raise ValueError(
-                    f"one process at a time may work in a folder, and {folder} is in use by "
-                    f"{_holder(file)}"
-                ) from None
-            except FileNotFoundError:
-                # Another process made the folder too, wrote nothing, and has just removed it.
-                if not make:
-                    raise
-                folder.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
         held_folders.add(folder)
         temporary_files.add(file)
         holder = {"pid": os.getpid(), "host": platform.node(), "command": sys.argv}
         with errors_name(file):
             file.write_text(json.dumps(holder), encoding="utf-8")
         yield
+    except Timeout:
+        raise ValueError(
+            f"one process at a time may work in a folder, and {folder} is in use by {_holder(file)}"
+        ) from None
     finally:
         if lock.is_locked:
             # Removed while it is held: a process that opened it meanwhile sees that it has gone,
@@ -367,19 +342,21 @@ def parsed_json(text: str | bytes, name: str = "it") -> Any:
     """
     try:
         found = json.loads(text, parse_constant=_refuse)
-        level = [found]
-        for _ in range(DEEPEST_JSON):
-            inner = (each for each in level if isinstance(each, dict | list))
-            level = [part for each in inner
-                     for part in (each.values() if isinstance(each, dict) else each)]  # fmt: skip
-        if level:
-            raise RecursionError
+        _check_depth(found, DEEPEST_JSON)
     except RecursionError:
         levels = f"at most {DEEPEST_JSON} levels deep"
         raise ValueError(f"{name} must be JSON that is nested {levels}") from None
     except ValueError as error:  # a broken encoding too
         raise ValueError(f"{name} must be JSON: {error}") from None
     return found
+
+
+def _check_depth(value: Any, left: int) -> None:
+    if isinstance(value, dict | list):
+        if left == 0:
+            raise RecursionError
+        for part in value.values() if isinstance(value, dict) else value:
+            _check_depth(part, left - 1)
 
 
 def _refuse(constant: str) -> NoReturn:
@@ -422,13 +399,7 @@ def records_csv(records: Sequence[Mapping[str, Any]]) -> bytes:
 
 def columns_csv(columns: Mapping[str, NDArray[Any]]) -> bytes:
     """Pack columns of equal length as ``csv_bytes`` does."""
-    length = max(column.size for column in columns.values())
-    parts = (slice(first, first + ROWS_AT_A_TIME) for first in range(0, length, ROWS_AT_A_TIME))
-    return csv_bytes(
-        list(columns),
-        (row for part in parts
-         for row in zip(*(column[part].tolist() for column in columns.values()), strict=True)),
-    )  # fmt: skip
+    return csv_bytes(list(columns), zip(*columns.values(), strict=True))
 
 
 def number(cell: float | str | None) -> float:

@@ -19,10 +19,10 @@ from tqdm import tqdm
 
 from matchenv.runtime.files import (
     LOCK,
+    UNFINISHED,
     Arrays,
     checksum,
     folder_lock,
-    is_unfinished,
     json_bytes,
     npz_bytes,
     read_json,
@@ -247,7 +247,9 @@ def _differing(folder: Path, wanted: dict[str, Any]) -> list[str]:
         known = read_json(file)
     except FileNotFoundError:
         # A process that was stopped before it had written its settings may have left these.
-        if not all(path.name == LOCK or is_unfinished(path.name) for path in folder.iterdir()):
+        if not all(
+            path.name == LOCK or UNFINISHED.fullmatch(path.name) for path in folder.iterdir()
+        ):
             raise ValueError(
                 f"out must be a new folder or one with results of this command, got {folder} "
                 "with other files in it"

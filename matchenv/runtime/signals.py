@@ -133,7 +133,8 @@ class Stopping:
     def __init__(self) -> None:
         self.note: Callable[[], str] = str
         self.number: int | None = None
-        self._lock = threading.RLock()
+        self._lock, self._said = threading.RLock(), threading.Event()
+        self._main, self._screen = threading.get_ident(), os.dup(2)
 
     def run(self, work: Callable[[], int]) -> int:
         """Do the work of a process.
@@ -160,6 +161,7 @@ class Stopping:
         if self.number is None:
             return status
         try:
+            self._said.wait(GRACE)
             sys.stdout.flush()
             # Not the rest of Python's way out: extensions that were half imported may crash there.
             atexit._run_exitfuncs()
@@ -167,12 +169,13 @@ class Stopping:
             os._exit(128 + self.number)
 
     def _raise(self, number: int, frame: FrameType | None) -> None:
+        # The second thread answers to further signals; here they would interrupt this function.
+        _listen(lambda *_: None)
         self._announce(number)
         while frame is not None:
             if str(frame.f_globals.get("__name__")).partition(".")[0] in UNSAFE:
                 return
             frame = frame.f_back
-        _listen(lambda *_: None)  # the second thread answers to further signals
         raise Stopped
 
     def _watch(self, reading: int) -> None:
@@ -183,6 +186,9 @@ class Stopping:
         self._announce(number)
         begun = time.monotonic()
         time.sleep(SAME)
+        # Another thread may have been given it, or the main thread just before it began to wait.
+        signal.pthread_kill(self._main, number)
+        time.sleep(PAUSE)
         _another_came(reading, 0.0)
         patience = PATIENCE if number == signal.SIGTERM and _at_work else 0.0
         end = begun + GRACE
@@ -199,15 +205,15 @@ class Stopping:
 
     def _announce(self, number: int) -> None:
         with self._lock:
-            if self.number is not None:
-                return
-            self.number = number
-        line = "; ".join(filter(None, (WORDS[signal.Signals(number)], self.note())))
-        start = "\n" if _bar_is_shown() else ""
-        with suppress(OSError):  # nobody may be there to read it
-            os.write(2, f"{start}{line}\n".encode())
-        # What libraries print of exceptions in odd places would only hide that line.
+            first, self.number = self.number is None, self.number or number
+        # What libraries print of exceptions in odd places would only hide the line.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        if first:
+            line = "; ".join(filter(None, (WORDS[signal.Signals(number)], self.note())))
+            start = "\n" if _bar_is_shown() else ""
+            with suppress(OSError):  # nobody may be there to read it
+                os.write(self._screen, f"{start}{line}\n".encode())
+            self._said.set()
 
 
 def _another_came(reading: int, seconds: float) -> bool:

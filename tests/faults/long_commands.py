@@ -207,7 +207,7 @@ LONG_COMMANDS = (
 
 # A sample that takes seconds.
 QUICK = (
-    LongCommand("store", call=store),
-    LongCommand("leaderboard", call=leaderboard),
-    replace(LONG_COMMANDS[0], title="sample of compare", tried=6),
+    LongCommand("store", call=store, tried=12),
+    LongCommand("leaderboard", call=leaderboard, tried=8),
+    replace(LONG_COMMANDS[0], title="sample of compare", tried=4),
 )

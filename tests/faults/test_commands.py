@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,9 @@ ROOM = (4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 
 Faults = Callable[..., None]
 LONG = [pytest.param(each, marks=pytest.mark.faults, id=each.name) for each in LONG_COMMANDS]
+# At all of their operations.
+EVERY = [pytest.param(replace(each, tried=200), marks=pytest.mark.faults, id=f"all of {each.name}")
+         for each in QUICK if each.call is not None]  # fmt: skip
 by_command = pytest.mark.parametrize("command", LONG)
 
 
@@ -68,7 +72,7 @@ def not_killed(command: LongCommand, ended: Ended) -> str:
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-@pytest.mark.parametrize("command", [*LONG, *(pytest.param(each, id=each.name) for each in QUICK)])
+@pytest.mark.parametrize("command", [*LONG, *EVERY, *(pytest.param(x, id=x.name) for x in QUICK)])
 @pytest.mark.parametrize("kind", [KILL, FULL])
 def test_a_fault_at_every_operation(
     kind: str, command: LongCommand, part: int, tmp_path: Path, faults: Faults

@@ -108,6 +108,7 @@ thread.join()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_a_process_forked_while_a_thread_compiles_can_compile() -> None:
     done = subprocess.run(

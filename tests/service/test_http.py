@@ -8,8 +8,6 @@ import os
 import re
 import signal
 import socket
-import subprocess
-import sys
 import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
@@ -17,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fault_injection import as_a_process, child
 
 from matchenv.cli import run_command
 from matchenv.service import Game, Pool
@@ -160,8 +159,8 @@ def ask(port: int, path: str, body: Any = None) -> Any:
         return json.load(answer)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="no SIGTERM")
-def test_a_service_of_its_own(tmp_path: Path) -> None:
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_service_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It starts from ratings and a fit, half-sent requests keep nobody out, SIGTERM loses nothing.
 
     A second one at its port says so in one line, and leaves no new pool.
@@ -169,43 +168,33 @@ def test_a_service_of_its_own(tmp_path: Path) -> None:
     file, ratings, fit = (tmp_path / name for name in ("pool.db", "ratings.csv", "fit.json"))
     ratings.write_text("player,mu,sigma,games\nann,30.5,2.25,7\nbob,25,8,1\n")
     fit.write_text(json.dumps({"parameters": {"beta": 3.5, "time_drift": 0.25, "advantage": 1.0}}))
-    words = [sys.executable, "-m", "matchenv", "serve", "--ratings", str(ratings)]
-    words += ["--fitted", str(fit), "--pool"]
-    process = subprocess.Popen(
-        [*words, str(file), "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True,
-    )  # fmt: skip
-    try:
-        assert process.stdout is not None
-        found = re.search(r"2 players at http://127.0.0.1:(\d+)/docs", process.stdout.readline())
-        assert found is not None, process.communicate()[1]
-        port = int(found[1])
+    with listen("127.0.0.1", 0) as free:
+        port = free.getsockname()[1]
+    words = ["serve", "--ratings", str(ratings), "--fitted", str(fit), "--port", str(port)]
+    words += ["--pool"]
+    with child(as_a_process(lambda _: [*words, str(file)], tmp_path)) as running:
+        while running.process.is_alive():
+            with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+                break
+            running.process.join(0.02)
         with ExitStack() as opened:
             for _ in range(CONNECTIONS + 50):
                 half = socket.create_connection(("127.0.0.1", port), timeout=60)
                 opened.enter_context(half).sendall(b"POST /games HTTP/1.1\r\nContent-Le")
             assert ask(port, "/players/ann")["mu"] == 30.5
         game = {"teams": [["ann"], ["bob"]], "ranks": [0, 0]}
-        for _ in range(20):
+        for _ in range(10):
             ask(port, "/games", {"games": [game]})
-        done = subprocess.run(
-            [*words, str(tmp_path / "new.db"), "--port", str(port)],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert (done.returncode, done.stdout) == (1, "")
-        assert f"cannot listen at 127.0.0.1:{port}: Address already in use" in done.stderr
-        assert len(done.stderr.splitlines()) == 1
+        assert run_command([*words, str(tmp_path / "new.db")]) == 1
+        out, error = capsys.readouterr()
+        assert (out, error.count("\n")) == ("", 1)
+        assert f"cannot listen at 127.0.0.1:{port}: Address already in use" in error
         assert not (tmp_path / "new.db").exists()
-        process.send_signal(signal.SIGTERM)
-        said = process.communicate(timeout=60)[1]
-        assert process.returncode == 143
-        assert len(said.splitlines()) == 1
-        assert str(file) in said
-    finally:
-        process.kill()
-        process.communicate()
+        os.kill(running.process.pid, signal.SIGTERM)
+        ended = running.ended()
+    assert (ended.status, ended.said) == (143, f"terminated; {file} has all that was answered\n")
     with Pool.open(file) as pool:
-        assert pool.games == pool.player("ann").games_played == 20
+        assert pool.games == pool.player("ann").games_played == 10
         assert (pool.settings.beta, pool.settings.drift_per_day) == (3.5, 0.25)
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import os
 import random
-import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fault_injection import child
 
 from matchenv import Settings
 from matchenv.baselines import DrawChance, KnowledgeGradient, RandomOpponent
@@ -292,34 +292,33 @@ def test_damage_is_said_and_loses_no_game_in_silence(tmp_path: Path) -> None:
         Pool.open(tmp_path / "none" / "pool.db")
 
 
-CHILD = """
-import sys
-from itertools import count
-from matchenv.service import Game, Pool
-pool = Pool.open(sys.argv[1], recent=1)
-if "p0" not in pool:
-    pool.add_many([f"p{i}" for i in range(20)])
-for number in count(pool.games):
-    print(number, flush=True)  # so many games were acknowledged
-    pool.rate(Game([[f"p{number % 20}"], [f"p{(number * 7 + 1) % 20}"]], [0, 1]))
-"""
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
-@pytest.mark.parametrize("kills", [1, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+@pytest.mark.parametrize("kills", [2, pytest.param(40, marks=pytest.mark.slow)])
 def test_every_acknowledged_game_survives_a_kill(tmp_path: Path, kills: int) -> None:
-    undisturbed = Pool(recent=1)
+    said, undisturbed = tmp_path / "acknowledged", Pool(recent=1)
     undisturbed.add_many([f"p{i}" for i in range(20)])
+
+    def play() -> int:
+        with said.open("a") as acknowledged, Pool.open(tmp_path / "pool.db", recent=1) as pool:
+            if "p0" not in pool:
+                pool.add_many([f"p{i}" for i in range(20)])
+            for number in itertools.count(pool.games):
+                pool.rate(game(number))
+                print(number + 1, file=acknowledged, flush=True)
+        return 0
+
     for wait in range(kills):
-        command = [sys.executable, "-c", CHILD, str(tmp_path / "pool.db")]
-        child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        assert child.stdout is not None
-        said = [child.stdout.readline() for _ in range(10 + wait)]
-        child.kill()
-        acknowledged = int([*said, *child.stdout.read().splitlines(keepends=True)][-1])
-        child.communicate()
+        played = undisturbed.games
+        with child(play) as running:
+            while running.process.is_alive() and (
+                not said.exists() or len(said.read_text().split()) < played + 10 + wait
+            ):
+                running.process.join(0.002)
+            running.process.kill()
+            running.process.join()
+        acknowledged = int(said.read_text().split()[-1])
         with Pool.open(tmp_path / "pool.db") as pool:
-            assert acknowledged <= pool.games <= acknowledged + 1
+            assert played + 10 <= acknowledged <= pool.games <= acknowledged + 1
             undisturbed.rate([game(number) for number in range(undisturbed.games, pool.games)])
             assert pool.standings() == undisturbed.standings()
 
