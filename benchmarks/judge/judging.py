@@ -211,8 +211,8 @@ def judge(
             notes = [*found.notes, *([FAILED] if failed else [])]
         if (log.team_size > 1).any() or (log.game_size > 2).any():
             notes.append(TWO_PLAYERS)
-        replay = replay_trueskill(log, mu=MU, sigma=SIGMA, keep_history=True, **model)
-        smoothed = smooth(log, mu=MU, sigma=SIGMA, keep_rest=True, **model)  # type: ignore[arg-type]
+        replay = replay_trueskill(log, mu=MU, sigma=SIGMA, **model)
+        smoothed = smooth(log, mu=MU, sigma=SIGMA, **model)  # type: ignore[arg-type]
         qualities = qualities_of(log, replay, smoothed, model, settings.seed)
         _, kind, _ = problem_of(QUEUE, {"load": ["1"]}, {
             "newcomers": load.newcomers,

@@ -26,12 +26,11 @@ from matchenv.benchmarks.replay.systems import Judgement, SystemSettings, check_
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.logs.forecasts import (
     Pairs,
+    calibrations,
     constant_log_loss,
-    draw_calibration,
     log_losses,
     pairs_of_sides,
     possible_and_found_draws,
-    win_calibration,
 )
 from matchenv.logs.match_log import MatchLog
 from matchenv.logs.reading import Reading, reading_text
@@ -206,6 +205,7 @@ def measures(
         thinned = np.interp(_CURVE, curve["possible"], curve["found"])
         threshold = float(quality[most_even(quality, settings.fair_share)].min())
         losses = log_losses(stated, outcome)
+        calibrated = calibrations(stated, outcome, settings.bins)
         ratings = {player: judgement.replay.entry_mu[log.player == player] for player in top}
         return {
             "error": prediction_error(gap, outcome, game),
@@ -220,8 +220,8 @@ def measures(
             ),
             "threshold": threshold,
             "log_loss": float(losses.mean()) if len(losses) else None,
-            "wins": win_calibration(stated, outcome, settings.bins),
-            "draw_forecasts": draw_calibration(stated, outcome, settings.bins),
+            "wins": calibrated["wins"],
+            "draw_forecasts": calibrated["draws"],
             "start": judgement.start,
             "trajectories": [
                 {

@@ -102,13 +102,13 @@ def judge(name: str, log: MatchLog, pairs: Pairs, settings: SystemSettings) -> J
     """
     draws, players = settings.draw_probability or 0.0, log.team_size
     if name == TRUESKILL:
-        replay = replay_trueskill(log, keep_history=True, **settings.model)
+        replay = replay_trueskill(log, **settings.model)
         mean, variance, quality = replay.team_mean, replay.team_variance, replay.quality
         stated = gaussian_log_probabilities(pairs, mean, variance, players, settings.beta, draws)
         start = settings.mu
     else:
         system = _system(name, settings)
-        replay = replay_system(log, system, keep_history=True)
+        replay = replay_system(log, system)
         is_elo, mean, start = isinstance(system, Elo), replay.team_mean, system.mu
         # Elo's sides have the noise of all their members, those of Weng and Lin that of one.
         noise: Floats = system.beta**2 * (players if is_elo else np.ones(log.num_teams))

@@ -15,12 +15,11 @@ from tqdm import tqdm
 from matchenv.logs.checkpoint import Checkpoint
 from matchenv.logs.forecasts import (
     Pairs,
-    draw_calibration,
+    calibrations,
     gaussian_log_probabilities,
     log_losses,
     pairs_of_sides,
     share_of_draws,
-    win_calibration,
 )
 from matchenv.logs.match_log import MatchLog
 from matchenv.logs.replay import replay_trueskill
@@ -356,7 +355,7 @@ def _judged(log: MatchLog, train_games: int, before: Values, values: Values) -> 
         return mean - half, mean + half
 
     draws = bool((rest.outcome == 0).any())
-    of_draws = draw_calibration(fitted, rest.outcome, BINS)
+    calibrated = calibrations(fitted, rest.outcome, BINS)
     return {
         "log_loss": float(losses.mean()),
         "log_loss_interval": interval(losses),
@@ -367,8 +366,8 @@ def _judged(log: MatchLog, train_games: int, before: Values, values: Values) -> 
         "gain": (float((even - losses).mean()), *interval(even - losses)),
         "prediction_error": _error(fitted, rest),
         "prediction_error_default": _error(default, rest),
-        "calibration_wins": win_calibration(fitted, rest.outcome, BINS)["error"],
-        "calibration_draws": of_draws["error"] if draws else None,
+        "calibration_wins": calibrated["wins"]["error"],
+        "calibration_draws": calibrated["draws"]["error"] if draws else None,
         "games": log.num_games,
         "train_games": train_games,
     }

@@ -182,21 +182,16 @@ def calibration(probability: Floats, happened: NDArray[np.bool_], edges: Floats)
             "error": float(error)}  # fmt: skip
 
 
-def win_calibration(log_probability: Floats, outcome: Outcomes, bins: int) -> dict[str, Any]:
-    """Return the calibration of win probabilities, each pair seen from both of its sides.
+def calibrations(log_probability: Floats, outcome: Outcomes, bins: int) -> dict[str, Any]:
+    """Return the ``calibration`` of the probabilities of wins and of draws, as ``wins``, ``draws``.
 
-    Arguments as ``log_losses``, and the number of bins of equal width that divide [0, 1].
+    Wins are in bins of equal width on [0, 1], each pair seen from both of its sides; draws in bins
+    from 0 to the largest probability stated. Arguments as ``log_losses``, and the number of bins.
     """
-    probability = np.exp(np.concatenate([log_probability[:, 0], log_probability[:, 2]]))
-    happened = np.concatenate([outcome == 1, outcome == -1])
-    return calibration(probability, happened, np.linspace(0.0, 1.0, bins + 1))
-
-
-def draw_calibration(log_probability: Floats, outcome: Outcomes, bins: int) -> dict[str, Any]:
-    """Return the calibration of draw probabilities, in bins from 0 to the largest stated one.
-
-    Arguments as ``win_calibration``.
-    """
-    probability = np.exp(log_probability[:, 1])
-    largest = float(probability.max(initial=0.0)) or 1.0
-    return calibration(probability, outcome == 0, np.linspace(0.0, largest, bins + 1))
+    win, draw, loss = np.exp(log_probability.T)
+    largest = float(draw.max(initial=0.0)) or 1.0
+    happened = np.concatenate((outcome == 1, outcome == -1))
+    return {
+        "wins": calibration(np.concatenate((win, loss)), happened, np.linspace(0.0, 1.0, bins + 1)),
+        "draws": calibration(draw, outcome == 0, np.linspace(0.0, largest, bins + 1)),
+    }

@@ -20,7 +20,6 @@ from matchenv.logs.games import (
     Stated,
     games_of,
     new_room,
-    performance_weights,
     rate_game,
     variance_of_time_away,
 )
@@ -46,9 +45,8 @@ class BeliefReplay:
         mu: (players,) means of the beliefs after the last game.
         sigma: (players,) their standard deviations.
         games_played: (players,) number of games of each player.
-        entry_mu: (entries,) mean of the belief about the entry's player right after the
-            game, or an empty array without history.
-        entry_sigma: (entries,) its standard deviation, or empty.
+        entry_mu: (entries,) mean of the belief about the entry's player right after the game.
+        entry_sigma: (entries,) its standard deviation.
         unconverged: games whose expectation propagation reached its cap before its tolerance.
     """
 
@@ -66,16 +64,13 @@ class BeliefReplay:
 TrueSkillReplay = BeliefReplay
 
 
-def replay_trueskill(
-    log: MatchLog, *, keep_history: bool = False, **parameters: Any
-) -> BeliefReplay:
+def replay_trueskill(log: MatchLog, **parameters: Any) -> BeliefReplay:
     """Rate a log of matches with TrueSkill, in order of play.
 
     Every game is one ``rate``; tau^2 is added to the players of a game just before it.
 
     Args:
         log: the matches.
-        keep_history: whether to keep each belief after each game.
         parameters: of ``Model``: mu, sigma, beta, tau, draw_probability, time_drift, advantage,
             team_exponent; mu and sigma are numbers or of shape (players,).
 
@@ -92,17 +87,15 @@ def replay_trueskill(
     away = np.sqrt(variance_of_time_away(log, model))
     mean, variance = np.empty(log.num_teams), np.empty(log.num_teams)
     change = np.zeros(log.num_games)
-    history = np.empty((len(log.player) if keep_history else 0, 2))
+    history = np.empty((2, len(log.player)))
     stated = Stated(mean, variance, change, np.empty(0))
     games = games_of(log, model)
     _replay(games, constants, away, mu, sigma, new_room(games), stated, history)
-    squares = performance_weights(log, model.team_exponent) ** 2
-    noise = model.beta**2 * log.team_sums(squares)
+    noise = model.beta**2 * log.team_sums(games.weight**2)
     quality = match_qualities(log, mean, variance, np.maximum(noise, LEAST_VARIANCE))
     return BeliefReplay(
         team_mean=mean, team_variance=variance, quality=quality, mu=mu, sigma=sigma,
-        games_played=log.games_played, entry_mu=history[:, 0].copy(),
-        entry_sigma=history[:, 1].copy(),
+        games_played=log.games_played, entry_mu=history[0], entry_sigma=history[1],
         unconverged=np.flatnonzero(~(change <= constants.tolerance)),
     )  # fmt: skip
 
@@ -124,8 +117,7 @@ def _replay(
         for entry in range(first, last):
             k = player[entry]
             mu[k], sigma[k] = game_mu[entry - first], game_sigma[entry - first]
-            if history.size:
-                history[entry, 0], history[entry, 1] = mu[k], sigma[k]
+            history[0, entry], history[1, entry] = mu[k], sigma[k]
 
 
 Belief = tuple[float, float]
@@ -159,15 +151,12 @@ class RatingSystem(Protocol):
         ...
 
 
-def replay_system(
-    log: MatchLog, system: RatingSystem, *, keep_history: bool = False
-) -> BeliefReplay:
+def replay_system(log: MatchLog, system: RatingSystem) -> BeliefReplay:
     """Rate a log of matches with any system that rates one game.
 
     Args:
         log: the matches; weights and neutral ground are not read.
         system: the rating system.
-        keep_history: whether to keep each belief after each game.
 
     Raises:
         ValueError: for a system that returns something else than a finite mean and deviation for
@@ -195,12 +184,11 @@ def replay_system(
         )
     mean, variance = log.team_sums(known[:, 0]), log.team_sums(known[:, 1] ** 2 + system.tau**2)
     noise = np.full(log.num_teams, system.beta**2)
-    kept = history[: len(history) if keep_history else 0]
     return BeliefReplay(
         team_mean=mean, team_variance=variance,
         quality=match_qualities(log, mean, variance + noise, noise),
         mu=final[:, 0].copy(), sigma=final[:, 1].copy(), games_played=log.games_played,
-        entry_mu=kept[:, 0].copy(), entry_sigma=kept[:, 1].copy(),
+        entry_mu=history[:, 0].copy(), entry_sigma=history[:, 1].copy(),
         unconverged=np.empty(0, np.int64),
     )  # fmt: skip
 

@@ -73,8 +73,8 @@ class SmoothedLog:
         iterations: number of sweeps forwards and backwards.
         settled: whether no posterior moved by more than the tolerance in the last iteration.
         rest_mu: (entries,) mean of the belief about the entry's player at that game, from all
-            other games; empty if not asked for.
-        rest_sigma: (entries,) its standard deviation, or empty.
+            other games.
+        rest_sigma: (entries,) its standard deviation.
     """
 
     mu: Floats
@@ -92,7 +92,6 @@ def smooth(
     *,
     tolerance: float = SETTLED,
     max_iterations: int = MAX_SWEEPS,
-    keep_rest: bool = False,
     checkpoint: Path | None = None,
     quiet: bool = True,
     **parameters: Any,
@@ -107,7 +106,6 @@ def smooth(
         tolerance: stop when in one iteration no posterior's mean or deviation moved by more than
             this share of its deviation.
         max_iterations: stop here at the latest.
-        keep_rest: whether to keep ``rest_mu`` and ``rest_sigma``.
         checkpoint: a file of the unfinished work; a smoothing of the same games that was stopped
             goes on from it. It is removed at the end.
         quiet: no progress bar.
@@ -168,7 +166,7 @@ def smooth(
             bar.set_postfix(moved=f"{change:.1e}", until=f"{bound:.0e}", refresh=False)
             bar.update()
     log_probability = np.empty(log.num_games)
-    rest = np.empty((entries if keep_rest else 0, 2))
+    rest = np.empty((entries, 2))
     _, log_evidence = sweep(True, log_probability, rest)
     kept.remove()
     return SmoothedLog(

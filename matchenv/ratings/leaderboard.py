@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from matchenv.runtime.checks import as_integer, as_number, as_positive_number
-from matchenv.runtime.files import checksum, json_bytes, parsed_json, write_bytes
+from matchenv.runtime.files import json_bytes, read_json, write_bytes
 from matchenv.trueskill.rating import Rating
 from matchenv.trueskill.teams import Weights, sides_of
 from matchenv.trueskill.trueskill import TrueSkill
 
 FORMAT = "matchenv leaderboard 1"
-CHECKSUM = "sha256"
 
 
 class RankedPlayer(NamedTuple):
@@ -139,26 +138,19 @@ class Leaderboard:
             for name, (mu, sigma) in self._ratings.items()
         ]
         content = {"format": FORMAT, "settings": self._settings(), "players": lines}
-        content[CHECKSUM] = checksum(content)
-        write_bytes(Path(path), json_bytes(content))
+        write_bytes(Path(path), json_bytes(content, checked=True))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Leaderboard:
-        """Read what ``save`` wrote.
+        """Read what ``save`` wrote; after a change by hand, without its line ``checksum``.
 
         Raises:
             ValueError: if the file is no such leaderboard, is damaged, or holds a bad number.
         """
         try:
-            content = parsed_json(Path(path).read_bytes())
+            content = read_json(Path(path))
             if content["format"] != FORMAT:
                 raise ValueError(f"its format is {content['format']!r}, not {FORMAT!r}")
-            found = content.pop(CHECKSUM, None)
-            if found is not None and found != checksum(content):
-                raise ValueError(
-                    "its checksum does not fit; if you changed it by hand, remove the line "
-                    f"{CHECKSUM}"
-                )
             board = cls(**content["settings"])
             for line in content["players"]:
                 name = line["name"]

@@ -21,12 +21,11 @@ from matchenv.benchmarks.replay.measures import (
 )
 from matchenv.logs.forecasts import (
     calibration,
+    calibrations,
     constant_log_loss,
-    draw_calibration,
     log_losses,
     pairs_of_sides,
     possible_and_found_draws,
-    win_calibration,
 )
 from matchenv.logs.match_log import ranks_from_scores
 
@@ -160,7 +159,7 @@ class TestCalibration:
         assert constant_log_loss(np.array([0, 0], dtype=np.int8)) == 0.0
 
     def test_wins_by_hand(self) -> None:
-        found = win_calibration(self.LOG_P, self.OUTCOME, 2)
+        found = calibrations(self.LOG_P, self.OUTCOME, 2)["wins"]
         # Wins stated 0.5, 0.1, 0.5 and, from the other side, 0.3, 0.7, 0.1; the first two
         # came true.
         assert found["count"].tolist() == [3, 3]
@@ -169,7 +168,7 @@ class TestCalibration:
         assert found["error"] == pytest.approx((0.5 / 3 + 0.7 / 3) / 2)
 
     def test_draws_by_hand(self) -> None:
-        found = draw_calibration(self.LOG_P, self.OUTCOME, 4)
+        found = calibrations(self.LOG_P, self.OUTCOME, 4)["draws"]
         assert_allclose(found["edges"], [0, 0.1, 0.2, 0.3, 0.4])
         # Two stated at 0.2, an edge, where rounding decides; one at 0.4, the draw.
         assert found["count"][1] + found["count"][2] == 2

@@ -193,7 +193,7 @@ def test_the_rest_of_the_log_and_the_game_make_the_posterior() -> None:
     games, scores, _ = random_log(3, 40)
     log = MatchLog.from_games(games, scores)
     draws = draw_probability_from_margin(2.0, 25.0 / 6.0)
-    got = smooth(log, draw_probability=draws, keep_rest=True)
+    got = smooth(log, draw_probability=draws)
     mu, sigma = got.rest_mu.reshape(-1, 2), got.rest_sigma.reshape(-1, 2)
     outcome = np.sign(np.diff(log.rank.reshape(-1, 2).astype(int))[:, 0])
     for game in range(log.num_games):

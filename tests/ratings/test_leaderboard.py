@@ -120,7 +120,7 @@ def test_a_file_may_be_changed_by_hand_without_its_checksum(tmp_path: Path) -> N
     path = tmp_path / "board.json"
     played().save(path)
     content = json.loads(path.read_text())
-    del content["sha256"]
+    del content["checksum"]
     content["players"][0].update(mu=30.0)
     path.write_text(json.dumps(content))
     assert Leaderboard.load(path)["Ada"].mu == 30.0

@@ -29,7 +29,7 @@ from matchenv.trueskill import draw_margin_from_probability
 
 def seen(log: MatchLog, parameters: dict[str, float]) -> tuple[Qualities, SmoothedLog]:
     replay = replay_trueskill(log, **parameters)  # type: ignore[arg-type]
-    smoothed = smooth(log, keep_rest=True, **parameters)  # type: ignore[arg-type]
+    smoothed = smooth(log, **parameters)  # type: ignore[arg-type]
     return qualities_of(log, replay, smoothed, parameters), smoothed
 
 

@@ -99,7 +99,7 @@ def test_numbers_out_of_range(name: str, value: float) -> None:
 
 def test_the_population_is_who_came_back() -> None:
     log = log_of(("a", "b", 0), ("a", "c", 5), ("a", "b", 1440))
-    replay = replay_trueskill(log, keep_history=True)
+    replay = replay_trueskill(log)
     people = population_of(log, replay, 30.0, time_drift=2.0)
     # a after the second game and b after the first, each a day later or nearly.
     np.testing.assert_allclose(people.mu, [replay.entry_mu[2], replay.entry_mu[1]])
@@ -107,5 +107,5 @@ def test_the_population_is_who_came_back() -> None:
     sigma = np.sqrt(replay.entry_sigma[[2, 1]] ** 2 + 4.0 * days)
     np.testing.assert_allclose(people.sigma, sigma)
     strangers = log_of(("a", "b", 0), ("c", "d", 1))
-    rated = replay_trueskill(strangers, keep_history=True)
+    rated = replay_trueskill(strangers)
     assert population_of(strangers, rated, 30.0, 0.0).mu.size == 4
