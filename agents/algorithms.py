@@ -19,7 +19,7 @@ class Algorithm:
         where: ``module:class`` of the algorithm.
         shared: class of ``SharedPolicy`` in ``matchenv.agents.sb3_policies``; "" for none.
         plain: the library's name of its plain policy.
-        masks: whether it supports action masks.
+        masks: whether it learns where some actions are not allowed.
     """
 
     name: str
@@ -71,7 +71,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     for algorithm in (
         Algorithm("a2c", "stable_baselines3:A2C"),
         Algorithm("dqn", "stable_baselines3:DQN", "SharedDQNPolicy"),
-        Algorithm("imitation", "matchenv.agents.imitation:Imitation"),
+        Algorithm("imitation", "matchenv.agents.imitation:Imitation", masks=True),
         Algorithm("maskable_ppo", "sb3_contrib:MaskablePPO", "MaskableSharedPolicy", masks=True),
         Algorithm("ppo", "stable_baselines3:PPO"),
         Algorithm("ppo_lstm", "sb3_contrib:RecurrentPPO", "", "MlpLstmPolicy"),

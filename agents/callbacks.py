@@ -15,11 +15,12 @@ from stable_baselines3.common.logger import KVWriter
 from tqdm import tqdm
 
 from matchenv.agents.checkpoints import save_checkpoint
-from matchenv.agents.environments import QUEUE, RIVALS, Floats, evaluate, rival_totals
+from matchenv.agents.environments import PROBLEMS, Floats, evaluate, rival_totals
 from matchenv.agents.learned_policy import LearnedPolicy
 from matchenv.agents.policy_file import PolicyDescription, save_policy
 from matchenv.agents.run_config import RunConfig
 from matchenv.agents.run_folder import RunFolder
+from matchenv.belief import DEFAULT_BELIEF
 from matchenv.evaluation.seeds import evaluation_seed
 from matchenv.runtime.signals import Stopped
 
@@ -27,7 +28,7 @@ from matchenv.runtime.signals import Stopped
 class Keeper(BaseCallback):
     """Evaluate a training at intervals, save it, and show how far it is.
 
-    An evaluation plays held-out games; the baselines of ``RIVALS`` play the same games once. It is
+    An evaluation plays held-out games; the rivals of the ``Problem`` play them too, once. It is
     written to TensorBoard at once, so that the last one and those of short trainings are there too.
 
     Args:
@@ -86,10 +87,10 @@ class Keeper(BaseCallback):
         config, seed = self.config, evaluation_seed(self.config.seed)
         games = (config.environment, config.env_kwargs, config.evaluation_episodes, seed)
         if not self._rivals:
-            rivals = RIVALS[config.environment]
+            rivals = PROBLEMS[config.environment].rivals
             self._rivals = {rival: rival_totals(*games, rival) for rival in rivals}
         settings, network = self.description.settings(), self.model.policy
-        belief, training = getattr(settings, "belief", "factorised"), network.training
+        belief, training = getattr(settings, "belief", DEFAULT_BELIEF), network.training
         policy = LearnedPolicy("in training", network, belief, settings)
         result = evaluate(policy, *games, self._rivals)
         network.set_training_mode(training)
@@ -108,12 +109,13 @@ class Keeper(BaseCallback):
 
 def standing(environment: str, result: dict[str, float | int]) -> str:
     """Return the distance to the baselines in an evaluation, for the progress bar."""
-    if environment == QUEUE:
-        return f"{result['mean_return']:.1%} of {RIVALS[QUEUE][0]}"
-    distances = [
-        f"{result[f'true_q_less_{rival}']:+.1f} to {rival}" for rival in RIVALS[environment]
-    ]
-    return f"true q {result['true_draw_density']:.1f}: {', '.join(distances)}"
+    problem = PROBLEMS[environment]
+    if problem.part:
+        return f"{result['mean_return']:.1%} of {problem.rivals[0]}"
+    distances = [f"{result[f'{problem.difference}_{rival}']:+.1f} to {rival}"
+                 for rival in problem.rivals]  # fmt: skip
+    name = problem.measure if problem.measure in result else "mean_return"
+    return f"{name.replace('_', ' ')} {result[name]:.1f}: {', '.join(distances)}"
 
 
 class Recorder(KVWriter):

@@ -1,38 +1,130 @@
-"""Environments of a training: settings, checks and evaluations; without torch."""
+"""Environments of a training: settings, checks and evaluations; without torch.
+
+``PROBLEMS`` has a row for each environment. A new environment is a row there, and a reader of its
+observations in ``matchenv.agents.network``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.agents.algorithms import ALGORITHMS, Algorithm
 from matchenv.belief import DEFAULT_BELIEF
-from matchenv.envs import ENVIRONMENTS, part_of
-from matchenv.envs.one_player.settings import Settings
+from matchenv.envs import ENVIRONMENTS, part_of, simulator_of
+from matchenv.envs.core.settings import Options
+from matchenv.envs.one_player.priors import PRIORS
+from matchenv.envs.one_player.settings import RANKS
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.estimates import estimate, paired_difference
-from matchenv.evaluation.registry import policy_named
-from matchenv.evaluation.rollout import REWARD, Sums, rollout
+from matchenv.evaluation.protocols import LOADS
+from matchenv.evaluation.registry import ONE_PLAYER, QUEUE, RANKING, policy_named
+from matchenv.evaluation.rollout import REWARD, Summary, Sums, rollout
 from matchenv.runtime.checks import as_choice, as_integer
 from matchenv.runtime.files import Arrays
 from matchenv.runtime.object_spec import is_object_spec
 
 Floats = NDArray[np.float64]
-AnySettings = Settings | QueueSettings
+Kwargs = dict[str, Any]
 
-ONE_PLAYER, QUEUE = "Matchmaking-v0", "MatchmakingQueue-v0"
 
-# What a training is judged by, under the true skills.
-TRUE = {ONE_PLAYER: "true_draw_density", QUEUE: "true_reward"}
+def _places(listed: Kwargs, settings: Any) -> Kwargs:
+    """Return the cells of ``Matchmaking-v0``.
 
-# Baselines that a training is compared with while it runs, the one that counts first.
-RIVAL = "kg"
-RIVALS = {ONE_PLAYER: (RIVAL, "drawchance"), QUEUE: ("matching",)}
+    A training on every rank is judged at the top, in the middle and at the bottom; where the prior
+    means do not tell these places apart, on every rank too.
+    """
+    ranks, priors = (_list_of(listed.pop(name, None)) for name in ("rank", "prior"))
+    has_places = settings.rank_by == "true_skill" or settings.prior_type.means_differ
+    return {
+        "rank": list(RANKS) if ranks == [None] and has_places else ranks,
+        "prior": [next(iter(PRIORS)) if prior is None else prior for prior in priors],
+    }
+
+
+def _loads(listed: Kwargs, settings: Any) -> Kwargs:
+    """Return the cells of the queue."""
+    del settings
+    rates = _list_of(listed.pop("arrival_rate", QueueSettings.arrival_rate))
+    names = {rate: name for name, rate in LOADS.items()}
+    return {"load": [names.get(float(rate), f"{rate:g}") for rate in rates]}
+
+
+def _lists(listed: Kwargs, settings: Any) -> Kwargs:
+    """Return the options that are lists."""
+    del settings
+    names = [name for name, value in listed.items() if isinstance(value, list)]
+    return {name: listed.pop(name) for name in names}
+
+
+class Problem(NamedTuple):
+    """Training in one environment.
+
+    Attributes:
+        rivals: baselines that a training is compared with while it runs, the one that counts first.
+        same: options that all environments of a training share.
+        fixed: options with which alone a network of fixed size plays: those of its training.
+        measure: column of a rollout that policies are judged by.
+        means: columns whose means are reported too.
+        difference: name of the difference to a rival in an evaluation.
+        part: format of the name of a combination that is reported apart, "" for all together. Then
+            returns are shares of the first rival's, so that all combinations count alike.
+        opponents: policies in the final comparison; none for those of the protocol.
+        cells: moves what the comparison varies out of the keyword arguments, given the settings.
+        summary: of an evaluation; None for that of the protocol.
+    """
+
+    rivals: tuple[str, ...]
+    same: tuple[str, ...]
+    fixed: tuple[str, ...]
+    measure: str = REWARD
+    means: tuple[str, ...] = ()
+    difference: str = "less"
+    part: str = ""
+    opponents: tuple[str, ...] = ()
+    cells: Callable[[Kwargs, Any], Kwargs] = _lists
+    summary: Callable[[], Summary] | None = None
+
+    @property
+    def goal(self) -> str:
+        """The number of an evaluation that a search for hyperparameters maximises."""
+        return "mean_return" if self.part else f"{self.difference}_{self.rivals[0]}"
+
+
+PROBLEMS: dict[str, Problem] = {
+    ONE_PLAYER: Problem(
+        rivals=("kg", "drawchance"),
+        same=("num_opponents", "belief", "availability", "horizon", "beta"),
+        fixed=("num_opponents", "horizon", "beta", "draw_margin", "tau"),
+        measure="true_draw_density",
+        means=("draw_density", "true_draw_density"),
+        difference="true_q_less",
+        cells=_places,
+        summary=Sums,
+    ),
+    QUEUE: Problem(
+        rivals=("matching",),
+        same=("capacity", "horizon", "beta"),
+        fixed=("capacity",),
+        measure="true_reward",
+        means=("true_reward",),
+        part="rate_{0.arrival_rate:g}",
+        opponents=("fcfs", "drawchance", "matching"),
+        cells=_loads,
+    ),
+    RANKING: Problem(
+        rivals=("kg", "information"),
+        same=("num_items", "horizon", "beta", "goal", "k", "max_games_per_pair", "barred_pairs"),
+        fixed=("num_items", "horizon", "sigma", "beta", "draw_margin", "goal", "k"),
+        means=("expected_loss", "true_loss", "kendall_tau"),
+        opponents=("random", "information", "shrinkage", "kg"),
+    ),
+}
 
 
 def combinations(env_kwargs: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -75,14 +167,13 @@ def settings_of(environment: str, env_kwargs: Mapping[str, Any]) -> list[Any]:
                     f"keep, got {given}={each!r}"
                 )
     found: list[Any] = [kind.checked(**cell) for cell in combinations(env_kwargs)]
-    sizes = ("capacity",) if kind is QueueSettings else ("num_opponents", "belief", "availability")
-    for name in (*sizes, "horizon", "beta"):
+    for name in PROBLEMS[environment].same:
         if len({getattr(each, name) for each in found}) > 1:
             raise ValueError(f"{name} must be the same in all environments, got a list")
     return found
 
 
-def settings_without_code(environment: str, env_kwargs: Mapping[str, Any]) -> AnySettings:
+def settings_without_code(environment: str, env_kwargs: Mapping[str, Any]) -> Any:
     """Return the checked settings of a file, without the classes that it names.
 
     A policy plays without them, and a file must not choose what is imported. Of lists the first
@@ -94,27 +185,40 @@ def settings_without_code(environment: str, env_kwargs: Mapping[str, Any]) -> An
         if name != "render_mode"
         and not any(map(is_object_spec, each if isinstance(each, list) else [each]))
     }
-    found: AnySettings = settings_of(environment, known)[0]
-    return found
+    return settings_of(environment, known)[0]
 
 
-def check_trainable(
-    algorithm: Algorithm, environment: str, settings: AnySettings | None = None
-) -> None:
+def has_masks(settings: Options) -> bool:
+    """Return whether some actions are not always allowed."""
+    simulator = simulator_of(settings)
+    return simulator.masks(simulator.new_state(1)) is not None
+
+
+def check_trainable(algorithm: Algorithm, environment: str, settings: Options) -> None:
     """Check that an algorithm supports masks where actions may not be allowed.
 
     Raises:
         ValueError: if not; it names those that do.
     """
-    as_choice("environment", environment, ENVIRONMENTS)
-    where = f"in {QUEUE}" if environment == QUEUE else None
-    if isinstance(settings, Settings) and settings.availability < 1.0:
-        where = f"where opponents go offline (availability={settings.availability!r})"
-    if where is not None and not algorithm.masks:
-        maskable = ", ".join(name for name, each in ALGORITHMS.items() if each.masks)
+    if has_masks(settings) and not algorithm.masks:
+        maskable = " or ".join(name for name, each in ALGORITHMS.items() if each.masks)
         raise ValueError(
-            f"algo must be {maskable} {where}, got {algorithm.name!r}, which has no action masks"
+            f"algo must be {maskable} where {settings.text_for(settings)} of {environment} does "
+            f"not allow every action at all times, got {algorithm.name!r}, which has no masks"
         )
+
+
+def comparison_of(environment: str, env_kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of the comparison that judges a training.
+
+    Reward and belief are left out: a comparison reports all rewards, and each policy reads its own
+    belief.
+    """
+    settings = settings_of(environment, env_kwargs)[0]
+    others = {name: value for name, value in env_kwargs.items()
+              if name not in ("reward", "belief")}  # fmt: skip
+    cells = PROBLEMS[environment].cells(others, settings)
+    return {"env": environment, "cells": cells, "env_kwargs": others}
 
 
 def rival_totals(
@@ -135,10 +239,11 @@ def rival_totals(
     """
     found = []
     for settings in settings_of(environment, env_kwargs):
-        if isinstance(settings, Settings):
+        if hasattr(settings, "belief"):
             settings = replace(settings, belief=DEFAULT_BELIEF)
-        found.append(_totals(policy_named(rival, settings), settings, episodes, seed))
-    return [each[TRUE[environment]] for each in found]
+        policy = policy_named(rival, settings)
+        found.append(_totals(policy, environment, settings, episodes, seed))
+    return [each[PROBLEMS[environment].measure] for each in found]
 
 
 def evaluate(
@@ -161,41 +266,38 @@ def evaluate(
 
     Returns:
         ``episodes``; ``mean_return``, the mean sum of rewards (in the queue as a share of the
-        first rival's, so that all loads count alike), and its ``standard_error``. For
-        ``Matchmaking-v0`` also the mean sums ``draw_density`` and ``true_draw_density`` and for
-        each rival such as KG ``true_q_less_kg``, the mean difference of the sums of true draw
-        densities, with ``true_q_less_kg_low`` and ``true_q_less_kg_high``, the ends of its 95 %
-        interval from paired differences. In the queue the same of the true reward for each arrival
-        rate.
+        first rival's, so that all loads count alike), and its ``standard_error``. Then the
+        ``means`` of the environment's ``Problem``, and for each rival the mean difference in its
+        ``measure``, as ``true_q_less_kg``, with ``true_q_less_kg_low`` and
+        ``true_q_less_kg_high``, the ends of its 95 % interval from paired differences. In the queue
+        these are of each arrival rate.
 
     Raises:
         ValueError: for a bad argument.
     """
-    cells, rivals = settings_of(environment, env_kwargs), rivals or {}
-    played = [_totals(policy, settings, episodes, seed) for settings in cells]
-    true = [each[TRUE[environment]] for each in played]
-    sums = [each[REWARD] for each in played]
-    if environment == QUEUE:
-        theirs = next(iter(rivals.values()))
-        returns = np.mean([a / b.mean() for a, b in zip(sums, theirs, strict=True)], axis=0)
+    problem, rivals = PROBLEMS[environment], rivals or {}
+    cells = settings_of(environment, env_kwargs)
+    played = [_totals(policy, environment, settings, episodes, seed) for settings in cells]
+    if problem.part:
+        scales = [float(each.mean()) for each in next(iter(rivals.values()))]
+        shares = [each[REWARD] / scale for each, scale in zip(played, scales, strict=True)]
+        returns = np.mean(shares, axis=0)
+        parts = {f"_{problem.part.format(each)}": [k] for k, each in enumerate(cells)}
     else:
-        returns = np.concatenate(sums)
+        returns = np.concatenate([each[REWARD] for each in played])
+        parts = {"": list(range(len(cells)))}
     found: dict[str, float | int] = {
         "episodes": episodes,
         "mean_return": float(returns.mean()),
         "standard_error": estimate(returns).standard_error,
     }
-    if environment == QUEUE:
-        for place, settings in enumerate(cells):
-            rate = f"rate_{settings.arrival_rate:g}"
-            found[f"true_reward_{rate}"] = float(true[place].mean())
-            for rival, totals in rivals.items():
-                found |= _paired(f"less_{rival}_{rate}", true[place], totals[place])
-        return found
-    found["draw_density"] = float(np.mean([each["draw_density"] for each in played]))
-    found["true_draw_density"] = float(np.mean(true))
-    for rival, totals in rivals.items():
-        found |= _paired(f"true_q_less_{rival}", np.concatenate(true), np.concatenate(totals))
+    for name, among in parts.items():
+        for column in problem.means:
+            found[f"{column}{name}"] = float(np.mean([played[k][column] for k in among]))
+        ours = np.concatenate([played[k][problem.measure] for k in among])
+        for rival, totals in rivals.items():
+            theirs = np.concatenate([totals[k] for k in among])
+            found |= _paired(f"{problem.difference}_{rival}{name}", ours, theirs)
     return found
 
 
@@ -205,9 +307,13 @@ def _paired(name: str, ours: Floats, theirs: Floats) -> dict[str, float | int]:
     return {name: found.mean, f"{name}_low": found.low, f"{name}_high": found.high}
 
 
-def _totals(policy: Any, settings: AnySettings, episodes: int, seed: int) -> Arrays:
+def _totals(policy: Any, environment: str, settings: Any, episodes: int, seed: int) -> Arrays:
     """Return what the environment sums up, by name, shape (episodes,) each."""
     first = as_integer("seed", seed, 0)
     seeds = range(first, first + as_integer("episodes", episodes, 2))
-    summary = Sums if isinstance(settings, Settings) else None
+    summary = PROBLEMS[environment].summary
     return rollout(lambda *_: policy, settings, seeds, summary=summary).episodes
+
+
+def _list_of(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]

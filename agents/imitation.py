@@ -143,11 +143,13 @@ def teacher_for(text: str, settings: Any) -> Any:
     """
     from matchenv.evaluation.registry import policy_named
 
-    teacher = policy_named(text, settings)
-    belief = getattr(teacher, "belief", settings.belief)
-    if belief != settings.belief:
+    teacher, ours = policy_named(text, settings), getattr(settings, "belief", None)
+    belief = getattr(teacher, "belief", ours)
+    if belief != ours:
         raise ValueError(
-            f"teacher must read the belief of the environment, {settings.belief!r}, and "
-            f"{text!r} reads {belief!r}: choose --belief {belief}"
+            f"teacher must read the belief of the environment, {ours!r}, and {text!r} reads "
+            f"{belief!r}: choose --belief {belief}"
         )
+    if getattr(teacher, "needs_truth", False) or not callable(getattr(teacher, "predict", None)):
+        raise ValueError(f"teacher must choose from observations, {text!r} does not")
     return teacher

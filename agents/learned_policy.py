@@ -13,31 +13,23 @@ from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
 from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
 
-from matchenv.agents.network import reader_of, spaces_of
-from matchenv.belief import BELIEFS
-from matchenv.envs.one_player.settings import Settings
-from matchenv.envs.queue.settings import QUEUE_NUMBERS, QueueSettings
+from matchenv.agents.environments import PROBLEMS
+from matchenv.agents.network import READERS, guessed_settings, reader_of, shows_mask, spaces_of
+from matchenv.envs import env_id_of
+from matchenv.envs.core.settings import Options
 from matchenv.runtime.checks import as_action_masks
 
-AnySettings = Settings | QueueSettings
 Memory = tuple[NDArray[Any], ...] | None
-
-# A network of fixed size plays only with the settings of these names that it was trained with.
-FIXED: dict[type, tuple[str, ...]] = {
-    Settings: ("num_opponents", "horizon", "beta", "draw_margin", "tau"),
-    QueueSettings: ("capacity",),
-}
-
 
 # Networks that give probabilities, and not values.
 ACTORS = (ActorCriticPolicy, MaskableActorCriticPolicy)
 
 
 class LearnedPolicy:
-    """A trained policy network, for ``Matchmaking-v0`` or ``MatchmakingQueue-v0``.
+    """A trained policy network.
 
-    A shared network plays any number of opponents (any capacity), horizon and unit of skill: its
-    weights are the same for every opponent. It does not know of draws or of a drift that the
+    A shared network plays any number of opponents (candidates, items), horizon and unit of skill:
+    its weights are the same for every action. It does not know of draws or of a drift that the
     training did not have: there it plays by the belief as everywhere. Any other network plays with
     the sizes that it was trained with.
 
@@ -45,14 +37,14 @@ class LearnedPolicy:
         name: the name or path that it was loaded by.
         network: the network of stable-baselines3.
         belief: the belief whose observation it reads.
-        settings: of the environment that it was trained in; None if that is not known.
+        settings: of the environment that it was trained in; None if only its spaces are known.
         training: algorithm, seed, games and environment of each training that it went through;
             empty if that is not known.
 
     The arguments are attributes too.
 
     Attributes:
-        num_opponents: M, of the environment that it plays in.
+        num_opponents: number of actions, of the environment that it plays in.
         observation_shape: shape of one observation.
         stochastic: False; ``predict`` draws only if it is asked to.
         needs_truth: False; it reads the observation alone.
@@ -66,12 +58,16 @@ class LearnedPolicy:
         name: str,
         network: BasePolicy,
         belief: str,
-        settings: AnySettings | None = None,
+        settings: Options | None = None,
         training: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         self.name, self.network, self.belief = name, network, belief
-        self.settings, self.training = settings, list(training)
         self.num_opponents = int(network.action_space.n)  # type: ignore[attr-defined]
+        self._knows_sizes_only, self.training = settings is None, list(training)
+        self.settings: Any = settings or guessed_settings(
+            self.num_opponents, lambda space: space == network.observation_space
+        )
+        self._env_id = env_id_of(self.settings)
         self.observation_shape: tuple[int, ...] = tuple(network.observation_space.shape or ())
         network.set_training_mode(False)
 
@@ -83,10 +79,10 @@ class LearnedPolicy:
 
     @property
     def is_shared(self) -> bool:
-        """True where the weights are the same for every opponent."""
+        """True where the weights are the same for every action."""
         return bool(getattr(self.network, "shares_weights", False))
 
-    def for_settings(self, settings: AnySettings) -> Self:
+    def for_settings(self, settings: Options) -> Self:
         """Return the policy for an environment; its prior, rank and reward may be any.
 
         The belief of the settings is ignored: the policy always reads the one of its attribute
@@ -97,21 +93,26 @@ class LearnedPolicy:
 
         Raises:
             ValueError: if the policy cannot play with these settings; it names what differs. Of a
-                zip file with a network of fixed size only the number of opponents is known.
+                zip file with a network of fixed size only the number of actions is known.
         """
-        kind = Settings if self.settings is None else type(self.settings)
-        if not isinstance(settings, kind):
-            env = "MatchmakingQueue-v0" if kind is QueueSettings else "Matchmaking-v0"
-            raise ValueError(f"the policy {self.name} only plays {env}")
-        trained = {"num_opponents": self.num_opponents}
-        if self.settings is not None:
-            trained = {name: getattr(self.settings, name) for name in FIXED[kind]}
-        others = {name: getattr(settings, name) for name in trained}
-        differing = [name for name in trained if trained[name] != others[name]]
-        if self.settings is not None and self.is_shared:
-            if differing or isinstance(settings, QueueSettings):
-                return self._resized(settings, others)
-        elif differing:
+        if env_id_of(settings) != self._env_id:
+            raise ValueError(f"the policy {self.name} only plays {self._env_id}")
+        if hasattr(settings, "belief"):
+            try:
+                settings = replace(settings, belief=self.belief)  # type: ignore[call-arg]
+            except ValueError as error:
+                raise ValueError(
+                    f"the policy {self.name} reads the {self.belief} belief and cannot play: "
+                    f"{error}"
+                ) from None
+        names = PROBLEMS[self._env_id].fixed[: 1 if self._knows_sizes_only else None]
+        trained, others = ({name: getattr(each, name) for name in names}
+                           for each in (self.settings, settings))  # fmt: skip
+        if self.is_shared:
+            same = trained == others and reader_of(settings) == reader_of(self.settings)
+            return self if same else self._resized(settings)
+        differing = [name for name in names if trained[name] != others[name]]
+        if differing:
             theirs, ours = (", ".join(f"{name}={values[name]!r}" for name in differing)
                             for values in (trained, others))  # fmt: skip
             raise ValueError(
@@ -119,17 +120,8 @@ class LearnedPolicy:
             )
         return self
 
-    def _resized(self, settings: AnySettings, games: dict[str, Any]) -> Self:
+    def _resized(self, settings: Options) -> Self:
         """Return the same weights for an environment of another size."""
-        if isinstance(self.settings, Settings):
-            try:
-                # The rank of the training may be one that a smaller field does not have.
-                settings = replace(self.settings, rank=None, **games)
-            except ValueError as error:
-                raise ValueError(
-                    f"the policy {self.name} reads the {self.belief} belief and cannot play: "
-                    f"{error}"
-                ) from None
         network: Any = self.network
         kwargs = {**network._get_constructor_parameters(), **reader_of(settings)}
         kwargs["observation_space"], kwargs["action_space"] = spaces_of(settings)
@@ -188,32 +180,30 @@ class LearnedPolicy:
     ) -> tuple[NDArray[np.float32], NDArray[np.bool_] | None]:
         """Return observations as the network reads them, and masks of shape (n, M) if any."""
         array = np.asarray(observation)
-        in_queue = isinstance(self.settings, QueueSettings)
-        size = self.observation_shape[0]
-        if not in_queue:
-            size = BELIEFS[self.belief].observation_size(self.num_opponents)
-        sizes = (size,) if in_queue else (size, size + self.num_opponents)
+        space: Any = self.network.observation_space
+        place = READERS[self._env_id].mask_place(self.num_opponents)
+        at_end = place is None and shows_mask(space, self.num_opponents)
+        size = self.observation_shape[0] - (self.num_opponents if at_end else 0)
+        sizes = (size, size + self.num_opponents) if place is None else (size,)
         if array.ndim not in (1, 2) or array.shape[-1] not in sizes:
-            count = f"{'capacity' if in_queue else 'num_opponents'}={self.num_opponents}"
+            name = PROBLEMS[self._env_id].fixed[0]
             raise ValueError(
                 f"observation must have shape {self.observation_shape} or "
                 f"(n, {self.observation_shape[0]}), got {array.shape}: the policy {self.name} was "
-                f"trained with {count}"
+                f"trained with {name}={getattr(self.settings, name)}"
             )
         if array.dtype.kind not in "fiu" or not np.isfinite(array).all():
             raise ValueError("observation must hold finite numbers only")
         array = array.astype(np.float32, copy=False)
         shape = (*array.shape[:-1], self.num_opponents)
-        shown: Any = None
-        if in_queue:
-            shown = array[..., size - QUEUE_NUMBERS - self.num_opponents : -QUEUE_NUMBERS] > 0.5
-            shown[..., 0] = True
-        elif array.shape[-1] > size:
-            shown = array[..., size:]
-        given = shown if action_masks is None else action_masks
+        given: Any = action_masks
+        if given is None and place is not None:
+            given = array[..., place] > 0.5
+        elif given is None and array.shape[-1] > size:
+            given = array[..., size:]
         masks = None if given is None else as_action_masks(given, shape)
         array = array[..., :size]
-        if self.observation_shape != (size,):
+        if at_end:
             masked = np.ones(shape, dtype=np.float32) if masks is None else masks
             array = np.concatenate((array, masked), axis=-1, dtype=np.float32)
         return array, None if masks is None else masks.reshape(-1, shape[-1])

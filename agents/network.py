@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
@@ -21,11 +22,16 @@ from torch import nn
 
 from matchenv.belief import BELIEFS, Belief, belief_named
 from matchenv.belief.belief import difference_variance
-from matchenv.envs import simulator_of
-from matchenv.envs.core.settings import PAPER_BETA
+from matchenv.envs import env_id_of, simulator_of
+from matchenv.envs.core.settings import LONGEST_HORIZON, PAPER_BETA, Options
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QUEUE_NUMBERS, QueueSettings
+from matchenv.envs.ranking.settings import RankingSettings
+from matchenv.evaluation.registry import ONE_PLAYER, QUEUE, RANKING
 from matchenv.runtime.checks import as_integer, as_positive_number
+
+# A pool that changes, whose observations end with a mask.
+CHANGING = {"availability": 0.5, "mean_stay": 4.0}
 
 # Score of an action that is not allowed.
 NOT_ALLOWED = -1e9
@@ -38,6 +44,9 @@ LEAST_VARIANCE, LEAST_SQUARE, LEAST_SPREAD = 1e-3, 1e-6, 0.01
 # Hidden layers start as in stable-baselines3, and so does the last one of the scores: small, so
 # that the first scores decide at first.
 HIDDEN_GAIN, LAST_GAIN, VALUE_GAIN = math.sqrt(2.0), 0.01, 1.0
+
+# Hidden units of the network that gives the weights of linear scores.
+LINEAR_WIDTH = 16
 
 
 class Numbers(NamedTuple):
@@ -73,6 +82,27 @@ class Reader(BaseFeaturesExtractor):
     def __init__(self, observation_space: spaces.Box, num_actions: int) -> None:
         super().__init__(observation_space, (self.row_size + 1) * num_actions + self.context_size)
         self.num_actions = num_actions
+
+    @classmethod
+    @abstractmethod
+    def arguments(cls, settings: Any) -> dict[str, Any]:
+        """Return the constructor's further arguments for an environment."""
+
+    @classmethod
+    @abstractmethod
+    def guesses(cls, num_actions: int, arguments: dict[str, Any]) -> Iterator[Options]:
+        """Yield settings with so many actions, one for each shape of the observation.
+
+        Args:
+            num_actions: A.
+            arguments: those of ``arguments`` that are known.
+        """
+
+    @classmethod
+    def mask_place(cls, num_actions: int) -> slice | None:
+        """Return where every observation holds the mask; None if it ends some observations."""
+        del num_actions
+        return None
 
     @abstractmethod
     def numbers(self, observations: torch.Tensor) -> Numbers:
@@ -138,6 +168,19 @@ class OpponentReader(Reader):
         self.belief = found if belief is None else belief_named(belief)
         self.beta = as_positive_number("beta", beta)
         self.horizon = as_integer("horizon", horizon, 1)
+
+    @classmethod
+    def arguments(cls, settings: Any) -> dict[str, Any]:
+        """Return belief, horizon and beta."""
+        return {name: getattr(settings, name) for name in ("belief", "horizon", "beta")}
+
+    @classmethod
+    def guesses(cls, num_actions: int, arguments: dict[str, Any]) -> Iterator[Options]:
+        """Yield every belief, in a pool that stays and in one that changes."""
+        game = {name: arguments[name] for name in ("beta", "horizon") if name in arguments}
+        for belief in BELIEFS:
+            for pool in ({}, CHANGING):
+                yield Settings.checked(num_opponents=num_actions, belief=belief, **pool, **game)
 
     def numbers(self, observations: torch.Tensor) -> Numbers:
         """Return rows and context, as the class says."""
@@ -226,6 +269,26 @@ class CandidateReader(Reader):
         self.mean, self.deviation, self.beta = mean, deviation, beta
         self.game_length = game_length
 
+    @classmethod
+    def arguments(cls, settings: Any) -> dict[str, Any]:
+        """Return the population's mean and deviation, the length of a game, and beta."""
+        of = settings.population
+        return {
+            "mean": of.mean, "deviation": of.deviation, "game_length": settings.game_length,
+            "beta": settings.beta,
+        }  # fmt: skip
+
+    @classmethod
+    def guesses(cls, num_actions: int, arguments: dict[str, Any]) -> Iterator[Options]:
+        """Yield the queue of this capacity."""
+        del arguments
+        yield QueueSettings(capacity=num_actions)
+
+    @classmethod
+    def mask_place(cls, num_actions: int) -> slice:
+        """Return where the observation says who is present."""
+        return slice(-QUEUE_NUMBERS - num_actions, -QUEUE_NUMBERS)
+
     def numbers(self, observations: torch.Tensor) -> Numbers:
         """Return rows and context, as the class says."""
         places = observations[:, : 4 * self.num_actions].view(-1, 4, self.num_actions)
@@ -262,34 +325,162 @@ class CandidateReader(Reader):
         )
 
 
-# By the names that files of stable-baselines3 give them.
+class PairReader(Reader):
+    """Read observations of ``Ranking-v0``: an action is a pair of items.
+
+    With lead h, the distance of the means in deviations of the difference, and w, the variance of
+    the difference times the precision of a game, the numbers of a pair are: the logarithm of
+    w / (1 + w) times P(misordered), below the best, and the same, squashed; h; log w; the logarithm
+    of P(misordered); the sum and the difference of how crowded its items stand, which is the
+    expected number of items that stand on the wrong side of an item; and the difference of the
+    items' deviations. The numbers of the state are the share and the logarithm of the games left,
+    the expected loss, and the mean of log w and of h among the best pairs.
+
+    Only pairs across the cut count for the goals ``"top"`` and ``"best"``. No number depends on
+    the order of the items, on the zero and the unit of skill, or on which end of it is up, but for
+    the cut.
+
+    Args:
+        observation_space: the box of the environment's observation.
+        num_items: n.
+        beta: standard deviation of one performance around skill.
+        horizon: games in an episode.
+        cut: items above the cut; 0 for the whole order.
+    """
+
+    row_size: ClassVar[int] = 8
+    context_size: ClassVar[int] = 5
+    # The first score is so many times as steep.
+    sharpness: ClassVar[float] = 3.0
+    # Below the score of every pair that counts.
+    does_not_count: ClassVar[float] = -12.0
+
+    def __init__(
+        self,
+        observation_space: spaces.Box,
+        num_items: int = 20,
+        beta: float = 1.0,
+        horizon: int = 400,
+        cut: int = 0,
+    ) -> None:
+        num_pairs = num_items * (num_items - 1) // 2
+        super().__init__(observation_space, num_pairs)
+        self.num_items, self.beta, self.horizon, self.cut = num_items, beta, horizon, cut
+        self.masked = shows_mask(observation_space, num_pairs)
+        first, second = np.triu_indices(num_items, 1)
+        self.register_buffer("first", torch.from_numpy(first), persistent=False)
+        self.register_buffer("second", torch.from_numpy(second), persistent=False)
+
+    @classmethod
+    def arguments(cls, settings: Any) -> dict[str, Any]:
+        """Return items, beta, horizon and cut."""
+        return {name: getattr(settings, name) for name in ("num_items", "beta", "horizon", "cut")}
+
+    @classmethod
+    def guesses(cls, num_actions: int, arguments: dict[str, Any]) -> Iterator[Options]:
+        """Yield the ranking of so many pairs, without and with a mask."""
+        items = (1 + math.isqrt(1 + 8 * num_actions)) // 2
+        game = {name: arguments[name] for name in ("beta", "horizon") if name in arguments}
+        if arguments.get("cut"):
+            game |= {"goal": "top", "k": arguments["cut"]}
+        if items * (items - 1) // 2 == num_actions:
+            for limit in (None, LONGEST_HORIZON):
+                yield RankingSettings(num_items=items, max_games_per_pair=limit, **game)
+
+    def numbers(self, observations: torch.Tensor) -> Numbers:
+        """Return rows and context, as the class says."""
+        items, pairs = self.num_items, self.num_actions
+        unit = 0.5 / self.beta**2
+        means, deviations, gaps, spreads, rest = observations.split(
+            (items, items, pairs, pairs, observations.shape[1] - 2 * (items + pairs)), dim=1
+        )
+        allowed = rest[:, 1:] if self.masked else torch.ones_like(gaps)
+        variance = (unit * spreads**2).clamp_min(LEAST_SQUARE)
+        square = unit * gaps**2
+        lead = torch.sqrt(square / variance)
+        misordered = torch.special.ndtr(-lead)
+        # A game without draws, as in ``matchenv.belief.joint.game_precision``.
+        far = torch.sqrt(square / (1.0 + variance)).clamp_max(6.0)
+        below = torch.special.ndtr(-far)
+        expected = torch.exp(-(far**2)) / (2.0 * math.pi * below * (1.0 - below))
+        worth = variance * expected / (1.0 + variance - expected * variance)
+        log_worth = torch.log(worth.clamp_min(1e-9))
+        log_misordered = torch.special.log_ndtr(-lead).clamp_min(-30.0)
+        counts = torch.ones_like(gaps)
+        if self.cut:
+            places = means.argsort(dim=1, descending=True, stable=True).argsort(dim=1)
+            above = (places < self.cut).float()
+            counts = (above[:, self.first] - above[:, self.second]).abs()
+        score = log_misordered + log_worth - torch.log1p(worth)
+        score = score + self.does_not_count * (1.0 - counts)
+        score = score - (score + NOT_ALLOWED * (1.0 - allowed)).amax(1, keepdim=True)
+        loss = counts * misordered
+        crowd = torch.zeros_like(means).index_add(1, self.first, loss)
+        crowd = crowd.index_add(1, self.second, loss)
+        one, other = crowd[:, self.first], crowd[:, self.second]
+        certain = torch.log(deviations.clamp_min(LEAST_SQUARE))
+        nearness = score / (1.0 - score.clamp_max(0.0) / FARTHEST)
+        rows = (
+            self.sharpness * score,
+            nearness,
+            lead.clamp_max(4.0) - 1.0,
+            0.5 * log_worth + 1.0,
+            0.5 * log_misordered.clamp_min(-8.0) + 1.0,
+            one + other - 2.0 * loss - 1.0,
+            (one - other).abs() - 0.5,
+            (certain[:, self.first] - certain[:, self.second]).abs(),
+        )
+        share = rest[:, 0].clamp_min(0.0)
+        good = allowed * torch.exp(nearness)
+        context = (
+            2.0 * share - 1.0,
+            0.5 * torch.log((share * self.horizon).clamp_min(1.0)) - 2.0,
+            torch.log(loss.sum(1) / items + LEAST_SPREAD),
+            _mean(0.5 * log_worth, good),
+            _mean(lead.clamp_max(4.0), good),
+        )
+        return Numbers(torch.stack(rows, dim=2), allowed, torch.stack(context, dim=1))
+
+
 READERS: dict[str, type[Reader]] = {
-    each.__name__: each for each in (OpponentReader, CandidateReader)
+    ONE_PLAYER: OpponentReader,
+    QUEUE: CandidateReader,
+    RANKING: PairReader,
 }
 
 
-def reader_of(settings: Settings | QueueSettings) -> dict[str, Any]:
+def reader_of(settings: Options) -> dict[str, Any]:
     """Return a policy's arguments that choose the reader of an environment."""
-    kind: type[Reader]
-    if isinstance(settings, QueueSettings):
-        population = settings.population
-        kind, numbers = (
-            CandidateReader,
-            {
-                "mean": population.mean,
-                "deviation": population.deviation,
-                "game_length": settings.game_length,
-            },
-        )
-    else:
-        kind, numbers = OpponentReader, {"belief": settings.belief, "horizon": settings.horizon}
+    kind = READERS[env_id_of(settings)]
     return {
         "features_extractor_class": kind,
-        "features_extractor_kwargs": {**numbers, "beta": settings.beta},
+        "features_extractor_kwargs": kind.arguments(settings),
     }
 
 
-def spaces_of(settings: Settings | QueueSettings) -> tuple[spaces.Box, spaces.Discrete]:
+def guessed_settings(
+    num_actions: int,
+    fits: Callable[[spaces.Box], bool],
+    arguments: dict[str, Any] | None = None,
+) -> Options:
+    """Return settings whose observations fit what is known of them.
+
+    Args:
+        num_actions: of the environment.
+        fits: whether a space of observations does.
+        arguments: of the environment's reader, those that are known.
+
+    Raises:
+        ValueError: if there are none.
+    """
+    for kind in READERS.values():
+        for settings in kind.guesses(num_actions, arguments or {}):
+            if fits(spaces_of(settings)[0]):
+                return settings
+    raise ValueError(f"observations with {num_actions} actions are those of another environment")
+
+
+def spaces_of(settings: Options) -> tuple[spaces.Box, spaces.Discrete]:
     """Return the spaces of one observation and one action of an environment."""
     simulator = simulator_of(settings)
     return simulator.observation_space, spaces.Discrete(simulator.num_actions)
@@ -300,7 +491,9 @@ class SharedNetwork(nn.Module):
 
     Args:
         reader: whose numbers it reads.
-        widths: of the hidden layers of the scores, ``pi`` (at least one), and of the value, ``vf``.
+        widths: of the hidden layers of the scores, ``pi``, and of the value, ``vf``. Without a
+            layer of ``pi`` scores are linear in the numbers of a row, with weights that a small
+            network of the context gives: less to learn, in a third of the time.
         activation: between the layers.
         outputs: scores of each action and values of each state, such as quantiles.
 
@@ -317,16 +510,21 @@ class SharedNetwork(nn.Module):
         outputs: int = 1,
     ) -> None:
         super().__init__()
-        first, *others = widths["pi"]
         # The reader belongs to the policy, which has its place in the list of modules.
         self._split, self.outputs = reader.split, outputs
         self.latent_dim_pi, self.latent_dim_vf = reader.num_actions, 1
-        self.of_row = linear_layers([reader.row_size, first], activation, HIDDEN_GAIN)
-        self.of_context = linear_layers([reader.context_size, first], activation, VALUE_GAIN)
-        self.correction = nn.Sequential(
-            activation(), *linear_layers([first, *others, outputs], activation, LAST_GAIN)
-        )
-        self.log_sharpness = nn.Parameter(torch.ones(()))
+        self.is_linear = not widths["pi"]
+        if self.is_linear:
+            weights = [reader.context_size, LINEAR_WIDTH, outputs * reader.row_size]
+            self.weights = linear_layers(weights, activation, LAST_GAIN)
+        else:
+            first, *others = widths["pi"]
+            self.of_row = linear_layers([reader.row_size, first], activation, HIDDEN_GAIN)
+            self.of_context = linear_layers([reader.context_size, first], activation, VALUE_GAIN)
+            self.correction = nn.Sequential(
+                activation(), *linear_layers([first, *others, outputs], activation, LAST_GAIN)
+            )
+            self.log_sharpness = nn.Parameter(torch.ones(()))
         pooled = reader.context_size + 2 * reader.row_size
         self.value = linear_layers([pooled, *widths["vf"], outputs], activation, VALUE_GAIN)
 
@@ -337,8 +535,12 @@ class SharedNetwork(nn.Module):
     def forward_actor(self, flat: torch.Tensor) -> torch.Tensor:
         """Return scores, shape (n, outputs * M)."""
         rows, allowed, context = self._split(flat)
-        hidden = self.of_row(rows) + self.of_context(context).unsqueeze(1)
-        scores = self.log_sharpness.exp() * (rows[:, :, :1] + self.correction(hidden))
+        if self.is_linear:
+            weights = self.weights(context).unflatten(1, (self.outputs, -1))
+            scores = torch.bmm(rows, weights.transpose(1, 2))
+        else:
+            hidden = self.of_row(rows) + self.of_context(context).unsqueeze(1)
+            scores = self.log_sharpness.exp() * (rows[:, :, :1] + self.correction(hidden))
         scores = scores + (NOT_ALLOWED * (1.0 - allowed)).unsqueeze(2)
         return scores.transpose(1, 2).flatten(1)
 
@@ -383,9 +585,9 @@ def linear_layers(
     return nn.Sequential(*layers)
 
 
-def shows_mask(box: spaces.Box, num_opponents: int) -> bool:
-    """Return whether observations of this box end with the mask of a pool that changes."""
-    return bool((box.high[-1 - num_opponents :] == 1.0).all())
+def shows_mask(box: spaces.Box, num_actions: int) -> bool:
+    """Return whether observations of this box end with a mask, after the share of games left."""
+    return bool((box.high[-1 - num_actions :] == 1.0).all())
 
 
 def belief_of_space(box: spaces.Space[Any], num_opponents: int) -> Belief:

@@ -25,15 +25,14 @@ from stable_baselines3.common.utils import get_device
 
 from matchenv.agents.algorithms import ALGORITHMS, algorithm_by_name
 from matchenv.agents.config_file import CLOSED, Whole, built
-from matchenv.agents.environments import ONE_PLAYER, AnySettings, settings_without_code
+from matchenv.agents.environments import ONE_PLAYER, settings_without_code
 from matchenv.agents.learned_names import SHIPPED, learned_path
 from matchenv.agents.learned_policy import LearnedPolicy
-from matchenv.agents.network import READERS, spaces_of
+from matchenv.agents.network import READERS, guessed_settings
 from matchenv.agents.run_folder import CONFIG, RunFolder
 from matchenv.agents.sb3_policies import ACTIVATIONS, new_policy
-from matchenv.belief import BELIEFS
-from matchenv.envs.one_player.settings import Settings
-from matchenv.envs.queue.settings import QueueSettings
+from matchenv.belief import DEFAULT_BELIEF
+from matchenv.envs.core.settings import Options
 from matchenv.runtime.files import checksum, parsed_json, write_bytes
 
 HEADER, CHECKSUM = "matchenv_policy", "sha256"
@@ -41,9 +40,6 @@ FORMAT = 2
 
 # Bytes of an unpacked zip file that is read.
 LARGEST_ZIP = 1 << 30
-
-# A pool that changes, whose observations end with a mask.
-CHANGING = {"availability": 0.5, "mean_stay": 4.0}
 
 # Arguments of a network in a zip file that do not change what it computes.
 OF_THE_TRAINING = ("optimizer_class", "optimizer_kwargs", "use_sde")
@@ -147,7 +143,7 @@ def _filled(
     algorithm: str,
     policy: str,
     policy_kwargs: dict[str, Any],
-    settings: AnySettings,
+    settings: Options,
     weights: dict[str, torch.Tensor],
 ) -> BasePolicy:
     """Return a network with the weights of a file, in evaluation mode."""
@@ -161,7 +157,7 @@ def _filled(
 
 
 def load(
-    name_or_path: str | Path, *, settings: AnySettings | None = None, device: str = "cpu"
+    name_or_path: str | Path, *, settings: Options | None = None, device: str = "cpu"
 ) -> LearnedPolicy:
     """Load a learned policy; a file is data, and nothing that it names is run.
 
@@ -190,22 +186,22 @@ def load(
         path = _policy_of_run(path)
     where = as_device(device)
     training: list[dict[str, Any]] = []
-    known: AnySettings | None
+    known: Any
     if path.suffix == ".zip":
         network, known = read_zip(path)
-        belief = getattr(known, "belief", "factorised")
+        belief = getattr(known, "belief", DEFAULT_BELIEF)
         # Of a network of fixed size the file says neither beta nor the horizon.
-        if isinstance(known, Settings) and not getattr(network, "shares_weights", False):
+        if not getattr(network, "shares_weights", False):
             known = None
     else:
         network, description = read_policy(path)
         known, training = description.settings(), description.training
-        belief = getattr(known, "belief", "factorised")
+        belief = getattr(known, "belief", DEFAULT_BELIEF)
     policy = LearnedPolicy(name, network.to(where), belief, known, training)
     return policy if settings is None else policy.for_settings(settings)
 
 
-def read_zip(path: Path) -> tuple[BasePolicy, AnySettings]:
+def read_zip(path: Path) -> tuple[BasePolicy, Options]:
     """Read the policy of a zip file of stable-baselines3 without unpickling anything.
 
     The file names its kind of network; of those the one is meant that takes all weights.
@@ -229,7 +225,13 @@ def read_zip(path: Path) -> tuple[BasePolicy, AnySettings]:
             content = io.BytesIO(packed.read("policy.pth"))
         weights = torch.load(content, map_location="cpu", weights_only=True)
         kwargs, reader = _plain_kwargs(data)
-        settings = _settings_of(data["observation_space"], int(data["action_space"]["n"]), reader)
+        box = data["observation_space"]
+        described = (box["_shape"], box["low"], box["high"])
+        settings = guessed_settings(
+            int(data["action_space"]["n"]),
+            lambda space: (list(space.shape), str(space.low), str(space.high)) == described,
+            reader,
+        )
         module = data["policy_class"]["__module__"]
     # A damaged archive raises almost anything.
     except Exception as error:
@@ -260,7 +262,8 @@ def _plain_kwargs(data: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
         if text.startswith("<class"):
             kind = text.rpartition(".")[2].rstrip("'>")
             known = {each.__name__: key for key, each in ACTIVATIONS.items()}
-            found[name] = "Reader" if kind in READERS else known.get(kind, kind)
+            ours = any(kind == each.__name__ for each in READERS.values())
+            found[name] = "Reader" if ours else known.get(kind, kind)
         elif name == "features_extractor_kwargs":
             reader = ast.literal_eval(text)
         else:
@@ -268,30 +271,6 @@ def _plain_kwargs(data: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
     if "n_quantiles" in data:
         found["n_quantiles"] = data["n_quantiles"]
     return found, reader
-
-
-def _settings_of(box: dict[str, Any], actions: int, reader: dict[str, Any]) -> AnySettings:
-    """Return settings with the observations that a zip file describes.
-
-    Raises:
-        ValueError: if there are none.
-    """
-    game = {name: reader[name] for name in ("beta", "horizon") if name in reader}
-    found: list[AnySettings] = [
-        Settings.checked(num_opponents=actions, belief=belief, **pool, **game)
-        for belief in BELIEFS
-        for pool in ({}, CHANGING)
-    ]
-    for settings in [*found, QueueSettings(capacity=actions)]:
-        space = spaces_of(settings)[0]
-        if (box["_shape"], box["low"], box["high"]) == (
-            list(space.shape), str(space.low), str(space.high)
-        ):  # fmt: skip
-            return settings
-    raise ValueError(
-        f"observations of shape {box['_shape']} and {actions} actions are those of another "
-        "environment"
-    )
 
 
 def as_device(name: str) -> torch.device:

@@ -37,15 +37,13 @@ from matchenv.agents.config_file import (
 )
 from matchenv.agents.environments import (
     ONE_PLAYER,
-    QUEUE,
     check_trainable,
+    comparison_of,
+    has_masks,
     settings_of,
     settings_without_code,
 )
-from matchenv.envs.one_player.priors import PRIORS
-from matchenv.envs.one_player.settings import RANKS, as_texts
-from matchenv.envs.queue.settings import QueueSettings
-from matchenv.evaluation.protocols import LOADS
+from matchenv.envs.one_player.settings import as_texts
 from matchenv.evaluation.seeds import ENVIRONMENTS
 from matchenv.runtime.files import checksum
 from matchenv.runtime.provenance import versions
@@ -257,30 +255,8 @@ class RunConfig:
         return int(self.hyperparameters["n_envs"])
 
     def comparison(self) -> dict[str, Any]:
-        """Return the arguments of the comparison that judges this run.
-
-        A run that trained on every rank is judged at the top, in the middle and at the bottom;
-        where the prior means do not tell these places apart, on every rank too.
-        Reward and belief are left out: a comparison reports all rewards, and each policy reads
-        its own belief.
-        """
-        others = {name: value for name, value in self.env_kwargs.items()
-                  if name not in ("reward", "belief")}  # fmt: skip
-        if self.environment == QUEUE:
-            rates = _list_of(others.pop("arrival_rate", QueueSettings.arrival_rate))
-            names = {rate: name for name, rate in LOADS.items()}
-            loads = [names.get(float(rate), f"{rate:g}") for rate in rates]
-            return {"env": QUEUE, "cells": {"load": loads}, "env_kwargs": others}
-        ranks, priors = (_list_of(others.pop(name, None)) for name in ("rank", "prior"))
-        settings = settings_of(self.environment, self.env_kwargs)[0]
-        has_places = settings.rank_by == "true_skill" or settings.prior_type.means_differ
-        return {
-            "cells": {
-                "rank": list(RANKS) if ranks == [None] and has_places else ranks,
-                "prior": [next(iter(PRIORS)) if prior is None else prior for prior in priors],
-            },
-            "env_kwargs": others,
-        }
+        """Return the arguments of the comparison that judges this run."""
+        return comparison_of(self.environment, self.env_kwargs)
 
     def known_algorithm(self) -> Algorithm:
         """Return the algorithm of that name."""
@@ -309,7 +285,7 @@ class RunConfig:
 
 
 def configured(
-    algo: str,
+    algo: str | None = None,
     *,
     config_file: Path | None = None,
     hyperparameters: dict[str, Any] | None = None,
@@ -320,7 +296,8 @@ def configured(
     """Return a run's configuration from a file and arguments, which override the file.
 
     Args:
-        algo: name of the algorithm.
+        algo: name of the algorithm; None for PPO, MaskablePPO where some actions may not be
+            allowed.
         config_file: YAML file of hyperparameters; None takes the package's own.
         hyperparameters: single hyperparameters; ``policy_kwargs`` are merged with the file's.
         env_kwargs: keyword arguments of the environment, which override the file's; of a list,
@@ -334,8 +311,12 @@ def configured(
     Raises:
         ValueError: for any bad value; it says which and what is allowed.
     """
+    texts = as_texts(env_kwargs or {})
+    settings = settings_of(environment, texts)[0]
+    if algo is None:
+        algo = "maskable_ppo" if has_masks(settings) else "ppo"
     algorithm = algorithm_by_name(algo)
-    check_trainable(algorithm, environment)
+    check_trainable(algorithm, environment, settings)
     values = read_hyperparameters(algorithm, config_file, environment)
     meant_for = values.pop(ENV_KWARGS, {})
     if not isinstance(meant_for, dict):
@@ -349,7 +330,7 @@ def configured(
         if name in run:
             values[hyperparameter] = run.pop(name)
     total = checked_hyperparameters(algorithm, values)["n_timesteps"]
-    merged = as_texts({**meant_for, **(env_kwargs or {})})
+    merged = as_texts({**meant_for, **texts})
     settings_of(environment, merged)
     return built(
         RunConfig,
@@ -366,7 +347,3 @@ def configured(
             **run,
         },
     )
-
-
-def _list_of(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]

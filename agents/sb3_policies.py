@@ -25,8 +25,7 @@ from matchenv.agents.network import (
     spaces_of,
 )
 from matchenv.agents.run_config import PolicyKwargs
-from matchenv.envs.one_player.settings import Settings
-from matchenv.envs.queue.settings import QueueSettings
+from matchenv.envs.core.settings import Options
 
 # Hidden layers of the scores and of the value.
 WIDTHS: dict[str, list[int]] = {"pi": [32], "vf": [64, 64]}
@@ -140,14 +139,11 @@ def _widths(net_arch: Any) -> dict[str, list[int]]:
     if net_arch is None:
         return WIDTHS
     given = net_arch if isinstance(net_arch, dict) else {"pi": net_arch, "vf": net_arch}
-    found = {**WIDTHS, **given}
-    if not found["pi"]:
-        raise ValueError(f"net_arch must name at least one hidden layer of pi, got {net_arch!r}")
-    return found
+    return {**WIDTHS, **given}
 
 
 def resolved_policy_kwargs(
-    policy: str, plain: Mapping[str, Any], settings: Settings | QueueSettings
+    policy: str, plain: Mapping[str, Any], settings: Options
 ) -> dict[str, Any]:
     """Return the arguments of a policy network, with classes for names.
 
@@ -173,7 +169,7 @@ def new_policy(
     algorithm: Algorithm,
     policy: str,
     plain_kwargs: Mapping[str, Any],
-    settings: Settings | QueueSettings,
+    settings: Options,
     most_weights: float = float("inf"),
 ) -> BasePolicy:
     """Return a policy network with fresh weights.

@@ -1,7 +1,7 @@
 """Tuning of hyperparameters with Optuna: many short trainings, the bad ones stopped early.
 
-Trials are judged on the held-out evaluations of each training, by the sum of true draw densities
-minus KG's on the same games; no comparison uses these seeds. Everything is in one folder, the
+Trials are judged on the held-out evaluations of each training, by the ``goal`` of the environment's
+``Problem``; no comparison uses these seeds. Everything is in one folder, the
 trials in a SQLite file. A tuning that was stopped goes on with the same call, and a trial that was
 cut short is played again from its start.
 """
@@ -32,7 +32,7 @@ from tqdm import tqdm
 from matchenv.agents.algorithms import Algorithm
 from matchenv.agents.callbacks import Recorder
 from matchenv.agents.config_file import parsed, read_yaml, yaml_text
-from matchenv.agents.environments import ONE_PLAYER
+from matchenv.agents.environments import PROBLEMS
 from matchenv.agents.policy_file import as_device
 from matchenv.agents.run_config import ABOUT_THE_RUN, ENV_KWARGS, RunConfig
 from matchenv.agents.training import start_training
@@ -43,8 +43,6 @@ PACKAGE_FILE = "search_spaces.yml"
 # All trials play as many games.
 FIXED = ("n_timesteps",)
 
-# The number of an evaluation that judges a trial.
-GOAL = "true_q_less_kg"
 STUDY, SETTINGS, BEST, TRIALS = "study.db", "tuning.yml", "best.yml", "trials.csv"
 
 # Trials that are drawn at random and never stopped early, to begin with.
@@ -57,13 +55,15 @@ class Found:
 
     Attributes:
         best: the best trial's hyperparameters.
-        value: its sum of true draw densities minus KG's at the end.
+        goal: name of what is maximised.
+        value: of the goal, in the best trial's last evaluation.
         complete: trials that were trained to their end.
         pruned: trials that were stopped early.
         config_file: for ``matchenv train --config``.
     """
 
     best: dict[str, Any]
+    goal: str
     value: float
     complete: int
     pruned: int
@@ -227,10 +227,11 @@ def _ended(study: optuna.Study) -> list[FrozenTrial]:
 
 def _play(study: optuna.Study, trial: Trial, place: Path, config: RunConfig, device: str) -> None:
     values: list[float] = []
+    goal = f"evaluation/{PROBLEMS[config.environment].goal}"
 
     def judge(numbers: dict[str, float], step: int) -> None:
-        if f"evaluation/{GOAL}" in numbers:
-            values.append(numbers[f"evaluation/{GOAL}"])
+        if goal in numbers:
+            values.append(numbers[goal])
             trial.report(values[-1], step)
             if trial.should_prune():
                 raise optuna.TrialPruned
@@ -246,12 +247,13 @@ def _play(study: optuna.Study, trial: Trial, place: Path, config: RunConfig, dev
 def _written(study: optuna.Study, out: Path, config: RunConfig) -> Found:
     ended, best = _ended(study), study.best_trial
     section = {**config.hyperparameters, **best.params, ENV_KWARGS: config.env_kwargs}
-    write_text(out / BEST, yaml_text({ONE_PLAYER: section}))
-    records = []
+    write_text(out / BEST, yaml_text({config.environment: section}))
+    records, goal = [], PROBLEMS[config.environment].goal
     for number, trial in enumerate(ended):
         games, value = max(trial.intermediate_values.items(), default=(0, None))
         records.append({"trial": number, "state": trial.state.name.lower(), "games": games,
-                        GOAL: value, **trial.params})  # fmt: skip
+                        goal: value, **trial.params})  # fmt: skip
     write_bytes(out / TRIALS, records_csv(records))
     complete = sum(trial.state == TrialState.COMPLETE for trial in ended)
-    return Found(best.params, float(best.value or 0.0), complete, len(ended) - complete, out / BEST)
+    pruned = len(ended) - complete
+    return Found(best.params, goal, float(best.value or 0.0), complete, pruned, out / BEST)

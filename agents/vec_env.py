@@ -38,7 +38,7 @@ class MatchmakingVecEnv(VecEnv):
 
     Args:
         num_envs: environments, >= 1, at least one for each combination.
-        environment: ``"Matchmaking-v0"`` or ``"MatchmakingQueue-v0"``.
+        environment: its name in Gymnasium.
         env_kwargs: keyword arguments of the environment, and ``max_episode_steps``.
 
     Attributes:

@@ -15,8 +15,7 @@ from matchenv.agents.algorithms import algorithm_by_name
 from matchenv.agents.environments import ONE_PLAYER, QUEUE
 from matchenv.agents.run_config import ENV_KWARGS, checked_hyperparameters, read_hyperparameters
 from matchenv.agents.sb3_policies import resolved_policy_kwargs
-from matchenv.envs.one_player.settings import Settings
-from matchenv.envs.queue.settings import QueueSettings
+from matchenv.envs import part_of
 
 # What rl-baselines3-zoo can train, and with the hyperparameters of which algorithm here: it has no
 # MaskablePPO, and in the queue the shared network reads who may be chosen from the observation.
@@ -43,7 +42,7 @@ def zoo_hyperparameters(algo: str) -> dict[str, dict[str, Any]]:
         # The zoo takes these on its command line alone; our networks read any belief.
         section.pop(ENV_KWARGS, None)
         values = checked_hyperparameters(algorithm, section)
-        settings = Settings() if environment == ONE_PLAYER else QueueSettings()
+        settings = part_of(environment, "settings")()
         kwargs = resolved_policy_kwargs(values["policy"], values.get("policy_kwargs", {}), settings)
         if environment == ONE_PLAYER:
             # The reader infers the belief from the size of the observation.

@@ -5,20 +5,18 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from matchenv.agents.environments import QUEUE
+from matchenv.agents.environments import PROBLEMS
 from matchenv.agents.run_folder import RunFolder
 from matchenv.benchmarks.compare.comparison import DEFAULT_EPISODES, run_comparison
 from matchenv.benchmarks.compare.report import Comparison
 from matchenv.evaluation.estimates import Estimate, paired_difference
-from matchenv.evaluation.protocols import LOW_END, ONE_PLAYER
+from matchenv.evaluation.protocols import ONE_PLAYER
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.runtime.files import write_text
 from matchenv.runtime.jobs import RunOptions
-
-# Policies that a run of the queue is compared with, the last as what differences are taken to.
-QUEUE_RIVALS = ("fcfs", "drawchance", "matching")
 
 
 def compare_runs(
@@ -46,51 +44,52 @@ def compare_runs(
         OSError: if the files cannot be written.
     """
     config, runs = RunFolder(folders[0]).read_config(), [str(folder) for folder in folders]
-    in_queue = config.environment == QUEUE
+    problem = PROBLEMS[config.environment]
     found = run_comparison(
-        [*runs, *(QUEUE_RIVALS if in_queue else ONE_PLAYER.policies)],
+        [*runs, *(problem.opponents or ONE_PLAYER.policies)],
         **config.comparison(),
-        against=QUEUE_RIVALS[-1] if in_queue else None,
+        against=problem.rivals[0],
         episodes=episodes,
         run=replace(run or RunOptions(), out=RunFolder(out).comparison, replace_out=True),
     )
     if len(runs) == 1:
         return found, ""
-    summary = summary_over(found, runs)
+    summary = summary_over(found, runs, problem.rivals)
     write_text(out / "summary.txt", f"{summary}\n")
     return found, summary
 
 
-def summary_over(found: Comparison, runs: Sequence[str]) -> str:
+def summary_over(found: Comparison, runs: Sequence[str], rivals: Sequence[str]) -> str:
     """Return a line for each cell: mean, standard deviation and range over the seeds.
 
     Args:
-        found: every run beside the baselines, in ``Matchmaking-v0``.
+        found: every run beside the baselines.
         runs: labels of the runs in it, at least two.
+        rivals: policies that differences are taken to.
     """
+    measure = found.protocol.measure
+    heading = next(each.heading for each in found.shown if each.measure == measure)
 
     def means(cell: int) -> list[float]:
-        return [float(found.values(ONE_PLAYER.measure, cell, run).mean()) for run in runs]
+        return [float(found.values(measure, cell, run).mean()) for run in runs]
 
     def differences(cell: int, other: str) -> list[Estimate]:
-        theirs = found.values(ONE_PLAYER.measure, cell, other)
-        return [paired_difference(found.values(ONE_PLAYER.measure, cell, run), theirs)
-                for run in runs]  # fmt: skip
+        theirs = found.values(measure, cell, other)
+        return [paired_difference(found.values(measure, cell, run), theirs) for run in runs]
 
-    def spread(cell: int, other: str) -> str:
+    def spread(other: str, cell: int) -> str:
         less = [each.mean for each in differences(cell, other)]
         return f"{statistics.fmean(less):+.2f} ({min(less):+.2f} to {max(less):+.2f})"
 
     def not_behind(cell: int) -> str:
-        return f"{sum(each.high >= 0.0 for each in differences(cell, LOW_END))} of {len(runs)}"
+        return f"{sum(each.high >= 0.0 for each in differences(cell, rivals[-1]))} of {len(runs)}"
 
     columns = [
         Column("cell", lambda cell: found.cells[cell].title),
-        Column("true q", lambda cell: f"{statistics.fmean(means(cell)):.2f}"),
+        Column(heading, lambda cell: f"{statistics.fmean(means(cell)):.2f}"),
         Column("deviation", lambda cell: f"{statistics.stdev(means(cell)):.2f}"),
-        Column(f"minus {found.against}", lambda cell: spread(cell, found.against)),
-        Column(f"minus {LOW_END}", lambda cell: spread(cell, LOW_END)),
-        Column(f"not behind {LOW_END}", not_behind),
+        *(Column(f"minus {rival}", partial(spread, rival)) for rival in rivals),
+        Column(f"not behind {rivals[-1]}", not_behind),
     ]
     title = (
         f"over {len(runs)} seeds, {found.episodes} episodes each: mean and standard deviation; "

@@ -14,7 +14,7 @@ from scipy.stats import trim_mean
 
 from matchenv.agents.environments import (
     ONE_PLAYER,
-    RIVAL,
+    PROBLEMS,
     settings_without_code,
 )
 from matchenv.agents.run_config import RunConfig
@@ -46,6 +46,7 @@ MEASURES = {
 MEASURE = MINUS_KG
 # Policies on the same games, and the difference to them in an evaluation.
 RIVAL_KEYS = {"KG": MINUS_KG, "DrawChance": "true_q_less_drawchance"}
+RIVAL = PROBLEMS[ONE_PLAYER].rivals[0]
 # Where the axis of learning curves begins.
 BELOW_DRAWCHANCE = 10.0
 # With fewer seeds a band of the middle half would hold next to nothing.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from matchenv.cli import options as shared
 from matchenv.cli.parser import GOES_ON, Existing, Given, Parser, Run
+from matchenv.envs import ENVIRONMENTS
 from matchenv.envs.one_player.settings import Settings
 from matchenv.runtime.files import held_folders
 from matchenv.runtime.jobs import RunOptions
@@ -26,8 +27,6 @@ NOT_WITH_TUNE = {
 }  # fmt: skip
 NOT_TOGETHER = (("seed", "seeds"), ("algo", "imitate"), ("space", "space_file"))
 TUNING_TIMESTEPS = 256_000
-# The queue needs action masks.
-QUEUE_ALGORITHM = "maskable_ppo"
 
 TRAINED = tuple(name for name in shared.ALL_OPTIONS if name != "noise")
 WORK = ("device", "threads", "quiet")
@@ -44,9 +43,11 @@ def declare_train(add: Parser) -> Run:
         matchenv train --start-from runs/imitation --config ppo_fine_tuning
         matchenv train --tune 20 --timesteps 256000 --out runs/tuned
         matchenv train --env MatchmakingQueue-v0
+        matchenv train --env Ranking-v0 --imitate kg
     """
     add.group("training")
-    add.option("--algo", "the algorithm: ppo, a2c, dqn and more; an unknown one lists them", "ppo")
+    add.option("--algo", "the algorithm: ppo, a2c, dqn and more; an unknown one lists them "
+               "(default: ppo, or maskable_ppo where actions can be masked)")  # fmt: skip
     add.option("--timesteps", "games to train for in all (default: as in the file; with --tune "
                f"{TUNING_TIMESTEPS:,})", None, int)  # fmt: skip
     add.option("--out", "folder of the run (default: a new one in runs/)", None, Path)
@@ -63,8 +64,7 @@ def declare_train(add: Parser) -> Run:
     add.option("--allow-code", "with --resume, import classes outside matchenv that the folder "
                "names", False)  # fmt: skip
     add.group("environment (defaults: as in the file)")
-    add.option("--env", f"where to train; in the queue the algorithm is {QUEUE_ALGORITHM}",
-               shared.ONE_PLAYER, known=(shared.ONE_PLAYER, shared.QUEUE))  # fmt: skip
+    add.option("--env", "where to train", shared.ONE_PLAYER, known=tuple(ENVIRONMENTS))
     add.option("--env-kwargs", "options of the environment as KEY=VALUE, instead of options such "
                "as --rank; of a list, as prior=[informative,equal], equally many environments have "
                "each value", ())  # fmt: skip
@@ -110,10 +110,9 @@ def check(given: Given) -> None:
     Raises:
         ValueError: naming them.
     """
-    if given.env == shared.QUEUE:
+    if given.env != shared.ONE_PLAYER:
         given.refuse(
-            {*shared.ONLY_ONE_PLAYER, "imitate", "tune", "seeds"},
-            f"these options must come with --env {shared.ONE_PLAYER}",
+            shared.ONLY_ONE_PLAYER, f"these options must come with --env {shared.ONE_PLAYER}"
         )
     if given.resume is not None:
         given.refuse(
@@ -166,14 +165,14 @@ def tune(given: Given) -> None:
     config = configured(given)
     from matchenv.agents.config_file import parse_pairs
     from matchenv.agents.learned_names import RUNS
-    from matchenv.agents.tuning import GOAL, read_space, tune_agent
+    from matchenv.agents.tuning import read_space, tune_agent
 
     algorithm = config.known_algorithm()
     space = parse_pairs("space", list(given.space)) or read_space(algorithm, given.space_file)
     out = given.out or RUNS / f"{algorithm.name}-tuned"
     found = tune_agent(out, config, space, given.tune, **given.chosen(("device", "quiet")))
     given.say(f"{found.complete} trials completed, {found.pruned} stopped early")
-    given.say(f"best: {GOAL} {found.value:+.2f}")
+    given.say(f"best: {found.goal} {found.value:+.2f}")
     for name, value in found.best.items():
         given.say(f"  {name} = {value}")
     given.say(f"train with it: matchenv train --algo {algorithm.name} --config {found.config_file}")
@@ -190,8 +189,6 @@ def configured(given: Given) -> RunConfig:
 
     hyperparameters = parse_pairs("hyperparams", list(given.hyperparams))
     algorithm = given.algo
-    if given.env == shared.QUEUE and "algo" not in given.said:
-        algorithm = QUEUE_ALGORITHM
     if given.imitate is not None:
         algorithm, hyperparameters["teacher"] = "imitation", given.imitate
     tuned = given.tune is not None and given.timesteps is None

@@ -27,7 +27,7 @@ ENV = {
 
 IN_QUEUE = {"arrival_rate": [0.5, 2.0], "horizon": 20, "capacity": 6}
 
-# For each algorithm, what makes several rollouts out of a thousand steps.
+# For each algorithm, what makes several rollouts out of so few steps.
 ON_POLICY = {"n_steps": 16, "batch_size": 64}
 OFF_POLICY = {"buffer_size": 5000, "learning_starts": 64, "batch_size": 32}
 SMALL = {
@@ -56,7 +56,7 @@ def networks():
 
 @pytest.fixture(scope="session")
 def small_config():
-    """A function that configures 1,024 steps in 8 environments of 3 opponents and 20 games.
+    """A function that configures 512 steps in 8 environments of 3 opponents and 20 games.
 
     ``"queue"`` is MaskablePPO in the queue.
     """
@@ -79,14 +79,14 @@ def trained(tmp_path_factory):
 
 def _configured(algo="ppo", **changes):
     arguments = {
-        "timesteps": 1024,
+        "timesteps": 512,
         "num_envs": 8,
         "seed": 1,
         "hyperparameters": {**SMALL[algo], "policy_kwargs": NETWORKS[algo]},
         "env_kwargs": ENV,
-        "evaluate_every": 500,
+        "evaluate_every": 250,
         "evaluation_episodes": 4,
-        "checkpoint_every": 150,
+        "checkpoint_every": 75,
     }
     if algo == "queue":
         arguments |= {"environment": "MatchmakingQueue-v0", "env_kwargs": IN_QUEUE}

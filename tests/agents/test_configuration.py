@@ -38,25 +38,21 @@ def test_command_line_goes_before_file(tmp_path):
     file.write_text(
         "Matchmaking-v0:\n  n_envs: 4\n  n_timesteps: !!float 1e3\n  policy: MlpPolicy\n"
         "  gamma: 0.9\n  policy_kwargs: {net_arch: [8], activation_fn: tanh}\n"
+        "  env_kwargs: {rank: top, belief: full}\n"
     )
-    assert configured("ppo", config_file=file).hyperparameters == {
-        "n_envs": 4,
-        "n_timesteps": 1000,
-        "policy": "MlpPolicy",
-        "gamma": 0.9,
-        "policy_kwargs": {"net_arch": [8], "activation_fn": "tanh"},
-    }
+    plain = configured("ppo", config_file=file)
+    assert (plain.timesteps, plain.num_envs, plain.hyperparameters["gamma"]) == (1000, 4, 0.9)
     config = configured(
-        "ppo",
-        config_file=file,
-        timesteps=50,
-        num_envs=2,
+        "ppo", config_file=file, timesteps=50, num_envs=2, env_kwargs={"belief": "factorised"},
         hyperparameters={"gamma": 0.8, "policy_kwargs": {"net_arch": [9]}},
-    )
-    assert config.timesteps == 50
-    assert config.num_envs == 2
-    assert config.hyperparameters["gamma"] == 0.8
+    )  # fmt: skip
+    assert (config.timesteps, config.num_envs, config.hyperparameters["gamma"]) == (50, 2, 0.8)
     assert config.hyperparameters["policy_kwargs"] == {"net_arch": [9], "activation_fn": "tanh"}
+    assert config.env_kwargs == {"rank": "top", "belief": "factorised"}
+    assert configured("ppo", config_file=Path("ppo_flat")).env_kwargs == {}
+    file.write_text(file.read_text().replace("{rank: top, belief: full}", "top"))
+    with pytest.raises(ValueError, match="env_kwargs must be a mapping"):
+        configured("ppo", config_file=file)
 
 
 def test_pairs_are_read_as_yaml_with_plain_numbers():
@@ -114,11 +110,12 @@ def test_training_seeds_evaluation_seeds_and_typed_seeds_do_not_meet():
 def test_comparison_plays_what_was_trained_on():
     config = configured("ppo", env_kwargs={"num_opponents": 5, "reward": "match_quality"})
     assert config.comparison() == {
+        "env": ONE_PLAYER,
         "cells": {"rank": ["top", "middle", "bottom"], "prior": ["informative"]},
         "env_kwargs": {"num_opponents": 5},
     }
     config = configured("ppo", env_kwargs={"rank": 0, "prior": "equal", "belief": "full"})
-    assert config.comparison() == {"cells": {"rank": [0], "prior": ["equal"]}, "env_kwargs": {}}
+    assert config.comparison()["cells"] == {"rank": [0], "prior": ["equal"]}
 
 
 def test_objects_are_kept_as_texts_that_make_them_again():
@@ -128,7 +125,7 @@ def test_objects_are_kept_as_texts_that_make_them_again():
     assert config.env_kwargs == {"prior": text, "reward": "match_quality"}
     assert RunConfig.from_text(config.to_text()) == config
     # Its prior means do not tell the top from the bottom.
-    assert config.comparison() == {"cells": {"rank": [None], "prior": [text]}, "env_kwargs": {}}
+    assert config.comparison()["cells"] == {"rank": [None], "prior": [text]}
     by_skill = configured("ppo", env_kwargs={**given, "rank_by": "true_skill"})
     assert by_skill.comparison()["cells"]["rank"] == ["top", "middle", "bottom"]
 
@@ -220,15 +217,3 @@ def test_lists_of_options_are_combined():
     ):
         with pytest.raises(ValueError, match=message):
             configured("ppo", env_kwargs=bad)
-
-
-def test_options_of_the_environment_override_the_files(tmp_path):
-    file = tmp_path / "mine.yml"
-    section = "n_envs: 4\n  n_timesteps: 1000\n  policy: MlpPolicy\n"
-    file.write_text(f"Matchmaking-v0:\n  {section}  env_kwargs: {{rank: top, belief: full}}\n")
-    assert configured("ppo", config_file=Path("ppo_flat")).env_kwargs == {}
-    config = configured("ppo", config_file=file, env_kwargs={"belief": "factorised"})
-    assert config.env_kwargs == {"rank": "top", "belief": "factorised"}
-    file.write_text(f"Matchmaking-v0:\n  {section}  env_kwargs: top\n")
-    with pytest.raises(ValueError, match="env_kwargs must be a mapping"):
-        configured("ppo", config_file=file)

@@ -52,8 +52,8 @@ def test_the_difference_to_kg_is_of_the_same_games(belief):
     assert found["true_q_less_kg_high"] == pytest.approx(interval.high)
 
 
-def logged_as_recorded(folder):
-    """Check TensorBoard's numbers, and return the evaluations."""
+def test_tensorboard_has_every_evaluation(trained, small_config):
+    config, folder = small_config(), trained()
     recorded = json.loads(folder.evaluations_file.read_text())["evaluations"]
     logged = EventAccumulator(str(folder.tensorboard))
     logged.Reload()
@@ -63,31 +63,11 @@ def logged_as_recorded(folder):
         np.testing.assert_allclose(
             [each.value for each in scalars], [each[name] for each in recorded], rtol=1e-6
         )
-    return recorded
-
-
-@pytest.mark.parametrize("algo", ["ppo", "dqn"])
-def test_tensorboard_has_every_evaluation(trained, small_config, algo):
-    config, folder = small_config(algo), trained(algo)
-    recorded = logged_as_recorded(folder)
     # The policy at the end is the one of the last evaluation.
     games = (4, evaluation_seed(config.seed))
     ours = totals(agents.load(folder.path), *games, **config.env_kwargs)
     theirs = totals(KnowledgeGradient(), *games, **config.env_kwargs)
     assert recorded[-1]["true_q_less_kg"] == pytest.approx((ours - theirs).mean())
-
-
-def test_baselines_play_once_and_short_trainings_are_logged(tmp_path, small_config, monkeypatch):
-    asked = []
-
-    def counted(*arguments):
-        asked.append(arguments[-1])
-        return rival_totals(*arguments)
-
-    monkeypatch.setattr("matchenv.agents.callbacks.rival_totals", counted)
-    folder = agents.start_training(tmp_path / "run", small_config(timesteps=128), quiet=True)
-    assert len(logged_as_recorded(folder)) == 2
-    assert asked == ["kg", "drawchance"]
 
 
 def test_evaluations_need_two_episodes(small_config):

@@ -24,10 +24,10 @@ def agreement(policy, teacher, games=30):
 def test_it_learns_the_teachers_choices_and_says_so(tmp_path, small_config):
     config = small_config(
         "imitation",
-        timesteps=12_000,
+        timesteps=6_000,
         num_envs=16,
         hyperparameters={
-            "teacher": "gittins", "n_steps": 60, "batch_size": 240, "learning_rate": "lin_1e-2",
+            "teacher": "gittins", "n_steps": 30, "batch_size": 160, "learning_rate": "lin_1e-2",
             "policy_kwargs": {"net_arch": {"pi": [16], "vf": [16]}},
         },
         env_kwargs={**CELL, "prior": ["informative", "equal"]},

@@ -227,16 +227,6 @@ def run(code: str) -> str:
     ).stdout.strip()
 
 
-def test_torch_is_loaded_for_a_learned_policy_only() -> None:
-    code = (
-        "import sys; from matchenv.envs.one_player.settings import Settings; "
-        "from matchenv.evaluation.registry import policy_named; policy_named('kg', Settings());"
-        "import matchenv.agents.learned_names; "
-        "print(sorted({'torch', 'safetensors'} & set(sys.modules)))"
-    )
-    assert run(code) == "[]"
-
-
 def test_without_the_extra_it_says_what_to_install() -> None:
     pytest.importorskip("stable_baselines3")
     missing = "torch"
@@ -265,25 +255,6 @@ def test_the_room_shows_what_it_has() -> None:
     assert not {"annotations", "Any", "TYPE_CHECKING", "with_extra", "import_module"} & set(shown)
     for name in shown:
         assert getattr(agents, name).__name__ == name
-
-
-def total(policy: Any, **env_kwargs: Any) -> Any:
-    """Sums of true draw densities of 64 episodes."""
-    env = MatchmakingVectorEnv(64, horizon=60, belief=policy.belief, **env_kwargs)
-    observation, _ = env.reset(seed=10**9)
-    totals = np.zeros(64)
-    for _ in range(60):
-        observation, _, _, _, info = env.step(policy.predict(observation)[0])
-        totals += info["true_draw_density"]
-    return totals
-
-
-def test_the_learned_policy_is_told_beta() -> None:
-    pytest.importorskip("stable_baselines3")
-    settings = Settings.checked(beta=0.4, horizon=60)
-    ours, theirs = (policy_named(name, settings) for name in ("ppo-gittins", "drawchance"))
-    gain = total(ours, beta=0.4) - total(theirs, beta=0.4)
-    assert gain.mean() > -2.0 * gain.std(ddof=1) / 8.0
 
 
 def test_only_skills_in_units_of_beta_matter_to_the_learned_policy() -> None:
@@ -331,6 +302,7 @@ def test_the_shipped_policy_says_what_it_is_and_plays_any_size() -> None:
     assert "num_opponents=3" in repr(agents.MatchmakingVecEnv(2, num_opponents=3))
 
 
+@pytest.mark.slow
 def test_tests_can_be_collected_without_the_extra() -> None:
     code = (
         "import sys, pytest\n"

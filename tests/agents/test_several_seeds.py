@@ -52,16 +52,6 @@ def test_the_summary_is_of_the_same_games(seeds):
     assert (out / "summary.txt").read_text().splitlines() == lines
 
 
-def test_the_command_trains_compares_and_sums_up(tmp_path, capsys):
-    out = str(tmp_path / "runs")
-    words = ["--timesteps", "128", "--num-opponents", "3", "--horizon", "10", "--num-envs", "4",
-             "--evaluation-episodes", "2", "--hyperparams", "n_steps=16", "batch_size=32",
-             "--out", out, "--workers", "1", "--comparison-episodes", "2"]  # fmt: skip
-    assert run_command(["train", *words, "--seeds", "0", "1"]) == 0
-    assert "over 2 seeds" in capsys.readouterr().out
-    assert (tmp_path / "runs" / "seed1" / "policy.safetensors").exists()
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -12,7 +12,6 @@ from matchenv.agents.algorithms import ALGORITHMS
 from matchenv.agents.run_config import configured
 from matchenv.agents.tuning import (
     BEST,
-    GOAL,
     STUDY,
     TRIALS,
     checked_space,
@@ -21,6 +20,7 @@ from matchenv.agents.tuning import (
 )
 from matchenv.cli import run_command
 
+GOAL = "true_q_less_kg"
 TINY = {
     "timesteps": 64,
     "num_envs": 4,

@@ -1,26 +1,18 @@
 """The adapter against stable-baselines3's own vector environment over ``gym.make``."""
 
-import warnings
-
 import gymnasium as gym
 import numpy as np
 import pytest
-from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import Monitor
-from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
+from stable_baselines3.common.vec_env import DummyVecEnv
 
 from matchenv.agents.vec_env import MatchmakingVecEnv
-from matchenv.baselines import DrawChance
 
 ENV = {"num_opponents": 4, "horizon": 7}
 STAY = np.zeros(2, dtype=np.int64)
 
 
-@pytest.mark.parametrize(
-    "extra",
-    [{}, {"reward": "true_draw_density", "belief": "full"}, {"max_episode_steps": 3},
-     {"max_episode_steps": 7}],
-)  # fmt: skip
+@pytest.mark.parametrize("extra", [{"belief": "full"}, {"max_episode_steps": 3}])
 def test_plays_the_same_games_as_dummy_vec_env(extra):
     options, length = {**ENV, **extra}, extra.get("max_episode_steps", ENV["horizon"])
     ours = MatchmakingVecEnv(3, **options)
@@ -109,24 +101,10 @@ def test_attributes_and_methods():
     env.close()
 
 
-@pytest.mark.parametrize("actions", [[0, 4], [-1, 0], [0.0, 1.0], [0]])
-def test_bad_actions_change_nothing(actions):
+def test_bad_actions_change_nothing():
     env = MatchmakingVecEnv(2, **ENV)
     env.reset()
-    with pytest.raises(ValueError, match="actions"):
-        env.step(np.array(actions))
+    for actions in ([0, 4], [0]):
+        with pytest.raises(ValueError, match="actions"):
+            env.step(np.array(actions))
     assert env.get_attr("games_left") == [7, 7]
-
-
-def test_evaluate_policy_takes_it_without_a_warning_and_agrees_with_a_monitor():
-    env = MatchmakingVecEnv(2, **ENV)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        env.seed(1)
-        ours = evaluate_policy(DrawChance(), env, 4, return_episode_rewards=True)
-    with pytest.warns(UserWarning, match="already wrapped"):
-        monitored = VecMonitor(env)
-    env.seed(1)
-    theirs = evaluate_policy(DrawChance(), monitored, 4, return_episode_rewards=True)
-    assert ours[1] == theirs[1] == [7] * 4
-    np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-5)

@@ -1,0 +1,166 @@
+"""Trainings in the queue and in ``Ranking-v0``: policies that play there, and what does not fit."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from stable_baselines3 import PPO
+
+from matchenv import agents
+from matchenv.agents.algorithms import ALGORITHMS
+from matchenv.agents.environments import PROBLEMS
+from matchenv.agents.learned_policy import LearnedPolicy
+from matchenv.agents.network import PairReader, spaces_of
+from matchenv.agents.sb3_policies import new_policy
+from matchenv.baselines.ranking import MisorderedShrinkage
+from matchenv.benchmarks.compare.training import compare_runs
+from matchenv.cli import run_command
+from matchenv.envs.one_player.settings import Settings
+from matchenv.envs.queue.settings import QueueSettings
+from matchenv.envs.ranking.settings import RankingSettings
+from matchenv.evaluation.registry import ONE_PLAYER, QUEUE, RANKING, policy_named
+from matchenv.evaluation.rollout import rollout
+from matchenv.runtime.jobs import RunOptions
+
+ALONE = RunOptions(workers=1, quiet=True)
+
+
+def test_a_policy_of_the_queue_plays_under_its_loads_and_with_any_capacity(trained):
+    run = trained("queue").path
+    found, _ = compare_runs([run], run, episodes=2, run=ALONE)
+    assert [load.options["arrival_rate"] for load in found.cells] == [0.5, 2.0]
+    assert found.rows.policies == (str(run), *PROBLEMS[QUEUE].opponents)
+    policy = policy_named(str(run), QueueSettings(capacity=9, arrival_rate=3.0))
+    assert policy.num_opponents == 9
+    observation = np.zeros(policy.observation_shape, dtype=np.float32)
+    observation[27] = 1.0  # the focal player is there, nobody else
+    assert policy.predict(observation)[0] == 0
+    for bad, message in ((np.zeros(5), "observation must have"), (observation * np.nan, "finite")):
+        with pytest.raises(ValueError, match=message):
+            policy.predict(bad)
+    with pytest.raises(ValueError, match="only plays MatchmakingQueue-v0"):
+        policy.for_settings(Settings())
+
+
+def test_the_command_trains_a_ranker_that_plays_any_number_of_items(tmp_path, capsys):
+    out = str(tmp_path / "run")
+    words = ["--timesteps", "256", "--num-envs", "8", "--evaluation-episodes", "2", "--workers",
+             "1", "--hyperparams", "n_steps=16", "batch_size=32", "--env-kwargs", "num_items=5",
+             "--horizon", "16", "--comparison-episodes", "4"]  # fmt: skip
+    command = ["train", "--env", RANKING, "--imitate", "kg", *words]
+    assert run_command([*command, "--seeds", "0", "1", "--out", out]) == 0
+    said = capsys.readouterr().out
+    assert "over 2 seeds" in said
+    assert "minus information" in said
+    policy = agents.load(f"{out}/seed0")
+    assert policy.settings == RankingSettings(num_items=5, horizon=16)
+    barred = RankingSettings(num_items=7, horizon=9, max_games_per_pair=1, goal="top", k=2)
+    plays = policy.for_settings(barred)
+    found = rollout(lambda *_: plays, barred, [1, 2, 3]).episodes  # refuses pairs that met
+    assert (found["true_loss"] >= 0.0).all()
+    after = ["train", "--env", RANKING, *words, "--start-from", f"{out}/seed0",
+             "--out", str(tmp_path / "fine")]  # fmt: skip
+    assert run_command(after) == 0
+    assert [each["algorithm"] for each in agents.load(tmp_path / "fine").training] == [
+        "imitation", "ppo",
+    ]  # fmt: skip
+
+
+def ranked(settings, count=16, games=20):
+    """Observations amid episodes."""
+    env = gym.make_vec(RANKING, count, **settings.changed())
+    observation, _ = env.reset(seed=2)
+    rng = np.random.default_rng(0)
+    for _ in range(games):
+        observation = env.step(rng.integers(settings.num_pairs, size=count))[0]
+    return observation
+
+
+@pytest.mark.parametrize("goal", [{}, {"goal": "top", "k": 2}])
+def test_fresh_weights_for_pairs_choose_as_a_rule_does(goal):
+    settings = RankingSettings(num_items=6, horizon=100, beta=0.5, **goal)
+    torch.manual_seed(0)
+    network = new_policy(ALGORITHMS["ppo"], "SharedPolicy", {}, settings)
+    observation = ranked(settings)
+    policy = LearnedPolicy("fresh", network, "factorised", settings)
+    rule = MisorderedShrinkage().for_settings(settings)
+    np.testing.assert_array_equal(policy.predict(observation)[0], rule.predict(observation)[0])
+
+
+def test_order_zero_unit_and_end_of_the_scale_do_not_matter_for_pairs():
+    settings = RankingSettings(num_items=6, horizon=100)
+    observation, i, j = ranked(settings), *settings.pairs.T
+
+    def read(moved, beta=1.0):
+        arguments = {**PairReader.arguments(settings), "beta": beta}
+        reader = PairReader(spaces_of(settings)[0], **arguments)
+        return reader.numbers(torch.from_numpy(moved.astype(np.float32)))
+
+    rows, _, context = read(observation)
+    order = np.array([3, 0, 4, 1, 5, 2])
+    place = np.full((6, 6), -1)
+    place[i, j] = place[j, i] = np.arange(15)
+    pairs = place[order[i], order[j]]
+    sign = np.where(order[i] < order[j], 1.0, -1.0)
+    parts = np.split(observation, [6, 12, 27, 42], axis=1)
+    permuted = np.hstack([parts[0][:, order], parts[1][:, order], sign * parts[2][:, pairs],
+                          parts[3][:, pairs], parts[4]])  # fmt: skip
+    mirrored, scaled = observation.copy(), observation.copy()
+    mirrored[:, :6] = 3.0 - mirrored[:, :6]
+    mirrored[:, 12:27] *= -1.0
+    scaled[:, :-1] *= 2.0
+    for changed, beta, expected in (
+        (permuted, 1.0, rows[:, pairs]), (mirrored, 1.0, rows), (scaled, 2.0, rows),
+    ):  # fmt: skip
+        again, _, same = read(changed, beta)
+        torch.testing.assert_close(again, expected, atol=1e-3, rtol=1e-3)
+        torch.testing.assert_close(same, context, atol=1e-3, rtol=1e-3)
+
+
+@pytest.mark.parametrize("masked", [{}, {"max_games_per_pair": 9}])
+def test_zips_of_a_ranker_say_what_they_are(tmp_path, masked):
+    env = gym.make(RANKING, num_items=5, horizon=20, **masked)
+    PPO("MlpPolicy", env, n_steps=16, batch_size=16, device="cpu").save(tmp_path / "model.zip")
+    policy = agents.load(tmp_path / "model.zip", settings=env.unwrapped.settings)
+    observation, _ = env.reset(seed=0)
+    assert 0 <= policy.predict(observation)[0] < 10
+    with pytest.raises(ValueError, match="num_items=5 and cannot play with num_items=6"):
+        policy.for_settings(RankingSettings(num_items=6))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"env_kwargs": {"rank": "top"}}, "env_kwargs must be among"),
+        ({"env_kwargs": {"arrival_rate": []}}, "at least one value"),
+        ({"env_kwargs": {"arrival_rate": [-1]}}, "arrival_rate"),
+        ({"env_kwargs": {"capacity": [4, 6]}}, "capacity must be the same"),
+        ({"environment": "CartPole-v1"}, "environment must be one of"),
+    ],
+)
+def test_bad_configurations_are_named(small_config, changes, message):
+    with pytest.raises(ValueError, match=message):
+        small_config("queue", **changes)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([QUEUE, "--rank", "top"], "must come with --env Matchmaking-v0, got --rank"),
+        ([QUEUE, "--algo", "ppo"], "algo must be imitation or maskable_ppo"),
+        ([RANKING, "--algo", "ppo", "--env-kwargs", "max_games_per_pair=9"], "algo must be"),
+        ([RANKING, "--imitate", "oracle"], "'oracle' does not"),
+    ],
+)
+def test_the_command_names_what_does_not_fit(words, message, capsys):
+    assert run_command(["train", "--env", *words]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_masks_choose_the_algorithm():
+    pool = {"availability": 0.5}
+    masked = ((QUEUE, {}), (RANKING, {"max_games_per_pair": 9}), (ONE_PLAYER, pool))
+    for environment, env_kwargs in masked:
+        config = agents.configured(environment=environment, env_kwargs=env_kwargs)
+        assert config.algorithm == "maskable_ppo"
+    assert agents.configured(environment=RANKING).algorithm == "ppo"
