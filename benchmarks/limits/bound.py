@@ -15,10 +15,10 @@ from matchenv.benchmarks.bench.playing import TOLD, told_index
 from matchenv.benchmarks.bench.protocol import FAMILIES, MAIN, SEED
 from matchenv.benchmarks.compare.comparison import described, plan_of, problem_of
 from matchenv.benchmarks.compare.report import Comparison
-from matchenv.benchmarks.limits.charges import best_split
-from matchenv.benchmarks.limits.kinds import (
+from matchenv.benchmarks.limits.fair_charges import (
     Kinds,
     Places,
+    best_split,
     informed_kinds,
     payments_of,
     places_by_gap,
@@ -33,7 +33,6 @@ from matchenv.evaluation.cells import Cell
 from matchenv.evaluation.episode_table import CallJob, done, play
 from matchenv.evaluation.estimates import (
     CONFIDENCE,
-    Estimate,
     Record,
     columns_of,
     estimate,
@@ -118,7 +117,8 @@ class Bounds:
                 Record(
                     policy=policy,
                     true_q=estimate(totals[policy]),
-                    room=room_below(path, totals[policy], paid),
+                    # The payments of the policy's own games have its mean, and the path's luck.
+                    room=estimate(without_luck(path - totals[policy], paid - totals[policy])),
                     share=share_closed(totals[policy], low, path),
                     share_of_oracle=share_closed(totals[policy], low, oracle),
                 )
@@ -293,20 +293,6 @@ def run_marks(
              "versions": versions("scipy"), "families": found}  # fmt: skip
     write_bytes(out / MARKS_FILE, json_bytes(plain))
     return plain
-
-
-def room_below(path: Floats, total: Floats, paid: Floats) -> Estimate:
-    """Return the bound minus a policy's total.
-
-    The payments of the policy's own games have its mean, and the same luck. So their difference is
-    subtracted, by least squares.
-
-    Args:
-        path: the bound of each path, shape (E,).
-        total: true q of the policy, shape (E,).
-        paid: payments of its games, shape (E,).
-    """
-    return estimate(without_luck(path - total, paid - total))
 
 
 def bounds_of(

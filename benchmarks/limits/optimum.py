@@ -11,6 +11,7 @@ Source: the dynamic program of Ryzhov, Tariq, Powell (2011), eq. (7) and (12), s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,10 +20,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from matchenv.baselines import Policy
 from matchenv.belief import DEFAULT_BELIEF, MU, SIGMA, GameConstants
-from matchenv.belief import OUTCOMES as OUTCOMES_IN_ORDER
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.candidates import Candidate, candidates_of
@@ -39,11 +40,10 @@ from matchenv.evaluation.rollout import Batch, belief_of, one_thread
 from matchenv.evaluation.seeds import TRUTHS, episode_seeds, spans_of, stream_of
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.runtime.checks import as_integer
-from matchenv.runtime.compile import compiled
 from matchenv.runtime.files import Arrays, json_bytes, records_csv
 from matchenv.runtime.jobs import RunOptions, run_jobs
 from matchenv.runtime.provenance import versions
-from matchenv.trueskill.game import density_at_zero, outcome_probability_of, total_variance
+from matchenv.trueskill import true_draw_density
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -54,12 +54,9 @@ DEFAULT_POLICIES = (
 )  # fmt: skip
 
 # What a command of some minutes can walk through, and what a machine can hold.
-MOST_SEQUENCES, MOST_NODES, MOST_TRUTHS = 20_000_000, 5_000, 1_000_000
+MOST_SEQUENCES, MOST_NODES, MOST_TRUTHS = 20_000_000, 5_000, 1_000
 # Instances that are worked on side by side, and states after a game at each depth.
 BLOCK, MOST_STATES = 10, 1 << 13
-
-# The outcomes of a game, in the order of a node's children; the draw comes last.
-OUTCOMES = np.array(OUTCOMES_IN_ORDER)
 
 # Options that tell a problem from the others of a run.
 SIZE = ("num_opponents", "horizon", "belief")
@@ -169,7 +166,7 @@ def run_optimum(
         horizon: numbers of games N, >= 1; each with each M. (outcomes * M)^(N - 1) must be at
             most 20 million.
         episodes: instances, >= 2.
-        truths: sets of true skills drawn from the prior of each instance, in [1, 1,000,000].
+        truths: sets of true skills drawn from the prior of each instance, in [1, 1,000].
         seed: random seed of instances and truths, >= 0.
         env_kwargs: ``rank`` of player 0 by prior mean, ``belief``, ``beta`` and ``draw_margin``.
         run: how to work and what to keep.
@@ -252,11 +249,7 @@ def result_files(findings: Sequence[Findings]) -> dict[str, bytes]:
 
 
 def work(
-    settings: Settings,
-    candidates: Sequence[Candidate],
-    seed: int,
-    episodes: range,
-    truths: int,
+    settings: Settings, candidates: Sequence[Candidate], seed: int, episodes: range, truths: int
 ) -> Arrays:
     """Return ``believed``, ``true_q`` and ``first_is_best`` of some instances of a problem."""
     seeds = episode_seeds(seed, episodes.start, len(episodes))
@@ -266,20 +259,18 @@ def work(
     skills = mu[:, None, :] + sigma[:, None, :] * np.array(normals)
     prior = KnowledgeState.of_prior(mu, sigma, settings.belief)
     worth = choice_values(prior, settings.horizon, settings.constants)
-    found: dict[str, list[Any]] = {"believed": [], "true_q": [], "first_is_best": []}
+
+    def optimal(states: KnowledgeState, games_left: int) -> Integers:
+        return np.argmax(choice_values(states, games_left, settings.constants), axis=1)
+
+    rules = [optimal, *(rule_of(_made(each, settings), settings) for each in candidates)]
     with one_thread():
-        for rule in (optimal(settings), *(rule_of(_made(each, settings), settings)
-                                          for each in candidates)):  # fmt: skip
-            actions, value = grown(rule, prior, settings)
-            totals = true_totals(
-                actions, settings.horizon, skills, settings.beta, settings.draw_margin
-            )
-            found["believed"].append(value)
-            found["true_q"].append(totals.mean(axis=1))
-            chosen = np.take_along_axis(worth, actions[:, :1], axis=1)[:, 0]
-            # Equal opponents are equally good up to rounding.
-            found["first_is_best"].append(chosen >= worth.max(axis=1) - 1e-12)
-    return {name: np.array(values) for name, values in found.items()}
+        followed = [follow(rule, prior, skills, settings) for rule in rules]
+    first, believed, true_q = (np.array(each) for each in zip(*followed, strict=True))
+    chosen = worth[np.arange(len(worth)), first]
+    # Equal opponents are equally good up to rounding.
+    best = chosen >= worth.max(axis=1) - 1e-12
+    return {"believed": believed, "true_q": true_q.mean(axis=2), "first_is_best": best}
 
 
 def choice_values(states: KnowledgeState, games_left: int, constants: GameConstants) -> Floats:
@@ -311,13 +302,6 @@ def choice_values(states: KnowledgeState, games_left: int, constants: GameConsta
     return values
 
 
-def optimal(settings: Settings) -> Rule:
-    """Return the optimal policy of the belief model."""
-    return lambda states, games_left: np.argmax(
-        choice_values(states, games_left, settings.constants), axis=1
-    )
-
-
 def rule_of(policy: Any, settings: Settings) -> Rule:
     """Return a baseline or a learned policy as a rule that is asked once for a whole batch.
 
@@ -344,82 +328,46 @@ def rule_of(policy: Any, settings: Settings) -> Rule:
     return choose
 
 
-def grown(rule: Rule, states: KnowledgeState, settings: Settings) -> tuple[Integers, Floats]:
-    """Follow a policy through all outcomes; it is asked once for each level.
+def follow(
+    rule: Rule, states: KnowledgeState, skills: Floats, settings: Settings
+) -> tuple[Integers, Floats, Floats]:
+    """Follow a policy through all outcomes of all games; it is asked once for each level.
 
     Args:
         rule: the policy.
-        states: the priors.
+        states: B priors.
+        skills: T sets of true skills for each, shape (B, T, M + 1).
         settings: of the problem.
 
     Returns:
-        Its choices from each prior, shape (B, nodes), as ``true_totals`` takes them; and the
-        expected sum of the draw density under the belief model, shape (B,).
+        Its first choices, shape (B,); the expected sums of the draw density under the belief
+        model, shape (B,), and of the true one, given the true skills, shape (B, T).
     """
     count, constants = len(states), settings.constants
-    reach = np.ones((count, 1))
-    value = np.zeros(count)
-    levels = []
+    outcomes, noise = len(constants.outcomes), math.sqrt(2.0) * constants.beta
+    reach, true_reach = np.ones((count, 1)), np.ones((*skills.shape[:2], 1))
+    value, true_value = np.zeros(count), np.zeros(skills.shape[:2])
+    choices = []
     for games_left in range(settings.horizon, 0, -1):
         actions = np.asarray(rule(states, games_left), dtype=np.int64)
-        rows = np.arange(len(actions))
-        density = states.draw_density(constants.beta)[rows, actions]
-        chance = np.stack(
-            [states.outcome_probability(o, constants)[rows, actions] for o in constants.outcomes],
-            axis=1,
+        choices.append(actions)
+        chosen = np.arange(len(actions)), actions
+        densities = states.draw_density(constants.beta)[chosen].reshape(count, -1)
+        value += (reach * densities).sum(axis=1)
+        opponents = np.take_along_axis(skills, actions.reshape(count, 1, -1) + 1, axis=2)
+        gaps = skills[:, :, :1] - opponents
+        true_value += (true_reach * true_draw_density(gaps, 0.0, constants.beta)).sum(axis=2)
+        chances = [states.outcome_probability(o, constants)[chosen] for o in constants.outcomes]
+        won, lost = (ndtr((sign * gaps - constants.draw_margin) / noise) for sign in (1.0, -1.0))
+        true_chances = (won, lost, 1.0 - won - lost)[:outcomes]
+        # The children of a node stand side by side.
+        reach = np.repeat(reach, outcomes, axis=1) * np.stack(chances, axis=1).reshape(count, -1)
+        true_reach = np.repeat(true_reach, outcomes, axis=2)
+        true_reach *= np.stack(true_chances, axis=3).reshape(true_reach.shape)
+        states = states.repeated(outcomes).after_games(
+            np.repeat(actions, outcomes), np.tile(constants.outcomes, len(actions)), constants
         )
-        levels.append(actions.reshape(count, -1))
-        value += (reach * density.reshape(count, -1)).sum(axis=1)
-        reach = (reach[:, :, None] * chance.reshape(*reach.shape, -1)).reshape(count, -1)
-        branches = states.repeated(len(constants.outcomes))
-        states = branches.after_games(
-            np.repeat(actions, len(constants.outcomes)),
-            np.tile(constants.outcomes, len(actions)),
-            constants,
-        )
-    return np.concatenate(levels, axis=1), value
-
-
-@compiled
-def true_totals(
-    actions: Integers, games: int, true_skill: Floats, beta: float, draw_margin: float
-) -> Floats:
-    """Return the expected sum of the true draw density, given the true skills, over all outcomes.
-
-    Args:
-        actions: shape (B, nodes), the tree of choices: level after level, the children of a
-            node side by side in the order of ``OUTCOMES``.
-        games: levels of the tree.
-        true_skill: shape (B, T, M + 1).
-        beta: standard deviation of one performance around skill.
-        draw_margin: performances no further apart than this are a draw.
-
-    Returns:
-        Shape (B, T).
-    """
-    outcomes = 3 if draw_margin > 0.0 else 2
-    variance = total_variance(0.0, 0.0, beta)
-    totals = np.zeros(true_skill.shape[:2])
-    reach = np.empty(actions.shape[1])
-    for b in range(actions.shape[0]):
-        for t in range(true_skill.shape[1]):
-            reach[0] = 1.0
-            start, width = 0, 1
-            for level in range(games):
-                for k in range(width):
-                    gap = true_skill[b, t, 0] - true_skill[b, t, actions[b, start + k] + 1]
-                    probability = reach[start + k]
-                    totals[b, t] += probability * density_at_zero(gap, variance)
-                    if level == games - 1:
-                        continue
-                    child = start + width + k * outcomes
-                    for o in range(outcomes):
-                        reach[child + o] = probability * outcome_probability_of(
-                            gap, variance, OUTCOMES[o], draw_margin
-                        )
-                start += width
-                width *= outcomes
-    return totals
+    return choices[0], value, true_value
 
 
 def _check_size(settings: Settings) -> None:
@@ -456,10 +404,4 @@ def _check_rule(candidate: Candidate, settings: Settings) -> None:
             f"{belief_of(policy)} one, got {settings.belief!r}"
         )
     ones = np.ones((1, settings.num_players))
-    prior = KnowledgeState.of_prior(0.0 * ones, ones, settings.belief)
-    try:
-        rule_of(policy, settings)(prior, settings.horizon)
-    except Exception as error:
-        raise ValueError(
-            f"policy {label!r} cannot play with num_opponents={settings.num_opponents}: {error}"
-        ) from error
+    rule_of(policy, settings)(KnowledgeState.of_prior(0.0 * ones, ones, settings.belief), 1)

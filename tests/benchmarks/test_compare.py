@@ -19,12 +19,12 @@ from matchenv.cli import run_command
 from matchenv.envs.one_player.simulator import OnePlayer
 from matchenv.evaluation.estimates import UNKNOWN, paired_difference
 from matchenv.evaluation.seeds import episode_seeds
-from matchenv.runtime import jobs
 from matchenv.runtime.jobs import RunOptions
 from matchenv.runtime.parallel import Engine
 
 SMALL = {"num_opponents": 7, "horizon": 12}
 TRUE_Q = "true_draw_density"
+DRIFT = {"draw_margin": 0.6, "tau": 0.3, "beta": 1.0}
 
 
 def compared(policies: list[Any], **options: Any) -> Comparison:
@@ -41,8 +41,10 @@ def compared(policies: list[Any], **options: Any) -> Comparison:
 
 
 class TestEpisodes:
-    @pytest.mark.parametrize("game", [{}, {"draw_margin": 0.6, "tau": 0.3, "beta": 1.0}])
-    @pytest.mark.parametrize("name", ["kg", "drawchance", "oracle"])
+    @pytest.mark.parametrize(
+        ("name", "game"),
+        [("kg", {}), ("kg", DRIFT), ("drawchance", {}), ("oracle", DRIFT)],
+    )
     def test_equal_episodes_played_by_hand_in_the_scalar_environment(self, name, game):
         options = {**SMALL, **game}
         comparison = compared(
@@ -195,6 +197,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 
 class TestFolders:
+    @pytest.mark.slow  # processes are started; tests/runtime/test_jobs.py starts some each time
     def test_files_have_the_same_bytes_for_any_number_of_workers(self, tmp_path: Path):
         for workers, folder in ((1, "one"), (2, "two")):
             compared(["random", OwnPolicy()], episodes=210, workers=workers, out=tmp_path / folder)
@@ -204,26 +207,6 @@ class TestFolders:
             "settings.json",
         }  # fmt: skip
         assert files_of(tmp_path / "two") == one
-
-    @pytest.mark.parametrize("finished", [1, 9])
-    def test_one_that_was_stopped_goes_on(self, finished, tmp_path: Path, monkeypatch):
-        compared(["random", "pe"], out=tmp_path / "once")
-        work, worked = jobs.Store.save, []
-
-        def until_stopped(*arguments: Any) -> Any:
-            if len(worked) == finished:
-                raise KeyboardInterrupt
-            worked.append(arguments)
-            return work(*arguments)
-
-        monkeypatch.setattr(jobs.Store, "save", until_stopped)
-        with pytest.raises(KeyboardInterrupt):
-            compared(["random", "pe"], out=tmp_path / "twice")
-        worked.clear()
-        monkeypatch.setattr(jobs.Store, "save", lambda *job: worked.append(job) or work(*job))
-        compared(["random", "pe"], out=tmp_path / "twice")
-        assert len(worked) == 10 - finished
-        assert files_of(tmp_path / "once") == files_of(tmp_path / "twice")
 
     def test_another_comparison_is_refused_or_replaced(self, tmp_path: Path):
         plain = compared(["pe"], out=tmp_path)

@@ -141,17 +141,6 @@ def test_policies_and_players_of_the_users_own_come(comparison: Any, tmp_path: P
     assert founds[0].asked["environment"] != founds[1].asked["environment"]
 
 
-def test_a_policy_that_cannot_play_is_named() -> None:
-    class Broken:
-        name = "broken"
-
-        def predict(self, observation: Any, *_: Any, **__: Any) -> Any:
-            raise RuntimeError("wrong size")
-
-    with pytest.raises(ValueError, match=r"'broken' cannot play.*wrong size"):
-        run_comparison([Broken()], **SMALL)
-
-
 def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     queue = ["--env", "MatchmakingQueue-v0", "--episodes", "2", "--workers", "1"]
     queue += ["--horizon", "20", "--load", "2", "--env-kwargs", "capacity=4", "patience=3"]

@@ -16,11 +16,9 @@ from matchenv.benchmarks.limits.optimum import (
     OPTIMUM,
     Findings,
     choice_values,
-    grown,
-    optimal,
+    follow,
     rule_of,
     run_optimum,
-    true_totals,
 )
 from matchenv.envs.core.settings import PAPER_BETA
 from matchenv.envs.one_player.settings import Settings
@@ -105,21 +103,22 @@ def settings_of(opponents: int, games: int, belief: str, **options: Any) -> Sett
     return Settings.checked(num_opponents=opponents, horizon=games, belief=belief, **options)
 
 
+def zeros(prior: KnowledgeState) -> Any:
+    """One set of true skills for each prior, where they do not count."""
+    return np.zeros((len(prior), 1, prior.mu.shape[1]))
+
+
 @pytest.mark.parametrize("belief", ["factorised", "full"])
 @pytest.mark.parametrize("draw_margin", [0.0, 0.7])
 class TestByHand:
-    @pytest.mark.parametrize(("opponents", "games"), [(1, 2), (2, 3)])
-    def test_optimum(self, belief, draw_margin, opponents, games):
-        beta = 1.3
-        settings = settings_of(opponents, games, belief, beta=beta, draw_margin=draw_margin)
-        mu, sigma = random_prior(opponents)
-        hand = ByHand(belief, beta, draw_margin)
+    def test_optimum(self, belief, draw_margin):
+        settings = settings_of(2, 3, belief, beta=1.3, draw_margin=draw_margin)
+        mu, sigma = random_prior(2)
+        hand = ByHand(belief, 1.3, draw_margin)
         prior = KnowledgeState.of_prior(mu, sigma, belief)
-        found = choice_values(prior, games, settings.constants).max(axis=1)
-        expected = [hand.best(m, np.diag(s**2), games) for m, s in zip(mu, sigma, strict=True)]
+        found = choice_values(prior, 3, settings.constants).max(axis=1)
+        expected = [hand.best(m, np.diag(s**2), 3) for m, s in zip(mu, sigma, strict=True)]
         assert found == pytest.approx(expected, rel=1e-11)
-        # Following the optimal choices gives the optimum.
-        assert grown(optimal(settings), prior, settings)[1] == pytest.approx(found, rel=1e-12)
 
     def test_drawchance(self, belief, draw_margin):
         settings = settings_of(3, 4, belief, draw_margin=draw_margin)
@@ -130,35 +129,36 @@ class TestByHand:
             return int(np.argmax([hand.density(mean, cov, j) for j in range(1, len(mean))]))
 
         rule = rule_of(DrawChance(belief=belief), settings)
-        _, found = grown(rule, KnowledgeState.of_prior(mu, sigma, belief), settings)
+        prior = KnowledgeState.of_prior(mu, sigma, belief)
+        first, found, _ = follow(rule, prior, zeros(prior), settings)
         expected = [
             hand.following(densest, m, np.diag(s**2), 4) for m, s in zip(mu, sigma, strict=True)
         ]
         assert found == pytest.approx(expected, rel=1e-11)
+        by_hand = [densest(m, np.diag(s**2), 4) for m, s in zip(mu, sigma, strict=True)]
+        assert first.tolist() == by_hand
 
     def test_true_q_over_all_outcomes(self, belief, draw_margin):
         games = 3
         settings = settings_of(2, games, belief, draw_margin=draw_margin)
-        mu, sigma = random_prior(2, count=2)
+        prior = KnowledgeState.of_prior(*random_prior(2, count=2), belief)
         rule = rule_of(KnowledgeGradient(multiplier=2.0, belief=belief), settings)
-        actions, _ = grown(rule, KnowledgeState.of_prior(mu, sigma, belief), settings)
         skills = np.random.default_rng(1).standard_normal((2, 4, 3))
         noise = math.sqrt(2.0) * PAPER_BETA
-        outcomes = 3 if draw_margin > 0.0 else 2
-        found = true_totals(actions, games, skills, settings.beta, draw_margin)
+        outcomes = (1, -1, 0) if draw_margin > 0.0 else (1, -1)
+        _, _, found = follow(rule, prior, skills, settings)
         for b, t in np.ndindex(2, 4):
             total = 0.0
-            for sequence in itertools.product(range(outcomes), repeat=games):
-                probability, densities, level, place = 1.0, 0.0, 0, 0
+            for sequence in itertools.product(outcomes, repeat=games):
+                probability, densities, state = 1.0, 0.0, prior[b : b + 1]
                 for n, outcome in enumerate(sequence):
-                    j = actions[b, level + place] + 1
-                    gap = skills[b, t, 0] - skills[b, t, j]
+                    j = int(rule(state, games - n)[0])
+                    gap = skills[b, t, 0] - skills[b, t, j + 1]
                     win = norm.sf((draw_margin - gap) / noise)
                     loss = norm.cdf((-draw_margin - gap) / noise)
                     densities += norm.pdf(gap, scale=noise)
-                    probability *= (win, loss, 1.0 - win - loss)[outcome]
-                    level += outcomes**n
-                    place = place * outcomes + outcome
+                    probability *= {1: win, -1: loss, 0: 1.0 - win - loss}[outcome]
+                    state = state.after_games(np.array([j]), outcome, settings.constants)
                 total += probability * densities
             assert found[b, t] == pytest.approx(total, rel=1e-10)
 
@@ -193,9 +193,8 @@ class TestProperties:
                 return np.zeros(len(observation), dtype=np.int64), None
 
         mu, sigma = random_prior(2)
-        _, value = grown(
-            rule_of(First(), settings), KnowledgeState.of_prior(mu, sigma, "full"), settings
-        )
+        prior = KnowledgeState.of_prior(mu, sigma, "full")
+        _, value, _ = follow(rule_of(First(), settings), prior, zeros(prior), settings)
         assert sizes == [(3 * 2**n, 9) for n in range(4)]
         hand = ByHand("full", PAPER_BETA, 0.0)
         expected = [
@@ -212,4 +211,4 @@ class TestProperties:
         settings = settings_of(2, 2, "full")
         prior = KnowledgeState.of_prior(*random_prior(2), "full")
         with pytest.raises(ValueError, match="memory"):
-            grown(rule_of(Remembers(), settings), prior, settings)
+            follow(rule_of(Remembers(), settings), prior, zeros(prior), settings)
