@@ -142,8 +142,6 @@ class Games(NamedTuple):
         rank: (teams,) as there.
         weight: (entries,) factor of each performance.
         advantage: (games,) by how much the first side of each game is stronger.
-        most_sides: sides of the largest game.
-        most_entries: entries of the largest game.
     """
 
     player: Indices
@@ -153,12 +151,10 @@ class Games(NamedTuple):
     rank: Indices
     weight: Floats
     advantage: Floats
-    most_sides: int
-    most_entries: int
 
 
 class Room(NamedTuple):
-    """Scratch arrays for one game of at most so many entries and sides.
+    """Scratch arrays for one game, and statements about each game; of size 0 if not written.
 
     Attributes:
         mu: (entries,) means of the beliefs about the game's players.
@@ -167,6 +163,11 @@ class Room(NamedTuple):
         rank: (sides,) rank of each side.
         table: (TABLE_ROWS, sides) used by ``rate_sides``.
         messages: (2, entries, 2) used by ``smooth``.
+        rest: (all entries, 2) mean and deviation of the belief from all other games.
+        team_mean: (teams,) mean of each side's performance before its game.
+        team_variance: (teams,) its variance.
+        change: (games,) largest change in the last iteration of each game.
+        log_probability: (games,) log probability of each result before the game.
     """
 
     mu: Floats
@@ -175,18 +176,7 @@ class Room(NamedTuple):
     rank: Floats
     table: Floats
     messages: Floats
-
-
-class Stated(NamedTuple):
-    """Statements about each game; an array of size 0 is not written.
-
-    Attributes:
-        team_mean: (teams,) mean of each side's performance before its game.
-        team_variance: (teams,) its variance.
-        change: (games,) largest change in the last iteration of each game.
-        log_probability: (games,) log probability of each result before the game.
-    """
-
+    rest: Floats
     team_mean: Floats
     team_variance: Floats
     change: Floats
@@ -203,8 +193,6 @@ def games_of(log: MatchLog, model: Model) -> Games:
         log.rank,
         performance_weights(log, model.team_exponent),
         advantages_of(log, model.advantage),
-        int(log.game_size.max(initial=0)),
-        int(np.diff(log.team_start[log.game_start]).max(initial=0)),
     )
 
 
@@ -241,25 +229,28 @@ def variance_of_time_away(log: MatchLog, model: Model) -> Floats:
     return model.time_drift**2 * np.maximum(days, 0.0)
 
 
-def new_room(games: Games) -> Room:
-    """Return scratch arrays for the largest game."""
-    entries, sides = games.most_entries, games.most_sides
+def new_room(games: Games, *, states: bool = False) -> Room:
+    """Return arrays for the largest game; with ``states`` also for means and changes of all."""
+    entries, sides = (int(np.diff(starts).max(initial=0))
+                      for starts in (games.entry_start, games.game_start))  # fmt: skip
+    num_teams, num_games = (len(games.rank), len(games.advantage)) if states else (0, 0)
     return Room(
         np.empty(entries), np.empty(entries), np.empty(sides + 1, np.int64), np.empty(sides),
-        np.empty((TABLE_ROWS, sides)), np.empty((2, entries, 2)),
+        np.empty((TABLE_ROWS, sides)), np.empty((2, entries, 2)), np.empty((0, 2)),
+        np.empty(num_teams), np.empty(num_teams), np.zeros(num_games), np.empty(0),
     )  # fmt: skip
 
 
 @compiled(refcounted=False)
-def rate_game(games: Games, constants: Constants, game: int, room: Room, stated: Stated) -> None:
+def rate_game(games: Games, constants: Constants, game: int, room: Room) -> None:
     """Update the beliefs about the players of one game, ``room.mu`` and ``room.sigma``, in place.
 
-    What is known before the game is written to ``stated``.
+    What is known before the game is stated in the room.
     """
     first_team, last_team = games.game_start[game], games.game_start[game + 1]
     first, last = games.team_start[first_team], games.team_start[last_team]
     if last - first == 2 and games.weight[first] == games.weight[first + 1] == 1.0:
-        _rate_two(games, constants, game, room, stated)
+        _rate_two(games, constants, game, room)
         return
     sides = last_team - first_team
     mu, sigma, weight = room.mu, room.sigma, games.weight[first:last]
@@ -274,36 +265,36 @@ def rate_game(games: Games, constants: Constants, game: int, room: Room, stated:
     share = games.advantage[game] / total
     for m in range(start[1]):
         mu[m] += share
-    if stated.team_mean.size:
+    if room.team_mean.size:
         for side in range(sides):
             team = first_team + side
-            stated.team_mean[team], stated.team_variance[team] = side_performance(
+            room.team_mean[team], room.team_variance[team] = side_performance(
                 mu, sigma, weight, constants.beta, constants.tau, start[side], start[side + 1]
             )
     change = rate_sides(Teams(mu, sigma, weight, start), rank, constants, room.table)
     for m in range(start[1]):
         mu[m] -= share
-    if stated.change.size:
-        stated.change[game] = change
-    if stated.log_probability.size:
-        stated.log_probability[game] = log_ranking_evidence(room.table, sides)
+    if room.change.size:
+        room.change[game] = change
+    if room.log_probability.size:
+        room.log_probability[game] = log_ranking_evidence(room.table, sides)
 
 
 @compiled(refcounted=False)
-def _rate_two(games: Games, constants: Constants, game: int, room: Room, stated: Stated) -> None:
+def _rate_two(games: Games, constants: Constants, game: int, room: Room) -> None:
     """As ``rate_game``, for two players of weight 1, in half of its time."""
     team, mu, sigma, beta = games.game_start[game], room.mu, room.sigma, constants.beta
     outcome = np.sign(games.rank[team + 1] - games.rank[team])
     margin = margin_between(constants.draw_margin, constants.margin_grows, 2)
     mu[0] += games.advantage[game]
     one, other = drifted(sigma[0], constants.tau), drifted(sigma[1], constants.tau)
-    if stated.team_mean.size:
-        stated.team_mean[team], stated.team_mean[team + 1] = mu[0], mu[1]
-        stated.team_variance[team] = one * one + beta * beta
-        stated.team_variance[team + 1] = other * other + beta * beta
-    if stated.log_probability.size:
+    if room.team_mean.size:
+        room.team_mean[team], room.team_mean[team + 1] = mu[0], mu[1]
+        room.team_variance[team] = one * one + beta * beta
+        room.team_variance[team + 1] = other * other + beta * beta
+    if room.log_probability.size:
         variance = total_variance(one, other, beta)
         found = log_outcome_probability_of(mu[0] - mu[1], variance, outcome, margin)
-        stated.log_probability[game] = found
+        room.log_probability[game] = found
     mu[0], sigma[0], mu[1], sigma[1] = update_two(mu[0], one, mu[1], other, outcome, beta, margin)
     mu[0] -= games.advantage[game]

@@ -17,7 +17,6 @@ from matchenv.logs.games import (
     Games,
     Model,
     Room,
-    Stated,
     games_of,
     new_room,
     rate_game,
@@ -85,25 +84,23 @@ def replay_trueskill(log: MatchLog, **parameters: Any) -> BeliefReplay:
     mu, sigma = model.priors(log)
     constants = model.constants(log, model.tau)
     away = np.sqrt(variance_of_time_away(log, model))
-    mean, variance = np.empty(log.num_teams), np.empty(log.num_teams)
-    change = np.zeros(log.num_games)
-    history = np.empty((2, len(log.player)))
-    stated = Stated(mean, variance, change, np.empty(0))
-    games = games_of(log, model)
-    _replay(games, constants, away, mu, sigma, new_room(games), stated, history)
+    history, games = np.empty((2, len(log.player))), games_of(log, model)
+    room = new_room(games, states=True)
+    _replay(games, constants, away, mu, sigma, room, history)
     noise = model.beta**2 * log.team_sums(games.weight**2)
+    mean, variance = room.team_mean, room.team_variance
     quality = match_qualities(log, mean, variance, np.maximum(noise, LEAST_VARIANCE))
     return BeliefReplay(
         team_mean=mean, team_variance=variance, quality=quality, mu=mu, sigma=sigma,
         games_played=log.games_played, entry_mu=history[0], entry_sigma=history[1],
-        unconverged=np.flatnonzero(~(change <= constants.tolerance)),
+        unconverged=np.flatnonzero(~(room.change <= constants.tolerance)),
     )  # fmt: skip
 
 
 @compiled(nogil=True, refcounted=False)  # a long log leaves Ctrl-C alive
 def _replay(
     games: Games, constants: Constants, away: Floats, mu: Floats, sigma: Floats, room: Room,
-    stated: Stated, history: Floats,
+    history: Floats,
 ) -> None:  # fmt: skip
     player, game_mu, game_sigma = games.player, room.mu, room.sigma
     for game in range(games.game_start.size - 1):
@@ -113,7 +110,7 @@ def _replay(
             game_mu[entry - first], game_sigma[entry - first] = mu[k], sigma[k]
             if away[entry] > 0.0:
                 game_sigma[entry - first] = drifted(sigma[k], away[entry])
-        rate_game(games, constants, game, room, stated)
+        rate_game(games, constants, game, room)
         for entry in range(first, last):
             k = player[entry]
             mu[k], sigma[k] = game_mu[entry - first], game_sigma[entry - first]

@@ -30,7 +30,6 @@ from matchenv.logs.games import (
     Games,
     Model,
     Room,
-    Stated,
     games_of,
     new_room,
     rate_game,
@@ -131,47 +130,45 @@ def smooth(
               "ahead": games.advantage}  # fmt: skip
     kept = Checkpoint(checkpoint, log, [*constants, bound], arrays)
     entries = len(log.player)
-    state = State(np.zeros((entries, 2)), np.zeros(entries), np.full(entries, np.inf))
+    state = {"messages": np.zeros((entries, 2)), "mu": np.zeros(entries),
+             "sigma": np.full(entries, np.inf)}  # fmt: skip
     iterations, change = 0, np.inf
     found = kept.read()
     if found and found["iterations"] <= most:
-        state = State(*(found[name] for name in State._fields))
+        state = {name: found[name] for name in state}
         iterations, change = int(found["iterations"]), float(found["change"])
-    acceleration, none, no_rest = _Acceleration(), np.empty(0), np.empty((0, 2))
+    chains = Chains(drift, mean, np.empty((log.num_players, 3)), **state)
+    acceleration = _Acceleration()
 
-    def sweep(
-        forwards: bool, log_probability: Floats = none, rest: Floats = no_rest
-    ) -> tuple[float, float]:
-        near = np.zeros((log.num_players, 3))
+    def sweep(forwards: bool, room: Room = room) -> tuple[float, float]:
+        chains.near[:] = 0.0
         if forwards:
-            near[:, 0] = sigma**-2.0
-        chains, stated = Chains(drift, mean, near), Stated(none, none, none, log_probability)
-        return _sweep(games, constants, chains, state, room, stated, rest, forwards)
+            chains.near[:, 0] = sigma**-2.0
+        return _sweep(games, constants, chains, room, forwards)
 
     # No bar within the first second: on a small log it would flicker.
     with tqdm(desc="smooth", unit="iteration", disable=quiet, delay=1.0) as bar:
         while iterations < most and not change <= bound:
-            before = state.messages[:, 1].copy()
+            before = chains.messages[:, 1].copy()
             forth, _ = sweep(True)
             back, _ = sweep(False)
             change = max(forth, back)
             iterations += 1
             if iterations % HISTORY:
                 # Only the shifts are extrapolated: the precisions settle soon.
-                acceleration.extrapolate(before, state.messages[:, 1], iterations)
+                acceleration.extrapolate(before, chains.messages[:, 1], iterations)
             else:
                 acceleration = _Acceleration()
                 counts = {"iterations": np.array(iterations), "change": np.array(change)}
-                kept.keep({**state._asdict(), **counts})
+                kept.keep({**state, **counts})
             bar.set_postfix(moved=f"{change:.1e}", until=f"{bound:.0e}", refresh=False)
             bar.update()
-    log_probability = np.empty(log.num_games)
-    rest = np.empty((entries, 2))
-    _, log_evidence = sweep(True, log_probability, rest)
+    log_probability, rest = np.empty(log.num_games), np.empty((entries, 2))
+    _, log_evidence = sweep(True, room._replace(log_probability=log_probability, rest=rest))
     kept.remove()
     return SmoothedLog(
-        mu=state.mu + mean[log.player],
-        sigma=state.sigma,
+        mu=chains.mu + mean[log.player],
+        sigma=chains.sigma,
         log_probability=log_probability,
         log_evidence=log_evidence,
         iterations=iterations,
@@ -195,7 +192,7 @@ def check_times(log: MatchLog) -> None:
 
 
 class Chains(NamedTuple):
-    """The model of the skills over time.
+    """The model of the skills over time, and the arrays that a sweep reads and writes.
 
     Attributes:
         drift: (entries,) variance of the drift before each entry since the player's last one.
@@ -203,23 +200,15 @@ class Chains(NamedTuple):
             this, so that a common offset costs no digits.
         near: (players, 3) precision and shift of the message from the entry that was visited
             last, at first the prior, and the drift before that entry.
-    """
-
-    drift: Floats
-    mean: Floats
-    near: Floats
-
-
-class State(NamedTuple):
-    """Arrays that a sweep reads and writes.
-
-    Attributes:
         messages: (entries, 2) precision and shift of the message to each entry from the time
             where the next sweep ends.
         mu: (entries,) means of the posteriors minus the prior mean.
         sigma: (entries,) their standard deviations.
     """
 
+    drift: Floats
+    mean: Floats
+    near: Floats
     messages: Floats
     mu: Floats
     sigma: Floats
@@ -227,28 +216,19 @@ class State(NamedTuple):
 
 @compiled(nogil=True, refcounted=False)  # a long log leaves Ctrl-C alive
 def _sweep(
-    games: Games,
-    constants: Constants,
-    chains: Chains,
-    state: State,
-    room: Room,
-    stated: Stated,
-    rest: Floats,
-    forwards: bool,
+    games: Games, constants: Constants, chains: Chains, room: Room, forwards: bool
 ) -> tuple[float, float]:
     """Walk once over all games, in order of play or against it, and pass every message.
 
-    In a forward sweep ``stated.log_probability`` gets that of each result given all other
-    games, and ``rest``, (entries, 2), mean and deviation of the belief at each entry from all
-    other games; arrays of size 0 get nothing.
+    In a forward sweep ``room.log_probability`` and ``room.rest`` are given all other games.
 
     Returns:
         ``(change, log_evidence)``: the largest move of a posterior, as a share of its sigma,
         and the evidence of all games, if their probabilities are written.
     """
-    messages, mu, sigma = state
-    drift, prior_mean, near = chains
-    player, begins, log_probability = games.player, games.entry_start, stated.log_probability
+    drift, prior_mean, near, messages, mu, sigma = chains
+    player, begins, log_probability = games.player, games.entry_start, room.log_probability
+    rest = room.rest
     game_mu, game_sigma, cavity, past = room.mu, room.sigma, room.messages[0], room.messages[1]
     change, log_evidence = 0.0, 0.0
     num_games = begins.size - 1
@@ -265,7 +245,7 @@ def _sweep(
             game_sigma[m] = 1.0 / math.sqrt(cavity[m, 0])
             if rest.shape[0] > 0:
                 rest[entry, 0], rest[entry, 1] = game_mu[m], game_sigma[m]
-        rate_game(games, constants, game, room, stated)
+        rate_game(games, constants, game, room)
         if log_probability.size:
             log_evidence += log_probability[game]
         for entry in range(first, last):
