@@ -141,8 +141,8 @@ def tabulate_levels(opponents: Opponents, first: int, draw_margin: float) -> Lev
     shares = 1.0 / np.sqrt(opponents.variances)
     rates = opponents.loads * shares
     rho = np.max(rates * rates)
-    reach = np.max(rates * (LARGEST_SHIFT + (np.abs(opponents.gaps) + draw_margin) * shares))
-    reach = min(reach, FURTHEST * math.sqrt(rho))
+    furthest = np.max(rates * (LARGEST_SHIFT + (np.abs(opponents.gaps) + draw_margin) * shares))
+    reach = min(furthest, FURTHEST * math.sqrt(rho))
     contenders = find_contenders(opponents, first, rho, reach)
     contenders[1:] = contenders[1:][np.argsort(opponents.variances[contenders[1:]])]
     gaps, loads = opponents.gaps[contenders], opponents.loads[contenders]

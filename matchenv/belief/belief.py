@@ -254,9 +254,7 @@ class Belief(ABC):
         del sigma
         gap = mu[..., :1] - mu[..., 1:]
         total = variance + 2.0 * constants.beta * constants.beta
-        flat = _outcome_probabilities(
-            np.ravel(gap), np.ravel(total), outcome, constants.draw_margin
-        )
+        flat = outcome_probabilities(np.ravel(gap), np.ravel(total), outcome, constants.draw_margin)
         return flat.reshape(gap.shape)
 
 
@@ -271,9 +269,10 @@ def difference_variance(sigma: Any, extra: Any) -> Any:
 
 
 @compiled
-def _outcome_probabilities(
+def outcome_probabilities(
     gap: Floats, variance: Floats, outcome: int, draw_margin: float
 ) -> Floats:
+    """Return the probability of an outcome of each game, shape (K,)."""
     values = np.empty(gap.size)
     for k in range(gap.size):
         values[k] = outcome_probability_of(gap[k], variance[k], outcome, draw_margin)

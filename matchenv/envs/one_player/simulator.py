@@ -13,7 +13,12 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from matchenv.belief import MEASURES, MU, SIGMA, TRUE_SKILL, GamesPlayed
-from matchenv.belief.belief import SKILL_DIFFERENCE, SQUARED_ERROR, TRUE_DRAW_DENSITY
+from matchenv.belief.belief import (
+    SKILL_DIFFERENCE,
+    SQUARED_ERROR,
+    TRUE_DRAW_DENSITY,
+    outcome_probabilities,
+)
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.core.settings import as_given, checked_options
 from matchenv.envs.core.simulator import (
@@ -483,14 +488,8 @@ def luck_index(state: History, params: GameParams, row: int, opponent: int) -> i
     """
     if params.noise_by_opponent:
         met = np.int64(state.met[row, opponent])
-        return index_by_opponent(met, state.met.shape[1], opponent)
+        return met * state.met.shape[1] + opponent
     return state.games[row]
-
-
-@compiled(inline=True)
-def index_by_opponent(met: int, num_opponents: int, opponent: int) -> int:
-    """Return the index of the random numbers of a game after ``met`` games with an opponent."""
-    return met * num_opponents + opponent
 
 
 @compiled
@@ -585,9 +584,8 @@ def newcomer_numbers(keys: Keys, games: Integers, players: int) -> tuple[Floats,
     return means, variances, skills
 
 
-@compiled
 def wins_ahead(key: np.uint64, true_skill: Floats, games: int, beta: float) -> Masks:
-    """Return whether player 0 wins the first, second, ... game with each opponent.
+    """Return whether player 0 wins the first, second, ... game with each opponent: (M, games).
 
     The outcomes of an episode with ``noise="opponent"`` and neither draws nor drift.
 
@@ -596,16 +594,9 @@ def wins_ahead(key: np.uint64, true_skill: Floats, games: int, beta: float) -> M
         true_skill: shape (M + 1,).
         games: how many with each.
         beta: standard deviation of one performance around skill.
-
-    Returns:
-        Shape (M, games).
     """
-    opponents = true_skill.size - 1
-    table = np.empty(TABLE)
-    won = np.empty((opponents, games), dtype=np.bool_)
-    for j in range(opponents):
-        table[SKILL_GAP] = true_skill[0] - true_skill[j + 1]
-        decide_games(table, 1, beta, 0.0)
-        for n in range(games):
-            won[j, n] = uniform(key, OUTCOME, index_by_opponent(n, opponents, j)) < table[WIN]
-    return won
+    gap = true_skill[0] - true_skill[1:]
+    win = outcome_probabilities(gap, np.full(gap.size, 2.0 * beta * beta), 1, 0.0)
+    luck = uniforms(np.array([key]), OUTCOME, 0, games * gap.size)
+    won: Masks = win > luck.reshape(games, gap.size)
+    return won.T

@@ -41,3 +41,22 @@ def queue_of(rng: np.random.Generator, count: int, **changes: Any) -> WaitingPla
 def make_queue() -> Any:
     """``queue_of``."""
     return queue_of
+
+
+def best_set_of_pairs(weights: Any, players: tuple[int, ...]) -> tuple[float, tuple[Any, ...]]:
+    """The greatest sum of positive weights of pairs, and the pairs, by trying all."""
+    if len(players) < 2:
+        return 0.0, ()
+    first, rest = players[0], players[1:]
+    best = best_set_of_pairs(weights, rest)
+    for place, partner in enumerate(rest):
+        value, pairs = best_set_of_pairs(weights, rest[:place] + rest[place + 1 :])
+        if weights(first, partner) > 0.0 and value + weights(first, partner) > best[0]:
+            best = (value + weights(first, partner), ((first, partner), *pairs))
+    return best
+
+
+@pytest.fixture(scope="session")
+def best_pairs_of() -> Any:
+    """``best_set_of_pairs``."""
+    return best_set_of_pairs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,24 +13,6 @@ from matchenv.envs.queue.view import NOBODY
 
 Floats = NDArray[np.float64]
 BETA_SQUARED = 2.5
-
-
-def all_matchings(players: tuple[int, ...]) -> Iterator[tuple[tuple[int, int], ...]]:
-    """Every set of pairs without a common player, the empty one among them."""
-    if len(players) < 2:
-        yield ()
-        return
-    first, rest = players[0], players[1:]
-    yield from all_matchings(rest)
-    for place, partner in enumerate(rest):
-        for others in all_matchings(rest[:place] + rest[place + 1 :]):
-            yield ((first, partner), *others)
-
-
-def greatest_sum(weights: Floats) -> float:
-    return max(
-        sum(weights[i, j] for i, j in pairs) for pairs in all_matchings(tuple(range(len(weights))))
-    )
 
 
 def value_of(partners: NDArray[np.int64], weights: Floats) -> float:
@@ -72,14 +54,15 @@ def queue_weights(
     return quality + 0.005 * (waited[:, None] + waited) - reservation
 
 
-@pytest.mark.parametrize("count", range(1, 11))
-def test_band_matching_is_the_best_of_all_pairs_in_the_band(count: int) -> None:
+@pytest.mark.parametrize("count", [1, 2, 3, 6, 9])
+def test_band_matching_is_the_best_of_all_pairs_in_the_band(best_pairs_of: Any, count: int) -> None:
     rng = np.random.default_rng(count)
     for width in (1, 2, 4, 9, 12):
         weights = symmetric(rng, count)
         found = value_of(band_matching(band_of(weights, width)), weights)
-        far = np.abs(np.subtract.outer(np.arange(count), np.arange(count))) > width
-        best = greatest_sum(np.where(far, -1.0, weights))
+        near = np.abs(np.subtract.outer(np.arange(count), np.arange(count))) <= width
+        inside = np.where(near, weights, -1.0)
+        best, _ = best_pairs_of(lambda i, j, inside=inside: inside[i, j], tuple(range(count)))
         assert found == pytest.approx(best, rel=1e-12, abs=1e-12)
 
 

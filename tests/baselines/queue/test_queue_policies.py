@@ -57,18 +57,6 @@ def gain(queue: WaitingPlayers, i: int, j: int) -> float:
     return float(expected - best)
 
 
-def best_set_of_pairs(weights: Any, players: tuple[int, ...]) -> tuple[float, tuple[Any, ...]]:
-    if len(players) < 2:
-        return 0.0, ()
-    first, rest = players[0], players[1:]
-    best = best_set_of_pairs(weights, rest)
-    for place, partner in enumerate(rest):
-        value, pairs = best_set_of_pairs(weights, rest[:place] + rest[place + 1 :])
-        if weights(first, partner) > 0.0 and value + weights(first, partner) > best[0]:
-            best = (value + weights(first, partner), ((first, partner), *pairs))
-    return best
-
-
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_nearest_and_the_window(make_queue: Any, seed: int) -> None:
     queue = make_queue(np.random.default_rng(seed), 7)
@@ -109,7 +97,7 @@ def test_kg_weighs_what_a_game_teaches(make_queue: Any, seed: int, both: bool) -
 @pytest.mark.parametrize("count", [2, 3, 6, 8])
 @pytest.mark.parametrize("multiplier", [0.0, 3.0])
 def test_the_plan_is_the_best_of_all_and_is_kept_for_a_tick(
-    make_queue: Any, count: int, multiplier: float
+    make_queue: Any, best_pairs_of: Any, count: int, multiplier: float
 ) -> None:
     queue = make_queue(np.random.default_rng(count), count)
 
@@ -119,7 +107,7 @@ def test_the_plan_is_the_best_of_all_and_is_kept_for_a_tick(
         learnt = 0.5 * (gain(queue, i, j) + gain(queue, j, i)) if multiplier else 0.0
         return quality(queue, i, j) + multiplier * learnt - (0.4 - 0.02 * float(waited))
 
-    value, pairs = best_set_of_pairs(weight, tuple(range(count)))
+    value, pairs = best_pairs_of(weight, tuple(range(count)))
     assert value > 0.0
     partners = {a: b for i, j in pairs for a, b in ((i, j), (j, i))}
     policy = KnowledgeMatching(multiplier, reservation=0.4, fall=0.02)
