@@ -14,16 +14,13 @@ from functools import cache, partial
 from multiprocessing import parent_process
 from typing import Any
 
-from numba import config, njit, prange
+from numba import njit, prange
 from numba.core import event
 from numba.core.compiler_lock import global_compiler_lock
 
-__all__ = ["COMPILES", "NOTICE", "compiled", "prange"]
+__all__ = ["NOTICE", "compiled", "prange"]
 
 NOTICE = "matchenv: compiling, once after an installation or a change; this takes some seconds"
-
-# False where NUMBA_DISABLE_JIT asks for plain Python, as debuggers and coverage do.
-COMPILES = not config.DISABLE_JIT  # type: ignore[attr-defined]
 
 
 def compiled(

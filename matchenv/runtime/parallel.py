@@ -19,6 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import islice
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -35,8 +36,6 @@ LOCAL, RAY = "local", "ray"
 
 # Times that Ray does work again whose process or machine was killed, before it is an error.
 RETRIES = 5
-# Calls at a time for each core of a Ray cluster: one works, one waits.
-AHEAD = 2
 # Seconds until a cluster that does not answer is an error; Ray would try for minutes.
 CONNECT = 10.0
 
@@ -125,26 +124,23 @@ def _on_this_machine(
             yield number, work(job)
         return
     processes: dict[Connection, BaseProcess] = {}
-    busy: dict[Connection, int] = {}
+    busy: dict[Any, int] = {}
+    free: list[Connection] = []
     waiting = iter(range(len(jobs)))
-
-    def give_work(connection: Connection) -> None:
-        number = next(waiting, None)
-        if number is not None:
-            busy[connection] = number
-            with suppress(ConnectionError):  # its end is seen when the answer is read
-                connection.send((work, jobs[number]))
-
     try:
-        for _ in range(min(workers, len(jobs))):
-            give_work(_started(processes))
-        while busy:
-            for ready in wait(list(busy)):
-                assert isinstance(ready, Connection)
-                number = busy.pop(ready)
-                result = _received(ready, processes[ready], _name_of(jobs, number))
-                give_work(ready)
-                yield number, result
+        while True:
+            for number in islice(waiting, workers - len(busy)):
+                connection = free.pop() if free else _started(processes)
+                busy[connection] = number
+                with suppress(ConnectionError):  # its end is seen when the answer is read
+                    connection.send((work, jobs[number]))
+            if not busy:
+                return
+            ready: Any = wait(list(busy))[0]
+            number = busy.pop(ready)
+            result = _received(ready, processes[ready], _name_of(jobs, number))
+            free.append(ready)
+            yield number, result
     finally:
         with signals_wait():
             for connection, process in processes.items():
@@ -261,11 +257,8 @@ def _on_a_cluster(
         call = ray.remote(num_cpus=1, max_retries=RETRIES)(_work_there)
         there = ray.put((provenance(), os.getcwd(), work))
         while True:
-            # Counted each time: machines come and go.
-            cores = ray.cluster_resources().get("CPU", 1.0)
-            free = (workers or int(AHEAD * max(cores, 1.0))) - len(asked)
-            for _, number in zip(range(free), waiting, strict=False):
-                asked[call.remote(there, jobs[number])] = number
+            free = (workers or len(jobs)) - len(asked)
+            asked |= {call.remote(there, jobs[number]): number for number in islice(waiting, free)}
             if not asked:
                 return
             (ready,), _ = ray.wait(list(asked), num_returns=1)

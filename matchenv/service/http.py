@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, Any, get_type_hints
 
 import uvicorn
@@ -14,13 +14,13 @@ from fastapi.responses import JSONResponse
 from fastapi_swagger import patch_fastapi
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, Summary
 from prometheus_client import generate_latest as metrics_text
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import ConfigDict, Field, create_model
 from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import matchenv
 from matchenv.ratings.leaderboard import RankedPlayer
-from matchenv.service.players import Game, Meeting, Player, Split, UnknownPlayerError
+from matchenv.service.players import Game, Meeting, NewPlayer, Player, Split, UnknownPlayerError
 from matchenv.service.pool import Pool
 from matchenv.trueskill import Rating
 
@@ -41,82 +41,49 @@ ERRORS: dict[int | str, dict[str, Any]] = {
 }
 
 
-class Body(BaseModel):
-    """A request's body; other fields are refused."""
+def model(name: str, kind: type | None = None, **fields: Any) -> Any:
+    """Return the model of a body or an answer: the fields of a named tuple, and others.
 
-    model_config = ConfigDict(extra="forbid")
-
-
-class NewPlayerBody(Body):
-    """A player to add."""
-
-    name: str
-    mu: float | None = None
-    sigma: float | None = None
-    region: str | None = None
-
-
-class GameBody(Body):
-    """A game that was played: sides, and a rank for each, lower is better."""
-
-    teams: list[list[str]]
-    ranks: list[float]
-    weights: list[list[float]] | None = None
-
-
-class GamesBody(Body):
-    """Games in their order; all or none are rated."""
-
-    games: list[GameBody]
-
-
-class ProposalBody(Body):
-    """A player who asks for opponents."""
-
-    player: str
-    k: int = Field(1, le=PROPOSALS)
-    among: list[str] | None = None
-
-
-class MatchesBody(Body):
-    """Players who wait; with numbers, the match quality that each asks for."""
-
-    waiting: (
-        Annotated[list[str], Field(max_length=WAITING)]
-        | Annotated[dict[str, float], Field(max_length=WAITING)]
-    )
-
-
-class SplitBody(Body):
-    """Players for teams."""
-
-    players: list[str] = Field(max_length=SPLIT_PLAYERS)
-    sides: int = 2
-    together: list[list[str]] = Field(default_factory=list)
-
-
-class BlockBody(Body):
-    """Two players."""
-
-    one: str
-    other: str
-
-
-def answer(name: str, kind: type | None = None, **fields: Any) -> type[BaseModel]:
-    """Return the model of an answer: the fields of a named tuple, and others."""
+    Args:
+        name: of the model.
+        kind: the named tuple.
+        fields: types by name, or pairs of a type and a default. Fields that are not declared are
+            refused.
+    """
     hints = {} if kind is None else get_type_hints(kind)
-    model: type[BaseModel] = create_model(name, **{**hints, **fields})
-    return model
+    defaults = getattr(kind, "_field_defaults", {})
+    own = {each: (hint, defaults.get(each, ...)) for each, hint in hints.items()}
+    return create_model(name, __config__=ConfigDict(extra="forbid"), **own, **fields)
 
 
-PlayerAnswer = answer("Player", Player, exposed=float)
-RatingsAnswer = answer("Ratings", ratings=dict[str, answer("Rating", Rating)])  # type: ignore[misc]
-MeetingAnswer = answer("Meeting", Meeting)
-ProposalsAnswer = answer("Proposals", proposals=list[MeetingAnswer])  # type: ignore[valid-type]
-MatchesAnswer = answer("Matches", matches=list[MeetingAnswer])  # type: ignore[valid-type]
-SplitAnswer = answer("Split", Split)
-StandingsAnswer = answer("Standings", standings=list[answer("RankedPlayer", RankedPlayer)])  # type: ignore[misc]
-HealthAnswer = answer("Health", status=str, players=int, games=int)
+def at_most(count: int, kind: Any) -> Any:
+    """Return the type of a list or mapping with so many entries at most."""
+    return Annotated[kind, Field(max_length=count)]
+
+
+NEW_PLAYER, PAIR = model("NewPlayerBody", NewPlayer), model("PairBody", one=str, other=str)
+GAMES = model("GamesBody", games=list[model("GameBody", Game)])  # type: ignore[misc]
+PROPOSAL = model(
+    "ProposalBody", player=str, k=(int, Field(1, le=PROPOSALS)), among=(list[str] | None, None)
+)
+MATCHES = model(
+    "MatchesBody", waiting=at_most(WAITING, list[str]) | at_most(WAITING, dict[str, float])
+)
+SPLIT = model(
+    "SplitBody",
+    players=at_most(SPLIT_PLAYERS, list[str]),
+    sides=(int, 2),
+    together=(list[list[str]], ()),
+)
+
+PlayerAnswer = model("Player", Player, exposed=float)
+RatingsAnswer = model("Ratings", ratings=dict[str, model("Rating", Rating)])  # type: ignore[misc]
+MeetingAnswer = model("Meeting", Meeting)
+ProposalsAnswer = model("Proposals", proposals=list[MeetingAnswer])
+MatchesAnswer = model("Matches", matches=list[MeetingAnswer])
+SplitAnswer = model("Split", Split)
+StandingsAnswer = model("Standings", standings=list[model("RankedPlayer", RankedPlayer)])  # type: ignore[misc]
+HealthAnswer = model("Health", status=str, players=int, games=int)
 
 
 def create_app(pool: Pool) -> FastAPI:
@@ -143,7 +110,6 @@ def create_app(pool: Pool) -> FastAPI:
     app.add_exception_handler(RequestValidationError, _explained)
     _add_service(app, pool)
     _add_players(app, pool)
-    _add_decisions(app, pool)
     return app
 
 
@@ -197,9 +163,13 @@ def _add_service(app: FastAPI, pool: Pool) -> None:
 
 
 def _add_players(app: FastAPI, pool: Pool) -> None:
-    @app.post("/players", status_code=201, tags=["players"], response_model=PlayerAnswer)
-    def add(body: NewPlayerBody) -> Any:
-        pool.add(body.name, body.mu, body.sigma, body.region)
+    def rate(body: Any) -> Any:
+        pool.rate([Game(**dict(each)) for each in body.games])
+        names = {name for each in body.games for side in each.teams for name in side}
+        return {"ratings": {name: pool[name]._asdict() for name in sorted(names)}}
+
+    def add(body: Any) -> Any:
+        pool.add(**dict(body))
         return show(body.name)
 
     @app.get("/players/{name:path}", tags=["players"], response_model=PlayerAnswer)
@@ -210,38 +180,32 @@ def _add_players(app: FastAPI, pool: Pool) -> None:
     def remove(name: str) -> None:
         pool.remove(name)
 
-    @app.post("/blocks", status_code=204, tags=["players"])
-    def block(body: BlockBody) -> None:
-        pool.block(body.one, body.other)
-
-    @app.post("/blocks/lifted", status_code=204, tags=["players"])
-    def unblock(body: BlockBody) -> None:
-        pool.unblock(body.one, body.other)
-
     @app.get("/standings", tags=["players"], response_model=StandingsAnswer)
     def standings(limit: int = Query(100, le=STANDINGS)) -> Any:
         return {"standings": [each._asdict() for each in pool.standings(limit)]}
 
+    def listed(name: str, found: Sequence[Meeting]) -> Any:
+        return {name: [each._asdict() for each in found]}
 
-def _add_decisions(app: FastAPI, pool: Pool) -> None:
-    @app.post("/games", tags=["games"], response_model=RatingsAnswer)
-    def rate(body: GamesBody) -> Any:
-        pool.rate([Game(each.teams, each.ranks, each.weights) for each in body.games])
-        names = {name for each in body.games for side in each.teams for name in side}
-        return {"ratings": {name: pool[name]._asdict() for name in sorted(names)}}
+    def post(path: str, tag: str, body: Any, answer: Any, work: Callable[[Any], Any],
+             status: int = 200) -> None:  # fmt: skip
+        def endpoint(body: Any) -> Any:
+            return work(body)
 
-    @app.post("/proposals", tags=["decisions"], response_model=ProposalsAnswer)
-    def propose(body: ProposalBody) -> Any:
-        found = pool.propose(body.player, body.k, body.among)
-        return {"proposals": [each._asdict() for each in found]}
+        endpoint.__name__ = path.strip("/").replace("/", "_")
+        endpoint.__annotations__["body"] = body
+        app.post(path, status_code=status, tags=[tag], response_model=answer)(endpoint)
 
-    @app.post("/matches", tags=["decisions"], response_model=MatchesAnswer)
-    def match(body: MatchesBody) -> Any:
-        return {"matches": [each._asdict() for each in pool.match(body.waiting)]}
-
-    @app.post("/splits", tags=["decisions"], response_model=SplitAnswer)
-    def split(body: SplitBody) -> Any:
-        return pool.split(body.players, body.sides, body.together)._asdict()
+    post("/players", "players", NEW_PLAYER, PlayerAnswer, add, 201)
+    post("/blocks", "players", PAIR, None, lambda body: pool.block(**dict(body)), 204)
+    post("/blocks/lifted", "players", PAIR, None, lambda body: pool.unblock(**dict(body)), 204)
+    post("/games", "games", GAMES, RatingsAnswer, rate)
+    post("/proposals", "decisions", PROPOSAL, ProposalsAnswer,
+         lambda body: listed("proposals", pool.propose(**dict(body))))  # fmt: skip
+    post("/matches", "decisions", MATCHES, MatchesAnswer,
+         lambda body: listed("matches", pool.match(body.waiting)))  # fmt: skip
+    post("/splits", "decisions", SPLIT, SplitAnswer,
+         lambda body: pool.split(**dict(body))._asdict())  # fmt: skip
 
 
 class LimitedConnection(H11Protocol):

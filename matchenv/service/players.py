@@ -72,7 +72,7 @@ class NewPlayer(NamedTuple):
     """A player to be added.
 
     Attributes:
-        name: of the player.
+        name: of the player, 1 to 200 characters, no control characters.
         mu: mean of the belief about the player's skill; None for the pool's.
         sigma: its standard deviation, > 0; None for the pool's.
         region: players meet only within a region; those without one among themselves.

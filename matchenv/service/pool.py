@@ -58,7 +58,9 @@ class Columns(NamedTuple):
         codes: dict[str | None, int] = {}
         region = [codes.setdefault(each.region, len(codes)) for each in players.values()]
         place = {name: i for i, name in enumerate(names)}
-        return cls(names, place, np.array(numbers).T.copy(), np.array(region, np.int64))
+        return cls(
+            names, place, np.array(numbers).reshape(-1, 3).T.copy(), np.array(region, np.int64)
+        )
 
 
 class Pool:
@@ -204,7 +206,7 @@ class Pool:
         most = None if limit is None else as_integer("limit", limit, 1)
         with self._lock:
             records = list(self._players.values())
-            mu, sigma = self._beliefs(records)
+            mu, sigma = self._beliefs()
         exposed = mu - self._deviations * sigma
         least = -np.inf
         if most is not None and most < exposed.size:
@@ -226,13 +228,7 @@ class Pool:
         sigma: float | None = None,
         region: str | None = None,
     ) -> None:
-        """Add a player.
-
-        Args:
-            name: 1 to 200 characters, no control characters.
-            mu: mean of the belief about the skill; None for the pool's.
-            sigma: its standard deviation, > 0; None for the pool's.
-            region: players meet only within a region; those without one among themselves.
+        """Add a player; arguments as ``NewPlayer``.
 
         Raises:
             PlayerExistsError: if the pool has the name already.
@@ -336,7 +332,7 @@ class Pool:
         most = as_integer("k", k, 1)
         with self._lock:
             own, columns = self._record(player), self._everyone()
-            names, place, numbers, region = columns
+            names, place, _, region = columns
             allowed = region == region[place[player]]
             if among is not None:
                 online = as_names("among", among)
@@ -346,8 +342,7 @@ class Pool:
                 allowed &= np.isin(np.arange(allowed.size), asked)
             allowed[[place[name] for name in (player, *own.recent, *own.blocked)]] = False
             left = np.concatenate(([place[player]], np.flatnonzero(allowed)))
-            mu, sigma, seen = numbers[:, left]
-            sigma = self._current(sigma, seen)
+            mu, sigma = self._beliefs(left)
             found: list[Meeting] = []
             for last in range(left.size - 1, max(left.size - 1 - most, 0), -1):
                 choice = self._rule(mu[: last + 1], sigma[: last + 1]) + 1
@@ -386,7 +381,7 @@ class Pool:
             asked[:] = [as_number(f"waiting[{name!r}]", waiting[name]) for name in names]
         with self._lock:
             records = [self._record(name) for name in names]
-            mu, sigma = self._beliefs(records)
+            mu, sigma = self._beliefs([self._everyone().place[name] for name in names])
         beta, pairs = self.settings.beta, list[Meeting]()
         for region in dict.fromkeys(each.region for each in records):
             same = [i for i, each in enumerate(records) if each.region == region]
@@ -469,11 +464,10 @@ class Pool:
             self._columns = Columns.of(self._players)
         return self._columns
 
-    def _beliefs(self, players: Sequence[Player]) -> tuple[Any, Any]:
-        """Return means and current deviations, shape (players,) each."""
-        mu = np.array([each.mu for each in players])
-        sigma = np.array([each.sigma for each in players])
-        return mu, self._current(sigma, np.array([each.seen for each in players]))
+    def _beliefs(self, places: Any = slice(None)) -> tuple[Any, Any]:
+        """Return means and current deviations of some players, or of all, copied."""
+        mu, sigma, seen = self._everyone().numbers[:, places].copy()
+        return mu, self._current(sigma, seen)
 
     def _newcomer(self, given: NewPlayer, now: float) -> Player:
         if given.name in self:

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.belief import belief_named
-from matchenv.belief.full import FullBelief
+from matchenv.belief import DEFAULT_BELIEF
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.registry import policy_named
@@ -50,11 +49,6 @@ def as_rule(rule: Any, settings: PoolSettings) -> Rule:
     if getattr(policy, "needs_truth", False):
         raise ValueError(f"rule must not ask for true skills, which are unknown, got {rule!r}")
     name = getattr(policy, "belief", None)
-    belief = belief_named(name or "factorised")
-    if belief.extra_rows and not isinstance(belief, FullBelief):
-        raise ValueError(
-            f"rule must read means and deviations, got {rule!r}, which reads the {name} belief"
-        )
     acts = callable(getattr(policy, "act", None))
     if not acts and (not callable(getattr(policy, "predict", None)) or name is None):
         raise ValueError(
@@ -72,8 +66,7 @@ def as_rule(rule: Any, settings: PoolSettings) -> Rule:
         return policy.for_settings(replace(policy.settings, num_opponents=opponents, rank=None))
 
     def chosen(mu: Floats, sigma: Floats) -> int:
-        extra = np.hypot(sigma[0], sigma[1:]) if belief.extra_rows else np.empty(0)
-        state = KnowledgeState.trusted(mu, sigma, extra, name or "factorised")
+        state = KnowledgeState.of_prior(mu[None], sigma[None], name or DEFAULT_BELIEF)[0]
         if acts:
             return int(policy.act(state, settings.games_left))
         return int(sized(len(mu) - 1).predict(state.to_observation(1.0))[0])

@@ -104,10 +104,7 @@ CASES = cases()
 # What needs torch or measures time takes long, and is among the slow ones.
 LIGHT = ("compare", "study", "tune", "limits", "replay", "fit", "bench", "report",
          "judge")  # fmt: skip
-QUICK = random.Random(0).sample(
-    [case for case in CASES if case[0] in LIGHT],
-    40,
-)
+QUICK = random.Random(0).sample([case for case in CASES if case[0] in LIGHT], 40)
 
 # What was once answered in more than a line, or left a folder behind.
 FOUND = (
@@ -170,18 +167,7 @@ def tried(name: str, option: str, value: str, folder: Path, capfd: Any) -> None:
 def test_a_sample_of_hostile_words(tmp_path: Path, capfd: Any, monkeypatch: Any) -> None:
     load_all()
     monkeypatch.chdir(tmp_path)
-    for number, (name, option, value) in enumerate(QUICK):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        tried(name, option, value, folder, capfd)
-
-
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs an alarm clock")
-@pytest.mark.filterwarnings("ignore")
-def test_words_that_were_hostile_once(tmp_path: Path, capfd: Any, monkeypatch: Any) -> None:
-    load_all()
-    monkeypatch.chdir(tmp_path)
-    for number, (name, option, value) in enumerate(FOUND):
+    for number, (name, option, value) in enumerate([*QUICK, *FOUND]):
         folder = tmp_path / str(number)
         folder.mkdir()
         tried(name, option, value, folder, capfd)

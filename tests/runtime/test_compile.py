@@ -51,6 +51,7 @@ def test_what_is_compiled_is_kept(tmp_path: Path) -> None:
     assert alone.communicate(timeout=300) == ("0\n", ""), "nothing is said with a warm cache"
 
 
+@pytest.mark.slow
 def test_without_a_folder_for_results_it_works_and_says_so() -> None:
     code = """
 import numba.core.caching

@@ -66,7 +66,7 @@ def compiles() -> None:
     time.sleep(600.0)
 
 
-def has_safe_points(seconds: float = 1.2) -> None:
+def has_safe_points(seconds: float = 1.0) -> None:
     with stops_at_a_safe_point() as came:
         BEGUN.touch()
         time.sleep(seconds)
@@ -100,7 +100,7 @@ def stopped(folder: Path, run: Callable[[], int], *numbers: int, again: bool = F
     [
         # What tidies up does; what cannot is ended.
         (tidies, [INT], False, True, LONG),
-        (compiles, [INT], False, True, 1.5),
+        pytest.param(compiles, [INT], False, True, 1.5, marks=pytest.mark.slow),
         (in_compiled_code, [INT], False, False, SHORT),
         (loses_exceptions, [TERM], False, False, SHORT),
         (raises_another, [INT], False, False, LONG),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import os
 import re
@@ -165,6 +166,7 @@ def test_a_service_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
     A second one at its port says so in one line, and leaves no new pool.
     """
+    importlib.import_module("matchenv.benchmarks.replay.fits")  # here, for the fork too
     file, ratings, fit = (tmp_path / name for name in ("pool.db", "ratings.csv", "fit.json"))
     ratings.write_text("player,mu,sigma,games\nann,30.5,2.25,7\nbob,25,8,1\n")
     fit.write_text(json.dumps({"parameters": {"beta": 3.5, "time_drift": 0.25, "advantage": 1.0}}))
