@@ -18,7 +18,6 @@ from matchenv.logs.games import Model
 from matchenv.logs.match_log import MatchLog
 from matchenv.logs.reading import Reading
 from matchenv.logs.smoothing import (
-    CHECKPOINT,
     MAX_SWEEPS,
     SETTLED,
     SmoothedLog,
@@ -190,8 +189,7 @@ def run_smooth(
     Args:
         reading: the log.
         settings: all that decides the result.
-        out: folder for the table and ``smooth.json``, in which a stopped smoothing goes on; None
-            to write neither.
+        out: folder for the table and ``smooth.json``; None to write neither.
         plot: file of the figure, .png, .svg or .pdf; None for none.
         quiet: no progress bar.
 
@@ -214,8 +212,7 @@ def run_smooth(
     model = with_fitted(settings.model, settings.fitted).counted(log)
     limits = {"tolerance": settings.tolerance, "max_iterations": settings.max_iterations}
     with locked(out):
-        kept = None if out is None else out / CHECKPOINT
-        smoothed = smooth(log, **limits, checkpoint=kept, quiet=quiet, **asdict(model))  # type: ignore[arg-type]
+        smoothed = smooth(log, **limits, quiet=quiet, **asdict(model))  # type: ignore[arg-type]
         if out is not None:
             names = ("log_evidence", "iterations", "settled")
             content = {name: getattr(smoothed, name) for name in names} | {

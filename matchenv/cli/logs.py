@@ -75,7 +75,7 @@ def declare_smooth(add: Parser) -> Run:
     shared.log(add)
     add.group("model")
     add.fields_of(SmoothSettings)
-    shared.results(add, parallel=False)
+    shared.results(add, parallel=False, resumes=False)
     add.option("--plot", "file of a figure of the players' curves, .png, .svg or .pdf", None, Path)
 
     def run(given: Given) -> None:

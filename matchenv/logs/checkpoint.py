@@ -1,4 +1,4 @@
-"""Arrays of unfinished work in a file, from which a stopped fit or smoothing goes on."""
+"""Arrays of unfinished work in a file, from which a stopped fit goes on."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from matchenv.runtime.provenance import provenance
 SECONDS_BETWEEN = 5.0
 
 
-def log_key(log: MatchLog, settings: Any = None, numbers: Arrays | None = None) -> str:
-    """Return a checksum of a log's games, of settings as JSON takes them, and of their arrays.
+def log_key(log: MatchLog, settings: Any = None) -> str:
+    """Return a checksum of a log's games and of settings as JSON takes them.
 
     The players' names do not count.
     """
     names = ("player", "rank", "team_start", "game_start", "time", "weight", "neutral")
     arrays = {name: getattr(log, name) for name in names if getattr(log, name) is not None}
-    return checksum(settings, {**arrays, **(numbers or {})})
+    return checksum(settings, arrays)
 
 
 class Checkpoint:
@@ -33,11 +33,9 @@ class Checkpoint:
     read.
     """
 
-    def __init__(
-        self, path: Path | None, log: MatchLog, settings: Any, numbers: Arrays | None = None
-    ) -> None:
+    def __init__(self, path: Path | None, log: MatchLog, settings: Any) -> None:
         self._path, self._written = path, time.monotonic()
-        self._key = "" if path is None else log_key(log, [settings, provenance()], numbers)
+        self._key = "" if path is None else log_key(log, [settings, provenance()])
 
     def read(self) -> Arrays:
         """Return the arrays of the file; none if it is missing, damaged or of other work."""
@@ -57,8 +55,3 @@ class Checkpoint:
             arrays = {name: np.asarray(value) for name, value in arrays.items()}
             write_bytes(self._path, npz_bytes(arrays, self._key, compressed=False))
             self._written = time.monotonic()
-
-    def remove(self) -> None:
-        """Remove the file: the work is done."""
-        if self._path is not None:
-            self._path.unlink(missing_ok=True)

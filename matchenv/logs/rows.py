@@ -229,7 +229,9 @@ def _in_order(sound: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     """Return the rows game by game and side by side, with the places of games and sides."""
     place, _ = pd.factorize(sound["game"])
     if "time" in sound:
-        last = sound["time"].groupby(place).max().to_numpy()
+        # Exact times are slow to group, their places among all times are not.
+        moment = pd.Series(pd.factorize(sound["time"], sort=True)[0])
+        last = moment.groupby(place).max().to_numpy()
         steps = np.sign(np.diff(last)).astype(int)
         newest_first = (steps < 0).sum() > (steps > 0).sum()
         order = np.argsort(last, kind="stable")
@@ -305,7 +307,9 @@ def _match_log(sound: pd.DataFrame, common: bool, is_rank: bool, is_time: bool) 
     if "neutral" in sound:
         neutral = by_game["neutral"].first().to_numpy(np.bool_)
     if "time" in sound:
-        time = np.array([round(seconds) for seconds in by_game["time"].max()], dtype=np.int64)
+        seconds = {moment: round(moment) for moment in sound["time"].unique()}
+        written = sound["time"].map(seconds).astype(np.int64)
+        time = written.groupby(sound["place"]).max().to_numpy()
     return MatchLog(
         players=[str(name) for name in names],
         player=pd.Categorical(sound["player"], categories=names).codes.astype(np.int32),

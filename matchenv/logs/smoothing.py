@@ -18,14 +18,12 @@ from __future__ import annotations
 import math
 from collections import deque
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from matchenv.logs.checkpoint import Checkpoint
 from matchenv.logs.games import (
     Games,
     Model,
@@ -42,7 +40,6 @@ from matchenv.trueskill.sides import Constants
 
 Floats = NDArray[np.float64]
 
-CHECKPOINT = "smoothing.npz"
 SETTLED = 1e-5
 MAX_SWEEPS = 200
 # Steps that are remembered.
@@ -53,8 +50,6 @@ FIRST = 3
 ASTRAY = 2.0
 # Iterations without extrapolation after that.
 PAUSE = 10
-# What is remembered is dropped after so many iterations; checkpoints, written then, do without it.
-HISTORY = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +86,6 @@ def smooth(
     *,
     tolerance: float = SETTLED,
     max_iterations: int = MAX_SWEEPS,
-    checkpoint: Path | None = None,
     quiet: bool = True,
     **parameters: Any,
 ) -> SmoothedLog:
@@ -105,13 +99,10 @@ def smooth(
         tolerance: stop when in one iteration no posterior's mean or deviation moved by more than
             this share of its deviation.
         max_iterations: stop here at the latest.
-        checkpoint: a file of the unfinished work; a smoothing of the same games that was stopped
-            goes on from it. It is removed at the end.
         quiet: no progress bar.
         parameters: as in ``replay_trueskill``.
 
     Raises:
-        OSError: if the checkpoint cannot be written.
         TypeError: for another parameter.
         ValueError: for bad input, a log of fewer than two games, times that go backwards, a log
             with draws where the draw probability is 0, or a drift over time for a log without
@@ -126,19 +117,12 @@ def smooth(
     drift, room = model.tau**2 + variance_of_time_away(log, model), new_room(games)
     bound = as_positive_number("tolerance", tolerance)
     most = as_integer("max_iterations", max_iterations, 1)
-    arrays = {"drift": drift, "mean": mean, "sigma": sigma, "factors": games.weight,
-              "ahead": games.advantage}  # fmt: skip
-    kept = Checkpoint(checkpoint, log, [*constants, bound], arrays)
     entries = len(log.player)
-    state = {"messages": np.zeros((entries, 2)), "mu": np.zeros(entries),
-             "sigma": np.full(entries, np.inf)}  # fmt: skip
-    iterations, change = 0, np.inf
-    found = kept.read()
-    if found and found["iterations"] <= most:
-        state = {name: found[name] for name in state}
-        iterations, change = int(found["iterations"]), float(found["change"])
-    chains = Chains(drift, mean, np.empty((log.num_players, 3)), **state)
-    acceleration = _Acceleration()
+    chains = Chains(
+        drift, mean, near=np.empty((log.num_players, 3)), messages=np.zeros((entries, 2)),
+        mu=np.zeros(entries), sigma=np.full(entries, np.inf),
+    )  # fmt: skip
+    acceleration, iterations, change = _Acceleration(), 0, np.inf
 
     def sweep(forwards: bool, room: Room = room) -> tuple[float, float]:
         chains.near[:] = 0.0
@@ -154,18 +138,12 @@ def smooth(
             back, _ = sweep(False)
             change = max(forth, back)
             iterations += 1
-            if iterations % HISTORY:
-                # Only the shifts are extrapolated: the precisions settle soon.
-                acceleration.extrapolate(before, chains.messages[:, 1], iterations)
-            else:
-                acceleration = _Acceleration()
-                counts = {"iterations": np.array(iterations), "change": np.array(change)}
-                kept.keep({**state, **counts})
+            # Only the shifts are extrapolated: the precisions settle soon.
+            acceleration.extrapolate(before, chains.messages[:, 1], iterations)
             bar.set_postfix(moved=f"{change:.1e}", until=f"{bound:.0e}", refresh=False)
             bar.update()
     log_probability, rest = np.empty(log.num_games), np.empty((entries, 2))
     _, log_evidence = sweep(True, room._replace(log_probability=log_probability, rest=rest))
-    kept.remove()
     return SmoothedLog(
         mu=chains.mu + mean[log.player],
         sigma=chains.sigma,

@@ -21,7 +21,6 @@ from matchenv.benchmarks.replay.fits import strongest
 from matchenv.cli import run_command
 from matchenv.envs.queue.population import population_of
 from matchenv.logs import MatchLog, read_log, replay_trueskill, smooth
-from matchenv.logs import checkpoint as checkpoint_module
 
 LOGS = Path(__file__).parent / "data"
 LEAGUE = LOGS / "league.csv"
@@ -229,7 +228,6 @@ def test_the_table_is_what_smooth_gives(tmp_path: Path) -> None:
     assert said["log_evidence"] == expected.log_evidence
     assert said["settled"] is True
     assert said["parameters"]["draw_probability"] == 0.25
-    assert not (out / "smoothing.npz").exists()
 
 
 @pytest.mark.parametrize("kind", ["svg", "pdf"])
@@ -247,49 +245,6 @@ def test_the_figure_has_the_players_who_were_named(tmp_path: Path, kind: str, ca
         assert b">North<" not in content
         assert run_command([*words, "--quiet"]) == 0
         assert plot.read_bytes() == content
-
-
-class StoppedError(Exception):
-    """What a test stops a smoothing with."""
-
-
-def test_a_smoothing_that_was_stopped_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(checkpoint_module, "SECONDS_BETWEEN", 0.0)
-    log, file = read_log(LEAGUE).log, tmp_path / "smoothing.npz"
-    options: dict[str, Any] = {"draw_probability": 0.25, "tolerance": 1e-150, "max_iterations": 45}
-    whole = smooth(log, **options)
-    assert (whole.iterations, whole.settled) == (45, False)
-    keep, kept = checkpoint_module.Checkpoint.keep, []
-
-    def stop(self: Any, arrays: Any) -> None:
-        keep(self, arrays)
-        kept.append(int(arrays["iterations"]))
-        if len(kept) == 1:
-            raise StoppedError
-
-    monkeypatch.setattr(checkpoint_module.Checkpoint, "keep", stop)
-    with pytest.raises(StoppedError):
-        smooth(log, checkpoint=file, **options)
-    again = smooth(log, checkpoint=file, **options)
-    assert kept == [20, 40]
-    assert not file.exists()
-    for name in ("mu", "sigma", "log_probability", "log_evidence", "iterations"):
-        assert_array_equal(getattr(again, name), getattr(whole, name))
-
-
-def test_a_checkpoint_of_another_log_or_model_is_not_taken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(checkpoint_module, "SECONDS_BETWEEN", 0.0)
-    monkeypatch.setattr(checkpoint_module.Checkpoint, "remove", lambda _: None)
-    log, file = read_log(LEAGUE).log, tmp_path / "smoothing.npz"
-    smooth(log, draw_probability=0.25, tau=0.0, checkpoint=file, tolerance=1e-150)
-    assert file.exists()
-    other = smooth(log, draw_probability=0.25, tau=0.1, checkpoint=file)
-    expected = smooth(log, draw_probability=0.25, tau=0.1)
-    assert_array_equal(other.mu, expected.mu)
 
 
 def test_the_strongest_are_those_of_the_highest_bound_at_their_last_game() -> None:

@@ -190,3 +190,7 @@ def test_the_command_writes_the_parameters_and_goes_on(
         assert journal.read_bytes() == whole
         replays.append(len(calls))
     assert replays[1] == replays[0] + found["evaluations"]
+    # Those of another part of the log are not.
+    calls.clear()
+    assert run_command([*words, "--train-share", "0.6", "--quiet"]) == 0
+    assert len(calls) > replays[0] + 10
