@@ -305,7 +305,7 @@ def _match_log(sound: pd.DataFrame, common: bool, is_rank: bool, is_time: bool) 
         most = played.groupby(sound["place"]).transform("max") if is_time else 1.0
         weight = (played / most).to_numpy()
     if "neutral" in sound:
-        neutral = by_game["neutral"].first().to_numpy(np.bool_)
+        neutral = sound["neutral"].to_numpy(np.bool_)[team_start[game_start[:-1]]]
     if "time" in sound:
         seconds = {moment: round(moment) for moment in sound["time"].unique()}
         written = sound["time"].map(seconds).astype(np.int64)
