@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import copy
 import math
-from abc import ABC, abstractmethod
-from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -26,14 +24,15 @@ from matchenv.trueskill.normal import normal_probability
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-# Nodes and weights of Gauss and Legendre on [0, 1]: values are good to 3e-5 of a misordered pair.
+# Nodes and weights of Gauss and Legendre on [0, 1].
 NODES, WEIGHTS = (0.5 * each for each in np.polynomial.legendre.leggauss(16))
 NODES += 0.5
 
-DEFAULTS = RankingSettings()
+# Formulas of ``pair_score``.
+WIDEST, UNSURE, INFORMATION, SHRINKAGE, KNOWLEDGE = range(5)
 
 
-class RankingPolicy(ABC):
+class RankingPolicy:
     """A rule that chooses the pair that plays next.
 
     Args:
@@ -41,15 +40,17 @@ class RankingPolicy(ABC):
 
     Attributes:
         name: the policy's name in tables and on command lines.
+        rule: the formula of its scores.
         settings: of the environment that it plays, from ``for_settings``.
     """
 
     name: ClassVar[str]
+    rule: ClassVar[int]
     stochastic: ClassVar[bool] = False
     needs_truth: ClassVar[bool] = False
+    settings: RankingSettings = RankingSettings()
 
     def __init__(self, *, seed: int | None = None) -> None:
-        self.settings = DEFAULTS
         self._rng = np.random.default_rng(seed)
 
     def for_settings(self, settings: RankingSettings) -> Self:
@@ -58,7 +59,6 @@ class RankingPolicy(ABC):
         policy.settings = settings
         return policy
 
-    @abstractmethod
     def scores(self, view: RankingView, rng: np.random.Generator | None = None) -> Floats:
         """Return a score of each pair, shape (B, P); the highest plays.
 
@@ -66,6 +66,10 @@ class RankingPolicy(ABC):
             view: B beliefs.
             rng: generator for stochastic policies; None uses the policy's own.
         """
+        settings = self.settings
+        game = settings.noise, settings.cut
+        found: Floats = pair_scores(self.rule, view.mu, view.covariance, settings.pairs, game)
+        return found
 
     def act(
         self,
@@ -123,10 +127,11 @@ class RankingPolicy(ABC):
                 f"observation must have shape ({size},) or (B, {size}), got {numbers.shape}"
             )
         batch = numbers.reshape(-1, size)
-        masks = batch[:, -pairs:] if self.settings.masks_change else None
         if action_masks is not None:
-            masks = np.reshape(action_masks, (len(batch), -1))
-        actions = self.act(view_of(batch, self.settings), action_masks=masks)
+            action_masks = np.reshape(action_masks, (len(batch), -1))
+        elif self.settings.masks_change:
+            action_masks = batch[:, -pairs:]
+        actions = self.act(view_of(batch, self.settings), action_masks=action_masks)
         return actions.reshape(numbers.shape[:-1]), state
 
 
@@ -159,8 +164,7 @@ class RandomPair(RankingPolicy):
 
     def scores(self, view: RankingView, rng: np.random.Generator | None = None) -> Floats:
         """Return uniform numbers."""
-        shape = (len(view.mu), self.settings.num_pairs)
-        return (self._rng if rng is None else rng).random(shape)
+        return (rng or self._rng).random((len(view.mu), self.settings.num_pairs))
 
 
 class RoundRobin(RankingPolicy):
@@ -170,25 +174,15 @@ class RoundRobin(RankingPolicy):
 
     def scores(self, view: RankingView, rng: np.random.Generator | None = None) -> Floats:
         """Return minus the number of games until each pair's turn."""
-        pairs = self.settings.num_pairs
-        played = self.settings.horizon - view.games_left
-        waits = (turns(self.settings.num_items) - played[:, np.newaxis]) % pairs
-        return -waits.astype(np.float64)
+        played = self.settings.horizon - view.games_left[:, np.newaxis]
+        return -((self.turns() - played) % self.settings.num_pairs).astype(np.float64)
 
-
-@cache
-def turns(items: int) -> Integers:
-    """Return the turn of each pair in a round robin by the circle method, shape (P,)."""
-    size = items + items % 2  # with an odd number one item rests in each round
-    turn = np.zeros((size, size), dtype=np.int64)
-    circle, count = list(range(size)), 0
-    for _ in range(size - 1):
-        for a, b in zip(circle[: size // 2], reversed(circle[size // 2 :]), strict=True):
-            if max(a, b) < items:
-                turn[min(a, b), max(a, b)] = count
-                count += 1
-        circle.insert(1, circle.pop())
-    return turn[np.triu_indices(items, 1)]
+    def turns(self) -> Integers:
+        """Return the turn of each pair, shape (P,): by its round, in which nobody plays twice."""
+        i, j = self.settings.pairs.T
+        last = self.settings.num_items - 1 + self.settings.num_items % 2
+        rounds = np.where(j == last, 2 * i, i + j) % last
+        return np.argsort(np.argsort(rounds, kind="stable"))
 
 
 class Swiss(RankingPolicy):
@@ -211,53 +205,30 @@ class ThompsonPair(RankingPolicy):
     """Draw skills from the belief; of the neighbours in their order that count, the least sure."""
 
     name = "thompson"
+    rule = UNSURE
     stochastic = True
 
     def scores(self, view: RankingView, rng: np.random.Generator | None = None) -> Floats:
         """Return P(misordered) of the drawn order's neighbours; other pairs follow by distance."""
-        generator = self._rng if rng is None else rng
+        generator, cut = rng or self._rng, self.settings.cut
         i, j = self.settings.pairs.T
-        unsure = self._unsure(view)
+        unsure = super().scores(view)
         for row, (mu, covariance) in enumerate(zip(view.mu, view.covariance, strict=True)):
             places = places_of(generator.multivariate_normal(mu, covariance, method="cholesky"))
             apart = np.abs(places[i] - places[j])
-            cut = self.settings.cut
             counts = (cut == 0) | ((places[i] < cut) != (places[j] < cut))
             unsure[row] -= np.where(counts, apart - 1.0, self.settings.num_items)
         return unsure
 
-    def _unsure(self, view: RankingView) -> Floats:
-        return _scores(UNSURE, view, self.settings)
 
-
-class CompiledPair(RankingPolicy):
-    """Base of the rules whose scores are one compiled formula, ``rule``."""
-
-    rule: ClassVar[int]
-
-    def scores(self, view: RankingView, rng: np.random.Generator | None = None) -> Floats:
-        """Return the rule's value of each pair."""
-        return _scores(self.rule, view, self.settings)
-
-
-def _scores(rule: int, view: RankingView, settings: RankingSettings) -> Floats:
-    return pair_scores(
-        rule, view.mu, view.covariance, settings.pairs, (settings.noise, settings.cut)
-    )
-
-
-# Formulas of ``pair_score``.
-WIDEST, UNSURE, INFORMATION, SHRINKAGE, KNOWLEDGE = range(5)
-
-
-class WidestPair(CompiledPair):
+class WidestPair(RankingPolicy):
     """The pair whose difference of skills is the least known."""
 
     name = "widest"
     rule = WIDEST
 
 
-class InformationGain(CompiledPair):
+class InformationGain(RankingPolicy):
     """The pair whose outcome tells most about the skills, in bits: active learning (ASAP).
 
     The closed form of Houlsby, Huszar, Ghahramani and Lengyel, "Bayesian active learning for
@@ -268,14 +239,14 @@ class InformationGain(CompiledPair):
     rule = INFORMATION
 
 
-class MisorderedShrinkage(CompiledPair):
+class MisorderedShrinkage(RankingPolicy):
     """P(misordered) times the share of the difference's variance that a game takes off."""
 
     name = "shrinkage"
     rule = SHRINKAGE
 
 
-class RankingKnowledgeGradient(CompiledPair):
+class RankingKnowledgeGradient(RankingPolicy):
     """The expected decrease of a pair's loss per game, by the best number of games of that pair.
 
     The knowledge gradient asks what one more game is worth. Here that is exactly 0 wherever no
@@ -300,6 +271,7 @@ class RankingOracle(RankingPolicy):
     """
 
     name = "oracle"
+    rule = SHRINKAGE
     needs_truth = True
 
     def scores(self, view: RankingView, rng: np.random.Generator | None = None) -> Floats:
@@ -312,7 +284,7 @@ class RankingOracle(RankingPolicy):
             raise ValueError("view must have true_skill for the oracle, got None")
         i, j = self.settings.pairs.T
         wrong = (view.mu[:, i] - view.mu[:, j]) * (view.true_skill[:, i] - view.true_skill[:, j])
-        return _scores(SHRINKAGE, view, self.settings) + (wrong < 0.0)
+        return super().scores(view) + (wrong < 0.0)
 
 
 @compiled
@@ -393,15 +365,18 @@ def loss_decrease(lead: float, share: float) -> float:
 
         1 / pi times the integral from 0 to asin(r) of exp(-h^2 / (2 sin^2 t)) dt
 
+    Here it is over x = tan(t / 2), where sin t = 2 x / (1 + x^2).
+
     Args:
         lead: h >= 0.
         share: r^2 in [0, 1].
     """
-    last, total = math.asin(math.sqrt(share)), 0.0
+    last, total = math.sqrt(share) / (1.0 + math.sqrt(1.0 - share)), 0.0
     for k in range(NODES.size):
-        sine = math.sin(last * NODES[k])
-        total += WEIGHTS[k] * math.exp(-0.5 * (lead / sine) ** 2)
-    return total * last / math.pi
+        x = last * NODES[k]
+        square = 1.0 + x * x
+        total += WEIGHTS[k] / square * math.exp(-0.125 * (lead * square / x) ** 2)
+    return 2.0 * last * total / math.pi
 
 
 @compiled

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 import numpy as np
 
+from matchenv.envs.ranking.settings import RankingSettings
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.logs.match_log import MatchLog
 from matchenv.ranking import Ranked, Ranker
-from matchenv.runtime.checks import as_integer, as_share
 from matchenv.runtime.files import folder_lock, records_csv, write_together
 from matchenv.trueskill.draw_margin import draw_margin_from_probability
 
@@ -20,97 +19,72 @@ SHOWN = 40
 NAMED = 3
 
 
-@dataclass(frozen=True)
-class RankSettings:
-    """Goal of a ranking, and the model of a game.
-
-    Attributes:
-        goal: what has to be found: the whole order, the top k, or the best.
-        k: number of items at the top; needed with --goal top.
-        next: number of pairs to name that should play next, a batch for parallel workers.
-        confidence: probability that what is called settled is right.
-        indifference: difference of skills that does not matter; without one, the order of two
-            equal items is never settled.
-        beta: standard deviation of one performance around skill.
-        sigma: standard deviation of the prior of a skill.
-        draw_margin: performances no further apart are a draw (default: from the share of draws in
-            the log).
-    """
-
-    goal: Literal["order", "top", "best"] = "order"
-    k: int | None = None
-    next: int = 0
-    confidence: float = 0.95
-    indifference: float = 0.0
-    beta: float = 1.0
-    sigma: float = 1.0
-    draw_margin: float | None = None
-
-    def __post_init__(self) -> None:
-        as_integer("next", self.next, 0, 10_000)
-        as_share("confidence", self.confidence)
-
-
-def ranker_of(log: MatchLog, settings: RankSettings) -> Ranker:
+def ranker_of(log: MatchLog, *, draw_margin: float | None = None, **options: Any) -> Ranker:
     """Return the ranking of a log's players after its games.
 
+    Args:
+        log: of games of two.
+        draw_margin: as ``Ranker``; None for the one that the share of draws in the log says.
+        options: as ``Ranker``.
+
     Raises:
-        ValueError: for games of other than two players, and bad settings.
+        ValueError: for games of other than two players, and bad options.
     """
     if log.num_teams != 2 * log.num_games or len(log.player) != log.num_teams:
         raise ValueError("log must hold games of one player against one other, it holds others")
     # Ranks of a game are (0, 1), (1, 0), or (0, 0) for a draw.
     outcomes = log.rank[1::2].astype(np.int64) - log.rank[0::2]
-    margin = settings.draw_margin
-    if margin is None:
-        margin = draw_margin_from_probability(float(np.mean(outcomes == 0)), settings.beta)
-    ranker = Ranker(
-        log.players, beta=settings.beta, sigma=settings.sigma, draw_margin=margin,
-        goal=settings.goal, k=settings.k,
-    )  # fmt: skip
+    if draw_margin is None:
+        beta = options.get("beta", RankingSettings.beta)
+        draw_margin = draw_margin_from_probability(float(np.mean(outcomes == 0)), beta)
+    ranker = Ranker(log.players, draw_margin=draw_margin, **options)
     names, pairs = log.players, log.player.reshape(-1, 2)
     for (i, j), outcome in zip(pairs.tolist(), outcomes.tolist(), strict=True):
         ranker.record(names[i], names[j], outcome)
     return ranker
 
 
-def rank_text(ranker: Ranker, settings: RankSettings) -> str:
-    """Return the table, the next pairs and what is settled."""
-    rows, top = ranker.ranking(), ranker.settings.k
+def rank_text(
+    ranker: Ranker, confidence: float = 0.95, indifference: float = 0.0, count: int = 0
+) -> str:
+    """Return the table, what is settled, and the next pairs.
+
+    Args:
+        ranker: after its games.
+        confidence: as ``Ranker.is_settled``.
+        indifference: as ``Ranker.is_settled``.
+        count: number of the next pairs.
+    """
+    rows, k = ranker.ranking(), ranker.settings.k
+    goal = {"order": "the order", "top": f"the top {k}", "best": "the best"}[ranker.settings.goal]
     columns = [
         Column("item", lambda row: row.item),
         Column("place", lambda row: str(row.place)),
         Column("95 % places", lambda row: f"{row.best_place}-{row.worst_place}"),
         Column("skill", lambda row: f"{row.mean:+.2f} ± {row.deviation:.2f}"),
-        Column("best" if top == 1 else f"top {top}", lambda row: f"{100.0 * row.top:.0f} %"),
+        Column("best" if k == 1 else f"top {k}", lambda row: f"{100.0 * row.top:.0f} %"),
         Column("games", lambda row: f"{row.games:,}"),
     ]
     lines = text_table(columns, rows[:SHOWN])
     if len(rows) > SHOWN:
         lines.append(f"and {len(rows) - SHOWN} more, see --out")
-    return "\n".join([*lines, "", *_verdict(ranker, settings), *_next_pairs(ranker, settings)])
-
-
-def _verdict(ranker: Ranker, settings: RankSettings) -> Iterator[str]:
-    sure = settings.confidence, settings.indifference
-    goal = {"order": "the order", "top": f"the top {ranker.settings.k}", "best": "the best"}
-    name, unsettled = goal[settings.goal], ranker.unsettled(*sure)
-    if not unsettled:
-        yield f"{name} is settled at {100.0 * settings.confidence:g} %"
-        return
-    pairs = ", ".join(f"{a} and {b}" for a, b in unsettled[:NAMED])
-    more = f", and {len(unsettled) - NAMED:,} more" if len(unsettled) > NAMED else ""
-    word = "pair" if len(unsettled) == 1 else "pairs"
-    yield f"{name} is settled but for {len(unsettled):,} {word}: {pairs}{more}"
-    games, low, high = ranker.games_needed(*sure)
-    yield f"some {games:,} games more settle all of it (80 % interval {low:,} to {high:,})"
-
-
-def _next_pairs(ranker: Ranker, settings: RankSettings) -> Iterator[str]:
-    if settings.next:
-        yield ""
-        yield "to play next:"
-        yield from (f"  {a} vs {b}" for a, b in ranker.next_pairs(settings.next))
+    lines.append("")
+    if ranker.settings.goal == "top":
+        lines.append(f"expected wrong among {goal}: {sum(1.0 - row.top for row in rows[:k]):.2f}")
+    if unsettled := ranker.unsettled(confidence, indifference):
+        named = [f"{a} and {b}" for a, b in unsettled[:NAMED]]
+        named += [f"and {len(unsettled) - NAMED:,} more"] if len(unsettled) > NAMED else []
+        word = "pair" if len(unsettled) == 1 else "pairs"
+        lines.append(f"{goal} is settled but for {len(unsettled):,} {word}: {', '.join(named)}")
+        games, low, high = ranker.games_needed(confidence, indifference)
+        lines.append(f"some {games:,} games more settle all of it "
+                     f"(80 % interval {low:,} to {high:,})")  # fmt: skip
+    else:
+        lines.append(f"{goal} is settled at {100.0 * confidence:g} %")
+    if count:
+        lines += ["", "to play next:"]
+        lines += [f"  {a} vs {b}" for a, b in ranker.next_pairs(count)]
+    return "\n".join(lines)
 
 
 def write_ranking(ranker: Ranker, out: Path) -> None:

@@ -1,7 +1,8 @@
 """Games that each rule of ``Ranking-v0`` needs for the ranking that random pairs reach.
 
 ``python -m matchenv.benchmarks.ranking_study --items 20 --noise 1 --seeds 300`` prints a table.
-All rules rank the same items with the same luck of each pair's k-th game.
+All rules rank the same items with the same luck of each pair's k-th game. With ``--out`` a stopped
+run goes on.
 """
 
 from __future__ import annotations
@@ -10,113 +11,114 @@ import argparse
 import csv
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.envs.ranking.settings import GOALS, RankingSettings
+from matchenv.evaluation.episode_table import CallJob, done
 from matchenv.evaluation.estimates import Estimate, Record
 from matchenv.evaluation.registry import policy_named
 from matchenv.evaluation.rollout import Batch, Decisions, steps
 from matchenv.evaluation.tables import Column, text_table
+from matchenv.runtime.files import Arrays
+from matchenv.runtime.jobs import RunOptions, run_jobs
 
 Floats = NDArray[np.float64]
 
+REFERENCE = "random"
 RULES = ("swiss", "thompson", "information", "shrinkage", "kg")
 GAMES_PER_ITEM = 40
-WINDOW = 40  # a curve is averaged over 1 / 40 of the games
-BEYOND = 1.5  # a rule plays on by this factor after it has reached the goal
+BINS = 400  # of the games; curves are averaged within them
+WINDOW = 10  # bins over which they are smoothed
+BEYOND = 1.3  # a rule plays on by this factor after it has reached the goal
 RESAMPLES = 1000
+LEAST_GAMES = 20  # of an item whose fitted skill is used
 
 
-class Items(NamedTuple):
-    """Items of each episode.
+def curves(
+    settings: RankingSettings, rules: Sequence[str], means: Floats | None, seeds: Sequence[int]
+) -> Arrays:
+    """Return the quality of the order by each rule, shape (seeds, BINS): the mean in each bin.
 
-    Attributes:
-        settings: of the episodes.
-        seeds: one for each episode.
-        skills: true skills, shape (episodes, items); None to draw them from the prior.
-    """
-
-    settings: RankingSettings
-    seeds: Sequence[int]
-    skills: Floats | None = None
-
-    def batch(self) -> Batch:
-        """Return the episodes, just begun."""
-        return Batch(self.settings, self.seeds, {"true_skill": self.skills})
-
-    @classmethod
-    def of_file(cls, path: Path, settings: RankingSettings, seeds: Sequence[int]) -> Items:
-        """Return items whose skills are drawn from the column ``mean`` of a ranking.csv.
-
-        The prior has the mean and the deviation of all of them.
-        """
-        with path.open(newline="") as lines:
-            means = np.array([float(row["mean"]) for row in csv.DictReader(lines)])
-        means -= means.mean()
-        rng = np.random.default_rng(0)
-        chosen = [rng.permutation(means)[: settings.num_items] for _ in seeds]
-        return cls(replace(settings, sigma=float(means.std())), seeds, np.array(chosen))
-
-
-def curve(rule: str, items: Items, goal: float) -> Floats:
-    """Return the quality of the order after each game, shape (games, seeds), averaged in windows.
-
-    Quality is Kendall's tau, or minus the number of wrong items at the top.
+    Quality is Kendall's tau, or minus the number of wrong items at the top. A rule stops some games
+    after its mean has reached the goal, that of random pairs at the horizon; its last quality
+    stands for the rest.
 
     Args:
-        rule: name of the policy.
-        items: to be ranked.
-        goal: stop some games after the mean has reached it; infinity to play to the horizon.
+        settings: of the episodes.
+        rules: names of the policies.
+        means: skills that items have, drawn without replacement; None for the prior's.
+        seeds: of the episodes.
     """
-    settings = items.settings
-    measure = ("kendall_tau", 1.0) if settings.cut == 0 else ("top_errors", -1.0)
-    batch, found = items.batch(), list[Floats]()
-    policy, window = policy_named(rule, settings), settings.horizon // WINDOW
-    last = settings.horizon
-    for game, _ in enumerate(steps(Decisions(policy, np.random.default_rng(0)), [batch])):
-        found.append(measure[1] * batch.simulator.facts(batch.state)[measure[0]])
-        due = last == settings.horizon and game % window == 0
-        if due and game > window and np.mean(found[-window:]) >= goal:
-            last = min(last, int(BEYOND * game))
-        if game >= last:
-            break
-    sums = np.cumsum([np.zeros(len(batch)), *found], axis=0)
-    smoothed: Floats = (sums[window:] - sums[:-window]) / window
-    return smoothed
+    measure, sign = ("kendall_tau", 1.0) if settings.cut == 0 else ("top_errors", -1.0)
+    given = None if means is None else np.stack(
+        [np.random.default_rng(seed).permutation(means)[: settings.num_items] for seed in seeds]
+    )  # fmt: skip
+    games, goal, found = settings.horizon // BINS, np.inf, Arrays()
+    for rule in (REFERENCE, *rules):
+        batch = Batch(settings, seeds, {"true_skill": given})
+        decisions = Decisions(policy_named(rule, settings), np.random.default_rng(seeds[0]))
+        curve, last = np.zeros((len(seeds), BINS)), BINS
+        for game, _ in enumerate(steps(decisions, [batch])):
+            place = game // games
+            curve[:, place] += sign / games * batch.simulator.facts(batch.state)[measure]
+            if (game + 1) % games == 0 and place + 1 >= WINDOW and last == BINS:
+                reached = curve[:, place + 1 - WINDOW : place + 1].mean() >= goal
+                last = min(BINS, int(BEYOND * (place + 1))) if reached else BINS
+            if game + 1 == last * games:
+                break
+        curve[:, last:] = curve[:, last - WINDOW : last].mean(axis=1, keepdims=True)
+        goal = curve[:, -WINDOW:].mean() if rule == REFERENCE else goal
+        found[rule] = curve
+    return found
 
 
 def games_needed(means: Floats, goals: Floats) -> Floats:
-    """Return where each curve first reaches its goal, at the latest its end.
+    """Return the share of the games after which each curve first reaches its goal, at most 1.
 
     Args:
-        means: shape (R, games).
+        means: shape (R, BINS).
         goals: shape (R,).
     """
-    reached = means >= goals[:, np.newaxis]
-    return 1.0 + np.where(reached.any(axis=1), reached.argmax(axis=1), means.shape[1] - 1)
+    sums = np.cumsum(np.pad(means, ((0, 0), (1, 0))), axis=1)
+    reached = (sums[:, WINDOW:] - sums[:, :-WINDOW]) / WINDOW >= goals[:, np.newaxis]
+    reached[:, -1] = True
+    share: Floats = (WINDOW + reached.argmax(axis=1)) / BINS
+    return share
 
 
-def study(items: Items, rules: Sequence[str]) -> list[Record]:
+def study(
+    settings: RankingSettings,
+    rules: Sequence[str],
+    seeds: int,
+    block: int,
+    means: Floats | None = None,
+    run: RunOptions | None = None,
+) -> list[Record]:
     """Return the games that each rule needs.
 
     Each has the ``rule``; its ``share`` of the games of random pairs with a 95 % interval, by
     resampling the seeds of all rules together; and the interval of that share minus the one of
     ``information``, as ``more``.
     """
-    count, rng = len(items.seeds), np.random.default_rng(0)
+    run = run or RunOptions()
+    blocks = [range(seeds)[first : first + block] for first in range(0, seeds, block)]
+    jobs = [CallJob(f"seed{each[0]:05d}", len(each), partial(curves, settings, rules, means, each))
+            for each in blocks]  # fmt: skip
+    asked = {**settings.description(), "rules": list(rules), "block": block,
+             "means": None if means is None else means.tolist()}  # fmt: skip
+    with run.store(asked) as store:
+        played = run_jobs(jobs, done, store, run)
+    found = {rule: np.concatenate([each[rule] for each in played]) for rule in played[0]}
     # How often each resample has each seed; the first is the seeds themselves.
-    weights = np.ones((RESAMPLES + 1, count)) / count
-    weights[1:] = rng.multinomial(count, weights[0], size=RESAMPLES) / count
-    random = curve("random", items, np.inf)
-    goals = weights @ random[-1]
-    shares = {
-        rule: games_needed(weights @ curve(rule, items, goals[0]).T, goals) / len(random)
-        for rule in rules
-    }
+    weights = np.ones((RESAMPLES + 1, seeds)) / seeds
+    weights[1:] = np.random.default_rng(0).multinomial(seeds, weights[0], size=RESAMPLES) / seeds
+    goals = weights @ found[REFERENCE][:, -WINDOW:].mean(axis=1)
+    shares = {rule: games_needed(weights @ found[rule], goals) for rule in rules}
 
     def resampled(values: Floats) -> Estimate:
         low, high = np.quantile(values[1:], [0.025, 0.975]).tolist()
@@ -139,32 +141,30 @@ def stops(settings: RankingSettings, runs: int, confidence: float) -> list[Recor
     stopped. That beta is half or twice what is believed is the same as skills that are spread twice
     or half as wide, with the belief of the prior.
     """
-    rng = np.random.default_rng(7)
-    shape = (runs, settings.num_items)
-    normal = settings.sigma * rng.normal(size=shape)
+    rng, shape = np.random.default_rng(7), (runs, settings.num_items)
+    normal = rng.normal(size=shape)
     laws = {
         "normal": normal,
-        "uniform": settings.sigma * rng.uniform(-np.sqrt(3.0), np.sqrt(3.0), size=shape),
-        "Student's t, 3 degrees": settings.sigma * rng.standard_t(3, size=shape) / np.sqrt(3.0),
+        "uniform": rng.uniform(-np.sqrt(3.0), np.sqrt(3.0), size=shape),
+        "Student's t, 3 degrees": rng.standard_t(3, size=shape) / np.sqrt(3.0),
         "beta half of the believed": 2.0 * normal,
         "beta twice the believed": 0.5 * normal,
     }
     found = []
     for law, skills in laws.items():
-        batch = Batch(settings, range(runs), {"true_skill": skills})
-        games = np.zeros(runs)
+        batch = Batch(settings, range(runs), {"true_skill": settings.sigma * skills})
+        games = np.full(runs, np.nan)
         wrong, ever = np.zeros(runs, np.bool_), np.zeros(runs, np.bool_)
         for game, _ in enumerate(steps(Decisions(policy_named("kg", settings)), [batch]), start=1):
             facts = batch.simulator.facts(batch.state)
             settled, mistaken = facts["expected_loss"] <= 1.0 - confidence, facts["true_loss"] > 0
-            new = settled & (games == 0)
+            new = settled & np.isnan(games)
             games[new] = game
             wrong |= new & mistaken
             ever |= settled & mistaken
-        stopped = games > 0
-        middle = float(np.median(games[stopped])) if stopped.any() else np.nan
-        found.append(Record(law=law, settled=stopped.mean(), wrong=wrong.mean(),
-                            ever=ever.mean(), games=middle))  # fmt: skip
+        stopped = games[~np.isnan(games)]
+        found.append(Record(law=law, settled=stopped.size / runs, wrong=wrong.mean(),
+                            ever=ever.mean(), games=np.median(stopped)))  # fmt: skip
     return found
 
 
@@ -177,10 +177,12 @@ def main(words: Sequence[str] | None = None) -> None:
     add("--goal", choices=GOALS, default="order")
     add("--k", type=int, default=1)
     add("--seeds", type=int, default=300)
+    add("--block", type=int, default=50, help="seeds that are played side by side")
     add("--rules", nargs="+", default=RULES)
     add("--draw-margin", type=float, default=0.0)
     add("--skills", type=Path, help="ranking.csv of matchenv rank --out")
     add("--stops", type=int, default=0, help="games at most; the table of the stopping rule")
+    add("--out", type=Path, help="folder of finished blocks")
     given = parser.parse_args(words)
     settings = RankingSettings(
         num_items=given.items, horizon=given.stops or GAMES_PER_ITEM * given.items,
@@ -197,16 +199,22 @@ def main(words: Sequence[str] | None = None) -> None:
         ]
         print("\n".join(text_table(columns, stops(settings, given.seeds, 0.95))))
         return
+    means = None
+    if given.skills is not None:
+        with given.skills.open(newline="") as lines:
+            played = [row for row in csv.DictReader(lines) if int(row["games"]) >= LEAST_GAMES]
+        means = np.array([float(row["mean"]) for row in played])
+        means -= means.mean()
+        settings = replace(settings, sigma=float(means.std()))
     columns = [
         Column("rule", "{rule}"),
         Column("share of random's games", "{share.mean:.3f}"),
         Column("95 %", "[{share.low:.3f}, {share.high:.3f}]"),
         Column("minus information", "[{more.low:+.3f}, {more.high:+.3f}]"),
     ]
-    items = Items(settings, range(given.seeds))
-    if given.skills is not None:
-        items = Items.of_file(given.skills, settings, range(given.seeds))
-    print("\n".join(text_table(columns, study(items, given.rules))))
+    run = RunOptions(out=given.out, workers=1)
+    found = study(settings, given.rules, given.seeds, given.block, means, run)
+    print("\n".join(text_table(columns, found)))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -98,10 +98,8 @@ class Ranker:
             raise ValueError(f"items must be at least two names, got {names!r}")
         self._place: dict[str, int] = {}
         self._games: list[tuple[int, int, int]] = []
-        self.settings = RankingSettings(num_items=len(names), **self._options)
         self._mu, self._covariance = np.zeros(0), np.zeros((0, 0))
-        for each in names:
-            self.add(each)
+        self._join(names)
 
     @property
     def items(self) -> list[str]:
@@ -119,18 +117,7 @@ class Ranker:
         Raises:
             ValueError: for a name that is empty, no text or already there.
         """
-        if not isinstance(item, str) or not item or item in self._place:
-            raise ValueError(f"item must be a new name, got {item!r}")
-        count = len(self._place) + 1
-        self._place[item] = count - 1
-        self._mu = np.append(self._mu, 0.0)
-        covariance = self.settings.sigma**2 * np.eye(count)
-        covariance[:-1, :-1] = self._covariance
-        self._covariance = covariance
-        self.settings = RankingSettings(num_items=max(2, count, self._options["k"] + 1),
-                                        **self._options)  # fmt: skip
-        self._pairs = self.settings.pairs
-        self._rule: RankingPolicy = RULE().for_settings(self.settings)
+        self._join([item])
 
     def record(self, a: str, b: str, outcome: int) -> None:
         """Learn from a game.
@@ -161,12 +148,11 @@ class Ranker:
         Raises:
             ValueError: for a count below 1 or unknown items.
         """
-        covariance, found = self._covariance.copy(), list[Pair]()
+        covariance, names, found = self._covariance.copy(), self.items, list[Pair]()
         for a, b in pending:
             self._expect(self._mu, covariance, self._pair(a, b), 1)
-        names = self.items
         for _ in range(as_integer("count", count, 1)):
-            i, j = self._pairs[self._rule.act(self._view(self._mu, covariance))[0]].tolist()
+            i, j = self._pairs[self._scores(self._mu, covariance).argmax()].tolist()
             found.append((names[i], names[j]))
             self._expect(self._mu, covariance, (i, j), 1)
         return found
@@ -261,17 +247,28 @@ class Ranker:
         try:
             if not isinstance(state, Mapping) or state.get("version") != VERSION:
                 raise ValueError(f"version must be {VERSION}")
-            games, names = state["games"], state["items"]
-            options = {key: value for key, value in state.items()
-                       if key not in ("version", "items", "games")}  # fmt: skip
-            ranker = cls(names, **options)
-            for i, j, outcome in games:
-                last = len(names) - 1
-                place = as_integer("game", i, 0, last), as_integer("game", j, 0, last)
-                ranker.record(names[place[0]], names[place[1]], outcome)
+            kept = {key: value for key, value in state.items() if key != "version"}
+            games, names = kept.pop("games"), kept.pop("items")
+            ranker = cls(names, **kept)
+            for *pair, outcome in games:
+                a, b = (names[as_integer("game", each, 0, len(names) - 1)] for each in pair)
+                ranker.record(a, b, outcome)
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{path} must be a file that Ranker.save wrote: {error}") from None
         return ranker
+
+    def _join(self, names: Sequence[str]) -> None:
+        old, places = len(self._place), dict(self._place)
+        for name in names:
+            if not isinstance(name, str) or not name or name in places:
+                raise ValueError(f"item must be a new name, got {name!r}")
+            places[name] = len(places)
+        self.settings = RankingSettings(num_items=len(places), **self._options)
+        self._place, self._pairs = places, self.settings.pairs
+        self._rule: RankingPolicy = RULE().for_settings(self.settings)
+        covariance = self.settings.sigma**2 * np.eye(len(places))
+        covariance[:old, :old] = self._covariance
+        self._mu, self._covariance = np.pad(self._mu, (0, len(names))), covariance
 
     def _pair(self, a: str, b: str) -> tuple[int, int]:
         for name, item in (("a", a), ("b", b)):
@@ -281,8 +278,9 @@ class Ranker:
             raise ValueError(f"b must be another item than a, got {b!r} twice")
         return self._place[a], self._place[b]
 
-    def _view(self, mu: Floats, covariance: Floats) -> RankingView:
-        return RankingView(mu[np.newaxis], covariance[np.newaxis], np.ones(1, dtype=np.int64))
+    def _scores(self, mu: Floats, covariance: Floats) -> Floats:
+        view = RankingView(mu[np.newaxis], covariance[np.newaxis], np.ones(1, dtype=np.int64))
+        return self._rule.scores(view)[0]
 
     def _expect(self, mu: Floats, covariance: Floats, pair: tuple[int, int], games: int) -> None:
         """Shrink a covariance as games of a pair are expected to."""
@@ -312,7 +310,7 @@ class Ranker:
         while total < MOST_GAMES:
             if self._doubts(skills, covariance, indifference).sum() <= bound:
                 break
-            scores = self._rule.scores(self._view(skills, covariance))[0]
+            scores = self._scores(skills, covariance)
             order = np.argsort(-scores, kind="stable")
             busy, chosen = set[int](), list[tuple[int, int]]()
             for i, j in self._pairs[order[scores[order] >= 0.5 * scores[order[0]]]].tolist():

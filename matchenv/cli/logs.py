@@ -7,6 +7,7 @@ from pathlib import Path
 
 from matchenv.cli import options as shared
 from matchenv.cli.parser import Existing, Given, Parser, Run
+from matchenv.runtime.checks import as_integer, as_share
 
 
 def declare_replay(add: Parser) -> Run:
@@ -99,11 +100,19 @@ def declare_rank(add: Parser) -> Run:
     Example:
         matchenv rank games.csv --goal top --k 5 --next 20 --out results/ranking
     """
-    from matchenv.benchmarks.ranking import RankSettings, rank_text, ranker_of, write_ranking
+    from matchenv.benchmarks.ranking import rank_text, ranker_of, write_ranking
+    from matchenv.envs.ranking.settings import RankingSettings
 
     shared.log(add)
     add.group("goal and model")
-    add.fields_of(RankSettings)
+    add.fields_of(RankingSettings, ("goal", "beta", "sigma"))
+    add.option("--k", "items at the top; needed with --goal top", None, int)
+    add.option("--draw-margin", "performances no further apart are a draw (default: from the share "
+               "of draws in the log)", None, float)  # fmt: skip
+    add.option("--confidence", "probability that what is called settled is right", 0.95)
+    add.option("--indifference", "difference of skills that does not matter; without one, the "
+               "order of two equal items is never settled", 0.0)  # fmt: skip
+    add.option("--next", "pairs to name that should play next, a batch for parallel workers", 0)
     add.group("results")
     add.option("--out", "folder for the table, the figure and the state (default: none)", None,
                Path)  # fmt: skip
@@ -111,11 +120,14 @@ def declare_rank(add: Parser) -> Run:
 
     def run(given: Given) -> None:
         given.needs("logs", *(() if given.out is None else ("benchmarks",)))
-        settings = given.made(RankSettings)
-        ranker = ranker_of(shared.reading(given).log, settings)
+        as_integer("next", given.next, 0, 10_000)
+        as_share("confidence", given.confidence)
+        options = given.chosen(("goal", "k", "beta", "sigma", "draw_margin"))
+        ranker = ranker_of(shared.reading(given).log, **options)
         if given.out is not None:
             write_ranking(ranker, given.out)
-        given.say(partial(rank_text, ranker, settings))
+        sure = given.confidence, given.indifference
+        given.say(partial(rank_text, ranker, *sure, given.next))
         given.say_where(f"{given.out} has ranking.csv, ranking.json, ranking.png and ranking.svg")
 
     return run

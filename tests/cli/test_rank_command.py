@@ -47,14 +47,19 @@ def test_the_table_the_figure_and_the_state(
     assert [f"  {a} vs {b}" for a, b in expected.next_pairs(2)] == lines[-2:]
 
 
-def test_it_says_what_is_settled(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command(["rank", str(log), "--confidence", "0.5"]) == 0
-    assert "the order is settled at 50 %" in capsys.readouterr().out
-    words = ["rank", str(log), "--confidence", "0.9999", "--indifference", "0.2"]
-    assert run_command(words) == 0
-    printed = capsys.readouterr().out
-    assert "is settled but for" in printed
-    assert "games more settle all of it" in printed
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--confidence", "0.5"], "the order is settled at 50 %"),
+        (["--confidence", "0.9999", "--indifference", "0.2"], "games more settle all of it"),
+        (["--goal", "top", "--k", "2"], "expected wrong among the top 2: 0."),
+    ],
+)
+def test_it_says_what_is_settled(
+    log: Path, options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command(["rank", str(log), *options]) == 0
+    assert said in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from gymnasium.vector import VectorEnv
-from numpy.typing import NDArray
 
 from matchenv.envs.core.scalar import ScalarEnv
 from matchenv.envs.core.settings import documents_options
@@ -15,8 +14,23 @@ from matchenv.envs.ranking.settings import RankingSettings
 from matchenv.envs.ranking.simulator import RankingSimulator, RankingView, State
 
 
+class KnowsRanking:
+    """Mixin of the scalar and the vector environment."""
+
+    env_id: ClassVar[str] = "Ranking-v0"
+    render_options: ClassVar[dict[str, bool]] = {"render_true_skill": True}
+    settings: RankingSettings
+    simulator: RankingSimulator
+    _state: State
+
+    @property
+    def view(self) -> RankingView:
+        """A copy of what policies read, float64, with a row for each episode."""
+        return RankingView(*map(np.copy, self.simulator.view(self._state)[0]))  # type: ignore[arg-type]
+
+
 @documents_options(RankingSettings)
-class RankingEnv(ScalarEnv):
+class RankingEnv(KnowsRanking, ScalarEnv):
     """Choose which two of n items play next, to find their order with few games.
 
     ## Description
@@ -114,51 +128,12 @@ class RankingEnv(ScalarEnv):
     * v0: initial version
     """
 
-    env_id: ClassVar[str] = "Ranking-v0"
-    render_options: ClassVar[dict[str, bool]] = {"render_true_skill": True}
-    settings: RankingSettings
-    simulator: RankingSimulator
-    _state: State
-
-    @property
-    def view(self) -> RankingView:
-        """A copy of what policies read, float64, of a batch of one."""
-        return _copied(self.simulator, self._state)
-
 
 @documents_options(RankingSettings)
-class RankingVectorEnv(NativeVectorEnv, VectorEnv):
-    """``num_envs`` copies of ``RankingEnv``, stepped together.
+class RankingVectorEnv(KnowsRanking, NativeVectorEnv, VectorEnv):
+    """``num_envs`` copies of ``RankingEnv``, stepped together; arguments as ``NativeVectorEnv``.
 
-    The description, spaces, rewards and arguments are those of ``RankingEnv``. Copy i of a vector
+    The description, spaces, rewards and options are those of ``RankingEnv``. Copy i of a vector
     environment that is reset with seed s plays the same games as a scalar environment reset with
     seed s + i.
-
-    Args:
-        num_envs: copies, >= 1.
-        autoreset_mode: ``AutoresetMode.NEXT_STEP`` (default), ``SAME_STEP`` or ``DISABLED``,
-            as Gymnasium defines them; also their values as text.
-        max_episode_steps: games after which an episode is truncated, >= 1; None for never.
-        copy: return new arrays of observations; False: views that the next step changes.
-        options: as ``RankingEnv``, all of them.
-
-    Raises:
-        ValueError: for a bad argument; it names the argument and what is allowed.
     """
-
-    env_id: ClassVar[str] = "Ranking-v0"
-    render_options: ClassVar[dict[str, bool]] = {"render_true_skill": True}
-    settings: RankingSettings
-    simulator: RankingSimulator
-    _state: State
-
-    @property
-    def view(self) -> RankingView:
-        """A copy of what policies read, float64."""
-        return _copied(self.simulator, self._state)
-
-
-def _copied(simulator: RankingSimulator, state: State) -> RankingView:
-    (view,) = simulator.view(state)
-    arrays: list[NDArray[Any]] = [np.copy(each) for each in view if each is not None]
-    return RankingView(*arrays)

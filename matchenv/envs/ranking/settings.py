@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -27,15 +26,13 @@ MOST_ITEMS = 10_000
 
 def _as_pairs(name: str, value: Any) -> tuple[tuple[int, int], ...]:
     """Return pairs of different items, the lower index first, each once."""
-    pairs = list(value) if isinstance(value, Iterable) else [value]
-    found = set()
-    for pair in pairs:
-        if not isinstance(pair, Iterable) or isinstance(pair, str) or len(list(pair)) != 2:
-            raise ValueError(f"{name} must hold pairs of items such as (0, 3), got {pair!r}")
-        i, j = sorted(as_integer(name, item, 0) for item in pair)
-        if i == j:
-            raise ValueError(f"{name} must hold pairs of different items, got {pair!r}")
-        found.add((i, j))
+    try:
+        found = {(min(i, j), max(i, j)) for i, j in value}
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must hold pairs of items as [(0, 3)], got {value!r}") from None
+    for i, j in found:
+        if as_integer(name, i, 0) == as_integer(name, j, 0):
+            raise ValueError(f"{name} must hold pairs of different items, got {(i, j)!r}")
     return tuple(sorted(found))
 
 
@@ -82,11 +79,10 @@ class RankingSettings(Options):
         free = self.num_pairs - len(self.barred_pairs)
         if free == 0:
             raise ValueError("barred_pairs must leave at least one pair, they leave none")
-        limit = self.max_games_per_pair
-        if limit is not None and limit * free < self.horizon:
+        if 0 < self.limit * free < self.horizon:
             raise ValueError(
                 "max_games_per_pair times the pairs that may play must be at least the horizon, "
-                f"got {limit} times {free} for {self.horizon} games"
+                f"got {self.limit} times {free} for {self.horizon} games"
             )
 
     @property
@@ -103,6 +99,11 @@ class RankingSettings(Options):
     def cut(self) -> int:
         """Items above the border that counts: k, and 0 where the whole order counts."""
         return 0 if self.goal == ORDER else self.k
+
+    @property
+    def limit(self) -> int:
+        """``max_games_per_pair``, 0 for none."""
+        return self.max_games_per_pair or 0
 
     @property
     def noise(self) -> tuple[float, float]:

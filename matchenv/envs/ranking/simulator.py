@@ -59,12 +59,7 @@ class State(NamedTuple):
 
 
 class Params(NamedTuple):
-    """The numbers of ``RankingSettings`` that compiled functions read; names as there.
-
-    Attributes:
-        limit: ``max_games_per_pair``, 0 for none.
-        masked: whether the observation ends with the mask.
-    """
+    """The numbers of ``RankingSettings`` that compiled functions read; names as there."""
 
     horizon: int
     noise: tuple[float, float]
@@ -72,22 +67,8 @@ class Params(NamedTuple):
     k: int
     cost: float
     limit: int
-    masked: bool
+    masks_change: bool
     pairs: Integers
-
-    @classmethod
-    def of(cls, settings: RankingSettings) -> Params:
-        """Return those of an environment's settings."""
-        return cls(
-            horizon=settings.horizon,
-            noise=settings.noise,
-            cut=settings.cut,
-            k=settings.k,
-            cost=settings.cost,
-            limit=settings.max_games_per_pair or 0,
-            masked=settings.masks_change,
-            pairs=settings.pairs,
-        )
 
 
 class RankingView(NamedTuple):
@@ -120,8 +101,14 @@ class RankingSimulator(Simulator[State]):
     def __init__(self, settings: RankingSettings) -> None:
         self.settings = settings
         self.num_actions = settings.num_pairs
-        self.observation_space = observation_space(settings)
-        self._params = tuple(Params.of(settings))
+        items, pairs = settings.num_items, settings.num_pairs
+        # Means and differences are unbounded, deviations >= 0, and the rest is in [0, 1].
+        low = np.zeros(settings.observation_size, dtype=np.float32)
+        low[:items] = low[2 * items : 2 * items + pairs] = -np.inf
+        high = np.full(settings.observation_size, np.inf, dtype=np.float32)
+        high[2 * (items + pairs) :] = 1.0
+        self.observation_space = spaces.Box(low, high, dtype=np.float32)
+        self._params = tuple(getattr(settings, name) for name in Params._fields)
 
     def new_state(self, count: int) -> State:
         """Return the state of ``count`` episodes that have not begun."""
@@ -151,10 +138,10 @@ class RankingSimulator(Simulator[State]):
     def begin(self, state: State, rows: Integers, keys: Keys, given: Floats | None = None) -> State:
         """Start episodes; arguments as the contract."""
         settings = self.settings
-        skills = settings.sigma * normals(keys, SKILLS, 0, settings.num_items)
-        if given is not None:
-            skills = np.broadcast_to(given, state.true_skill.shape)[rows]
-        state.true_skill[rows] = skills
+        if given is None:
+            state.true_skill[rows] = settings.sigma * normals(keys, SKILLS, 0, settings.num_items)
+        else:
+            state.true_skill[rows] = np.broadcast_to(given, state.true_skill.shape)[rows]
         state.mu[rows] = 0.0
         state.covariance[rows] = settings.sigma**2 * np.eye(settings.num_items)
         state.met[rows] = 0
@@ -197,16 +184,6 @@ class RankingSimulator(Simulator[State]):
         limit = self.settings.max_games_per_pair
         met = "" if limit is None else f" and has played fewer than {limit} games"
         return f"a pair that is not barred{met}"
-
-
-def observation_space(settings: RankingSettings) -> spaces.Box:
-    """Return the box of one observation: means unbounded, deviations >= 0, shares in [0, 1]."""
-    items, pairs = settings.num_items, settings.num_pairs
-    low = np.zeros(settings.observation_size, dtype=np.float32)
-    low[:items] = low[2 * items : 2 * items + pairs] = -np.inf
-    high = np.full(settings.observation_size, np.inf, dtype=np.float32)
-    high[2 * (items + pairs) :] = 1.0
-    return spaces.Box(low, high, dtype=np.float32)
 
 
 @compiled
@@ -297,7 +274,7 @@ def show(state: State, params: Params, row: int) -> None:
                 misordered += 1
                 wrong += counts
     shown[pairs + p] = (params.horizon - state.games[row]) / params.horizon
-    if params.masked:
+    if params.masks_change:
         shown[pairs + p + 1 :] = state.allowed[row]
     state.measures[EXPECTED_LOSS, row] = expected
     state.measures[TRUE_LOSS, row] = wrong

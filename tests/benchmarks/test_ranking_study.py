@@ -1,0 +1,48 @@
+"""The games that rules of ``Ranking-v0`` need, and how often the stopping rule is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from matchenv.benchmarks import ranking_study
+from matchenv.benchmarks.ranking_study import BINS, WINDOW, games_needed
+from matchenv.envs.ranking.settings import RankingSettings
+
+
+def test_games_are_counted_to_the_end_of_the_first_window_that_reaches_the_goal() -> None:
+    curves = np.zeros((2, BINS))
+    curves[0, 100:] = 1.0
+    found = games_needed(curves, np.array([1.0, 1.0]))
+    np.testing.assert_allclose(found, [(100 + WINDOW) / BINS, 1.0])
+
+
+def test_the_oracle_needs_fewer_games_and_a_second_call_reads_the_first_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["--items", "10", "--seeds", "4", "--block", "2", "--rules", "random", "oracle"]
+    words += ["--out", str(tmp_path / "study")]
+    ranking_study.main(words)
+    first = capsys.readouterr().out
+    rows = [line.split() for line in first.splitlines()[1:]]
+    assert [row[0] for row in rows] == ["random", "oracle"]
+    assert float(rows[1][1]) < 0.6 * float(rows[0][1])
+    monkeypatch.setattr(ranking_study, "Batch", None)
+    ranking_study.main(words)
+    assert capsys.readouterr().out == first
+
+
+def test_a_settled_best_is_rarely_wrong() -> None:
+    """Whatever the law of skills, and also where beta is wrong by a factor of two.
+
+    Of 200 runs 5 % may be wrong; 18 is beyond 99 % of the binomial distribution of such a rule.
+    """
+    settings = RankingSettings(num_items=6, horizon=150, goal="best", beta=0.7)
+    rows = ranking_study.stops(settings, 200, 0.95)
+    assert len(rows) == 5
+    for row in rows:
+        assert row.settled > 0.3
+        assert row.wrong * 200 < 18
+        assert row.wrong <= row.ever
