@@ -44,9 +44,8 @@ def test_ranks_and_top_probabilities_are_those_of_the_belief() -> None:
     rows = ranker.ranking()
     assert [row.place for row in rows] == list(range(1, 9))
     assert sum(row.top for row in rows) == pytest.approx(3.0)
-    draws = np.random.default_rng(1).multivariate_normal(
-        ranker._mu, ranker._covariance, size=20_000
-    )
+    belief = ranker._mu, ranker._covariance
+    draws = np.random.default_rng(1).multivariate_normal(*belief, size=20_000)
     places = np.argsort(np.argsort(-draws, axis=1), axis=1) + 1
     for row in rows:
         own = places[:, NAMES.index(row.item)]

@@ -73,9 +73,9 @@ class RankingEnv(KnowsRanking, ScalarEnv):
     of the means. Its loss is the number of pairs that it has the wrong way round:
 
     - `goal="order"` (default): of all pairs;
-    - `goal="top"`: of the pairs of one item among the best `k` and one that is not. The loss is 0
-      if and only if the best `k` are right, and w wrong items among them make at least w^2 such
-      pairs;
+    - `goal="top"`: of the pairs of one item among the best `k` and one that is not. w wrong items
+      among the best `k` make at least w^2 such pairs, so the expected loss is at least their
+      expected number;
     - `goal="best"`: the same with `k=1`: the number of items that are better than the first.
 
     The expected loss is the sum of P(misordered) = Phi(-|mu_i - mu_j| / deviation) over these

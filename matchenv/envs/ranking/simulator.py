@@ -65,7 +65,6 @@ class Params(NamedTuple):
     noise: tuple[float, float]
     cut: int
     k: int
-    cost: float
     limit: int
     masks_change: bool
     pairs: Integers
@@ -154,11 +153,11 @@ class RankingSimulator(Simulator[State]):
 
     def step(self, state: State, actions: Integers, running: Masks) -> Step[State]:
         """Let one pair play in every running episode; arguments as the contract."""
-        reward = np.zeros(actions.size)
-        play_all(tuple(state), self._params, actions, running, reward)
-        return Step(
-            state, reward, running & (state.games == self.settings.horizon), np.zeros_like(running)
-        )
+        before = state.measures[EXPECTED_LOSS].copy()
+        play_all(tuple(state), self._params, actions, np.flatnonzero(running))
+        reward = before - state.measures[EXPECTED_LOSS] - self.settings.cost * running
+        over = running & (state.games == self.settings.horizon)
+        return Step(state, reward, over, np.zeros_like(running))
 
     def facts(self, state: State) -> Facts:
         """Return the measures of the current belief, and the last game's outcome."""
@@ -188,32 +187,23 @@ class RankingSimulator(Simulator[State]):
 
 @compiled
 def play_all(
-    all_state: tuple[Any, ...],
-    all_params: tuple[Any, ...],
-    actions: Integers,
-    running: Masks,
-    reward: Floats,
+    all_state: tuple[Any, ...], all_params: tuple[Any, ...], actions: Integers, rows: Integers
 ) -> None:
-    """Play one game in every running episode, and learn from it.
+    """Play one game in each of the rows, and learn from it.
 
     Args:
         all_state: a ``State`` as a plain tuple, which Numba takes faster.
         all_params: ``Params``, likewise.
         actions: pairs, shape (B,).
-        running: shape (B,).
-        reward: shape (B,), written: the decrease of the expected loss, minus the cost.
+        rows: episodes that run.
     """
     state, params = State(*all_state), Params(*all_params)
-    for b in range(running.size):
-        if not running[b]:
-            continue
+    for b in rows:
         i, j = params.pairs[actions[b]]
         outcome = play(state, params, b, actions[b])
         learn_joint(state.mu[b], state.covariance[b], (i, j), outcome, params.noise)
         state.outcomes[b] = outcome
-        before = state.measures[EXPECTED_LOSS, b]
         show(state, params, b)
-        reward[b] = before - state.measures[EXPECTED_LOSS, b] - params.cost
 
 
 @compiled
