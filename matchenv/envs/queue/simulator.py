@@ -93,7 +93,7 @@ class QueueSimulator(Simulator[State]):
         state = empty_state(self.settings, count)
         return self.keeping_visits(state) if self._keeps_visits else state
 
-    def given(self, options: Any, count: int | None) -> dict[str, Floats]:
+    def given(self, options: Any, count: int | None) -> dict[str, Floats] | None:
         """Check the options of a reset: the players who wait at tick 0, and ``"noise"``.
 
         Arguments as the contract. Each array may have a row for each environment.
@@ -112,7 +112,7 @@ class QueueSimulator(Simulator[State]):
                 found[name] = as_float_array("options['noise']", given[name])
             else:
                 found[name] = as_given(name, given[name], [shape])
-        return found
+        return found or None
 
     def begin(
         self, state: State, rows: Integers, keys: Keys, given: dict[str, Floats] | None = None
