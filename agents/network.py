@@ -74,10 +74,14 @@ class Reader(BaseFeaturesExtractor):
     Attributes:
         row_size: R, numbers of each action.
         context_size: K, numbers of the state.
+        hidden_numbers: numbers of a row that scores with a hidden layer read; none for all.
+        linear_numbers: those that linear scores read.
     """
 
     row_size: ClassVar[int]
     context_size: ClassVar[int]
+    hidden_numbers: ClassVar[tuple[int, ...]] = ()
+    linear_numbers: ClassVar[tuple[int, ...]] = ()
 
     def __init__(self, observation_space: spaces.Box, num_actions: int) -> None:
         super().__init__(observation_space, (self.row_size + 1) * num_actions + self.context_size)
@@ -128,7 +132,8 @@ class OpponentReader(Reader):
     With d and C the mean and variance of s_0 - s_k in units of 2 beta^2, the numbers of opponent k
     are: the logarithm of its draw density minus that of the best; the same, squashed, so that far
     opponents are alike; the same for a wider variance, at which a little known opponent looks
-    better; the logarithm of C; the distance in standard deviations; and the density under C alone.
+    better; the logarithm of C; the distance in standard deviations; the density under C alone; and
+    the third for two other variances. Linear scores read numbers 2, 4, 5, 7 and 8.
 
     The numbers of the state are: the best density; Var(s_0); how many opponents are near; how far
     player 0 stands from the middle of the field; the share and the logarithm of the games left; the
@@ -148,10 +153,12 @@ class OpponentReader(Reader):
         ValueError: for a space of another environment, or a bad number.
     """
 
-    row_size: ClassVar[int] = 6
+    row_size: ClassVar[int] = 8
     context_size: ClassVar[int] = 9
-    # The variance of the third number is so many times as wide.
-    widening: ClassVar[float] = 6.0
+    hidden_numbers = (0, 1, 2, 3, 4, 5)
+    linear_numbers = (1, 3, 4, 6, 7)
+    # The variances of the third and of the last two numbers are so many times as wide.
+    widenings: ClassVar[tuple[float, float, float]] = (6.0, 4.0, 16.0)
 
     def __init__(
         self,
@@ -205,14 +212,12 @@ class OpponentReader(Reader):
         nearness = _squashed(score)
         half_log_variance = 0.5 * torch.log(variance + LEAST_VARIANCE)
         near = torch.exp(-0.5 * square / (variance + 0.05))
-        rows = (
-            score,
-            nearness,
-            _squashed(below_best(-0.5 * square / (1.0 + self.widening * variance))),
-            half_log_variance,
-            torch.sqrt(standardised + LEAST_SQUARE).clamp_max(4.0) - 1.0,
-            near,
+        third, *last = (
+            _squashed(below_best(-0.5 * square / (1.0 + widening * variance)))
+            for widening in self.widenings
         )
+        distance = torch.sqrt(standardised + LEAST_SQUARE).clamp_max(4.0) - 1.0
+        rows = (score, nearness, third, half_log_variance, distance, near, *last)
         share = observations[:, size - 1].clamp_min(0.0)
         unknown = online * (variance / variance.amax(1, keepdim=True)) ** 6
         good = online * torch.exp(nearness)
@@ -514,18 +519,21 @@ class SharedNetwork(nn.Module):
         self._split, self.outputs = reader.split, outputs
         self.latent_dim_pi, self.latent_dim_vf = reader.num_actions, 1
         self.is_linear = not widths["pi"]
+        chosen = reader.linear_numbers if self.is_linear else reader.hidden_numbers
+        self._numbers = list(chosen or range(reader.row_size))
+        row_size = len(self._numbers)
         if self.is_linear:
-            weights = [reader.context_size, LINEAR_WIDTH, outputs * reader.row_size]
+            weights = [reader.context_size, LINEAR_WIDTH, outputs * row_size]
             self.weights = linear_layers(weights, activation, LAST_GAIN)
         else:
             first, *others = widths["pi"]
-            self.of_row = linear_layers([reader.row_size, first], activation, HIDDEN_GAIN)
+            self.of_row = linear_layers([row_size, first], activation, HIDDEN_GAIN)
             self.of_context = linear_layers([reader.context_size, first], activation, VALUE_GAIN)
             self.correction = nn.Sequential(
                 activation(), *linear_layers([first, *others, outputs], activation, LAST_GAIN)
             )
             self.log_sharpness = nn.Parameter(torch.ones(()))
-        pooled = reader.context_size + 2 * reader.row_size
+        pooled = reader.context_size + 2 * row_size
         self.value = linear_layers([pooled, *widths["vf"], outputs], activation, VALUE_GAIN)
 
     def forward(self, flat: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -535,6 +543,7 @@ class SharedNetwork(nn.Module):
     def forward_actor(self, flat: torch.Tensor) -> torch.Tensor:
         """Return scores, shape (n, outputs * M)."""
         rows, allowed, context = self._split(flat)
+        rows = rows[:, :, self._numbers]
         if self.is_linear:
             weights = self.weights(context).unflatten(1, (self.outputs, -1))
             scores = torch.bmm(rows, weights.transpose(1, 2))
@@ -548,6 +557,7 @@ class SharedNetwork(nn.Module):
         """Return values, shape (n, outputs), of the context and two means of the rows."""
         rows, allowed, context = self._split(flat)
         good = allowed * torch.exp(rows[:, :, 1])
+        rows = rows[:, :, self._numbers]
         pooled = [
             torch.bmm((weights / weights.sum(1, keepdim=True)).unsqueeze(1), rows).squeeze(1)
             for weights in (good, allowed)

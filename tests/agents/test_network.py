@@ -14,7 +14,9 @@ from matchenv.envs.one_player.simulator import observation_space
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.trueskill import draw_density, match_quality
 
-SHARED = [name for name, each in ALGORITHMS.items() if "SharedPolicy" in each.policies]
+# PPO with scores that are linear in the numbers of a row.
+LINEAR = "linear"
+SHARED = [*(name for name, each in ALGORITHMS.items() if "SharedPolicy" in each.policies), LINEAR]
 BELIEFS = ["factorised", "full"]
 ORDER = np.array([3, 0, 4, 1, 2])
 
@@ -48,8 +50,11 @@ def permuted(observation, belief):
 def learned(algo="ppo", **options):
     """Return a policy of random weights, as if it had been trained with these settings."""
     settings = Settings.checked(**{"num_opponents": 5, "horizon": 40, **options})
-    kwargs = {"net_arch": [8], **({"n_quantiles": 3} if algo == "qrdqn" else {})}
-    network = new_policy(ALGORITHMS[algo], "SharedPolicy", kwargs, settings)
+    kwargs = {"net_arch": {"pi": [], "vf": [8]} if algo == LINEAR else [8]}
+    if algo == "qrdqn":
+        kwargs["n_quantiles"] = 3
+    algorithm = ALGORITHMS["ppo" if algo == LINEAR else algo]
+    network = new_policy(algorithm, "SharedPolicy", kwargs, settings)
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for parameter in network.parameters():

@@ -48,7 +48,7 @@ def written(path, algo="ppo", env_kwargs=ENV, network_kwargs=None, config=None):
     (settings,) = settings_of(ONE_PLAYER, env_kwargs)
     network = new_policy(ALGORITHMS[algo], values["policy"], kwargs, settings)
     for parameter in network.parameters():
-        torch.nn.init.normal_(parameter)
+        torch.nn.init.normal_(parameter, std=0.2)
     save_policy(path, network, description)
     return network, description
 
