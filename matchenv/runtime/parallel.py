@@ -127,6 +127,7 @@ def _on_this_machine(
     busy: dict[Any, int] = {}
     free: list[Connection] = []
     waiting = iter(range(len(jobs)))
+    done: list[tuple[int, Result]] = []
     try:
         while True:
             for number in islice(waiting, workers - len(busy)):
@@ -134,13 +135,13 @@ def _on_this_machine(
                 busy[connection] = number
                 with suppress(ConnectionError):  # its end is seen when the answer is read
                     connection.send((work, jobs[number]))
+            yield from done  # when all have work again
             if not busy:
                 return
             ready: Any = wait(list(busy))[0]
             number = busy.pop(ready)
-            result = _received(ready, processes[ready], _name_of(jobs, number))
+            done = [(number, _received(ready, processes[ready], _name_of(jobs, number)))]
             free.append(ready)
-            yield number, result
     finally:
         with signals_wait():
             for connection, process in processes.items():

@@ -134,7 +134,9 @@ class Stopping:
         self.note: Callable[[], str] = str
         self.number: int | None = None
         self._lock, self._said = threading.RLock(), threading.Event()
-        self._main, self._screen = threading.get_ident(), os.dup(2)
+        self._main, self._screen = threading.get_ident(), 2
+        with suppress(OSError):  # of a process without a standard error
+            self._screen = os.dup(2)
 
     def run(self, work: Callable[[], int]) -> int:
         """Do the work of a process.
@@ -174,6 +176,7 @@ class Stopping:
         self._announce(number)
         while frame is not None:
             if str(frame.f_globals.get("__name__")).partition(".")[0] in UNSAFE:
+                _listen(self._raise)
                 return
             frame = frame.f_back
         raise Stopped

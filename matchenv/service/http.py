@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Annotated, Any, get_type_hints
 
 import uvicorn
@@ -41,19 +42,20 @@ ERRORS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def model(name: str, kind: type | None = None, **fields: Any) -> Any:
-    """Return the model of a body or an answer: the fields of a named tuple, and others.
+def model(name: str, kind: type | None = None, *, extra: Any = "ignore", **fields: Any) -> Any:
+    """Return the model of an answer, or of a body: the fields of a named tuple, and others.
 
     Args:
         name: of the model.
         kind: the named tuple.
-        fields: types by name, or pairs of a type and a default. Fields that are not declared are
-            refused.
+        extra: ``"forbid"`` refuses fields that are not declared.
+        fields: types by name, or pairs of a type and a default.
     """
     hints = {} if kind is None else get_type_hints(kind)
     defaults = getattr(kind, "_field_defaults", {})
     own = {each: (hint, defaults.get(each, ...)) for each, hint in hints.items()}
-    return create_model(name, __config__=ConfigDict(extra="forbid"), **own, **fields)
+    create: Any = create_model  # whose overloads know no fields in a mapping
+    return create(name, __config__=ConfigDict(extra=extra), **own, **fields)
 
 
 def at_most(count: int, kind: Any) -> Any:
@@ -61,15 +63,16 @@ def at_most(count: int, kind: Any) -> Any:
     return Annotated[kind, Field(max_length=count)]
 
 
-NEW_PLAYER, PAIR = model("NewPlayerBody", NewPlayer), model("PairBody", one=str, other=str)
-GAMES = model("GamesBody", games=list[model("GameBody", Game)])  # type: ignore[misc]
-PROPOSAL = model(
+body = partial(model, extra="forbid")
+NEW_PLAYER, PAIR = body("NewPlayerBody", NewPlayer), body("PairBody", one=str, other=str)
+GAMES = body("GamesBody", games=list[body("GameBody", Game)])  # type: ignore[misc]
+PROPOSAL = body(
     "ProposalBody", player=str, k=(int, Field(1, le=PROPOSALS)), among=(list[str] | None, None)
 )
-MATCHES = model(
+MATCHES = body(
     "MatchesBody", waiting=at_most(WAITING, list[str]) | at_most(WAITING, dict[str, float])
 )
-SPLIT = model(
+SPLIT = body(
     "SplitBody",
     players=at_most(SPLIT_PLAYERS, list[str]),
     sides=(int, 2),
@@ -79,8 +82,8 @@ SPLIT = model(
 PlayerAnswer = model("Player", Player, exposed=float)
 RatingsAnswer = model("Ratings", ratings=dict[str, model("Rating", Rating)])  # type: ignore[misc]
 MeetingAnswer = model("Meeting", Meeting)
-ProposalsAnswer = model("Proposals", proposals=list[MeetingAnswer])
-MatchesAnswer = model("Matches", matches=list[MeetingAnswer])
+ProposalsAnswer = model("Proposals", proposals=list[MeetingAnswer])  # type: ignore[valid-type]
+MatchesAnswer = model("Matches", matches=list[MeetingAnswer])  # type: ignore[valid-type]
 SplitAnswer = model("Split", Split)
 StandingsAnswer = model("Standings", standings=list[model("RankedPlayer", RankedPlayer)])  # type: ignore[misc]
 HealthAnswer = model("Health", status=str, players=int, games=int)

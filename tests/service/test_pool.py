@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import random
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -321,27 +320,3 @@ def test_every_acknowledged_game_survives_a_kill(tmp_path: Path, kills: int) -> 
             assert played + 10 <= acknowledged <= pool.games <= acknowledged + 1
             undisturbed.rate([game(number) for number in range(undisturbed.games, pool.games)])
             assert pool.standings() == undisturbed.standings()
-
-
-def test_proposals_follow_every_change_of_the_pool() -> None:
-    draw, pool = random.Random(1), Pool(recent=2)
-    pool.add_many([NewPlayer(f"p{i}", region="a" if i % 3 == 0 else None) for i in range(8)])
-    for step in range(60):
-        names = [each.name for each in pool.standings()]
-        one, other = draw.sample(names, 2)
-        pool.propose(one)
-        change = draw.random()
-        if change < 0.1:
-            pool.remove(other)
-            pool.add(f"new{step}")
-        elif change < 0.2:
-            pool.block(one, other)
-        else:
-            pool.rate(Game([[one], [other]], [0, 1]))
-        own, again = pool.player(one), Pool()
-        open_to = [each for each in map(pool.player, [each.name for each in pool.standings()])
-                   if each.region == own.region and each.name != one
-                   and each.name not in (*own.recent, *own.blocked)]  # fmt: skip
-        again.add_many([NewPlayer(each.name, each.mu, each.sigma) for each in (own, *open_to)])
-        expected = {(each.opponent, each.match_quality) for each in again.propose(one, 3)}
-        assert {(each.opponent, each.match_quality) for each in pool.propose(one, 3)} == expected
