@@ -41,24 +41,15 @@ DEALS = 10
 
 
 class Qualities(NamedTuple):
-    """Match quality of every pair of sides that met, and how well favourites did.
+    """Match quality of every pair of sides that met, and how well favourites did."""
 
-    Attributes:
-        pairs: the pairs of sides.
-        believed: mean match quality over the beliefs before the game, shape (pairs,).
-        hindsight: mean match quality given the whole log, the game included, shape (pairs,).
-        strangers: mean quality in hindsight if sides of the log met at random.
-        stated: expected score of the favourite, a draw counting half, shape (pairs,); NaN where
-            there is none.
-        scored: score of the favourite, shape (pairs,).
-    """
-
-    pairs: Pairs
-    believed: Floats
-    hindsight: Floats
-    strangers: float
+    pairs: Pairs  # the pairs of sides
+    believed: Floats  # mean match quality over the beliefs before the game, shape (pairs,)
+    hindsight: Floats  # mean match quality given the whole log, the game included, shape (pairs,)
+    strangers: float  # mean quality in hindsight if sides of the log met at random
+    # Expected score of the favourite, a draw counting half, shape (pairs,); NaN where there is none
     stated: Floats
-    scored: Floats
+    scored: Floats  # score of the favourite, shape (pairs,)
 
 
 def qualities_of(

@@ -19,15 +19,10 @@ TRIAL = 200
 
 @dataclass(frozen=True)
 class Rule:
-    """The present matcher.
+    """The present matcher."""
 
-    Attributes:
-        label: its name in tables, with the numbers as they were given.
-        policy: the text that names it as a policy of the queue.
-    """
-
-    label: str
-    policy: str
+    label: str  # its name in tables, with the numbers as they were given
+    policy: str  # the text that names it as a policy of the queue
 
     def candidate(self, settings: QueueSettings) -> Candidate:
         """Return the rule as a policy to be played.

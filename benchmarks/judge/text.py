@@ -90,7 +90,9 @@ def tables_of(found: Record) -> Tables:
             f"{favourites_text(found.evenness.favourites)}",
         ),
         f"Matchers at this load, {found.runs} runs of {found.environment['horizon']} ticks of "
-        f"{60.0 * minutes:.0f} s": (standings, found.standings, likeness_text(found)),
+        f"{60.0 * minutes:.0f} s": (
+            standings, found.standings, f"{load_text(found.load)}. {likeness_text(found)}",
+        ),
         f"Minus {known}{against}, on the same arrivals and luck": (
             (POLICY, *REWARD, *CHANGES), found.contests, "",
         ),
@@ -110,7 +112,6 @@ def judgement_text(found: Record) -> str:
         "",
         f"{found.name}: {found.games:,} games of {found.players:,} players; {model}",
         *(f"note: {note}" for note in found.notes),
-        load_text(found.load),
         f"[..]: {100.0 * found.confidence:.0f} % interval",
     ]
     for title, (columns, rows, below) in tables_of(found).items():
@@ -173,7 +174,7 @@ def likeness_text(found: Record) -> str:
     games = found.evenness.groups[0].believed.mean
     (here,) = (each for each in found.standings if each.policy == found.against)
     return (
-        f"believed quality of the games: {games:.3f} in the log, "
+        f"Believed quality of the games: {games:.3f} in the log, "
         f"{here.match_quality.mean:.3f} here by {found.against}"
     )
 

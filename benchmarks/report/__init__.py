@@ -89,8 +89,7 @@ def sections_of(
     found: dict[Path, Path] = {}
     runs: list[Path] = []
     for path in paths:
-        below = [path, *sorted(each for each in path.rglob("*") if each.is_dir())]
-        here = [path] if _file(path) else [folder for folder in below if _file(folder)]
+        here = [folder for folder in (path, *sorted(path.rglob("*/"))) if _file(folder)]
         trained = runs_in(path)
         if not here and not trained:
             raise ValueError(
@@ -114,10 +113,8 @@ def _file(folder: Path) -> str | None:
 
 
 def _section(folder: Path) -> Section:
-    name = _file(folder)
-    assert name is not None
     try:
-        return READERS[name](folder)
+        return READERS[str(_file(folder))](folder)
     except (LookupError, AttributeError, TypeError, FileNotFoundError) as error:
         raise ValueError(
             f"{folder} holds results that cannot be read, run its command again: {error!r}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from matchenv.benchmarks.judge.text import TITLES, conclusion, load_text, tables_of
+from matchenv.benchmarks.judge.text import TITLES, conclusion, tables_of
 from matchenv.benchmarks.report.comparisons import json_of
 from matchenv.benchmarks.report.page import (
     Block,
@@ -67,8 +67,6 @@ def _section(found: Record, name: str) -> Section:
         conclusion(found).rstrip("."),
         f"{found.games:,} games of {found.players:,} players",
         *found.notes,
-        load_text(found.load),
-        f"Matchers play {found.runs:,} runs with the log's players on the same arrivals and noise",
         f"Intervals are of {100 * found.confidence:.0f} %; ahead is good for the players",
     ]
     return Section(

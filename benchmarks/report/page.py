@@ -64,28 +64,17 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True)
 class Section:
-    """One folder of results.
+    """One folder of results."""
 
-    Attributes:
-        kind: the command that made it.
-        folder: its name.
-        lead: what was done, in a sentence or two.
-        settings: by name, seeds among them.
-        blocks: figures and tables, in order.
-        summary: the table for LaTeX; None for the last block.
-        versions: of the packages, by name.
-        parts: sections within this one.
-        own_colours: names in the figures are no policies, which have one colour on all of a page.
-    """
-
-    kind: str
-    folder: str
-    lead: str
-    settings: Mapping[str, Any]
-    blocks: Sequence[Block]
-    summary: Block | None = None
-    versions: Mapping[str, str] | None = None
-    parts: Sequence[Section] = ()
+    kind: str  # the command that made it
+    folder: str  # its name
+    lead: str  # what was done, in a sentence or two
+    settings: Mapping[str, Any]  # by name, seeds among them
+    blocks: Sequence[Block]  # figures and tables, in order
+    summary: Block | None = None  # the table for LaTeX; None for the last block
+    versions: Mapping[str, str] | None = None  # of the packages, by name
+    parts: Sequence[Section] = ()  # sections within this one
+    # Names in the figures are no policies, which have one colour on all of a page
     own_colours: bool = False
 
     @property
@@ -153,7 +142,7 @@ def points(
 
     Args:
         y: title of the axis.
-        estimates: each with its name and category.
+        estimates: each after its name and category.
         x: title of the categories.
         level: a line across, and its name.
         hidden: names that only the legend shows at first.
@@ -185,15 +174,10 @@ def add_line(
     band: tuple[ArrayLike, ArrayLike] | None = None,
     **trace: Any,
 ) -> None:
-    """Draw a curve, with a band around it that the legend hides with the curve.
+    """Draw a curve through x and y, shape (n,) each.
 
-    Args:
-        figure: where to draw.
-        name: of the curve.
-        x: shape (n,).
-        y: shape (n,).
-        band: lower and upper ends, each of shape (n,).
-        trace: overrides of Plotly's trace, for example ``mode``.
+    The legend hides its band, of lower and upper ends, with the curve. ``trace`` overrides
+    Plotly's, for example ``mode``.
     """
     along = np.asarray(x, dtype=float)
     if band is not None:
@@ -233,12 +217,7 @@ def _painted(figure: go.Figure, places: dict[str, int]) -> go.Figure:
 
 
 def page_text(sections: Sequence[Section], title: str = "Results of matchenv") -> str:
-    """Return the whole page as HTML: the same sections give the same text.
-
-    Args:
-        sections: contents, in order.
-        title: heading.
-    """
+    """Return the whole page as HTML: the same sections give the same text."""
     folder = files("matchenv.benchmarks.report")
     style, script = ((folder / f"page.{kind}").read_text("utf-8") for kind in ("css", "js"))
     links = "".join(
@@ -303,11 +282,7 @@ def _section(section: Section, name: str, places: dict[str, int], level: int = 2
 
 
 def latex_summary(sections: Sequence[Section]) -> str:
-    r"""Return a text for ``\input`` in a paper's appendix.
-
-    Args:
-        sections: contents, in order.
-    """
+    r"""Return a text for ``\input`` in a paper's appendix."""
     lines = [
         r"% Written by matchenv report --latex. It needs \usepackage{booktabs}.",
         r"\section*{Match-making under uncertain skill: matchenv}",
@@ -326,13 +301,9 @@ def latex_summary(sections: Sequence[Section]) -> str:
 
 
 def latex_table(block: Block, label: str = "results") -> str:
-    """Return a table with its title as caption, as LaTeX with booktabs.
+    """Return a table with its title as caption and ``tab:LABEL``, as LaTeX with booktabs.
 
     Columns for which a page is too narrow follow below, beside the first column again.
-
-    Args:
-        block: the table.
-        label: what follows ``tab:``.
     """
     cells = block.content
     assert isinstance(cells, pd.DataFrame)

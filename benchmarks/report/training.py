@@ -54,17 +54,11 @@ LEAST_FOR_QUARTILES = 4
 
 
 class Run(NamedTuple):
-    """One training run with its evaluations.
+    """One training run with its evaluations."""
 
-    Attributes:
-        path: its folder.
-        config: how it was trained.
-        evaluations: one for each time that the policy was evaluated, at least one; each has
-            ``timesteps``, ``episodes`` and the numbers of ``matchenv.agents``' evaluation.
-    """
-
-    path: Path
-    config: RunConfig
+    path: Path  # its folder
+    config: RunConfig  # how it was trained
+    # One or more, each with ``timesteps``, ``episodes`` and the numbers of its evaluation
     evaluations: list[dict[str, Any]]
 
     @property
@@ -80,14 +74,9 @@ class Run(NamedTuple):
 
 
 def runs_in(path: Path) -> list[Path]:
-    """Return folders of runs that have been evaluated: this folder, or those below it."""
-
-    def is_run(folder: Path) -> bool:
-        return (folder / CONFIG).is_file() and RunFolder(folder).evaluations_file.is_file()
-
-    if is_run(path):
-        return [path]
-    return sorted(file.parent for file in path.rglob(CONFIG) if is_run(file.parent))
+    """Return folders of runs that have been evaluated: this folder, and those below it."""
+    folders = sorted(file.parent for file in path.rglob(CONFIG))
+    return [folder for folder in folders if RunFolder(folder).evaluations_file.is_file()]
 
 
 def read_runs(folders: Iterable[Path]) -> list[Run]:
@@ -221,13 +210,7 @@ def _bound(folder: Path, run: Run, *, minus_kg: bool) -> float:
 def training_sections(
     folders: Sequence[Path], measure: str = MEASURE, bound: Path | None = None
 ) -> list[Section]:
-    """Return a section for the runs of the same games, of what ``matchenv train`` left.
-
-    Args:
-        folders: of the runs.
-        measure: as ``levels_of``.
-        bound: as ``levels_of``.
-    """
+    """Return a section for the runs of the same games; measure and bound are of ``levels_of``."""
     together = alike(read_runs(folders), lambda run: run.config.comparison())
     return [_section(runs, measure, bound) for runs in together]
 

@@ -40,32 +40,23 @@ DESIGN_WIDTH, DESIGN_HEIGHT = 800, 600
 
 # Colours of a picture, readable and distinguishable for colour-blind people too: those of Okabe and
 # Ito (2008), in two strengths. Nothing depends on colour alone: players are named, outcomes are
-# words. "muted" is for explanations and axes, "truth" for quantities under the true skills.
-THEMES: dict[str, dict[str, Colour]] = {
-    "light": {
-        "background": (255, 255, 255),
-        "ink": (27, 31, 36),
-        "muted": (92, 101, 112),
-        "grid": (226, 230, 235),
-        "player": (0, 114, 178),
-        "opponent": (213, 94, 0),
-        "others": (126, 137, 150),
-        "truth": (0, 134, 98),
-        "purple": (168, 72, 128),
-        "olive": (120, 110, 20),
-    },
-    "dark": {
-        "background": (15, 20, 26),
-        "ink": (232, 236, 241),
-        "muted": (155, 166, 178),
-        "grid": (42, 50, 60),
-        "player": (86, 180, 233),
-        "opponent": (240, 163, 20),
-        "others": (135, 148, 163),
-        "truth": (40, 190, 145),
-        "purple": (222, 140, 190),
-        "olive": (214, 206, 90),
-    },
+# words. "muted" is for explanations and axes, "truth" for quantities under the true skills. Each is
+# given for a light and for a dark theme.
+COLOURS: dict[str, tuple[Colour, Colour]] = {
+    "background": ((255, 255, 255), (15, 20, 26)),
+    "ink": ((27, 31, 36), (232, 236, 241)),
+    "muted": ((92, 101, 112), (155, 166, 178)),
+    "grid": ((226, 230, 235), (42, 50, 60)),
+    "player": ((0, 114, 178), (86, 180, 233)),
+    "opponent": ((213, 94, 0), (240, 163, 20)),
+    "others": ((126, 137, 150), (135, 148, 163)),
+    "truth": ((0, 134, 98), (40, 190, 145)),
+    "purple": ((168, 72, 128), (222, 140, 190)),
+    "olive": ((120, 110, 20), (214, 206, 90)),
+}
+THEMES = {
+    theme: {name: pair[place] for name, pair in COLOURS.items()}
+    for place, theme in enumerate(("light", "dark"))
 }
 
 # SDL's drivers for machines without a screen.

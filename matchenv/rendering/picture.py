@@ -75,23 +75,19 @@ def places_of(count: int, columns: int, width: int, height: int) -> list[Rect]:
 
 def draw_panels(canvas: Canvas, places: Sequence[Rect]) -> None:
     """Draw empty places with lines between them."""
-    canvas.box(*places[0].unionall(places), canvas.colour("grid"))
-    for place in places:
-        canvas.box(*place, canvas.colour("background"))
+    whole = places[0].unionall(places)
+    for colour, boxes in (("grid", [whole]), ("background", places)):
+        for box in boxes:
+            canvas.box(*box.topleft, *box.size, canvas.colour(colour))
 
 
 def draw_scene(
     canvas: Canvas, box: Rect, scene: Scene, limits: tuple[float, float], title: str, progress: str
 ) -> None:
-    """Draw a scene in a box.
+    """Draw a scene in a box, with a title at the left and the progress at the right.
 
-    Args:
-        canvas: to draw on.
-        box: large enough for readable text: ``LEAST_WIDTH``, ``LEAST_HEIGHT``.
-        scene: what it shows.
-        limits: ends of the skill axis.
-        title: text at the top left.
-        progress: text at the top right.
+    Text is readable in a box of ``LEAST_WIDTH`` and ``LEAST_HEIGHT``. ``limits`` are the ends of
+    the skill axis.
     """
     gap = canvas.gap
     inner = box.inflate(-2 * gap, 0)

@@ -46,41 +46,27 @@ NONE: Floats = np.zeros(0)
 
 
 class Entry(NamedTuple):
-    """An entry of the legend: a coloured square, or a triangle, and a name.
+    """An entry of the legend: a coloured square, or a triangle, and a name."""
 
-    Attributes:
-        colour: of the mark.
-        name: beside it; an entry without a name keeps its place empty.
-        widest: the widest text that the name may become, so that the entries after it stay where
-            they are; empty for a name that does not change.
-        triangle: instead of a square.
-    """
-
-    colour: str
-    name: str
+    colour: str  # of the mark
+    name: str  # beside it; an entry without a name keeps its place empty
+    # The widest text that the name may become, so that the entries after it stay where they are;
+    # empty for a name that does not change
     widest: str = ""
-    triangle: bool = False
+    triangle: bool = False  # instead of a square
 
 
 @dataclass(frozen=True)
 class Beliefs:
-    """Beliefs about n players.
+    """Beliefs about n players."""
 
-    Attributes:
-        mu: means, shape (n,), in skill points.
-        sigma: standard deviations, shape (n,).
-        true_skill: shape (n,); None where it is not shown.
-        typical_sigma: a belief as wide as this is drawn half as high as a known skill.
-        strong: indices and colours of the players that stand out, the most important last.
-        online: shape (n,); None for all.
-    """
-
-    mu: Floats
-    sigma: Floats
-    true_skill: Floats | None
-    typical_sigma: float
+    mu: Floats  # means, shape (n,), in skill points
+    sigma: Floats  # standard deviations, shape (n,)
+    true_skill: Floats | None  # shape (n,); None where it is not shown
+    typical_sigma: float  # a belief as wide as this is drawn half as high as a known skill
+    # Indices and colours of the players that stand out, the most important last
     strong: Sequence[tuple[int, str]] = ()
-    online: NDArray[np.bool_] | None = None
+    online: NDArray[np.bool_] | None = None  # shape (n,); None for all
 
     def others(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Return which players do not stand out: those online and those offline, (n,) each."""
@@ -92,61 +78,36 @@ class Beliefs:
 
 @dataclass(frozen=True)
 class Chart:
-    """Curves over the units of an episode.
+    """Curves over the units of an episode."""
 
-    Attributes:
-        titles: above the chart, one after another, each in a colour.
-        last: units on the axis.
-        unit: in the singular.
-        limits: lowest and highest value.
-        curves: a value after each unit so far, and a colour; the last is drawn on top.
-        dots: single values, and their colour.
-        level: a value with a dashed line, and its name.
-    """
-
-    titles: Sequence[tuple[str, str]]
-    last: int
-    unit: str
-    limits: tuple[float, float]
+    titles: Sequence[tuple[str, str]]  # above the chart, one after another, each in a colour
+    last: int  # units on the axis
+    unit: str  # in the singular
+    limits: tuple[float, float]  # lowest and highest value
+    # A value after each unit so far, and a colour; the last is drawn on top
     curves: Sequence[tuple[Floats, str]]
-    dots: tuple[Floats, str] | None = None
-    level: tuple[float, str] | None = None
+    dots: tuple[Floats, str] | None = None  # single values, and their colour
+    level: tuple[float, str] | None = None  # a value with a dashed line, and its name
 
 
 class Games(NamedTuple):
-    """Games under way, drawn as arcs between means, above the waiting times of those who wait.
+    """Games under way, drawn as arcs between means, above the waiting times of those who wait."""
 
-    Attributes:
-        ends: means of the two players of each game, shape (G, 2).
-        mu: means of the waiting players, shape (n,).
-        waited: their waiting times, shape (n,).
-        longest: waiting time of the highest bar.
-        asked: index of the player whose bar stands out; negative for none.
-    """
-
-    ends: Floats
-    mu: Floats
-    waited: NDArray[np.int64]
-    longest: float
-    asked: int
+    ends: Floats  # means of the two players of each game, shape (G, 2)
+    mu: Floats  # means of the waiting players, shape (n,)
+    waited: NDArray[np.int64]  # their waiting times, shape (n,)
+    longest: float  # waiting time of the highest bar
+    asked: int  # index of the player whose bar stands out; negative for none
 
 
 class Scene(NamedTuple):
-    """Content of one picture.
+    """Content of one picture."""
 
-    Attributes:
-        legend: below the title; the mark of true skills is added to it.
-        beliefs: along the skill axis.
-        tiles: labels and texts of large numbers, at least one.
-        widest: the widest text that the first tile may have.
-        charts: the left and the right one.
-    """
-
-    legend: Sequence[Entry]
-    beliefs: Beliefs
-    tiles: Sequence[tuple[str, str]]
-    widest: str
-    charts: tuple[Chart, Chart | Games]
+    legend: Sequence[Entry]  # below the title; the mark of true skills is added to it
+    beliefs: Beliefs  # along the skill axis
+    tiles: Sequence[tuple[str, str]]  # labels and texts of large numbers, at least one
+    widest: str  # the widest text that the first tile may have
+    charts: tuple[Chart, Chart | Games]  # the left and the right one
 
 
 class Renderer(ABC, Generic[State]):
@@ -260,15 +221,9 @@ class Renderer(ABC, Generic[State]):
         title: str,
         limits: tuple[float, float] | None = None,
     ) -> None:
-        """Draw one episode in a box of a canvas; equal states give equal pictures.
+        """Draw the episode of a row in a box of a canvas; equal states give equal pictures.
 
-        Args:
-            canvas: to draw on.
-            box: for the picture.
-            state: of all episodes.
-            row: of the episode.
-            title: above the picture.
-            limits: lowest and highest skill on the axis; None for those of this episode.
+        ``limits`` are the ends of the skill axis, None for those of this episode.
         """
         from matchenv.rendering.picture import draw_scene
 

@@ -51,12 +51,12 @@ def table_of(games: np.ndarray, policies: tuple[str, ...]) -> EpisodeTable:
 
 
 @cache
-def invented(shape: str, priors: int = 1) -> list[CellResult]:
+def invented(shape: str, priors: int = 1, cells: int = len(CELLS)) -> list[CellResult]:
     """Games as the paper tells them (``"paper"``), the opposite, or all alike."""
     rng = np.random.default_rng(0)
     sign = {"paper": 1.0, "opposite": -1.0, "alike": 0.0}[shape]
     lead = np.where(np.arange(GAMES) < 100, -0.02, 0.03) * sign
-    made = np.empty((len(CELLS), len(POLICIES), priors, EPISODES, 4, GAMES), dtype=np.float32)
+    made = np.empty((cells, len(POLICIES), priors, EPISODES, 4, GAMES), dtype=np.float32)
     for p, policy in enumerate(POLICIES):
         ours = lead if policy == "kg" else np.zeros(GAMES)
         made[:, p] = 0.001 * rng.standard_normal(made[:, p].shape, dtype=np.float32)
@@ -98,7 +98,7 @@ def test_claims_need_the_papers_policies() -> None:
 
 
 def test_curves_come_as_npz_and_csv_with_the_same_numbers() -> None:
-    files = dict(curve_files(invented("paper")[:1]))
+    files = dict(curve_files(invented("paper", cells=1)))
     with np.load(io.BytesIO(files["curves/informative_top.npz"]), allow_pickle=False) as arrays:
         assert arrays["policies"].tolist() == list(POLICIES)
         assert arrays["mean"].shape == arrays["standard_error"].shape == (3, 4, GAMES)
@@ -112,7 +112,7 @@ def test_curves_come_as_npz_and_csv_with_the_same_numbers() -> None:
 
 
 def test_the_spread_over_priors_is_reported() -> None:
-    one, four = invented("paper")[:1], invented("paper", priors=4)[:1]
+    one, four = invented("paper", cells=1), invented("paper", priors=4, cells=1)
     for make in (windows_csv, paired_csv):
         single = next(csv.DictReader(io.StringIO(make(one).decode())))
         several = next(csv.DictReader(io.StringIO(make(four).decode())))
@@ -123,7 +123,7 @@ def test_the_spread_over_priors_is_reported() -> None:
 
 def test_the_summary_gives_totals_and_paired_differences() -> None:
     settings = StudySettings(episodes=EPISODES, horizon=GAMES, ranks=["top"])
-    text = summary_text(settings, invented("paper")[:1])
+    text = summary_text(settings, invented("paper", cells=1))
     line = next(line for line in text.splitlines() if "| kg |" in line)
     assert "40 episodes, 1 prior, 300 games" in text
     total = 300 * 0.15 - 100 * 0.02 + 200 * 0.03

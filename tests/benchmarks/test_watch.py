@@ -153,34 +153,23 @@ def test_panels_are_the_policies_own_pictures_on_one_axis(count: int) -> None:
     assert (found != own.pixels()).mean() < 0.02
 
 
-@pytest.mark.parametrize("make", [stage, queue_stage])
-def test_the_chart_below_has_a_line_for_each_other_policy(make: Any) -> None:
-    names = ("fcfs", "window", "random") if make is queue_stage else ("pe", "drawchance", "random")
-    shown = make(*names)
+def test_the_chart_below_has_a_line_for_each_other_policy() -> None:
+    shown = queue_stage("fcfs", "window", "random")
     shown.step(12)
     picture = shown.picture(1000, footer=("left", "right"))
     below = picture[panels(3, 1000)[0].bottom :].astype(int)
     for name in ("truth", "purple"):
         assert (np.abs(below - THEMES["light"][name]).max(axis=2) < 12).sum() > 50
-    name, totals = shown.totals()
-    assert len(totals) == 3
-    assert name == {"tick": "running total of the reward"}.get(
-        shown.unit, "running total of true q"
-    )
+    assert shown.totals()[0] == "running total of the reward"
+    assert stage().totals()[0] == "running total of true q"
 
 
-@pytest.mark.parametrize("make", [stage, queue_stage])
-def test_hidden_true_skills_stay_hidden(make: Any) -> None:
-    shown = make(show_true_skill=False)
+def test_hidden_true_skills_stay_hidden() -> None:
+    shown = queue_stage(show_true_skill=False)
     shown.step(2)
     before = shown.picture(700)
-    skill = "true_skill" if make is queue_stage else 2
     for each in shown.performers:
-        players = each.batch.state.players
-        if make is queue_stage:
-            players[skill] += 9.0
-        else:
-            players[..., skill] += 9.0
+        each.batch.state.players["true_skill"] += 9.0
     np.testing.assert_array_equal(shown.picture(700), before)
 
 
@@ -289,8 +278,6 @@ def test_without_the_package_the_remedy_is_named(
         monkeypatch.setitem(sys.modules, module, None)
         with pytest.raises(ImportError, match=r'pip install "matchenv\[render\]"'):
             write_film(stage(), tmp_path / name)
-    with pytest.raises(ImportError, match=r'pip install "matchenv\[render\]"'):
-        watch_live(stage())
 
 
 class ScriptedWindow:
@@ -298,14 +285,14 @@ class ScriptedWindow:
 
     is_lost = False
 
-    def __init__(self, *presses: Sequence[str]) -> None:
+    def __init__(self, presses: Sequence[Sequence[str]]) -> None:
         self.presses = list(presses)
         self.rates: list[float] = []
-        self.pictures: list[Any] = []
         self.closed = False
 
     def show(self, picture: Any) -> None:
-        self.pictures.append(picture)
+        if picture is None:
+            raise KeyboardInterrupt
 
     def wait(self, frames_per_second: float) -> None:
         self.rates.append(frames_per_second)
@@ -323,64 +310,44 @@ class ScriptedWindow:
         self.closed = True
 
 
-def played(*presses: Sequence[str]) -> tuple[int, Stage, ScriptedWindow]:
+@pytest.mark.parametrize(
+    ("presses", "games", "footer"),
+    [
+        ([[], [], [], ["q"]], 3, "instance 0 · 10 games/s"),
+        ([[], ["space"], [], [], ["q"]], 1, "instance 0 · paused"),
+        ([[], ["space"], [], ["space"], ["q"]], 2, "instance 0 · 10 games/s"),
+        ([["right"], [], ["right", "right"], ["q"]], 3, "instance 0 · paused"),
+        ([*([[]] * 20), ["escape"]], 12, "instance 0 · the end"),
+        ([[], ["n"], [], ["q"]], 1, "instance 1 · 10 games/s"),
+        ([["up"], ["space"], ["space", "down"], ["down"], ["q"]], 3, "instance 0 · 5 games/s"),
+        ([["down"]] * 9, 9, "instance 0 · 1 games/s"),
+    ],
+    ids=["runs", "pause", "goes on", "steps", "the end", "next", "speed", "slowest"],
+)
+def test_keys_control_the_games(
+    presses: Any, games: int, footer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    footers: list[tuple[str, str]] = []
+    monkeypatch.setattr(
+        Stage, "picture", lambda self, width, theme, footer: footers.append(footer) or 1
+    )
     pygame.display.init()  # names of keys need it
-    window = ScriptedWindow(*presses)
+    window = ScriptedWindow(presses)
     last = watch_live(stage(), width=700, window=window)
     assert window.closed
-    return last.clock, last, window
+    assert (last.clock, footers[-1][1]) == (games, footer)
+    assert {keys for keys, _ in footers} == {
+        "space pause · → one game · ↑ faster · ↓ slower · n next instance · q quit"
+    }
+    if "games/s" in footer:
+        assert window.rates[-1] == int(footer.split()[-2])
 
 
-@pytest.mark.parametrize(
-    ("presses", "games"),
-    [
-        (([], [], [], ["q"]), 3),
-        (([], ["space"], [], [], ["q"]), 1),
-        (([], ["space"], [], ["space"], ["q"]), 2),
-        ((["right"], [], ["right", "right"], ["q"]), 3),
-        ((*([[]] * 20), ["escape"]), 12),
-    ],
-    ids=["runs", "pause", "goes on", "steps", "the end"],
-)
-def test_keys_control_the_games(presses: Sequence[Sequence[str]], games: int) -> None:
-    found, last, window = played(*presses)
-    assert found == games
-    assert last.is_over == (games == 12)
-    if last.is_over:
-        np.testing.assert_array_equal(window.pictures[-1], window.pictures[-2])
-
-
-def test_speed_goes_up_and_down() -> None:
-    _, _, window = played([], ["up"], ["down"], ["down"], [], ["q"])
-    assert window.rates == [10, 10, 20, 10, 5, 5]
+def test_speeds_are_kept_at_any_number_of_pictures() -> None:
     for speed in showing.SPEEDS:
         games, pictures = pace(speed)
         assert games * pictures == pytest.approx(speed)
         assert pictures <= 30
-
-
-def test_the_next_instance_starts_from_the_beginning() -> None:
-    games, last, window = played([], ["n"], [], ["q"])
-    assert last.episode == 1
-    assert games == 1
-    np.testing.assert_array_equal(
-        window.pictures[2][:300], stage(episode=1).picture(700, "light")[:300]
-    )
-
-
-@pytest.mark.parametrize(("make", "unit"), [(stage, "game"), (queue_stage, "tick")])
-def test_keys_are_in_the_window(make: Any, unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    footers: list[tuple[str, str]] = []
-    monkeypatch.setattr(Stage, "picture", lambda self, width, theme, told: footers.append(told))
-    pygame.display.init()
-    watch_live(make(), window=ScriptedWindow([], ["space"], ["space", "up"], *[[]] * 20))
-    assert {keys for keys, _ in footers} == {
-        f"space pause · → one {unit} · ↑ faster · ↓ slower · n next instance · q quit"
-    }
-    found = [now for _, now in footers]
-    assert found[:2] == [f"instance 0 · 10 {unit}s/s"] * 2
-    assert found[2:4] == ["instance 0 · paused", f"instance 0 · 20 {unit}s/s"]
-    assert found[-1] == "instance 0 · the end"
 
 
 def test_every_key_works() -> None:
@@ -392,13 +359,9 @@ def test_every_key_works() -> None:
     assert commands([unknown, pygame.event.Event(pygame.MOUSEMOTION)]) == []
 
 
-def test_the_window_is_closed_after_an_error() -> None:
+def test_the_window_is_closed_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Stage, "picture", lambda *_: None)
     window = ScriptedWindow([])
-
-    def broken(picture: Any) -> None:
-        raise KeyboardInterrupt
-
-    window.show = broken  # type: ignore[method-assign]
     with pytest.raises(KeyboardInterrupt):
         watch_live(stage(), window=window)
     assert window.closed

@@ -87,22 +87,8 @@ def test_a_picture_is_an_array_that_follows_the_steps(env_id: str) -> None:
     np.testing.assert_array_equal(env.render(), pictures[0])
 
 
-def test_true_skills_can_be_hidden() -> None:
-    """Two truths under one belief look the same before the first game when hidden."""
-    mu = np.linspace(-2.0, 2.0, 6)
-    for shown in (True, False):
-        env = made("Matchmaking-v0", render_true_skill=shown)
-        pictures = []
-        for shift in (0.0, 1.5):
-            options = {"mu": mu, "sigma": np.full(6, 1.5), "true_skill": mu + shift}
-            env.reset(seed=3, options=options)
-            pictures.append(env.render())
-        assert (pictures[0] != pictures[1]).any() == shown
-
-
-@every_environment
-def test_lists_of_pictures_come_from_gymnasiums_wrapper(env_id: str) -> None:
-    env = made(env_id, "rgb_array_list")
+def test_lists_of_pictures_come_from_gymnasiums_wrapper() -> None:
+    env = made("Ranking-v0", "rgb_array_list")
     play(env)
     assert [frame.shape for frame in env.render()] == [SINGLE_SHAPE] * 4
 
@@ -122,7 +108,7 @@ def test_a_window_shows_every_state_by_itself(env_id: str, count: int | None) ->
         assert not pygame.display.get_init()
 
 
-@pytest.mark.parametrize(("env_id", "mode"), [*zip(OPTIONS, RENDER_MODES, strict=True)])
+@pytest.mark.parametrize(("env_id", "mode"), [*zip(OPTIONS, reversed(RENDER_MODES), strict=True)])
 def test_gymnasiums_checker_finds_nothing_in_any_mode(env_id: str, mode: str) -> None:
     env = made(env_id, mode).unwrapped
     assert env.metadata["render_fps"] == RENDER_FPS >= 30

@@ -86,7 +86,9 @@ def services(matcher: object, logs: int) -> list[SimulatedService]:
     return [simulated_service(matcher, 400, seed) for seed in range(logs)]
 
 
-@pytest.mark.parametrize("matcher", [WINDOW, RandomCandidate()], ids=repr)
+@pytest.mark.parametrize(
+    "matcher", [WINDOW, pytest.param(RandomCandidate(), marks=pytest.mark.slow)], ids=repr
+)
 def test_both_columns_are_right_where_the_matcher_knew_what_the_log_shows(matcher: object) -> None:
     errors = []
     for service in services(matcher, 8):
