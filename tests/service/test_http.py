@@ -31,7 +31,6 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from matchenv.service.http import (
     BODY_BYTES,
-    CONNECTIONS,
     PROPOSALS,
     SPLIT_PLAYERS,
     WAITING,
@@ -161,12 +160,15 @@ def ask(port: int, path: str, body: Any = None) -> Any:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
-def test_a_service_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_service_of_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It starts from ratings and a fit, half-sent requests keep nobody out, SIGTERM loses nothing.
 
     A second one at its port says so in one line, and leaves no new pool.
     """
     importlib.import_module("matchenv.benchmarks.replay.fits")  # here, for the fork too
+    monkeypatch.setattr("matchenv.service.http.CONNECTIONS", 10)
     file, ratings, fit = (tmp_path / name for name in ("pool.db", "ratings.csv", "fit.json"))
     ratings.write_text("player,mu,sigma,games\nann,30.5,2.25,7\nbob,25,8,1\n")
     fit.write_text(json.dumps({"parameters": {"beta": 3.5, "time_drift": 0.25, "advantage": 1.0}}))
@@ -180,7 +182,7 @@ def test_a_service_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]
                 break
             running.process.join(0.02)
         with ExitStack() as opened:
-            for _ in range(CONNECTIONS + 50):
+            for _ in range(25):
                 half = socket.create_connection(("127.0.0.1", port), timeout=60)
                 opened.enter_context(half).sendall(b"POST /games HTTP/1.1\r\nContent-Le")
             assert ask(port, "/players/ann")["mu"] == 30.5
