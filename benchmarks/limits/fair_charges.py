@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,7 +111,7 @@ class Places(NamedTuple):
 
 
 @compiled
-def first_record(games: Any) -> Any:
+def first_record(games: int) -> int:
     """Return the place of the record of so many games, none of them won."""
     return games * (games + 1) // 2
 
@@ -278,7 +278,8 @@ def payments_of(kinds: Kinds, places: Places, won: Flags, densities: Floats) -> 
     known, results = densities.ravel(), won.reshape(-1, horizon) ^ places.mirrored[:, None]
     wins = np.zeros((depth + 1, known.size), dtype=np.int64)
     wins[1:] = results[:, :depth].T.cumsum(axis=0)
-    at = first_record(np.arange(depth))[:, None] + wins[:-1]
+    firsts = np.array([first_record(games) for games in range(depth)])
+    at = firsts[:, None] + wins[:-1]
     fair = sum(share * kinds.charges[node, at]
                for node, share in zip(places.nodes.T, places.shares.T, strict=True))  # fmt: skip
     lowest = np.concatenate([np.full((1, known.size), np.inf), np.minimum.accumulate(fair)])

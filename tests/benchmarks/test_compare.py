@@ -249,13 +249,13 @@ class Fixed:
 
     name = "fixed"
 
-    def __init__(self, size: int, action: Any = 0) -> None:
-        self.size, self.action = size, action
+    def __init__(self, size: int) -> None:
+        self.size = size
 
     def predict(self, observation: Any, state: Any = None, *_: Any, **__: Any) -> tuple[Any, Any]:
         if observation.shape[-1] != self.size:
             raise ValueError(f"observation must have {self.size} numbers")
-        return np.full(len(observation), self.action), state
+        return np.zeros(len(observation), np.int64), state
 
 
 @pytest.mark.usefixtures("no_games")
@@ -303,8 +303,6 @@ QUEUE = {"env": "MatchmakingQueue-v0"}
         (["pe"], {"env_kwargs": {"prior": 1}}, "env_kwargs may hold .* got 'prior'"),
         ([Fixed(101)], {"env_kwargs": {"num_opponents": 9}},
          "'fixed' cannot play with num_opponents=9"),
-        *(([Fixed(101, action)], {}, "'fixed' cannot play .* actions must be")
-          for action in (49, -1, 0.5)),
         *((policies, {}, "polic") for policies in ("kg", [], [3], [object()])),
         ([Oracle(np.zeros(50))], {}, "'oracle', not as an object"),
         (["fcfs"], {**QUEUE, "cells": {"load": []}}, "load"),

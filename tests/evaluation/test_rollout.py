@@ -160,15 +160,6 @@ def test_table_has_a_row_for_each_episode() -> None:
             assert [kind(line[name]) for line in read] == column.tolist()
 
 
-def test_curves_add_up_to_the_totals() -> None:
-    table = table_of(9, ("pe", "drawchance"))
-    for m, measure in enumerate(("reward", *MEASURES)):
-        games_of = 15 if OnePlayer.measures.get(measure) == MEAN else 1
-        totals = table.columns[measure].sum(axis=-1) * games_of
-        curves = table.totals["curves"][..., m, :, 0]
-        np.testing.assert_allclose(curves.sum(axis=-1), totals, rtol=1e-12)
-
-
 def test_a_policys_files_count_by_their_content(tmp_path: Path) -> None:
     file = tmp_path / "policy.safetensors"
     identities = []
@@ -177,9 +168,3 @@ def test_a_policys_files_count_by_their_content(tmp_path: Path) -> None:
         identities.append(Candidate.named("mine/", [file]).identity)
     assert identities[0] == identities[2] != identities[1]
     assert Candidate.named("mine/").label == "mine"
-
-
-def test_a_policy_does_not_depend_on_who_plays_beside_it_or_how_long() -> None:
-    alone, among = table_of(4, ("random",)), table_of(9, ("thompson", "pe", "random"))
-    for name, values in alone.columns.items():
-        np.testing.assert_array_equal(values[:, 0], among.columns[name][:, 2, :, :4])
