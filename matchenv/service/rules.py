@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.belief import DEFAULT_BELIEF
+from matchenv.belief import DEFAULT_BELIEF, belief_named
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.registry import policy_named
@@ -49,6 +49,7 @@ def as_rule(rule: Any, settings: PoolSettings) -> Rule:
     if getattr(policy, "needs_truth", False):
         raise ValueError(f"rule must not ask for true skills, which are unknown, got {rule!r}")
     name = getattr(policy, "belief", None)
+    belief_named(name or DEFAULT_BELIEF)  # refuses an unknown one
     acts = callable(getattr(policy, "act", None))
     if not acts and (not callable(getattr(policy, "predict", None)) or name is None):
         raise ValueError(
