@@ -184,7 +184,9 @@ class OpponentReader(Reader):
     @classmethod
     def guesses(cls, num_actions: int, arguments: dict[str, Any]) -> Iterator[Options]:
         """Yield every belief, in a pool that stays and in one that changes."""
-        game = {name: arguments[name] for name in ("beta", "horizon") if name in arguments}
+        game: dict[str, Any] = {
+            name: arguments[name] for name in ("beta", "horizon") if name in arguments
+        }
         for belief in BELIEFS:
             for pool in ({}, CHANGING):
                 yield Settings.checked(num_opponents=num_actions, belief=belief, **pool, **game)
@@ -359,6 +361,9 @@ class PairReader(Reader):
     sharpness: ClassVar[float] = 3.0
     # Below the score of every pair that counts.
     does_not_count: ClassVar[float] = -12.0
+    # Items of each pair.
+    first: torch.Tensor
+    second: torch.Tensor
 
     def __init__(
         self,
@@ -385,7 +390,9 @@ class PairReader(Reader):
     def guesses(cls, num_actions: int, arguments: dict[str, Any]) -> Iterator[Options]:
         """Yield the ranking of so many pairs, without and with a mask."""
         items = (1 + math.isqrt(1 + 8 * num_actions)) // 2
-        game = {name: arguments[name] for name in ("beta", "horizon") if name in arguments}
+        game: dict[str, Any] = {
+            name: arguments[name] for name in ("beta", "horizon") if name in arguments
+        }
         if arguments.get("cut"):
             game |= {"goal": "top", "k": arguments["cut"]}
         if items * (items - 1) // 2 == num_actions:
@@ -396,9 +403,8 @@ class PairReader(Reader):
         """Return rows and context, as the class says."""
         items, pairs = self.num_items, self.num_actions
         unit = 0.5 / self.beta**2
-        means, deviations, gaps, spreads, rest = observations.split(
-            (items, items, pairs, pairs, observations.shape[1] - 2 * (items + pairs)), dim=1
-        )
+        sizes = [items, items, pairs, pairs, observations.shape[1] - 2 * (items + pairs)]
+        means, deviations, gaps, spreads, rest = torch.split(observations, sizes, dim=1)
         allowed = rest[:, 1:] if self.masked else torch.ones_like(gaps)
         variance = (unit * spreads**2).clamp_min(LEAST_SQUARE)
         square = unit * gaps**2

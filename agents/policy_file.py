@@ -25,7 +25,7 @@ from stable_baselines3.common.utils import get_device
 
 from matchenv.agents.algorithms import ALGORITHMS, algorithm_by_name
 from matchenv.agents.config_file import CLOSED, Whole, built
-from matchenv.agents.environments import ONE_PLAYER, settings_without_code
+from matchenv.agents.environments import settings_without_code
 from matchenv.agents.learned_names import SHIPPED, learned_path
 from matchenv.agents.learned_policy import LearnedPolicy
 from matchenv.agents.network import READERS, guessed_settings
@@ -33,6 +33,7 @@ from matchenv.agents.run_folder import CONFIG, RunFolder
 from matchenv.agents.sb3_policies import ACTIVATIONS, new_policy
 from matchenv.belief import DEFAULT_BELIEF
 from matchenv.envs.core.settings import Options
+from matchenv.evaluation.registry import ONE_PLAYER
 from matchenv.runtime.files import checksum, parsed_json, write_bytes
 
 HEADER, CHECKSUM = "matchenv_policy", "sha256"

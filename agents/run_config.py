@@ -36,7 +36,6 @@ from matchenv.agents.config_file import (
     yaml_text,
 )
 from matchenv.agents.environments import (
-    ONE_PLAYER,
     check_trainable,
     comparison_of,
     has_masks,
@@ -44,6 +43,7 @@ from matchenv.agents.environments import (
     settings_without_code,
 )
 from matchenv.envs.one_player.settings import as_texts
+from matchenv.evaluation.registry import ONE_PLAYER
 from matchenv.evaluation.seeds import ENVIRONMENTS
 from matchenv.runtime.files import checksum
 from matchenv.runtime.provenance import versions

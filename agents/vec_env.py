@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env.base_vec_env import VecEnv, VecEnvIndices
 
-from matchenv.agents.environments import ONE_PLAYER, combinations
+from matchenv.agents.environments import combinations
 from matchenv.envs.core.rendering import PICTURE_MODES
+from matchenv.evaluation.registry import ONE_PLAYER
 
 # One row of these belongs to each environment; every other attribute is shared by all.
 ROW_ATTRIBUTES = ("true_skill", "games_left", "knowledge_state")

@@ -12,10 +12,10 @@ from types import ModuleType
 from typing import Any
 
 from matchenv.agents.algorithms import algorithm_by_name
-from matchenv.agents.environments import ONE_PLAYER, QUEUE
 from matchenv.agents.run_config import ENV_KWARGS, checked_hyperparameters, read_hyperparameters
 from matchenv.agents.sb3_policies import resolved_policy_kwargs
 from matchenv.envs import part_of
+from matchenv.evaluation.registry import ONE_PLAYER, QUEUE
 
 # What rl-baselines3-zoo can train, and with the hyperparameters of which algorithm here: it has no
 # MaskablePPO, and in the queue the shared network reads who may be chosen from the observation.

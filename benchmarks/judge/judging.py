@@ -190,7 +190,7 @@ def judge(
     load = arrivals_of(log, settings)
     model = None if parameters is None else _checked(parameters)
     if model is not None:
-        replay_trueskill(log, **model)  # type: ignore[arg-type]  # refuses what it cannot take
+        replay_trueskill(log, **model)  # refuses what it cannot take
     anywhere = QueueSettings.checked()
     rule = None if settings.rule is None else read_rule(settings.rule, load.tick_minutes)
     players = candidates_of(policies, anywhere) if policies else ()

@@ -150,7 +150,7 @@ def kinds_of(gaps: Floats, weights: Floats, beta: float, horizon: int, depth: in
             posterior = likelihoods(depth) * weight
             posterior /= posterior.sum(axis=1, keepdims=True)
             told[t] = (horizon - depth) * product_of(posterior, above)
-    kinds = Kinds(prices, *found, told, np.empty(found[0].shape))
+    kinds = Kinds(prices, found[0], found[1], told, np.empty(found[0].shape))
     fill_charges(kinds)
     return kinds
 

@@ -12,11 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import trim_mean
 
-from matchenv.agents.environments import (
-    ONE_PLAYER,
-    PROBLEMS,
-    settings_without_code,
-)
+from matchenv.agents.environments import PROBLEMS, settings_without_code
 from matchenv.agents.run_config import RunConfig
 from matchenv.agents.run_folder import CONFIG, RunFolder
 from matchenv.benchmarks.report.comparisons import compare_section, read_standings
@@ -31,6 +27,7 @@ from matchenv.benchmarks.report.page import (
 )
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.cells import ANY
+from matchenv.evaluation.registry import ONE_PLAYER
 from matchenv.runtime.files import read_json
 
 Floats = NDArray[np.float64]

@@ -350,7 +350,7 @@ def _judged(log: MatchLog, train_games: int, before: Values, values: Values) -> 
 
     def interval(each: Floats) -> tuple[float, float]:
         mean = float(each.mean())
-        excess = np.bincount(block[later], each - mean)
+        excess = np.bincount(block[later], each - mean).astype(np.float64)
         half = _quantile(block) * float(np.sqrt(_between(excess[:, None])[0, 0])) / each.size
         return mean - half, mean + half
 
@@ -444,7 +444,7 @@ def parameter_covariance(slopes: Floats, curvature: Floats) -> tuple[Floats, Flo
     Source: White (1982), "Maximum likelihood estimation of misspecified models".
     """
     block = blocks_of(len(slopes))
-    by_block = np.stack([np.bincount(block, weights=slope) for slope in slopes.T], axis=1)
+    by_block: Floats = np.stack([np.bincount(block, weights=slope) for slope in slopes.T], axis=1)
     values, vectors = np.linalg.eigh(curvature)
     good = values > FLAT * max(values.max(), 1e-12)
     curvatures, directions = values[good], vectors[:, good]
