@@ -5,8 +5,6 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
-# One more than cores: many tests wait for a process that they have started.
-TEST_WORKERS ?= $(shell expr $(WORKERS) + 1)
 OUT ?= runs/ppo
 SITE ?= build/site
 DOCS_VENV ?= build/docs_venv
@@ -14,6 +12,10 @@ RAY_VENV ?= build/ray_venv
 CLIENTS_VENV ?= build/clients_venv
 TRAIN_FLAGS ?=
 BENCH_FLAGS ?=
+# Where Python is told to keep no bytecode, each of many short processes would compile all that it
+# imports: with torch, for ten seconds.
+export PYTHONDONTWRITEBYTECODE :=
+
 # The four folders as one package: where mypy, which knows no import hooks, finds matchenv.agents.
 ONE_NAME := build/one_name
 
@@ -38,7 +40,7 @@ $(VENV)/bin/python:
 
 # torch alone and first: a bare "torch" would bring gigabytes of packages for other machines.
 # Its file differs from machine to machine, so that it has no hash; all else is in the lock.
-# Python compiles what it imports, which is a small part of what lies in these packages.
+# Python compiles what it imports, and keeps it: a small part of what lies in these packages.
 QUIET_INSTALL := -m pip install --quiet --disable-pip-version-check --no-deps --no-compile
 PIP_INSTALL := $(BIN)/python $(QUIET_INSTALL)
 DOCS_PIP := $(DOCS_VENV)/bin/python $(QUIET_INSTALL)
@@ -59,7 +61,7 @@ train: $(STAMP)
 	fi
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal -m "not slow and not faults and not ray and not clients"
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow and not faults and not ray and not clients"
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow

@@ -70,6 +70,13 @@ class Run(NamedTuple):
         }
 
 
+def title_of(measure: str) -> str:
+    """Return the title of a number of an evaluation."""
+    of, less, rival = measure.rpartition("less_")
+    name = f"{of or 'reward'} minus {rival}'s" if less else measure
+    return MEASURES.get(measure, name.replace("_", " "))
+
+
 def runs_in(path: Path) -> list[Path]:
     """Return folders of runs that have been evaluated: this folder, and those below it."""
     folders = sorted(file.parent for file in path.rglob(CONFIG))
@@ -86,7 +93,7 @@ def read_runs(folders: Iterable[Path]) -> list[Run]:
     for folder in map(RunFolder, {each.resolve(): each for each in folders}.values()):
         try:
             evaluations = read_json(folder.evaluations_file)["evaluations"]
-            _ = [(each["timesteps"], each["episodes"], each[MINUS_KG]) for each in evaluations]
+            _ = [(each["timesteps"], each["episodes"], each["mean_return"]) for each in evaluations]
             if not evaluations:
                 raise ValueError("it holds no evaluation")
         except (ValueError, TypeError, KeyError) as error:
@@ -207,26 +214,36 @@ def _bound(folder: Path, run: Run, *, minus_kg: bool) -> float:
 def training_sections(
     folders: Sequence[Path], measure: str = MEASURE, bound: Path | None = None
 ) -> list[Section]:
-    """Return a section for the runs of the same games; measure and bound are of ``levels_of``."""
+    """Return a section for the runs of the same games; measure and bound are of ``levels_of``.
+
+    Where an environment has no such measure, its curves show what its trainings are judged by.
+    """
     together = alike(read_runs(folders), lambda run: run.config.comparison())
     return [_section(runs, measure, bound) for runs in together]
 
 
 def _section(runs: list[Run], measure: str, bound: Path | None) -> Section:
     first = runs[0].config
+    problem = PROBLEMS[first.environment]
     compared = {run.path.name: RunFolder(run.path).comparison for run in runs}
     compared = {name: folder for name, folder in compared.items()
                 if (folder / "comparison.json").is_file()}  # fmt: skip
     last = [run.evaluations[-1] for run in runs]
+    shown = [name for name in (TRUE_Q, MINUS_KG, problem.goal, "mean_return") if name in last[0]]
+    if measure not in last[0]:
+        measure = problem.goal if problem.goal in shown else "mean_return"
     cells = pd.DataFrame(
         {
             "run": [run.path.name for run in runs],
             "algorithm": [run.config.algorithm for run in runs],
             "seed": [str(run.config.seed) for run in runs],
             "games learned from": [f"{each['timesteps']:,}" for each in last],
-            MEASURES[TRUE_Q]: [f"{each[TRUE_Q]:.2f}" for each in last],
-            MEASURES[MINUS_KG]: [f"{each[MINUS_KG]:+.2f}" for each in last],
-            MEASURES["mean_return"]: [f"{each['mean_return']:.2f}" for each in last],
+            **{
+                title_of(name): [
+                    format(each[name], "+.2f" if "less" in name else ".2f") for each in last
+                ]
+                for name in dict.fromkeys(shown)
+            },
         }
     )
     blocks = [_chart(runs, measure, bound), Block("Last evaluations", cells)]
@@ -236,15 +253,15 @@ def _section(runs: list[Run], measure: str, bound: Path | None) -> Section:
             _, standings = read_standings(folder)
             trained = [each for each in standings if each.policy == standings[0].policy]
             ends |= {(s.title, name): short_text(s.difference, 2) for s in trained}
-        title = "True q minus that of KG in the final comparison"
+        title = "The final comparison: differences to the policy that counts"
         blocks.append(Block(title, pivot("cell", ends)))
     return Section(
         kind="train",
         folder=", ".join(run.path.name for run in runs),
         lead=(
-            f"{'1 run' if len(runs) == 1 else f'{len(runs)} runs'}, evaluated on held-out games of "
-            "the same kind; q is the draw density, summed over an episode, and KG plays the same "
-            "episodes."
+            f"{'1 run' if len(runs) == 1 else f'{len(runs)} runs'} in {first.environment}, "
+            f"evaluated on held-out episodes that {' and '.join(problem.rivals)} play too"
+            f"{'; q is the draw density, summed over an episode' if TRUE_Q in shown else ''}."
         ),
         settings={
             "seeds": ", ".join(str(run.config.seed) for run in runs),
@@ -259,7 +276,7 @@ def _section(runs: list[Run], measure: str, bound: Path | None) -> Section:
 
 
 def _chart(runs: Sequence[Run], measure: str, bound: Path | None) -> Block:
-    figure = new_figure("games learned from", MEASURES[measure], hovermode="x unified")
+    figure = new_figure("games learned from", title_of(measure), hovermode="x unified")
     bands = []
     for label, curves in curves_of(runs, measure).items():
         times, median, seeds = curves.index, curves.median(axis=1), curves.shape[1]

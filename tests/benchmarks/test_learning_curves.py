@@ -52,6 +52,18 @@ def write_run(
     return config
 
 
+def test_a_run_of_another_environment_is_shown_by_what_it_is_judged_by(tmp_path):
+    config = configured("ppo", environment="Ranking-v0", evaluation_episodes=EPISODES)
+    folder = RunFolder.create(tmp_path / "ranker", config)
+    numbers = {"mean_return": 80.0, "less_kg": -1.5, "less_information": 0.5}
+    folder.write_evaluations(0, [{"timesteps": 0, "episodes": EPISODES, **numbers}])
+    (section,) = sections_of([tmp_path])
+    assert "Ranking-v0" in section.lead
+    curves, last = section.blocks
+    assert curves.content.layout.yaxis.title.text == "reward minus kg's"
+    assert last.content["reward minus kg's"].tolist() == ["-1.50"]
+
+
 def test_runs_that_differ_in_their_seed_alone_share_a_curve(tmp_path):
     for seed in range(5):
         write_run(tmp_path / f"seed{seed}", seed, [0.0, float(seed), 10.0 * seed])
