@@ -95,7 +95,7 @@ def write_together(files: Iterable[tuple[Path, bytes]]) -> None:
                 if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
                     place.write_bytes(content)
                     continue
-                _remove_left_behind(place.parent)
+                _remove_left_behind(place.parent, os.getpid())
                 name = f".{next(_numbers)}.{os.getpid()}@{platform.node()}.unfinished"
                 begun[place] = place.with_name(name)
                 # Before the file is there, so that no moment is left to leave it behind.
@@ -143,8 +143,9 @@ def _sync_folder(folder: Path) -> None:
 
 
 @cache
-def _remove_left_behind(folder: Path) -> None:
-    """Remove what processes that were killed left in a folder, once for each folder."""
+def _remove_left_behind(folder: Path, process: int) -> None:
+    """Remove what processes that were killed left in a folder, once in each process."""
+    del process
     with suppress(OSError):
         for name in filter(_is_left_behind, os.listdir(folder)):
             (folder / name).unlink()

@@ -130,7 +130,7 @@ def _on_this_machine(
     done: list[tuple[int, Result]] = []
     try:
         while True:
-            for number in islice(waiting, workers - len(busy)):
+            for number in islice(waiting, min(workers, len(jobs)) - len(busy)):
                 connection = free.pop() if free else _started(processes)
                 busy[connection] = number
                 with suppress(ConnectionError):  # its end is seen when the answer is read
@@ -258,7 +258,7 @@ def _on_a_cluster(
         call = ray.remote(num_cpus=1, max_retries=RETRIES)(_work_there)
         there = ray.put((provenance(), os.getcwd(), work))
         while True:
-            free = (workers or len(jobs)) - len(asked)
+            free = min(workers or len(jobs), len(jobs)) - len(asked)
             asked |= {call.remote(there, jobs[number]): number for number in islice(waiting, free)}
             if not asked:
                 return
