@@ -18,8 +18,7 @@ from matchenv.agents.algorithms import ALGORITHMS, Algorithm
 from matchenv.belief import DEFAULT_BELIEF
 from matchenv.envs import ENVIRONMENTS, part_of, simulator_of
 from matchenv.envs.core.settings import Options
-from matchenv.envs.one_player.priors import PRIORS
-from matchenv.envs.one_player.settings import RANKS
+from matchenv.envs.one_player.settings import RANKS, Settings
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.estimates import estimate, paired_difference
 from matchenv.evaluation.protocols import LOADS
@@ -43,7 +42,7 @@ def _places(listed: Kwargs, settings: Any) -> Kwargs:
     has_places = settings.rank_by == "true_skill" or settings.prior_type.means_differ
     return {
         "rank": list(RANKS) if ranks == [None] and has_places else ranks,
-        "prior": [next(iter(PRIORS)) if prior is None else prior for prior in priors],
+        "prior": [Settings.prior if prior is None else prior for prior in priors],
     }
 
 

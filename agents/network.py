@@ -1,9 +1,10 @@
 """The shared network: one set of weights for all opponents, for every algorithm and environment.
 
 A reader turns an observation into *rows*, the same numbers of each action (an opponent), and a
-*context*, the numbers of the whole state. A small network reads each row with the context and
-corrects the row's first number, a score that needs no learning. So the weights depend neither on
-the number of opponents nor on their order. An environment needs a reader of its own and no more.
+*context*, the numbers of the whole state. A small network scores each row in its context: it
+corrects the row's first number, a score that needs no learning, or weighs all of them. So the
+weights depend neither on the number of opponents nor on their order. An environment needs a reader
+of its own and no more.
 """
 
 from __future__ import annotations

@@ -208,8 +208,8 @@ def transitions_of(grid: Grid, draw_margin: float, tau: float) -> Transitions:
                 left = uncertain * (1.0 + uncertain * complement) / total
                 density_after[i, j, o] = density_at_zero(moved, left + 1.0)
                 place = place_of(grid, moved / math.sqrt(left + 1.0), left)
-                nodes = float(place.variance), place.down, float(place.gap), place.across
-                places[i, j, o] = nodes
+                row, column = float(place.variance), float(place.gap)
+                places[i, j, o] = row, place.down, column, place.across
     return Transitions(density, probability, density_after, places)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
+from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -175,14 +176,17 @@ class RoundRobin(RankingPolicy):
     def scores(self, view: RankingView, rng: np.random.Generator | None = None) -> Floats:
         """Return minus the number of games until each pair's turn."""
         played = self.settings.horizon - view.games_left[:, np.newaxis]
-        return -((self.turns() - played) % self.settings.num_pairs).astype(np.float64)
+        waits = turns(self.settings.num_items) - played
+        return -(waits % self.settings.num_pairs).astype(np.float64)
 
-    def turns(self) -> Integers:
-        """Return the turn of each pair, shape (P,): by its round, in which nobody plays twice."""
-        i, j = self.settings.pairs.T
-        last = self.settings.num_items - 1 + self.settings.num_items % 2
-        rounds = np.where(j == last, 2 * i, i + j) % last
-        return np.argsort(np.argsort(rounds, kind="stable"))
+
+@cache
+def turns(items: int) -> Integers:
+    """Return the turn of each pair, shape (P,): by its round, in which nobody plays twice."""
+    i, j = np.triu_indices(items, 1)
+    last = items - 1 + items % 2
+    rounds = np.where(j == last, 2 * i, i + j) % last
+    return np.argsort(np.argsort(rounds, kind="stable"))
 
 
 class Swiss(RankingPolicy):

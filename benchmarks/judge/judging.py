@@ -244,21 +244,8 @@ def judge(
             tuned, ours = best_of(tuning)
             names = list(dict.fromkeys((*tuned.values(), ours)))
         comparison = played(names, settings.episodes, REPORT, "log")
-        against, everyone = comparison.against, GROUPS[0]
-        others = [each for each in comparison.policies if each != against]
-        ours = ours or [*others, against][0]
-        fair = [each for each in others if family_of(each) != "oracle"]
-        # The first of a family counts.
-        first = {family_of(each): each for each in reversed(others)}
-        questions = {
-            "contests": [(each, against, everyone, "") for each in fair],
-            "who_pays": [(ours, against, group, "") for group in GROUPS if ours != against],
-            "learning": [
-                (first[family], first[other], everyone, question)
-                for question, (family, other) in LESSONS.items()
-                if family in first and other in first
-            ],
-        }
+        against = comparison.against
+        ours = ours or next((each for each in comparison.policies if each != against), against)
         standings = [Record(each) for each in comparison.standings]
         for each in standings:
             del each["decisions_per_second"]  # no two runs share it
@@ -289,12 +276,36 @@ def judge(
             confidence=CONFIDENCE,
             versions=versions("scipy", "gymnasium"),
             **{kind: changes(comparison, load.tick_minutes, each, failed=failed)
-               for kind, each in questions.items()},
+               for kind, each in questions_of(comparison, ours).items()},
         )  # fmt: skip
         judgement.comparison = comparison
         if store is not None:
             run.finish(store, judgement, _files(judgement).items())
     return judgement
+
+
+def questions_of(comparison: Comparison, ours: str) -> dict[str, list[tuple[str, str, str, str]]]:
+    """Return what is asked of a comparison, for ``changes``: policy, than, group and question.
+
+    Args:
+        comparison: of the present matcher with others.
+        ours: the policy that is proposed, or the present one.
+    """
+    against, everyone = comparison.against, GROUPS[0]
+    others = [each for each in comparison.policies if each != against]
+    # The first of a family counts.
+    first = {family_of(each): each for each in reversed(others)}
+    return {
+        "contests": [
+            (each, against, everyone, "") for each in others if family_of(each) != "oracle"
+        ],
+        "who_pays": [(ours, against, group, "") for group in GROUPS if ours != against],
+        "learning": [
+            (first[family], first[other], everyone, question)
+            for question, (family, other) in LESSONS.items()
+            if family in first and other in first
+        ],
+    }
 
 
 def best_of(tuning: Comparison) -> tuple[dict[str, str], str]:

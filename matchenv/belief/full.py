@@ -88,8 +88,9 @@ class FullBelief(Belief):
 
     def extra(self, players: Floats, memory: Floats) -> Floats:
         """Return the standard deviations of s_0 - s_k, shape (B, M)."""
-        slack, sigma_0 = memory[:, SLACK], players[:, :1, SIGMA]
-        deviations: Floats = np.sqrt((slack * sigma_0) ** 2 + slack * memory[:, PRIOR_VARIANCE])
+        slack, prior_variance = memory[:, SLACK], memory[:, PRIOR_VARIANCE]
+        variances = difference_variance(players[:, :1, SIGMA], slack, prior_variance)
+        deviations: Floats = np.sqrt(variances)
         return deviations
 
     def memory_of(self, sigma: Floats, extra: Floats) -> Floats:
@@ -123,8 +124,8 @@ def opponent_variance(sigma_0: float, slack: float, prior_variance: float) -> fl
 
 
 @compiled
-def difference_variance(sigma_0: float, slack: float, prior_variance: float) -> float:
-    """Return Var(s_0 - s_k)."""
+def difference_variance(sigma_0: Any, slack: Any, prior_variance: Any) -> Any:
+    """Return Var(s_0 - s_k); of arrays, that of each opponent."""
     return (slack * sigma_0) ** 2 + slack * prior_variance
 
 

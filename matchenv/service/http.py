@@ -55,7 +55,9 @@ def model(name: str, kind: type | None = None, *, extra: Any = "ignore", **field
     defaults = getattr(kind, "_field_defaults", {})
     own = {each: (hint, defaults.get(each, ...)) for each, hint in hints.items()}
     create: Any = create_model  # whose overloads know no fields in a mapping
-    return create(name, __config__=ConfigDict(extra=extra), **own, **fields)
+    said = getattr(kind, "__doc__", None)
+    summary = said.partition("\n")[0] if said else None
+    return create(name, __config__=ConfigDict(extra=extra), __doc__=summary, **own, **fields)
 
 
 def at_most(count: int, kind: Any) -> Any:

@@ -63,7 +63,7 @@ def test_knowledge_gradient_values_the_best_number_of_games(lead: float, spread:
     best = ((ndtr(-lead) - after) / games).max()
     found = rules.pair_score(rules.KNOWLEDGE, lead * math.sqrt(spread), spread, noise)
     assert found > 0.0  # also where one game changes no order
-    assert 0.8 * best <= found <= best * (1.0 + 1e-3)
+    assert 0.8 * best <= found <= best * (1.0 + 1e-4)
 
 
 @pytest.mark.parametrize("gap", [0.0, 0.7, -2.0])
@@ -85,7 +85,7 @@ def test_information_gain_is_the_mutual_information_by_quadrature(gap: float) ->
 @pytest.mark.parametrize("items", [2, 5, 6])
 def test_a_round_robin_plays_every_pair_once_and_nobody_twice_in_a_round(items: int) -> None:
     settings = RankingSettings(num_items=items)
-    turn = rules.RoundRobin().for_settings(settings).turns()
+    turn = rules.turns(items)
     assert sorted(turn) == list(range(settings.num_pairs))
     for played in settings.pairs[np.argsort(turn)].reshape(-1, 2 * (items // 2)):
         assert len(set(played.tolist())) == played.size

@@ -1,11 +1,10 @@
-"""``replay``, ``fit`` and ``smooth`` from end to end, against the trueskill package."""
+"""``replay``, ``fit`` and ``smooth`` from end to end, against both systems written out again."""
 
 from __future__ import annotations
 
 import csv
 import json
 import math
-from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import NormalDist
@@ -13,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import trueskill
 from numpy.testing import assert_array_equal
 
 from matchenv.benchmarks.replay import figures as figures_of_replay
@@ -42,6 +40,85 @@ def league() -> list[tuple[str, str, int]]:
     return games
 
 
+class PlainTrueSkill:
+    """TrueSkill for games of two, from the paper's section 3 with plain normal functions."""
+
+    def __init__(self, draw_probability: float) -> None:
+        self.belief: dict[str, tuple[float, float]] = {}
+        self.beta, self.tau = 25 / 6, 25 / 300
+        self.margin = NORMAL.inv_cdf((draw_probability + 1) / 2) * math.sqrt(2) * self.beta
+
+    def foresee(self, a: str, b: str) -> tuple[float, float, list[float]]:
+        (mu_a, s_a), (mu_b, s_b) = (self.belief.get(x, (25.0, 25 / 3)) for x in (a, b))
+        c2 = s_a**2 + s_b**2 + 2 * self.tau**2 + 2 * self.beta**2
+        gap, c = mu_a - mu_b, math.sqrt(c2)
+        quality = math.sqrt(2 * self.beta**2 / c2) * math.exp(-(gap**2) / (2 * c2))
+        return gap, quality, thirds(gap, self.margin, c)
+
+    def learn(self, a: str, b: str, outcome: int) -> None:
+        if outcome < 0:
+            a, b, outcome = b, a, 1
+        (mu_a, s_a), (mu_b, s_b) = (self.belief.get(x, (25.0, 25 / 3)) for x in (a, b))
+        s_a, s_b = (math.hypot(s, self.tau) for s in (s_a, s_b))
+        c = math.sqrt(s_a**2 + s_b**2 + 2 * self.beta**2)
+        t, e = (mu_a - mu_b) / c, self.margin / c
+        if outcome:
+            v = NORMAL.pdf(t - e) / NORMAL.cdf(t - e)
+            w = v * (v + t - e)
+        else:
+            total = NORMAL.cdf(e - t) - NORMAL.cdf(-e - t)
+            v = (NORMAL.pdf(-e - t) - NORMAL.pdf(e - t)) / total
+            w = v**2 + ((e - t) * NORMAL.pdf(e - t) + (e + t) * NORMAL.pdf(e + t)) / total
+        self.belief[a] = mu_a + s_a**2 / c * v, s_a * math.sqrt(1 - w * s_a**2 / c**2)
+        self.belief[b] = mu_b - s_b**2 / c * v, s_b * math.sqrt(1 - w * s_b**2 / c**2)
+
+
+class PlainElo:
+    """Elo with normal performances, from the paper's section 1."""
+
+    def __init__(self, draw_probability: float) -> None:
+        self.rating: dict[str, float] = {}
+        self.margin = NORMAL.inv_cdf((draw_probability + 1) / 2) * math.sqrt(2) * 200
+
+    def foresee(self, a: str, b: str) -> tuple[float, float, list[float]]:
+        gap = self.rating.get(a, 1200.0) - self.rating.get(b, 1200.0)
+        c = math.sqrt(2) * 200
+        return gap, -abs(gap), thirds(gap, self.margin, c)
+
+    def learn(self, a: str, b: str, outcome: int) -> None:
+        r_a, r_b = (self.rating.get(x, 1200.0) for x in (a, b))
+        expected = NORMAL.cdf((r_a - r_b) / (math.sqrt(2) * 200))
+        delta = 0.07 * 200 * math.sqrt(math.pi) * ((outcome + 1) / 2 - expected)
+        self.rating[a], self.rating[b] = r_a + delta, r_b - delta
+
+
+class PlainLogisticElo(PlainElo):
+    """Elo as most services have it, with the draws of Rao and Kupper."""
+
+    def __init__(self, draw_probability: float) -> None:
+        super().__init__(draw_probability)
+        self.theta = (1 + draw_probability) / (1 - draw_probability)
+
+    def foresee(self, a: str, b: str) -> tuple[float, float, list[float]]:
+        strong, weak = (10 ** (self.rating.get(x, 1200.0) / 400) for x in (a, b))
+        win = strong / (strong + self.theta * weak)
+        loss = weak / (weak + self.theta * strong)
+        gap = self.rating.get(a, 1200.0) - self.rating.get(b, 1200.0)
+        return gap, -abs(gap), [loss, 1 - win - loss, win]
+
+    def learn(self, a: str, b: str, outcome: int) -> None:
+        r_a, r_b = (self.rating.get(x, 1200.0) for x in (a, b))
+        expected = 1 / (1 + 10 ** ((r_b - r_a) / 400))
+        delta = 0.07 * 200 * math.sqrt(math.pi) * ((outcome + 1) / 2 - expected)
+        self.rating[a], self.rating[b] = r_a + delta, r_b - delta
+
+
+def thirds(gap: float, margin: float, c: float) -> list[float]:
+    """Probabilities of a loss, a draw and a win."""
+    win, loss = NORMAL.cdf((gap - margin) / c), NORMAL.cdf((-gap - margin) / c)
+    return [loss, 1 - win - loss, win]
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _coarse_figures() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
@@ -59,7 +136,13 @@ def league_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_measures_are_those_of_the_packages_ratings(league_folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "plain"),
+    [("trueskill", PlainTrueSkill), ("elo", PlainElo), ("elo-logistic", PlainLogisticElo)],
+)
+def test_against_the_paper_written_out_again(
+    league_folder: Path, name: str, plain: type[PlainTrueSkill | PlainElo]
+) -> None:
     league_report = json.loads((league_folder / "report.json").read_text())
     log = league_report["log"]
     counts = log["file"], log["rows"], log["games_rated"], log["bad_rows"]
@@ -67,41 +150,34 @@ def test_measures_are_those_of_the_packages_ratings(league_folder: Path) -> None
     assert log["bad_rows_by_reason"] == {"missing score": 1}
     games = league()
     drawn = sum(outcome == 0 for _, _, outcome in games)
+    draw_probability = drawn / len(games)
     assert 0 < drawn < len(games)
-    share = drawn / len(games)
-    assert league_report["settings"]["parameters"]["draw_probability"] == share
-    package = trueskill.TrueSkill(
-        draw_probability=share, backend=(NORMAL.cdf, NORMAL.pdf, NORMAL.inv_cdf)
-    )
-    margin = NORMAL.inv_cdf((share + 1) / 2) * math.sqrt(2) * package.beta
-    known: dict[str, Any] = defaultdict(package.create_rating)
-    gaps, quality, stated = [], [], []
+    system = plain(draw_probability)
+    seen = []
     for home, away, outcome in games:
-        a, b = (package.create_rating(known[name].mu, math.hypot(known[name].sigma, package.tau))
-                for name in (home, away))  # fmt: skip
-        gap, c = a.mu - b.mu, math.sqrt(a.sigma**2 + b.sigma**2 + 2 * package.beta**2)
-        win, loss = NORMAL.cdf((gap - margin) / c), NORMAL.cdf((-gap - margin) / c)
-        gaps.append(gap * outcome)
-        quality.append(package.quality([(a,), (b,)]))
-        stated.append((loss, 1 - win - loss, win))
-        (known[home],), (known[away],) = package.rate(
-            [(known[home],), (known[away],)], [-outcome, outcome]
-        )
-    decided = np.array([outcome != 0 for _, _, outcome in games])
-    wrong = np.array(gaps) <= 0.0
-    got = league_report["systems"]["trueskill"]
-    assert got["error"]["error"] == pytest.approx(wrong[decided].mean())
-    assert got["error"]["pairs"] == decided.sum()
-    loss = -np.mean(
-        [math.log(p[outcome + 1]) for p, (*_, outcome) in zip(stated, games, strict=True)]
-    )
-    assert got["log_loss"] == pytest.approx(loss, rel=1e-5)
+        seen.append((*system.foresee(home, away), outcome))
+        system.learn(home, away, outcome)
+    got = league_report["systems"][name]
+    assert league_report["settings"]["parameters"]["draw_probability"] == draw_probability
+
+    def error(some: list[Any]) -> float:
+        wrong = [gap * outcome <= 0 for gap, _, _, outcome in some if outcome]
+        return sum(wrong) / len(wrong)
+
+    assert got["error"]["error"] == pytest.approx(error(seen), abs=1e-12)
+    assert got["error"]["pairs"] == len(games) - drawn
+    loss = -sum(math.log(p[outcome + 1]) for _, _, p, outcome in seen) / len(seen)
+    assert got["log_loss"] == pytest.approx(loss, rel=1e-7)
     # A sort by rounded quality: games that both call equally even keep their order.
-    even = np.argsort(-np.round(quality, 7), kind="stable")[: math.ceil(0.2 * len(games))]
-    chosen = even[decided[even]]
-    assert got["challenged"]["trueskill"]["error"] == pytest.approx(wrong[chosen].mean())
-    count, mean = (np.array(got["draw_forecasts"][k], dtype=float) for k in ("count", "stated"))
-    assert np.nansum(count * mean) == pytest.approx(sum(draw for _, draw, _ in stated), rel=1e-5)
+    even = sorted(range(len(seen)), key=lambda k: -round(seen[k][1], 9))
+    chosen = [seen[k] for k in even[: math.ceil(0.2 * len(seen))]]
+    assert got["challenged"][name]["error"] == pytest.approx(error(chosen), abs=1e-12)
+    stated = np.array([p[1] for _, _, p, _ in seen])
+    counted = np.array(got["draw_forecasts"]["count"])
+    assert counted.sum() == len(seen)
+    assert np.nansum(
+        counted * np.array(got["draw_forecasts"]["stated"], dtype=float)
+    ) == pytest.approx(stated.sum(), rel=1e-7)
 
 
 def test_equal_settings_give_equal_bytes_and_say_where_they_are(
@@ -115,6 +191,19 @@ def test_equal_settings_give_equal_bytes_and_say_where_they_are(
         assert {path.name for path in folder.iterdir()} == FILES
     for name in FILES:
         assert (tmp_path / name).read_bytes() == (league_folder / name).read_bytes(), name
+
+
+@pytest.mark.parametrize(
+    ("command", "files"),
+    [("fit", {"fit.json", "evaluations.npz"}), ("smooth", {"curves.csv", "smooth.json"})],
+)
+def test_equal_logs_give_equal_bytes(command: str, files: set[str], tmp_path: Path) -> None:
+    folders = tmp_path / "first", tmp_path / "second"
+    for folder in folders:
+        assert run_command([command, str(LEAGUE), "--out", str(folder), "--quiet"]) == 0
+        assert {path.name for path in folder.iterdir()} == files
+    for name in files - {"evaluations.npz"}:
+        assert len({(folder / name).read_bytes() for folder in folders}) == 1, name
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
 
 from matchenv.logs import MatchLog
+from matchenv.ratings.elo import Elo
 from matchenv.trueskill import (
     ConvergenceWarning,
     Rating,
@@ -25,6 +25,8 @@ from matchenv.trueskill.teams import dense_rank
 
 BETA, TAU = 25.0 / 6.0, 25.0 / 300.0
 PRIOR = (25.0, 25.0 / 3.0)
+# Of the grid of ``grid_posterior``.
+STEP = 0.02
 beliefs = st.tuples(st.floats(-50.0, 50.0), st.floats(0.05, 20.0))
 
 
@@ -40,33 +42,98 @@ def test_the_published_value_that_is_wrong_after_seven_digits() -> None:
     assert loser[0] == pytest.approx((50.0 - 29.39583169299151, 7.17147580700922), rel=1e-14)
 
 
-@pytest.mark.parametrize(
-    ("teams", "ranks", "weights"),
-    [
-        ([[PRIOR]] * 3, [0, 1, 2], None),
-        ([[(18.0, 5.0)], [(25.0, 8.0)], [(30.0, 3.0)]], [0, 1, 1], None),
-        ([[(25.0, 1.0)], [(25.0, 8.0)], [(25.0, 1.0)]], [0, 0, 0], None),
-        ([[(25.0, 8.0), (29.0, 2.0)], [(22.0, 4.0), (30.0, 6.0)]], [0, 1], None),
-        ([[(25.0, 8.0), (29.0, 2.0)], [(22.0, 4.0), (30.0, 6.0)]], [0, 0], [[1, 0.4], [0.7, 1]]),
-    ],
-)
-def test_beliefs_are_near_the_posterior_by_sampling(
-    teams: list, ranks: list[int], weights: list | None
+def grid_posterior(
+    skills: list[tuple[float, float]], drawn: list[bool], margin: float
+) -> list[tuple[float, float]]:
+    """Posterior mean and deviation of each skill, one player a side, best first.
+
+    The joint density of three performances on a grid, summed out one side at a time; the
+    skill given the performance is normal.
+    """
+    x = np.arange(-60.0, 110.0, STEP)
+    cut = round(margin / STEP)
+    density = [np.exp(-0.5 * (x - mu) ** 2 / (s * s + BETA**2)) for mu, s in skills]
+
+    def sum_over(values: np.ndarray, draw: bool, worse: bool) -> np.ndarray:
+        """At each x the sum over the neighbour's allowed places, its ends counted half."""
+        total = np.concatenate(([0.0], np.cumsum(values)))
+        low, high = np.clip(np.arange(x.size) - cut, 0, None), np.arange(x.size) + cut
+        high = np.clip(high, None, x.size - 1)
+        if draw:
+            return total[high + 1] - total[low] - 0.5 * (values[low] + values[high])
+        if worse:  # the neighbour is below x - margin
+            return total[low] + 0.5 * values[low]
+        return total[-1] - total[high] - 0.5 * values[high]
+
+    from_worse = [np.ones(x.size)] * 3
+    from_better = [np.ones(x.size)] * 3
+    for i in (1, 0):
+        from_worse[i] = sum_over(density[i + 1] * from_worse[i + 1], drawn[i], True)
+    for i in (1, 2):
+        from_better[i] = sum_over(density[i - 1] * from_better[i - 1], drawn[i - 1], False)
+    out = []
+    for i, (mu, s) in enumerate(skills):
+        marginal = density[i] * from_worse[i] * from_better[i]
+        marginal /= marginal.sum()
+        mean = (marginal * x).sum()
+        variance = (marginal * (x - mean) ** 2).sum()
+        gain = s * s / (s * s + BETA**2)
+        out.append((mu + gain * (mean - mu), np.sqrt(gain * gain * variance + gain * BETA**2)))
+    return out
+
+
+SKILLS = [
+    [(25.0, 25.0 / 3.0)] * 3,
+    [(30.0, 3.0), (25.0, 8.0), (18.0, 5.0)],
+    [(18.0, 5.0), (25.0, 8.0), (30.0, 3.0)],
+    [(25.0, 1.0), (25.0, 8.0), (25.0, 1.0)],
+]
+
+
+@pytest.mark.parametrize("drawn", [[False, False], [True, False], [False, True], [True, True]])
+@pytest.mark.parametrize("skills", SKILLS)
+def test_three_sides_are_near_the_exact_posterior(
+    skills: list[tuple[float, float]], drawn: list[bool]
 ) -> None:
-    margin, samples, rng = 3.0, 300_000, np.random.default_rng(3)
-    belief = np.concatenate(teams)
-    skill = belief[:, 0] + belief[:, 1] * rng.standard_normal((samples, len(belief)))
-    share = np.concatenate(weights or [[1.0] * len(side) for side in teams])
-    performance = (skill + BETA * rng.standard_normal(skill.shape)) * share
-    starts = np.cumsum([0, *map(len, teams[:-1])])
-    gap = -np.diff(np.add.reduceat(performance, starts, axis=1), axis=1)
-    happened = np.where(np.diff(ranks) == 0, np.abs(gap) <= margin, gap > margin).all(axis=1)
+    margin = 0.74
+    exact = grid_posterior(skills, drawn, margin)
+    ranks = [0, int(not drawn[0]), int(not drawn[0]) + int(not drawn[1])]
+    rated = rate([[skill] for skill in skills], ranks, beta=BETA, draw_margin=margin)
+    for (mine,), (mean, deviation) in zip(rated, exact, strict=True):
+        assert abs(mine.mu - mean) < 0.0025 * deviation
+        assert mine.sigma == pytest.approx(deviation, rel=0.008)
+
+
+def test_the_grid_itself_is_exact_where_only_two_sides_matter() -> None:
+    skills = [(40.0, 3.0), (36.0, 8.0), (-20.0, 1.0)]
+    exact = grid_posterior(skills, [False, False], 0.74)
+    rated = rate([[skills[0]], [skills[1]]], [0, 1], beta=BETA, draw_margin=0.74)
+    for (mine,), (mean, deviation) in zip(rated, exact, strict=False):
+        assert mine == pytest.approx((mean, deviation), rel=1e-6)
+
+
+@pytest.mark.parametrize("ranks", [[0, 1], [1, 0], [0, 0]])
+@pytest.mark.parametrize("weights", [None, [[1.0, 0.4], [0.7, 1.0]]])
+def test_two_against_two_is_the_exact_posterior(
+    ranks: list[int], weights: list[list[float]] | None
+) -> None:
+    teams = [[(25.0, 8.0), (29.0, 2.0)], [(22.0, 4.0), (30.0, 6.0)]]
+    margin, samples = 3.0, 1_000_000
+    rng = np.random.default_rng(3)
+    belief = np.array(teams).reshape(4, 2)
+    skill = belief[:, 0] + belief[:, 1] * rng.standard_normal((samples, 4))
+    performance = skill + BETA * rng.standard_normal((samples, 4))
+    share = np.array(weights or [[1.0, 1.0], [1.0, 1.0]]).ravel()
+    gap = (performance * share * [1, 1, -1, -1]).sum(axis=1)
+    happened = {0: gap > margin, 1: gap < -margin}[ranks[0]]
+    if ranks[0] == ranks[1]:
+        happened = np.abs(gap) <= margin
     kept = skill[happened]
-    rated = np.concatenate(rate(teams, ranks, beta=BETA, draw_margin=margin, weights=weights))
-    # Three sides are approximated.
-    error = 4.5 / np.sqrt(len(kept)) + (0.01 if len(teams) > 2 else 0.0)
-    assert (np.abs(rated[:, 0] - kept.mean(axis=0)) < error * kept.std(axis=0)).all()
-    assert_allclose(rated[:, 1], kept.std(axis=0), rtol=error)
+    rated = rate(teams, ranks, beta=BETA, draw_margin=margin, weights=weights)
+    for k, mine in enumerate(one for side in rated for one in side):
+        deviation = kept[:, k].std()
+        assert abs(mine.mu - kept[:, k].mean()) < 4.5 * deviation / np.sqrt(len(kept))
+        assert abs(mine.sigma - deviation) < 4.5 * deviation / np.sqrt(2.0 * len(kept))
 
 
 @given(
@@ -76,7 +143,7 @@ def test_beliefs_are_near_the_posterior_by_sampling(
     tau=st.sampled_from([0.0, 0.5]),
     sizes=st.sampled_from([None, [[1.0], [1.0]]]),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_two_players_equal_the_closed_form(i, j, outcome, tau, sizes) -> None:
     margin = draw_margin_from_probability(0.2, BETA)
     expected = update(
@@ -89,7 +156,7 @@ def test_two_players_equal_the_closed_form(i, j, outcome, tau, sizes) -> None:
 
 
 @given(st.lists(beliefs, min_size=2, max_size=6, unique=True), st.randoms(use_true_random=False))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_the_order_in_which_sides_are_named_does_not_matter(skills, random) -> None:
     order = list(range(len(skills)))
     random.shuffle(order)
@@ -120,7 +187,14 @@ def test_arrays_tuples_and_ratings_are_teams_too() -> None:
     assert type(expected[0][0].mu) is float
 
 
-@pytest.mark.parametrize("draw_probability", [1e-9, 0.999])
+def sane(teams: list, rated: list) -> None:
+    for side, new_side in zip(teams, rated, strict=True):
+        for (_, sigma), new in zip(side, new_side, strict=True):
+            assert math.isfinite(new.mu)
+            assert 0.0 < new.sigma <= sigma * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("draw_probability", [1e-9, 0.1, 0.999])
 def test_three_hundred_sides(draw_probability: float) -> None:
     rng = np.random.default_rng(0)
     teams = [[(float(rng.normal(25.0, 8.0)), 8.0)] for _ in range(300)]
@@ -128,9 +202,7 @@ def test_three_hundred_sides(draw_probability: float) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         rated = rate(teams, ranks, beta=BETA, draw_probability=draw_probability)
-    beliefs = np.array(rated)[:, 0]
-    assert np.isfinite(beliefs).all()
-    assert ((beliefs[:, 1] > 0.0) & (beliefs[:, 1] <= 8.0)).all()
+    sane(teams, rated)
     # The mean performances, read off the means of skill, must obey the ranking themselves:
     # what the ranking allows is a convex set.
     order = np.argsort(ranks, kind="stable")
@@ -141,6 +213,33 @@ def test_three_hundred_sides(draw_probability: float) -> None:
     margin = draw_margin_from_probability(draw_probability, BETA)
     assert (lead[~tied] > margin).all()
     assert (np.abs(lead[tied]) < margin + 1e-6).all()
+
+
+def test_wild_games_stay_sane_and_nearly_all_converge() -> None:
+    rng = np.random.default_rng(5)
+    unconverged = 0
+    for _ in range(1500):
+        sides = int(rng.choice([2, 3, 4, 8, 30]))
+        spread, scale = 10.0 ** rng.uniform(-1, 4), 10.0 ** rng.uniform(-3, 3)
+        teams = [
+            [
+                (float(rng.normal(0.0, spread)), float(scale * 10.0 ** rng.uniform(-1, 1)))
+                for _ in range(rng.choice([1, 1, 2, 5, 50]))
+            ]
+            for _ in range(sides)
+        ]
+        ranks = rng.integers(0, sides, sides).tolist()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            rated = rate(
+                teams,
+                ranks,
+                beta=10.0 ** rng.uniform(-3, 2),
+                draw_probability=float(rng.choice([1e-9, 0.1, 0.999])),
+            )
+        sane(teams, rated)
+        unconverged += len(caught)
+    assert unconverged <= 1
 
 
 def test_a_huge_sigma_does_not_wipe_out_the_rest_of_the_side() -> None:
@@ -159,6 +258,14 @@ def test_a_run_that_does_not_converge_says_so() -> None:
         warnings.simplefilter("error")
         rate(teams, range(8), beta=BETA)
         rate([[PRIOR]] * 2, range(2), beta=BETA, tolerance=1e-150)
+
+
+def test_tighter_tolerance_moves_the_result_by_less_than_the_looser_one() -> None:
+    teams = [[(25.0 + 3.0 * k % 7, 8.0)] for k in range(8)]
+    exact = np.array(rate(teams, range(8), beta=BETA, tolerance=1e-13)).ravel()
+    for tolerance in (1e-2, 1e-4, 1e-6, 1e-8):
+        near = np.array(rate(teams, range(8), beta=BETA, tolerance=tolerance)).ravel()
+        assert np.abs(near - exact).max() < 10.0 * tolerance
 
 
 @pytest.mark.parametrize(
@@ -196,6 +303,46 @@ def test_a_run_that_does_not_converge_says_so() -> None:
 def test_bad_input_is_refused(teams, ranks, keywords, message) -> None:
     with pytest.raises(ValueError, match=message):
         rate(teams, ranks, **{"beta": BETA, **keywords})
+
+
+def any_scale(rng: np.random.Generator) -> float:
+    return float(10.0 ** rng.uniform(-150.0, 150.0))
+
+
+def any_gap(rng: np.random.Generator, width: float) -> float:
+    """A gap of any size, mostly one that the given width lets happen."""
+    gap = rng.choice([0.0, width, 30.0 * width, any_scale(rng)]) * rng.normal()
+    return float(np.clip(gap, -1e150, 1e150))
+
+
+def test_beliefs_after_a_game_are_finite_or_the_game_is_refused() -> None:
+    rng = np.random.default_rng(2)
+    refused, given = 0, 0
+    for _ in range(500):
+        beta, margin = any_scale(rng), any_scale(rng)
+        teams = [
+            [(any_gap(rng, 0.0), any_scale(rng)) for _ in range(rng.integers(1, 3))]
+            for _ in range(rng.choice([2, 2, 3]))
+        ]
+        ranks = rng.integers(0, 3, len(teams)).tolist()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                rated = rate(teams, ranks, beta=beta, draw_margin=margin)
+            if len(teams) == 2 and sum(map(len, teams)) == 2:
+                beliefs = update(
+                    *teams[0][0], *teams[1][0], int(np.sign(ranks[1] - ranks[0])), beta, margin
+                )
+                assert np.isfinite(beliefs).all()
+        except ValueError as error:
+            refused += "must not mix scales so far apart" in str(error)
+            continue
+        given += 1
+        beliefs = np.array([belief for side in rated for belief in side])
+        assert np.isfinite(beliefs).all()
+        assert (beliefs[:, 1] > 0.0).all()
+    assert given + refused == 500
+    assert refused < 75
 
 
 def test_the_order_of_members_of_the_least_weights_does_not_matter() -> None:
@@ -265,3 +412,5 @@ def test_places_are_what_exact_comparison_says(values: list[int]) -> None:
 def test_ranks_that_are_no_finite_numbers_are_refused(bad: Any) -> None:
     with pytest.raises(ValueError, match="ranks must"):
         rate([[PRIOR]] * 2, bad, beta=4.0)
+    with pytest.raises(ValueError, match="ranks must"):
+        Elo().rate([[(1200.0, 0.0)]] * 2, bad)

@@ -19,7 +19,7 @@ from matchenv.envs.one_player.settings import Settings, as_texts
 from matchenv.envs.one_player.simulator import OnePlayer, State
 
 
-class OnePlayerEnv:
+class OnePlayerProperties:
     """What the scalar and the vector environment of one player have in common."""
 
     env_id: ClassVar[str] = "Matchmaking-v0"
@@ -62,7 +62,7 @@ class OnePlayerEnv:
 
 
 @documents_options(Settings)
-class MatchmakingEnv(OnePlayerEnv, ScalarEnv):
+class MatchmakingEnv(OnePlayerProperties, ScalarEnv):
     """Choose opponents for one player whose skill, like theirs, is known only as a belief.
 
     ## Description
@@ -201,7 +201,7 @@ class MatchmakingEnv(OnePlayerEnv, ScalarEnv):
 
 
 @documents_options(Settings)
-class MatchmakingVectorEnv(OnePlayerEnv, NativeVectorEnv, VectorEnv):
+class MatchmakingVectorEnv(OnePlayerProperties, NativeVectorEnv, VectorEnv):
     """``num_envs`` copies of ``MatchmakingEnv``, stepped together.
 
     The description, spaces, rewards and options are those of ``MatchmakingEnv``, all other

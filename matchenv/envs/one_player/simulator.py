@@ -181,7 +181,7 @@ class OnePlayer(Simulator[State]):
                 limit=settings.max_games_per_opponent or 0,
             )
         )
-        # What compiled code makes, it must count the references of, and of all other arrays.
+        # Compiled code that makes no arrays need not count references to those that it is given.
         self._workspace = np.empty(TABLE), np.empty(PART, np.int64)
         self._constants = settings.constants
         self._reward = settings.reward_type

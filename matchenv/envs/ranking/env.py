@@ -14,8 +14,8 @@ from matchenv.envs.ranking.settings import RankingSettings
 from matchenv.envs.ranking.simulator import RankingSimulator, RankingView, State
 
 
-class KnowsRanking:
-    """Mixin of the scalar and the vector environment."""
+class RankingProperties:
+    """What the scalar and the vector environment of a ranking have in common."""
 
     env_id: ClassVar[str] = "Ranking-v0"
     render_options: ClassVar[dict[str, bool]] = {"render_true_skill": True}
@@ -30,7 +30,7 @@ class KnowsRanking:
 
 
 @documents_options(RankingSettings)
-class RankingEnv(KnowsRanking, ScalarEnv):
+class RankingEnv(RankingProperties, ScalarEnv):
     """Choose which two of n items play next, to find their order with few games.
 
     ## Description
@@ -130,7 +130,7 @@ class RankingEnv(KnowsRanking, ScalarEnv):
 
 
 @documents_options(RankingSettings)
-class RankingVectorEnv(KnowsRanking, NativeVectorEnv, VectorEnv):
+class RankingVectorEnv(RankingProperties, NativeVectorEnv, VectorEnv):
     """``num_envs`` copies of ``RankingEnv``, stepped together; arguments as ``NativeVectorEnv``.
 
     The description, spaces, rewards and options are those of ``RankingEnv``. Copy i of a vector

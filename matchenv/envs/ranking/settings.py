@@ -27,12 +27,15 @@ MOST_ITEMS = 10_000
 def _as_pairs(name: str, value: Any) -> tuple[tuple[int, int], ...]:
     """Return pairs of different items, the lower index first, each once."""
     try:
-        found = {(min(i, j), max(i, j)) for i, j in value}
+        pairs = [(i, j) for i, j in value]
     except (TypeError, ValueError):
         raise ValueError(f"{name} must hold pairs of items as [(0, 3)], got {value!r}") from None
-    for i, j in found:
-        if as_integer(name, i, 0) == as_integer(name, j, 0):
-            raise ValueError(f"{name} must hold pairs of different items, got {(i, j)!r}")
+    found = set()
+    for pair in pairs:
+        i, j = sorted(as_integer(name, item, 0) for item in pair)
+        if i == j:
+            raise ValueError(f"{name} must hold pairs of different items, got {pair!r}")
+        found.add((i, j))
     return tuple(sorted(found))
 
 

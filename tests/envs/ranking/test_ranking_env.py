@@ -72,10 +72,11 @@ def test_a_pairs_kth_game_has_its_own_luck(margin: float) -> None:
 
 
 def test_limits_and_bars_leave_the_other_pairs_and_the_observation_is_the_belief() -> None:
-    barred, limit = [(0, 1), (4, 2)], 3
+    barred, limit = np.array([(0, 1), (4, 2)]), 3
     env: Any = gym.make(
         "Ranking-v0", num_items=5, horizon=24, max_games_per_pair=limit, barred_pairs=barred
     ).unwrapped
+    assert repr(env.settings.barred_pairs) == "((0, 1), (2, 4))"
     env.reset(seed=0)
     met = np.zeros(10, dtype=int)
     i, j = env.settings.pairs.T
