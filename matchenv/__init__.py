@@ -8,9 +8,15 @@ needs compiled code is imported when it is first asked for, and so is every modu
 from __future__ import annotations
 
 # ruff: noqa: E402
-from matchenv.runtime.signals import exit_at_signals_during_import
+import os
+import sys
 
-exit_at_signals_during_import()  # before what takes time to load
+_CALLED = os.path.basename(sys.argv[0]) if sys.argv else ""
+# As long as Python looks for the module of ``-m``, that is its name.
+if _CALLED in ("matchenv", "matchenv.exe") or (_CALLED == "-m" and "matchenv" in sys.orig_argv):
+    from matchenv.runtime.signals import exit_at_signals_during_import
+
+    exit_at_signals_during_import()  # before what takes time to load
 
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version

@@ -111,15 +111,12 @@ def _listen(handler: Callable[[int, FrameType | None], None] | signal.Handlers) 
 
 
 def exit_at_signals_during_import() -> None:
-    """In the process of the command ``matchenv``, let Ctrl-C end it at once; elsewhere do nothing.
+    """Let Ctrl-C and SIGTERM end the process of the command ``matchenv`` at once while it loads.
 
     Nothing has begun yet that would need tidying up. An exception would be raised inside a half
     imported library, with a traceback. ``Stopping`` replaces this later.
     """
-    called = os.path.basename(sys.argv[0]) if sys.argv else ""
-    # As long as Python looks for the module of ``-m``, that is its name.
-    if called in ("matchenv", "matchenv.exe") or (called == "-m" and "matchenv" in sys.orig_argv):
-        _listen(signal.SIG_DFL)
+    _listen(signal.SIG_DFL)
 
 
 class Stopping:
