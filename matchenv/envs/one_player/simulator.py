@@ -282,17 +282,11 @@ class OnePlayer(Simulator[State]):
         return state.players[:, :, TRUE_SKILL]
 
     def info(self, state: State, row: int) -> dict[str, Any]:
-        """Return the facts of one episode; written out, as they cost a single step most."""
-        density, quality, true_density, error, difference = state.measures[:, row].flat
-        return {
-            "draw_density": density,
-            "match_quality": quality,
-            "true_draw_density": true_density,
-            "squared_error": error,
-            "skill_difference": difference,
-            "won": state.won[row],
-            "outcome": state.outcomes[row],
-        }
+        """Return the facts of one episode; without views of all, which cost a single step most."""
+        # A check of the lengths would take as long as the rest.
+        info: dict[str, Any] = dict(zip(MEASURES, state.measures[:, row].flat, strict=False))
+        info["won"], info["outcome"] = state.won[row], state.outcomes[row]
+        return info
 
     def observe(self, state: State) -> NDArray[np.float32]:
         """Return the current observations; a view."""
