@@ -19,13 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.envs.ranking.settings import GOALS, RankingSettings
-from matchenv.evaluation.episode_table import CallJob, done
 from matchenv.evaluation.estimates import Estimate, Record
 from matchenv.evaluation.registry import policy_named
 from matchenv.evaluation.rollout import Batch, Decisions, steps
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.runtime.files import Arrays
-from matchenv.runtime.jobs import RunOptions, run_jobs
+from matchenv.runtime.jobs import Job, RunOptions, run_jobs
 
 Floats = NDArray[np.float64]
 
@@ -107,12 +106,12 @@ def study(
     """
     run = run or RunOptions()
     blocks = [range(seeds)[first : first + block] for first in range(0, seeds, block)]
-    jobs = [CallJob(f"seed{each[0]:05d}", len(each), partial(curves, settings, rules, means, each))
+    jobs = [Job(f"seed{each[0]:05d}", len(each), partial(curves, settings, rules, means, each))
             for each in blocks]  # fmt: skip
     asked = {**settings.description(), "rules": list(rules), "block": block,
              "means": None if means is None else means.tolist()}  # fmt: skip
     with run.store(asked) as store:
-        played = run_jobs(jobs, done, store, run)
+        played = run_jobs(jobs, store, run)
     found = {rule: np.concatenate([each[rule] for each in played]) for rule in played[0]}
     # How often each resample has each seed; the first is the seeds themselves.
     weights = np.ones((RESAMPLES + 1, seeds)) / seeds

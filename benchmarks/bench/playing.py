@@ -14,12 +14,12 @@ from matchenv.benchmarks.bench.protocol import EPISODES, SEED, Family
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.candidates import Candidate, candidates_of
 from matchenv.evaluation.cells import cells_of
-from matchenv.evaluation.episode_table import Block, CallJob, Plan, done
+from matchenv.evaluation.episode_table import Block, Plan
 from matchenv.evaluation.protocols import HIGH_END, LOW_END
 from matchenv.evaluation.registry import adapted
 from matchenv.evaluation.rollout import Sums, TrueSkills
 from matchenv.evaluation.seeds import BENCH, INSTANCES, POLICIES, episode_seeds
-from matchenv.runtime.jobs import RunOptions, Store, run_jobs
+from matchenv.runtime.jobs import Job, RunOptions, Store, run_jobs
 
 Floats = NDArray[np.float64]
 
@@ -72,7 +72,7 @@ def play_families(
         ValueError: for policies of one label, or a mark's.
         OSError: if a job cannot be written.
     """
-    jobs: list[CallJob] = []
+    jobs: list[Job] = []
     place: dict[tuple[str, str], int] = {}
     refused: dict[str, tuple[str, ...]] = {}
     for family in families:
@@ -90,7 +90,7 @@ def play_families(
         for label, job in zip(playing, _plan(family, playing.values()).jobs(), strict=True):
             place[label, family.name] = len(jobs)
             jobs.append(replace(job, name=f"{family.name}_{job.name}"))
-    found = run_jobs(jobs, done, store, run)
+    found = run_jobs(jobs, store, run)
 
     def total(label: str, family: Family) -> Floats:
         known = place.get((label, family.name), place[LOW_END, family.name])

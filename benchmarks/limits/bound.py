@@ -30,7 +30,7 @@ from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.one_player.simulator import OnePlayer, wins_ahead
 from matchenv.evaluation.candidates import Candidate
 from matchenv.evaluation.cells import Cell
-from matchenv.evaluation.episode_table import CallJob, done, play
+from matchenv.evaluation.episode_table import play
 from matchenv.evaluation.estimates import (
     CONFIDENCE,
     Record,
@@ -46,7 +46,7 @@ from matchenv.evaluation.seeds import spans_of
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.runtime.checks import as_integer
 from matchenv.runtime.files import Arrays, json_bytes, npz_bytes, records_csv, write_bytes
-from matchenv.runtime.jobs import RunOptions, run_jobs
+from matchenv.runtime.jobs import Job, RunOptions, run_jobs
 from matchenv.runtime.provenance import versions
 from matchenv.trueskill import true_draw_density
 
@@ -218,7 +218,7 @@ def run_bound(
         rows = play(plan, store, run)
         seeds = rows.seeds[0].tolist()
         jobs = [
-            CallJob(
+            Job(
                 f"bound_{cell.name}_episode{first:06d}",
                 count,
                 partial(bounds_of, plan.settings_of(cell, 0), seeds[first : first + count], depth,
@@ -227,7 +227,7 @@ def run_bound(
             for c, cell in enumerate(plan.cells)
             for first, count in spans_of(episodes, BLOCK)
         ]  # fmt: skip
-        found = run_jobs(jobs, done, store, run)
+        found = run_jobs(jobs, store, run)
         values, paid = (
             np.concatenate([each[name] for each in found]) for name in ("bound", "paid")
         )

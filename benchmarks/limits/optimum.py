@@ -28,7 +28,6 @@ from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.candidates import Candidate, candidates_of
 from matchenv.evaluation.cells import ANY, cells_of
-from matchenv.evaluation.episode_table import CallJob, done
 from matchenv.evaluation.estimates import (
     CONFIDENCE,
     Record,
@@ -41,7 +40,7 @@ from matchenv.evaluation.seeds import TRUTHS, episode_seeds, spans_of, stream_of
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.runtime.checks import as_integer
 from matchenv.runtime.files import Arrays, json_bytes, records_csv
-from matchenv.runtime.jobs import RunOptions, run_jobs
+from matchenv.runtime.jobs import Job, RunOptions, run_jobs
 from matchenv.runtime.provenance import versions
 from matchenv.trueskill import true_draw_density
 
@@ -199,7 +198,7 @@ def run_optimum(
         raise ValueError("num_opponents and horizon must have at least one number each")
     spans = spans_of(episodes, BLOCK)
     jobs = [
-        CallJob(
+        Job(
             f"opponents{settings.num_opponents}_games{settings.horizon}_episode{first:06d}",
             count,
             partial(work, settings, candidates, seed, range(first, first + count), truths),
@@ -222,7 +221,7 @@ def run_optimum(
     }
     labels = (OPTIMUM, *(candidate.label for candidate in candidates))
     with run.store(asked) as store:
-        found = run_jobs(jobs, done, store, run, unit="instance")
+        found = run_jobs(jobs, store, run, unit="instance")
         findings = []
         for k, (settings, _) in enumerate(problems):
             blocks = found[k * len(spans) : (k + 1) * len(spans)]

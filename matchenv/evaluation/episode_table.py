@@ -15,34 +15,12 @@ from matchenv.evaluation.cells import Cell
 from matchenv.evaluation.rollout import ALL, PolicyMaker, Summary, column_of, rollout
 from matchenv.evaluation.seeds import policy_key, sequence_of
 from matchenv.runtime.files import Arrays, columns_csv, npz_bytes
-from matchenv.runtime.jobs import CLOCK, RunOptions, Store, run_jobs
+from matchenv.runtime.jobs import CLOCK, Job, RunOptions, Store, run_jobs
 
 Floats = NDArray[np.float64]
 
 # Names of sums over a block begin so.
 TOTAL = "total/"
-
-
-@dataclass(frozen=True)
-class CallJob:
-    """A job of ``run_jobs``: a call that returns arrays.
-
-    Attributes:
-        name: of its file.
-        count: episodes in it.
-        call: can be pickled.
-        lasting: whether the result may be kept for another time.
-    """
-
-    name: str
-    count: int
-    call: Callable[[], Arrays]
-    lasting: bool = True
-
-
-def done(job: CallJob) -> Arrays:
-    """Do a job."""
-    return job.call()
 
 
 @dataclass(frozen=True)
@@ -87,10 +65,10 @@ class Plan:
         """Episodes of each policy in each cell."""
         return sum(len(block.seeds) for block in self.blocks)
 
-    def jobs(self) -> list[CallJob]:
+    def jobs(self) -> list[Job]:
         """Return a job for each cell, policy and block, in this order."""
         return [
-            CallJob(
+            Job(
                 f"{cell.name}_policy{p:02d}_prior{block.prior:03d}_episode{block.first:06d}",
                 len(block.seeds),
                 partial(
@@ -187,7 +165,7 @@ def play(plan: Plan, store: Store | None, run: RunOptions) -> EpisodeTable:
         ValueError: for a damaged store.
         OSError: if a job cannot be written; the finished ones stay.
     """
-    played = run_jobs(plan.jobs(), done, store, run)
+    played = run_jobs(plan.jobs(), store, run)
     priors = 1 + max(block.prior for block in plan.blocks)
     shape = (len(plan.cells), len(plan.candidates), priors)
 

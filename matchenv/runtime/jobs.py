@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from tqdm import tqdm
 
@@ -42,23 +42,25 @@ SETTINGS, BLOCKS = "settings.json", "blocks"
 CLOCK = "clock"
 
 
-class Job(Protocol):
-    """A block of work, seeded by itself."""
+@dataclass(frozen=True)
+class Job:
+    """A block of work, seeded by itself.
 
-    @property
-    def name(self) -> str:
-        """Name of its file, the job's own."""
+    Attributes:
+        name: name of its file, the job's own.
+        count: episodes in it.
+        call: does the work, and returns its result; can be pickled.
+        lasting: whether the result may be kept for later runs.
+    """
 
-    @property
-    def count(self) -> int:
-        """Episodes in it."""
+    name: str
+    count: int
+    call: Callable[[], Arrays]
+    lasting: bool = True
 
-    @property
-    def lasting(self) -> bool:
-        """True if the result may be kept for later runs."""
-
-
-AnyJob = TypeVar("AnyJob", bound=Job)
+    def done(self) -> Arrays:
+        """Do the work."""
+        return self.call()
 
 
 @dataclass(frozen=True)
@@ -195,8 +197,7 @@ class RunOptions:
 
 
 def run_jobs(
-    jobs: Sequence[AnyJob],
-    work: Callable[[AnyJob], Arrays],
+    jobs: Sequence[Job],
     store: Store | None,
     run: RunOptions,
     unit: str = "episode",
@@ -205,7 +206,6 @@ def run_jobs(
 
     Args:
         jobs: independent of each other, each with a name of its own.
-        work: a function at the top of a module; returns the result of a job.
         store: where finished jobs lie; None keeps nothing.
         run: how to work; no number depends on it.
         unit: unit of the progress bar.
@@ -221,7 +221,7 @@ def run_jobs(
     missing = [job for job in jobs if job.name not in known]
     total, left = (sum(job.count for job in each) for each in (jobs, missing))
     with (
-        closing(as_engine(run.workers).results(work, missing)) as results,
+        closing(as_engine(run.workers).results(Job.done, missing)) as results,
         tqdm(total=total, initial=total - left, unit=unit, disable=run.quiet) as bar,
     ):
         for number, arrays in results:

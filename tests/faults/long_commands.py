@@ -13,7 +13,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +22,7 @@ from fault_injection import Ended
 from matchenv.cli import run_command
 from matchenv.ratings.leaderboard import Leaderboard
 from matchenv.runtime.files import Arrays
-from matchenv.runtime.jobs import RunOptions, run_jobs
+from matchenv.runtime.jobs import Job, RunOptions, run_jobs
 
 LOG = str(Path(__file__).parent.parent / "logs" / "data" / "league.csv")
 READ = (
@@ -125,30 +125,17 @@ def made_by(command: str) -> str:
 INPUTS = {"RUN": f"{TRAIN} --timesteps 32 --workers 1", "FIT": f"fit {LOG}"}
 
 
-@dataclass(frozen=True)
-class Square:
-    """A job."""
-
-    number: int
-    count: int = 1
-    lasting: bool = True
-
-    @property
-    def name(self) -> str:
-        """Name of its file."""
-        return f"square{self.number}"
-
-
-def squared(job: Square) -> Arrays:
+def squared(number: int) -> Arrays:
     """Return the result of a job."""
-    return {"value": np.array(job.number**2)}
+    return {"value": np.array(number**2)}
 
 
 def store(folder: Path) -> None:
     """Two jobs and a result, as every command with a store has them."""
     options = RunOptions(folder / "new" / "out", workers=1, quiet=True)
     with options.store({"seed": 1}) as opened:
-        found = run_jobs([Square(0), Square(1)], squared, opened, options)
+        jobs = [Job(f"square{number}", 1, partial(squared, number)) for number in range(2)]
+        found = run_jobs(jobs, opened, options)
         content = b"".join(each["value"].tobytes() for each in found)
         options.finish(opened, None, [("curves/top.csv", content)])
 

@@ -7,7 +7,7 @@ import io
 import os
 import platform
 import shutil
-from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,40 +15,32 @@ import numpy as np
 import pytest
 
 from matchenv.runtime.files import Arrays, folder_lock
-from matchenv.runtime.jobs import CLOCK, RunOptions, run_jobs
+from matchenv.runtime.jobs import CLOCK, Job, RunOptions, run_jobs
 
 SETTINGS = {"command": "test", "seed": 3, "names": ["a", "b"]}
 
 
-@dataclass(frozen=True)
-class Square:
-    """A job."""
-
-    number: int
-    count: int = 2
-    lasting: bool = True
-
-    @property
-    def name(self) -> str:
-        return f"square{self.number}"
-
-
 # Of a process that was killed: no process has such an id.
 LEFT = f".0.{2**22 + 1}@{platform.node()}.unfinished"
-JOBS = [Square(number) for number in range(7)]
-VALUES = [number**2 for number in range(7)]
+NUMBERS = range(7)
+VALUES = [number**2 for number in NUMBERS]
 
 
-def squared(job: Square) -> Arrays:
-    return {"value": np.array(job.number**2), CLOCK: np.array([1.0, 2.0])}
+def squared(number: int) -> Arrays:
+    return {"value": np.array(number**2), CLOCK: np.array([1.0, 2.0])}
 
 
 def run(
-    folder: Path | None, work: Any = squared, jobs: Any = JOBS, options: Any = (), **settings: Any
+    folder: Path | None, work: Any = squared, lasting: Any = (), options: Any = (), **settings: Any
 ) -> list[int]:
+    """Square all numbers, or those of which ``lasting`` says whether they last."""
+    jobs = [
+        Job(f"square{number}", 2, partial(work, number), lasts)
+        for number, lasts in (lasting or dict.fromkeys(NUMBERS, True)).items()
+    ]
     run = RunOptions(folder, quiet=True, **{"workers": 1, **dict(options)})
     with run.store({**SETTINGS, **settings}) as store:
-        return [int(arrays["value"]) for arrays in run_jobs(jobs, work, store, run)]
+        return [int(arrays["value"]) for arrays in run_jobs(jobs, store, run)]
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, OSError])
@@ -57,20 +49,20 @@ def test_work_goes_on_where_it_was_stopped(tmp_path: Path, stop: Any, done: int)
     """What a process was writing when it was killed is removed."""
     worked: list[int] = []
 
-    def until_stopped(job: Square) -> Arrays:
+    def until_stopped(number: int) -> Arrays:
         if len(worked) == done:
             raise stop
-        worked.append(job.number)
-        return squared(job)
+        worked.append(number)
+        return squared(number)
 
     with pytest.raises(stop):
         run(tmp_path, until_stopped)
     assert len(list((tmp_path / "blocks").iterdir())) == done
     (tmp_path / "blocks" / LEFT).write_bytes(b"half")
 
-    def the_rest(job: Square) -> Arrays:
-        assert job.number not in worked
-        return squared(job)
+    def the_rest(number: int) -> Arrays:
+        assert number not in worked
+        return squared(number)
 
     assert run(tmp_path, the_rest) == VALUES
     assert len(list((tmp_path / "blocks").iterdir())) == 7
@@ -82,13 +74,12 @@ def test_what_is_kept(tmp_path: Path) -> None:
     assert run(None) == VALUES
     worked: list[int] = []
 
-    def counted(job: Square) -> Arrays:
-        worked.append(job.number)
-        return squared(job)
+    def counted(number: int) -> Arrays:
+        worked.append(number)
+        return squared(number)
 
-    jobs = [replace(JOBS[1], lasting=False), JOBS[2]]
     for _ in range(2):
-        assert run(tmp_path, counted, jobs) == [1, 4]
+        assert run(tmp_path, counted, {1: False, 2: True}) == [1, 4]
     assert worked == [1, 2, 1]
     with np.load(tmp_path / "blocks" / "square2.npz") as block:
         assert CLOCK not in block.files
