@@ -22,8 +22,8 @@ SETTINGS = {"command": "test", "seed": 3, "names": ["a", "b"]}
 
 # Of a process that was killed: no process has such an id.
 LEFT = f".0.{2**22 + 1}@{platform.node()}.unfinished"
-NUMBERS = range(7)
-VALUES = [number**2 for number in NUMBERS]
+LASTING = dict.fromkeys(range(7), True)
+VALUES = [number**2 for number in LASTING]
 
 
 def squared(number: int) -> Arrays:
@@ -31,12 +31,15 @@ def squared(number: int) -> Arrays:
 
 
 def run(
-    folder: Path | None, work: Any = squared, lasting: Any = (), options: Any = (), **settings: Any
+    folder: Path | None,
+    work: Any = squared,
+    lasting: dict[int, bool] = LASTING,
+    options: Any = (),
+    **settings: Any,
 ) -> list[int]:
-    """Square all numbers, or those of which ``lasting`` says whether they last."""
+    """Square the numbers of ``lasting``, which says whether a job's result lasts."""
     jobs = [
-        Job(f"square{number}", 2, partial(work, number), lasts)
-        for number, lasts in (lasting or dict.fromkeys(NUMBERS, True)).items()
+        Job(f"square{number}", 2, partial(work, number), lasts) for number, lasts in lasting.items()
     ]
     run = RunOptions(folder, quiet=True, **{"workers": 1, **dict(options)})
     with run.store({**SETTINGS, **settings}) as store:
@@ -142,7 +145,7 @@ def test_other_settings_are_refused_and_named_or_replaced(tmp_path: Path) -> Non
     assert "names was ['a', 'b'] and is ['a']" in str(error.value)
     assert "command" not in str(error.value)
     assert len(list((tmp_path / "blocks").iterdir())) == 7
-    assert run(tmp_path, jobs=[], options={"replace_out": True}, seed=4) == []
+    assert run(tmp_path, lasting={}, options={"replace_out": True}, seed=4) == []
     assert len(list((tmp_path / "blocks").iterdir())) == 0
     assert run(tmp_path, seed=4) == VALUES
 
