@@ -27,7 +27,7 @@ from matchenv.envs import env_id_of, simulator_of
 from matchenv.envs.core.settings import LONGEST_HORIZON, PAPER_BETA, Options
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QUEUE_NUMBERS, QueueSettings
-from matchenv.envs.ranking.settings import RankingSettings
+from matchenv.envs.ranking import RankingSettings
 from matchenv.evaluation.registry import ONE_PLAYER, QUEUE, RANKING
 from matchenv.runtime.checks import as_integer, as_positive_number
 

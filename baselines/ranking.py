@@ -8,22 +8,23 @@ from __future__ import annotations
 
 import copy
 import math
-from functools import cache
-from typing import Any, ClassVar, Self
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchenv.belief.joint import difference_variance, game_precision
-from matchenv.envs.ranking.settings import RankingSettings
-from matchenv.envs.ranking.simulator import RankingView, pair_counts, places_of
-from matchenv.runtime.checks import as_action_masks, as_float_array
+from matchenv.envs.ranking import RankingSettings, RankingView, pair_counts, places_of
+from matchenv.runtime.checks import as_action_masks, as_choice, as_float_array
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import total_variance
 from matchenv.trueskill.normal import normal_probability
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Generator = np.random.Generator
 
 # Nodes and weights of Gauss and Legendre on [0, 1].
 NODES, WEIGHTS = (0.5 * each for each in np.polynomial.legendre.leggauss(16))
@@ -37,21 +38,20 @@ class RankingPolicy:
     """A rule that chooses the pair that plays next.
 
     Args:
+        name: the rule, one of ``RULES``.
         seed: seed of the policy's own generator, used where none is passed.
 
     Attributes:
-        name: the policy's name in tables and on command lines.
-        rule: the formula of its scores.
+        stochastic: whether equal beliefs may get different choices.
+        needs_truth: whether the rule reads the true skills, which no fair policy sees.
         settings: of the environment that it plays, from ``for_settings``.
     """
 
-    name: ClassVar[str]
-    rule: ClassVar[int]
-    stochastic: ClassVar[bool] = False
-    needs_truth: ClassVar[bool] = False
     settings: RankingSettings = RankingSettings()
 
-    def __init__(self, *, seed: int | None = None) -> None:
+    def __init__(self, name: str, *, seed: int | None = None) -> None:
+        self.name = as_choice("name", name, RULES)
+        self._scores, self.stochastic, self.needs_truth = RULES[name]
         self._rng = np.random.default_rng(seed)
 
     def for_settings(self, settings: RankingSettings) -> Self:
@@ -60,22 +60,14 @@ class RankingPolicy:
         policy.settings = settings
         return policy
 
-    def scores(self, view: RankingView, rng: np.random.Generator | None = None) -> Floats:
-        """Return a score of each pair, shape (B, P); the highest plays.
-
-        Args:
-            view: B beliefs.
-            rng: generator for stochastic policies; None uses the policy's own.
-        """
-        settings = self.settings
-        game = settings.noise, settings.cut
-        found: Floats = pair_scores(self.rule, view.mu, view.covariance, settings.pairs, game)
-        return found
+    def scores(self, view: RankingView, rng: Generator | None = None) -> Floats:
+        """Return a score of each pair, shape (B, P), the highest plays; arguments as ``act``."""
+        return self._scores(view, self.settings, rng or self._rng)
 
     def act(
         self,
         view: RankingView,
-        rng: np.random.Generator | None = None,
+        rng: Generator | None = None,
         action_masks: ArrayLike | None = None,
     ) -> Integers:
         """Choose pairs.
@@ -157,27 +149,18 @@ def view_of(observations: Floats, settings: RankingSettings) -> RankingView:
     return RankingView(np.ascontiguousarray(means), covariance, left)
 
 
-class RandomPair(RankingPolicy):
-    """A pair drawn uniformly."""
-
-    name = "random"
-    stochastic = True
-
-    def scores(self, view: RankingView, rng: np.random.Generator | None = None) -> Floats:
-        """Return uniform numbers."""
-        return (rng or self._rng).random((len(view.mu), self.settings.num_pairs))
+def random(view: RankingView, settings: RankingSettings, rng: Generator) -> Floats:
+    """Score pairs uniformly at random."""
+    return rng.random((len(view.mu), settings.num_pairs))
 
 
-class RoundRobin(RankingPolicy):
-    """Every pair once, round by round, then all over again: the circle method."""
+def round_robin(view: RankingView, settings: RankingSettings, rng: Generator) -> Floats:
+    """Play every pair once, round by round, then all over again: the circle method.
 
-    name = "round-robin"
-
-    def scores(self, view: RankingView, rng: np.random.Generator | None = None) -> Floats:
-        """Return minus the number of games until each pair's turn."""
-        played = self.settings.horizon - view.games_left[:, np.newaxis]
-        waits = turns(self.settings.num_items) - played
-        return -(waits % self.settings.num_pairs).astype(np.float64)
+    A score is minus the number of games until the pair's turn.
+    """
+    played = settings.horizon - view.games_left[:, np.newaxis]
+    return -((turns(settings.num_items) - played) % settings.num_pairs).astype(np.float64)
 
 
 @cache
@@ -189,106 +172,85 @@ def turns(items: int) -> Integers:
     return np.argsort(np.argsort(rounds, kind="stable"))
 
 
-class Swiss(RankingPolicy):
-    """Neighbours in the present order, one place after another."""
+def swiss(view: RankingView, settings: RankingSettings, rng: Generator) -> Floats:
+    """Play neighbours in the present order, one place after another.
 
-    name = "swiss"
-
-    def scores(self, view: RankingView, rng: np.random.Generator | None = None) -> Floats:
-        """Return minus the distance of each pair to the neighbours whose turn it is."""
-        settings = self.settings
-        places = np.stack([places_of(mu) for mu in view.mu])
-        i, j = settings.pairs.T
-        apart = np.abs(places[:, i] - places[:, j])
-        turn = (settings.horizon - view.games_left) % (settings.num_items - 1)
-        first = np.minimum(places[:, i], places[:, j]) - turn[:, np.newaxis]
-        return -(apart * settings.num_items + first % (settings.num_items - 1)).astype(np.float64)
+    A score is minus the distance of the pair to the neighbours whose turn it is.
+    """
+    places = np.stack([places_of(mu) for mu in view.mu])
+    i, j = settings.pairs.T
+    apart = np.abs(places[:, i] - places[:, j])
+    turn = (settings.horizon - view.games_left) % (settings.num_items - 1)
+    first = np.minimum(places[:, i], places[:, j]) - turn[:, np.newaxis]
+    return -(apart * settings.num_items + first % (settings.num_items - 1)).astype(np.float64)
 
 
-class ThompsonPair(RankingPolicy):
-    """Draw skills from the belief; of the neighbours in their order that count, the least sure."""
+def thompson(view: RankingView, settings: RankingSettings, rng: Generator) -> Floats:
+    """Draw skills from the belief; of the neighbours in their order that count, the least sure.
 
-    name = "thompson"
-    rule = UNSURE
-    stochastic = True
-
-    def scores(self, view: RankingView, rng: np.random.Generator | None = None) -> Floats:
-        """Return P(misordered) of the drawn order's neighbours; other pairs follow by distance."""
-        generator, cut = rng or self._rng, self.settings.cut
-        i, j = self.settings.pairs.T
-        unsure = super().scores(view)
-        for row, (mu, covariance) in enumerate(zip(view.mu, view.covariance, strict=True)):
-            places = places_of(generator.multivariate_normal(mu, covariance, method="cholesky"))
-            apart = np.abs(places[i] - places[j])
-            counts = (cut == 0) | ((places[i] < cut) != (places[j] < cut))
-            unsure[row] -= np.where(counts, apart - 1.0, self.settings.num_items)
-        return unsure
+    Other pairs follow by their distance.
+    """
+    unsure = by_formula(UNSURE, view, settings, rng)
+    i, j = settings.pairs.T
+    for row, (mu, covariance) in enumerate(zip(view.mu, view.covariance, strict=True)):
+        places = places_of(rng.multivariate_normal(mu, covariance, method="cholesky"))
+        apart, cut = np.abs(places[i] - places[j]), settings.cut
+        counts = (cut == 0) | ((places[i] < cut) != (places[j] < cut))
+        unsure[row] -= np.where(counts, apart - 1.0, settings.num_items)
+    return unsure
 
 
-class WidestPair(RankingPolicy):
-    """The pair whose difference of skills is the least known."""
+def oracle(view: RankingView, settings: RankingSettings, rng: Generator) -> Floats:
+    """Know the true skills: the least sure of the pairs that stand in the wrong order.
 
-    name = "widest"
-    rule = WIDEST
+    Where all pairs that count stand right, the one that a game makes surest. A score is that of
+    ``shrinkage``, plus 1 for a pair in the wrong order.
+
+    Raises:
+        ValueError: for a view without true skills.
+    """
+    if view.true_skill is None:
+        raise ValueError("view must have true_skill for the oracle, got None")
+    i, j = settings.pairs.T
+    wrong = (view.mu[:, i] - view.mu[:, j]) * (view.true_skill[:, i] - view.true_skill[:, j]) < 0.0
+    return by_formula(SHRINKAGE, view, settings, rng) + wrong
 
 
-class InformationGain(RankingPolicy):
-    """The pair whose outcome tells most about the skills, in bits: active learning (ASAP).
+def by_formula(
+    formula: int, view: RankingView, settings: RankingSettings, rng: Generator
+) -> Floats:
+    """Score pairs by a formula of ``pair_score``, which depends on the pair's difference alone."""
+    game = settings.noise, settings.cut
+    found: Floats = pair_scores(formula, view.mu, view.covariance, settings.pairs, game)
+    return found
 
-    The closed form of Houlsby, Huszar, Ghahramani and Lengyel, "Bayesian active learning for
-    classification and preference learning" (2011), eq. (4). It does not know the goal.
+
+class Rule(NamedTuple):
+    """A rule of ``RankingPolicy``.
+
+    Attributes:
+        scores: returns scores, shape (B, P), of a view, the settings and a generator.
+        stochastic: whether it draws from the generator.
+        needs_truth: whether it reads the true skills.
     """
 
-    name = "information"
-    rule = INFORMATION
+    scores: Callable[[RankingView, RankingSettings, Generator], Floats]
+    stochastic: bool = False
+    needs_truth: bool = False
 
 
-class MisorderedShrinkage(RankingPolicy):
-    """P(misordered) times the share of the difference's variance that a game takes off."""
-
-    name = "shrinkage"
-    rule = SHRINKAGE
-
-
-class RankingKnowledgeGradient(RankingPolicy):
-    """The expected decrease of a pair's loss per game, by the best number of games of that pair.
-
-    The knowledge gradient asks what one more game is worth. Here that is exactly 0 wherever no
-    outcome changes the order, and the rule is blind there. As in KG(*) (Frazier and Powell,
-    "Paradoxes in learning and the marginal value of information", Decision Analysis, 2010), a game
-    is therefore valued as part of m games of the same pair, at the m with the largest value per
-    game; m games count as the normal measurement of s_i - s_j that is worth as much.
-    """
-
-    name = "kg"
-    rule = KNOWLEDGE
-
-
-# The rule that ``matchenv.ranking.Ranker`` asks.
-RULE = RankingKnowledgeGradient
-
-
-class RankingOracle(RankingPolicy):
-    """Knows the true skills: the least sure of the pairs that stand in the wrong order.
-
-    Where all pairs that count stand right, the one that a game makes surest.
-    """
-
-    name = "oracle"
-    rule = SHRINKAGE
-    needs_truth = True
-
-    def scores(self, view: RankingView, rng: np.random.Generator | None = None) -> Floats:
-        """Return the value of ``shrinkage``, plus 1 for a pair in the wrong order.
-
-        Raises:
-            ValueError: for a view without true skills.
-        """
-        if view.true_skill is None:
-            raise ValueError("view must have true_skill for the oracle, got None")
-        i, j = self.settings.pairs.T
-        wrong = (view.mu[:, i] - view.mu[:, j]) * (view.true_skill[:, i] - view.true_skill[:, j])
-        return super().scores(view) + (wrong < 0.0)
+RULES = {
+    "random": Rule(random, stochastic=True),
+    "round-robin": Rule(round_robin),
+    "swiss": Rule(swiss),
+    # The pair whose difference of skills is the least known.
+    "widest": Rule(partial(by_formula, WIDEST)),
+    "thompson": Rule(thompson, stochastic=True),
+    "information": Rule(partial(by_formula, INFORMATION)),
+    "shrinkage": Rule(partial(by_formula, SHRINKAGE)),
+    "kg": Rule(partial(by_formula, KNOWLEDGE)),
+    "oracle": Rule(oracle, needs_truth=True),
+}
 
 
 @compiled
@@ -324,6 +286,16 @@ def pair_scores(
 @compiled
 def pair_score(rule: int, gap: float, spread: float, noise: tuple[float, float]) -> float:
     """Return the score of a pair by a formula.
+
+    ``WIDEST`` is the variance of the difference of skills, and ``UNSURE`` P(misordered).
+    ``SHRINKAGE`` is P(misordered) times the share of the variance that a game takes off.
+
+    ``KNOWLEDGE`` is the expected decrease of a pair's loss per game, by the best number of games of
+    that pair. The knowledge gradient asks what one more game is worth. Here that is exactly 0
+    wherever no outcome changes the order, and the rule is blind there. As in KG(*) (Frazier and
+    Powell, "Paradoxes in learning and the marginal value of information", Decision Analysis,
+    2010), a game is therefore valued as part of m games of the same pair, at the m with the largest
+    value per game; m games count as the normal measurement of s_i - s_j that is worth as much.
 
     Args:
         rule: one of the formulas.
@@ -385,7 +357,11 @@ def loss_decrease(lead: float, share: float) -> float:
 
 @compiled
 def information_gain(gap: float, spread: float, noise: tuple[float, float]) -> float:
-    """Return the mutual information of outcome and skills in bits, draws counted as half a win."""
+    """Return the mutual information of outcome and skills in bits, draws counted as half a win.
+
+    The closed form of Houlsby, Huszar, Ghahramani and Lengyel, "Bayesian active learning for
+    classification and preference learning" (2011), eq. (4), as in ASAP. It does not know the goal.
+    """
     variance = total_variance(0.0, 0.0, noise[0])
     win = normal_probability(-abs(gap) / math.sqrt(variance + spread))
     entropy = -win * math.log2(max(win, 1e-300)) - (1.0 - win) * math.log1p(-win) / math.log(2.0)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from matchenv.envs.ranking.settings import RankingSettings
+from matchenv.envs.ranking import RankingSettings
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.logs.match_log import MatchLog
 from matchenv.ranking import Ranked, Ranker

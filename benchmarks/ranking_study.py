@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.envs.ranking.settings import GOALS, RankingSettings
+from matchenv.envs.ranking import GOALS, RankingSettings
 from matchenv.evaluation.estimates import Estimate, Record
 from matchenv.evaluation.registry import policy_named
 from matchenv.evaluation.rollout import Batch, Decisions, steps
@@ -183,6 +183,8 @@ def main(words: Sequence[str] | None = None) -> None:
     add("--stops", type=int, default=0, help="games at most; the table of the stopping rule")
     add("--out", type=Path, help="folder of finished blocks")
     given = parser.parse_args(words)
+    if not given.stops and given.items < BINS // GAMES_PER_ITEM:
+        parser.error(f"--items must be at least {BINS // GAMES_PER_ITEM}, got {given.items}")
     settings = RankingSettings(
         num_items=given.items, horizon=given.stops or GAMES_PER_ITEM * given.items,
         beta=given.noise / np.sqrt(2.0), goal=given.goal, k=given.k,

@@ -10,7 +10,7 @@ from sphinx.application import Sphinx
 
 import matchenv
 from matchenv.cli import COMMANDS, help_text, parser_of
-from matchenv.envs.ranking.env import RankingEnv
+from matchenv.envs.ranking import RankingEnv
 
 project = "matchenv"
 author = "The matchenv authors"

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from matchenv.baselines.ranking import RULE, RankingPolicy
+from matchenv.baselines.ranking import RankingPolicy
 from matchenv.belief.joint import difference_variance, game_precision, learn_joint, narrow
-from matchenv.envs.ranking.settings import ORDER, TOP, RankingSettings
-from matchenv.envs.ranking.simulator import RankingView, places_of
+from matchenv.envs.ranking import ORDER, TOP, RankingSettings, RankingView, places_of
 from matchenv.runtime.checks import as_integer, as_non_negative_number, as_share
 from matchenv.runtime.files import json_bytes, read_json, write_bytes
 
@@ -265,7 +264,7 @@ class Ranker:
             places[name] = len(places)
         self.settings = RankingSettings(num_items=len(places), **self._options)
         self._place, self._pairs = places, self.settings.pairs
-        self._rule: RankingPolicy = RULE().for_settings(self.settings)
+        self._rule = RankingPolicy("kg").for_settings(self.settings)
         covariance = self.settings.sigma**2 * np.eye(len(places))
         covariance[:old, :old] = self._covariance
         self._mu, self._covariance = np.pad(self._mu, (0, len(names))), covariance

@@ -101,7 +101,7 @@ def declare_rank(add: Parser) -> Run:
         matchenv rank games.csv --goal top --k 5 --next 20 --out results/ranking
     """
     from matchenv.benchmarks.ranking import rank_text, ranker_of, write_ranking
-    from matchenv.envs.ranking.settings import RankingSettings
+    from matchenv.envs.ranking import RankingSettings
 
     shared.log(add)
     add.group("goal and model")

@@ -53,10 +53,10 @@ ENVIRONMENTS = {
         protocol="matchenv.evaluation.protocols:QUEUE",
     ),
     "Ranking-v0": Environment(
-        settings="matchenv.envs.ranking.settings:RankingSettings",
-        simulator="matchenv.envs.ranking.simulator:RankingSimulator",
-        env="matchenv.envs.ranking.env:RankingEnv",
-        vector_env="matchenv.envs.ranking.env:RankingVectorEnv",
+        settings="matchenv.envs.ranking:RankingSettings",
+        simulator="matchenv.envs.ranking:RankingSimulator",
+        env="matchenv.envs.ranking:RankingEnv",
+        vector_env="matchenv.envs.ranking:RankingVectorEnv",
         renderer="matchenv.rendering.ranking:RankingRenderer",
     ),
 }

@@ -48,18 +48,12 @@ POLICIES: dict[str, dict[str, str]] = {
         "random": "matchenv.baselines.queue.candidates:RandomCandidate",
         "oracle": "matchenv.baselines.queue.matching:MatchingOracle",
     },
-    RANKING: {
-        "random": "matchenv.baselines.ranking:RandomPair",
-        "round-robin": "matchenv.baselines.ranking:RoundRobin",
-        "swiss": "matchenv.baselines.ranking:Swiss",
-        "widest": "matchenv.baselines.ranking:WidestPair",
-        "thompson": "matchenv.baselines.ranking:ThompsonPair",
-        "information": "matchenv.baselines.ranking:InformationGain",
-        "shrinkage": "matchenv.baselines.ranking:MisorderedShrinkage",
-        "kg": "matchenv.baselines.ranking:RankingKnowledgeGradient",
-        "oracle": "matchenv.baselines.ranking:RankingOracle",
-    },
-}
+    RANKING: dict.fromkeys(
+        ("random", "round-robin", "swiss", "widest", "thompson", "information", "shrinkage", "kg",
+         "oracle"),
+        "matchenv.baselines.ranking:RankingPolicy",
+    ),
+}  # fmt: skip
 
 # Learned policies by name, folder or file; no torch is imported before one is asked for.
 LEARNED = "matchenv.agents.learned_names"
@@ -140,7 +134,7 @@ def policy_named(
     if env_id == QUEUE and name == RESERVATION:
         return _reserved(text, options, settings)
     if name in POLICIES[env_id]:
-        kind = policy_class(name, env_id)
+        kind, given["name"] = policy_class(name, env_id), name
         if hasattr(kind, "preferred_belief"):
             given["belief"] = kind.preferred_belief(settings)
         return adapted(build_object("policy", text, kind, options, given), settings)

@@ -12,12 +12,12 @@ from matchenv.agents.environments import PROBLEMS
 from matchenv.agents.learned_policy import LearnedPolicy
 from matchenv.agents.network import PairReader, spaces_of
 from matchenv.agents.sb3_policies import new_policy
-from matchenv.baselines.ranking import MisorderedShrinkage
+from matchenv.baselines.ranking import RankingPolicy
 from matchenv.benchmarks.compare.training import compare_runs
 from matchenv.cli import run_command
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QueueSettings
-from matchenv.envs.ranking.settings import RankingSettings
+from matchenv.envs.ranking import RankingSettings
 from matchenv.evaluation.registry import ONE_PLAYER, QUEUE, RANKING, policy_named
 from matchenv.evaluation.rollout import rollout
 from matchenv.runtime.jobs import RunOptions
@@ -83,7 +83,7 @@ def test_fresh_weights_for_pairs_choose_as_a_rule_does(goal):
     network = new_policy(ALGORITHMS["ppo"], "SharedPolicy", {}, settings)
     observation = ranked(settings)
     policy = LearnedPolicy("fresh", network, "factorised", settings)
-    rule = MisorderedShrinkage().for_settings(settings)
+    rule = RankingPolicy("shrinkage").for_settings(settings)
     np.testing.assert_array_equal(policy.predict(observation)[0], rule.predict(observation)[0])
 
 

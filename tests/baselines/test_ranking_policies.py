@@ -13,8 +13,7 @@ from scipy.stats import norm
 
 from matchenv.baselines import ranking as rules
 from matchenv.belief.joint import game_precision
-from matchenv.envs.ranking.settings import RankingSettings
-from matchenv.envs.ranking.simulator import RankingView
+from matchenv.envs.ranking import RankingSettings, RankingView
 from matchenv.evaluation.registry import POLICIES, RANKING, policy_named
 from matchenv.evaluation.rollout import Batch
 
@@ -93,7 +92,7 @@ def test_a_round_robin_plays_every_pair_once_and_nobody_twice_in_a_round(items: 
 
 def test_swiss_plays_neighbours_in_turn() -> None:
     view = view_after(20)._replace(games_left=np.arange(50, 47, -1))
-    actions = rules.Swiss().for_settings(SETTINGS).act(view)
+    actions = rules.RankingPolicy("swiss").for_settings(SETTINGS).act(view)
     for row, action in enumerate(actions):
         order = np.argsort(-view.mu[row], kind="stable")
         assert set(SETTINGS.pairs[action]) == {order[row], order[row + 1]}
@@ -101,7 +100,7 @@ def test_swiss_plays_neighbours_in_turn() -> None:
 
 def test_the_oracle_plays_wrong_pairs_and_needs_the_truth() -> None:
     view = view_after(10)
-    oracle = rules.RankingOracle().for_settings(SETTINGS)
+    oracle = rules.RankingPolicy("oracle").for_settings(SETTINGS)
     assert view.true_skill is not None
     for row, action in enumerate(oracle.act(view)):
         i, j = SETTINGS.pairs[action]

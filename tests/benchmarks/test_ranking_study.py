@@ -9,7 +9,7 @@ import pytest
 
 from matchenv.benchmarks import ranking_study
 from matchenv.benchmarks.ranking_study import BINS, WINDOW, games_needed
-from matchenv.envs.ranking.settings import RankingSettings
+from matchenv.envs.ranking import RankingSettings
 
 
 def test_games_are_counted_to_the_end_of_the_first_window_that_reaches_the_goal() -> None:

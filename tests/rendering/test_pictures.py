@@ -15,7 +15,7 @@ from pygame import Rect
 
 from matchenv import MatchmakingEnv, MatchmakingQueueEnv
 from matchenv.envs.core.rendering import Pixels
-from matchenv.envs.ranking.env import RankingEnv
+from matchenv.envs.ranking import RankingEnv
 from matchenv.rendering.canvas import THEMES, Canvas, Colour, line_height
 from matchenv.rendering.one_player import moving_mean
 from matchenv.rendering.picture import LEAST_HEIGHT, LEAST_WIDTH, Axis, draw_beliefs, draw_games

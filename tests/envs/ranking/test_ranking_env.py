@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau, norm
 
-from matchenv.envs.ranking.settings import RankingSettings
+from matchenv.envs.ranking import RankingSettings
 from matchenv.runtime.random import drawn_key, uniform
 
 
@@ -33,7 +33,7 @@ def test_measures_are_those_of_draws_and_rewards_sum_to_the_decrease(goal: dict[
         _, reward, over, _, info = env.step(env.action_space.sample())
         total += reward
     assert total == pytest.approx(first["expected_loss"] - info["expected_loss"] - 60 * 0.25)
-    mu, covariance, truth = env.view.mu[0], env.view.covariance[0], env.view.true_skill
+    mu, covariance, truth = env._state.mu[0], env._state.covariance[0], env._state.true_skill
     draws = np.random.default_rng(0).multivariate_normal(mu, covariance, size=100_000)
     order, cut, k = np.argsort(-mu), env.settings.cut, env.settings.k
     found = losses(order, draws, cut)
@@ -86,7 +86,7 @@ def test_limits_and_bars_leave_the_other_pairs_and_the_observation_is_the_belief
         action = env.action_space.sample(env.action_masks().astype(np.int8))
         observation, *_ = env.step(action)
         met[action] += 1
-        mu, covariance = env.view.mu[0], env.view.covariance[0]
+        mu, covariance = env._state.mu[0], env._state.covariance[0]
         variances = covariance[i, i] + covariance[j, j] - 2.0 * covariance[i, j]
         shown = [mu, np.sqrt(np.diagonal(covariance)), mu[i] - mu[j], np.sqrt(variances)]
         expected = np.concatenate([*shown, [(23 - game) / 24], env.action_masks()])

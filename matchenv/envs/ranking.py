@@ -1,0 +1,530 @@
+"""``Ranking-v0``: choose which two items play next, so that their order becomes known.
+
+The settings, the simulator, whose functions are compiled and pure, and the environments. The order
+that counts is that of the means, equal ones by index. Its loss is the number of pairs that it has
+the wrong way round: of all pairs, or of those with one item on each side of a cut.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import VectorEnv
+from numpy.typing import NDArray
+
+from matchenv.belief.joint import difference_variance, learn_joint
+from matchenv.envs.core.scalar import ScalarEnv
+from matchenv.envs.core.settings import (
+    LONGEST_HORIZON,
+    Options,
+    as_given,
+    as_limit,
+    checked_options,
+    documents_options,
+    option,
+)
+from matchenv.envs.core.simulator import LAST, Facts, Floats, Integers, Keys, Masks, Simulator, Step
+from matchenv.envs.core.vector import NativeVectorEnv
+from matchenv.runtime.checks import (
+    as_choice,
+    as_integer,
+    as_non_negative_number,
+    as_positive_number,
+)
+from matchenv.runtime.compile import compiled
+from matchenv.runtime.random import normals, uniform
+from matchenv.trueskill.game import draw_probability_of, total_variance, win_probability_of
+from matchenv.trueskill.normal import normal_probability
+
+# The whole order, the best k, the best one.
+GOALS = ("order", "top", "best")
+ORDER, TOP, BEST = GOALS
+
+# The covariances of more items fit into no memory.
+MOST_ITEMS = 10_000
+
+
+def _as_pairs(name: str, value: Any) -> tuple[tuple[int, int], ...]:
+    """Return pairs of different items, the lower index first, each once."""
+    try:
+        pairs = [(i, j) for i, j in value]
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must hold pairs of items as [(0, 3)], got {value!r}") from None
+    found = set()
+    for pair in pairs:
+        i, j = sorted(as_integer(name, item, 0) for item in pair)
+        if i == j:
+            raise ValueError(f"{name} must hold pairs of different items, got {pair!r}")
+        found.add((i, j))
+    return tuple(sorted(found))
+
+
+@dataclass(frozen=True)
+class RankingSettings(Options):
+    """The settings of ``Ranking-v0``; each option is described at its declaration.
+
+    Raises:
+        ValueError: for a value that is not allowed; it names the argument and what is.
+    """
+
+    sizes: ClassVar[tuple[str, ...]] = ("num_items", "horizon")
+
+    num_items: int = option(20, as_integer, "items to be ranked", low=2, high=MOST_ITEMS)
+    horizon: int = option(400, as_integer, "games in an episode", low=1, high=LONGEST_HORIZON)
+    sigma: float = option(
+        1.0, as_positive_number, "standard deviation of the prior of a skill, whose mean is 0"
+    )
+    beta: float = option(1.0, as_positive_number, "standard deviation of one performance")
+    draw_margin: float = option(
+        0.0, as_non_negative_number, "performances no further apart are a draw; 0: no draws"
+    )
+    goal: str = option(
+        ORDER, as_choice, 'what has to be found: `"order"`, `"top"` or `"best"`', known=GOALS
+    )
+    k: int = option(1, as_integer, 'items at the top; `goal="best"` needs 1', low=1)
+    cost: float = option(0.0, as_non_negative_number, "cost of a game, in misordered pairs")
+    max_games_per_pair: int | None = option(
+        None, as_limit, "games after which a pair cannot be chosen; None for no limit"
+    )
+    barred_pairs: Any = option((), _as_pairs, "pairs of items that never play, as `[(0, 3)]`")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.k >= self.num_items:
+            raise ValueError(f"k must be below num_items={self.num_items}, got {self.k!r}")
+        if self.goal == BEST and self.k != 1:
+            raise ValueError(f"k must be 1 with goal='best', got {self.k!r}")
+        if any(j >= self.num_items for _, j in self.barred_pairs):
+            raise ValueError(
+                f"barred_pairs must hold items below num_items={self.num_items}, "
+                f"got {self.barred_pairs!r}"
+            )
+        free = self.num_pairs - len(self.barred_pairs)
+        if free == 0:
+            raise ValueError("barred_pairs must leave at least one pair, they leave none")
+        if 0 < self.limit * free < self.horizon:
+            raise ValueError(
+                "max_games_per_pair times the pairs that may play must be at least the horizon, "
+                f"got {self.limit} times {free} for {self.horizon} games"
+            )
+
+    @property
+    def num_pairs(self) -> int:
+        """P = n (n - 1) / 2."""
+        return self.num_items * (self.num_items - 1) // 2
+
+    @property
+    def pairs(self) -> NDArray[np.int64]:
+        """Items of each action, shape (P, 2): (0, 1), (0, 2), ..., (n - 2, n - 1)."""
+        return np.stack(np.triu_indices(self.num_items, 1), axis=1)
+
+    @property
+    def cut(self) -> int:
+        """Items above the border that counts: k, and 0 where the whole order counts."""
+        return 0 if self.goal == ORDER else self.k
+
+    @property
+    def limit(self) -> int:
+        """``max_games_per_pair``, 0 for none."""
+        return self.max_games_per_pair or 0
+
+    @property
+    def noise(self) -> tuple[float, float]:
+        """beta and the draw margin."""
+        return self.beta, self.draw_margin
+
+    @property
+    def free_pairs(self) -> NDArray[np.bool_]:
+        """Pairs that are not barred, shape (P,)."""
+        free = np.ones((self.num_items, self.num_items), dtype=np.bool_)
+        for i, j in self.barred_pairs:
+            free[i, j] = False
+        return free[np.triu_indices(self.num_items, 1)]
+
+    @property
+    def masks_change(self) -> bool:
+        """True if the mask of allowed pairs changes."""
+        return self.max_games_per_pair is not None or bool(self.barred_pairs)
+
+    @property
+    def observation_size(self) -> int:
+        """Numbers in an observation: means, deviations, differences, the clock and the mask."""
+        return 2 * self.num_items + (3 if self.masks_change else 2) * self.num_pairs + 1
+
+
+# Streams of random numbers. The k-th game of pair p is at k P + p, whatever else was played.
+SKILLS, OUTCOME = range(2)
+
+# Rows of the measures, in the order of their names in ``info``.
+MEASURES = ("expected_loss", "true_loss", "kendall_tau", "top_errors")
+EXPECTED_LOSS, TRUE_LOSS, KENDALL_TAU, TOP_ERRORS = range(4)
+
+
+class State(NamedTuple):
+    """State of B episodes with n items and P pairs.
+
+    Attributes:
+        true_skill: shape (B, n).
+        mu: means of the belief, shape (B, n).
+        covariance: of the belief, shape (B, n, n).
+        met: games of each pair, shape (B, P), int32.
+        games: games played, shape (B,).
+        allowed: pairs that may play, shape (B, P).
+        shown: the observation, shape (B, K), float32.
+        key: of the random numbers, shape (B,), uint64.
+        measures: of the current belief, shape (4, B), rows as ``MEASURES``.
+        outcomes: of the last game for the item of lower index, shape (B,), int8; 0 at first.
+    """
+
+    true_skill: Floats
+    mu: Floats
+    covariance: Floats
+    met: NDArray[np.int32]
+    games: Integers
+    allowed: Masks
+    shown: NDArray[np.float32]
+    key: Keys
+    measures: Floats
+    outcomes: NDArray[np.int8]
+
+
+class Params(NamedTuple):
+    """The numbers of ``RankingSettings`` that compiled functions read; names as there."""
+
+    horizon: int
+    noise: tuple[float, float]
+    cut: int
+    k: int
+    limit: int
+    masks_change: bool
+    pairs: Integers
+
+
+class RankingView(NamedTuple):
+    """Knowledge state of B episodes, the input of a policy.
+
+    Attributes:
+        mu: shape (B, n).
+        covariance: shape (B, n, n).
+        games_left: shape (B,), int64.
+        true_skill: shape (B, n), for the oracle alone; None where it is not known.
+    """
+
+    mu: Floats
+    covariance: Floats
+    games_left: Integers
+    true_skill: Floats | None = None
+
+
+class RankingSimulator(Simulator[State]):
+    """Simulator of ``Ranking-v0``.
+
+    Args:
+        settings: of the episodes.
+    """
+
+    env_id: ClassVar[str] = "Ranking-v0"
+    measures: ClassVar[dict[str, str]] = dict.fromkeys(MEASURES, LAST)
+    settings: RankingSettings
+
+    def __init__(self, settings: RankingSettings) -> None:
+        self.settings = settings
+        self.num_actions = settings.num_pairs
+        items, pairs = settings.num_items, settings.num_pairs
+        # Means and differences are unbounded, deviations >= 0, and the rest is in [0, 1].
+        low = np.zeros(settings.observation_size, dtype=np.float32)
+        low[:items] = low[2 * items : 2 * items + pairs] = -np.inf
+        high = np.full(settings.observation_size, np.inf, dtype=np.float32)
+        high[2 * (items + pairs) :] = 1.0
+        self.observation_space = spaces.Box(low, high, dtype=np.float32)
+        self._params = tuple(getattr(settings, name) for name in Params._fields)
+
+    def new_state(self, count: int) -> State:
+        """Return the state of ``count`` episodes that have not begun."""
+        items, pairs = self.settings.num_items, self.settings.num_pairs
+        return State(
+            true_skill=np.zeros((count, items)),
+            mu=np.zeros((count, items)),
+            covariance=np.zeros((count, items, items)),
+            met=np.zeros((count, pairs), dtype=np.int32),
+            games=np.zeros(count, dtype=np.int64),
+            allowed=np.ones((count, pairs), dtype=np.bool_),
+            shown=np.zeros((count, self.settings.observation_size), dtype=np.float32),
+            key=np.zeros(count, dtype=np.uint64),
+            measures=np.zeros((len(MEASURES), count)),
+            outcomes=np.zeros(count, dtype=np.int8),
+        )
+
+    def given(self, options: Any, count: int | None) -> Floats | None:
+        """Check ``true_skill`` of a reset, (n,) or (B, n); arguments as the contract."""
+        found = checked_options(options, ["true_skill"])
+        if not found:
+            return None
+        items = self.settings.num_items
+        shapes = [(items,)] if count is None else [(items,), (count, items)]
+        return as_given("true_skill", found["true_skill"], shapes)
+
+    def begin(self, state: State, rows: Integers, keys: Keys, given: Floats | None = None) -> State:
+        """Start episodes; arguments as the contract."""
+        settings = self.settings
+        if given is None:
+            state.true_skill[rows] = settings.sigma * normals(keys, SKILLS, 0, settings.num_items)
+        else:
+            state.true_skill[rows] = np.broadcast_to(given, state.true_skill.shape)[rows]
+        state.mu[rows] = 0.0
+        state.covariance[rows] = settings.sigma**2 * np.eye(settings.num_items)
+        state.met[rows] = 0
+        state.games[rows] = 0
+        state.allowed[rows] = settings.free_pairs
+        state.key[rows] = keys
+        state.outcomes[rows] = 0
+        show_all(tuple(state), self._params, rows)
+        return state
+
+    def step(self, state: State, actions: Integers, running: Masks) -> Step[State]:
+        """Let one pair play in every running episode; arguments as the contract."""
+        before = state.measures[EXPECTED_LOSS].copy()
+        play_all(tuple(state), self._params, actions, np.flatnonzero(running))
+        reward = before - state.measures[EXPECTED_LOSS] - self.settings.cost * running
+        over = running & (state.games == self.settings.horizon)
+        return Step(state, reward, over, np.zeros_like(running))
+
+    def facts(self, state: State) -> Facts:
+        """Return the measures of the current belief, and the last game's outcome."""
+        facts: Facts = dict(zip(MEASURES, state.measures, strict=True))
+        facts["outcome"] = state.outcomes
+        return facts
+
+    def observe(self, state: State) -> NDArray[np.float32]:
+        """Return the current observations; a view."""
+        return state.shown
+
+    def masks(self, state: State) -> Masks | None:
+        """Return the pairs that may play; None where all always may."""
+        return state.allowed if self.settings.masks_change else None
+
+    def view(self, state: State) -> tuple[RankingView]:
+        """Return the one argument of ``act``."""
+        left = self.settings.horizon - state.games
+        return (RankingView(state.mu, state.covariance, left, state.true_skill),)
+
+
+@compiled
+def play_all(
+    all_state: tuple[Any, ...], all_params: tuple[Any, ...], actions: Integers, rows: Integers
+) -> None:
+    """Play one game in each of the rows, and learn from it.
+
+    Args:
+        all_state: a ``State`` as a plain tuple, which Numba takes faster.
+        all_params: ``Params``, likewise.
+        actions: pairs, shape (B,).
+        rows: episodes that run.
+    """
+    state, params = State(*all_state), Params(*all_params)
+    for b in rows:
+        i, j = params.pairs[actions[b]]
+        outcome = play(state, params, b, actions[b])
+        learn_joint(state.mu[b], state.covariance[b], (i, j), outcome, params.noise)
+        state.outcomes[b] = outcome
+        show(state, params, b)
+
+
+@compiled
+def play(state: State, params: Params, row: int, pair: int) -> int:
+    """Return the outcome of a pair's next game, from the true skills, and count the game.
+
+    After the last game of an episode all that is not barred is allowed again, so that no mask
+    is empty.
+    """
+    i, j = params.pairs[pair]
+    beta, draw_margin = params.noise
+    gap = state.true_skill[row, i] - state.true_skill[row, j]
+    variance = total_variance(0.0, 0.0, beta)
+    pairs = params.pairs.shape[0]
+    luck = uniform(state.key[row], OUTCOME, np.int64(state.met[row, pair]) * pairs + pair)
+    state.met[row, pair] += 1
+    state.games[row] += 1
+    if params.limit > 0 and state.met[row, pair] >= params.limit:
+        state.allowed[row, pair] = False
+        if state.games[row] == params.horizon:
+            state.allowed[row] |= state.met[row] > 0
+    win = win_probability_of(gap, variance, draw_margin)
+    if luck < win:
+        return 1
+    return 0 if luck < win + draw_probability_of(gap, variance, draw_margin) else -1
+
+
+@compiled
+def show_all(all_state: tuple[Any, ...], all_params: tuple[Any, ...], rows: Integers) -> None:
+    """Write the observation and the measures of each row."""
+    state, params = State(*all_state), Params(*all_params)
+    for row in rows:
+        show(state, params, row)
+
+
+@compiled
+def show(state: State, params: Params, row: int) -> None:
+    """Write the observation and the measures of one row."""
+    mu, covariance, shown = state.mu[row], state.covariance[row], state.shown[row]
+    items, pairs = mu.size, params.pairs.shape[0]
+    places, true_places = places_of(mu), places_of(state.true_skill[row])
+    expected, wrong, misordered, errors = 0.0, 0, 0, 0
+    p = 2 * items
+    for i in range(items):
+        shown[i] = mu[i]
+        shown[items + i] = math.sqrt(covariance[i, i])
+        errors += places[i] < params.k and true_places[i] >= params.k
+        for j in range(i + 1, items):
+            gap = mu[i] - mu[j]
+            deviation = math.sqrt(difference_variance(covariance, i, j))
+            shown[p] = gap
+            shown[pairs + p] = deviation
+            p += 1
+            counts = pair_counts(places[i], places[j], params.cut)
+            if counts:
+                expected += normal_probability(-abs(gap) / deviation)
+            if (places[i] < places[j]) != (true_places[i] < true_places[j]):
+                misordered += 1
+                wrong += counts
+    shown[pairs + p] = (params.horizon - state.games[row]) / params.horizon
+    if params.masks_change:
+        shown[pairs + p + 1 :] = state.allowed[row]
+    state.measures[EXPECTED_LOSS, row] = expected
+    state.measures[TRUE_LOSS, row] = wrong
+    state.measures[KENDALL_TAU, row] = 1.0 - 2.0 * misordered / pairs
+    state.measures[TOP_ERRORS, row] = errors
+
+
+@compiled
+def places_of(values: Floats) -> Integers:
+    """Return the place of each item, 0 for the largest value; equal ones by index."""
+    places = np.empty(values.size, dtype=np.int64)
+    places[np.argsort(-values, kind="mergesort")] = np.arange(values.size)
+    return places
+
+
+@compiled(inline=True)
+def pair_counts(place: int, other: int, cut: int) -> bool:
+    """Return whether a pair is part of the loss: any, or those that lie across the cut."""
+    return cut == 0 or (place < cut) != (other < cut)
+
+
+@documents_options(RankingSettings)
+class RankingEnv(ScalarEnv):
+    """Choose which two of n items play next, to find their order with few games.
+
+    ## Description
+
+    Models, bots, prompts or players are ranked by games of two, and each game costs something. The
+    belief about all skills is one joint normal distribution, with all covariances. Before the
+    first game skills are independent, N(0, `sigma`^2); after each game the belief is updated as
+    TrueSkill does, and so is what is believed of items that did not play. Learning is the whole
+    purpose here, as in ranking and selection (Frazier, Powell and Dayanik, "The knowledge-gradient
+    policy for correlated normal beliefs", INFORMS Journal on Computing, 2009); in
+    `Matchmaking-v0` it is a means.
+
+    ## Action Space
+
+    `Discrete(n (n - 1) / 2)` with n = `num_items`: a pair of items, in the order (0, 1), (0, 2),
+    ..., (0, n - 1), (1, 2), ..., (n - 2, n - 1). `settings.pairs` has the items of each action.
+    With `max_games_per_pair` or `barred_pairs` some pairs may not play: `action_masks()` and
+    `info["action_mask"]` hold the allowed ones. In place of another the first allowed pair plays,
+    and `info["invalid_action"]` is True. With `invalid_action="error"` it is a `ValueError`, and
+    nothing changes.
+
+    ## Observation Space
+
+    `Box`, float32, shape `(2 n + 2 P + 1,)` with P = n (n - 1) / 2 pairs:
+
+    | Num                    | Observation                                      | Min  | Max |
+    |------------------------|--------------------------------------------------|------|-----|
+    | 0 to n - 1             | means of the belief                              | -Inf | Inf |
+    | n to 2 n - 1           | standard deviations                              | 0    | Inf |
+    | 2 n to 2 n + P - 1     | mean of s_i - s_j for each pair, by action       | -Inf | Inf |
+    | 2 n + P to 2 n + 2 P - 1 | standard deviation of s_i - s_j                | 0    | Inf |
+    | 2 n + 2 P              | games left / horizon                             | 0    | 1   |
+
+    These deviations determine all covariances. Where masks can change, the mask follows, P numbers
+    that are 0 or 1. The true skills are in no observation.
+
+    ## Rewards
+
+    The decrease of the expected loss by the game, minus `cost`. The order that is judged is that
+    of the means. Its loss is the number of pairs that it has the wrong way round:
+
+    - `goal="order"` (default): of all pairs;
+    - `goal="top"`: of the pairs of one item among the best `k` and one that is not. w wrong items
+      among the best `k` make at least w^2 such pairs, so the expected loss is at least their
+      expected number;
+    - `goal="best"`: the same with `k=1`: the number of items that are better than the first.
+
+    The expected loss is the sum of P(misordered) = Phi(-|mu_i - mu_j| / deviation) over these
+    pairs. The undiscounted sum of the rewards is therefore the decrease over the episode.
+
+    ## Starting State
+
+    `reset(options={"true_skill": ...})` fixes the true skills, n numbers; else they are drawn from
+    the prior. The outcome of the k-th game of a pair is decided by a random number of that pair
+    and that k: with equal seeds, policies are compared on equal items and equal luck.
+
+    ## Episode End
+
+    The episode terminates after `horizon` games. It is truncated only by the `max_episode_steps`
+    of `gym.make` and `gym.make_vec`.
+
+    ## Information
+
+    After a reset and each step, for the current belief: `expected_loss`, `true_loss` (the number of
+    misordered pairs under the true skills), `kendall_tau` (of the order of the means and the true
+    one) and `top_errors` (items among the believed best `k` that are not). `outcome` is that of the
+    last game as seen by the item of lower index: +1, -1, 0 for a draw.
+
+    ## Rendering
+
+    A picture (`"rgb_array"`, `"human"`; `"rgb_array_list"` through `gym.make`) shows the belief
+    about every item along the skill axis, the last pair in colour, true skills as marks, and
+    expected and true loss after each game. `render_true_skill=False` hides the truth. Pictures
+    need `pip install "matchenv[render]"`. `"ansi"` gives the order as text.
+
+    ## Arguments
+
+    | Parameter        | Default          | Meaning                                          |
+    |------------------|------------------|--------------------------------------------------|
+    {options}
+    | `render_mode`    | `None`           | `"rgb_array"`, `"human"` or `"ansi"`; see Rendering |
+    | `render_true_skill` | `True`        | whether pictures show true skills and the true loss |
+
+    ```python
+    import gymnasium as gym
+    import matchenv
+
+    env = gym.make("Ranking-v0", num_items=10, goal="top", k=3)
+    observation, info = env.reset(seed=1)
+    observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
+    ```
+
+    ## Version History
+
+    * v0: initial version
+    """
+
+    env_id: ClassVar[str] = RankingSimulator.env_id
+    render_options: ClassVar[dict[str, bool]] = {"render_true_skill": True}
+
+
+@documents_options(RankingSettings)
+class RankingVectorEnv(NativeVectorEnv, VectorEnv):
+    """``num_envs`` copies of ``RankingEnv``, stepped together; arguments as ``NativeVectorEnv``.
+
+    The description, spaces, rewards and options are those of ``RankingEnv``. Copy i of a vector
+    environment that is reset with seed s plays the same games as a scalar environment reset with
+    seed s + i.
+    """
+
+    env_id: ClassVar[str] = RankingSimulator.env_id
+    render_options: ClassVar[dict[str, bool]] = RankingEnv.render_options

@@ -1,1 +1,0 @@
-"""``Ranking-v0``: which two items should play next, so that their order becomes known."""
