@@ -6,9 +6,11 @@ import pytest
 
 from matchenv.baselines import POLICIES as CLASSES
 from matchenv.baselines import PointEstimate
+from matchenv.baselines.ranking import RULES
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.registry import (
     POLICIES,
+    RANKING,
     known_policies,
     policy_class,
     policy_named,
@@ -19,7 +21,9 @@ from matchenv.evaluation.registry import (
 def test_names_are_the_classes_own() -> None:
     for env_id, table in POLICIES.items():
         for name in table:
-            assert policy_class(name, env_id).name == name
+            kind = policy_class(name, env_id)
+            assert (kind(name) if env_id == RANKING else kind).name == name
+    assert list(POLICIES[RANKING]) == list(RULES)
     assert {name: policy_class(name) for name in POLICIES["Matchmaking-v0"]} == CLASSES
 
 
