@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.benchmarks.bench.playing import TOLD, told_index
+from matchenv.benchmarks.bench.benchmark import TOLD, told_index
 from matchenv.benchmarks.bench.protocol import FAMILIES, MAIN, SEED
 from matchenv.benchmarks.compare.comparison import described, plan_of, problem_of
 from matchenv.benchmarks.compare.report import Comparison

@@ -149,28 +149,14 @@ def declare_bench(add: Parser) -> Run:
     shared.policies(add, ())
     add.option("--method", "name in tables (default: the first policy's)")
     add.option("--only", "names of families; a result of some families is not an entry", ())
-    add.group("check")
-    add.option("--check", "a bench.json to check, of which some families are played again; no "
-               "policy then", None, Existing)  # fmt: skip
-    add.option("--sample", "how many families a check plays again", 3)
-    add.option("--seed", "random seed of the choice of those families", 0)
     shared.results(add)
-    add.option("--markdown", "print the tables as Markdown", False)
 
     def run(given: Given) -> None:
-        from matchenv.benchmarks.bench.running import check_result, run_bench
+        from matchenv.benchmarks.bench.benchmark import run_bench
 
-        if (given.check is None) == (not given.policy):
-            raise ValueError("--policy must be given, or a file to --check, and not both")
-        if given.check is not None:
-            work = shared.engine(given)
-            names = check_result(given.check, workers=work, **given.chosen(("sample", "seed")))
-            confirmed = f"its numbers are confirmed in {', '.join(names)}, played again"
-            given.say(f"{given.check}: {confirmed}")
-            return
         asked = given.chosen(("method", "only"))
         result = run_bench(shared.named_policies(given), run=shared.run_options(given), **asked)
-        given.say(result.markdown if given.markdown else result.text)
+        given.say(result.text)
 
     return run
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,20 +13,19 @@ import pytest
 from numpy.random import default_rng
 
 from matchenv.belief import MU, TRUE_SKILL
-from matchenv.benchmarks.bench import protocol, running
-from matchenv.benchmarks.bench.playing import TOLD, play_families
-from matchenv.benchmarks.bench.protocol import Mark, read_marks
-from matchenv.benchmarks.bench.result import (
+from matchenv.benchmarks.bench import benchmark, protocol
+from matchenv.benchmarks.bench.benchmark import (
+    TOLD,
     Result,
-    entries,
     family_scores,
-    leaderboard_table,
     overall,
+    play_families,
 )
+from matchenv.benchmarks.bench.protocol import Mark, read_marks
 from matchenv.cli import run_command
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.rollout import begin_for
-from matchenv.runtime.files import CHECKSUM, json_bytes
+from matchenv.runtime.files import read_json
 from matchenv.runtime.jobs import RunOptions
 
 COUNTED = [each.name for each in protocol.FAMILIES if each.mark and each.mark.counts]
@@ -33,31 +33,10 @@ FIRST = COUNTED[0]
 PAGE = Path(__file__).parents[2] / "docs" / "bench.md"
 
 
-def patch_episodes(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("playing", "result", "protocol"):
-        monkeypatch.setattr(f"matchenv.benchmarks.bench.{module}.EPISODES", 20)
-
-
 @pytest.fixture(autouse=True)
 def few_episodes(monkeypatch: pytest.MonkeyPatch) -> None:
-    patch_episodes(monkeypatch)
-
-
-@pytest.fixture(scope="module")
-def result(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """The file of a run of one family."""
-    folder = tmp_path_factory.mktemp("bench")
-    with pytest.MonkeyPatch.context() as patch:
-        patch_episodes(patch)
-        running.run_bench(["kg"], only=[FIRST], run=RunOptions(folder, workers=1, quiet=True))
-    assert "no entry" in (folder / "bench.md").read_text()
-    return (folder / "bench.json").read_bytes()
-
-
-@pytest.fixture
-def file(result: bytes, tmp_path: Path) -> Path:
-    (tmp_path / "bench.json").write_bytes(result)
-    return tmp_path / "bench.json"
+    for module in (benchmark, protocol):
+        monkeypatch.setattr(module, "EPISODES", 20)
 
 
 def test_the_protocol_has_all_families_once() -> None:
@@ -170,48 +149,30 @@ def test_who_refuses_a_family_scores_0_there() -> None:
     assert set(totals) == {"kg:belief=full", "drawchance", "oracle", TOLD}
 
 
-def test_a_result_is_checked_by_playing_it_anew(file: Path, capsys: Any) -> None:
-    assert run_command(["bench", "--check", str(file), "--workers", "1"]) == 0
-    assert FIRST in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (
-            lambda said: said["totals"]["kg"][0].insert(0, said["totals"]["kg"][0].pop() + 1.0),
-            "has another score|other totals",
-        ),
-        (lambda said: said["score"].update(value=0.9), "another score"),
-        (lambda said: said.update(protocol="another"), "must be of matchenv-bench-v1"),
-        (lambda said: said["totals"].pop("oracle"), "must hold the totals"),
-    ],
-)
-def test_what_was_made_up_is_found(file: Path, change: Any, message: str) -> None:
-    """Also where the digest was made anew."""
-    said = json.loads(file.read_text())
-    change(said)
-    file.write_text(json.dumps(said))
-    with pytest.raises(ValueError, match="checksum"):
-        running.check_result(file, workers=1)
-    del said[CHECKSUM]
-    file.write_bytes(json_bytes(said, checked=True))
-    with pytest.raises(ValueError, match=message):
-        running.check_result(file, workers=1)
-
-
-def test_totals_made_up_with_all_that_follows_from_them_are_found(file: Path) -> None:
-    said = json.loads(file.read_text())
-    better = Result.from_plain(said)
-    better.totals["kg"] += 1.0
-    file.write_bytes(better.files()["bench.json"])
-    with pytest.raises(ValueError, match="must hold what the policies reach; 'kg' has other"):
-        running.check_result(file, workers=1)
+def test_a_result_of_a_family_is_what_follows_from_its_totals(tmp_path: Path, capsys: Any) -> None:
+    words = ["bench", "--policy", "kg", "--only", FIRST, "--workers", "1", "--out", str(tmp_path)]
+    assert run_command(words) == 0
+    printed = capsys.readouterr().out
+    assert "no entry" in printed
+    assert sorted(each.name for each in tmp_path.glob("*.*")) == [
+        "bench.json", "bench.md", "settings.json"
+    ]  # fmt: skip
+    found = read_json(tmp_path / "bench.json")
+    (above,) = np.subtract(found["totals"]["kg"], found["totals"]["drawchance"]).mean(axis=1)
+    assert found["score"]["value"] == pytest.approx(above / read_marks()[FIRST].difference)
+    assert f"{found['score']['value']:.3f} [{found['score']['low']:.3f}, " in printed
 
 
 def test_the_page_has_the_leaderboard_as_it_is_in_its_file() -> None:
-    assert "\n".join(leaderboard_table()) in PAGE.read_text()
-    values = [entry["score"]["value"] for entry in entries()]
-    assert values == sorted(values, reverse=True)
+    entries = json.loads(Path(benchmark.__file__).with_name("leaderboard.json").read_text())
+    entries.sort(key=lambda entry: -entry["score"]["value"])
+    rows = re.findall(r"^\| (\S+) \|(.*)\| (\d+) \| (\d+) \| `(.*)` \|$", PAGE.read_text(), re.M)
     # An entry of an older protocol would be compared with what it never played.
-    assert {entry["protocol"] for entry in entries()} == {"matchenv-bench-v1"}
+    assert {entry["protocol"] for entry in entries} == {"matchenv-bench-v1"}
+    for entry, (method, scores, *others) in zip(entries, rows, strict=True):
+        assert method == entry["method"]
+        assert others == [str(entry[name]) for name in ("runs", "refused", "command")]
+        expected = [entry[name][end] for name in ("score", "variants")
+                    for end in ("value", "low", "high")]  # fmt: skip
+        found = [float(number) for number in re.findall(r"[-.\d]+", scores)]
+        assert found == pytest.approx(expected, abs=0.00051)

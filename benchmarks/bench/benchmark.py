@@ -1,4 +1,4 @@
-"""Results of the benchmark: one score, a score for each family, tables, files, the leaderboard.
+"""The benchmark: its episodes, one score and a score for each family, tables, files.
 
 Source: Agarwal et al., "Deep reinforcement learning at the edge of the statistical precipice"
 (2021), for the interquartile mean with a stratified bootstrap.
@@ -7,36 +7,46 @@ Source: Agarwal et al., "Deep reinforcement learning at the edge of the statisti
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from importlib.resources import files
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import trim_mean
 
-from matchenv.benchmarks.bench.playing import TOLD
+from matchenv.baselines.gittins import ToldIndex
 from matchenv.benchmarks.bench.protocol import (
     EPISODES,
     FAMILIES,
     NAME,
+    SEED,
     Family,
     families_named,
     protocol_digest,
 )
+from matchenv.envs.one_player.settings import Settings
+from matchenv.evaluation.candidates import Candidate, candidates_of
+from matchenv.evaluation.cells import cells_of
+from matchenv.evaluation.episode_table import Block, Plan
 from matchenv.evaluation.estimates import CONFIDENCE, Estimate, Record, ratio_of_means
 from matchenv.evaluation.protocols import HIGH_END, LOW_END
+from matchenv.evaluation.registry import adapted
+from matchenv.evaluation.rollout import Sums, TrueSkills
+from matchenv.evaluation.seeds import BENCH, INSTANCES, POLICIES, episode_seeds
 from matchenv.evaluation.tables import Column, markdown_table, text_table
-from matchenv.runtime.files import json_bytes, parsed_json
+from matchenv.runtime.files import json_bytes
+from matchenv.runtime.jobs import RunOptions, Store, run_jobs
 from matchenv.runtime.provenance import provenance
 
 Floats = NDArray[np.float64]
 
+TRUE_Q = "true_draw_density"
+TOLD = ToldIndex.name
 RESAMPLES, BOOTSTRAP_SEED = 2000, 0
 TAIL = 0.5 * (1.0 - CONFIDENCE)
-LEADERBOARD = "leaderboard.json"
 
 
 def family_scores(above: Floats, span: Floats) -> Floats:
@@ -180,7 +190,7 @@ class Result:
             "command": shlex.join(words),
             "runs": len(self.policies),
             "refused": len(set().union(*self.refused.values())),
-            **{name: plain_score(self.scores[name]) for name in ("score", "variants")},
+            **{name: _plain_score(self.scores[name]) for name in ("score", "variants")},
             "families": {row.family: round(row.score.mean, 4) for row in self.family_scores()},
         }
 
@@ -194,26 +204,10 @@ class Result:
             "families": [family.name for family in self.families],
             "whole": self.whole,
             "refused": {label: list(names) for label, names in self.refused.items()},
-            **{name: plain_score(score) for name, score in self.scores.items()},
+            **{name: _plain_score(score) for name, score in self.scores.items()},
             "made_with": provenance(),
             "totals": {label: values.tolist() for label, values in self.totals.items()},
         }
-
-    @classmethod
-    def from_plain(cls, said: Mapping[str, Any]) -> Result:
-        """Return the result of which ``plain`` is the data.
-
-        Raises:
-            KeyError, TypeError, ValueError: for anything else.
-        """
-        totals = {str(k): np.asarray(v, dtype=np.float64) for k, v in said["totals"].items()}
-        return cls(
-            str(said["method"]),
-            {str(label): str(text) for label, text in said["policies"].items()},
-            families_named(tuple(said["families"])),
-            totals,
-            {str(label): tuple(names) for label, names in said["refused"].items()},
-        )
 
     def files(self) -> dict[str, bytes]:
         """Return the content of the result files, by name."""
@@ -239,29 +233,107 @@ class Result:
         return overall(above[:, places], self._spans()[places], rng)
 
 
-def entries() -> list[dict[str, Any]]:
-    """Return the entries of the leaderboard's file, best first."""
-    content = files("matchenv.benchmarks.bench").joinpath(LEADERBOARD).read_bytes()
-    found: list[dict[str, Any]] = parsed_json(content)
-    return sorted(found, key=lambda entry: -entry["score"]["value"])
-
-
-def leaderboard_table() -> list[str]:
-    """Return the leaderboard as Markdown."""
-    score = "{{{0}[value]:z.3f}} [{{{0}[low]:z.3f}}, {{{0}[high]:z.3f}}]"
-    columns = (
-        Column("method", "{method}"),
-        Column("score", score.format("score")),
-        Column("score of the variants", score.format("variants")),
-        Column("runs", "{runs}"),
-        Column("families not played", "{refused}"),
-        Column("command", "`{command}`"),
-    )
-    return markdown_table(columns, entries())
-
-
-def plain_score(score: Estimate | None) -> dict[str, float] | None:
+def _plain_score(score: Estimate | None) -> dict[str, float] | None:
     """Return a score as files hold it."""
     if score is None:
         return None
     return {"value": score.mean, "low": score.low, "high": score.high}
+
+
+def told_index(settings: Settings, true_skill: TrueSkills | None) -> ToldIndex:
+    """Return the second mark, for an environment."""
+    del true_skill
+    made = ToldIndex(
+        beta=settings.beta,
+        draw_margin=settings.draw_margin,
+        tau=settings.tau,
+        horizon=settings.horizon,
+        belief=ToldIndex.preferred_belief(settings),
+    )
+    policy: ToldIndex = adapted(made, settings)
+    return policy
+
+
+def run_bench(
+    policies: Sequence[str],
+    *,
+    method: str | None = None,
+    only: Sequence[str] = (),
+    run: RunOptions | None = None,
+) -> Result:
+    """Play the benchmark.
+
+    Args:
+        policies: texts of policies: the runs of one method, one for each training seed.
+        method: its name in tables; None for the first policy's.
+        only: names of families; none for all. A result of some is no entry.
+        run: how to work and what to keep.
+
+    Raises:
+        ValueError: for a bad argument, before anything is played, or a folder with other results.
+        OSError: for a folder that cannot be written.
+    """
+    run = run or RunOptions()
+    families = families_named(tuple(only))
+    # Who plays not even the environment of the defaults is refused.
+    who = {each.label: str(each.identity) for each in candidates_of(policies, Settings.checked())}
+    asked = {"command": "bench", "protocol": protocol_digest(), "method": method, "policies": who,
+             "only": list(only)}  # fmt: skip
+    with run.store(asked) as store:
+        totals, refused = play_families(list(who), families, store, run)
+        result = Result(method or next(iter(who)), who, families, totals, refused)
+        run.finish(store, result, result.files().items())
+    return result
+
+
+def play_families(
+    policies: Sequence[str], families: Sequence[Family], store: Store | None, run: RunOptions
+) -> tuple[dict[str, Floats], dict[str, tuple[str, ...]]]:
+    """Play every episode of some families, with the marks.
+
+    Args:
+        policies: labels of policies, at least one.
+        families: where.
+        store: where finished jobs lie; None keeps nothing.
+        run: how to work.
+
+    Returns:
+        Totals of true q by label, those of the marks among them, shape (F, E) each; and by label
+        the names of the families that a policy does not play: DrawChance's totals stand there.
+
+    Raises:
+        OSError: if a job cannot be written.
+    """
+    plans = [_plan(family, policies) for family in families]
+    jobs = [
+        replace(job, name=f"{family.name}_{job.name}")
+        for family, plan in zip(families, plans, strict=True)
+        for job in plan.jobs()
+    ]
+    found = iter(run_jobs(jobs, store, run))
+    played = [{each.label: next(found)[TRUE_Q] for each in plan.candidates} for plan in plans]
+    totals = {
+        label: np.array([each.get(label, each[LOW_END]) for each in played])
+        for label in (*policies, LOW_END, HIGH_END, TOLD)
+    }
+    refused = {
+        label: tuple(family.name for family, each in zip(families, played, strict=True)
+                     if label not in each)
+        for label in policies
+    }  # fmt: skip
+    return totals, {label: names for label, names in refused.items() if names}
+
+
+def _plan(family: Family, policies: Sequence[str]) -> Plan:
+    """Return the episodes of one family, of the marks and of those policies that can play it."""
+    settings = family.settings
+    marks = (*candidates_of([LOW_END, HIGH_END], settings), Candidate(TOLD, told_index, TOLD))
+    playing = {mark.label: mark for mark in marks}
+    for text in policies:
+        with suppress(ValueError):
+            (playing[text],) = candidates_of([text], settings)
+    seeds = episode_seeds(SEED, 0, EPISODES, (BENCH, INSTANCES, family.number))
+    block = Block(0, 0, tuple(seeds), (BENCH, POLICIES, family.number))
+    cells = cells_of([settings.rank], [str(settings.prior)], settings.num_opponents)
+    summary = partial(Sums, (TRUE_Q,))
+    return Plan(tuple(playing.values()), cells, (block,), lambda *_: settings, SEED, summary)
