@@ -172,9 +172,9 @@ def _files(
 ) -> Iterator[tuple[str, bytes]]:
     """Yield all files; ``ratings.csv`` is by the first system that has deviations."""
     # Plotting is slow to load, and not needed without a folder to write to.
-    from matchenv.benchmarks.replay.figures import figures
+    from matchenv.benchmarks.report.replay import replay_page
 
-    yield from figures(content).items()
+    yield "report.html", replay_page(content, content["log"]["file"]).encode()
     yield "bad_rows.csv", csv_bytes(("line", "reason", "detail"), reading.bad_rows)
     if rated is not None:
         yield "ratings.csv", columns_csv(ratings_table(reading.log, rated))

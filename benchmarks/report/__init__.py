@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from matchenv.benchmarks.report.comparisons import (
     bound_section,
     compare_section,
     optimum_section,
+    tune_section,
 )
 from matchenv.benchmarks.report.judge import judge_section
 from matchenv.benchmarks.report.page import Section, latex_summary, page_text
 from matchenv.benchmarks.report.replay import replay_section
-from matchenv.benchmarks.report.study import study_section, tune_section
-from matchenv.benchmarks.report.training import MEASURE, runs_in, training_sections
+from matchenv.benchmarks.report.study import study_section
 from matchenv.runtime.files import write_together
 from matchenv.runtime.object_spec import only_installed_code
 
@@ -35,12 +34,7 @@ COMMANDS = "train, compare, study, tune, limits, replay or judge"
 
 
 def write_report(
-    folders: Sequence[Path],
-    out: Path,
-    *,
-    latex: Path | None = None,
-    allow_code: bool = False,
-    **options: Any,
+    folders: Sequence[Path], out: Path, *, latex: Path | None = None, allow_code: bool = False
 ) -> tuple[list[Path], int]:
     """Write the page of some folders of results, and a summary for LaTeX.
 
@@ -49,7 +43,6 @@ def write_report(
         out: file of the page, .html.
         latex: file of the summary; None for none.
         allow_code: import classes outside the package that folders of trainings name.
-        options: of ``sections_of``.
 
     Returns:
         The files, and the number of results in them.
@@ -61,7 +54,7 @@ def write_report(
     if out.suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"out must end in .html, got {str(out)!r}")
     with only_installed_code(allow_code=allow_code):
-        sections = sections_of(folders, **options)
+        sections = sections_of(folders)
     files = {out: page_text(sections)}
     if latex is not None:
         files[latex] = latex_summary(sections)
@@ -71,19 +64,18 @@ def write_report(
     return list(files), len(sections)
 
 
-def sections_of(
-    paths: Sequence[Path], *, measure: str = MEASURE, bound: Path | None = None
-) -> list[Section]:
+def sections_of(paths: Sequence[Path]) -> list[Section]:
     """Return a section for each folder of results, and one for trainings on the same games.
 
     Args:
         paths: folders of results, or folders that hold such folders at any depth.
-        measure: of the learning curves, of ``training.MEASURES``.
-        bound: folder of ``matchenv limits`` for the trainings' games; None for no such line.
 
     Raises:
         ValueError: for none, a folder that holds no results, or a damaged file.
     """
+    # Of all results, trainings alone need the extra ``agents``.
+    from matchenv.benchmarks.report.training import runs_in, training_sections
+
     if not paths:
         raise ValueError(f"folders must be at least one with results of matchenv {COMMANDS}")
     found: dict[Path, Path] = {}
@@ -97,15 +89,10 @@ def sections_of(
             )
         runs += trained
         found |= {folder.resolve(): folder for folder in here}
-    if bound is not None and not runs:
-        raise ValueError("bound is a line beside learning curves, and no folder holds a training")
-    # The comparison at the end of a training is shown with it.
-    inside = {run.resolve() for run in runs}
-    trainings = training_sections(runs, measure, bound) if runs else []
-    others = [
-        _section(folder) for place, folder in found.items() if not inside & set(place.parents)
-    ]
-    return [*trainings, *others]
+    # The comparison at the end of a training is summarised with it, unless its folder was named.
+    hidden = {run.resolve() for run in runs} - {path.resolve().parent for path in paths}
+    others = [folder for place, folder in found.items() if not hidden & set(place.parents)]
+    return [*training_sections(runs), *map(_section, others)]
 
 
 def _file(folder: Path) -> str | None:

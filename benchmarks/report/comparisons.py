@@ -1,4 +1,4 @@
-"""Comparisons, bounds and optima on the page, and the reading of result files."""
+"""Comparisons, tunings, bounds and optima on the page, and the reading of result files."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ from matchenv.benchmarks.report.page import (
     new_figure,
     pivot,
     points,
-    record_table,
-    short_text,
     table_of,
+    texts_of,
 )
 from matchenv.envs import part_of
 from matchenv.evaluation.estimates import Estimate, Record
 from matchenv.evaluation.protocols import HIGH_END, LOW_END, Protocol, Shown
 from matchenv.evaluation.tables import Column
-from matchenv.runtime.files import read_json
+from matchenv.runtime.files import number, read_json
 
 DIFFERENCES = ("difference", "belief_difference")
 AHEAD = "Above the dotted line a policy is ahead of {}. Names in grey are hidden."
@@ -53,10 +52,20 @@ def _recorded(found: Any) -> Any:
     return Record({name: _recorded(each) for name, each in found.items()})
 
 
-def rows_of(file: Path) -> list[dict[str, str]]:
-    """Return the rows of a CSV file as texts, by the names of its columns."""
+def rows_of(file: Path) -> pd.DataFrame:
+    """Return a CSV file as texts, where the four columns of an estimate are one.
+
+    Raises:
+        ValueError: for a damaged one; it says what to do.
+    """
     try:
-        return pd.read_csv(file, dtype=str, keep_default_na=False).to_dict("records")
+        found = pd.read_csv(file, dtype=str, keep_default_na=False)
+        names = list(found)
+        for place in (place for place, name in enumerate(names) if name.endswith("low")):
+            four = names[place - 2 : place + 2]
+            estimates = [Estimate(*map(number, row)) for row in found[four].to_numpy()]
+            found = found.drop(columns=four).assign(**{four[0].removesuffix("_mean"): estimates})
+        return found
     except ValueError as error:
         raise ValueError(f"{file} is damaged, run its command again: {error}") from None
 
@@ -71,8 +80,8 @@ def read_standings(folder: Path) -> tuple[Record, list[Record]]:
     ]
 
 
-def compare_section(folder: Path, name: str | None = None) -> Section:
-    """Return the section of ``matchenv compare``, under the folder's name or another one."""
+def compare_section(folder: Path) -> Section:
+    """Return the section of ``matchenv compare``."""
     found, standings = read_standings(folder)
     against = found.against
     kind: Protocol = part_of(found.env, "protocol")
@@ -81,19 +90,17 @@ def compare_section(folder: Path, name: str | None = None) -> Section:
         if isinstance(value, Estimate) and name not in DIFFERENCES
     ]  # fmt: skip
     judged = {each.measure: each.heading for each in known}[kind.measure]
-    rivals = [each for each in standings if each.policy != against]
-    differences = points(
-        f"{judged} minus that of {against}",
-        [(each.policy, each.title, each.difference) for each in rivals],
-        level=(0.0, against),
-        hidden=HIDDEN_AT_FIRST,
-    )
+    differences = [
+        (each.policy, each.title, each.difference) for each in standings if each.policy != against
+    ]
+    less = points(f"{judged} minus that of {against}", differences, level=(0.0, against),
+                  hidden=HIDDEN_AT_FIRST)  # fmt: skip
     totals = points(
         f"{judged} of an episode",
         [(each.policy, each.title, each[kind.measure]) for each in standings],
     )
     blocks = [
-        Block(f"Difference to {against}", differences, AHEAD.format(against)),
+        Block(f"Difference to {against}", less, AHEAD.format(against)),
         Block(judged.capitalize(), totals, "Intervals are unpaired here, and so much wider."),
     ]
     if {"wait", "true_match_quality"} <= standings[0].keys():
@@ -106,10 +113,9 @@ def compare_section(folder: Path, name: str | None = None) -> Section:
         blocks.append(Block("Quality against waiting", front, "A policy's points are the loads."))
     columns = (Column("cell", "{title}"), *standing_columns(against, kind, known, timing=False))
     blocks.append(Block("All measures", table_of(columns, standings)))
-    short = {(each.title, each.policy): short_text(each.difference, 1) for each in rivals}
     return Section(
         kind="compare",
-        folder=name or folder.name,
+        folder=folder.name,
         lead=(
             f"Every policy played the same {found.episodes:,} episodes of {found.env} in "
             f"each cell; differences to {against} are paired, their intervals of "
@@ -118,7 +124,43 @@ def compare_section(folder: Path, name: str | None = None) -> Section:
         settings={"seed": found.seed, "against": against, **found.environment},
         versions=found.versions,
         blocks=blocks,
-        summary=Block(f"{judged.capitalize()} minus that of {against}", pivot("cell", short)),
+        summary=Block(
+            f"{judged.capitalize()} minus that of {against}", pivot("cell", differences, 1)
+        ),
+    )
+
+
+def tune_section(folder: Path) -> Section:
+    """Return the section of ``matchenv tune``."""
+    tried, best = rows_of(folder / "tuning.csv"), json_of(folder / "best.json")
+    settings = json_of(folder / "settings.json")
+    lead = [each.times(-1.0) for each in tried["behind"]]
+    verdicts = [
+        "best" if best == "True" else each.verdict
+        for best, each in zip(tried.pop("best"), lead, strict=True)
+    ]
+    tried = tried.assign(verdict=verdicts).rename(columns={"total": settings.measure})
+    # Names are those of the cells here, since there are many policies.
+    figure = points(
+        f"{settings.measure} of an episode, behind the best of the family",
+        zip(tried["cell"], tried["policy"], lead, strict=True),
+        level=(0.0, "the best"),
+    )
+    chosen = [(family, cell, policy) for cell, found in best.items()
+              for family, policy in found.items()]  # fmt: skip
+    return Section(
+        kind="tune",
+        folder=folder.name,
+        lead=(
+            f"Options of policies on the same {settings.episodes:,} episodes of "
+            f"{settings.env} in each cell, on seeds of their own."
+        ),
+        settings={"seed": settings.seed, **settings.environment},
+        blocks=[
+            Block("Behind the best of the family", figure),
+            Block("All that was tried", texts_of(tried, 2)),
+        ],
+        summary=Block("The best of each family", pivot("cell", chosen)),
     )
 
 
@@ -136,7 +178,7 @@ def bound_section(folder: Path) -> Section:
         for name, key in (("bound", "bound"), (HIGH_END, HIGH_END), ("", "true_q"))
         for row in rows
     ]
-    room = {(row.cell, row.policy): short_text(row.room, 1) for row in rows}
+    room = [(row.policy, row.cell, row.room) for row in rows]
     return Section(
         kind="bound",
         folder=folder.name,
@@ -149,9 +191,9 @@ def bound_section(folder: Path) -> Section:
         versions=found.versions,
         blocks=[
             Block("The bound above the policies", points("true q of an episode", totals)),
-            Block("Room below the bound", record_table(rows, 2)),
+            Block("Room below the bound", texts_of(pd.DataFrame(rows), 2)),
         ],
-        summary=Block("The bound minus true q", pivot("cell", room)),
+        summary=Block("The bound minus true q", pivot("cell", room, 1)),
     )
 
 
@@ -164,7 +206,6 @@ def optimum_section(folder: Path) -> Section:
     gaps = [(loss.policy, size, loss.gap) for size, each in sizes.items() for loss in each.losses
             if loss.policy != OPTIMUM]  # fmt: skip
     what = "believed q minus the optimum's"
-    short = {(size, name): short_text(gap, 4) for name, size, gap in gaps}
     return Section(
         kind="optimum",
         folder=folder.name,
@@ -177,8 +218,8 @@ def optimum_section(folder: Path) -> Section:
         blocks=[
             Block("Below the optimum", points(what, gaps)),
             *(Block(f"{size}, {each.belief} belief",
-                    record_table(map(Record.from_plain, each.losses), 4))
+                    texts_of(pd.DataFrame(map(Record.from_plain, each.losses)), 4))
               for size, each in sizes.items()),
         ],
-        summary=Block(what.capitalize(), pivot("size", short)),
+        summary=Block(what.capitalize(), pivot("size", gaps, 4)),
     )  # fmt: skip

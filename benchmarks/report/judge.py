@@ -77,5 +77,4 @@ def _section(found: Record, name: str) -> Section:
         blocks=[*(each for each in figures if each.content.data), *tables],
         summary=tables[0],
         versions=found.versions,
-        own_colours=True,
     )

@@ -54,6 +54,10 @@ MINUS = re.compile(r"(?<![\w.)-])-(?=\d)")
 LINE = 84
 
 
+# A name, its category, and an estimate or a text.
+Named = tuple[str, str, Any]
+
+
 class Block(NamedTuple):
     """A figure, or a table of texts, with its title and a note how to read it."""
 
@@ -73,9 +77,6 @@ class Section:
     blocks: Sequence[Block]  # figures and tables, in order
     summary: Block | None = None  # the table for LaTeX; None for the last block
     versions: Mapping[str, str] | None = None  # of the packages, by name
-    parts: Sequence[Section] = ()  # sections within this one
-    # Names in the figures are no policies, which have one colour on all of a page
-    own_colours: bool = False
 
     @property
     def title(self) -> str:
@@ -89,8 +90,8 @@ def table_of(columns: Sequence[Column], rows: Sequence[Any]) -> pd.DataFrame:
     return pd.DataFrame(cells, columns=headings)
 
 
-def record_table(records: Iterable[Mapping[str, Any]], digits: int) -> pd.DataFrame:
-    """Return the table of records of texts, numbers and estimates, these with ``digits``."""
+def texts_of(table: pd.DataFrame, digits: int) -> pd.DataFrame:
+    """Return a table of texts, numbers and estimates as texts, the estimates with ``digits``."""
 
     def text(value: Any) -> str:
         if isinstance(value, Estimate):
@@ -99,21 +100,25 @@ def record_table(records: Iterable[Mapping[str, Any]], digits: int) -> pd.DataFr
             return "-" if math.isnan(value) else f"{value:.4g}"
         return str(value)
 
-    return pd.DataFrame(
-        [{key.replace("_", " "): text(value) for key, value in each.items()} for each in records]
-    )
+    return table.map(text).rename(columns=lambda name: name.replace("_", " "))
 
 
-def pivot(corner: str, cells: Mapping[tuple[str, str], str]) -> pd.DataFrame:
-    """Return the table of texts by names of row and column, in their order; ``corner`` is above."""
-    spread = pd.Series(cells, dtype=object).unstack(fill_value="", sort=False)
-    rows, columns = (list(dict.fromkeys(names)) for names in zip(*cells, strict=True))
+def pivot(corner: str, cells: Iterable[Named], digits: int = 0) -> pd.DataFrame:
+    """Return the table with a column for each name and a row for each place, in their order.
+
+    Args:
+        corner: above the places.
+        cells: texts, or estimates, of which half of the interval is shown.
+        digits: of the estimates.
+    """
+    texts = {
+        (place, name): f"{value.mean:+.{digits}f} ± {value.half_width:.{digits}f}"
+        if isinstance(value, Estimate) else value
+        for name, place, value in cells
+    }  # fmt: skip
+    rows, columns = (list(dict.fromkeys(names)) for names in zip(*texts, strict=True))
+    spread = pd.Series(texts, dtype=object).unstack(fill_value="", sort=False)
     return spread.loc[rows, columns].rename_axis(corner).reset_index()
-
-
-def short_text(estimate: Estimate, digits: int) -> str:
-    """Return an estimate with half of its interval, where there is little room."""
-    return f"{estimate.mean:+.{digits}f} ± {estimate.half_width:.{digits}f}"
 
 
 def new_figure(x: str, y: str, **layout: Any) -> go.Figure:
@@ -132,7 +137,7 @@ def new_figure(x: str, y: str, **layout: Any) -> go.Figure:
 
 def points(
     y: str,
-    estimates: Iterable[tuple[str, str, Estimate]],
+    estimates: Iterable[Named],
     *,
     x: str = "",
     level: tuple[float, str] | None = None,
@@ -142,7 +147,7 @@ def points(
 
     Args:
         y: title of the axis.
-        estimates: each after its name and category.
+        estimates: the points.
         x: title of the categories.
         level: a line across, and its name.
         hidden: names that only the legend shows at first.
@@ -254,9 +259,8 @@ def page_text(sections: Sequence[Section], title: str = "Results of matchenv") -
 """
 
 
-def _section(section: Section, name: str, places: dict[str, int], level: int = 2) -> Iterator[str]:
-    places = {} if section.own_colours else places
-    yield f'<section id="{name}"><h{level}>{escape(section.title)}</h{level}>'
+def _section(section: Section, name: str, places: dict[str, int]) -> Iterator[str]:
+    yield f'<section id="{name}"><h2>{escape(section.title)}</h2>'
     yield f"<p>{escape(section.lead)}</p>"
     for place, (title, content, note) in enumerate(section.blocks):
         heading = f"<h3>{escape(title)}</h3>"
@@ -274,10 +278,6 @@ def _section(section: Section, name: str, places: dict[str, int], level: int = 2
             rows = pd.DataFrame([(str(key), str(value)) for key, value in values.items()])
             yield f"<details><summary>{summary}</summary>"
             yield f"{rows.to_html(index=False, header=False, border=0)}</details>"
-    for place, part in enumerate(section.parts):
-        yield f"<details><summary>{escape(part.title)}</summary>"
-        yield from _section(part, f"{name}p{place}", places, 3)
-        yield "</details>"
     yield "</section>"
 
 

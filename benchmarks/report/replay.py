@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -14,35 +17,48 @@ from matchenv.benchmarks.report.page import (
     add_level,
     add_line,
     new_figure,
+    page_text,
 )
+from matchenv.runtime.files import number
+
+
+def replay_page(found: Mapping[str, Any], name: str) -> str:
+    """Return the page of one replay, whose ``report.json`` has this content."""
+    return page_text([_section(found, name)], f"{found['log']['file']}, rated in order of play")
 
 
 def replay_section(folder: Path) -> Section:
     """Return the section of ``matchenv replay``."""
-    found = json_of(folder / "report.json")
+    return _section(json_of(folder / "report.json"), folder.name)
+
+
+def _section(found: Mapping[str, Any], name: str) -> Section:
     log, systems, settings = found["log"], found["systems"], found["settings"]
     rows = [(label.strip(), *cells) for label, cells in measure_rows(found).items()]
     cells = pd.DataFrame(rows, columns=["measure", *systems])
     charts = {}
-    for key in ("draws", "fairness", "wins"):
-        curve = CURVES[key]
+    for key, curve in CURVES.items():
         charts[curve.title] = figure = new_figure(curve.x_label, curve.y_label)
-        for name, each in systems.items():
-            if each[key].get("area", 0.0) is not None:
-                add_line(figure, name, each[key][curve.x], each[key][curve.y])
-    add_line(figure, "calibrated", [0, 1], [0, 1])
+        for system, each in systems.items():
+            if not math.isnan(number(each[key].get("area", 0.0))):
+                add_line(figure, system, each[key][curve.x], each[key][curve.y])
+        if curve.diagonal is not None and figure.data:
+            end = max(each[key].get("edges", [1.0])[-1] for each in systems.values())
+            add_line(figure, curve.diagonal, [0.0, end], [0.0, end], line_dash="dot")
     charts[CURVES["fairness"].title].update_xaxes(type="log")
-    players = new_figure("games played", "rating", hovermode="x unified")
-    first, system = next(iter(systems.items()))
-    for trajectory in system["trajectories"]:
-        ratings = [system["start"], *trajectory["rating"]]
-        add_line(players, trajectory["player"], range(len(ratings)), ratings)
-    if players.data:
-        add_level(players, system["start"], "a newcomer")
-    charts[f"Ratings of the top players, {first}"] = players
+    if not settings["parameters"]["draw_probability"]:  # no draw is forecast
+        del charts[CURVES["draw_forecasts"].title]
+    for system, each in systems.items():
+        players = new_figure("games played", "rating", hovermode="x unified")
+        for trajectory in each["trajectories"]:
+            ratings = [each["start"], *trajectory["rating"]]
+            add_line(players, trajectory["player"], range(len(ratings)), ratings)
+        if players.data:
+            add_level(players, each["start"], "a newcomer")
+        charts[f"Ratings of the top players, {system}"] = players
     return Section(
         kind="replay",
-        folder=folder.name,
+        folder=name,
         lead=(
             f"{log['file']}: {log['games_rated']:,} games of {log['players']:,} players, rated in "
             f"order of play; {log['bad_rows']:,} of {log['rows']:,} rows were left out as bad."
@@ -52,5 +68,4 @@ def replay_section(folder: Path) -> Section:
             *(Block(title, figure) for title, figure in charts.items() if figure.data),
             Block("How well each system forecast the games", cells),
         ],
-        own_colours=True,
     )

@@ -1,8 +1,8 @@
-"""The study, and the tuning of policies, on the page."""
+"""The simulation study on the page."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,52 +16,64 @@ from matchenv.benchmarks.report.page import (
     add_line,
     new_figure,
     pivot,
-    points,
-    record_table,
-    short_text,
+    texts_of,
 )
 from matchenv.benchmarks.study.claims import DRAW, OURS
 from matchenv.benchmarks.study.figures import GAMES_TOGETHER, GOALS, LABELS, binned
-from matchenv.evaluation.estimates import Curve, Estimate, quantile_of
+from matchenv.evaluation.estimates import Curve, quantile_of
 from matchenv.evaluation.rollout import ALL
-from matchenv.runtime.files import number, read_npz
+from matchenv.runtime.files import read_npz
 
 # Titles of the measures, without TeX.
 TITLES = {name: label.replace(r"$\mu_0$", "mu_0") for name, label in LABELS.items()}
 # Settings of a study that stand elsewhere on the page.
 LISTS = ("policies", "cells", "format", "command")
+# Columns of tables.
+MEANS = ["cell", "policy", "games", "measure", "mean"]
+PAIRED = ["cell", "policy", "other", "games", "difference", "verdict"]
 
 
 def study_section(folder: Path) -> Section:
     """Return the section of ``matchenv study``."""
     settings, verdict = json_of(folder / "settings.json"), json_of(folder / "verdict.json")
-    windows, paired = rows_of(folder / "windows.csv"), rows_of(folder / "paired.csv")
-    games, draws = float(settings["horizon"]), settings["prior_draws"]
+    means, paired = (
+        rows_of(folder / name).assign(cell=lambda rows: rows["cell"].map(study_cell))
+        for name in ("windows.csv", "paired.csv")
+    )
+    draws, games = settings["prior_draws"], settings["horizon"]
     priors = "one prior" if draws == 1 else f"each of {draws} priors"
-    differences = {
-        (study_cell(row["cell"]), f"{row['policy']} minus {row['other']}"):
-            short_text(row_estimate(row, "difference").times(games), 1)
-        for row in paired
-        if row["measure"] == DRAW and row["games"] == ALL and row["policy"] == OURS
-    } or {(study_cell(cell), ""): "" for cell in settings["cells"]}  # fmt: skip
+    paired = paired[paired["measure"] == DRAW]
+    paired["verdict"] = [each.verdict for each in paired["difference"]]
+    ours = paired[(paired["games"] == ALL) & (paired["policy"] == OURS)]
+    totals = [
+        (f"{OURS} minus {row.other}", row.cell, row.difference.times(float(games)))
+        for row in ours.itertuples()
+    ] or [("", study_cell(cell), "") for cell in settings["cells"]]
+    claims = [
+        {"claim": claim["text"], "verdict": claim["verdict"],
+         "numbers, above 0 for the claim": "; ".join(
+             f"{each['label']}: {each['value']:+.4f}" for each in claim["findings"])}
+        for claim in verdict["claims"]
+    ]  # fmt: skip
     return Section(
         kind="study",
         folder=folder.name,
         lead=(
             f"The simulation study of Ryzhov, Tariq and Powell (2011): {settings['episodes']:,} "
             f"sets of true skills with {priors}, "
-            f"{settings['horizon']:,} games each, every policy on the same games."
+            f"{games:,} games each, every policy on the same games."
         ),
         settings={name: value for name, value in settings.items() if name not in LISTS},
         versions=verdict["versions"],
         blocks=[
             *(_curves(folder, settings, measure) for measure in TITLES),
-            _claims(verdict["claims"]),
-            Block("Means of a game", _means(windows, "mean")),
+            Block("The paper's claims", pd.DataFrame(claims)),
+            Block("Means of a game",
+                  texts_of(means.replace({"measure": TITLES})[MEANS], 4)),
             Block(f"Paired differences of policies, {TITLES[DRAW]} of a game",
-                  _means([row for row in paired if row["measure"] == DRAW], "difference")),
+                  texts_of(paired[PAIRED], 4)),
         ],
-        summary=Block("True q of an episode", pivot("cell", differences)),
+        summary=Block("True q of an episode", pivot("cell", totals, 1)),
     )  # fmt: skip
 
 
@@ -92,80 +104,7 @@ def _curves(folder: Path, settings: Mapping[str, Any], measure: str) -> Block:
     return Block(TITLES[measure], figure, f"Means of {GAMES_TOGETHER} games, with 95 % bands.")
 
 
-def tune_section(folder: Path) -> Section:
-    """Return the section of ``matchenv tune``."""
-    found, best = rows_of(folder / "tuning.csv"), json_of(folder / "best.json")
-    settings = json_of(folder / "settings.json")
-    behind = [row_estimate(row, "behind_mean", "behind_", "_").times(-1.0) for row in found]
-    # Names are those of the cells here, since there are many policies.
-    figure = points(
-        f"{settings.measure} of an episode, behind the best of the family",
-        [(row["cell"], row["policy"], value) for row, value in zip(found, behind, strict=True)],
-        level=(0.0, "the best"),
-    )
-    tried = pd.DataFrame(
-        {
-            **{name: [row[name] for row in found] for name in ("cell", "family", "policy")},
-            settings.measure: [f"{number(row['total_mean']):.2f}" for row in found],
-            "behind the best": [value.times(-1.0).interval_text(2) for value in behind],
-            "verdict": [
-                "best" if row["best"] == "True" else value.verdict
-                for row, value in zip(found, behind, strict=True)
-            ],
-        }
-    )
-    chosen = {(cell, name): each for cell, every in best.items() for name, each in every.items()}
-    return Section(
-        kind="tune",
-        folder=folder.name,
-        lead=(
-            f"Options of policies on the same {settings.episodes:,} episodes of "
-            f"{settings.env} in each cell, on seeds of their own."
-        ),
-        settings={"seed": settings.seed, **settings.environment},
-        blocks=[
-            Block("Behind the best of the family", figure),
-            Block("All that was tried", tried),
-        ],
-        summary=Block("The best of each family", pivot("cell", chosen)),
-        own_colours=True,
-    )
-
-
 def study_cell(cell: str) -> str:
     """Return the title of a cell of a study by its name."""
     prior, _, rank = cell.partition("_")
     return f"{rank}, {prior}"
-
-
-def row_estimate(row: Mapping[str, str], mean: str, prefix: str = "", gap: str = " ") -> Estimate:
-    """Return an estimate of a row of a CSV file."""
-    names = (mean, f"{prefix}standard{gap}error", f"{prefix}low", f"{prefix}high")
-    return Estimate(*(number(row[name]) for name in names))
-
-
-def _claims(claims: Sequence[Mapping[str, Any]]) -> Block:
-    rows = [
-        {
-            "claim": claim["text"],
-            "verdict": claim["verdict"],
-            "numbers, above 0 for the claim": "; ".join(
-                f"{each['label']}: {each['value']:+.4f}" for each in claim["findings"]
-            ),
-        }
-        for claim in claims
-    ]
-    return Block("The paper's claims", record_table(rows, 4))
-
-
-def _means(rows: Sequence[Mapping[str, str]], value: str) -> pd.DataFrame:
-    """Return the table of one estimate of each row of a CSV file."""
-    shown = []
-    for row in rows:
-        found = row_estimate(row, value)
-        texts = {name: row[name] for name in ("policy", "other", "games") if name in row}
-        measure = TITLES.get(row["measure"], row["measure"])
-        verdict = {"verdict": found.verdict} if "other" in row else {}
-        shown.append({"cell": study_cell(row["cell"]), **texts, "measure": measure,
-                      value: found, **verdict})  # fmt: skip
-    return record_table(shown, 4)

@@ -1,4 +1,4 @@
-"""Trainings on the page: learning curves over their seeds, beside KG, DrawChance and the bound."""
+"""Trainings on the page: learning curves over their seeds, beside KG and DrawChance."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import trim_mean
 
-from matchenv.agents.environments import PROBLEMS, settings_without_code
+from matchenv.agents.environments import PROBLEMS
 from matchenv.agents.run_config import RunConfig
 from matchenv.agents.run_folder import CONFIG, RunFolder
-from matchenv.benchmarks.report.comparisons import compare_section, read_standings
+from matchenv.benchmarks.report.comparisons import read_standings
 from matchenv.benchmarks.report.page import (
     Block,
     Section,
@@ -23,27 +23,20 @@ from matchenv.benchmarks.report.page import (
     add_line,
     new_figure,
     pivot,
-    short_text,
 )
-from matchenv.envs.one_player.settings import Settings
-from matchenv.evaluation.cells import ANY
-from matchenv.evaluation.registry import ONE_PLAYER
 from matchenv.runtime.files import read_json
 
 Floats = NDArray[np.float64]
 
-# Numbers of an evaluation that a curve may show, and the titles of their axes.
-MINUS_KG, TRUE_Q = "true_q_less_kg", "true_draw_density"
-MEASURES = {
+# Numbers of an evaluation, and the titles of their axes.
+MINUS_KG, TRUE_Q, RETURN = "true_q_less_kg", "true_draw_density", "mean_return"
+TITLES = {
     MINUS_KG: "true q of an episode minus KG's",
     TRUE_Q: "true q of an episode",
-    "draw_density": "q under the belief of an episode",
-    "mean_return": "return of an episode",
+    RETURN: "return of an episode",
 }
-MEASURE = MINUS_KG
 # Policies on the same games, and the difference to them in an evaluation.
 RIVAL_KEYS = {"KG": MINUS_KG, "DrawChance": "true_q_less_drawchance"}
-RIVAL = PROBLEMS[ONE_PLAYER].rivals[0]
 # Where the axis of learning curves begins.
 BELOW_DRAWCHANCE = 10.0
 # With fewer seeds a band of the middle half would hold next to nothing.
@@ -55,8 +48,7 @@ class Run(NamedTuple):
 
     path: Path  # its folder
     config: RunConfig  # how it was trained
-    # One or more, each with ``timesteps``, ``episodes`` and the numbers of its evaluation
-    evaluations: list[dict[str, Any]]
+    evaluations: pd.DataFrame  # one or more: their numbers, by games learned from
 
     @property
     def training(self) -> dict[str, Any]:
@@ -74,7 +66,7 @@ def title_of(measure: str) -> str:
     """Return the title of a number of an evaluation."""
     of, less, rival = measure.rpartition("less_")
     name = f"{of or 'reward'} minus {rival}'s" if less else measure
-    return MEASURES.get(measure, name.replace("_", " "))
+    return TITLES.get(measure, name.replace("_", " "))
 
 
 def runs_in(path: Path) -> list[Path]:
@@ -92,13 +84,13 @@ def read_runs(folders: Iterable[Path]) -> list[Run]:
     runs = []
     for folder in map(RunFolder, {each.resolve(): each for each in folders}.values()):
         try:
-            evaluations = read_json(folder.evaluations_file)["evaluations"]
-            _ = [(each["timesteps"], each["episodes"], each["mean_return"]) for each in evaluations]
-            if not evaluations:
+            found = pd.DataFrame(read_json(folder.evaluations_file)["evaluations"])
+            found = found.set_index("timesteps").astype(float)
+            if not found["episodes"].size or found[RETURN].isna().any():
                 raise ValueError("it holds no evaluation")
         except (ValueError, TypeError, KeyError) as error:
             raise ValueError(f"{folder.evaluations_file} is damaged: {error}") from None
-        runs.append(Run(folder.path, folder.read_config(), evaluations))
+        runs.append(Run(folder.path, folder.read_config(), found))
     return runs
 
 
@@ -118,7 +110,7 @@ def curves_of(runs: Sequence[Run], measure: str) -> dict[str, pd.DataFrame]:
 
     Args:
         runs: at least one.
-        measure: of ``MEASURES``.
+        measure: a number of their evaluations.
 
     Returns:
         Values by games learned from, a column for each seed.
@@ -127,14 +119,10 @@ def curves_of(runs: Sequence[Run], measure: str) -> dict[str, pd.DataFrame]:
     names = [each[0].config.algorithm for each in trainings]
     curves = {}
     for name, each in zip(names, trainings, strict=True):
-        found = pd.concat(
-            {place: pd.DataFrame(run.evaluations).set_index("timesteps")[measure]
-             for place, run in enumerate(each)}, axis=1,
-        ).astype(float).sort_index()  # fmt: skip
-        first = max(found[place].first_valid_index() for place in found)
-        last = max(first, min(found[place].last_valid_index() for place in found))
         label = name if names.count(name) == 1 else f"{name} ({each[0].path})"
-        curves[label] = found.interpolate("index").loc[first:last]
+        seeds = dict(enumerate(run.evaluations[measure] for run in each))
+        found = pd.concat(seeds, axis=1).sort_index()
+        curves[label] = found.interpolate("index", limit_area="inside").dropna()
     return curves
 
 
@@ -151,117 +139,66 @@ def middle_of(curves: pd.DataFrame) -> tuple[Floats, Floats, Floats]:
     return np.asarray(trim_mean(curves, 0.25, axis=1)), low, high
 
 
-def levels_of(runs: Sequence[Run], measure: str, bound: Path | None = None) -> dict[str, float]:
-    """Return KG, DrawChance and the bound, where the measure has such levels.
-
-    The levels of KG and DrawChance are those of the first evaluation, on the same games.
+def levels_of(runs: Sequence[Run], measure: str) -> dict[str, float]:
+    """Return KG and DrawChance in the first evaluation, on the same games, if they have a level.
 
     Args:
         runs: at least one, evaluated on the same games.
-        measure: of ``MEASURES``.
-        bound: folder of ``matchenv limits`` for these games; None for no such line.
-
-    Raises:
-        ValueError: for a folder that holds no bound, or one of other games.
+        measure: a number of their evaluations.
     """
-    if measure not in (MINUS_KG, TRUE_Q):
-        if bound is not None:
-            raise ValueError(f"bound is of {TRUE_Q} or {MINUS_KG}, the measure is {measure}")
+    first = pd.DataFrame([run.evaluations.iloc[0] for run in runs])
+    if measure not in (MINUS_KG, TRUE_Q) or not {TRUE_Q, *RIVAL_KEYS.values()} <= {*first}:
         return {}
-    first = [run.evaluations[0] for run in runs]
-    totals = {
-        name: float(np.mean([each[TRUE_Q] - each[key] for each in first]))
-        for name, key in RIVAL_KEYS.items()
-        if all(key in each for each in first)
-    }
+    totals = {name: float((first[TRUE_Q] - first[key]).mean()) for name, key in RIVAL_KEYS.items()}
     zero = totals["KG"] if measure == MINUS_KG else 0.0
-    levels = {name: total - zero for name, total in totals.items()}
-    if bound is not None:
-        levels["bound"] = _bound(bound, runs[0], minus_kg=measure == MINUS_KG)
-    return levels
+    return {name: total - zero for name, total in totals.items()}
 
 
-def _bound(folder: Path, run: Run, *, minus_kg: bool) -> float:
-    """Return the bound of the games of a run's evaluations, or how far KG stays below it."""
-    try:
-        found = read_json(folder / "bound.json")
-        played, cells = found["environment"], found["cells"]
-    except (OSError, ValueError, KeyError, TypeError):
-        raise ValueError(
-            f"bound must be a folder with the results of matchenv limits, {folder} holds none"
-        ) from None
-    settings = settings_without_code(ONE_PLAYER, run.config.env_kwargs)
-    assert isinstance(settings, Settings)
-    rank, prior = ANY if settings.rank is None else str(settings.rank), str(settings.prior)
-    here = [each for each in cells if (each["rank"], each["prior"]) == (rank, prior)]
-    other = [name for name in played if name != "noise" and played[name] != getattr(settings, name)]
-    if other or not here:
-        raise ValueError(
-            f"bound must be of the games that the runs play, {folder} is not: matchenv limits "
-            f"--rank {rank} --prior {prior} --num-opponents "
-            f"{settings.num_opponents} --horizon {settings.horizon} --beta {settings.beta!r} "
-            "--out DIR"
-        )
-    if not minus_kg:
-        return float(here[0]["bound"]["mean"])
-    # Not the difference of the two means: a control variate takes out the chance of both.
-    room = [each["room"]["mean"] for each in here[0]["policies"] if each["policy"] == RIVAL]
-    if not room:
-        raise ValueError(f"bound must include {RIVAL}, that of {folder} does not")
-    return float(room[0])
+def training_sections(folders: Sequence[Path]) -> list[Section]:
+    """Return a section for the runs of the same games."""
+    return [
+        _section(runs) for runs in alike(read_runs(folders), lambda run: run.config.comparison())
+    ]
 
 
-def training_sections(
-    folders: Sequence[Path], measure: str = MEASURE, bound: Path | None = None
-) -> list[Section]:
-    """Return a section for the runs of the same games; measure and bound are of ``levels_of``.
-
-    Where an environment has no such measure, its curves show what its trainings are judged by.
-    """
-    together = alike(read_runs(folders), lambda run: run.config.comparison())
-    return [_section(runs, measure, bound) for runs in together]
-
-
-def _section(runs: list[Run], measure: str, bound: Path | None) -> Section:
+def _section(runs: list[Run]) -> Section:
     first = runs[0].config
     problem = PROBLEMS[first.environment]
-    compared = {run.path.name: RunFolder(run.path).comparison for run in runs}
-    compared = {name: folder for name, folder in compared.items()
-                if (folder / "comparison.json").is_file()}  # fmt: skip
-    last = [run.evaluations[-1] for run in runs]
-    shown = [name for name in (TRUE_Q, MINUS_KG, problem.goal, "mean_return") if name in last[0]]
-    if measure not in last[0]:
-        measure = problem.goal if problem.goal in shown else "mean_return"
+    last = pd.DataFrame([run.evaluations.iloc[-1] for run in runs])
+    measures = [
+        name for name in dict.fromkeys((MINUS_KG, TRUE_Q, problem.goal, RETURN)) if name in last
+    ]
     cells = pd.DataFrame(
         {
             "run": [run.path.name for run in runs],
             "algorithm": [run.config.algorithm for run in runs],
             "seed": [str(run.config.seed) for run in runs],
-            "games learned from": [f"{each['timesteps']:,}" for each in last],
+            "games learned from": [f"{each:,}" for each in last.index],
             **{
-                title_of(name): [
-                    format(each[name], "+.2f" if "less" in name else ".2f") for each in last
-                ]
-                for name in dict.fromkeys(shown)
+                title_of(name): [format(each, "+.2f" if "less" in name else ".2f")
+                                 for each in last[name]]
+                for name in measures
             },
         }
-    )
-    blocks = [_chart(runs, measure, bound), Block("Last evaluations", cells)]
-    if compared:
-        ends: dict[tuple[str, str], str] = {}
-        for name, folder in compared.items():
+    )  # fmt: skip
+    blocks = [*(_chart(runs, name) for name in measures), Block("Last evaluations", cells)]
+    ends = []
+    for run in runs:
+        folder = RunFolder(run.path).comparison
+        if (folder / "comparison.json").is_file():
             _, standings = read_standings(folder)
-            trained = [each for each in standings if each.policy == standings[0].policy]
-            ends |= {(s.title, name): short_text(s.difference, 2) for s in trained}
+            ends += [(run.path.name, each.title, each.difference) for each in standings
+                     if each.policy == standings[0].policy]  # fmt: skip
+    if ends:
         title = "The final comparison: differences to the policy that counts"
-        blocks.append(Block(title, pivot("cell", ends)))
+        blocks.append(Block(title, pivot("cell", ends, 2)))
     return Section(
         kind="train",
         folder=", ".join(run.path.name for run in runs),
         lead=(
             f"{'1 run' if len(runs) == 1 else f'{len(runs)} runs'} in {first.environment}, "
             f"evaluated on held-out episodes that {' and '.join(problem.rivals)} play too"
-            f"{'; q is the draw density, summed over an episode' if TRUE_Q in shown else ''}."
+            f"{'; q is the draw density, summed over an episode' if TRUE_Q in last else ''}."
         ),
         settings={
             "seeds": ", ".join(str(run.config.seed) for run in runs),
@@ -271,11 +208,10 @@ def _section(runs: list[Run], measure: str, bound: Path | None) -> Section:
         },
         versions=first.versions,
         blocks=blocks,
-        parts=[compare_section(each, name) for name, each in compared.items()],
     )
 
 
-def _chart(runs: Sequence[Run], measure: str, bound: Path | None) -> Block:
+def _chart(runs: Sequence[Run], measure: str) -> Block:
     figure = new_figure("games learned from", title_of(measure), hovermode="x unified")
     bands = []
     for label, curves in curves_of(runs, measure).items():
@@ -288,13 +224,14 @@ def _chart(runs: Sequence[Run], measure: str, bound: Path | None) -> Block:
         mean, *band = middle_of(curves)
         add_line(figure, label, times, mean, (band[0], band[1]), name=f"{label}, IQM")
         add_line(figure, label, times, median, name=f"{label}, median", line_dash="dash")
-    levels = levels_of(runs, measure, bound)
+    levels = levels_of(runs, measure)
     for place, label in enumerate(sorted(levels, key=lambda name: -levels[name])):
         # Neighbours are named at different ends: they may lie close together.
         add_level(figure, levels[label], label, side=("right", "left")[place % 2])
-    if "DrawChance" in levels:
+    if levels:
         # Random weights lie so far below that they would flatten all that matters.
         best = max(*levels.values(), *(float(np.max(each.y)) for each in figure.data))
         low = levels["DrawChance"] - BELOW_DRAWCHANCE
         figure.update_yaxes(range=[low, best + 0.05 * (best - low)])
-    return Block("Learning curves", figure, "Bands: " + "; ".join(sorted(bands)) if bands else "")
+    note = "Bands: " + "; ".join(sorted(bands)) if bands else ""
+    return Block(f"Learning curves: {title_of(measure)}", figure, note)

@@ -20,7 +20,6 @@ SIZES = ("num_opponents", "horizon", "equal_variance")
 POOL = ("availability", "mean_stay", "turnover")
 
 FILM_OPTIONS = ("games", "every", "rate")
-MEASURES = ("true_q_less_kg", "true_draw_density", "draw_density", "mean_return")
 
 
 def declare_compare(add: Parser) -> Run:
@@ -354,10 +353,6 @@ def declare_report(add: Parser) -> Run:
     add.group("what is shown")
     add.positional("folders", "folders of results, or folders that hold such folders", Existing,
                    nargs="+")  # fmt: skip
-    add.option("--measure", "of the learning curves; q is the draw density", MEASURES[0],
-               known=MEASURES)  # fmt: skip
-    add.option("--bound", "folder of matchenv limits for the games of the trainings, a line beside "
-               "their curves", None, Existing)  # fmt: skip
     add.option("--allow-code", "import classes outside matchenv that folders of trainings name",
                False)  # fmt: skip
     add.group("results")
@@ -370,7 +365,7 @@ def declare_report(add: Parser) -> Run:
         given.needs("agents", "benchmarks")
         from matchenv.benchmarks.report import write_report
 
-        asked = given.chosen(("latex", "measure", "bound", "allow_code"))
+        asked = given.chosen(("latex", "allow_code"))
         files, count = write_report(given.folders, given.out, **asked)
         for file in files:
             results = "1 result" if count == 1 else f"{count} results"

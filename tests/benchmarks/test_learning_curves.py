@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,9 @@ from matchenv.agents.environments import ONE_PLAYER, evaluate, rival_totals
 from matchenv.agents.run_config import RunConfig, configured
 from matchenv.agents.run_folder import RunFolder
 from matchenv.baselines import DrawChance, KnowledgeGradient
-from matchenv.benchmarks.limits.bound import run_bound
 from matchenv.benchmarks.report import sections_of
 from matchenv.benchmarks.report.training import (
-    MEASURES,
+    TITLES,
     curves_of,
     levels_of,
     middle_of,
@@ -25,7 +23,6 @@ from matchenv.benchmarks.report.training import (
     runs_in,
 )
 from matchenv.cli import BAD_INPUT, DONE, run_command
-from matchenv.runtime.jobs import RunOptions
 
 GAMES: dict[str, Any] = {"num_opponents": 3, "horizon": 12, "rank": "top"}
 EPISODES = 5
@@ -59,8 +56,9 @@ def test_a_run_of_another_environment_is_shown_by_what_it_is_judged_by(tmp_path)
     folder.write_evaluations(0, [{"timesteps": 0, "episodes": EPISODES, **numbers}])
     (section,) = sections_of([tmp_path])
     assert "Ranking-v0" in section.lead
-    curves, last = section.blocks
-    assert curves.content.layout.yaxis.title.text == "reward minus kg's"
+    *curves, last = section.blocks
+    titles = [each.content.layout.yaxis.title.text for each in curves]
+    assert titles == ["reward minus kg's", "return of an episode"]
     assert last.content["reward minus kg's"].tolist() == ["-1.50"]
 
 
@@ -117,57 +115,28 @@ def test_a_run_that_plays_like_a_rival_lies_on_its_line(tmp_path, name):
         assert level == pytest.approx(curves.iloc[0, 0], abs=1e-12)
 
 
-@pytest.fixture(scope="module")
-def bound(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("bound")
-    sizes = {name: GAMES[name] for name in ("num_opponents", "horizon")}
-    run_bound(["kg"], ranks=["top"], priors=["informative"], episodes=3, env_kwargs=sizes,
-              run=RunOptions(folder, workers=1, quiet=True))  # fmt: skip
-    return folder
-
-
-def test_the_bound_is_a_line(tmp_path, bound):
-    write_run(tmp_path, 0, [1.0])
-    runs = read_runs(runs_in(tmp_path))
-    cell = json.loads((bound / "bound.json").read_text())["cells"][0]
-    total, less = (
-        levels_of(runs, m, bound)["bound"] for m in ("true_draw_density", "true_q_less_kg")
-    )
-    assert total == cell["bound"]["mean"]
-    kg = next(each for each in cell["policies"] if each["policy"] == "kg")
-    # Not the difference of the two means: a control variate takes out the same chance of both.
-    assert less == kg["room"]["mean"]
-
-
-@pytest.mark.parametrize("measure", ["true_q_less_kg", "true_draw_density", "mean_return"])
-def test_the_page_shows_the_measure_and_the_bound(tmp_path, bound, measure):
+def test_the_page_shows_every_measure(tmp_path):
     for seed in range(2):
         write_run(tmp_path / f"seed{seed}", seed, [0.0, 5.0 + seed])
-    levels = {} if measure == "mean_return" else {"bound": bound}
-    (section,) = sections_of([tmp_path], measure=measure, **levels)
-    chart = section.blocks[0]
-    assert chart.content.layout.yaxis.title.text == MEASURES[measure]
-    labels = [each.text for each in chart.content.layout.annotations]
-    assert sorted(labels) == (["DrawChance", "KG", "bound"] if levels else [])
-    if levels:  # what lies far below is not shown at first, and neighbours' names stand apart
-        (low,) = {each.y for each in chart.content.layout.annotations if each.text == "DrawChance"}
-        assert chart.content.layout.yaxis.range[0] == low - 10.0
-        sides = [
-            each.xanchor for each in sorted(chart.content.layout.annotations, key=lambda a: a.y)
-        ]
-        assert sides[0] != sides[1] != sides[2]
-    (band, mean, median) = chart.content.data
-    assert (mean.name, median.name) == ("ppo, IQM", "ppo, median")
-    assert (
-        mean.y.tolist()
-        == median.y.tolist()
-        == [0.0 - 2.0 * (measure == "true_q_less_kg"), 5.5 - 2.0 * (measure == "true_q_less_kg")]
-    )
-    assert len(band.x) == 4
-    assert "all of 2 seeds" in chart.note
+    (section,) = sections_of([tmp_path])
+    charts = dict(zip(TITLES, section.blocks, strict=False))
+    for measure, chart in charts.items():
+        layout = chart.content.layout
+        assert layout.yaxis.title.text == TITLES[measure]
+        levels = {each.text: each for each in layout.annotations}
+        assert sorted(levels) == ([] if measure == "mean_return" else ["DrawChance", "KG"])
+        if levels:  # what lies far below is not shown at first, and neighbours' names stand apart
+            assert layout.yaxis.range[0] == levels["DrawChance"].y - 10.0
+            assert levels["KG"].xanchor != levels["DrawChance"].xanchor
+        (band, mean, median) = chart.content.data
+        assert (mean.name, median.name) == ("ppo, IQM", "ppo, median")
+        less = 2.0 if measure == "true_q_less_kg" else 0.0
+        assert mean.y.tolist() == median.y.tolist() == [0.0 - less, 5.5 - less]
+        assert len(band.x) == 4
+        assert "all of 2 seeds" in chart.note
 
 
-def test_bad_input_is_one_line_that_says_what_to_do(tmp_path, bound, capsys):
+def test_bad_input_is_one_line_that_says_what_to_do(tmp_path, capsys):
     def said(*words: object) -> str:
         assert run_command(["report", *map(str, words)]) == BAD_INPUT
         (line,) = capsys.readouterr().err.splitlines()
@@ -178,14 +147,6 @@ def test_bad_input_is_one_line_that_says_what_to_do(tmp_path, bound, capsys):
     assert "matchenv train" in said(empty)
     assert "folders is missing" in said(tmp_path / "missing")
     write_run(tmp_path / "a", 0, [1.0])
-    assert "results of matchenv limits" in said(tmp_path / "a", "--bound", empty)
-    write_run(tmp_path / "b", 0, [1.0], env_kwargs={**GAMES, "horizon": 11})
-    assert "of mean_return" not in said(tmp_path / "b", "--bound", empty)
-    assert "the measure is mean_return" in said(
-        tmp_path / "a", "--bound", bound, "--measure", "mean_return"
-    )
-    assert "no folder holds a training" in said(bound, "--bound", bound)
-    assert "--horizon 11" in said(tmp_path / "b", "--bound", bound)
     (tmp_path / "a" / "evaluations.json").write_text("{")
     assert "evaluations.json is damaged" in said(tmp_path / "a")
     assert not list(tmp_path.glob("**/report.html"))

@@ -126,17 +126,17 @@ def test_the_page_asks_for_nothing_from_elsewhere_and_fits_any_screen(html: str)
 
 
 def test_names_have_one_colour_on_a_page() -> None:
-    def drawn(name: str, **more: Any) -> Section:
+    def drawn(name: str) -> Section:
         figure = new_figure("x", "y")
         add_line(figure, name, [0, 1], [0, 1], ([0, 0], [1, 1]))
-        return Section("kind", "folder", "", {}, [Block("title", figure)], **more)
+        return Section("kind", "folder", "", {}, [Block("title", figure)])
 
-    sections = [drawn("mine"), drawn("kg"), drawn("mine"), drawn("mine", own_colours=True)]
+    sections = [drawn("mine"), drawn("kg"), drawn("mine")]
     page_text(sections)
     band, line = zip(*(each.blocks[0].content.data for each in sections), strict=True)
     colours = [each.line.color for each in line]
     assert colours[0] == colours[2]
-    assert len(set(colours)) == 3
+    assert len(set(colours)) == 2
     for area, colour in zip(band, colours, strict=True):
         assert area.fillcolor == f"rgba{(*hex_to_rgb(colour), 0.18)}"
 
@@ -151,7 +151,12 @@ def test_the_same_results_give_the_same_files(results: Path, page: Path, tmp_pat
 def test_a_folder_is_shown_once(results: Path) -> None:
     once = sections_of([results / "runs"])
     assert [section.kind for section in once] == ["train"]
-    assert [part.kind for part in once[0].parts] == ["compare"]
+    assert once[0].blocks[-1].title.startswith("The final comparison")
+    end = results / "runs" / "seed0" / "comparison"
+    assert [section.kind for section in sections_of([results / "runs", end])] == [
+        "train",
+        "compare",
+    ]
     twice = sections_of([results / "a", results / "a", results / "runs" / "seed0"])
     assert [section.kind for section in twice] == ["train", "compare"]
 

@@ -12,24 +12,20 @@ from typing import Any
 import pytest
 from undisturbed import MEMORY
 
-from matchenv.runtime.files import json_bytes
-
 FAULTS = "faults"
 
 
 @pytest.fixture(autouse=True)
 def draw_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a picture be what it shows: drawing takes seconds, and none of what faults meet."""
-    from matchenv.benchmarks.replay import figures as figures_of_replay
+    from matchenv.benchmarks.report import replay
     from matchenv.benchmarks.study import figures
 
     def of_a_study(results: Any) -> list[tuple[str, bytes]]:
         return [("figures/all.png", b"".join(results[0].rows.files().values()))]
 
     monkeypatch.setattr(figures, "pictures", of_a_study)
-    monkeypatch.setattr(
-        figures_of_replay, "figures", lambda content: {"all.png": json_bytes(content)}
-    )
+    monkeypatch.setattr(replay, "replay_page", lambda found, name: name)
 
 
 @pytest.fixture

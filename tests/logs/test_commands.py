@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -14,7 +13,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from matchenv.benchmarks.replay import figures as figures_of_replay
 from matchenv.benchmarks.replay.fits import strongest
 from matchenv.cli import run_command
 from matchenv.envs.queue.population import population_of
@@ -24,9 +22,7 @@ LOGS = Path(__file__).parent / "data"
 LEAGUE = LOGS / "league.csv"
 DRAWS = ["--draw-probability", "0.25"]
 NORMAL = NormalDist()
-FIGURES = ("draws", "win_ratio", "calibration", "convergence")
-FILES = {"bad_rows.csv", "ratings.csv", "table.txt", "report.json",
-         *(f"{name}.{kind}" for name in FIGURES for kind in ("png", "svg"))}  # fmt: skip
+FILES = {"bad_rows.csv", "ratings.csv", "table.txt", "report.json", "report.html"}
 
 
 def league() -> list[tuple[str, str, int]]:
@@ -117,13 +113,6 @@ def thirds(gap: float, margin: float, c: float) -> list[float]:
     """Probabilities of a loss, a draw and a win."""
     win, loss = NORMAL.cdf((gap - margin) / c), NORMAL.cdf((-gap - margin) / c)
     return [loss, 1 - win - loss, win]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _coarse_figures() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(figures_of_replay, "DOTS", 30)
-        yield
 
 
 REPLAY = ["replay", str(LEAGUE), "--systems", "elo", "trueskill", "elo-logistic", "--out"]
@@ -270,18 +259,16 @@ def test_ratings_can_be_the_population_of_the_queue(league_folder: Path) -> None
     assert sum(int(line.split(",")[-1]) for line in lines[1:]) == log.player.size
 
 
-def test_a_log_without_draws_has_no_empty_panel(tmp_path: Path) -> None:
+def test_a_log_without_draws_has_no_empty_figure(tmp_path: Path) -> None:
     rows = "".join(f"{g},a,{2 * (g % 2)}\n{g},b,1\n" for g in range(9))
     (tmp_path / "log.csv").write_text("game,player,score\n" + rows)
     words = ["replay", str(tmp_path / "log.csv"), "--systems", "elo", "--out", str(tmp_path)]
     assert run_command([*words, "--quiet"]) == 0
-    draws, calibration = (
-        (tmp_path / f"{name}.svg").read_text("utf-8") for name in ("draws", "calibration")
-    )
-    assert "nan" not in draws
-    assert "no draws in this log" in draws
-    assert "Calibration of wins" in calibration
-    assert "Calibration of draws" not in calibration
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert "<h3>Calibration of wins</h3>" in page
+    assert "<h3>Ratings of the top players, elo</h3>" in page
+    assert "<h3>Draws found" not in page
+    assert "<h3>Calibration of draws" not in page
 
 
 @pytest.mark.parametrize("command", ["replay", "smooth"])
