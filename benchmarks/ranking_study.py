@@ -62,7 +62,7 @@ def curves(
         batch = Batch(settings, seeds, {"true_skill": given})
         decisions = Decisions(policy_named(rule, settings), np.random.default_rng(seeds[0]))
         curve, last = np.zeros((len(seeds), BINS)), BINS
-        for game, _ in enumerate(steps(decisions, [batch])):
+        for game, _ in enumerate(steps(decisions, batch)):
             place = game // games
             curve[:, place] += sign / games * batch.simulator.facts(batch.state)[measure]
             if (game + 1) % games == 0 and place + 1 >= WINDOW and last == BINS:
@@ -154,7 +154,7 @@ def stops(settings: RankingSettings, runs: int, confidence: float) -> list[Recor
         batch = Batch(settings, range(runs), {"true_skill": settings.sigma * skills})
         games = np.full(runs, np.nan)
         wrong, ever = np.zeros(runs, np.bool_), np.zeros(runs, np.bool_)
-        for game, _ in enumerate(steps(Decisions(policy_named("kg", settings)), [batch]), start=1):
+        for game, _ in enumerate(steps(Decisions(policy_named("kg", settings)), batch), start=1):
             facts = batch.simulator.facts(batch.state)
             settled, mistaken = facts["expected_loss"] <= 1.0 - confidence, facts["true_loss"] > 0
             new = settled & np.isnan(games)

@@ -127,7 +127,7 @@ class Stage:
             for performer in self.performers:
                 batch, renderer = performer.batch, performer.renderer
                 while batch.running[0] and renderer.clock(batch.state, 0) < self.clock:
-                    (actions,) = performer.decisions.of([batch])
+                    actions = performer.decisions.of(batch)
                     rewards = batch.step(actions, strict=performer.decisions.knows_masks).reward
                     renderer.add(batch.state, actions, rewards, np.ones(1, dtype=np.bool_))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import sys
+import threading
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
@@ -92,7 +93,12 @@ def _run(arguments: Sequence[str], stopping: Stopping | None) -> int:
         hint = f"; perhaps you meant {near[0]}" if near else ""
         known = ", ".join(COMMANDS)
         return say_error(f"a command must be one of {known}, got {name!r}{hint}", BAD_INPUT)
-    from matchenv.runtime.parallel import WorkerEnded, use_own_lock
+    from tqdm import tqdm
+
+    from matchenv.runtime.parallel import WorkerEnded
+
+    # The library's own lock is a semaphore of the system, which a killed process leaves behind.
+    tqdm.set_lock(threading.RLock())
 
     given = None
     try:
@@ -101,7 +107,6 @@ def _run(arguments: Sequence[str], stopping: Stopping | None) -> int:
         if stopping is not None:
             stopping.note = lambda: given.note()
         given.check_existing()
-        use_own_lock()
         parser.run(given)
     except SystemExit:  # from --help
         return DONE

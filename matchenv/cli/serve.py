@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import csv
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -84,6 +85,7 @@ def run(given: Given) -> None:
         if not given.quiet:
             address = f"http://{given.host}:{listener.getsockname()[1]}/docs"
             show(f"{len(pool)} players at {address}", flush=True)
+        atexit.register(pool.close)  # a signal ends the process without leaving this block
         serve(pool, listener)
 
 

@@ -132,35 +132,28 @@ class Decisions:
         self._memory: Any = None
         self._first = True
 
-    def of(self, batches: Sequence[Batch]) -> list[Any]:
-        """Return actions for the episodes of each batch; ``predict`` is asked once for all."""
-        start = time.perf_counter()
+    def of(self, batch: Batch) -> Any:
+        """Return actions for the episodes of a batch, always the same one."""
+        start, simulator, state = time.perf_counter(), batch.simulator, batch.state
+        masks = simulator.masks(state) if self._takes_masks else None
+        among = {} if masks is None else {"action_masks": masks}
         if self._method == "act":
-            actions = [self._act(batch) for batch in batches]
+            actions = self._policy.act(*simulator.view(state), rng=self._rng, **among)
         elif self._method == "choose":
-            actions = [self._choose(batch) for batch in batches]
+            actions = self._choose(batch)
         else:
-            observations = [batch.simulator.observe(batch.state) for batch in batches]
-            masks = [self._masks(batch) for batch in batches]
-            among = {key: np.concatenate([each[key] for each in masks]) for key in masks[0]}
-            sizes = [len(batch) for batch in batches]
-            chosen, self._memory = self._policy.predict(
-                np.concatenate(observations),
+            actions, self._memory = self._policy.predict(
+                simulator.observe(state),
                 self._memory,
-                np.full(sum(sizes), self._first),
+                np.full(len(batch), self._first),
                 deterministic=True,
                 **among,
             )
-            actions = np.split(np.asarray(chosen), np.cumsum(sizes)[:-1])
         if not self._first:
             self.seconds += time.perf_counter() - start
-            self.count += sum(int(np.count_nonzero(batch.running)) for batch in batches)
+            self.count += int(np.count_nonzero(batch.running))
         self._first = False
         return actions
-
-    def _act(self, batch: Batch) -> Any:
-        view = batch.simulator.view(batch.state)
-        return self._policy.act(*view, rng=self._rng, **self._masks(batch))
 
     def _choose(self, batch: Batch) -> Integers:
         actions = np.zeros(len(batch), dtype=np.int64)
@@ -169,10 +162,6 @@ class Decisions:
             waiting = simulator.waiting_players(batch.state, row)
             actions[row] = self._policy.choose(waiting, self._rng)
         return actions
-
-    def _masks(self, batch: Batch) -> dict[str, NDArray[np.bool_]]:
-        masks = batch.simulator.masks(batch.state)
-        return {"action_masks": masks} if masks is not None and self._takes_masks else {}
 
 
 def _takes_masks(method: Callable[..., Any]) -> bool:
@@ -183,22 +172,11 @@ def _takes_masks(method: Callable[..., Any]) -> bool:
     )
 
 
-def steps(decisions: Decisions, batches: Sequence[Batch]) -> Iterator[list[Step[Any]]]:
-    """Play whole episodes.
-
-    Args:
-        decisions: the policy.
-        batches: of episodes that have just begun.
-
-    Yields:
-        After each step its result in each batch.
-    """
+def steps(decisions: Decisions, batch: Batch) -> Iterator[Step[Any]]:
+    """Play episodes that have just begun to their ends, and yield the result of each step."""
     with one_thread():
-        while any(batch.running.any() for batch in batches):
-            yield [
-                batch.step(actions, strict=decisions.knows_masks)
-                for batch, actions in zip(batches, decisions.of(batches), strict=True)
-            ]
+        while batch.running.any():
+            yield batch.step(decisions.of(batch), strict=decisions.knows_masks)
 
 
 class Summary(ABC):
@@ -367,7 +345,7 @@ def rollout(
     policy, batch = begin_for(make, settings, seeds, kept.simulator)
     decisions = Decisions(policy, np.random.default_rng() if rng is None else rng)
     running = batch.running
-    for (step,) in steps(decisions, [batch]):
+    for step in steps(decisions, batch):
         kept.add(batch, step, running)
         running = batch.running
     return Rollout(kept.episodes(batch), kept.totals(), decisions.count, decisions.seconds)
@@ -385,7 +363,7 @@ def check_can_play(label: str, make: PolicyMaker, settings: Options) -> None:
     try:
         policy, batch = begin_for(make, settings, [0])
         if not callable(getattr(policy, "act", None)):
-            next(steps(Decisions(policy, np.random.default_rng(0)), [batch]))
+            next(steps(Decisions(policy, np.random.default_rng(0)), batch))
     except Exception as error:
         size = next(iter(settings.sizes), "seed")
         value = getattr(settings, size, 0)

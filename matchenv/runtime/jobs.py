@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +59,6 @@ class Job:
     call: Callable[[], Arrays]
     lasting: bool = True
 
-    def done(self) -> Arrays:
-        """Do the work."""
-        return self.call()
-
 
 @dataclass(frozen=True)
 class Store:
@@ -100,18 +97,6 @@ class Store:
         if job.lasting:
             kept = {key: array for key, array in arrays.items() if key != CLOCK}
             write_bytes(self.path(job), npz_bytes(kept, [self.settings_key, job.name]))
-
-    def write_results(self, files: Iterable[tuple[str, bytes]]) -> None:
-        """Write result files, by name, all or none; one with equal content is left alone.
-
-        Raises:
-            OSError: if one cannot be written; all are as they were then.
-        """
-        places = [(self.folder / name, content) for name, content in files]
-        new = [(place, content) for place, content in places if not _holds(place, content)]
-        for place, _ in new:
-            place.parent.mkdir(parents=True, exist_ok=True)
-        write_together(new)
 
 
 @dataclass(frozen=True)
@@ -183,14 +168,21 @@ class RunOptions:
             yield Store(folder, checksum(wanted))
 
     def finish(self, store: Store | None, found: Any, files: Iterable[tuple[str, bytes]]) -> None:
-        """Write result files, and report what was found.
+        """Write result files, by name, and report what was found.
+
+        A file with equal content is left alone.
 
         Raises:
-            OSError: if a file cannot be written; what was found is reported all the same.
+            OSError: if one cannot be written; all are as they were then, and what was found is
+                reported all the same.
         """
         try:
             if store is not None:
-                store.write_results(files)
+                places = [(store.folder / name, content) for name, content in files]
+                new = [(place, content) for place, content in places if not _holds(place, content)]
+                for place, _ in new:
+                    place.parent.mkdir(parents=True, exist_ok=True)
+                write_together(new)
         finally:
             if self.report is not None:
                 self.report(found)
@@ -221,7 +213,7 @@ def run_jobs(
     missing = [job for job in jobs if job.name not in known]
     total, left = (sum(job.count for job in each) for each in (jobs, missing))
     with (
-        closing(as_engine(run.workers).results(Job.done, missing)) as results,
+        closing(as_engine(run.workers).results(methodcaller("call"), missing)) as results,
         tqdm(total=total, initial=total - left, unit=unit, disable=run.quiet) as bar,
     ):
         for number, arrays in results:

@@ -15,14 +15,14 @@ import socket
 import threading
 import traceback
 from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import islice
 from multiprocessing import resource_tracker
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
 from typing import Any, TypeAlias, TypeVar
 
 from matchenv.runtime.checks import as_integer
@@ -114,129 +114,67 @@ def _cores() -> int:
 def _on_this_machine(
     work: Callable[[Job], Result], jobs: Sequence[Job], workers: int
 ) -> Generator[tuple[int, Result]]:
-    """Yield results as ``Engine.results``; one worker, or one job, is done in this process.
-
-    Each process gets its next job through a pipe of its own. There are no queues with threads and
-    named semaphores, as in ``concurrent.futures``, so that processes can be killed at any moment.
-    """
+    """Yield results as ``Engine.results``; one worker, or one job, is done in this process."""
     if workers == 1 or len(jobs) < 2:
         for number, job in enumerate(jobs):
             yield number, work(job)
         return
-    processes: dict[Connection, BaseProcess] = {}
-    busy: dict[Any, int] = {}
-    free: list[Connection] = []
-    waiting = iter(range(len(jobs)))
-    done: list[tuple[int, Result]] = []
-    try:
-        while True:
-            for number in islice(waiting, min(workers, len(jobs)) - len(busy)):
-                connection = free.pop() if free else _started(processes)
-                busy[connection] = number
-                with suppress(ConnectionError):  # its end is seen when the answer is read
-                    connection.send((work, jobs[number]))
-            yield from done  # when all have work again
-            if not busy:
-                return
-            ready: Any = wait(list(busy))[0]
-            number = busy.pop(ready)
-            done = [(number, _received(ready, processes[ready], _name_of(jobs, number)))]
-            free.append(ready)
-    finally:
-        with signals_wait():
-            for connection, process in processes.items():
-                process.kill()
-                connection.close()
-            for process in processes.values():
-                process.join()
-                process.close()
-
-
-def _started(processes: dict[Connection, BaseProcess]) -> Connection:
-    """Start one more process, and return the connection to it."""
     # Spawned rather than forked: forks inherit the locks of libraries with threads.
     context = multiprocessing.get_context("spawn")
+    others = multiprocessing.active_children()
     if hasattr(signal, "pthread_sigmask"):
         # Started by the library, this helper would let signals through again.
         resource_tracker.ensure_running()
-    with signals_wait():
-        ours, theirs = context.Pipe()
-        process = context.Process(target=_serve, args=(theirs,), daemon=True)
-        process.start()
-        theirs.close()
-        processes[ours] = process
-    return ours
+    pool = ProcessPoolExecutor(min(workers, len(jobs)), context, _end_with_the_parent)
+    asked: dict[Future[Result], int] = {}
+    try:
+        with signals_wait():
+            for number, job in enumerate(jobs):
+                asked[pool.submit(_done, work, job)] = number
+        for future in as_completed(asked):
+            yield asked[future], future.result()
+    except BrokenProcessPool as error:
+        # Jobs are begun in order: the first of those without a result were being done.
+        lost = [place for each, place in asked.items()
+                if isinstance(each.exception(), BrokenProcessPool)]  # fmt: skip
+        names = " or ".join(_name_of(jobs, number) for number in lost[:workers])
+        raise WorkerEnded(
+            f"a worker process was killed, or ended, at {names} (is there memory enough?)"
+        ) from error
+    finally:
+        with signals_wait():
+            for process in multiprocessing.active_children():
+                if process not in others:
+                    process.kill()
+            pool.shutdown()
+
+
+def _end_with_the_parent() -> None:
+    """Let this worker end when the parent was killed; it would wait for work forever."""
+
+    def wait() -> None:
+        if (parent := multiprocessing.parent_process()) is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def _done(work: Callable[[Job], Result], job: Job) -> Result:
+    """Do a job in another process; an error that cannot come back becomes one that can."""
+    try:
+        return work(job)
+    except Exception as error:
+        try:
+            pickle.loads(pickle.dumps(error))
+        except Exception:
+            raise RuntimeError("".join(traceback.format_exception(error))) from None
+        raise
 
 
 def _name_of(jobs: Sequence[Any], number: int) -> str:
     name = getattr(jobs[number], "name", None)
     return str(name) if name else f"job {number + 1} of {len(jobs)}"
-
-
-def _received(connection: Connection, process: BaseProcess, work: str) -> Any:
-    try:
-        answer = connection.recv_bytes()
-    except (EOFError, ConnectionError):
-        process.join()
-        status = process.exitcode or 0
-        how = f"ended with status {status}"
-        if status < 0:
-            how = f"was killed by {signal.Signals(-status).name}"
-            how += " (is there memory enough?)" if status == -signal.SIGKILL else ""
-        raise WorkerEnded(f"a worker process {how} at {work}") from None
-    return _result_of(answer)
-
-
-def _serve(connection: Connection) -> None:
-    """Do one job after another in a process of its own, until nobody asks any more."""
-    use_own_lock()
-    threading.Thread(target=_end_with_the_parent, daemon=True).start()
-    with suppress(EOFError):
-        while True:
-            work, job = connection.recv()
-            connection.send_bytes(_answer_of(work, job))
-
-
-def _end_with_the_parent() -> None:
-    """Exit when the parent was killed: its workers would wait for work forever."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
-def _answer_of(work: Callable[[Any], Any], job: Any) -> bytes:
-    """Pickle what a call returned or raised."""
-    try:
-        return pickle.dumps((True, work(job)))
-    except Exception as error:
-        lines = "".join(traceback.format_exception(error))
-        error.add_note(lines)
-        try:
-            answer = pickle.dumps((False, error))
-            pickle.loads(answer)
-        except Exception:
-            answer = pickle.dumps((False, RuntimeError(lines)))
-        return answer
-
-
-def _result_of(answer: bytes) -> Any:
-    """Return what a call returned, or raise what it raised, from ``_answer_of``."""
-    good, found = pickle.loads(answer)
-    if not good:
-        raise found
-    return found
-
-
-def use_own_lock() -> None:
-    """Give the progress bars of this process a lock that no other process knows.
-
-    The library's own lock is a semaphore of the system. A process that is killed while it holds
-    it stops all that share it, and leaves it behind.
-    """
-    from tqdm import tqdm
-
-    tqdm.set_lock(threading.RLock())
 
 
 def _on_a_cluster(
@@ -265,14 +203,13 @@ def _on_a_cluster(
             (ready,), _ = ray.wait(list(asked), num_returns=1)
             number = asked.pop(ready)
             try:
-                answer = ray.get(ready)
+                found = ray.get(ready)
             except ray.exceptions.RayTaskError as error:
-                # Of the check before the work; what the work itself raises is an answer.
-                raise error.cause from None
+                raise error.cause from error
             except ray.exceptions.RayError as error:
                 how = f"ended {RETRIES + 1} times at {_name_of(jobs, number)}: {_first_line(error)}"
                 raise WorkerEnded(f"processes of the cluster {how}") from None
-            yield number, _result_of(answer)
+            yield number, found
     finally:
         with suppress(Exception):  # after a failure the rest is not wanted
             for ready in asked:
@@ -303,7 +240,7 @@ def _first_line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0]
 
 
-def _work_there(there: tuple[dict[str, str], str, Callable[[Any], Any]], job: Any) -> bytes:
+def _work_there(there: tuple[dict[str, str], str, Callable[[Any], Any]], job: Any) -> Any:
     """Do a job in a process of a cluster, if it has the same versions and code."""
     asked, folder, work = there
     here = provenance()
@@ -316,4 +253,4 @@ def _work_there(there: tuple[dict[str, str], str, Callable[[Any], Any]], job: An
         )
     with suppress(OSError):  # paths mean the same where the machines share the folder
         os.chdir(folder)
-    return _answer_of(work, job)
+    return _done(work, job)

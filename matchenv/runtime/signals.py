@@ -1,9 +1,10 @@
 """Ctrl-C and SIGTERM: one line, status 130 or 143, and nothing lost.
 
-In the process of a command a signal raises ``Stopped`` in the main thread, so that ``with`` and
-``finally`` tidy up. That can fail: compiled code does not look for signals until it returns, and
-an exception inside a callback of a library is lost. A second thread, woken by the signal itself,
-therefore ends the process after a grace period. A second signal ends it at once.
+What a command writes stands a kill at any moment. So a signal ends its process where it stands,
+once the line is said and what was half written is removed: no exception is raised that a library,
+or code that is half done, could lose. The main thread does that; while compiled code keeps it from
+looking, a second thread, woken by the signal itself, does it after a grace period. A second signal
+ends the process at once.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
+from typing import NoReturn
 
 STOPS = (signal.SIGINT, signal.SIGTERM)
 WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
@@ -27,9 +29,6 @@ WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 # Seconds: until the process ends in any case; the most that a safe point is waited for; in which
 # several signals are one, since some programs send theirs twice; between two looks.
 GRACE, PATIENCE, SAME, PAUSE = 2.5, 30.0, 0.3, 0.05
-
-# An exception in the middle of these can crash the process later: the second thread ends it.
-UNSAFE = ("numba", "llvmlite")
 
 # Files that are removed where the process ends without ``finally``.
 temporary_files: set[Path] = set()
@@ -39,27 +38,24 @@ _at_work = False
 
 
 class Stopped(KeyboardInterrupt):
-    """The process was asked to stop."""
+    """The work came to a safe point, and was asked to stop there."""
 
 
 @contextmanager
 def signals_wait() -> Iterator[None]:
     """Delay signals that ask to stop until the end of a short block.
 
-    Processes that are started in the block never get these signals: Ctrl-C reaches all processes
-    of a terminal, and only the first one is to act on it.
+    Processes and threads that are started in the block never get these signals: Ctrl-C reaches all
+    processes of a terminal, and only the first one is to act on it.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield  # Python handles signals in the main thread alone
+    if not hasattr(signal, "pthread_sigmask"):  # on Windows
+        yield
         return
-    with _delayed(STOPS):
-        masks = hasattr(signal, "pthread_sigmask")  # not on Windows
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS) if masks else set()
-        try:
-            yield
-        finally:
-            if masks:
-                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 @contextmanager
@@ -73,35 +69,22 @@ def stops_at_a_safe_point() -> Iterator[list[int]]:
         there where it is not empty.
     """
     global _at_work
-    ignored = signal.getsignal(signal.SIGTERM) == signal.SIG_IGN
-    if ignored or threading.current_thread() is not threading.main_thread():
-        yield []
-        return
-    with _delayed([signal.SIGTERM]) as came:
-        _at_work = True
-        try:
-            yield came
-        finally:
-            _at_work = False
-
-
-@contextmanager
-def _delayed(numbers: Iterable[signal.Signals]) -> Iterator[list[int]]:
-    """Remember the signals that come during a block, and handle the first one at its end."""
     came: list[int] = []
-    before = {each: signal.signal(each, lambda number, _: came.append(number)) for each in numbers}
+    before = signal.getsignal(signal.SIGTERM)
+    if before == signal.SIG_IGN or threading.current_thread() is not threading.main_thread():
+        yield came
+        return
+    signal.signal(signal.SIGTERM, lambda number, _: came.append(number))
+    _at_work = True
     try:
         yield came
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        if came:
-            # The signal is not sent again, which would count as one more.
-            handler, first = before[signal.Signals(came[0])], came[0]
-            if callable(handler):
-                handler(first, sys._getframe())
-            else:
-                signal.raise_signal(signal.Signals(first))
+        _at_work = False
+        signal.signal(signal.SIGTERM, before)
+        if came and callable(before):
+            before(signal.SIGTERM, None)  # sent again, it would count as one more
+        elif came:
+            signal.raise_signal(signal.SIGTERM)
 
 
 def _listen(handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> None:
@@ -124,59 +107,26 @@ class Stopping:
 
     Attributes:
         note: returns what the user should know, for example how to go on; printed in the one line.
-        number: of the signal, None before there was one.
     """
 
     def __init__(self) -> None:
         self.note: Callable[[], str] = str
-        self.number: int | None = None
-        self._lock, self._said = threading.RLock(), threading.Event()
-        self._main, self._screen = threading.get_ident(), 2
+        self._number = 0
+        self._lock, self._main, self._screen = threading.RLock(), threading.get_ident(), 2
         with suppress(OSError):  # of a process without a standard error
             self._screen = os.dup(2)
 
     def run(self, work: Callable[[], int]) -> int:
-        """Do the work of a process.
-
-        Args:
-            work: returns the exit status.
-
-        Returns:
-            The exit status; does not return if there was a signal.
-        """
-        try:
-            if hasattr(signal, "pthread_sigmask"):  # not on Windows
-                reading, writing = os.pipe()
-                os.set_blocking(writing, False)
-                # Python writes to it at the moment of a signal, even if the main thread is busy.
-                signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+        """Return the exit status that ``work`` returns; a signal ends the process before."""
+        if hasattr(signal, "pthread_sigmask"):  # not on Windows
+            reading, writing = os.pipe()
+            os.set_blocking(writing, False)
+            # Python writes to it at the moment of a signal, even if the main thread is busy.
+            signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+            with signals_wait():
                 threading.Thread(target=self._watch, args=(reading,), daemon=True).start()
-            _listen(self._raise)
-            status = work()
-        except BaseException:
-            # After a signal anything can come up, for example from an import that was cut short.
-            if self.number is None:
-                raise
-        if self.number is None:
-            return status
-        try:
-            self._said.wait(GRACE)
-            sys.stdout.flush()
-            # Not the rest of Python's way out: extensions that were half imported may crash there.
-            atexit._run_exitfuncs()
-        finally:
-            os._exit(128 + self.number)
-
-    def _raise(self, number: int, frame: FrameType | None) -> None:
-        # The second thread answers to further signals; here they would interrupt this function.
-        _listen(lambda *_: None)
-        self._announce(number)
-        while frame is not None:
-            if str(frame.f_globals.get("__name__")).partition(".")[0] in UNSAFE:
-                _listen(self._raise)
-                return
-            frame = frame.f_back
-        raise Stopped
+        _listen(self._end)
+        return work()
 
     def _watch(self, reading: int) -> None:
         """Wait for a signal, then end the process when it has had time to end itself."""
@@ -190,30 +140,39 @@ class Stopping:
         signal.pthread_kill(self._main, number)
         time.sleep(PAUSE)
         _another_came(reading, 0.0)
-        patience = PATIENCE if number == signal.SIGTERM and _at_work else 0.0
-        end = begun + GRACE
-        while time.monotonic() < end and not _another_came(reading, PAUSE):
-            if _at_work and time.monotonic() < begun + patience:
-                end = time.monotonic() + GRACE
-        for file in tuple(temporary_files):
-            with suppress(OSError):
-                file.unlink()
-        # They end without their parent too, but not before their imports have.
-        for worker in multiprocessing.active_children():
-            worker.kill()
-        os._exit(128 + number)
+        while not _another_came(reading, PAUSE):
+            patience = PATIENCE if number == signal.SIGTERM and _at_work else GRACE
+            if time.monotonic() > begun + patience:
+                break
+        self._end(number)
+
+    def _end(self, number: int, _: FrameType | None = None) -> NoReturn:
+        """End the process where it stands."""
+        self._announce(number)
+        try:
+            # They end without their parent too, but not before their imports have.
+            for worker in multiprocessing.active_children():
+                worker.kill()
+            for file in tuple(temporary_files):
+                with suppress(OSError):
+                    file.unlink()
+            if threading.get_ident() == self._main:
+                # The rest of Python's way out may crash where extensions are half imported.
+                atexit._run_exitfuncs()
+                sys.stdout.flush()
+        finally:
+            os._exit(128 + self._number)
 
     def _announce(self, number: int) -> None:
         with self._lock:
-            first, self.number = self.number is None, self.number or number
-        # What libraries print of exceptions in odd places would only hide the line.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-        if first:
-            line = "; ".join(filter(None, (WORDS[signal.Signals(number)], self.note())))
-            start = "\n" if _bar_is_shown() else ""
-            with suppress(OSError):  # nobody may be there to read it
-                os.write(self._screen, f"{start}{line}\n".encode())
-            self._said.set()
+            first, self._number = self._number == 0, self._number or number
+            # What libraries print of exceptions in odd places would only hide the line.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+            if first:
+                line = "; ".join(filter(None, (WORDS[signal.Signals(number)], self.note())))
+                start = "\n" if _bar_is_shown() else ""
+                with suppress(OSError):  # nobody may be there to read it
+                    os.write(self._screen, f"{start}{line}\n".encode())
 
 
 def _another_came(reading: int, seconds: float) -> bool:

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from matchenv.cli import COMMANDS, parser_of, run_command
-from matchenv.runtime.signals import UNSAFE
 
 VALUES = (
     "", " ", "abc", "-1", "0", "1.5", "nan", "inf", "1e400", "9" * 30, "9" * 5000, "None", "true",
@@ -57,6 +56,9 @@ OUT = {"watch": "out.gif", "report": "out.html", "serve": None, "warm-up": None}
 LOG = "game,player,score\n" + "".join(
     f"{game},a,{game % 2}\n{game},{'bc'[game % 3 == 0]},{game % 3 % 2}\n" for game in range(30)
 )
+
+# An exception in the middle of these can crash the process later.
+UNSAFE = ("numba", "llvmlite")
 
 # Seconds after which a command has taken a value, and works.
 ENOUGH = 1.0

@@ -6,7 +6,6 @@ import csv
 import io
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from matchenv.evaluation.candidates import Candidate
 from matchenv.evaluation.cells import cells_of
 from matchenv.evaluation.episode_table import Block, EpisodeTable, Plan, play
 from matchenv.evaluation.registry import policy_named
-from matchenv.evaluation.rollout import ALL, Batch, Decisions, Sums, check_can_play, rollout, steps
+from matchenv.evaluation.rollout import ALL, Sums, check_can_play, rollout
 from matchenv.evaluation.seeds import POLICIES
 from matchenv.runtime.jobs import RunOptions
 
@@ -102,22 +101,6 @@ def test_other_policies_read_observations_and_keep_their_memory(belief: str) -> 
     np.testing.assert_allclose(found["draw_density"], total, rtol=1e-13)
 
 
-def test_batches_are_played_in_step_and_asked_once() -> None:
-    asked = []
-
-    class Counting(LowestMean):
-        def predict(self, observation, *arguments, **options):
-            asked.append(len(observation))
-            return super().predict(observation, *arguments, **options)
-
-    problems = [(SETTINGS, SEEDS), (replace(SETTINGS, rank=0), SEEDS[:2])]
-    played = list(steps(Decisions(Counting()), [Batch(*each) for each in problems]))
-    assert asked == [5] * 15
-    for k, (settings, seeds) in enumerate(problems):
-        alone = rollout(lambda *_: LowestMean(), settings, seeds).episodes["draw_density"]
-        np.testing.assert_allclose(sum(each[k].reward for each in played), alone, rtol=1e-13)
-
-
 @pytest.mark.parametrize(("action", "message"), [(6, "in [0, 5]"), (-1, "in [0"), (0.5, "integ")])
 def test_actions_that_name_nobody_are_refused(action: Any, message: str) -> None:
     class Wrong:
@@ -158,13 +141,3 @@ def test_table_has_a_row_for_each_episode() -> None:
             np.testing.assert_array_equal(saved[name], column)
             kind = str if column.dtype.kind == "U" else column.dtype.type
             assert [kind(line[name]) for line in read] == column.tolist()
-
-
-def test_a_policys_files_count_by_their_content(tmp_path: Path) -> None:
-    file = tmp_path / "policy.safetensors"
-    identities = []
-    for content in (b"one", b"two", b"one"):
-        file.write_bytes(content)
-        identities.append(Candidate.named("mine/", [file]).identity)
-    assert identities[0] == identities[2] != identities[1]
-    assert Candidate.named("mine/").label == "mine"

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -66,28 +67,38 @@ def test_links_special_files_and_long_names(tmp_path: Path) -> None:
     assert len(list(tmp_path.rglob("*"))) == 5
 
 
-@pytest.mark.parametrize("fault", ["fsync", "replace", "open"])
+@pytest.mark.parametrize(("fault", "call"), [("fsync", 2), ("replace", 1), ("open", 2)])
 def test_a_write_that_fails_or_is_interrupted_changes_nothing(
-    tmp_path: Path, fault: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, fault: str, call: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "file"
-    path.write_text("old")
+    """Of two files that are written together neither changes."""
+    paths = [tmp_path / "file", tmp_path / "second"]
+    for path in paths:
+        path.write_text("old")
+    name = "builtins.open" if fault == "open" else f"os.{fault}"
+    real = open if fault == "open" else getattr(os, fault)
 
-    def full(*_: object) -> None:
+    def full() -> None:
         raise OSError(28, "No space left on device")
 
-    def interrupted(*_: object) -> None:
+    def interrupted() -> None:
         signal.raise_signal(signal.SIGINT)
 
-    for strike, error in ((full, OSError), (interrupted, KeyboardInterrupt)):
+    for happens, error in ((full, OSError), (interrupted, KeyboardInterrupt)):
+        calls: list[Any] = []
+
+        def strike(*arguments: Any, calls: Any = calls, happens: Any = happens) -> Any:
+            calls.append(arguments)
+            return real(*arguments) if len(calls) < call else happens()
+
         with monkeypatch.context() as patch:
-            patch.setattr("builtins.open" if fault == "open" else f"os.{fault}", strike)
+            patch.setattr(name, strike)
             with pytest.raises(error) as raised:
-                write_text(path, "new")
+                write_together([(path, b"new") for path in paths])
         if error is OSError:
-            assert f"No space left on device: '{path}'" in str(raised.value)
-        assert path.read_text() == "old"
-        assert list(tmp_path.iterdir()) == [path]
+            assert f"No space left on device: '{paths[call - 1]}'" in str(raised.value)
+        assert sorted(tmp_path.iterdir()) == paths
+        assert [path.read_text() for path in paths] == ["old", "old"]
 
 
 def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:

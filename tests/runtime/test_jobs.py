@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import io
-import os
 import platform
 import shutil
 from functools import partial
@@ -109,33 +107,16 @@ def test_a_damaged_or_foreign_job_is_named_and_done_again(tmp_path: Path) -> Non
         assert block.read_bytes() == whole
 
 
-def test_results_are_written_all_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    options = RunOptions(tmp_path)
-
-    def finish(word: str) -> None:
-        with options.store(SETTINGS) as store:
-            options.finish(store, None, [(f"{name}/{name}.txt", word.encode()) for name in "abc"])
-
-    def texts() -> list[str]:
-        return [path.read_text() for path in sorted(tmp_path.rglob("?.txt"))]
-
-    finish("old")
-    real, calls = os.fsync, []
-
-    def full(descriptor: int) -> None:
-        calls.append(descriptor)
-        if len(calls) == 3:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        real(descriptor)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", full)
-        with pytest.raises(OSError, match="No space left"):
-            finish("new")
-    assert texts() == ["old"] * 3
-    assert not list(tmp_path.rglob("*.unfinished"))
-    finish("new")
-    assert texts() == ["new"] * 3
+def test_what_was_found_is_reported_even_if_it_cannot_be_written(tmp_path: Path) -> None:
+    reported: list[str] = []
+    options = RunOptions(tmp_path / "out", report=reported.append)
+    with options.store(SETTINGS) as store:
+        for word in ("old", "new"):
+            options.finish(store, word, [("below/a.txt", word.encode())])
+        assert (tmp_path / "out" / "below" / "a.txt").read_text() == "new"
+        with pytest.raises(IsADirectoryError):
+            options.finish(store, "lost", [("below", b"a folder is none")])
+    assert reported == ["old", "new", "lost"]
 
 
 def test_other_settings_are_refused_and_named_or_replaced(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def simulated_service(policy: Any, games: int, seed: int = 0, **options: Any) ->
     decisions, found = Decisions(policy, rng), []
     while len(found) < games:
         waiting = simulator.waiting_players(batch.state, 0)
-        (actions,) = decisions.of([batch])
+        actions = decisions.of(batch)
         batch.step(actions)
         if actions[0] > 0:
             pair = [waiting.focal, waiting.candidates[actions[0] - 1]]
