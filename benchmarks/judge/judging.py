@@ -35,8 +35,7 @@ from matchenv.evaluation.registry import QUEUE, expanded, family_of
 from matchenv.evaluation.seeds import REPORT, TUNING
 from matchenv.evaluation.visits import GROUPS, group_values
 from matchenv.logs import fit, replay_trueskill, smooth
-from matchenv.logs.checkpoint import log_key
-from matchenv.logs.fitting import EVALUATIONS, FEWEST_GAMES, MU, SIGMA
+from matchenv.logs.fitting import FEWEST_GAMES, MU, SIGMA
 from matchenv.logs.match_log import MatchLog
 from matchenv.logs.smoothing import check_times
 from matchenv.runtime.files import json_bytes, records_csv
@@ -196,7 +195,7 @@ def judge(
     players = candidates_of(policies, anywhere) if policies else ()
     asked = {
         "command": "judge",
-        "log": log_key(log),
+        "log": log.checksum,
         **asdict(settings),
         "rule": None if rule is None else [rule.label, rule.candidate(anywhere).identity],
         "policies": {each.label: each.identity for each in players},
@@ -205,8 +204,7 @@ def judge(
     with run.store(asked) as store:
         found, failed, notes = None, False, []
         if model is None:
-            journal = None if store is None else store.folder / EVALUATIONS
-            found = fit(log, journal=journal, quiet=run.quiet)
+            found = fit(log, quiet=run.quiet)
             model, failed = _checked(found.parameters), found.failed
             notes = [*found.notes, *([FAILED] if failed else [])]
         if (log.team_size > 1).any() or (log.game_size > 2).any():

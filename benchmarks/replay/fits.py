@@ -8,12 +8,11 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
 from operator import itemgetter
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 
 from matchenv.evaluation.tables import Column, text_table
-from matchenv.logs.fitting import EVALUATIONS, TRAIN_SHARE, Fit, fit
+from matchenv.logs.fitting import TRAIN_SHARE, Fit, fit
 from matchenv.logs.games import Model
 from matchenv.logs.match_log import MatchLog
 from matchenv.logs.reading import Reading
@@ -34,8 +33,6 @@ from matchenv.runtime.files import (
     write_together,
 )
 from matchenv.runtime.provenance import versions
-
-AnyModel = TypeVar("AnyModel", bound=Model)
 
 FIT, SMOOTHING = "fit.json", "smooth.json"
 # Players that are shown where none is named.
@@ -100,7 +97,7 @@ def run_fit(
     Args:
         reading: the log.
         train_share: as ``fit``.
-        out: folder for the result, in which a stopped fit goes on; None to write nothing.
+        out: folder for the result; None to write nothing.
         quiet: no progress bar.
 
     Raises:
@@ -109,8 +106,7 @@ def run_fit(
     """
     settings = {"train_share": train_share}
     with locked(out):
-        journal = None if out is None else out / EVALUATIONS
-        found = fit(reading.log, **settings, journal=journal, quiet=quiet)
+        found = fit(reading.log, **settings, quiet=quiet)
         content = {"verdict": found.verdict, **asdict(found), "settings": settings}
         content |= {"log": reading.source, "versions": versions("scipy")}
         if out is not None:
@@ -134,7 +130,7 @@ def fitted_parameters(folder: Path) -> dict[str, float]:
         raise ValueError(f"fitted must be a folder of matchenv fit, got {str(folder)!r}") from None
 
 
-def with_fitted(model: AnyModel, folder: Path | None) -> AnyModel:
+def with_fitted(model: Model, folder: Path | None) -> Model:
     """Return a model with the parameters of a fit; as it is without one.
 
     Raises:

@@ -22,7 +22,7 @@ from matchenv.benchmarks.replay.measures import (
     win_ratio_deviation,
     win_shares,
 )
-from matchenv.benchmarks.replay.systems import Judgement, SystemSettings, check_system, judge
+from matchenv.benchmarks.replay.systems import Judgement, check_system, judge
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.logs.forecasts import (
     Pairs,
@@ -32,10 +32,10 @@ from matchenv.logs.forecasts import (
     pairs_of_sides,
     possible_and_found_draws,
 )
+from matchenv.logs.games import Model
 from matchenv.logs.match_log import MatchLog
 from matchenv.logs.reading import Reading, reading_text
 from matchenv.logs.replay import BeliefReplay, ratings_table
-from matchenv.logs.text_table import reason_counts
 from matchenv.runtime.checks import as_integer, as_positive_share
 from matchenv.runtime.files import columns_csv, csv_bytes, json_bytes, number, write_together
 
@@ -49,10 +49,11 @@ class ReplaySettings:
     """Settings of a replay; checked when they are made.
 
     Attributes:
-        systems: the rating systems, trueskill, elo, elo-logistic, weng-lin-bt, weng-lin-pl or
-            module:Class of your own; the first one picks the top players.
+        systems: the rating systems, trueskill, elo, elo-logistic, weng-lin-bt, weng-lin-pl, these
+            with options (elo:alpha=0.1), or module:Class of your own; the first one picks the top
+            players.
         fitted: folder of a fit whose parameters override those of TrueSkill.
-        parameters: parameters of the rating systems.
+        parameters: parameters of TrueSkill.
         challenge_share: share of the games that each system puts forward as most even.
         fair_share: share of the games, the most even ones, in which win ratios are counted.
         bins: bins of the calibration curves.
@@ -64,7 +65,7 @@ class ReplaySettings:
 
     systems: tuple[str, ...] = ("trueskill", "elo")
     fitted: Path | None = None
-    parameters: SystemSettings = field(default_factory=SystemSettings)
+    parameters: Model = field(default_factory=Model)
     challenge_share: float = 0.2
     fair_share: float = 0.5
     bins: int = 20
@@ -147,8 +148,8 @@ def run_replay(
             "columns": reading.column_names,
             "time_format": reading.time_format,
             "rows": reading.rows,
-            "bad_rows": reading.bad_lines,
-            "bad_rows_by_reason": reason_counts(reading.bad_rows),
+            "bad_rows": len(reading.bad_rows),
+            "bad_rows_by_reason": reading.bad_rows_by_reason,
             "good_rows_left_out_with_their_game": reading.rows_left_out,
             "games_named": reading.games,
             "games_rated": log.num_games,

@@ -1,8 +1,9 @@
-"""The rating systems of a replay: their settings, and their forecasts of a log's games."""
+"""The rating systems of a replay, and their forecasts of a log's games."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,36 +21,19 @@ from matchenv.logs.replay import (
 from matchenv.ratings.elo import LOGISTIC_RATE, Elo, elo_log_probabilities
 from matchenv.ratings.openskill import OpenSkill
 from matchenv.runtime.checks import as_choice
-from matchenv.runtime.object_spec import is_object_spec, object_from_spec
+from matchenv.runtime.object_spec import build_object, is_object_spec, object_from_spec
 
 Floats = NDArray[np.float64]
 
-
-@dataclass(frozen=True)
-class SystemSettings(Model):
-    """Parameters of the rating systems; the defaults are those of the TrueSkill paper.
-
-    Attributes:
-        elo_start: Elo's rating of a newcomer.
-        elo_beta: standard deviation of one performance in Elo's points.
-        elo_alpha: Elo's weight of a new game; K = alpha beta sqrt(pi).
-    """
-
-    elo_start: float = 1200.0
-    elo_beta: float = 200.0
-    elo_alpha: float = 0.07
-
-    @property
-    def model(self) -> dict[str, Any]:
-        """TrueSkill's parameters by name."""
-        return {each.name: getattr(self, each.name) for each in fields(Model)}
-
-
 TRUESKILL = "trueskill"
-# Forms of Elo, and models of openskill.
-ELO = {"elo": "gaussian", "elo-logistic": "logistic"}
-WENG_LIN = {"weng-lin-bt": "BradleyTerryFull", "weng-lin-pl": "PlackettLuce"}
-SYSTEMS = (TRUESKILL, *ELO, *WENG_LIN)
+# Those of Python: their class, and arguments that are set.
+CLASSES: dict[str, tuple[Callable[..., Any], dict[str, str]]] = {
+    "elo": (Elo, {"form": "gaussian"}),
+    "elo-logistic": (Elo, {"form": "logistic"}),
+    "weng-lin-bt": (OpenSkill, {"model": "BradleyTerryFull"}),
+    "weng-lin-pl": (OpenSkill, {"model": "PlackettLuce"}),
+}
+SYSTEMS = (TRUESKILL, *CLASSES)
 
 
 class Judgement(NamedTuple):
@@ -72,10 +56,11 @@ class Judgement(NamedTuple):
         return self.replay.team_mean[pairs.first] - self.replay.team_mean[pairs.second]
 
 
-def check_system(name: str) -> None:
-    """Raise for a name that is neither a known system nor of the form ``module:Class``."""
-    if not is_object_spec(name):
-        as_choice("systems", name, SYSTEMS)
+def check_system(text: str) -> None:
+    """Raise for a text that names no known system and is not of the form ``module:Class``."""
+    name = text.partition(":")[0]
+    if name not in CLASSES and not is_object_spec(text):
+        as_choice("systems", text, SYSTEMS)
 
 
 def quality_per_comparison(quality: Floats, log: MatchLog) -> Floats:
@@ -87,27 +72,27 @@ def quality_per_comparison(quality: Floats, log: MatchLog) -> Floats:
     return quality ** (1.0 / (log.game_size - 1))
 
 
-def judge(name: str, log: MatchLog, pairs: Pairs, settings: SystemSettings) -> Judgement:
+def judge(text: str, log: MatchLog, pairs: Pairs, model: Model) -> Judgement:
     """Let a system rate a log.
 
     Args:
-        name: one of ``SYSTEMS``, or ``module:Class:key=value`` of a
-            ``matchenv.logs.RatingSystem``.
+        text: one of ``SYSTEMS``, those of Python also with options, ``elo:alpha=0.1``; or
+            ``module:Class:key=value`` of a ``matchenv.logs.RatingSystem``.
         log: the games in order of play.
         pairs: the log's pairs of sides.
-        settings: parameters, with a draw probability.
+        model: parameters, with a draw probability.
 
     Raises:
         ValueError: for parameters that the system refuses.
     """
-    draws, players = settings.draw_probability or 0.0, log.team_size
-    if name == TRUESKILL:
-        replay = replay_trueskill(log, **settings.model)
+    draws, players = model.draw_probability or 0.0, log.team_size
+    if text == TRUESKILL:
+        replay = replay_trueskill(log, **asdict(model))
         mean, variance, quality = replay.team_mean, replay.team_variance, replay.quality
-        stated = gaussian_log_probabilities(pairs, mean, variance, players, settings.beta, draws)
-        start = settings.mu
+        stated = gaussian_log_probabilities(pairs, mean, variance, players, model.beta, draws)
+        start = model.mu
     else:
-        system = _system(name, settings)
+        system = _system(text, model)
         replay = replay_system(log, system)
         is_elo, mean, start = isinstance(system, Elo), replay.team_mean, system.mu
         # Elo's sides have the noise of all their members, those of Weng and Lin that of one.
@@ -124,16 +109,17 @@ def judge(name: str, log: MatchLog, pairs: Pairs, settings: SystemSettings) -> J
     return Judgement(replay, quality_per_comparison(quality, log), stated, start)
 
 
-def _system(name: str, settings: SystemSettings) -> Any:
+def _system(text: str, model: Model) -> Any:
     """Return a system that rates one game."""
-    if name in ELO:
-        beta, alpha = settings.elo_beta, settings.elo_alpha
-        return Elo(settings.elo_start, beta=beta, alpha=alpha, form=ELO[name])
-    given = {each: getattr(settings, each) for each in ("mu", "sigma", "beta", "tau")}
-    if name in WENG_LIN:
-        return OpenSkill(WENG_LIN[name], **given)
-    system = object_from_spec("system", name, given, SYSTEMS)
+    name, _, options = text.partition(":")
+    given = {each: getattr(model, each) for each in ("mu", "sigma", "beta", "tau")}
+    if name in CLASSES:
+        factory, defaults = CLASSES[name]
+        # Elo has a scale of its own.
+        return build_object("system", text, factory, options,
+                            defaults if factory is Elo else defaults | given)  # fmt: skip
+    system = object_from_spec("system", text, given, SYSTEMS)
     missing = [each for each in (*given, "rate") if not hasattr(system, each)]
     if missing:
-        raise ValueError(f"system {name!r} must have {', '.join(missing)}, as a RatingSystem has")
+        raise ValueError(f"system {text!r} must have {', '.join(missing)}, as a RatingSystem has")
     return system

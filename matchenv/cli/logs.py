@@ -52,7 +52,7 @@ def declare_fit(add: Parser) -> Run:
     add.group("fit")
     add.option("--train-share", "share of the games, from the first on, that the fit uses",
                TRAIN_SHARE)  # fmt: skip
-    shared.results(add, parallel=False)
+    shared.results(add, parallel=False, resumes=False)
 
     def run(given: Given) -> None:
         given.needs("logs")

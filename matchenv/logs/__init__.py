@@ -6,7 +6,7 @@
 from matchenv.logs.fitting import Fit, fit
 from matchenv.logs.games import Model
 from matchenv.logs.match_log import MatchLog, ranks_from_scores
-from matchenv.logs.reading import Reading, ReadingSettings, read_log
+from matchenv.logs.reading import GamesLeftOutError, Reading, ReadingSettings, read_log
 from matchenv.logs.replay import (
     BeliefReplay,
     RatingSystem,
@@ -16,7 +16,7 @@ from matchenv.logs.replay import (
     replay_trueskill,
 )
 from matchenv.logs.smoothing import SmoothedLog, curves_table, smooth
-from matchenv.logs.text_table import BadLogError, GamesLeftOutError
+from matchenv.logs.text_table import BadLogError
 
 __all__ = [
     "BadLogError",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +11,6 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit, stdtrit
 from tqdm import tqdm
 
-from matchenv.logs.checkpoint import Checkpoint
 from matchenv.logs.forecasts import (
     Pairs,
     calibrations,
@@ -31,7 +29,6 @@ Values = Mapping[str, float]
 # Skills have no scale of their own: the prior sets it.
 MU, SIGMA, BETA, TAU = 25.0, 25.0 / 3.0, 25.0 / 6.0, 25.0 / 300.0
 
-EVALUATIONS = "evaluations.npz"
 TRAIN_SHARE = 0.7
 FEWEST_GAMES = 20
 MOST_EVALUATIONS = 400
@@ -111,7 +108,6 @@ def fit(
     log: MatchLog,
     *,
     train_share: float = TRAIN_SHARE,
-    journal: Path | None = None,
     quiet: bool = True,
 ) -> Fit:
     """Fit beta, tau and the other parameters that the log tells, by predictive likelihood.
@@ -123,8 +119,6 @@ def fit(
     Args:
         log: the games in order of play, 20 or more.
         train_share: share of the games, from the first on, that the fit uses, in (0, 1).
-        journal: a file of the finished replays of the search; a fit that was stopped goes on
-            from it.
         quiet: no progress bar.
 
     Raises:
@@ -146,9 +140,8 @@ def fit(
     def losses(values: Values) -> Floats:
         return log_losses(_forecast(train, pairs, values), pairs.outcome)
 
-    kept = Checkpoint(journal, train, repr(parameters))
     values, evaluations, converged = _search(
-        lambda values: float(losses(values).mean()), parameters, kept, quiet
+        lambda values: float(losses(values).mean()), parameters, quiet
     )
     intervals, notes = _intervals(
         lambda values: np.bincount(pairs.game, losses(values), train.num_games).astype(float),
@@ -241,41 +234,27 @@ def _values_at(parameters: Sequence[Parameter], place: Floats) -> dict[str, floa
 
 
 def _search(
-    loss: Callable[[Values], float], parameters: list[Parameter], kept: Checkpoint, quiet: bool
+    loss: Callable[[Values], float], parameters: list[Parameter], quiet: bool
 ) -> tuple[dict[str, float], int, bool]:
     """Minimise the loss; return the parameters, the evaluations, and whether it converged."""
     from scipy.optimize import minimize  # slow to load, and not needed for a replay
 
     scale = np.array([each.step for each in parameters])
-    known: dict[tuple[float, ...], float] = {}
-    if found := kept.read():
-        known = dict(zip(map(tuple, found["places"].tolist()), found["losses"].tolist(),
-                         strict=True))  # fmt: skip
-
-    def keep(at_once: bool) -> None:
-        arrays = {"places": np.array(list(known)), "losses": np.array(list(known.values()))}
-        kept.keep(arrays, at_once=at_once)
-
+    start, low, high = np.array(
+        [[each.to_scale(value) / each.step for value in (each.start, each.low, each.high)]
+         for each in parameters]
+    ).T  # fmt: skip
     with tqdm(desc="fit", unit="replay", disable=quiet, total=None) as bar:
 
         def loss_at(place: Floats) -> float:
             bar.update()
-            key = tuple(place.tolist())
-            if key not in known:
-                known[key] = loss(_values_at(parameters, place * scale))
-                keep(at_once=False)
-            return known[key]
+            return loss(_values_at(parameters, place * scale))
 
-        start, low, high = np.array(
-            [[each.to_scale(value) / each.step for value in (each.start, each.low, each.high)]
-             for each in parameters]
-        ).T  # fmt: skip
         result = minimize(
             loss_at, start, method="COBYQA", bounds=np.column_stack((low, high)),
             options={"initial_tr_radius": 1.0, "final_tr_radius": PRECISION,
                      "maxfev": MOST_EVALUATIONS},
         )  # fmt: skip
-    keep(at_once=True)
     values = _values_at(parameters, np.asarray(result.x) * scale)
     return values, int(result.nfev), bool(result.success)
 

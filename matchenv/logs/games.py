@@ -48,7 +48,7 @@ class Model:
     """Parameters of TrueSkill; the defaults are those of the paper.
 
     Attributes:
-        mu: prior mean, in skill points; also of all systems but Elo.
+        mu: prior mean, in skill points.
         sigma: prior standard deviation, > 0.
         beta: standard deviation of one performance around skill, > 0.
         tau: standard deviation of the skill's drift before each game of a player, >= 0.

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchenv.runtime.checks import as_non_negative_array
+from matchenv.runtime.files import checksum
 from matchenv.trueskill.sides import LARGEST_WEIGHT
 from matchenv.trueskill.teams import dense_rank
 
@@ -22,6 +23,12 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Indices = NDArray[np.int32]
 Flags = NDArray[np.bool_]
+
+# Arrays of a log, and their types.
+ARRAYS = {
+    "player": np.int32, "team_start": np.int64, "game_start": np.int64, "rank": np.int32,
+    "score": np.float64, "time": np.int64, "weight": np.float64, "neutral": np.bool_,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,27 +71,16 @@ class MatchLog:
         if len(set(players)) != len(players):
             raise ValueError("players must not name anybody twice")
         object.__setattr__(self, "players", players)
-        for name in ("player", "team_start", "game_start", "rank", "time"):
-            if getattr(self, name) is not None:
-                self._keep(name, _as_integers(name, getattr(self, name)))
-        self._keep("score", np.array(self.score, dtype=np.float64))
+        for name in ARRAYS:
+            value = getattr(self, name)
+            if value is not None or name not in ("time", "weight", "neutral"):
+                object.__setattr__(self, name, _read_only(name, value))
         _check_starts("team_start", self.team_start, len(self.player), 1)
         _check_starts("game_start", self.game_start, self.num_teams, 2)
-        if not np.isfinite(self.score).all():
-            raise ValueError(f"score must be finite, got {self.score[~np.isfinite(self.score)][0]}")
-        if self.weight is not None:
-            self._keep("weight", np.array(as_non_negative_array("weight", self.weight)))
-        if self.neutral is not None:
-            neutral = np.array(self.neutral)
-            if neutral.size and neutral.dtype != np.bool_:
-                raise ValueError(f"neutral must hold booleans, got {self.neutral!r}")
-            self._keep("neutral", neutral.astype(np.bool_))
-        sizes = {"rank": self.num_teams, "score": self.num_teams, "time": self.num_games}
-        sizes |= {"weight": len(self.player), "neutral": self.num_games}
-        for name, count in sizes.items():
+        for name, size in self._sizes(self.num_games).items():
             array = getattr(self, name)
-            if array is not None and array.shape != (count,):
-                raise ValueError(f"{name} must have shape ({count},), got {array.shape}")
+            if array is not None and array.shape != (size,):
+                raise ValueError(f"{name} must have shape ({size},), got {array.shape}")
         self._check_games()
 
     def __repr__(self) -> str:
@@ -139,24 +135,30 @@ class MatchLog:
         """(players,) games of each player."""
         return np.bincount(self.player, minlength=self.num_players)
 
+    @property
+    def checksum(self) -> str:
+        """Checksum of the games; the players' names do not count."""
+        names = ("player", "rank", "team_start", "game_start", "time", "weight", "neutral")
+        return checksum(None, {k: getattr(self, k) for k in names if getattr(self, k) is not None})
+
     def team_sums(self, values: Floats) -> Floats:
         """Return (teams,) the sums over the members of each team of values of shape (entries,)."""
         return np.add.reduceat(values, self.team_start[:-1])
 
     def first_games(self, games: int) -> MatchLog:
         """Return the log of the first games, at most all, with all players."""
+        arrays = {name: getattr(self, name) for name in ARRAYS}
+        sizes = self._sizes(games)
+        kept: Any = {k: None if array is None else array[: sizes[k]] for k, array in arrays.items()}
+        return MatchLog(players=self.players, **kept)
+
+    def _sizes(self, games: int) -> dict[str, int]:
+        """Return the length of each array of the log of the first games."""
         teams = int(self.game_start[games])
         entries = int(self.team_start[teams])
         sizes = dict.fromkeys(("time", "neutral"), games) | {"game_start": games + 1}
         sizes |= dict.fromkeys(("rank", "score"), teams) | {"team_start": teams + 1}
-        sizes |= dict.fromkeys(("player", "weight"), entries)
-        arrays = {name: getattr(self, name) for name in sizes}
-        kept: Any = {k: None if array is None else array[: sizes[k]] for k, array in arrays.items()}
-        return MatchLog(players=self.players, **kept)
-
-    def _keep(self, name: str, array: NDArray[Any]) -> None:
-        array.setflags(write=False)
-        object.__setattr__(self, name, array)
+        return sizes | dict.fromkeys(("player", "weight"), entries)
 
     def _check_games(self) -> None:
         """Check players, ranks and weights against the games."""
@@ -167,12 +169,12 @@ class MatchLog:
                 f"player must be an index into the {self.num_players} players, "
                 f"got {self.player[entry]} at entry {entry}"
             )
-        game = self.entry_game
-        order = np.lexsort((self.player, game))
-        twice = (np.diff(self.player[order]) == 0) & (np.diff(game[order]) == 0)
-        if twice.any():
-            first = int(game[order][:-1][twice].min())
-            raise ValueError(f"player must not hold anybody twice in one game, as in game {first}")
+        parts, times = np.unique(
+            self.entry_game * self.num_players + self.player, return_counts=True
+        )
+        if (times > 1).any():
+            game = int(parts[times > 1][0]) // self.num_players
+            raise ValueError(f"player must not hold anybody twice in one game, as in game {game}")
         expected = _count_better(-self.rank.astype(np.int64), self.game_start)
         wrong = expected != self.rank
         if wrong.any():
@@ -183,6 +185,7 @@ class MatchLog:
             )
         if self.weight is None or len(self.weight) == 0:
             return
+        as_non_negative_array("weight", self.weight)
         if (self.weight > LARGEST_WEIGHT).any():
             raise ValueError(f"weight must be at most {LARGEST_WEIGHT:g}, got {self.weight.max()}")
         most = np.maximum.reduceat(self.weight, self.team_start[:-1])
@@ -317,15 +320,21 @@ def _count_better(score: Integers, game_start: Integers) -> Indices:
     return rank
 
 
-def _as_integers(name: str, value: ArrayLike) -> NDArray[Any]:
-    """Return a copy as a row of integers: int32 for players and ranks, else int64."""
+def _read_only(name: str, value: ArrayLike) -> NDArray[Any]:
+    """Return a copy as a row of the type of this array of a log."""
+    dtype = np.dtype(ARRAYS[name])
+    kinds, plain = {"i": ("iu", "integers"), "f": ("iuf", "numbers"), "b": ("b", "booleans")}[
+        dtype.kind
+    ]
     array = np.asarray(value)
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise ValueError(f"{name} must be a row of integers, got {value!r}")
-    dtype = np.int32 if name in ("player", "rank") else np.int64
+    if array.ndim != 1 or (array.size and array.dtype.kind not in kinds):
+        raise ValueError(f"{name} must be a row of {plain}, got {value!r}")
     converted: NDArray[Any] = array.astype(dtype)
-    if (converted != array).any():
-        raise ValueError(f"{name} must fit into {np.dtype(dtype)}")
+    if dtype.kind == "i" and (converted != array).any():
+        raise ValueError(f"{name} must fit into {dtype}")
+    if not np.isfinite(converted).all():
+        raise ValueError(f"{name} must be finite, got {array[~np.isfinite(converted)][0]}")
+    converted.setflags(write=False)
     return converted
 
 

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from matchenv.logs.match_log import MatchLog
-from matchenv.logs.text_table import (
-    MOST_COLUMNS,
-    MOST_MEGABYTES,
-    BadLogError,
-    BadRow,
-    GamesLeftOutError,
-    listing,
-    read_table,
-)
+from matchenv.logs.text_table import MOST_MEGABYTES, BadLogError, BadRow, read_table
 from matchenv.runtime.checks import as_integer
 
 # For each role, its usual names, in lower case without blanks and punctuation.
@@ -50,6 +43,17 @@ RESULTS = ("rank", "result", "team_score", "score")
 HOME_AND_AWAY = ("home", "away", "home_score", "away_score")
 # Shares of the games left out from which the user is warned, and from which nothing is rated.
 MANY_LEFT_OUT, TOO_MANY_LEFT_OUT = 0.1, 0.5
+TIME_UNREADABLE = "unreadable time"
+TIME_ADVICE = (
+    "--time-format says how times are written: number, iso, month/day/year, day/month/year or a "
+    "format of strptime, for example '%d.%m.%Y %H:%M'"
+)
+
+
+class GamesLeftOutError(BadLogError):
+    """A match log of which too many games cannot be rated."""
+
+    exit_status = 1
 
 
 @dataclass(frozen=True)
@@ -87,10 +91,9 @@ class Reading:
         sha256: of the file's bytes, unpacked.
         column_names: role to the name of its column.
         time_format: how times were written; None for a log without times.
-        bad_rows: all that was wrong, by line.
+        bad_rows: what was wrong, by line.
         rows: lines of the file that are not its header.
-        bad_lines: lines with something wrong.
-        rows_left_out: good lines that were left out since their game has a bad one.
+        rows_rated: lines of the games to rate.
         games: games that the file names.
         notes: how the rows were understood, where it could be otherwise.
     """
@@ -102,15 +105,19 @@ class Reading:
     time_format: str | None
     bad_rows: list[BadRow]
     rows: int
-    bad_lines: int
-    rows_left_out: int
+    rows_rated: int
     games: int
     notes: tuple[str, ...]
 
     @property
-    def share_left_out(self) -> float:
-        """Share of the games that were left out."""
-        return 1.0 - self.log.num_games / self.games
+    def rows_left_out(self) -> int:
+        """Number of good lines that were left out since their game has a bad one."""
+        return self.rows - self.rows_rated - len(self.bad_rows)
+
+    @property
+    def bad_rows_by_reason(self) -> dict[str, int]:
+        """Number of bad rows of each reason, the most frequent first."""
+        return _reason_counts(self.bad_rows)
 
     @property
     def source(self) -> dict[str, str]:
@@ -134,28 +141,25 @@ def read_log(path: str | os.PathLike[str], settings: ReadingSettings | None = No
             ``settings.strict``, for any bad row; the message counts the bad rows of each reason
             and names the first ones with their line numbers.
     """
-    from matchenv.logs.rows import whole_games  # pandas is slow to load
+    # pandas is slow to load.
+    import pandas as pd
+
+    from matchenv.logs.rows import sides_as_players, whole_games
 
     settings, file = settings or ReadingSettings(), Path(path)
     table = read_table(file, settings.encoding, settings.max_megabytes)
     names = find_columns(table.header, settings.columns)
-    places = {role: table.header.index(name) for role, name in names.items()}
-    rows, lines, bad = table.rows.values(), list(table.rows), table.bad
-    texts = {role: [row[place] for row in rows] for role, place in places.items()}
     notes = _choices(table.header, names)
     if table.delimiter != ",":
         notes.append(f"columns are separated by {table.delimiter!r}")
+    columns = {"line": list(table.rows)} | {
+        role: table.column(each) for role, each in names.items()
+    }
+    texts = pd.DataFrame(columns, dtype=object)
     if "home" in texts:
-        texts, lines = _both_sides(texts, lines)
-    place = places.get("game", MOST_COLUMNS)
-    spoilt = {fields[place].strip() for fields in table.spoilt if place < len(fields)}
-    log, rated_lines, games, time_format, more = whole_games(
-        texts, lines, bad, settings.time_format, spoilt
-    )
-    # Both sides of a row may have the same fault.
-    bad_rows = sorted({(row.line, row.reason): row for row in reversed(bad)}.values())
-    bad_lines, num_rows = len({row.line for row in bad}), len(rows) + len(table.spoilt)
-    rated = 0 if log is None else log.num_games
+        texts = sides_as_players(texts)
+    log, games, time_format, more = whole_games(texts, table.bad, settings.time_format)
+    bad_rows, rated = sorted(table.bad.values()), log.num_games
     problem = ""
     if not rated:
         problem = "no game to rate"
@@ -163,8 +167,8 @@ def read_log(path: str | os.PathLike[str], settings: ReadingSettings | None = No
         problem = f"only {rated} of {games} games can be rated"
     elif settings.strict and bad_rows:
         problem = "1 bad row" if len(bad_rows) == 1 else f"{len(bad_rows)} bad rows"
-    if problem or log is None:
-        said = [problem, *map(str.strip, listing(bad_rows))]
+    if problem:
+        said = [problem, *map(str.strip, _listing(bad_rows))]
         kind = GamesLeftOutError if rated else BadLogError
         raise kind(f"{file.name}: {'; '.join(said)}")
     return Reading(
@@ -174,9 +178,8 @@ def read_log(path: str | os.PathLike[str], settings: ReadingSettings | None = No
         column_names=names,
         time_format=time_format,
         bad_rows=bad_rows,
-        rows=num_rows,
-        bad_lines=bad_lines,
-        rows_left_out=num_rows - bad_lines - len(rated_lines),
+        rows=len(table.rows),
+        rows_rated=rated if "home" in names else len(log.player),
         games=games,
         notes=(*notes, *more),
     )
@@ -193,15 +196,34 @@ def reading_text(reading: Reading, *, listed: int = 5) -> str:
     lines = [
         f"{reading.file_name}: {reading.rows} rows, {reading.games} games; rated "
         f"{log.num_games} games of {log.num_players} players",
-        f"bad rows: {reading.bad_lines}; good rows left out with their game: "
+        f"bad rows: {len(reading.bad_rows)}; good rows left out with their game: "
         f"{reading.rows_left_out}",
         *reading.notes,
-        *listing(reading.bad_rows, listed),
+        *_listing(reading.bad_rows, listed),
     ]
-    if reading.share_left_out > MANY_LEFT_OUT:
-        share = f"{100.0 * reading.share_left_out:.0f} %"
+    if left_out > MANY_LEFT_OUT * reading.games:
+        share = f"{100.0 * left_out / reading.games:.0f} %"
         lines.insert(0, f"warning: {left_out} of {reading.games} games are left out ({share})")
     return "\n".join(lines)
+
+
+def _listing(rows: list[BadRow], most: int = 5) -> list[str]:
+    """Return lines of text: each reason with its count, its first rows, and advice.
+
+    At most so many rows are named for each reason; for 0 there are the counts alone.
+    """
+    text = []
+    for reason, count in _reason_counts(rows).items():
+        text.append(f"  {reason}: {count}")
+        if most:
+            text += [f"    {row}" for row in rows if row.reason == reason][:most]
+            text += [f"    and {count - most} more"] if count > most else []
+            text += [f"    {TIME_ADVICE}"] if reason == TIME_UNREADABLE else []
+    return text
+
+
+def _reason_counts(rows: Iterable[BadRow]) -> dict[str, int]:
+    return dict(Counter(row.reason for row in rows).most_common())
 
 
 def find_columns(header: list[str], chosen: Iterable[str]) -> dict[str, str]:
@@ -274,17 +296,3 @@ def _choices(header: list[str], names: dict[str, str]) -> list[str]:
 def _plain(name: str) -> str:
     """Return a name in lower case without blanks and punctuation."""
     return re.sub(r"[\W_]+", "", name).lower()
-
-
-def _both_sides(
-    texts: dict[str, list[str]], lines: list[int]
-) -> tuple[dict[str, list[str]], list[int]]:
-    """Return rows of players in place of rows of games: one for home, one for away."""
-    twice = [line for line in lines for _ in range(2)]
-    found = {"game": list(map(str, twice))}
-    names = {"home": "player", "home_score": "score", "time": "time", "neutral": "neutral"}
-    for role, name in names.items():
-        if role in texts:
-            pairs = zip(texts[role], texts[role.replace("home", "away")], strict=True)
-            found[name] = [each for pair in pairs for each in pair]
-    return found, twice

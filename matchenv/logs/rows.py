@@ -6,7 +6,6 @@ not played. Files (``read_log``) and tables (``MatchLog.from_table``) both becom
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -14,15 +13,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from matchenv.logs.match_log import MatchLog, ranks_from_scores
-from matchenv.logs.reading import RESULTS
-from matchenv.logs.text_table import TIME_UNREADABLE, BadLogError, BadRow, add_bad
+from matchenv.logs.reading import RESULTS, TIME_UNREADABLE
+from matchenv.logs.text_table import BadLogError, BadRow
 from matchenv.trueskill.sides import LARGEST_WEIGHT
 
 Number = int | Fraction
-Integers = NDArray[np.int64]
+BadRows = dict[int, BadRow]
 
 # What logs write where they have no value; compared in lower case.
 MISSING = ("", "na", "n/a", "null", "none")
@@ -49,119 +47,119 @@ TIME_FORMATS = {
 }
 
 
-def exact(text: str) -> Number | None:
-    """Return the number as it is written, without rounding; None if it is none.
+def exact(text: str, low: float = -LARGEST_SCORE, high: float = LARGEST_SCORE) -> Number | None:
+    """Return the number as it is written, without rounding; None if it is none in the range.
 
     A decimal point may be a comma, unless three digits follow: that may separate thousands.
     """
     if not NUMBER.fullmatch(text) or re.search(r",\d{3}$", text):
         return None
     number = Fraction(text.replace(",", "."))
-    if abs(number) > LARGEST_SCORE:
+    if not low <= number <= high:
         return None
     return number.numerator if number.denominator == 1 else number
 
 
-def _up_to(most: float) -> Callable[[str], float | None]:
-    def read(text: str) -> float | None:
-        number = exact(text)
-        return None if number is None or not 0 <= number <= most else float(number)
-
-    return read
+def _name(text: str) -> str | None:
+    return None if text.lower() in MISSING else text
 
 
+# Each returns None for a text that it cannot read.
 READERS: dict[str, Callable[[str], Any]] = {
-    "game": lambda text: text,
-    "player": lambda text: text,
-    "team": lambda text: text,
+    "game": _name,
+    "player": _name,
+    "team": _name,
     "rank": exact,
     "result": lambda text: exact(WORDS.get(text.lower(), text)),
     "team_score": exact,
     "score": exact,
-    "weight": _up_to(LARGEST_WEIGHT),
-    "time_played": _up_to(LARGEST_SCORE),
+    "weight": lambda text: exact(text, 0, LARGEST_WEIGHT),
+    "time_played": lambda text: exact(text, 0),
     "neutral": lambda text: TRUTH.get(text.lower()),
 }
 ROLES = (*READERS, "time")
 
 
 def whole_games(
-    texts: Mapping[str, Sequence[str]],
-    lines: Sequence[int],
-    bad: list[BadRow],
-    time_format: str | None = None,
-    spoilt: Iterable[str] = (),
-) -> tuple[MatchLog | None, set[int], int, str | None, list[str]]:
+    texts: pd.DataFrame, bad: BadRows, time_format: str | None = None
+) -> tuple[MatchLog, int, str | None, list[str]]:
     """Return the games without a bad row, in order of play.
 
     Games are sorted by their last time where there are times. Games of equal times stay in the
     order of the rows, or in the reverse order if the rows begin with the newest game.
 
     Args:
-        texts: the columns by role, all of a length.
-        lines: the line of each row.
-        bad: bad rows; those that are found are added.
+        texts: a column for each role, and the ``line`` of each row.
+        bad: by line, rows that could not be split into columns; those that are found are added.
         time_format: a key of ``TIME_FORMATS``, a format of strptime, or None for the first that
             reads the most times.
-        spoilt: names of games with a row that could not even be split.
 
     Returns:
-        ``(log, lines, games, time_format, notes)``: the log, None without such games; the lines of
-        its rows; how many games the rows name; how times were written, None without times; and how
-        the rows were understood, where it could be otherwise.
+        ``(log, games, time_format, notes)``: the log; how many games the rows name; how times were
+        written, None without times; and how the rows were understood, where it could be otherwise.
 
     Raises:
         BadLogError: for an unknown time format.
     """
-    rows, result, used = _values(texts, lines, time_format, bad)
-    named = rows[rows["game"].notna()]
+    split = ~texts["line"].isin(list(bad))
+    rows, used = _values(texts, bad, time_format)
+    named = rows[split & rows["game"].notna()]
     _add_faults(named, bad)
-    wrong = set(named["game"][named["line"].isin({row.line for row in bad})]) | set(spoilt)
-    sound, notes, log = named[~named["game"].isin(wrong)], list[str](), None
-    if not sound.empty:
-        sound = _in_order(sound, notes)
-        common = result != "score" or _is_repeated(sound)
-        if common and result == "score":
-            notes.append(
-                "members of a side have equal scores: they are read as the score of the side"
-            )
-        wrong_games = _add_faults_of_sides(sound, result if common else None, bad)
-        sound = sound[~sound["place"].isin(wrong_games)]
-    if not sound.empty:
-        log = _match_log(sound, common, result == "rank", "time_played" in texts)
-    return log, set(sound["line"].tolist()), named["game"].nunique(), used, notes
+    # A row that could not be split may name its game all the same.
+    spoilt = rows["game"][rows["line"].isin(list(bad))]
+    notes = list[str]()
+    sound = _in_order(named[~named["game"].isin(spoilt)], notes)
+    result = next(role for role in RESULTS if role in texts)
+    common = result != "score" or _is_repeated(sound)
+    if common and result == "score":
+        notes.append("members of a side have equal scores: they are read as the score of the side")
+    _add_faults_of_sides(sound, result if common else None, bad)
+    sound = sound[~sound["game"].isin(sound["game"][sound["line"].isin(list(bad))])]
+    log = _match_log(sound, common, result == "rank", "time_played" in texts)
+    return log, named["game"].nunique(), used, notes
+
+
+def sides_as_players(games: pd.DataFrame) -> pd.DataFrame:
+    """Return rows of players in place of rows of games: one for home, one for away."""
+    sides = [games.rename(columns={side: "player", f"{side}_score": "score"})
+             for side in ("home", "away")]  # fmt: skip
+    both = pd.concat(sides, join="inner").sort_index(kind="stable", ignore_index=True)
+    return both.assign(game=both["line"].astype(str))
 
 
 def _values(
-    texts: Mapping[str, Sequence[str]],
-    lines: Sequence[int],
-    time_format: str | None,
-    bad: list[BadRow],
-) -> tuple[pd.DataFrame, str, str | None]:
-    """Return the values of each role, None for none, the role of the result and the time format.
+    texts: pd.DataFrame, bad: BadRows, time_format: str | None
+) -> tuple[pd.DataFrame, str | None]:
+    """Return the values of each role, None for none, and the time format.
 
     The result is in the column ``result``, times of play are in ``weight``.
     """
-    frame, used = pd.DataFrame({"line": np.array(lines, np.int64)}), None
-    result = next(role for role in RESULTS if role in texts)
-    columns = {result: "result", "time_played": "weight"}
-    for role, column in texts.items():
-        written = pd.Series([text.strip() for text in column], dtype=object)
-        missing = written.str.lower().isin(MISSING)
+    values, used = texts[["line"]].copy(), None
+    columns = {"time_played": "weight"} | dict.fromkeys(RESULTS, "result")
+    for role in texts.columns.drop("line"):
+        written = texts[role].str.strip()
         if role == "time":
             known, used = read_times(written.unique(), time_format)
         else:
             known = {text: READERS[role](text) for text in written.unique()}
-        values = pd.Series([known[text] for text in written], dtype=object)
-        if role != "neutral":
-            values = values.where(~missing, None)
-        frame[columns.get(role, role)] = values
-        wrong = values.isna() & ~missing
+        found = pd.Series([known[text] for text in written], dtype=object)
+        values[columns.get(role, role)] = found
+        unknown, missing = found.isna(), written.str.lower().isin(MISSING)
+        unreadable = unknown & ~missing
         reason = TIME_UNREADABLE if role == "time" else f"unreadable {role}"
-        add_bad(bad, frame["line"][wrong], reason, map(ascii, written[wrong]))
-        if role not in ("team", "neutral"):
-            add_bad(bad, frame["line"][missing], f"missing {role}")
-    return frame, result, used
+        _add(bad, values["line"], unreadable, reason, written[unreadable].map(ascii))
+        if role != "team":
+            _add(bad, values["line"], unknown & missing, f"missing {role}")
+    return values, used
+
+
+def _add(
+    bad: BadRows, line: pd.Series[Any], found: pd.Series[Any], reason: str, details: Any = None
+) -> None:
+    """Add the rows that were found bad, unless something else is wrong with their lines."""
+    shown = [""] * found.sum() if details is None else details[line.index[found]]
+    for number, detail in zip(line[found].tolist(), shown, strict=True):
+        bad.setdefault(number, BadRow(number, reason, str(detail)))
 
 
 def read_times(
@@ -181,22 +179,17 @@ def read_times(
             f"time_format must be one of {', '.join(map(repr, TIME_FORMATS))} or a format of "
             f"strptime, got {time_format!r}"
         )
-    distinct, used, unread = pd.Series(list(texts), dtype=object), "", math.inf
-    best: list[Number | None] = []
-    for name in [time_format] if time_format else TIME_FORMATS:
-        found = _seconds(distinct, name)
-        if found.count(None) < unread:
-            best, used, unread = found, name, found.count(None)
-        if not unread:
-            break
-    return dict(zip(distinct, best, strict=True)), used
+    distinct = pd.Series(list(texts), dtype=object)
+    tried = {name: _seconds(distinct, name)
+             for name in ([time_format] if time_format else TIME_FORMATS)}  # fmt: skip
+    used = min(tried, key=lambda name: tried[name].count(None))  # the first of several
+    return dict(zip(distinct, tried[used], strict=True)), used
 
 
 def _seconds(texts: pd.Series[Any], name: str) -> list[Number | None]:
     """Return the seconds since 1970 of times in one format, or numbers as they are."""
     if name == "number":
-        numbers = map(exact, texts)
-        return [None if n is None or not -LARGEST_TIME <= n <= LARGEST_TIME else n for n in numbers]
+        return [exact(text, -LARGEST_TIME, LARGEST_TIME) for text in texts]
     utc = texts.str.replace(r"\s*(UTC|GMT)$", "+00:00", case=False, regex=True)
     found = pd.Series(pd.NaT, index=texts.index, dtype="datetime64[us, UTC]")
     for each in TIME_FORMATS.get(name, [name]):
@@ -208,42 +201,39 @@ def _seconds(texts: pd.Series[Any], name: str) -> list[Number | None]:
     return [None if no else Fraction(number, 10**6) for number, no in micros]
 
 
-def _add_faults(named: pd.DataFrame, bad: list[BadRow]) -> None:
+def _add_faults(named: pd.DataFrame, bad: BadRows) -> None:
     """Add players who come twice, missing teams, and games whose rows do not stand together."""
-    line, by_game = named["line"], named.groupby("game", sort=False)
+    line, game, by_game = named["line"], named["game"], named.groupby("game", sort=False)
     twice = named["player"].notna() & named.duplicated(["game", "player"])
-    add_bad(bad, line[twice], "player twice in a game", named["player"][twice])
+    _add(bad, line, twice, "player twice in a game", named["player"])
     if "team" in named:
         others = named["team"].isna() & (by_game["team"].transform("count") > 0)
-        add_bad(
-            bad, line[others], "unknown team", ["others in the game name theirs"] * others.sum()
-        )
-    back = (named["game"] != named["game"].shift()) & named.duplicated("game")
+        _add(bad, line, others, "unknown team", "others in game " + game[others] + " name theirs")
+    back = (game != game.shift()) & named.duplicated("game")
     if "time" in named:  # rows of one moment are one game wherever they stand
         back &= by_game["time"].transform("nunique") != 1
-    details = "game " + named["game"][back].astype(str)
-    add_bad(bad, line[back], "game comes back after another", details)
+    _add(bad, line, back, "game comes back after another", "game " + game[back])
 
 
 def _in_order(sound: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     """Return the rows game by game and side by side, with the places of games and sides."""
-    place, _ = pd.factorize(sound["game"])
+    games = pd.Index(sound["game"].unique())
     if "time" in sound:
         # Exact times are slow to group, their places among all times are not.
-        moment = pd.Series(pd.factorize(sound["time"], sort=True)[0])
-        last = moment.groupby(place).max().to_numpy()
-        steps = np.sign(np.diff(last)).astype(int)
-        newest_first = (steps < 0).sum() > (steps > 0).sum()
-        order = np.argsort(last, kind="stable")
-        if newest_first:
-            order = len(last) - 1 - np.argsort(last[::-1], kind="stable")
+        moment = pd.Series(pd.factorize(sound["time"], sort=True)[0], index=sound.index)
+        last = moment.groupby(sound["game"], sort=False).max()
+        steps = last.diff()
+        if (steps < 0).sum() > (steps > 0).sum():
+            last = last[::-1]
             notes.append("the rows begin with the newest game: sorted by time")
         elif (steps < 0).any():
             notes.append("the rows are not in order of time: sorted by time")
-        place = np.argsort(order)[place]
-    alone = pd.Series(np.arange(len(sound)), index=sound.index, dtype=object)
-    team = sound["team"].where(sound["team"].notna(), alone) if "team" in sound else alone
-    side = sound.groupby([place, team], sort=False).ngroup()
+        games = last.sort_values(kind="stable").index
+    place = games.get_indexer(sound["game"])
+    side = pd.Series(np.arange(len(sound)), index=sound.index, dtype=object)
+    if "team" in sound:
+        side = sound["team"].where(sound["team"].notna(), side)
+    side = sound.groupby([place, side], sort=False).ngroup()
     return sound.assign(place=place, side=side).sort_values(["place", "side"], kind="stable")
 
 
@@ -258,17 +248,16 @@ def _is_repeated(sound: pd.DataFrame) -> bool:
     return len(told) > 0 and bool((told == 1).mean() >= REPEATED)
 
 
-def _add_faults_of_sides(sound: pd.DataFrame, common: str | None, bad: list[BadRow]) -> set[int]:
-    """Add what is wrong with sides of games; return the places of these games.
+def _add_faults_of_sides(sound: pd.DataFrame, common: str | None, bad: BadRows) -> None:
+    """Add what is wrong with sides of games.
 
     ``common`` is the role of a result that is common to a side; None if members have their own.
     """
-    place, side, wrong = sound["place"], sound["side"], set[int]()
+    place, side, result = sound["place"], sound["side"], sound["result"]
     if common is not None:
-        two = sound["result"] != sound["result"].groupby(side).transform("first")
-        details = map("{:g}".format, map(float, sound["result"][two]))
-        add_bad(bad, sound["line"][two], f"side with two values of {common}", details)
-        wrong |= set(place[two])
+        two = result != result.groupby(side).transform("first")
+        details = result[two].astype(float).map("{:g}".format)
+        _add(bad, sound["line"], two, f"side with two values of {common}", details)
     faults = {"game of one side": side.groupby(place).transform("nunique") == 1}
     if "weight" in sound:
         # The square is what counts, and is 0 for the smallest of numbers too.
@@ -277,11 +266,10 @@ def _add_faults_of_sides(sound: pd.DataFrame, common: str | None, bad: list[BadR
     if "neutral" in sound:
         grounds = sound["neutral"].groupby(place).transform("nunique")
         faults["game both on neutral ground and not"] = grounds > 1
-    first_line = sound["line"].groupby(place).transform("min")
+    # One line stands for the game.
     for reason, found in faults.items():
-        add_bad(bad, first_line[found], reason, "game " + sound["game"][found].astype(str))
-        wrong |= set(place[found])
-    return wrong
+        first = found & ~sound["place"].where(found).duplicated()
+        _add(bad, sound["line"], first, reason, "game " + sound["game"][first])
 
 
 def _match_log(sound: pd.DataFrame, common: bool, is_rank: bool, is_time: bool) -> MatchLog:
@@ -290,6 +278,8 @@ def _match_log(sound: pd.DataFrame, common: bool, is_rank: bool, is_time: bool) 
     A result is common to a side, or the members' are added up. With ``is_rank`` the lower one wins;
     with ``is_time`` weights are times of play.
     """
+    if sound.empty:
+        return MatchLog.from_games([], [])
     by_side, by_game = sound.groupby("side", sort=False), sound.groupby("place", sort=False)
     team_start = np.append(0, by_side.size().cumsum())
     game_start = np.append(0, by_game["side"].nunique().cumsum())
@@ -308,8 +298,7 @@ def _match_log(sound: pd.DataFrame, common: bool, is_rank: bool, is_time: bool) 
         neutral = sound["neutral"].to_numpy(np.bool_)[team_start[game_start[:-1]]]
     if "time" in sound:
         seconds = {moment: round(moment) for moment in sound["time"].unique()}
-        written = sound["time"].map(seconds).astype(np.int64)
-        time = written.groupby(sound["place"]).max().to_numpy()
+        time = sound["time"].map(seconds).astype(np.int64).groupby(sound["place"]).max().to_numpy()
     return MatchLog(
         players=[str(name) for name in names],
         player=pd.Categorical(sound["player"], categories=names).codes.astype(np.int32),
@@ -335,7 +324,7 @@ def log_of_table(frame: Any, columns: Mapping[str, str | None]) -> MatchLog:
         if not least <= len(given) <= 1:
             raise ValueError(f"one of {', '.join(roles)} must be given, got {given}")
     known = [str(column) for column in getattr(frame, "columns", frame)]
-    texts = {}
+    texts: dict[str, Sequence[Any]] = {}
     for role, name in chosen.items():
         if name not in known:
             raise ValueError(f"{role} must be one of the columns {', '.join(known)}, got {name!r}")
@@ -343,10 +332,11 @@ def log_of_table(frame: Any, columns: Mapping[str, str | None]) -> MatchLog:
         texts[role] = column.map(str).where(column.notna(), "").tolist()
     if len({len(column) for column in texts.values()}) > 1:
         raise ValueError("frame must have columns of the same length")
-    bad: list[BadRow] = []
-    log = whole_games(texts, range(len(texts["game"])), bad)[0]
-    for first in sorted(bad)[:1]:
+    bad: BadRows = {}
+    rows = pd.DataFrame(texts, dtype=object)
+    log, *_ = whole_games(rows.assign(line=rows.index), bad)
+    for row in sorted(bad.values())[:1]:
         raise ValueError(
-            f"frame must be a log of matches: row {first.line}: {first.reason} ({first.detail})"
+            f"frame must be a log of matches: row {row.line}: {row.reason} ({row.detail})"
         )
-    return MatchLog.from_games([], []) if log is None else log
+    return log

@@ -8,40 +8,25 @@ import hashlib
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterable
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
 GZIP = b"\x1f\x8b"
 PIECE = 1 << 20  # bytes
 DELIMITERS = ",;\t|"
-MOST_MEGABYTES, MOST_COLUMNS, MOST_ROWS, MOST_BAD_ROWS = 256, 10_000, 10_000_000, 1_000_000
+MOST_MEGABYTES, MOST_ROWS = 256, 10_000_000
 # A line of a log has some hundred characters. What is far beyond that is no log.
 LONGEST_LINE = 1_000_000
 # Control characters, and the lone surrogates that stand for bytes that are not UTF-8.
 BROKEN = re.compile("[\x00\x1f\ud800-\udfff]")
-
-TIME_UNREADABLE = "unreadable time"
-# What a user can do about a reason.
-ADVICE = {
-    TIME_UNREADABLE: "--time-format says how times are written: number, iso, month/day/year, "
-    "day/month/year or a format of strptime, for example '%d.%m.%Y %H:%M'"
-}
 
 
 class BadLogError(ValueError):
     """A match log that cannot be read."""
 
 
-class GamesLeftOutError(BadLogError):
-    """A match log of which too many games cannot be rated."""
-
-    exit_status = 1
-
-
 class BadRow(NamedTuple):
-    """One thing that is wrong with a line, counted from 1 with the header, and the value."""
+    """The first thing that is wrong with a line, counted from 1 with the header, and the value."""
 
     line: int
     reason: str
@@ -51,61 +36,27 @@ class BadRow(NamedTuple):
         return f"line {self.line}: {self.reason}" + (f" ({self.detail})" if self.detail else "")
 
 
-def add_bad(
-    bad: list[BadRow], lines: Iterable[int], reason: str, details: Iterable[Any] = ()
-) -> None:
-    """Add bad rows of one reason to a list, with a detail each or none.
-
-    Raises:
-        BadLogError: beyond ``MOST_BAD_ROWS``.
-    """
-    pairs = zip_longest(lines, details, fillvalue="")
-    bad.extend(BadRow(int(line), reason, str(detail)) for line, detail in pairs)
-    if len(bad) > MOST_BAD_ROWS:
-        raise BadLogError(
-            f"the log has more than {MOST_BAD_ROWS:,} bad rows, the last of them {reason}; "
-            "is it a match log?"
-        )
-
-
-def reason_counts(rows: Iterable[BadRow]) -> dict[str, int]:
-    """Count the rows of each reason, the most frequent first."""
-    return dict(Counter(row.reason for row in rows).most_common())
-
-
-def listing(rows: list[BadRow], most: int = 5) -> list[str]:
-    """Return lines of text: each reason with its count, its first rows, and advice.
-
-    At most so many rows are named for each reason; for 0 there are the counts alone.
-    """
-    text = []
-    for reason, count in reason_counts(rows).items():
-        text.append(f"  {reason}: {count}")
-        if most:
-            text += [f"    {row}" for row in rows if row.reason == reason][:most]
-            text += [f"    and {count - most} more"] if count > most else []
-            text += [f"    {ADVICE[reason]}"] if reason in ADVICE else []
-    return text
-
-
 class TextTable(NamedTuple):
     """The rows of a file.
 
     Attributes:
         delimiter: what separates its columns.
         header: names of the columns, without blanks around them.
-        rows: by line number, the fields of each row, as many as names.
-        spoilt: fields of the rows that do not fit the header.
-        bad: what is wrong with those.
+        rows: by line number, the fields of each row.
+        bad: by line number, what is wrong with rows that do not fit the header.
         sha256: of the file's bytes, unpacked.
     """
 
     delimiter: str
     header: list[str]
     rows: dict[int, list[str]]
-    spoilt: list[list[str]]
-    bad: list[BadRow]
+    bad: dict[int, BadRow]
     sha256: str
+
+    def column(self, name: str) -> list[str]:
+        """Return the texts of a column, blank where a row is too short for it."""
+        place = self.header.index(name)
+        return [row[place] if place < len(row) else "" for row in self.rows.values()]
 
 
 def read_table(
@@ -133,33 +84,29 @@ def read_table(
         raise BadLogError(f"the log has more than {MOST_ROWS:,} rows")
     first, *rest = text.split("\n")
     delimiter = max(DELIMITERS, key=first.count)
-    header, problem, detail = _fields(first, delimiter, None)
-    header = [name.strip() for name in header]
-    if len(header) > MOST_COLUMNS:
-        problem, detail = f"more than {MOST_COLUMNS:,} columns", f"{len(header):,}"
+    fields, problem, detail = _fields(first, delimiter)
     if problem:
         raise BadLogError(f"line 1: the header cannot be read: {problem} ({detail})")
+    header = [name.strip() for name in fields]
     twice = sorted(name for name, count in Counter(header).items() if count > 1 and name)
     if twice:
         raise BadLogError(f"line 1: the header names {', '.join(map(repr, twice))} twice")
-    sha256 = hashlib.sha256(data).hexdigest()
-    table = TextTable(delimiter, header, {}, [], [], sha256)
+    rows, bad = dict[int, list[str]](), dict[int, BadRow]()
     for number, line in enumerate(rest, start=2):
-        fields, problem, detail = _fields(line, delimiter, len(header))
+        fields, problem, detail = _fields(line, delimiter)
+        if not problem and len(fields) != len(header):
+            problem, detail = "wrong number of columns", f"{len(fields)} instead of {len(header)}"
         if problem:
-            add_bad(table.bad, [number], problem, [detail])
-            table.spoilt.append(fields)
-        else:
-            table.rows[number] = fields
-    return table
+            bad[number] = BadRow(number, problem, detail)
+        rows[number] = fields
+    return TextTable(delimiter, header, rows, bad, hashlib.sha256(data).hexdigest())
 
 
-def _fields(line: str, delimiter: str, width: int | None) -> tuple[list[str], str, str]:
+def _fields(line: str, delimiter: str) -> tuple[list[str], str, str]:
     """Return the fields of a line, what is wrong with it, and a detail."""
+    fields = line[:LONGEST_LINE].split(delimiter)
     if len(line) > LONGEST_LINE:
-        fields = line[:LONGEST_LINE].split(delimiter, MOST_COLUMNS)
         return fields, "line too long", f"{len(line):,} characters"
-    fields = line.split(delimiter)
     if '"' in line:
         try:
             fields = next(csv.reader([line], delimiter=delimiter, strict=True))
@@ -167,11 +114,7 @@ def _fields(line: str, delimiter: str, width: int | None) -> tuple[list[str], st
             return fields, "broken quoting", ascii(line[:60])
     if BROKEN.search(line):
         return fields, "broken encoding", ascii(line[:60])
-    if not line.strip():
-        return fields, "blank line", ""
-    if width is not None and len(fields) != width:
-        return fields, "wrong number of columns", f"{len(fields)} instead of {width}"
-    return fields, "", ""
+    return fields, "" if line.strip() else "blank line", ""
 
 
 def read_bytes(path: Path, max_megabytes: int = MOST_MEGABYTES) -> bytearray:

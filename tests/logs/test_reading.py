@@ -161,7 +161,7 @@ def test_every_fault_has_its_line_and_all_rows_are_accounted_for() -> None:
     # Game 6, whose clock was wrong, comes first; then 10, 13, and 14 to 26.
     sides = [[names for names, _ in game] for game in games(reading.log)]
     assert sides == [[("ann",), ("bob",)]] * 3 + [[("cat",), ("bob",)]] * 13
-    assert (reading.rows, reading.bad_lines) == (56, 13)
+    assert (reading.rows, len(reading.bad_rows)) == (56, 13)
     assert len(reading.log.player) + 13 + reading.rows_left_out == 56
     with pytest.raises(BadLogError) as error:
         read_log(LOGS / "every_fault.csv", ReadingSettings(strict=True))
@@ -205,7 +205,6 @@ def test_a_side_with_two_results(tmp_path: Path, kind: str) -> None:
 
 
 HEAD = "game,player,score\n"
-WIDE = ",".join(f"c{k}" for k in range(9_998))
 
 
 @pytest.mark.parametrize(
@@ -219,7 +218,6 @@ WIDE = ",".join(f"c{k}" for k in range(9_998))
         ("player,score\na,1\n", {}, "nothing found for game"),
         ("game,player,score,score\n1,a,1,1\n", {}, "names 'score' twice"),
         ('game,"player,score\n1,a,1\n', {}, "line 1: the header cannot be read: broken quoting"),
-        (f"{HEAD.strip()},{WIDE}\n", {}, r"more than 10,000 columns \(10,001\)"),
         *((HEAD, {"columns": columns}, "columns")
           for columns in (["game"], ["referee=x"], ["game="], ["player=nobody"],
                           ["game=game", "game=game"])),
@@ -314,7 +312,7 @@ def test_any_damage_is_accounted_for(tmp_path: Path, name: str) -> None:
         except BadLogError:
             continue  # only where no game was left
         players = len(reading.log.player) // (2 if name == "league" else 1)
-        assert players + reading.bad_lines + reading.rows_left_out == reading.rows
+        assert players + len(reading.bad_rows) + reading.rows_left_out == reading.rows
         assert reading.rows_left_out >= 0
         assert reading.log.time is not None
         assert np.all(np.diff(reading.log.time) >= 0)

@@ -11,7 +11,6 @@ from numpy.testing import assert_allclose
 
 from matchenv.benchmarks.replay.systems import (
     SYSTEMS,
-    SystemSettings,
     judge,
     quality_per_comparison,
 )
@@ -40,7 +39,7 @@ def test_draw_probability_is_counted_between_neighbours_in_rank() -> None:
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_stated_probabilities_are_a_distribution(name: str) -> None:
-    judgement = judge(name, LOG, PAIRS, SystemSettings(draw_probability=0.5))
+    judgement = judge(name, LOG, PAIRS, Model(draw_probability=0.5))
     assert_allclose(np.exp(judgement.log_probability).sum(axis=1), 1.0, rtol=1e-12)
     assert judgement.quality.shape == (3,)
     assert np.all((judgement.quality > 0) & (judgement.quality <= 1 + 1e-12))
@@ -68,7 +67,7 @@ def test_even_sides_draw_with_the_given_probability() -> None:
 
 @pytest.mark.parametrize(("name", "spread"), [("elo", 200.0), ("elo-logistic", LOGISTIC_BETA)])
 def test_sides_of_elo_are_sums_with_the_noise_of_their_members(name: str, spread: float) -> None:
-    found = judge(name, LOG, PAIRS, SystemSettings(draw_probability=0.2))
+    found = judge(name, LOG, PAIRS, Model(draw_probability=0.2))
     mean = found.replay.team_mean
     # Two against one is no even game.
     gap, noise = mean[3] - mean[4], 3.0 * spread**2
@@ -87,7 +86,7 @@ def test_quality_of_equals_does_not_fall_with_the_number_of_sides() -> None:
         [[["a"], ["b"]], [["c"], ["d"], ["e"], ["f"], ["g"]]], [[1, 2], [1, 2, 3, 4, 5]]
     )
     pairs = pairs_of_sides(log.game_start, log.rank)
-    quality = judge("trueskill", log, pairs, SystemSettings(draw_probability=0.1)).quality
+    quality = judge("trueskill", log, pairs, Model(draw_probability=0.1)).quality
     # Five newcomers are as even as two.
     assert quality[0] == pytest.approx(quality[1], rel=1e-12)
     assert quality_per_comparison(np.array([0.25, 0.25]), log).tolist() == [0.25, 0.25**0.25]

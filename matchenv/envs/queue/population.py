@@ -239,12 +239,11 @@ def _read_table(file: Path) -> tuple[Floats, Floats]:
             f"population must have columns mu and sigma: {file} has no {' and no '.join(missing)} "
             f"in line 1, {', '.join(table.header)}"
         )
-    problems = {row.line: f"line {row.line}: {row.reason}" for row in table.bad}
+    problems = {row.line: f"line {row.line}: {row.reason}" for row in table.bad.values()}
     numbers: dict[str, list[float]] = {"mu": [], "sigma": []}
     for name, values in numbers.items():
-        place = header.index(name)
-        for line, row in table.rows.items():
-            text = row[place]
+        texts = table.column(table.header[header.index(name)])
+        for line, text in zip(table.rows, texts, strict=True):
             value = _number(text)
             values.append(value)
             if not abs(value) <= LARGEST_SKILL:
