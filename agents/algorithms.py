@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import Any
 
-SHARED = "SharedPolicy"
+# The library's own policy, and the shared network.
+PLAIN, SHARED = "MlpPolicy", "SharedPolicy"
 
 
 @dataclass(frozen=True)
@@ -17,15 +18,13 @@ class Algorithm:
     Attributes:
         name: as on the command line, the names of rl-baselines3-zoo.
         where: ``module:class`` of the algorithm.
-        shared: class of ``SharedPolicy`` in ``matchenv.agents.sb3_policies``; "" for none.
-        plain: the library's name of its plain policy.
+        shared: class of ``SharedPolicy`` in ``matchenv.agents.sb3_policies``.
         masks: whether it learns where some actions are not allowed.
     """
 
     name: str
     where: str
     shared: str = SHARED
-    plain: str = "MlpPolicy"
     masks: bool = False
 
     def load_class(self) -> Any:
@@ -35,10 +34,8 @@ class Algorithm:
     @property
     def policies(self) -> dict[str, Any]:
         """Return the classes of the policy networks by name; imports torch."""
-        found = {self.plain: self.load_class().policy_aliases[self.plain]}
-        if self.shared:
-            found[SHARED] = resolve_name(f"matchenv.agents.sb3_policies:{self.shared}")
-        return found
+        shared = resolve_name(f"matchenv.agents.sb3_policies:{self.shared}")
+        return {PLAIN: self.load_class().policy_aliases[PLAIN], SHARED: shared}
 
     def policy_class(self, policy: str) -> Any:
         """Return the class of the policy network of this name; imports torch.
@@ -74,13 +71,10 @@ ALGORITHMS: dict[str, Algorithm] = {
         Algorithm("imitation", "matchenv.agents.imitation:Imitation", masks=True),
         Algorithm("maskable_ppo", "sb3_contrib:MaskablePPO", "MaskableSharedPolicy", masks=True),
         Algorithm("ppo", "stable_baselines3:PPO"),
-        Algorithm("ppo_lstm", "sb3_contrib:RecurrentPPO", "", "MlpLstmPolicy"),
-        Algorithm("qrdqn", "sb3_contrib:QRDQN", "SharedQRDQNPolicy"),
         Algorithm("trpo", "sb3_contrib:TRPO"),
     )
 }
 
-ALIASES = {"recurrent_ppo": "ppo_lstm"}
 CONTINUOUS = ("crossq", "ddpg", "sac", "td3", "tqc")
 
 
@@ -91,10 +85,9 @@ def algorithm_by_name(name: Any) -> Algorithm:
         ValueError: for an unknown name, or one that does not fit this environment; the
             message lists those that do.
     """
-    key = ALIASES.get(name, name) if isinstance(name, str) else ""
-    if key in ALGORITHMS:
-        return ALGORITHMS[key]
+    if isinstance(name, str) and name in ALGORITHMS:
+        return ALGORITHMS[name]
     why = "is not known"
-    if key in CONTINUOUS:
+    if name in CONTINUOUS:
         why = "needs continuous actions, and an opponent is a discrete choice"
     raise ValueError(f"algo must be one of {', '.join(ALGORITHMS)}; {name!r} {why}")

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from sb3_contrib.common.recurrent.type_aliases import RNNStates
 from stable_baselines3.common.base_class import BaseAlgorithm
 
 from matchenv.agents.run_config import RunConfig
@@ -32,7 +31,6 @@ COUNTERS = (
     "_current_progress_remaining", "_last_obs", "_last_original_obs", "_last_episode_starts",
     "_n_calls", "exploration_rate",
 )  # fmt: skip
-MEMORY = "_last_lstm_states"
 
 # Rows of a replay buffer; only those that were written are kept.
 ROWS = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
@@ -146,7 +144,6 @@ def _state(model: Any) -> dict[str, Any]:
         "episodes": [{**each, "t": 0.0} for each in model.ep_info_buffer],
         "env": model.get_env().get_state(),
         "actions": model.action_space.np_random.bit_generator.state,
-        "memory": getattr(model, MEMORY, None),
         "python": random.getstate(),
         # stable-baselines3 draws from NumPy's global generator.
         "numpy": np.random.get_state(),  # noqa: NPY002
@@ -172,9 +169,6 @@ def _restore(model: Any, tensors: dict[str, Any]) -> None:
     model.ep_info_buffer = deque(state["episodes"], model._stats_window_size)
     model.ep_success_buffer = deque(maxlen=model._stats_window_size)
     model.action_space.np_random.bit_generator.state = state["actions"]
-    if tensors["memory"] is not None:
-        memory = [tuple(each.to(model.device) for each in pair) for pair in tensors["memory"]]
-        setattr(model, MEMORY, RNNStates(*memory))
     if "replay_buffer" in state:
         kept, buffer = state["replay_buffer"], model.replay_buffer
         buffer.full, buffer.pos = kept["full"], kept["pos"]

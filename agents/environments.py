@@ -67,7 +67,6 @@ class Problem(NamedTuple):
     Attributes:
         rivals: baselines that a training is compared with while it runs, the one that counts first.
         same: options that all environments of a training share.
-        fixed: options with which alone a network of fixed size plays: those of its training.
         measure: column of a rollout that policies are judged by.
         means: columns whose means are reported too.
         difference: name of the difference to a rival in an evaluation.
@@ -80,7 +79,6 @@ class Problem(NamedTuple):
 
     rivals: tuple[str, ...]
     same: tuple[str, ...]
-    fixed: tuple[str, ...]
     measure: str = REWARD
     means: tuple[str, ...] = ()
     difference: str = "less"
@@ -99,7 +97,6 @@ PROBLEMS: dict[str, Problem] = {
     ONE_PLAYER: Problem(
         rivals=("kg", "drawchance"),
         same=("num_opponents", "belief", "availability", "horizon", "beta"),
-        fixed=("num_opponents", "horizon", "beta", "draw_margin", "tau"),
         measure="true_draw_density",
         means=("draw_density", "true_draw_density"),
         difference="true_q_less",
@@ -109,7 +106,6 @@ PROBLEMS: dict[str, Problem] = {
     QUEUE: Problem(
         rivals=("matching",),
         same=("capacity", "horizon", "beta"),
-        fixed=("capacity",),
         measure="true_reward",
         means=("true_reward",),
         part="rate_{0.arrival_rate:g}",
@@ -119,7 +115,6 @@ PROBLEMS: dict[str, Problem] = {
     RANKING: Problem(
         rivals=("kg", "information"),
         same=("num_items", "horizon", "beta", "goal", "k", "max_games_per_pair", "barred_pairs"),
-        fixed=("num_items", "horizon", "sigma", "beta", "draw_margin", "goal", "k"),
         means=("expected_loss", "true_loss", "kendall_tau"),
         opponents=("random", "information", "shrinkage", "kg"),
     ),

@@ -10,16 +10,12 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
-from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
 from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
 
-from matchenv.agents.environments import PROBLEMS
-from matchenv.agents.network import READERS, guessed_settings, reader_of, shows_mask, spaces_of
+from matchenv.agents.network import guessed_settings, reader_of, spaces_of
 from matchenv.envs import env_id_of
 from matchenv.envs.core.settings import Options
 from matchenv.runtime.checks import as_action_masks
-
-Memory = tuple[NDArray[Any], ...] | None
 
 # Networks that give probabilities, and not values.
 ACTORS = (ActorCriticPolicy, MaskableActorCriticPolicy)
@@ -30,8 +26,8 @@ class LearnedPolicy:
 
     A shared network plays any number of opponents (candidates, items), horizon and unit of skill:
     its weights are the same for every action. It does not know of draws or of a drift that the
-    training did not have: there it plays by the belief as everywhere. Any other network plays with
-    the sizes that it was trained with.
+    training did not have: there it plays by the belief as everywhere. Any other network plays where
+    observations and actions are as many as in its training.
 
     Args:
         name: the name or path that it was loaded by.
@@ -63,7 +59,7 @@ class LearnedPolicy:
     ) -> None:
         self.name, self.network, self.belief = name, network, belief
         self.num_opponents = int(network.action_space.n)  # type: ignore[attr-defined]
-        self._knows_sizes_only, self.training = settings is None, list(training)
+        self.training = list(training)
         self.settings: Any = settings or guessed_settings(
             self.num_opponents, lambda space: space == network.observation_space
         )
@@ -92,8 +88,7 @@ class LearnedPolicy:
             settings: of the environment.
 
         Raises:
-            ValueError: if the policy cannot play with these settings; it names what differs. Of a
-                zip file with a network of fixed size only the number of actions is known.
+            ValueError: if the policy cannot play with these settings; it says why.
         """
         if env_id_of(settings) != self._env_id:
             raise ValueError(f"the policy {self.name} only plays {self._env_id}")
@@ -105,18 +100,17 @@ class LearnedPolicy:
                     f"the policy {self.name} reads the {self.belief} belief and cannot play: "
                     f"{error}"
                 ) from None
-        names = PROBLEMS[self._env_id].fixed[: 1 if self._knows_sizes_only else None]
-        trained, others = ({name: getattr(each, name) for name in names}
-                           for each in (self.settings, settings))  # fmt: skip
         if self.is_shared:
-            same = trained == others and reader_of(settings) == reader_of(self.settings)
-            return self if same else self._resized(settings)
-        differing = [name for name in names if trained[name] != others[name]]
-        if differing:
-            theirs, ours = (", ".join(f"{name}={values[name]!r}" for name in differing)
-                            for values in (trained, others))  # fmt: skip
+            return self if settings == self.settings else self._resized(settings)
+        ours, theirs = (
+            (space.shape[0], int(actions.n))
+            for space, actions in (spaces_of(self.settings), spaces_of(settings))
+        )
+        if ours != theirs:
             raise ValueError(
-                f"the policy {self.name} was trained with {theirs} and cannot play with {ours}"
+                f"the policy {self.name} reads {ours[0]} numbers for {ours[1]} actions and cannot "
+                f"play {self._env_id} with {settings.text_for(settings)}, which has {theirs[0]} "
+                f"numbers for {theirs[1]} actions"
             )
         return self
 
@@ -136,23 +130,20 @@ class LearnedPolicy:
     def predict(
         self,
         observation: Any,
-        state: Memory = None,
+        state: tuple[NDArray[Any], ...] | None = None,
         episode_start: NDArray[np.bool_] | None = None,
         deterministic: bool = True,
         action_masks: ArrayLike | None = None,
-    ) -> tuple[NDArray[np.int64], Memory]:
+    ) -> tuple[NDArray[np.int64], tuple[NDArray[Any], ...] | None]:
         """Choose actions, as stable-baselines3's models do.
 
-        A policy plays where the pool changes and where it does not, wherever it was trained.
-
         Args:
-            observation: shape (K,) or (n, K), of the policy's belief; M more numbers where the
-                pool changes.
-            state: what the last call returned, for a policy with a memory.
-            episode_start: shape (n,), where a memory must start anew.
+            observation: shape (K,) or (n, K), of the policy's belief.
+            state: returned as it is; the policy has no memory.
+            episode_start: not used.
             deterministic: choose the likeliest action, else draw one from torch's generator.
             action_masks: which actions are allowed, shape (M,) or (n, M), as sb3-contrib gives it;
-                None uses the mask that the observation shows, or allows all where it has none.
+                None allows those that a shared network sees in the observation, or all.
 
         Returns:
             ``(actions, state)``, actions of shape () or (n,).
@@ -161,78 +152,30 @@ class LearnedPolicy:
             ValueError: for observations of another size, NaN or infinity, and for masks of another
                 shape or that allow nothing.
         """
-        array, masks = self._read(observation, action_masks)
-        rows = torch.from_numpy(np.ascontiguousarray(np.atleast_2d(array)))
-        with torch.no_grad():
-            scores, state = _scores(self.network, rows, state, episode_start)
-            if masks is not None:
-                allowed = torch.from_numpy(masks).to(scores.device)
-                scores = scores.masked_fill(~allowed, -torch.inf)
-            # Values are no probabilities to draw from.
-            if deterministic or not isinstance(self.network, ACTORS):
-                actions = scores.cpu().numpy().argmax(axis=1)
-            else:
-                actions = torch.multinomial(torch.softmax(scores, dim=1), 1)[:, 0].cpu().numpy()
-        return actions.reshape(array.shape[:-1]), state
-
-    def _read(
-        self, observation: Any, action_masks: ArrayLike | None
-    ) -> tuple[NDArray[np.float32], NDArray[np.bool_] | None]:
-        """Return observations as the network reads them, and masks of shape (n, M) if any."""
         array = np.asarray(observation)
-        space: Any = self.network.observation_space
-        place = READERS[self._env_id].mask_place(self.num_opponents)
-        at_end = place is None and shows_mask(space, self.num_opponents)
-        size = self.observation_shape[0] - (self.num_opponents if at_end else 0)
-        sizes = (size, size + self.num_opponents) if place is None else (size,)
-        if array.ndim not in (1, 2) or array.shape[-1] not in sizes:
-            name = PROBLEMS[self._env_id].fixed[0]
+        (size,) = self.observation_shape
+        if array.ndim not in (1, 2) or array.shape[-1] != size:
             raise ValueError(
-                f"observation must have shape {self.observation_shape} or "
-                f"(n, {self.observation_shape[0]}), got {array.shape}: the policy {self.name} was "
-                f"trained with {name}={getattr(self.settings, name)}"
+                f"observation must have shape ({size},) or (n, {size}), got {array.shape}: the "
+                f"policy {self.name} chooses among {self.num_opponents} actions; for_settings "
+                "makes one for another environment"
             )
         if array.dtype.kind not in "fiu" or not np.isfinite(array).all():
             raise ValueError("observation must hold finite numbers only")
-        array = array.astype(np.float32, copy=False)
-        shape = (*array.shape[:-1], self.num_opponents)
-        given: Any = action_masks
-        if given is None and place is not None:
-            given = array[..., place] > 0.5
-        elif given is None and array.shape[-1] > size:
-            given = array[..., size:]
-        masks = None if given is None else as_action_masks(given, shape)
-        array = array[..., :size]
-        if at_end:
-            masked = np.ones(shape, dtype=np.float32) if masks is None else masks
-            array = np.concatenate((array, masked), axis=-1, dtype=np.float32)
-        return array, None if masks is None else masks.reshape(-1, shape[-1])
-
-
-def _scores(
-    network: Any,
-    observations: torch.Tensor,
-    state: Memory,
-    episode_start: NDArray[np.bool_] | None,
-) -> tuple[torch.Tensor, Memory]:
-    """Return logits or values of the actions, shape (n, M), and the memory."""
-    rows = observations.to(network.device)
-    if isinstance(network, RecurrentActorCriticPolicy):
-        count = len(rows)
-        layers, _, units = network.lstm_hidden_state_shape
-        first, second, starts = (
-            torch.as_tensor(each, dtype=torch.float32, device=network.device)
-            for each in (
-                *(state or (np.zeros((layers, count, units)),) * 2),
-                np.zeros(count) if episode_start is None else episode_start,
-            )
-        )
-        found: Any
-        found, memory = network.get_distribution(rows, (first, second), starts)
-        return found.distribution.logits, tuple(each.cpu().numpy() for each in memory)
-    if isinstance(network, ACTORS):
-        found = network.get_distribution(rows)
-        return found.distribution.logits, state
-    if hasattr(network, "quantile_net"):
-        return network.quantile_net(rows).mean(dim=1), state
-    return network.q_net(rows), state
+        network: Any = self.network
+        rows = torch.from_numpy(np.array(array, dtype=np.float32, ndmin=2)).to(network.device)
+        with torch.no_grad():
+            if isinstance(network, ACTORS):
+                scores = network.get_distribution(rows).distribution.logits
+            else:
+                scores = network.q_net(rows)
+            if action_masks is not None:
+                masks = as_action_masks(action_masks, (*array.shape[:-1], self.num_opponents))
+                allowed = torch.from_numpy(masks.reshape(-1, self.num_opponents)).to(scores.device)
+                scores = scores.masked_fill(~allowed, -torch.inf)
+            # Values are no probabilities to draw from.
+            if deterministic or not isinstance(network, ACTORS):
+                actions = scores.argmax(dim=1)
+            else:
+                actions = torch.multinomial(torch.softmax(scores, dim=1), 1)[:, 0]
+        return actions.cpu().numpy().reshape(array.shape[:-1]), state

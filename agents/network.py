@@ -31,9 +31,6 @@ from matchenv.envs.ranking import RankingSettings
 from matchenv.evaluation.registry import ONE_PLAYER, QUEUE, RANKING
 from matchenv.runtime.checks import as_integer, as_positive_number
 
-# A pool that changes, whose observations end with a mask.
-CHANGING = {"availability": 0.5, "mean_stay": 4.0}
-
 # Score of an action that is not allowed.
 NOT_ALLOWED = -1e9
 
@@ -92,22 +89,6 @@ class Reader(BaseFeaturesExtractor):
     @abstractmethod
     def arguments(cls, settings: Any) -> dict[str, Any]:
         """Return the constructor's further arguments for an environment."""
-
-    @classmethod
-    @abstractmethod
-    def guesses(cls, num_actions: int, arguments: dict[str, Any]) -> Iterator[Options]:
-        """Yield settings with so many actions, one for each shape of the observation.
-
-        Args:
-            num_actions: A.
-            arguments: those of ``arguments`` that are known.
-        """
-
-    @classmethod
-    def mask_place(cls, num_actions: int) -> slice | None:
-        """Return where every observation holds the mask; None if it ends some observations."""
-        del num_actions
-        return None
 
     @abstractmethod
     def numbers(self, observations: torch.Tensor) -> Numbers:
@@ -181,16 +162,6 @@ class OpponentReader(Reader):
     def arguments(cls, settings: Any) -> dict[str, Any]:
         """Return belief, horizon and beta."""
         return {name: getattr(settings, name) for name in ("belief", "horizon", "beta")}
-
-    @classmethod
-    def guesses(cls, num_actions: int, arguments: dict[str, Any]) -> Iterator[Options]:
-        """Yield every belief, in a pool that stays and in one that changes."""
-        game: dict[str, Any] = {
-            name: arguments[name] for name in ("beta", "horizon") if name in arguments
-        }
-        for belief in BELIEFS:
-            for pool in ({}, CHANGING):
-                yield Settings.checked(num_opponents=num_actions, belief=belief, **pool, **game)
 
     def numbers(self, observations: torch.Tensor) -> Numbers:
         """Return rows and context, as the class says."""
@@ -286,17 +257,6 @@ class CandidateReader(Reader):
             "beta": settings.beta,
         }  # fmt: skip
 
-    @classmethod
-    def guesses(cls, num_actions: int, arguments: dict[str, Any]) -> Iterator[Options]:
-        """Yield the queue of this capacity."""
-        del arguments
-        yield QueueSettings(capacity=num_actions)
-
-    @classmethod
-    def mask_place(cls, num_actions: int) -> slice:
-        """Return where the observation says who is present."""
-        return slice(-QUEUE_NUMBERS - num_actions, -QUEUE_NUMBERS)
-
     def numbers(self, observations: torch.Tensor) -> Numbers:
         """Return rows and context, as the class says."""
         places = observations[:, : 4 * self.num_actions].view(-1, 4, self.num_actions)
@@ -387,19 +347,6 @@ class PairReader(Reader):
         """Return items, beta, horizon and cut."""
         return {name: getattr(settings, name) for name in ("num_items", "beta", "horizon", "cut")}
 
-    @classmethod
-    def guesses(cls, num_actions: int, arguments: dict[str, Any]) -> Iterator[Options]:
-        """Yield the ranking of so many pairs, without and with a mask."""
-        items = (1 + math.isqrt(1 + 8 * num_actions)) // 2
-        game: dict[str, Any] = {
-            name: arguments[name] for name in ("beta", "horizon") if name in arguments
-        }
-        if arguments.get("cut"):
-            game |= {"goal": "top", "k": arguments["cut"]}
-        if items * (items - 1) // 2 == num_actions:
-            for limit in (None, LONGEST_HORIZON):
-                yield RankingSettings(num_items=items, max_games_per_pair=limit, **game)
-
     def numbers(self, observations: torch.Tensor) -> Numbers:
         """Return rows and context, as the class says."""
         items, pairs = self.num_items, self.num_actions
@@ -470,26 +417,32 @@ def reader_of(settings: Options) -> dict[str, Any]:
     }
 
 
-def guessed_settings(
-    num_actions: int,
-    fits: Callable[[spaces.Box], bool],
-    arguments: dict[str, Any] | None = None,
-) -> Options:
+def guessed_settings(num_actions: int, fits: Callable[[spaces.Box], bool]) -> Options:
     """Return settings whose observations fit what is known of them.
 
     Args:
         num_actions: of the environment.
         fits: whether a space of observations does.
-        arguments: of the environment's reader, those that are known.
 
     Raises:
         ValueError: if there are none.
     """
-    for kind in READERS.values():
-        for settings in kind.guesses(num_actions, arguments or {}):
-            if fits(spaces_of(settings)[0]):
-                return settings
+    for settings in _known_settings(num_actions):
+        observations, actions = spaces_of(settings)
+        if actions.n == num_actions and fits(observations):
+            return settings
     raise ValueError(f"observations with {num_actions} actions are those of another environment")
+
+
+def _known_settings(num_actions: int) -> Iterator[Options]:
+    """Yield settings with so many actions, one for each shape of the observation."""
+    for belief in BELIEFS:
+        yield Settings(num_opponents=num_actions, belief=belief)
+        yield Settings(num_opponents=num_actions, belief=belief, availability=0.5)
+    yield QueueSettings(capacity=num_actions)
+    items = (1 + math.isqrt(1 + 8 * num_actions)) // 2
+    yield RankingSettings(num_items=items)
+    yield RankingSettings(num_items=items, max_games_per_pair=LONGEST_HORIZON)
 
 
 def spaces_of(settings: Options) -> tuple[spaces.Box, spaces.Discrete]:
@@ -507,7 +460,6 @@ class SharedNetwork(nn.Module):
             layer of ``pi`` scores are linear in the numbers of a row, with weights that a small
             network of the context gives: less to learn, in a third of the time.
         activation: between the layers.
-        outputs: scores of each action and values of each state, such as quantiles.
 
     Attributes:
         latent_dim_pi: M, one logit for each action.
@@ -519,49 +471,46 @@ class SharedNetwork(nn.Module):
         reader: Reader,
         widths: dict[str, list[int]],
         activation: type[nn.Module] = nn.Tanh,
-        outputs: int = 1,
     ) -> None:
         super().__init__()
         # The reader belongs to the policy, which has its place in the list of modules.
-        self._split, self.outputs = reader.split, outputs
+        self._split = reader.split
         self.latent_dim_pi, self.latent_dim_vf = reader.num_actions, 1
         self.is_linear = not widths["pi"]
         chosen = reader.linear_numbers if self.is_linear else reader.hidden_numbers
         self._numbers = list(chosen or range(reader.row_size))
         row_size = len(self._numbers)
         if self.is_linear:
-            weights = [reader.context_size, LINEAR_WIDTH, outputs * row_size]
+            weights = [reader.context_size, LINEAR_WIDTH, row_size]
             self.weights = linear_layers(weights, activation, LAST_GAIN)
         else:
             first, *others = widths["pi"]
             self.of_row = linear_layers([row_size, first], activation, HIDDEN_GAIN)
             self.of_context = linear_layers([reader.context_size, first], activation, VALUE_GAIN)
             self.correction = nn.Sequential(
-                activation(), *linear_layers([first, *others, outputs], activation, LAST_GAIN)
+                activation(), *linear_layers([first, *others, 1], activation, LAST_GAIN)
             )
             self.log_sharpness = nn.Parameter(torch.ones(()))
         pooled = reader.context_size + 2 * row_size
-        self.value = linear_layers([pooled, *widths["vf"], outputs], activation, VALUE_GAIN)
+        self.value = linear_layers([pooled, *widths["vf"], 1], activation, VALUE_GAIN)
 
     def forward(self, flat: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return logits, shape (n, M), and values, shape (n, 1)."""
         return self.forward_actor(flat), self.forward_critic(flat)
 
     def forward_actor(self, flat: torch.Tensor) -> torch.Tensor:
-        """Return scores, shape (n, outputs * M)."""
+        """Return scores, shape (n, M)."""
         rows, allowed, context = self._split(flat)
         rows = rows[:, :, self._numbers]
         if self.is_linear:
-            weights = self.weights(context).unflatten(1, (self.outputs, -1))
-            scores = torch.bmm(rows, weights.transpose(1, 2))
+            scores = torch.bmm(rows, self.weights(context).unsqueeze(2))
         else:
             hidden = self.of_row(rows) + self.of_context(context).unsqueeze(1)
             scores = self.log_sharpness.exp() * (rows[:, :, :1] + self.correction(hidden))
-        scores = scores + (NOT_ALLOWED * (1.0 - allowed)).unsqueeze(2)
-        return scores.transpose(1, 2).flatten(1)
+        return scores.squeeze(2) + NOT_ALLOWED * (1.0 - allowed)
 
     def forward_critic(self, flat: torch.Tensor) -> torch.Tensor:
-        """Return values, shape (n, outputs), of the context and two means of the rows."""
+        """Return values, shape (n, 1), of the context and two means of the rows."""
         rows, allowed, context = self._split(flat)
         good = allowed * torch.exp(rows[:, :, 1])
         rows = rows[:, :, self._numbers]
@@ -574,12 +523,11 @@ class SharedNetwork(nn.Module):
 
 
 class ActionValues(SharedNetwork):
-    """The shared network for DQN and QR-DQN: the value of the state plus each action's score."""
+    """The shared network for DQN: the value of the state plus each action's score."""
 
     def forward(self, flat: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
-        """Return values, shape (n, outputs * M)."""
-        scores = self.forward_actor(flat).view(flat.shape[0], self.outputs, -1)
-        return (scores + self.forward_critic(flat).unsqueeze(2)).flatten(1)
+        """Return values, shape (n, M)."""
+        return self.forward_actor(flat) + self.forward_critic(flat)
 
 
 def linear_layers(

@@ -11,7 +11,7 @@ import ast
 import io
 import json
 import zipfile
-from dataclasses import asdict, field
+from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +26,9 @@ from stable_baselines3.common.utils import get_device
 from matchenv.agents.algorithms import ALGORITHMS, algorithm_by_name
 from matchenv.agents.config_file import CLOSED, Whole, built
 from matchenv.agents.environments import settings_without_code
-from matchenv.agents.learned_names import SHIPPED, learned_path
+from matchenv.agents.learned_names import SHIPPED, learned_file
 from matchenv.agents.learned_policy import LearnedPolicy
 from matchenv.agents.network import READERS, guessed_settings
-from matchenv.agents.run_folder import CONFIG, RunFolder
 from matchenv.agents.sb3_policies import ACTIVATIONS, new_policy
 from matchenv.belief import DEFAULT_BELIEF
 from matchenv.envs.core.settings import Options
@@ -164,8 +163,9 @@ def load(
 
     Args:
         name_or_path: the name of a policy that comes with the package (``"ppo-gittins"``),
-            the folder of a run, its name in ``runs/``, a ``.safetensors`` file, or a zip file
-            that a model of stable-baselines3 or sb3-contrib was saved in.
+            the folder of a run, its name in ``runs/``, a checkpoint of RLlib with our network, a
+            ``.safetensors`` file, or a zip file that a model of stable-baselines3 or sb3-contrib
+            was saved in.
         settings: of the environment that the policy is to play, such as
             ``env.unwrapped.settings`` or ``Settings.checked(beta=0.4)``; as
             ``LearnedPolicy.for_settings``. None: those that it was trained with.
@@ -176,28 +176,21 @@ def load(
             with these settings.
     """
     name = str(name_or_path)
-    path = learned_path(name)
+    path = learned_file(name)
     if path is None:
         raise ValueError(
             f"a learned policy must be {', '.join(map(repr, SHIPPED))}, the folder of a run, its "
-            "name in runs/, a .safetensors file or a zip file of stable-baselines3; there is no "
-            f"{name!r}"
+            "name in runs/, a checkpoint of RLlib, a .safetensors file or a zip file of "
+            f"stable-baselines3; there is no {name!r}"
         )
-    if path.is_dir():
-        path = _policy_of_run(path)
     where = as_device(device)
     training: list[dict[str, Any]] = []
-    known: Any
     if path.suffix == ".zip":
         network, known = read_zip(path)
-        belief = getattr(known, "belief", DEFAULT_BELIEF)
-        # Of a network of fixed size the file says neither beta nor the horizon.
-        if not getattr(network, "shares_weights", False):
-            known = None
     else:
         network, description = read_policy(path)
         known, training = description.settings(), description.training
-        belief = getattr(known, "belief", DEFAULT_BELIEF)
+    belief = getattr(known, "belief", DEFAULT_BELIEF)
     policy = LearnedPolicy(name, network.to(where), belief, known, training)
     return policy if settings is None else policy.for_settings(settings)
 
@@ -228,16 +221,17 @@ def read_zip(path: Path) -> tuple[BasePolicy, Options]:
         kwargs, reader = _plain_kwargs(data)
         box = data["observation_space"]
         described = (box["_shape"], box["low"], box["high"])
-        settings = guessed_settings(
+        settings: Any = guessed_settings(
             int(data["action_space"]["n"]),
             lambda space: (list(space.shape), str(space.low), str(space.high)) == described,
-            reader,
         )
+        game = {name: reader[name] for name in ("beta", "horizon") if name in reader}
+        settings = replace(settings, **game)
         module = data["policy_class"]["__module__"]
     # A damaged archive raises almost anything.
     except Exception as error:
         raise ValueError(f"the file {path} is no model that can be read: {error}") from None
-    why: Exception | str = "it is of another library"
+    why: Exception | str = f"{module} is not known"
     for algorithm in ALGORITHMS.values():
         for name, kind in algorithm.policies.items():
             if kind.__module__ != module:
@@ -248,7 +242,7 @@ def read_zip(path: Path) -> tuple[BasePolicy, Options]:
                 why = error
     raise ValueError(
         f"the file {path} holds a network that this package cannot build: {why}; load the model "
-        "yourself, and give matchenv.agents.LearnedPolicy its policy"
+        "with its library in a function of yours: module:function is a policy"
     )
 
 
@@ -269,8 +263,6 @@ def _plain_kwargs(data: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
             reader = ast.literal_eval(text)
         else:
             found[name] = ast.literal_eval(text)
-    if "n_quantiles" in data:
-        found["n_quantiles"] = data["n_quantiles"]
     return found, reader
 
 
@@ -288,14 +280,3 @@ def as_device(name: str) -> torch.device:
         return get_device(name)
     except RuntimeError as error:
         raise ValueError(f"device must be auto, cpu, cuda or cuda:N, got {name!r}") from error
-
-
-def _policy_of_run(path: Path) -> Path:
-    folder = RunFolder(path)
-    if folder.policy_file.is_file():
-        return folder.policy_file
-    if folder.config_file.is_file():
-        raise ValueError(
-            f"the run {path} has saved no policy yet; go on with it: matchenv train --resume {path}"
-        )
-    raise ValueError(f"{path} holds no run: it has neither {CONFIG} nor {folder.policy_file.name}")

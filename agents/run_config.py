@@ -105,8 +105,8 @@ class PolicyKwargs(BaseModel):
     """Arguments of a policy network, as plain data: names of stable-baselines3 and sb3-contrib.
 
     ``net_arch`` has the widths of the hidden layers, or those of the scores (``pi``) and of the
-    value (``vf``). ``features_extractor_class`` is of ``MlpPolicy`` and ``MlpLstmPolicy``: the bare
-    observation, or the numbers that the shared network reads.
+    value (``vf``). ``features_extractor_class`` is of ``MlpPolicy``: the bare observation, or the
+    numbers that the shared network reads.
     """
 
     model_config = CLOSED
@@ -115,13 +115,8 @@ class PolicyKwargs(BaseModel):
     activation_fn: Literal["tanh", "relu", "elu", "leaky_relu", "silu"] | None = None
     features_extractor_class: Literal["Flatten", "Reader"] | None = None
     optimizer_kwargs: dict[str, Number] | None = None
-    n_quantiles: Width | None = None
-    lstm_hidden_size: Width | None = None
-    n_lstm_layers: Width | None = None
     ortho_init: Switch | None = None
     share_features_extractor: Switch | None = None
-    shared_lstm: Switch | None = None
-    enable_critic_lstm: Switch | None = None
 
 
 # The libraries would stop at a bad value in the middle of the training. A name that is not here may

@@ -11,12 +11,10 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from matchenv.agents.learned_names import POLICY_FILE, RUNS
+from matchenv.agents.learned_names import CONFIG, POLICY_FILE, RUNS
 from matchenv.agents.run_config import RunConfig
 from matchenv.runtime.checks import as_integer
 from matchenv.runtime.files import folder_lock, remove_unfinished, write_text
-
-CONFIG = "config.yml"
 
 
 @contextmanager

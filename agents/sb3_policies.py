@@ -8,7 +8,6 @@ from typing import Any
 
 from gymnasium import spaces
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
-from sb3_contrib.qrdqn.policies import QRDQNPolicy, QuantileNetwork
 from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
 from stable_baselines3.common.type_aliases import Schedule
 from stable_baselines3.common.utils import ConstantSchedule
@@ -93,8 +92,8 @@ class MaskableSharedPolicy(_SharedActorCritic, MaskableActorCriticPolicy):
     """``SharedPolicy`` for sb3-contrib's MaskablePPO; the same arguments."""
 
 
-class _SharedValues:
-    """Common part of both policies of action values; a mix-in in front of the library's class."""
+class SharedDQNPolicy(DQNPolicy):
+    """For DQN; arguments as ``DQNPolicy``, ``features_extractor_class`` a ``Reader``."""
 
     shares_weights = True
 
@@ -102,35 +101,12 @@ class _SharedValues:
         kwargs.setdefault("features_extractor_class", OpponentReader)
         super().__init__(*args, **kwargs)
 
-    def shared(self: Any, network: Any, outputs: int = 1) -> Any:
-        """Return the network in place of the library's layers, which have weights for each action.
-
-        Args:
-            network: of the library, with a reader of its own.
-            outputs: values of each action.
-        """
-        widths = _widths(network.net_arch)
-        made = ActionValues(network.features_extractor, widths, network.activation_fn, outputs)
-        return made.to(self.device)
-
-
-class SharedDQNPolicy(_SharedValues, DQNPolicy):
-    """For DQN; arguments as ``DQNPolicy``, ``features_extractor_class`` a ``Reader``."""
-
     def make_q_net(self) -> QNetwork:
-        """Return a network of action values with shared weights."""
-        network = super().make_q_net()
-        network.q_net = self.shared(network)
-        return network
-
-
-class SharedQRDQNPolicy(_SharedValues, QRDQNPolicy):
-    """For QR-DQN; arguments as ``QRDQNPolicy``, ``features_extractor_class`` a ``Reader``."""
-
-    def make_quantile_net(self) -> QuantileNetwork:
-        """Return a network of quantiles of action values with shared weights."""
-        network = super().make_quantile_net()
-        network.quantile_net = self.shared(network, self.n_quantiles)
+        """Return the library's network with shared weights in place of its layers."""
+        network: Any = super().make_q_net()
+        widths = _widths(network.net_arch)
+        made = ActionValues(network.features_extractor, widths, network.activation_fn)
+        network.q_net = made.to(self.device)
         return network
 
 
@@ -206,8 +182,4 @@ def _least_weights(kwargs: Mapping[str, Any], ends: int) -> int:
     layers = kwargs.get("net_arch", [1])
     heads = layers if isinstance(layers, dict) else {"pi": layers}
     chains = [[ends, *widths, ends if name == "pi" else 1] for name, widths in heads.items()]
-    return max(
-        *(sum(a * b for a, b in pairwise(chain)) for chain in chains),
-        kwargs.get("lstm_hidden_size", 1) ** 2,
-        kwargs.get("n_quantiles", 1) * ends,
-    )
+    return max(sum(a * b for a, b in pairwise(chain)) for chain in chains)

@@ -19,7 +19,7 @@ from matchenv.evaluation.registry import ONE_PLAYER, QUEUE
 
 # What rl-baselines3-zoo can train, and with the hyperparameters of which algorithm here: it has no
 # MaskablePPO, and in the queue the shared network reads who may be chosen from the observation.
-ZOO = {name: {ONE_PLAYER: name} for name in ("a2c", "dqn", "ppo", "ppo_lstm", "qrdqn", "trpo")} | {
+ZOO = {name: {ONE_PLAYER: name} for name in ("a2c", "dqn", "ppo", "trpo")} | {
     "ppo": {ONE_PLAYER: "ppo", QUEUE: "maskable_ppo"}
 }
 

@@ -85,7 +85,7 @@ def main() -> None:
     ray.shutdown()
 
     compared = run_comparison(
-        ["pe", "drawchance", "kg", f"rllib:{checkpoint}"],
+        ["pe", "drawchance", "kg", checkpoint],
         cells={"rank": ["middle"]},
         episodes=given.episodes,
         seed=given.seed,

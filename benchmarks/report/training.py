@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from scipy.stats import trim_mean
 
 from matchenv.agents.environments import PROBLEMS
+from matchenv.agents.learned_names import CONFIG
 from matchenv.agents.run_config import RunConfig
-from matchenv.agents.run_folder import CONFIG, RunFolder
+from matchenv.agents.run_folder import RunFolder
 from matchenv.benchmarks.report.comparisons import read_standings
 from matchenv.benchmarks.report.page import (
     Block,

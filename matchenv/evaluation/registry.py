@@ -108,10 +108,9 @@ def policy_named(
               the queue ``"window:width=2,growth=0.5"``, ``"reservation:policy=thompson"`` (further
               options are that policy's own);
             * a learned policy that comes with the package: ``"ppo-gittins"``;
-            * a checkpoint of RLlib with our network: ``"rllib:PATH"``; only the file in it that
-              holds no pickled objects is read;
-            * a training run (its folder, or its name in ``runs/``), a ``.safetensors`` file, or
-              a zip file of stable-baselines3;
+            * a training run (its folder, or its name in ``runs/``), a ``.safetensors`` file, a zip
+              file of stable-baselines3, or the folder of a checkpoint of RLlib with our network;
+              nothing is unpickled;
             * a user's class: ``"module:Class"``, ``"module:Class:key=value"``. The module is
               looked for where Python looks, and in the working folder.
         settings: of the environment. A class is given those of ``GIVEN`` that its constructor
@@ -210,8 +209,8 @@ def files_of(text: str, env_id: str = ONE_PLAYER) -> list[Path]:
         return files_of(str(parsed_options("policy", text, options).get("policy", "")))
     if name in POLICIES[env_id]:
         return []
-    found: list[Path] | None = resolve_name(f"{LEARNED}:learned_files")(text)
-    return module_files(text) if found is None else found
+    file = resolve_name(f"{LEARNED}:learned_file")(name)
+    return module_files(text) if file is None else [file]
 
 
 def expanded(texts: Iterable[str]) -> list[str]:

@@ -31,14 +31,13 @@ IN_QUEUE = {"arrival_rate": [0.5, 2.0], "horizon": 20, "capacity": 6}
 ON_POLICY = {"n_steps": 16, "batch_size": 64}
 OFF_POLICY = {"buffer_size": 5000, "learning_starts": 64, "batch_size": 32}
 SMALL = {
-    **dict.fromkeys(("maskable_ppo", "ppo", "ppo_lstm", "trpo"), ON_POLICY),
-    **dict.fromkeys(("dqn", "qrdqn"), OFF_POLICY),
+    **dict.fromkeys(("maskable_ppo", "ppo", "trpo"), ON_POLICY),
+    "dqn": OFF_POLICY,
     "a2c": {"n_steps": 16},
     "imitation": {**ON_POLICY, "teacher": "drawchance"},
     "queue": ON_POLICY,
 }
-MORE = {"ppo_lstm": {"lstm_hidden_size": 8}, "qrdqn": {"n_quantiles": 5}}
-NETWORKS = {algo: {"net_arch": [16], **MORE.get(algo, {})} for algo in SMALL}
+NETWORK = {"net_arch": [16]}
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -46,12 +45,6 @@ def _one_thread():
     # Networks this small gain nothing from threads, which only wait for each other.
     if "torch" in globals():
         torch.set_num_threads(1)
-
-
-@pytest.fixture(scope="session")
-def networks():
-    """Small networks for each algorithm."""
-    return NETWORKS
 
 
 @pytest.fixture(scope="session")
@@ -82,7 +75,7 @@ def _configured(algo="ppo", **changes):
         "timesteps": 512,
         "num_envs": 8,
         "seed": 1,
-        "hyperparameters": {**SMALL[algo], "policy_kwargs": NETWORKS[algo]},
+        "hyperparameters": {**SMALL[algo], "policy_kwargs": NETWORK},
         "env_kwargs": ENV,
         "evaluate_every": 250,
         "evaluation_episodes": 4,

@@ -30,7 +30,6 @@ def test_other_algorithms_are_refused_and_the_known_ones_listed(name, why):
     with pytest.raises(ValueError, match=why) as error:
         algorithm_by_name(name)
     assert all(known in str(error.value) for known in ALGORITHMS)
-    assert algorithm_by_name("recurrent_ppo") is algorithm_by_name("ppo_lstm")
 
 
 def test_command_line_goes_before_file(tmp_path):

@@ -32,20 +32,19 @@ def some_masks(count: int, opponents: int, rng: np.random.Generator) -> Any:
     return masks
 
 
-def policy_of(algo: str, networks: Any, **options: Any) -> LearnedPolicy:
-    settings = Settings.checked(**options)
+def policy_of(algo: str, belief: str = "factorised") -> LearnedPolicy:
+    settings = Settings.checked(belief=belief, **STEADY)
     torch.manual_seed(0)
-    policy = next(name for name in ALGORITHMS[algo].policies if name != "SharedPolicy")
-    network = new_policy(ALGORITHMS[algo], policy, networks[algo], settings)
-    return LearnedPolicy(algo, network, settings.belief, settings)
+    network = new_policy(ALGORITHMS[algo], "MlpPolicy", {"net_arch": [16]}, settings)
+    return LearnedPolicy(algo, network, belief, settings)
 
 
 @pytest.mark.parametrize(
     ("algo", "belief"), [*((algo, "factorised") for algo in ALGORITHMS), ("ppo", "full")]
 )
-def test_a_mask_takes_the_first_of_the_networks_own_order(algo, belief, networks):
+def test_a_mask_takes_the_first_of_the_networks_own_order(algo, belief):
     """Choosing, and taking the chosen one away, gives the order; any mask must agree with it."""
-    policy = policy_of(algo, networks, belief=belief, **STEADY)
+    policy = policy_of(algo, belief)
     plain = MatchmakingVectorEnv(8, belief=belief, **STEADY)
     observation, rows = plain.reset(seed=1)[0], np.arange(8)
     order, masks = [policy.predict(observation)[0]], np.ones((8, 6), dtype=bool)
@@ -58,31 +57,13 @@ def test_a_mask_takes_the_first_of_the_networks_own_order(algo, belief, networks
         expected = np.where(masks, ranks, 99).argmin(axis=1)
         actions, _ = policy.predict(observation, action_masks=masks)
         np.testing.assert_array_equal(actions, expected)
-        ends = np.concatenate((observation, masks), axis=1).astype(np.float32)
-        np.testing.assert_array_equal(policy.predict(ends)[0], expected)
-        assert policy.predict(ends[3])[0] == expected[3]
         assert policy.predict(observation[3], action_masks=masks[3].astype(int))[0] == expected[3]
-        drawn, _ = policy.predict(ends, deterministic=False)
+        drawn, _ = policy.predict(observation, deterministic=False, action_masks=masks)
         assert masks[rows, drawn].all()
 
 
-@pytest.mark.parametrize("algo", ["ppo", "ppo_lstm", "qrdqn"])
-def test_a_policy_of_either_kind_of_pool_plays_the_other(algo, networks):
-    for trained in (CHANGING, STEADY):
-        policy = policy_of(algo, networks, **trained)
-        for options in (CHANGING, STEADY):
-            told = policy.for_settings(Settings.checked(**options))
-            env = MatchmakingVectorEnv(3, **options)
-            observation, _ = env.reset(seed=0)
-            memory, start = None, np.ones(3, dtype=bool)
-            for _ in range(3):
-                actions, memory = told.predict(observation, memory, start)
-                observation, *_ = env.step(actions)
-                start[:] = False
-
-
-def test_draws_have_the_networks_probabilities_made_to_add_up(networks):
-    policy = policy_of("ppo", networks, **STEADY)
+def test_draws_have_the_networks_probabilities_made_to_add_up():
+    policy = policy_of("ppo")
     row = MatchmakingEnv(**STEADY).reset(seed=0)[0]
     mask = np.array([True, False, True, True, False, False])
     many = np.tile(row, (20_000, 1))
@@ -103,9 +84,9 @@ def test_draws_have_the_networks_probabilities_made_to_add_up(networks):
         (np.full((2, 6), np.nan), "action_masks must hold True and False"),
     ],
 )
-def test_bad_masks_are_named(masks, message, networks):
+def test_bad_masks_are_named(masks, message):
     for policy in (
-        policy_of("ppo", networks, **STEADY),
+        policy_of("ppo"),
         agents.load("ppo-gittins", settings=Settings.checked(num_opponents=6)),
     ):
         observation = MatchmakingVectorEnv(2, num_opponents=6, belief=policy.belief).reset(seed=0)[
@@ -131,14 +112,14 @@ def test_the_adapter_gives_masks_as_the_library_asks_for_them():
 
 @pytest.mark.parametrize("policy", ["MlpPolicy", "SharedPolicy"])
 def test_maskable_ppo_trains_on_a_pool_that_changes_and_is_compared_there(
-    policy, tmp_path, small_config, networks
+    policy, tmp_path, small_config
 ):
     config = small_config(
         "maskable_ppo",
         timesteps=128,
         env_kwargs=CHANGING,
         hyperparameters={"n_steps": 16, "batch_size": 64, "policy": policy,
-                         "policy_kwargs": networks["maskable_ppo"]},
+                         "policy_kwargs": {"net_arch": [16]}},
     )  # fmt: skip
     agents.start_training(tmp_path / "run", config, quiet=True)
     comparison = config.comparison()

@@ -16,7 +16,7 @@ from matchenv.trueskill import draw_density, match_quality
 
 # PPO with scores that are linear in the numbers of a row.
 LINEAR = "linear"
-SHARED = [*(name for name, each in ALGORITHMS.items() if "SharedPolicy" in each.policies), LINEAR]
+SHARED = [*ALGORITHMS, LINEAR]
 BELIEFS = ["factorised", "full"]
 ORDER = np.array([3, 0, 4, 1, 2])
 
@@ -51,8 +51,6 @@ def learned(algo="ppo", **options):
     """Return a policy of random weights, as if it had been trained with these settings."""
     settings = Settings.checked(**{"num_opponents": 5, "horizon": 40, **options})
     kwargs = {"net_arch": {"pi": [], "vf": [8]} if algo == LINEAR else [8]}
-    if algo == "qrdqn":
-        kwargs["n_quantiles"] = 3
     algorithm = ALGORITHMS["ppo" if algo == LINEAR else algo]
     network = new_policy(algorithm, "SharedPolicy", kwargs, settings)
     generator = torch.Generator().manual_seed(0)

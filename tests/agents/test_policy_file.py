@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
-from sb3_contrib import QRDQN, TRPO, MaskablePPO, RecurrentPPO
+from sb3_contrib import QRDQN, TRPO, MaskablePPO
 from stable_baselines3 import A2C, DQN, PPO
 
 from matchenv import MatchmakingVectorEnv, agents
@@ -34,6 +34,7 @@ from matchenv.runtime.files import checksum
 
 ENV = {"num_opponents": 3, "horizon": 20}
 SETTINGS = Settings.checked(**ENV)
+SMALL = {"net_arch": [16]}
 
 
 def observations(**env_kwargs):
@@ -62,15 +63,15 @@ def path(tmp_path):
 @pytest.mark.parametrize(
     ("algo", "belief"), [*((algo, "factorised") for algo in ALGORITHMS), ("ppo", "full")]
 )
-def test_round_trip(path, algo, belief, networks):
+def test_round_trip(path, algo, belief):
     env_kwargs = {**ENV, "belief": belief}
-    network, description = written(path, algo, env_kwargs, networks[algo])
+    network, description = written(path, algo, env_kwargs, SMALL)
     content = path.read_bytes()
     again, said = read_policy(path)
     assert said == description
     for name, tensor in network.state_dict().items():
         assert torch.equal(tensor, again.state_dict()[name])
-    written(path, algo, env_kwargs, networks[algo])
+    written(path, algo, env_kwargs, SMALL)
     assert path.read_bytes() == content
     policy = agents.load(path)
     assert (policy.belief, policy.num_opponents) == (belief, 3)
@@ -111,7 +112,6 @@ def changed(path, **changes):
         {"policy_kwargs": {"net_arch": [16_384] * 32}},
         {"policy_kwargs": {"net_arch": {"pi": [16_384] * 2, "vf": []}}},
         {"policy_kwargs": {"net_arch": []}, "env_kwargs": {"num_opponents": 1_000_000}},
-        {"policy_kwargs": {"n_quantiles": 16_384}},
         {"env_kwargs": {"num_opponents": 1_000_000}},
         {"env_kwargs": {"num_opponents": 10**12}},
         {"env_kwargs": {"num_opponents": [4]}},
@@ -196,9 +196,8 @@ def test_observations_that_do_not_fit_are_refused(path):
     written(path)
     policy = agents.load(path)
     for num_opponents in (2, 4):
-        with pytest.raises(ValueError, match=r"num_opponents=3") as error:
+        with pytest.raises(ValueError, match=rf"must have shape.*{2 * num_opponents + 3}"):
             policy.predict(observations(num_opponents=num_opponents))
-        assert str(2 * num_opponents + 3) in str(error.value)
     batch = observations(**ENV)
     batch[3, 2] = np.nan
     with pytest.raises(ValueError, match="finite"):
@@ -211,8 +210,6 @@ MODELS = {
     "a2c": (A2C, "MlpPolicy", {}),
     "dqn": (DQN, "MlpPolicy", {"buffer_size": 10}),
     "maskable_ppo": (MaskablePPO, "MlpPolicy", {"n_steps": 16, "batch_size": 16}),
-    "ppo_lstm": (RecurrentPPO, "MlpLstmPolicy", {"policy_kwargs": {"lstm_hidden_size": 8}}),
-    "qrdqn": (QRDQN, "MlpPolicy", {"buffer_size": 10, "policy_kwargs": {"n_quantiles": 5}}),
     "trpo": (TRPO, "MlpPolicy", {"policy_kwargs": {"net_arch": {"pi": [8], "vf": [4]}}}),
 }
 
@@ -237,7 +234,7 @@ def test_zips_of_stable_baselines3_say_themselves_what_they_are(tmp_path, name, 
     np.testing.assert_array_equal(policy.predict(batch)[0], expected)
     assert policy.is_shared == (name == "shared")
     if not policy.is_shared:
-        with pytest.raises(ValueError, match="num_opponents=6 and cannot play with"):
+        with pytest.raises(ValueError, match=r"for 6 actions and cannot play .*num_opponents=5"):
             policy.for_settings(Settings.checked(num_opponents=5))
 
 
@@ -251,7 +248,7 @@ def test_zips_of_the_queue_and_of_pools_that_change(tmp_path):
         policy = agents.load(tmp_path / "model.zip")
         observation, masks = env.reset(seed=1)[0], env.unwrapped.action_masks()
         expected = model.predict(observation, action_masks=masks, deterministic=True)[0]
-        assert policy.predict(observation)[0] == expected
+        assert policy.predict(observation, action_masks=masks)[0] == expected
 
 
 def test_zips_that_cannot_be_read_are_refused(tmp_path):
@@ -261,6 +258,9 @@ def test_zips_that_cannot_be_read_are_refused(tmp_path):
     PPO("MlpPolicy", "CartPole-v1", device="cpu").save(tmp_path / "cart.zip")
     with pytest.raises(ValueError, match="are those of another environment"):
         agents.load(tmp_path / "cart.zip")
+    QRDQN("MlpPolicy", "Matchmaking-v0", buffer_size=9, device="cpu").save(tmp_path / "odd.zip")
+    with pytest.raises(ValueError, match=r"cannot build: .*with its library"):
+        agents.load(tmp_path / "odd.zip")
     PPO("MlpPolicy", "Matchmaking-v0", device="cpu").save(tmp_path / "model.zip")
     with zipfile.ZipFile(tmp_path / "model.zip") as packed:
         content = {name: packed.read(name) for name in packed.namelist()}
@@ -277,7 +277,7 @@ def test_zips_that_cannot_be_read_are_refused(tmp_path):
     for changes, message in (
         ({"policy_kwargs": {"net_arch": [16_384] * 30}}, "weights at least"),
         ({"policy_kwargs": {"activation_fn": "<class 'mine.Odd'>"}}, "activation_fn"),
-        ({"policy_class": {"__module__": "os"}}, "another library"),
+        ({"policy_class": {"__module__": "os"}}, "os is not known"),
         ({"policy_kwargs": {"net_arch": [[]] * 2000}}, "net_arch"),
     ):
         refused(message, data=json.dumps(data | changes))
@@ -295,24 +295,20 @@ def test_missing_things_are_named(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("changes", "differing"),
+    ("changes", "refused"),
     [
-        ({"beta": 0.4}, r"beta=1\.58\d* and cannot play with beta=0\.4"),
-        ({"draw_margin": 0.5}, r"draw_margin=0\.0 and cannot play with draw_margin=0\.5"),
-        ({"tau": 0.1, "horizon": 30}, r"horizon=20, tau=0\.0 and .* horizon=30, tau=0\.1"),
-        ({"num_opponents": 4}, "num_opponents=3 and cannot play with num_opponents=4"),
-        ({"prior": "equal", "rank": "top", "reward": "true_draw_density", "belief": "full"}, ""),
+        ({"num_opponents": 4}, "9 numbers for 3 actions and .* has 11 numbers for 4 actions"),
+        ({"availability": 0.5}, "which has 12 numbers for 3 actions"),
+        ({"prior": "equal", "rank": "top", "beta": 0.4, "horizon": 9, "belief": "full"}, ""),
     ],
 )
-def test_other_sizes_than_those_of_the_training_are_refused_by_a_plain_network(
-    path, changes, differing
-):
+def test_a_plain_network_plays_where_observations_have_its_size(path, changes, refused):
     written(path, config=Path("ppo_flat"))
     settings = Settings.checked(**{**ENV, **changes})
     for load in (lambda: agents.load(path, settings=settings),
                  lambda: policy_named(str(path), settings)):  # fmt: skip
-        if differing:
-            with pytest.raises(ValueError, match=differing):
+        if refused:
+            with pytest.raises(ValueError, match=refused):
                 load()
         else:
             assert (load().belief, load().settings) == ("factorised", SETTINGS)
@@ -343,7 +339,7 @@ def rllib_checkpoint(folder):
 
 
 def test_a_checkpoint_of_rllib_is_the_policy_in_our_file(tmp_path):
-    file, text = rllib_checkpoint(tmp_path), f"rllib:{tmp_path}"
+    file, text = rllib_checkpoint(tmp_path), str(tmp_path)
     batch = np.random.default_rng(1).uniform(0.5, 2.0, (50, 9)).astype(np.float32)
     found, expected = (policy_named(each, SETTINGS).predict(batch)[0] for each in (text, str(file)))
     np.testing.assert_array_equal(found, expected)
@@ -359,7 +355,5 @@ def test_a_folder_of_rllib_without_our_file_is_refused(count, tmp_path):
     (tmp_path / "algorithm_state.pkl").write_bytes(PICKLED)
     for number in range(count):
         rllib_checkpoint(tmp_path / str(number))
-    with pytest.raises(ValueError, match=f"one file {RLLIB_FILE}, .* has {count}; other files"):
-        policy_named(f"rllib:{tmp_path}", SETTINGS)
-    with pytest.raises(ValueError, match="has 0"):
-        policy_named(f"rllib:{tmp_path / 'nothing'}", SETTINGS)
+    with pytest.raises(ValueError, match=f"one file {RLLIB_FILE}, and here are {count}"):
+        policy_named(str(tmp_path), SETTINGS)

@@ -234,7 +234,7 @@ def test_hyperparameters_that_do_not_fit_leave_no_folder(tmp_path, small_config,
     ("arguments", "message"),
     [
         (["--algo", "sac"], "continuous actions"),
-        (["--algo", "nothing"], "qrdqn"),
+        (["--algo", "nothing"], "trpo"),
         (["--timesteps", "0"], "n_timesteps"),
     ],
 )

@@ -60,7 +60,7 @@ def test_a_checkpoint_is_a_policy(algorithm: Any, tmp_path: Path) -> None:
     # Nothing but our own file may be needed, or even read.
     for file in folder.rglob("*.pkl"):
         file.write_bytes(b"cos\nsystem\n(S'false'\ntR.")
-    policy = policy_named(f"rllib:{folder}", Settings.checked(**SIZES))
+    policy = policy_named(str(folder), Settings.checked(**SIZES))
     env = matchenv.MatchmakingVectorEnv(64, **SIZES)
     observation, _ = env.reset(seed=1)
     module = algorithm.get_module()
@@ -81,4 +81,4 @@ def test_the_example_learns_and_compares(runners: int, tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "2 of 2: true q" in done.stdout
-    assert f"rllib:{tmp_path}" in done.stdout
+    assert str(tmp_path) in done.stdout
