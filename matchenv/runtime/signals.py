@@ -2,9 +2,8 @@
 
 What a command writes stands a kill at any moment. So a signal ends its process where it stands,
 once the line is said and what was half written is removed: no exception is raised that a library,
-or code that is half done, could lose. The main thread does that; while compiled code keeps it from
-looking, a second thread, woken by the signal itself, does it after a grace period. A second signal
-ends the process at once.
+or code that is half done, could lose. The main thread does that; where compiled code keeps it from
+looking, a second thread, woken by the signal itself, does it after a grace period.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from __future__ import annotations
 import atexit
 import multiprocessing
 import os
-import select
 import signal
 import sys
 import threading
@@ -26,9 +24,9 @@ from typing import NoReturn
 STOPS = (signal.SIGINT, signal.SIGTERM)
 WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
-# Seconds: until the process ends in any case; the most that a safe point is waited for; in which
-# several signals are one, since some programs send theirs twice; between two looks.
-GRACE, PATIENCE, SAME, PAUSE = 2.5, 30.0, 0.3, 0.05
+# Seconds: until the process ends in any case; the most that a safe point is waited for; until a
+# main thread that has not seen the signal is sent it; between two looks.
+GRACE, PATIENCE, UNSEEN, PAUSE = 2.5, 30.0, 0.3, 0.05
 
 # Files that are removed where the process ends without ``finally``.
 temporary_files: set[Path] = set()
@@ -135,15 +133,12 @@ class Stopping:
             number = os.read(reading, 1)[0]
         self._announce(number)
         begun = time.monotonic()
-        time.sleep(SAME)
+        time.sleep(UNSEEN)
         # Another thread may have been given it, or the main thread just before it began to wait.
         signal.pthread_kill(self._main, number)
-        time.sleep(PAUSE)
-        _another_came(reading, 0.0)
-        while not _another_came(reading, PAUSE):
-            patience = PATIENCE if number == signal.SIGTERM and _at_work else GRACE
-            if time.monotonic() > begun + patience:
-                break
+        waits = number == signal.SIGTERM
+        while time.monotonic() < begun + (PATIENCE if waits and _at_work else GRACE):
+            time.sleep(PAUSE)
         self._end(number)
 
     def _end(self, number: int, _: FrameType | None = None) -> NoReturn:
@@ -173,13 +168,6 @@ class Stopping:
                 start = "\n" if _bar_is_shown() else ""
                 with suppress(OSError):  # nobody may be there to read it
                     os.write(self._screen, f"{start}{line}\n".encode())
-
-
-def _another_came(reading: int, seconds: float) -> bool:
-    """Return whether another signal that asks to stop came within this time."""
-    if not select.select([reading], [], [], seconds)[0]:
-        return False
-    return any(number in STOPS for number in os.read(reading, 1024))
 
 
 def _bar_is_shown() -> bool:

@@ -32,27 +32,29 @@ NEED_ROOM = ("open", "write", "mkdir", "replace", "rename", "fsync")
 OPERATIONS = (*NEED_ROOM, "unlink", "remove", "rmdir", "fchmod", "ftruncate")
 
 
-@dataclass
 class Fault:
     """What happens, and when.
 
-    Attributes:
+    Args:
         kind: ``KILL``: SIGKILL, after half of the bytes if it is a write. ``FULL``: no room, then
             and from then on.
         at: number of the operation, from 1; 0 for none.
+
+    Attributes:
+        operations: counted so far, seen by the parent of the process too.
     """
 
-    kind: str = KILL
-    at: int = 0
-    count: int = 0
+    def __init__(self, kind: str = KILL, at: int = 0) -> None:
+        self.kind, self._at = kind, at
+        self.operations = multiprocessing.RawValue("q", 0)
 
     def comes(self, operation: str) -> bool:
         """Whether it is now; counts the operation."""
         if self.kind == FULL and operation not in NEED_ROOM:
             return False
-        self.count += 1
-        lasts = self.kind == FULL
-        return self.at > 0 and (self.count == self.at or (lasts and self.count > self.at))
+        self.operations.value += 1
+        past = self.operations.value - self._at
+        return self._at > 0 and (past == 0 or (self.kind == FULL and past > 0))
 
     def strike(self, place: Any = None) -> None:
         """Let it happen at a path, which the error names, or at a descriptor, which has no name."""
@@ -69,13 +71,11 @@ class Ended:
     Attributes:
         status: exit status; less than 0 for a signal.
         said: what it wrote to the standard error.
-        operations: how many it counted; 0 if it was killed.
         seconds: how long it took.
     """
 
     status: int
     said: str
-    operations: int
     seconds: float
 
 
@@ -135,27 +135,21 @@ def install(folder: Path, fault: Fault) -> None:
 class Running:
     """A process that was started by ``child``."""
 
-    def __init__(self, process: Any, output: Any, counted: Any) -> None:
-        self.process, self._output, self._counted = process, output, counted
+    def __init__(self, process: Any, output: Any) -> None:
+        self.process, self._output = process, output
         self._begun = time.monotonic()
 
     def ended(self) -> Ended:
         """Wait for its end."""
         self.process.join()
         seconds = time.monotonic() - self._begun
-        said, count = (os.pread(file.fileno(), 1 << 20, 0)
-                       for file in (self._output, self._counted))  # fmt: skip
-        return Ended(self.process.exitcode, said.decode(errors="replace"), int(count or 0), seconds)
+        said = os.pread(self._output.fileno(), 1 << 20, 0)
+        return Ended(self.process.exitcode, said.decode(errors="replace"), seconds)
 
 
 @contextmanager
-def child(work: Callable[[], int], report: Callable[[], int] = int) -> Iterator[Running]:
-    """A fork of this process that does some work.
-
-    Args:
-        work: gives the exit status.
-        report: gives a number to be told at the end.
-    """
+def child(work: Callable[[], int]) -> Iterator[Running]:
+    """A fork of this process that does some work, which gives the exit status."""
 
     def run() -> None:
         status = 99
@@ -166,16 +160,15 @@ def child(work: Callable[[], int], report: Callable[[], int] = int) -> Iterator[
                 os.dup2(target, place)
             sys.stdout, sys.stderr = (os.fdopen(each, "w", closefd=False) for each in (1, 2))
             status = work()
-            os.pwrite(counted.fileno(), str(report()).encode(), 0)
         finally:
             with suppress(OSError, ValueError):
                 sys.stderr.flush()
             os._exit(status)
 
-    with tempfile.TemporaryFile("w+b") as output, tempfile.TemporaryFile("w+b") as counted:
+    with tempfile.TemporaryFile("w+b") as output:
         process = multiprocessing.get_context("fork").Process(target=run)
         process.start()
-        running = Running(process, output, counted)
+        running = Running(process, output)
         try:
             yield running
         finally:
@@ -184,13 +177,12 @@ def child(work: Callable[[], int], report: Callable[[], int] = int) -> Iterator[
 
 def with_fault(work: Callable[[], int], folder: Path, fault: Fault | None = None) -> Ended:
     """Do some work in a process of its own, with a fault in what it does below a folder."""
-    chosen = fault or Fault()
 
     def faulty() -> int:
-        install(folder, chosen)
+        install(folder, fault or Fault())
         return work()
 
-    with child(faulty, lambda: chosen.count) as running:
+    with child(faulty) as running:
         return running.ended()
 
 

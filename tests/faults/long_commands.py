@@ -11,18 +11,24 @@ import shlex
 import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Callable
+from contextlib import chdir
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
-from fault_injection import Ended
+from fault_injection import FULL, KILL, Ended, Fault, content_of, with_fault
 
 from matchenv.cli import run_command
 from matchenv.ratings.leaderboard import Leaderboard
 from matchenv.runtime.files import Arrays
 from matchenv.runtime.jobs import Job, RunOptions, run_jobs
+
+# Where there are files without a disk; None for where temporary files usually are.
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 LOG = str(Path(__file__).parent.parent / "logs" / "data" / "league.csv")
 READ = (
@@ -81,13 +87,13 @@ class LongCommand:
         split = [made_by(INPUTS[word]) if word in INPUTS else word for word in shlex.split(words)]
         return [*(self.out if word == "OUT" else word for word in split), "--quiet", *more]
 
-    def beyond(self, said: str) -> str:
+    def said(self, ended: Ended) -> str:
         """What it said beside what it always says."""
-        return said.removeprefix(self.says)
+        return ended.said.removeprefix(self.says)
 
     def is_well(self, ended: Ended) -> bool:
         """Whether it ended as an undisturbed one."""
-        return (ended.status, self.beyond(ended.said)) == (0, "")
+        return (ended.status, self.said(ended)) == (0, "")
 
     def work(self, folder: Path) -> Callable[[], int]:
         """The command, typed in a folder, as a function that gives its exit status."""
@@ -119,6 +125,47 @@ def made_by(command: str) -> str:
 
     assert run_command([*shlex.split(command), "--out", f"{folder}/made", "--quiet"]) == 0
     return f"{folder}/made"
+
+
+class Undisturbed(NamedTuple):
+    """A command that ran in one go: what it wrote, its seconds, and its operations by fault."""
+
+    content: dict[str, bytes]
+    seconds: float
+    operations: dict[str, int]
+
+
+@cache
+def undisturbed(command: LongCommand) -> Undisturbed:
+    """Run a command once in this process, so that its forks have all it needs, and twice in forks.
+
+    All three write the same bytes.
+    """
+    import torch
+
+    # A fork cannot use the threads of its parent.
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory(dir=MEMORY) as warm, chdir(warm):
+        assert command.work(Path(warm))() == 0
+        first = content_of(Path(warm), command.left_out)
+    assert all(each.daemon for each in threading.enumerate()[1:])
+    seconds, operations = [], {}
+    for fault in (Fault(KILL), Fault(FULL)):
+        with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+            ended = with_fault(command.work(Path(folder)), Path(folder), fault)
+            assert command.is_well(ended), ended
+            assert content_of(Path(folder), command.left_out) == first
+        seconds.append(ended.seconds)
+        operations[fault.kind] = fault.operations.value
+    return Undisturbed(first, min(seconds), operations)
+
+
+def differing(command: LongCommand, folder: Path) -> list[str]:
+    """Files that are not as those of the undisturbed command."""
+    whole, found = undisturbed(command).content, content_of(folder, command.left_out)
+    return sorted(
+        name for name in whole.keys() | found.keys() if whole.get(name) != found.get(name)
+    )
 
 
 # Folders that commands read.

@@ -92,7 +92,7 @@ def test_what_was_begun_here_goes_on_there(
     monkeypatch.setattr(jobs, "write_bytes", until_full)
     engine = ["--engine", f"ray:{cluster.address}"]
     assert run_command([*words, *engine, "--out", str(there)]) == 1
-    assert len(list((there / "blocks").iterdir())) == 3
+    assert len(list((there / "blocks").iterdir())) == 2  # the first file is settings.json
     monkeypatch.setattr(jobs, "write_bytes", write)
     assert run_command([*words, "--workers", "1", "--out", str(there)]) == 0
     assert files_of(here) == files_of(there)
