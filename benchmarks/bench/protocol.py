@@ -32,7 +32,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 MAIN = "main"
 
-# The marks, as ``matchenv limits marks`` wrote them.
+# The marks, as ``matchenv bound --marks`` of 0.1.0 wrote them.
 MARKS_FILE = "bounds.json"
 # A family counts in the score if its mark is at least so many standard errors above DrawChance, so
 # that the mark's own error moves the family's score by a fifth at most (one standard error).

@@ -115,7 +115,7 @@ def plan_of(
     seed: int,
     *,
     purpose: int = REPORT,
-    references: Sequence[str] = (),
+    references: Sequence[Any] = (),
 ) -> Plan:
     """Return the plan of a comparison.
 
@@ -126,7 +126,7 @@ def plan_of(
         episodes: as ``run_comparison``.
         seed: as ``run_comparison``.
         purpose: ``REPORT`` or ``TUNING``, which have no episodes in common.
-        references: names of policies that play even if they are not among the others.
+        references: policies that play even if they are not among the others.
 
     Raises:
         ValueError: for a bad value, or a policy that cannot play.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,11 @@ from matchenv.benchmarks.compare.report import Comparison
 from matchenv.benchmarks.compare.tuning import Tuning
 from matchenv.benchmarks.judge.evenness import favourites_of, group_evenness, qualities_of
 from matchenv.benchmarks.judge.load import arrivals_of, population_of
-from matchenv.benchmarks.judge.rule import Rule, read_rule
+from matchenv.benchmarks.judge.rule import read_rule
 from matchenv.benchmarks.judge.settings import JudgeSettings
 from matchenv.benchmarks.judge.text import judgement_text
 from matchenv.envs.queue.settings import QueueSettings
-from matchenv.evaluation.candidates import candidates_of
+from matchenv.evaluation.candidates import Candidate, candidates_of
 from matchenv.evaluation.episode_table import play
 from matchenv.evaluation.estimates import (
     CONFIDENCE,
@@ -27,7 +27,7 @@ from matchenv.evaluation.estimates import (
     Estimate,
     Record,
     columns_of,
-    estimate,
+    paired_difference,
     verdicts,
 )
 from matchenv.evaluation.protocols import load_of
@@ -129,22 +129,20 @@ def changes(
     """
 
     def more(measure: str, policy: str, than: str, group: str) -> Estimate:
-        ours, theirs = (
-            found.rows.values(measure, 0, name)
-            if group == GROUPS[0]
-            else group_values(found.rows, measure, 0, name, group)
-            for name in (policy, than)
-        )
-        return estimate(ours - theirs)
+        ours, theirs = (group_values(found.rows, measure, 0, each, group)
+                        for each in (policy, than))  # fmt: skip
+        return paired_difference(ours, theirs)
 
     rows = []
     for policy, than, group, question in asked:
         each = policy, than, group
-        whole = mean_over(found.rows, "true_reward", 0, than)
-        reward = more("true_reward", *each) if group == GROUPS[0] else UNKNOWN
+        whole = found.values(MEASURE, 0, than)
+        reward = UNKNOWN
+        if group == GROUPS[0]:
+            reward = paired_difference(found.values(MEASURE, 0, policy), whole)
         rows.append(Record(
             policy=policy, than=than, group=group, question=question, reward=reward,
-            share=reward.mean / whole if whole > 0.0 else math.nan,
+            share=reward.mean / whole.mean() if whole.mean() > 0.0 else math.nan,
             quality=more(QUALITY, *each), wait=more("wait", *each).times(minutes),
             left=more("left", *each),
         ))  # fmt: skip
@@ -190,14 +188,14 @@ def judge(
     model = None if parameters is None else _checked(parameters)
     if model is not None:
         replay_trueskill(log, **model)  # refuses what it cannot take
-    anywhere = QueueSettings.checked()
     rule = None if settings.rule is None else read_rule(settings.rule, load.tick_minutes)
-    players = candidates_of(policies, anywhere) if policies else ()
+    present = rule or Candidate.named(NOBODY_WAITS)
+    players = candidates_of(policies, QueueSettings.checked()) if policies else ()
     asked = {
         "command": "judge",
         "log": log.checksum,
         **asdict(settings),
-        "rule": None if rule is None else [rule.label, rule.candidate(anywhere).identity],
+        "rule": None if rule is None else [rule.label, rule.identity],
         "policies": {each.label: each.identity for each in players},
         "parameters": model,
     }
@@ -222,18 +220,13 @@ def judge(
             "draw_margin": draw_margin_from_probability(model["draw_probability"], model["beta"]),
             "tau": model["tau"],
         })  # fmt: skip
-        present = rule or Rule(NOBODY_WAITS, NOBODY_WAITS)
 
         def played(names: Sequence[Any], runs: int, purpose: int, title: str) -> Comparison:
             """Play the rule and policies on the same arrivals and luck."""
-            others = [each for each in names if each not in (present.label, present.policy)]
+            matchers = [present, *(each for each in names if each != present.label)]
             cells = [load_of(title, load.ticks_rate)]
-            plan = plan_of([present.policy, *others], kind, cells, runs, settings.seed,
-                           purpose=purpose)  # fmt: skip
-            candidates = (present.candidate(kind), *plan.candidates[1:])
-            plan = replace(plan, candidates=candidates)
-            rows = play(plan, store, run)
-            return Comparison(rows, present.label, kind, described(plan, kind))
+            plan = plan_of(matchers, kind, cells, runs, settings.seed, purpose=purpose)
+            return Comparison(play(plan, store, run), present.label, kind, described(plan, kind))
 
         tuned: dict[str, str] = {}
         ours, names = "", policies

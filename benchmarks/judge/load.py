@@ -35,22 +35,20 @@ def arrivals_of(log: MatchLog, settings: JudgeSettings) -> Record:
     Returns:
         ``arrival_rate``, players who log on in a minute when a typical player does: the mean over
         players who log on, not over hours, many of which are empty; ``game_minutes``,
-        ``patience_minutes``, ``stay`` and ``newcomers``, as in ``JudgeSettings``; ``mean_rate``,
-        the arrival rate over all hours, and ``between_minutes``, the median from the end of a game
-        to the next one of a session, both NaN for a log without times; the number of ``sessions``;
-        the names that were ``read_off`` the log; and in ticks, of which a game has as many as the
-        environment's default: ``tick_minutes``, ``ticks_rate`` and ``patience``, 1 at least.
+        ``patience_minutes``, ``stay`` and ``newcomers``, as in ``JudgeSettings``; the number of
+        ``sessions``; the names that were ``read_off`` the log; and in ticks, of which a game has as
+        many as the environment's default: ``tick_minutes``, ``ticks_rate`` and ``patience``, 1 at
+        least.
 
     Raises:
         ValueError: where the log does not show what is not given, and for too many players.
     """
     why = dict.fromkeys(("game_minutes", "arrival_rate"), "for a log without times")
     seen: dict[str, float] = {}
-    sessions, mean_rate, between = 0, float("nan"), float("nan")
+    sessions = 0
     if log.time is not None:
         begins, gaps = sessions_of(log, settings.session_minutes)
         starts = np.sort(log.time[log.team_game[log.entry_team[begins]]])
-        typical, mean_rate = _rates(starts)
         why = {
             "game_minutes": "where the log does not show it: no player has two games within "
             f"{settings.session_minutes:g} minutes at times that differ",
@@ -61,7 +59,7 @@ def arrivals_of(log: MatchLog, settings: JudgeSettings) -> Record:
         shortest = float(np.quantile(gaps, SHORTEST)) / MINUTE if gaps.size else 0.0
         seen = {
             "game_minutes": shortest,
-            "arrival_rate": typical,
+            "arrival_rate": _typical_rate(starts),
             "stay": 1.0 - sessions / len(log.player),
             "newcomers": _newcomers(log, begins),
         }
@@ -72,8 +70,6 @@ def arrivals_of(log: MatchLog, settings: JudgeSettings) -> Record:
         if not values.get(name, 0.0) > 0.0:
             raise ValueError(f"{name} must be given {reason}")
     length, rate = values["game_minutes"], values["arrival_rate"]
-    if sessions and gaps.size:
-        between = float(np.median(gaps)) / MINUTE - length
     tick = length / DEFAULTS.game_length
     patience = settings.patience_minutes or DEFAULTS.patience * tick
     if not rate * tick <= BUSIEST:
@@ -84,9 +80,7 @@ def arrivals_of(log: MatchLog, settings: JudgeSettings) -> Record:
     return Record(
         **values,
         patience_minutes=patience,
-        mean_rate=mean_rate,
         sessions=sessions,
-        between_minutes=between,
         read_off=[name for name in seen if given[name] is None],
         tick_minutes=tick,
         ticks_rate=rate * tick,
@@ -142,16 +136,16 @@ def population_of(
     return RatedPopulation(replay.entry_mu[before][kept], np.sqrt(variance[kept]), "the log")
 
 
-def _rates(starts: Integers) -> tuple[float, float]:
-    """Return the players who log on in a minute: as one of them sees it, and over all hours."""
+def _typical_rate(starts: Integers) -> float:
+    """Return the players who log on in a minute, as one of them sees it; 0 if all do at once."""
     span = int(starts[-1] - starts[0])
     if span == 0:
-        return 0.0, 0.0
+        return 0.0
     width = min(HOUR, span)
     count = np.bincount((starts - starts[0]) // width).astype(np.float64)
     # A player who logs on sees the others of the hour: n (n - 1) has no Poisson noise in its mean.
     typical = float((count * (count - 1.0)).sum() / count.sum())
-    return typical / width * MINUTE, (starts.size - 1) / span * MINUTE
+    return typical / width * MINUTE
 
 
 def _newcomers(log: MatchLog, begins: NDArray[np.bool_]) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from matchenv.agents.config_file import parsed
@@ -17,42 +17,34 @@ from matchenv.runtime.object_spec import is_object_spec
 TRIAL = 200
 
 
-@dataclass(frozen=True)
-class Rule:
-    """The present matcher."""
-
-    label: str  # its name in tables, with the numbers as they were given
-    policy: str  # the text that names it as a policy of the queue
-
-    def candidate(self, settings: QueueSettings) -> Candidate:
-        """Return the rule as a policy to be played.
-
-        Raises:
-            ValueError: for a policy that does not exist, or that raises in a short run.
-        """
-        (found,) = candidates_of([self.policy], settings)
-        try:
-            rollout(found.make, replace(settings, horizon=TRIAL, arrival_rate=1.0), [0])
-        except Exception as error:  # a user's rule can raise anything
-            raise ValueError(
-                f"rule {self.label!r} raised {type(error).__name__}: {error}"
-            ) from error
-        return replace(found, label=self.label)
-
-
-def read_rule(text: str, tick_minutes: float) -> Rule:
-    """Read the rule that a text names.
+def read_rule(text: str, tick_minutes: float) -> Candidate:
+    """Read the rule that a text names, and let it play for a moment.
 
     Args:
         text: a YAML or JSON file with the numbers ``window``, in skill points, and ``growth``, in
             skill points a minute; or a policy of the queue, ``module:Class`` included.
         tick_minutes: minutes of a tick.
 
+    Returns:
+        The policy to be played; its label has the numbers as they were given.
+
     Raises:
-        ValueError: for a file that cannot be read or is no such rule.
+        ValueError: for a file that cannot be read or is no such rule, a policy that does not exist,
+            or one that raises.
     """
-    if text.partition(":")[0] in POLICIES[QUEUE] or is_object_spec(text):
-        return Rule(text, text)
+    known = text.partition(":")[0] in POLICIES[QUEUE] or is_object_spec(text)
+    label, policy = (text, text) if known else _window(text, tick_minutes)
+    settings = QueueSettings.checked(horizon=TRIAL, arrival_rate=1.0)
+    (found,) = candidates_of([policy], settings)
+    try:
+        rollout(found.make, settings, [0])
+    except Exception as error:  # a user's rule can raise anything
+        raise ValueError(f"rule {label!r} raised {type(error).__name__}: {error}") from error
+    return replace(found, label=label)
+
+
+def _window(text: str, tick_minutes: float) -> tuple[str, str]:
+    """Return the label of the window in a file, and its name as a policy."""
     try:
         if not Path(text).is_file():
             raise FileNotFoundError("no such file")
@@ -70,7 +62,7 @@ def read_rule(text: str, tick_minutes: float) -> Rule:
     width, growth = (
         as_non_negative_number(f"rule {name}", said.get(name, 0.0)) for name in ("window", "growth")
     )
-    return Rule(
+    return (
         f"window {width:g}, growth {growth:g} a minute",
         f"window:width={width:.6g},growth={growth * tick_minutes:.6g}",
     )

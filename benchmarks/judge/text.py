@@ -182,12 +182,9 @@ def likeness_text(found: Record) -> str:
 def load_text(load: Record) -> str:
     """Return the load in a sentence."""
     source = "read off the log's times" if load.read_off else "as given"
-    mean, between = number(load.mean_rate), number(load.between_minutes)
-    overall = f" ({mean:.3g} over all hours)" if mean == mean else ""
-    beside = f" ({between:.1f} more pass to the next one)" if between == between else ""
     return (
-        f"Load, {source}: {load.arrival_rate:.3g} log on in a minute when a typical player does"
-        f"{overall}, {100.0 * load.newcomers:.0f} % of them new; a game takes "
-        f"{load.game_minutes:.1f} minutes{beside}, after it {100.0 * load.stay:.0f} % queue "
+        f"Load, {source}: {load.arrival_rate:.3g} log on in a minute when a typical player does, "
+        f"{100.0 * load.newcomers:.0f} % of them new; a game takes "
+        f"{load.game_minutes:.1f} minutes, after it {100.0 * load.stay:.0f} % queue "
         f"again; patience {load.patience_minutes:.1f} minutes, which no log shows"
     )

@@ -5,31 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.benchmarks.bench.benchmark import TOLD, told_index
-from matchenv.benchmarks.bench.protocol import FAMILIES, MAIN, SEED
 from matchenv.benchmarks.compare.comparison import described, plan_of, problem_of
 from matchenv.benchmarks.compare.report import Comparison
-from matchenv.benchmarks.limits.fair_charges import (
-    Kinds,
-    Places,
-    best_split,
-    informed_kinds,
-    payments_of,
-    places_by_gap,
-    places_by_side,
-    uninformed_kinds,
-)
+from matchenv.benchmarks.limits.fair_charges import best_split, opponents_of, payments_of
 from matchenv.envs.one_player.priors import check_named
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.one_player.simulator import OnePlayer, wins_ahead
 from matchenv.evaluation.candidates import Candidate
-from matchenv.evaluation.cells import Cell
 from matchenv.evaluation.episode_table import play
 from matchenv.evaluation.estimates import (
     CONFIDENCE,
@@ -45,7 +33,7 @@ from matchenv.evaluation.rollout import Batch, Sums
 from matchenv.evaluation.seeds import spans_of
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.runtime.checks import as_integer
-from matchenv.runtime.files import Arrays, json_bytes, npz_bytes, records_csv, write_bytes
+from matchenv.runtime.files import Arrays, json_bytes, npz_bytes, records_csv
 from matchenv.runtime.jobs import Job, RunOptions, run_jobs
 from matchenv.runtime.provenance import versions
 from matchenv.trueskill import true_draw_density
@@ -62,9 +50,6 @@ DEFAULT_DEPTH = 200
 ENVIRONMENT_OPTIONS = ("num_opponents", "horizon", "beta")
 # Episodes of a job; with informative priors they share the kinds of opponents, else so many do.
 BLOCK, PATHS_AT_ONCE = 100, 20
-# Sample paths of a family of the benchmark; equal priors take several times as long.
-MARK_EPISODES = {"informative": 500, "equal": 300}
-MARKS_FILE = "bounds.json"
 
 COLUMNS = (
     Column("policy", "{policy}"),
@@ -101,31 +86,27 @@ class Bounds:
         bound, and its ``share`` of the distance from DrawChance to the bound and
         ``share_of_oracle``.
         """
-        return [self._cell(i, cell) for i, cell in enumerate(self.comparison.cells)]
-
-    def _cell(self, i: int, cell: Cell) -> Record:
-        names, path = self.comparison.policies, self.values[i]
-        totals = {policy: self.comparison.values(TRUE_Q, i, policy) for policy in names}
-        oracle, low = totals[HIGH_END], totals[LOW_END]
-        return Record(
-            title=cell.title,
-            **cell.labels,
-            oracle=estimate(oracle),
-            bound=estimate(path),
-            saved=estimate(oracle - path),
-            policies=[
+        found = []
+        for i, cell in enumerate(self.comparison.cells):
+            totals = self.comparison.rows.columns[TRUE_Q][i, :, 0]
+            of_policy = dict(zip(self.comparison.policies, totals, strict=True))
+            path, low, oracle = self.values[i], of_policy[LOW_END], of_policy[HIGH_END]
+            policies = [
                 Record(
                     policy=policy,
-                    true_q=estimate(totals[policy]),
+                    true_q=estimate(total),
                     # The payments of the policy's own games have its mean, and the path's luck.
-                    room=estimate(without_luck(path - totals[policy], paid - totals[policy])),
-                    share=share_closed(totals[policy], low, path),
-                    share_of_oracle=share_closed(totals[policy], low, oracle),
+                    room=estimate(without_luck(path - total, paid - total)),
+                    share=share_closed(total, low, path),
+                    share_of_oracle=share_closed(total, low, oracle),
                 )
-                for policy, paid in zip(names, self.paid[i], strict=True)
+                for (policy, total), paid in zip(of_policy.items(), self.paid[i], strict=True)
                 if policy != HIGH_END
-            ],
-        )
+            ]
+            found.append(Record(title=cell.title, **cell.labels, oracle=estimate(oracle),
+                                bound=estimate(path), saved=estimate(oracle - path),
+                                policies=policies))  # fmt: skip
+        return found
 
     def table(self) -> str:
         """Return a block of lines for each cell."""
@@ -209,9 +190,8 @@ def run_bound(
     # Policies and bound have the same luck: the k-th game with an opponent ends the same.
     options = {"noise": "opponent", **(env_kwargs or {})}
     _, settings, cells = problem_of(ONE_PLAYER, {"rank": ranks, "prior": priors}, options)
-    plan = plan_of(policies, settings, cells, episodes, seed, references=(LOW_END, HIGH_END))
-    if TOLD not in (candidate.label for candidate in plan.candidates):
-        plan = replace(plan, candidates=(*plan.candidates, Candidate(TOLD, told_index, TOLD)))
+    references = (LOW_END, HIGH_END, Candidate(TOLD, told_index, TOLD))
+    plan = plan_of(policies, settings, cells, episodes, seed, references=references)
     plan = replace(plan, summary=partial(Sums, tuple(OnePlayer.measures), fields=("met",)))
     asked = {"command": "bound", "depth": depth, **described(plan, settings)}
     with run.store(asked) as store:
@@ -242,59 +222,6 @@ def run_bound(
     return bounds
 
 
-def run_marks(
-    out: Path,
-    *,
-    episodes: Mapping[str, int] = MARK_EPISODES,
-    depth: int = DEFAULT_DEPTH,
-    run: RunOptions | None = None,
-) -> dict[str, Any]:
-    """Bound every main family of the benchmark, on instances of its own seed.
-
-    Args:
-        out: folder for a folder of each family, and for ``bounds.json``.
-        episodes: sample paths of each family, by its prior.
-        depth: as ``run_bound``.
-        run: how to work; ``out`` is each family's.
-
-    Returns:
-        The content of ``bounds.json``: of each family the mean of the bound, DrawChance's, their
-        paired difference and its standard error.
-
-    Raises:
-        ValueError: as ``run_bound``.
-        OSError: for a folder that cannot be written.
-    """
-    found = {}
-    for family in FAMILIES:
-        if family.group != MAIN:
-            continue
-        settings, prior = family.settings, str(family.settings.prior)
-        bounds = run_bound(
-            [LOW_END],
-            ranks=[settings.rank],
-            priors=[prior],
-            episodes=episodes[prior],
-            seed=SEED,
-            env_kwargs={name: getattr(settings, name) for name in ENVIRONMENT_OPTIONS},
-            depth=depth,
-            run=replace(run or RunOptions(), out=out / family.name),
-        )
-        (cell,) = bounds.cells
-        (low,) = (each for each in cell.policies if each.policy == LOW_END)
-        found[family.name] = {
-            "bound": cell.bound.mean,
-            "drawchance": low.true_q.mean,
-            "difference": low.room.mean,
-            "standard_error": low.room.standard_error,
-            "paths": episodes[prior],
-        }
-    plain = {"command": "matchenv limits marks --out DIR", "seed": SEED, "depth": depth,
-             "versions": versions("scipy"), "families": found}  # fmt: skip
-    write_bytes(out / MARKS_FILE, json_bytes(plain))
-    return plain
-
-
 def bounds_of(
     settings: Settings, seeds: Sequence[int], depth: int, games: NDArray[np.int32]
 ) -> Arrays:
@@ -317,7 +244,8 @@ def bounds_of(
         some = slice(first, first + count)
         skill = players[some, :, 2]
         densities = true_draw_density(skill[:, :1], skill[:, 1:], settings.beta)
-        payments = payments_of(*opponents_of(settings, depth, players[some]), won[some], densities)
+        kinds, places, exchanged = opponents_of(settings, depth, players[some])
+        payments = payments_of(kinds, places, won[some] ^ exchanged[:, :, None], densities)
         bounds += [best_split(each) for each in payments]
         for each, counts in zip(payments, np.moveaxis(games[:, some], 0, 1), strict=True):
             paid.append(np.take_along_axis(each[None], counts[:, :, None], axis=2).sum(axis=(1, 2)))
@@ -332,37 +260,9 @@ def paths_of(settings: Settings, seeds: Sequence[int]) -> tuple[Floats, NDArray[
         player, shape (E, M + 1, 3); and whether player 0 wins the first, second, ... game with
         each opponent, shape (E, M, N).
     """
-    if settings.noise != "opponent":
-        raise ValueError(f"noise must be 'opponent', got {settings.noise!r}")
     state = Batch(replace(settings, prior="informative"), seeds).state
     won = [
         wins_ahead(key, np.ascontiguousarray(players[:, 2]), settings.horizon, settings.beta)
         for key, players in zip(state.key, state.players, strict=True)
     ]
     return state.players.copy(), np.array(won)
-
-
-def opponents_of(settings: Settings, depth: int, players: Floats) -> tuple[Kinds, Places]:
-    """Return the opponents' charges, given more than any policy knows at the start.
-
-    That is player 0's skill, and the prior means. With equal priors policies do not know those;
-    then it is player 0's hidden mean, and whose is above it and whose below, where player 0's
-    place is by the means. Given these, the other means are independent.
-
-    Args:
-        settings: of the episodes.
-        depth: as ``bounds_of``.
-        players: the instances, as ``paths_of`` gives them.
-    """
-    sizes = settings.beta, settings.horizon, min(depth, settings.horizon)
-    mu, variances, skill_0 = players[:, :, 0], players[:, 1:, 1] ** 2, players[:, 0, 2]
-    if settings.prior == "informative":
-        gaps = skill_0[:, None] - mu[:, 1:]
-        return informed_kinds(*sizes), places_by_gap(gaps.ravel(), variances.ravel())
-    sides = np.zeros(variances.shape, dtype=np.int64)
-    if settings.rank is not None:
-        sides[:] = np.sign(mu[:, 1:] - mu[:, :1])
-    known = np.unique(sides)
-    return uninformed_kinds(skill_0, mu[:, 0], known, *sizes), places_by_side(
-        sides, known, variances
-    )

@@ -39,6 +39,7 @@ from matchenv.envs.one_player.priors import (
     PRIOR_VARIANCE_HIGH,
     PRIOR_VARIANCE_LOW,
 )
+from matchenv.envs.one_player.settings import Settings
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill import true_draw_density
 
@@ -102,12 +103,10 @@ class Places(NamedTuple):
     Attributes:
         nodes: numbers of kinds, shape (R, A).
         shares: of each, shape (R, A); they add up to 1.
-        mirrored: shape (R,): the kind is the opponent with wins and losses exchanged.
     """
 
     nodes: Integers
     shares: Floats
-    mirrored: Flags
 
 
 @compiled
@@ -271,11 +270,11 @@ def payments_of(kinds: Kinds, places: Places, won: Flags, densities: Floats) -> 
     Args:
         kinds: between which the opponents lie.
         places: where; those of the first path first.
-        won: shape (E, M, N), whether player 0 wins the first, second, ... game with each.
+        won: shape (E, M, N), whether player 0 wins the first, second, ... game with each kind.
         densities: shape (E, M), the true draw densities.
     """
     horizon, depth = won.shape[2], kinds.told.shape[1] - 1
-    known, results = densities.ravel(), won.reshape(-1, horizon) ^ places.mirrored[:, None]
+    known, results = densities.ravel(), won.reshape(-1, horizon)
     wins = np.zeros((depth + 1, known.size), dtype=np.int64)
     wins[1:] = results[:, :depth].T.cumsum(axis=0)
     firsts = np.array([first_record(games) for games in range(depth)])
@@ -314,6 +313,48 @@ def best_split(payments: Floats) -> float:
     return largest
 
 
+def opponents_of(
+    settings: Settings, depth: int, players: Floats
+) -> tuple[Kinds, Places, NDArray[np.bool_]]:
+    """Return the opponents' charges, given more than any policy knows at the start.
+
+    That is player 0's skill, and the prior means. With equal priors policies do not know those;
+    then it is player 0's hidden mean, and whose is above it and whose below, where player 0's
+    place is by the means. Given these, the other means are independent.
+
+    Args:
+        settings: of the episodes.
+        depth: games with an opponent after which the skill counts as known.
+        players: the instances, shape (E, M + 1, 3).
+
+    Returns:
+        Kinds; places of the opponents among them, those of the first path first; and, shape (E, M),
+        of which opponents wins and losses are to be exchanged.
+    """
+    sizes = settings.beta, settings.horizon, min(depth, settings.horizon)
+    mu, variances, skill_0 = players[:, :, 0], players[:, 1:, 1] ** 2, players[:, 0, 2]
+    if settings.prior == "informative":
+        gaps = skill_0[:, None] - mu[:, 1:]
+        return informed_kinds(*sizes), places_by_gap(gaps.ravel(), variances.ravel()), gaps < 0.0
+    sides = np.zeros(variances.shape, dtype=np.int64)
+    if settings.rank is not None:
+        sides[:] = np.sign(mu[:, 1:] - mu[:, :1])
+    deviation = math.sqrt(PRIOR_MEAN_VARIANCE + PRIOR_VARIANCE_HIGH)
+    largest = max(LARGEST_SKILL, float(np.abs(skill_0).max()))
+    gaps = grid_of_gaps(largest, deviation, settings.beta, sizes[-1])
+    # A kind for every path and, for each, every side and, for each, every variance.
+    known, side = np.unique(sides, return_inverse=True)
+    paths, of_side = len(sides), VARIANCES_HIDDEN.size
+    path, each, variance = np.indices((paths, known.size, of_side)).reshape(3, -1)
+    weights = uninformed_weights(
+        gaps, skill_0[path], mu[path, 0], known[each], VARIANCES_HIDDEN[variance]
+    )
+    first = np.arange(paths)[:, None] * known.size + side.reshape(sides.shape)
+    nodes = first.ravel()[:, None] * of_side + np.arange(of_side)
+    places = Places(nodes, lagrange_shares(VARIANCES_HIDDEN, variances.ravel()))
+    return kinds_of(gaps, weights, *sizes), places, np.zeros(sides.shape, dtype=np.bool_)
+
+
 @lru_cache(maxsize=1)
 def informed_kinds(beta: float, horizon: int, depth: int) -> Kinds:
     """Return kinds whose prior mean is known, against a player of skill 0.
@@ -322,11 +363,11 @@ def informed_kinds(beta: float, horizon: int, depth: int) -> Kinds:
     """
     means, variances = np.repeat(GAPS, VARIANCES.size), np.tile(VARIANCES, GAPS.size)
     gaps = grid_of_gaps(LARGEST_GAP, math.sqrt(PRIOR_VARIANCE_HIGH), beta, depth)
-    return kinds_of(gaps, informed_weights(gaps, means, variances), beta, horizon, depth)
+    return kinds_of(gaps, weights_of(gaps, means, variances), beta, horizon, depth)
 
 
 def places_by_gap(gaps: Floats, variances: Floats) -> Places:
-    """Return where opponents lie among ``informed_kinds``.
+    """Return where opponents lie among ``informed_kinds``, by distance.
 
     Args:
         gaps: player 0's skill minus the prior mean, shape (R,).
@@ -335,51 +376,11 @@ def places_by_gap(gaps: Floats, variances: Floats) -> Places:
     distance = np.minimum(np.abs(gaps), LARGEST_GAP)
     first = np.clip((distance / GAP_STEP).astype(np.int64) - 1, 0, GAPS.size - STENCIL)
     across = first[:, None] + np.arange(STENCIL)
-    by_gap, by_variance = lagrange_shares(GAPS[across], distance), shares_of(VARIANCES, variances)
+    by_gap = lagrange_shares(GAPS[across], distance)
+    by_variance = lagrange_shares(VARIANCES, variances)
     nodes = across[:, :, None] * VARIANCES.size + np.arange(VARIANCES.size)
     shares = by_gap[:, :, None] * by_variance[:, None, :]
-    count = gaps.size
-    return Places(nodes.reshape(count, -1), shares.reshape(count, -1), gaps < 0.0)
-
-
-def uninformed_kinds(
-    skill_0: Floats, mu_0: Floats, sides: Integers, beta: float, horizon: int, depth: int
-) -> Kinds:
-    """Return kinds whose prior means are hidden, given player 0's skill and hidden mean.
-
-    There is one for every path and, for each, every side and, for each, every variance.
-
-    Args:
-        skill_0: skill of player 0 on each of E paths, shape (E,).
-        mu_0: the hidden prior mean, shape (E,).
-        sides: those that are needed, rising, of -1, 0 and 1, as ``uninformed_weights``.
-        beta: as ``kinds_of``, and so are the others.
-        horizon: see there.
-        depth: see there.
-    """
-    deviation = math.sqrt(PRIOR_MEAN_VARIANCE + PRIOR_VARIANCE_HIGH)
-    gaps = grid_of_gaps(max(LARGEST_SKILL, float(np.abs(skill_0).max())), deviation, beta, depth)
-    each, variances = np.repeat(sides, VARIANCES_HIDDEN.size), np.tile(VARIANCES_HIDDEN, sides.size)
-    weights = [
-        uninformed_weights(gaps, skill, mean, each, variances)
-        for skill, mean in zip(skill_0, mu_0, strict=True)
-    ]
-    return kinds_of(gaps, np.concatenate(weights), beta, horizon, depth)
-
-
-def places_by_side(sides: Integers, known: Integers, variances: Floats) -> Places:
-    """Return where opponents lie among ``uninformed_kinds``.
-
-    Args:
-        sides: of each opponent of each path, shape (E, M).
-        known: those that the kinds were made for.
-        variances: of the priors, shape (E, M).
-    """
-    path = np.arange(len(sides))[:, None] * known.size
-    first = ((path + np.searchsorted(known, sides)) * VARIANCES_HIDDEN.size).ravel()
-    nodes = first[:, None] + np.arange(VARIANCES_HIDDEN.size)
-    shares = shares_of(VARIANCES_HIDDEN, variances.ravel())
-    return Places(nodes, shares, np.zeros(sides.size, dtype=np.bool_))
+    return Places(nodes.reshape(gaps.size, -1), shares.reshape(gaps.size, -1))
 
 
 def grid_of_gaps(largest: float, deviation: float, beta: float, depth: int) -> Floats:
@@ -397,20 +398,23 @@ def grid_of_gaps(largest: float, deviation: float, beta: float, depth: int) -> F
     return found
 
 
-def informed_weights(gaps: Floats, mean: Floats, variance: Floats) -> Floats:
-    """Return probabilities of gaps where prior means are known, shape (T, G).
+def weights_of(
+    gaps: Floats, mean: Floats, variance: Floats, log_factor: Floats | float = 0.0
+) -> Floats:
+    """Return probabilities of gaps, shape (T, G): a normal density, perhaps times a factor.
 
     Args:
         gaps: the grid, shape (G,).
-        mean: player 0's skill minus the prior means, shape (T,).
-        variance: of the priors, shape (T,).
+        mean: player 0's skill minus the mean of the opponent's, shape (T,).
+        variance: of the opponent's skill, shape (T,).
+        log_factor: logarithm of the factor, shape (T, G).
     """
-    weights = exponentials(-0.5 * (gaps - mean[:, None]) ** 2 / variance[:, None])
+    weights = exponentials(-0.5 * (gaps - mean[:, None]) ** 2 / variance[:, None] + log_factor)
     return weights / weights.sum(axis=1, keepdims=True)
 
 
 def uninformed_weights(
-    gaps: Floats, skill_0: float, mu_0: float, sides: Integers, variance: Floats
+    gaps: Floats, skill_0: Floats, mu_0: Floats, sides: Integers, variance: Floats
 ) -> Floats:
     """Return probabilities of gaps where prior means are hidden, shape (T, G).
 
@@ -419,34 +423,29 @@ def uninformed_weights(
 
     Args:
         gaps: the grid, shape (G,).
-        skill_0: player 0's skill.
-        mu_0: the hidden prior mean of player 0.
+        skill_0: player 0's skill, shape (T,).
+        mu_0: the hidden prior mean of player 0, shape (T,).
         sides: shape (T,): -1 if the opponent's mean is below player 0's, +1 if above, 0 where
             nothing is known.
         variance: of the priors, shape (T,).
     """
-    skills = skill_0 - gaps
-    total = variance[:, None] + PRIOR_MEAN_VARIANCE
+    total = variance + PRIOR_MEAN_VARIANCE
     share = PRIOR_MEAN_VARIANCE / total
     # Given the skill the hidden mean is normal too: how far player 0's is above it.
-    above = (mu_0 - share * skills) / np.sqrt(share * variance[:, None])
+    above = mu_0[:, None] - share[:, None] * (skill_0[:, None] - gaps)
+    above /= np.sqrt(share * variance)[:, None]
     cut = np.where(sides[:, None] == 0, 0.0, log_ndtr(-sides[:, None] * above))
-    weights = exponentials(-0.5 * skills**2 / total + cut)
-    return weights / weights.sum(axis=1, keepdims=True)
-
-
-def shares_of(points: Floats, at: Floats) -> Floats:
-    """Return ``lagrange_shares`` of the same points everywhere."""
-    return lagrange_shares(np.tile(points, (at.size, 1)), at)
+    return weights_of(gaps, skill_0, total, cut)
 
 
 def lagrange_shares(points: Floats, at: Floats) -> Floats:
     """Return shares of values at some points in the polynomial through them, shape (M, P).
 
     Args:
-        points: shape (M, P).
+        points: shape (M, P), or (P,) where they are the same everywhere.
         at: where the polynomial is read, shape (M,).
     """
+    points = np.broadcast_to(points, (at.size, points.shape[-1]))
     shares = np.ones(points.shape)
     for i, k in np.ndindex(points.shape[1], points.shape[1]):
         if k != i:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from typing import Any
@@ -64,78 +64,62 @@ SIZE = ("num_opponents", "horizon", "belief")
 Rule = Callable[[KnowledgeState, int], Integers]
 
 
-@dataclass(frozen=True)
-class Findings:
-    """Results of one size of problem.
+def problem_record(
+    settings: Settings, seed: int, truths: int, policies: Sequence[str], found: Arrays
+) -> Record:
+    """Return the results of one size of problem.
 
-    Attributes:
+    Args:
         settings: of the problem.
         seed: of the instances.
         truths: sets of true skills for each instance.
         policies: labels, the optimum first; P of them.
-        believed: value under the belief model, shape (P, E).
-        true_q: expected sum of true q, mean over the truths, shape (P, E).
-        first_is_best: whether the first choice is an optimal one, shape (P, E).
+        found: as ``work`` returns them, of all E instances.
+
+    Returns:
+        What was solved, by name, and ``losses``, of each policy: the ``policy``; its ``believed``
+        value under the belief model and the ``gap`` to the optimum's, never above 0; its expected
+        ``true_q`` and the ``true_difference`` to the policy that is optimal for the belief model;
+        and the share of the instances in which its ``first_is_best``.
     """
-
-    settings: Settings
-    seed: int
-    truths: int
-    policies: tuple[str, ...]
-    believed: Floats
-    true_q: Floats
-    first_is_best: NDArray[np.bool_]
-
-    @property
-    def losses(self) -> list[Record]:
-        """Losses of the policies, the optimum first; estimates are over instances.
-
-        Each has the ``policy``; its ``believed`` value under the belief model and the ``gap`` to
-        the optimum's, never above 0; its expected ``true_q`` and the ``true_difference`` to the
-        policy that is optimal for the belief model; and the share of the instances in which its
-        ``first_is_best``.
-        """
-        return [
+    believed, true_q = found["believed"], found["true_q"]
+    return Record(
+        **{name: getattr(settings, name) for name in (*SIZE, "beta", "draw_margin")},
+        episodes=believed.shape[1],
+        truths=truths,
+        rank=rank_text(settings),
+        seed=seed,
+        losses=[
             Record(
                 policy=policy,
-                believed=estimate(self.believed[i]),
-                gap=paired_difference(self.believed[i], self.believed[0]),
-                true_q=estimate(self.true_q[i]),
-                true_difference=paired_difference(self.true_q[i], self.true_q[0]),
-                first_is_best=float(self.first_is_best[i].mean()),
+                believed=estimate(believed[i]),
+                gap=paired_difference(believed[i], believed[0]),
+                true_q=estimate(true_q[i]),
+                true_difference=paired_difference(true_q[i], true_q[0]),
+                first_is_best=float(found["first_is_best"][i].mean()),
             )
-            for i, policy in enumerate(self.policies)
-        ]
+            for i, policy in enumerate(policies)
+        ],
+    )
 
-    def table(self) -> str:
-        """Return the table of this size of problem."""
-        settings, losses = self.settings, self.losses
-        best = losses[0].believed.mean
-        columns = (
-            Column("policy", "{policy}"),
-            Column("below the optimum", "{gap:+.4f}", 27),
-            Column("%", lambda loss: f"{100.0 * loss.gap.mean / best:.2f}", 6),
-            Column("first best", lambda loss: f"{100.0 * loss.first_is_best:.0f} %"),
-            Column("true q - optimum", "{true_difference:+.4f}", 27),
-        )
-        lines = [
-            f"opponents {settings.num_opponents}, games {settings.horizon}, "
-            f"{settings.belief} belief, {self.believed.shape[1]} instances, "
-            f"{self.truths} truths each, rank {rank_text(settings)}, seed {self.seed}",
-            f"believed q {best:.4f} of the optimum; true q {losses[0].true_q.mean:.4f}",
-        ]
-        return "\n".join([*lines, *text_table(columns, losses[1:])])
 
-    def plain(self) -> dict[str, Any]:
-        """Return everything as plain data."""
-        return {
-            **{name: getattr(self.settings, name) for name in (*SIZE, "beta", "draw_margin")},
-            "episodes": self.believed.shape[1],
-            "truths": self.truths,
-            "rank": rank_text(self.settings),
-            "seed": self.seed,
-            "losses": self.losses,
-        }
+def table_text(found: Record) -> str:
+    """Return the table of one size of problem."""
+    optimum, *losses = found.losses
+    best = optimum.believed.mean
+    columns = (
+        Column("policy", "{policy}"),
+        Column("below the optimum", "{gap:+.4f}", 27),
+        Column("%", lambda loss: f"{100.0 * loss.gap.mean / best:.2f}", 6),
+        Column("first best", lambda loss: f"{100.0 * loss.first_is_best:.0f} %"),
+        Column("true q - optimum", "{true_difference:+.4f}", 27),
+    )
+    lines = [
+        "opponents {num_opponents}, games {horizon}, {belief} belief, {episodes} instances, "
+        "{truths} truths each, rank {rank}, seed {seed}".format_map(found),
+        f"believed q {best:.4f} of the optimum; true q {optimum.true_q.mean:.4f}",
+    ]
+    return "\n".join([*lines, *text_table(columns, losses)])
 
 
 def rank_text(settings: Settings) -> str:
@@ -153,7 +137,7 @@ def run_optimum(
     seed: int = 0,
     env_kwargs: Mapping[str, Any] | None = None,
     run: RunOptions | None = None,
-) -> list[Findings]:
+) -> list[Record]:
     """Find the optimum of small problems, and what policies lose against it.
 
     Instances have informative priors and come from the seeds that a comparison uses.
@@ -171,7 +155,7 @@ def run_optimum(
         run: how to work and what to keep.
 
     Returns:
-        One for each size of problem.
+        One for each size of problem, as ``problem_record``.
 
     Raises:
         ValueError: for a bad argument, before anything is computed; for a policy that is
@@ -222,26 +206,25 @@ def run_optimum(
     labels = (OPTIMUM, *(candidate.label for candidate in candidates))
     with run.store(asked) as store:
         found = run_jobs(jobs, store, run, unit="instance")
-        findings = []
+        problems_found = []
         for k, (settings, _) in enumerate(problems):
             blocks = found[k * len(spans) : (k + 1) * len(spans)]
             whole = {name: np.concatenate([b[name] for b in blocks], 1) for name in blocks[0]}
-            findings.append(Findings(settings, seed, truths, labels, **whole))
-        run.finish(store, findings, result_files(findings).items())
-    return findings
+            problems_found.append(problem_record(settings, seed, truths, labels, whole))
+        run.finish(store, problems_found, result_files(problems_found).items())
+    return problems_found
 
 
-def result_files(findings: Sequence[Findings]) -> dict[str, bytes]:
+def result_files(problems: Sequence[Record]) -> dict[str, bytes]:
     """Return the content of the result files: the tables as text, CSV and JSON."""
     records = [
-        {**{name: getattr(each.settings, name) for name in SIZE}, **columns_of(loss)}
-        for each in findings
+        {**{name: each[name] for name in SIZE}, **columns_of(loss)}
+        for each in problems
         for loss in each.losses
     ]
-    plain = {"confidence": CONFIDENCE, "versions": versions(),
-             "problems": [each.plain() for each in findings]}  # fmt: skip
+    plain = {"confidence": CONFIDENCE, "versions": versions(), "problems": problems}
     return {
-        "optimum.txt": "\n\n".join(each.table() for each in findings).encode() + b"\n",
+        "optimum.txt": "\n\n".join(map(table_text, problems)).encode() + b"\n",
         "optimum.json": json_bytes(plain, checked=True),
         "optimum.csv": records_csv(records),
     }

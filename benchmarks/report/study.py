@@ -18,11 +18,11 @@ from matchenv.benchmarks.report.page import (
     pivot,
     texts_of,
 )
-from matchenv.benchmarks.study.claims import DRAW, OURS
+from matchenv.benchmarks.study.claims import OURS
 from matchenv.benchmarks.study.figures import GAMES_TOGETHER, GOALS, LABELS, binned
+from matchenv.benchmarks.study.results import DRAW
 from matchenv.evaluation.estimates import Curve, quantile_of
 from matchenv.evaluation.rollout import ALL
-from matchenv.runtime.files import read_npz
 
 # Titles of the measures, without TeX.
 TITLES = {name: label.replace(r"$\mu_0$", "mu_0") for name, label in LABELS.items()}
@@ -83,10 +83,10 @@ def _curves(folder: Path, settings: Mapping[str, Any], measure: str) -> Block:
     figure = new_figure("game", TITLES[measure], hovermode="x unified")
     cell_of_trace: list[str] = []
     for cell in settings["cells"]:
-        file = read_npz(folder / "curves" / f"{cell}.npz")
-        policies, place = file["policies"].tolist(), file["measures"].tolist().index(measure)
-        means, errors = file["mean"][:, place], file["standard_error"][:, place]
-        for policy, mean, error in zip(policies, means, errors, strict=True):
+        file = pd.read_csv(folder / "curves" / f"{cell}.csv")
+        for policy in settings["policies"]:
+            mean, error = (file[f"{policy} {measure} {what}"].to_numpy()
+                           for what in ("mean", "standard error"))  # fmt: skip
             curve = Curve(mean, error, quantile_of(units) * error)
             game, middle, half = binned(curve, GAMES_TOGETHER)
             add_line(figure, policy, game, middle, (middle - half, middle + half),

@@ -4,57 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 
-from matchenv.benchmarks.study.results import CellResult
+from matchenv.benchmarks.study.results import DRAW, CellResult
 from matchenv.benchmarks.study.settings import PAPER_POLICIES, paper_places
 from matchenv.evaluation.cells import ordinal
-from matchenv.evaluation.estimates import AHEAD, BEHIND, Estimate, verdicts
+from matchenv.evaluation.estimates import AHEAD, BEHIND, Estimate, Record, verdicts
 
 SUPPORTED, REFUSED, MIXED, OPEN = "supported", "refused", "mixed", "undecided"
 
 OURS = "kg"
 RIVALS = tuple(name for name in PAPER_POLICIES if name != OURS)
 
-DRAW, ERROR, DIFFERENCE, WINS = (
-    "true_draw_density", "squared_error", "skill_difference", "win_ratio"
-)  # fmt: skip
+ERROR, DIFFERENCE, WINS = "squared_error", "skill_difference", "win_ratio"
 
 # Cells by prior and place of player 0.
 Results = Mapping[tuple[str, int], CellResult]
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One number that bears on a claim; above 0 it speaks for the claim.
-
-    Attributes:
-        label: what was compared.
-        value: the number with its 95 % interval.
-    """
-
-    label: str
-    value: Estimate
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A sentence of the paper and the study's verdict on it.
-
-    Attributes:
-        text: the claim.
-        findings: the numbers.
-        verdict: by the numbers whose intervals leave out 0, with Holm's correction for all of
-            the claim; ``undecided`` where there is none.
-    """
-
-    text: str
-    findings: Sequence[Finding]
-    verdict: str
 
 
 class Statement(NamedTuple):
@@ -74,11 +42,12 @@ class Statement(NamedTuple):
     sign: float
     goal: float | None = None
 
-    def findings(self, results: Sequence[CellResult]) -> list[Finding]:
-        """Return what each cell says of KG and each rival."""
-        return [self._finding(result, rival) for result in results for rival in RIVALS]
+    def claim(self, where: str, cells: Sequence[CellResult]) -> Record:
+        """Return the sentence as a claim about some cells, with what each says of each rival."""
+        findings = [self._finding(cell, rival) for cell in cells for rival in RIVALS]
+        return _by_signs(f"{where}: {self.text}", findings, cells[0].units)
 
-    def _finding(self, result: CellResult, rival: str) -> Finding:
+    def _finding(self, result: CellResult, rival: str) -> Record:
         if self.goal is None:
             value = result.paired(OURS, rival, self.measure, self.window)
             order = f"{OURS} minus {rival}" if self.sign > 0.0 else f"{rival} minus {OURS}"
@@ -87,7 +56,7 @@ class Statement(NamedTuple):
             nearer = "nearer to" if self.sign > 0.0 else "farther from"
             order = f"{OURS} {nearer} {self.goal} than {rival} by"
         label = f"{result.cell.title}, {self.measure}, {self.window} games, {order}"
-        return Finding(label, value.times(self.sign))
+        return Record(label=label, value=value.times(self.sign))
 
 
 EXPLORES = Statement(
@@ -110,18 +79,24 @@ ON_EXTREMES = (
     *EVEN,
 )  # fmt: skip
 ON_MIDDLE = {"informative": (EXPLORES,), "equal": (EXPLORES, *EVEN, LEADS)}
+# Figure 4: the nearness to 0.5 is clearest exactly in the middle.
+ON_CENTRE = EVEN[0]._replace(text="KG's win ratio is closer to 0.5, clearest here")
 
 
-def claims_on(results: Sequence[CellResult]) -> list[Claim]:
-    """Return all claims whose cells and policies the study has."""
+def claims_on(results: Sequence[CellResult]) -> list[Record]:
+    """Return all claims whose cells and policies the study has.
+
+    Each has its ``text``; its ``findings``, numbers as a ``label`` and a ``value``, which speaks
+    for the claim above 0; and its ``verdict`` by those whose intervals leave out 0, with Holm's
+    correction for all of the claim: ``undecided`` where there is none.
+    """
     found = {each.where: each for each in results if set(PAPER_POLICIES) <= set(each.policies)}
     return list(_claims(found, results[0].num_players)) if found else []
 
 
-def _claims(found: Results, num_players: int) -> Iterator[Claim]:
+def _claims(found: Results, num_players: int) -> Iterator[Record]:
     middle = [place for place in paper_places(num_players) if isinstance(place, int)]
     places = f"{', '.join(ordinal(place + 1) for place in middle)} of {num_players}"
-    units = next(iter(found.values())).units
     for prior, on_middle in ON_MIDDLE.items():
         outer, inner = (
             [found[prior, place] for place in some if (prior, place) in found]
@@ -136,22 +111,19 @@ def _claims(found: Results, num_players: int) -> Iterator[Claim]:
                 if prior == "equal":  # where the paper may mean either of two things
                     skill = cells[0].cell.options["rank_by"] == "true_skill"
                     by = f" with places by {'true skill' if skill else 'hidden mean'}"
-                text = f"{prior} prior{by}, {where}: {each.text}"
-                yield _by_signs(text, each.findings(cells), units)
+                yield each.claim(f"{prior} prior{by}, {where}", cells)
         if inner and prior == "informative":
             yield _no_winner(f"{prior} prior, {places}", inner)
-    # Figure 4: the nearness to 0.5 is clearest exactly in the middle.
     centre = found.get(("equal", num_players // 2 - 1))
     if centre is not None:
-        text = f"equal prior, {centre.cell.title}: KG's win ratio is closer to 0.5, clearest here"
-        yield _by_signs(text, EVEN[0].findings([centre]), units)
+        yield ON_CENTRE.claim(f"equal prior, {centre.cell.title}", [centre])
     noise = list(_noise_findings(found, middle))
     if noise:
         text = "results are less noisy with equal priors than with the first"
-        yield _by_signs(text, noise, units)
+        yield _by_signs(text, noise, next(iter(found.values())).units)
 
 
-def _no_winner(where: str, results: Sequence[CellResult]) -> Claim:
+def _no_winner(where: str, results: Sequence[CellResult]) -> Record:
     """No policy is ahead of both others in draw density in all the cells.
 
     Refused if one is. Supported if each is behind another somewhere: then none can be. Undecided
@@ -159,7 +131,7 @@ def _no_winner(where: str, results: Sequence[CellResult]) -> Claim:
     """
     pairs = (("kg", "pe"), ("kg", "drawchance"), ("drawchance", "pe"))
     findings = [
-        Finding(f"{r.cell.title}, {a} minus {b}, all games", r.paired(a, b, DRAW, "all"))
+        Record(label=f"{r.cell.title}, {a} minus {b}, all games", value=r.paired(a, b, DRAW, "all"))
         for r, (a, b) in product(results, pairs)
     ]
     said = verdicts([finding.value for finding in findings], results[0].units)
@@ -173,10 +145,11 @@ def _no_winner(where: str, results: Sequence[CellResult]) -> Claim:
         found = REFUSED
     elif all(BEHIND in each for each in of_policy.values()):
         found = SUPPORTED
-    return Claim(f"{where}: the policies perform similarly, no clear winner", findings, found)
+    text = f"{where}: the policies perform similarly, no clear winner"
+    return Record(text=text, findings=findings, verdict=found)
 
 
-def _noise_findings(found: Results, middle: Sequence[int]) -> Iterator[Finding]:
+def _noise_findings(found: Results, middle: Sequence[int]) -> Iterator[Record]:
     """Yield how much smaller standard errors at each game are with equal priors."""
     for place, measure in product(middle, (DIFFERENCE, WINS)):
         first, second = found.get(("informative", place)), found.get(("equal", place))
@@ -185,10 +158,10 @@ def _noise_findings(found: Results, middle: Sequence[int]) -> Iterator[Finding]:
         share = 1.0 - _noise(second, measure) / _noise(first, measure)
         # A standard deviation of n values is known to a share of 1 / sqrt(2 n), each of two.
         error = 1.0 / math.sqrt(first.units)
-        yield Finding(
-            f"{ordinal(place + 1)}, {measure}: how much smaller the typical standard error of "
-            "a game is with equal priors, as a share",
-            Estimate(share, error, share - 1.96 * error, share + 1.96 * error),
+        yield Record(
+            label=f"{ordinal(place + 1)}, {measure}: how much smaller the typical standard error "
+            "of a game is with equal priors, as a share",
+            value=Estimate(share, error, share - 1.96 * error, share + 1.96 * error),
         )
 
 
@@ -197,11 +170,25 @@ def _noise(result: CellResult, measure: str) -> float:
     return float(np.median(errors))
 
 
-def _by_signs(text: str, findings: list[Finding], count: int) -> Claim:
+def _by_signs(text: str, findings: list[Record], count: int) -> Record:
     """Return a claim judged by its findings, each of which is a mean of so many values."""
     said = set(verdicts([finding.value for finding in findings], count))
     if AHEAD in said:
         verdict = SUPPORTED if said == {AHEAD} else MIXED
     else:
         verdict = REFUSED if BEHIND in said else OPEN
-    return Claim(text, findings, verdict)
+    return Record(text=text, findings=findings, verdict=verdict)
+
+
+def verdict_text(claims: Sequence[Record]) -> str:
+    """Return the claims with their numbers, as Markdown."""
+    lines = ["# The paper's claims", ""]
+    if not claims:
+        lines += ["The study lacks PE, DrawChance or KG, or every cell that the paper speaks of."]
+    for claim in claims:
+        lines += [f"## {claim.text}", "", f"**{claim.verdict}**", ""]
+        for label, value in (finding.values() for finding in claim.findings):
+            lines.append(f"- {label}: {value.mean:+.5f} (95 % interval "
+                         f"{value.low:+.5f} to {value.high:+.5f})")  # fmt: skip
+        lines += [""]
+    return "\n".join(lines) + "\n"

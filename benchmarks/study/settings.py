@@ -64,9 +64,6 @@ class StudySettings:
         equal_variance: of equal priors, as the environment's argument.
         equal_rank_by: what places are by with equal priors, where the prior mean is hidden:
             ``"true_skill"``, the paper's words, or ``"prior_mean"``.
-        availability: as the environment's argument, and so are the next two.
-        mean_stay: see there.
-        turnover: see there.
 
     Raises:
         ValueError: for a value that is not allowed, or a policy that cannot play.
@@ -83,9 +80,6 @@ class StudySettings:
     belief: str = "factorised"
     equal_variance: str = "paper"
     equal_rank_by: str = "true_skill"
-    availability: float = 1.0
-    mean_stay: float = 50.0
-    turnover: float = 0.0
 
     def __post_init__(self) -> None:
         check_named("priors", self.priors, "which the paper studies")
@@ -165,8 +159,7 @@ class StudySettings:
 
 
 # Options that are the environment's.
-SHARED = ("num_opponents", "horizon", "belief", "equal_variance", "availability", "mean_stay",
-          "turnover")  # fmt: skip
+SHARED = ("num_opponents", "horizon", "belief", "equal_variance")
 
 
 def paper_places(num_players: int) -> list[str | int]:

@@ -7,16 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from matchenv.benchmarks.study.claims import claims_on
-from matchenv.benchmarks.study.results import CellResult, results_of
+from matchenv.benchmarks.study.claims import claims_on, verdict_text
+from matchenv.benchmarks.study.results import CellResult, results_of, summary_text, tables_of
 from matchenv.benchmarks.study.settings import PAPER_POLICIES, StudySettings
-from matchenv.benchmarks.study.tables import (
-    curve_files,
-    paired_csv,
-    summary_text,
-    verdict_text,
-    windows_csv,
-)
 from matchenv.evaluation.episode_table import EpisodeTable, play
 from matchenv.evaluation.tables import TableWriter, markdown_table
 from matchenv.runtime.files import json_bytes
@@ -52,9 +45,7 @@ class Study:
 
         results = self.results
         yield from self.rows.files().items()
-        yield from curve_files(results)
-        yield "windows.csv", windows_csv(results)
-        yield "paired.csv", paired_csv(results)
+        yield from tables_of(results).items()
         yield "summary.md", self.summary().encode()
         claims = claims_on(results)
         yield "verdict.md", verdict_text(claims).encode()

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 # Options of a study, and those of the environment that it has.
 OF_STUDY = ("episodes", "prior_draws", "seed", "equal_rank_by", "belief")
 SIZES = ("num_opponents", "horizon", "equal_variance")
-POOL = ("availability", "mean_stay", "turnover")
 
 FILM_OPTIONS = ("games", "every", "rate")
 
@@ -115,7 +114,6 @@ def declare_study(add: Parser) -> Run:
     shared.environment(add, SIZES)
     add.option("--equal-rank-by", "what places are by with equal priors, where the prior mean is "
                "hidden", StudySettings.equal_rank_by, known=RANKINGS)  # fmt: skip
-    add.fields_of(Settings, POOL)
     shared.results(add, required=True)
 
     def run(given: Given) -> None:
@@ -128,7 +126,7 @@ def declare_study(add: Parser) -> Run:
             ranks=given.rank or None,
             priors=given.prior,
             run=shared.run_options(given),
-            **given.chosen((*OF_STUDY, *SIZES, *POOL)),
+            **given.chosen((*OF_STUDY, *SIZES)),
         )
         given.say(study.summary(text_table), end="")
         given.say_where()
@@ -164,13 +162,11 @@ def declare_limits(add: Parser) -> Run:
     """Bound the mean total of true q that any policy can reach, beside policies.
 
     matchenv limits optimum solves small problems exactly, each number of opponents
-    with each number of games, and says what policies lose. matchenv limits marks
-    bounds the main families of the benchmark. See docs/limits.md.
+    with each number of games, and says what policies lose. See docs/limits.md.
 
     Example:
         matchenv limits --episodes 50 --rank middle --out runs/bound
         matchenv limits optimum --num-opponents 2 3 --horizon 5 --policy kg pe
-        matchenv limits marks --out runs/marks
     """
     from matchenv.benchmarks.limits import bound, optimum
 
@@ -185,10 +181,9 @@ def declare_limits(add: Parser) -> Run:
     idle = {
         "bound": {"belief", "truths", "draw_margin"},
         "optimum": {"prior", "depth"},
-        "marks": {*defaults, "prior", "seed", "beta", "belief", "truths", "draw_margin"},
     }
     add.group("what is computed")
-    add.positional("what", "bound, optimum or marks (default: bound)", nargs="?", default="bound")
+    add.positional("what", "bound or optimum (default: bound)", nargs="?", default="bound")
     shared.policies(add, bound.DEFAULT_POLICIES)
     add.group("problems (defaults of the optimum in brackets)")
     add.option("--num-opponents", "opponents to choose from; of the optimum also several numbers "
@@ -215,12 +210,6 @@ def declare_limits(add: Parser) -> Run:
             raise ValueError(f"what must be one of {', '.join(idle)}, got {what!r}")
         given.refuse(idle[what], f"with {what} must be left out")
         work = shared.run_options(given)
-        if what == "marks":
-            if given.out is None:
-                raise ValueError("--out must be given with marks, a folder for its families")
-            bound.run_marks(given.out, depth=given.depth, run=work)
-            given.say(f"written to {given.out / bound.MARKS_FILE}")
-            return
         for name, both in defaults.items():
             if name not in given.said:
                 setattr(given, name, both[what == "optimum"])
@@ -235,7 +224,7 @@ def declare_limits(add: Parser) -> Run:
                 env_kwargs={"rank": _one("rank", given.rank), **options},
                 run=work,
             )
-            given.say(lambda: "\n\n".join(findings.table() for findings in found))
+            given.say(lambda: "\n\n".join(map(optimum.table_text, found)))
         else:
             sizes = {
                 name: _one(name, getattr(given, name)) for name in ("num_opponents", "horizon")

@@ -49,7 +49,7 @@ class Candidate:
 
     @classmethod
     def of(cls, given: Any, env_id: str) -> Candidate:
-        """Return the policy that was given: a name, a path, or an object with a ``name``.
+        """Return the policy that was given: itself, a name, a path, or an object with a ``name``.
 
         Each batch of episodes gets a copy of an object: one with a memory must not carry it from
         one batch into another.
@@ -57,6 +57,8 @@ class Candidate:
         Raises:
             ValueError: for anything else.
         """
+        if isinstance(given, Candidate):
+            return given
         if isinstance(given, str | Path):
             return cls.named(str(given), files_of(str(given), env_id))
         label = getattr(given, "name", None)
@@ -89,14 +91,14 @@ def _copied(policy: Any, settings: Options, skills: TrueSkills | None) -> Any:
 
 
 def candidates_of(
-    policies: Sequence[Any], settings: Options, references: Sequence[str] = ()
+    policies: Sequence[Any], settings: Options, references: Sequence[Any] = ()
 ) -> tuple[Candidate, ...]:
     """Return the policies that were asked for, each of which can play.
 
     Args:
-        policies: names, folders of runs, or objects with ``predict`` and a ``name``.
+        policies: names, folders of runs, objects with ``predict`` and a ``name``, or candidates.
         settings: of the environment that they must be able to play.
-        references: names of those that play even if they were not asked for, behind the others.
+        references: those that play even if they were not asked for, behind the others.
 
     Raises:
         ValueError: for none, an unknown name, a folder that holds no good run, a policy named

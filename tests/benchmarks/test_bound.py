@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from functools import cache
 from typing import Any
@@ -14,8 +13,6 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.stats import binom, norm, truncnorm
 
-from matchenv.benchmarks.bench import protocol
-from matchenv.benchmarks.limits import bound
 from matchenv.benchmarks.limits.bound import paths_of, run_bound
 from matchenv.benchmarks.limits.fair_charges import (
     Kinds,
@@ -24,14 +21,13 @@ from matchenv.benchmarks.limits.fair_charges import (
     first_record,
     grid_of_gaps,
     informed_kinds,
-    informed_weights,
     kinds_of,
+    opponents_of,
     part_above,
     payments_of,
     places_by_gap,
-    places_by_side,
-    uninformed_kinds,
     uninformed_weights,
+    weights_of,
 )
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.rollout import Batch
@@ -59,21 +55,18 @@ def grid_of(mu: float, sigma: float, points: int) -> tuple[Any, Any]:
     return mu + sigma * nodes, weights / weights.sum()
 
 
-def brute_force_optimum(skills_0: Any, opponents: int, games: int) -> float:
+def brute_force_optimum(skill_0: float, opponents: int, games: int) -> float:
     """Most expected true q of any policy that sees outcomes only, by exact Bayes on a grid.
 
     Args:
-        skills_0: nodes and weights for player 0; one node of weight 1 if the skill is known.
+        skill_0: player 0's, which is known.
         opponents: M.
         games: N.
     """
-    grids = [skills_0] + [grid_of(MU[j], SIGMA[j], 24) for j in range(1, opponents + 1)]
-    axes = np.meshgrid(*(nodes for nodes, _ in grids), indexing="ij")
-    prior = np.ones_like(axes[0])
-    for place, (_, weights) in enumerate(grids):
-        prior = prior * weights.reshape([-1 if k == place else 1 for k in range(len(grids))])
-    wins = [win(axes[0] - axes[j]) for j in range(1, opponents + 1)]
-    pays = [true_q(axes[0] - axes[j]) for j in range(1, opponents + 1)]
+    grids = [grid_of(MU[j], SIGMA[j], 24) for j in range(1, opponents + 1)]
+    skills = np.meshgrid(*(nodes for nodes, _ in grids), indexing="ij")
+    prior = math.prod(np.meshgrid(*(weights for _, weights in grids), indexing="ij"))
+    wins, pays = ([rate(skill_0 - each) for each in skills] for rate in (win, true_q))
 
     @cache
     def best(counts: tuple[tuple[int, int], ...]) -> float:
@@ -97,15 +90,13 @@ def known_kinds(skill_0: float, mu: Any, sigma: Any, games: int, depth: int) -> 
     """A kind for each opponent, for a given skill of player 0."""
     means = skill_0 - np.asarray(mu)
     gaps = grid_of_gaps(float(np.abs(means).max()), float(np.max(sigma)), BETA, depth)
-    return kinds_of(
-        gaps, informed_weights(gaps, means, np.square(sigma)), BETA, games, depth
-    )  # fmt: skip
+    return kinds_of(gaps, weights_of(gaps, means, np.square(sigma)), BETA, games, depth)
 
 
 def themselves(opponents: int, paths: int = 1) -> Places:
     """Opponents each of whom is a kind."""
     nodes = np.tile(np.arange(opponents), paths)[:, None]
-    return Places(nodes, np.ones(nodes.shape), np.zeros(nodes.size, dtype=np.bool_))
+    return Places(nodes, np.ones(nodes.shape))
 
 
 def all_results(skill_0: float, opponents: int, games: int) -> tuple[Any, Any]:
@@ -134,35 +125,18 @@ def payments_of_all(skill_0: float, opponents: int, games: int) -> tuple[Any, An
     return payments_of(kinds, themselves(opponents, len(won)), won, densities), won, probabilities
 
 
-def exact_bound(skill_0: float, opponents: int, games: int) -> float:
-    """Mean of the bound over all results, for a given skill of player 0."""
-    payments, _, probabilities = payments_of_all(skill_0, opponents, games)
-    return float(probabilities @ [best_split(each) for each in payments])
-
-
 def paid_for(payments: Any, counts: Any) -> float:
     """The sum of the payments for so many games with each opponent."""
     return float(sum(payments[j, k] for j, k in enumerate(counts)))
 
 
 class TestBruteForce:
-    @pytest.mark.parametrize("games", [2, 3])
-    def test_between_the_optimum_and_the_oracle_with_two_opponents(self, games):
-        nodes, mass = grid_of(MU[0], SIGMA[0], 12)
-        bound = sum(m * exact_bound(float(s), 2, games) for s, m in zip(nodes, mass, strict=True))
-        optimum = brute_force_optimum((nodes, mass), 2, games)
-        (skills_1, mass_1), (skills_2, mass_2) = (grid_of(MU[j], SIGMA[j], 40) for j in (1, 2))
-        best = np.maximum(
-            true_q(nodes[:, None, None] - skills_1[:, None]),
-            true_q(nodes[:, None, None] - skills_2),
-        )
-        oracle = games * np.einsum("abc,a,b,c", best, mass, mass_1, mass_2)
-        assert optimum - 1e-9 <= bound < oracle
-
     @pytest.mark.parametrize(("skill_0", "games"), [(0.2, 1), (-1.0, 3), (2.0, 4)])
     def test_a_little_above_the_optimum_for_a_known_player(self, skill_0, games):
-        optimum = brute_force_optimum((np.array([skill_0]), np.ones(1)), 2, games)
-        assert optimum - 1e-9 <= exact_bound(skill_0, 2, games) < 1.01 * optimum
+        optimum = brute_force_optimum(skill_0, 2, games)
+        payments, _, probabilities = payments_of_all(skill_0, 2, games)
+        bound = float(probabilities @ [best_split(each) for each in payments])
+        assert optimum - 1e-9 <= bound < 1.01 * optimum
 
     @pytest.mark.parametrize("skill_0", [-0.5, 1.5])
     def test_charges_are_those_at_which_it_just_pays_to_play(self, skill_0):
@@ -222,7 +196,7 @@ class TestParts:
     def test_expectations_against_quadrature(self):
         skill_0, horizon, depth = 0.4, 500, 100
         gaps = grid_of_gaps(skill_0 - MU[1], SIGMA[1], BETA, horizon)
-        weights = informed_weights(gaps, skill_0 - MU[1:2], SIGMA[1:2] ** 2)
+        weights = weights_of(gaps, skill_0 - MU[1:2], SIGMA[1:2] ** 2)
         found = kinds_of(gaps, weights, BETA, horizon, depth)
         fine = np.linspace(-20.0, 15.0, 100_001)
         prior, chance = norm.pdf(fine, MU[1], SIGMA[1]), win(skill_0 - fine)
@@ -239,7 +213,7 @@ class TestParts:
         gaps = grid_of_gaps(0.4 - MU[1], SIGMA[1], BETA, depth)
         # With no game before it is told, all is one integral.
         densities = true_q(gaps)
-        (weights,) = informed_weights(gaps, 0.4 - MU[1:2], SIGMA[1:2] ** 2)
+        (weights,) = weights_of(gaps, 0.4 - MU[1:2], SIGMA[1:2] ** 2)
         for price in (0.01, 0.05, 0.11, 0.137, 0.2):
             found = float(weights @ part_above(densities, price))
             crossing = NOISE * math.sqrt(-2.0 * math.log(price * NOISE * math.sqrt(2.0 * math.pi)))
@@ -261,12 +235,14 @@ class TestParts:
             gaps, variances = rng.uniform(-6, 6, opponents), rng.uniform(2, 3, opponents)
             skills = -gaps + np.sqrt(variances) * rng.standard_normal(opponents)
             won = rng.random((1, opponents, horizon)) < win(-skills)[:, None]
+            # Kinds are of distances.
+            exchanged = won ^ (gaps < 0.0)[:, None]
             places = places_by_gap(gaps, variances)
             assert places.shares.sum(axis=1) == pytest.approx(np.ones(opponents))
-            luck = won, true_q(skills)[None]
-            found = payments_of(kinds, places, *luck)
+            densities = true_q(skills)[None]
+            found = payments_of(kinds, places, exchanged, densities)
             exact = known_kinds(0.0, -gaps, np.sqrt(variances), horizon, depth)
-            expected = payments_of(exact, themselves(opponents), *luck)
+            expected = payments_of(exact, themselves(opponents), won, densities)
             some = np.argsort(-np.abs(gaps), kind="stable")[-2:]
             differences.append(
                 [best_split(found[0]) - best_split(expected[0]),
@@ -278,19 +254,25 @@ class TestParts:
         assert np.abs(np.mean(differences, axis=0)).max() < 0.002
 
     def test_sides_are_interpolated_in_the_variance(self):
-        variances, sides = np.array([[2.1, 2.6, 2.9]] * 2), np.array([[-1, 1, -1], [1, 1, -1]])
-        known, skill_0, mu_0 = np.array([-1, 1]), np.array([0.8, -0.3]), np.array([0.5, 0.0])
-        kinds = uninformed_kinds(skill_0, mu_0, known, BETA, 60, 10)
-        places = places_by_side(sides, known, variances)
-        assert not places.mirrored.any()
+        """With equal priors, where the place of player 0 says who has the higher hidden mean."""
+        settings = Settings.checked(num_opponents=3, horizon=60, beta=BETA, prior="equal", rank=1,
+                                    noise="opponent")  # fmt: skip
+        variances, sides = np.array([2.1, 2.6, 2.9]), np.array([[-1, 1, -1], [1, 1, -1]])
+        skill_0, mu_0 = np.array([0.8, -0.3]), np.array([0.5, 0.0])
+        players = np.zeros((2, 4, 3))
+        players[:, 0, 2], players[:, 0, 0] = skill_0, mu_0
+        players[:, 1:, 0] = mu_0[:, None] + sides
+        players[:, 1:, 1] = np.sqrt(variances)
+        kinds, places, exchanged = opponents_of(settings, 10, players)
+        assert not exchanged.any()
         gaps = grid_of_gaps(0.8, math.sqrt(7.0), BETA, 10)
         for e in range(2):
-            weights = uninformed_weights(gaps, skill_0[e], mu_0[e], sides[e], variances[e])
-            exact = kinds_of(gaps, weights, BETA, 60, 10)
-            for j in range(3):
-                r = 3 * e + j
-                found = places.shares[r] @ kinds.charges[places.nodes[r]]
-                assert np.abs(found - exact.charges[j]).max() < 5e-4
+            alike = np.full(3, skill_0[e]), np.full(3, mu_0[e])
+            exact = kinds_of(gaps, uninformed_weights(gaps, *alike, sides[e], variances),
+                             BETA, 60, 10)  # fmt: skip
+            found = np.einsum("ja,jas->js", places.shares[3 * e : 3 * e + 3],
+                              kinds.charges[places.nodes[3 * e : 3 * e + 3]])  # fmt: skip
+            assert np.abs(found - exact.charges).max() < 5e-4
 
     def test_the_best_split_is_found(self):
         payments = np.random.default_rng(0).normal(size=(3, 5))
@@ -304,7 +286,9 @@ class TestParts:
         sigma = np.array([1.5, 1.6])
         gaps = np.linspace(-20.0, 20.0, 401)
         skills = 0.7 - gaps
-        weights = uninformed_weights(gaps, 0.7, mu_0, np.array([side, side]), sigma**2)
+        weights = uninformed_weights(
+            gaps, np.full(2, 0.7), np.full(2, mu_0), np.full(2, side), sigma**2
+        )
         ends = {-1: (-math.inf, mu_0 / 2.0), 1: (mu_0 / 2.0, math.inf), 0: (-math.inf, math.inf)}
         mean, variance = truncnorm.stats(*ends[side], scale=2.0, moments="mv")
         found = (weights * skills).sum(axis=1)
@@ -356,19 +340,3 @@ class TestRuns:
         few = run_bound(["pe"], episodes=4, **options).values
         many = run_bound(["kg"], episodes=13, **options).values
         assert np.array_equal(few, many[:, :4])
-
-    def test_marks_are_the_bounds_of_the_families(self, tmp_path, monkeypatch):
-        families = protocol.families_named(("middle_equal_9_50", "top_drift"))
-        monkeypatch.setattr(bound, "FAMILIES", families)
-        found = bound.run_marks(tmp_path, episodes={"equal": 10}, depth=10, run=ONE)
-        assert json.loads((tmp_path / bound.MARKS_FILE).read_text()) == found
-        assert list(found["families"]) == ["middle_equal_9_50"]
-        mark = found["families"]["middle_equal_9_50"]
-        bounds = run_bound(
-            ["drawchance"], ranks=["middle"], priors=["equal"], episodes=10, depth=10, run=ONE,
-            seed=protocol.SEED, env_kwargs={"num_opponents": 9, "horizon": 50},
-        )  # fmt: skip
-        (low,) = (each for each in bounds.cells[0].policies if each.policy == "drawchance")
-        assert mark["difference"] == low.room.mean
-        assert mark["standard_error"] == low.room.standard_error
-        assert mark["paths"] == 10

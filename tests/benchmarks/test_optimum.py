@@ -14,23 +14,16 @@ from matchenv.baselines import DrawChance, KnowledgeGradient
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.benchmarks.limits.optimum import (
     OPTIMUM,
-    Findings,
     choice_values,
     follow,
     rule_of,
     run_optimum,
+    work,
 )
 from matchenv.envs.core.settings import PAPER_BETA
 from matchenv.envs.one_player.settings import Settings
+from matchenv.evaluation.candidates import candidates_of
 from matchenv.runtime.jobs import RunOptions
-
-
-def found_by(policies: Any, opponents: int = 3, games: int = 8, **options: Any) -> Findings:
-    """What one small problem gives, in this process."""
-    options |= {"num_opponents": [opponents], "horizon": [games]}
-    (found,) = run_optimum(policies, **options, run=RunOptions(workers=1, quiet=True))
-    return found
-
 
 POLICIES = ("pe", "drawchance", "kg", "kg:multiplier=2", "kg:finite_horizon=true", "optimistic")
 
@@ -73,23 +66,17 @@ class ByHand:
             found.append((p, mean + direction * shift, new))
         return found
 
-    def best(self, mean: Any, cov: Any, games: int) -> float:
+    def value(self, mean: Any, cov: Any, games: int, policy: Any = None) -> float:
+        """Of a policy; without one, of the best choices."""
         if games == 0:
             return 0.0
+        some = range(1, len(mean)) if policy is None else [policy(mean, cov) + 1]
         return max(
             self.density(mean, cov, j)
-            + sum(p * self.best(*belief, games - 1) for p, *belief in self.after(mean, cov, j))
-            for j in range(1, len(mean))
-        )
-
-    def following(self, policy: Any, mean: Any, cov: Any, games: int) -> float:
-        if games == 0:
-            return 0.0
-        j = policy(mean, cov, games) + 1
-        return self.density(mean, cov, j) + sum(
-            p * self.following(policy, *belief, games - 1)
-            for p, *belief in self.after(mean, cov, j)
-        )
+            + sum(p * self.value(*belief, games - 1, policy)
+                  for p, *belief in self.after(mean, cov, j))
+            for j in some
+        )  # fmt: skip
 
 
 def random_prior(opponents: int, count: int = 3, seed: int = 5) -> tuple[Any, Any]:
@@ -117,7 +104,7 @@ class TestByHand:
         hand = ByHand(belief, 1.3, draw_margin)
         prior = KnowledgeState.of_prior(mu, sigma, belief)
         found = choice_values(prior, 3, settings.constants).max(axis=1)
-        expected = [hand.best(m, np.diag(s**2), 3) for m, s in zip(mu, sigma, strict=True)]
+        expected = [hand.value(m, np.diag(s**2), 3) for m, s in zip(mu, sigma, strict=True)]
         assert found == pytest.approx(expected, rel=1e-11)
 
     def test_drawchance(self, belief, draw_margin):
@@ -125,17 +112,17 @@ class TestByHand:
         mu, sigma = random_prior(3)
         hand = ByHand(belief, PAPER_BETA, draw_margin)
 
-        def densest(mean: Any, cov: Any, games: int) -> int:
+        def densest(mean: Any, cov: Any) -> int:
             return int(np.argmax([hand.density(mean, cov, j) for j in range(1, len(mean))]))
 
         rule = rule_of(DrawChance(belief=belief), settings)
         prior = KnowledgeState.of_prior(mu, sigma, belief)
         first, found, _ = follow(rule, prior, zeros(prior), settings)
         expected = [
-            hand.following(densest, m, np.diag(s**2), 4) for m, s in zip(mu, sigma, strict=True)
+            hand.value(m, np.diag(s**2), 4, densest) for m, s in zip(mu, sigma, strict=True)
         ]
         assert found == pytest.approx(expected, rel=1e-11)
-        by_hand = [densest(m, np.diag(s**2), 4) for m, s in zip(mu, sigma, strict=True)]
+        by_hand = [densest(m, np.diag(s**2)) for m, s in zip(mu, sigma, strict=True)]
         assert first.tolist() == by_hand
 
     def test_true_q_over_all_outcomes(self, belief, draw_margin):
@@ -166,19 +153,21 @@ class TestByHand:
 class TestProperties:
     @pytest.mark.parametrize("belief", ["factorised", "full"])
     def test_no_policy_is_above_the_optimum(self, belief):
-        found = found_by(
-            POLICIES, opponents=3, games=5, episodes=12, truths=2, env_kwargs={"belief": belief}
-        )
-        best = found.believed[found.policies.index(OPTIMUM)]
-        assert (found.believed <= best + 1e-12).all()
-        assert found.first_is_best[0].all()
+        settings = settings_of(3, 5, belief)
+        found = work(settings, candidates_of(POLICIES, settings), 0, range(12), 2)
+        best = found["believed"][0]
+        assert (found["believed"] <= best + 1e-12).all()
+        assert found["first_is_best"][0].all()
         # Whoever is as good as the optimum began as well as it.
-        assert (found.first_is_best | (found.believed < best - 1e-12)).all()
+        assert (found["first_is_best"] | (found["believed"] < best - 1e-12)).all()
 
     def test_one_game_is_drawchance(self):
-        found = found_by(["drawchance"], games=1, episodes=30, truths=1)
-        assert found.believed[1] == pytest.approx(found.believed[0], rel=1e-14)
-        assert found.first_is_best.all()
+        run = RunOptions(workers=1, quiet=True)
+        (found,) = run_optimum(["drawchance"], horizon=[1], episodes=30, truths=1, run=run)
+        optimum, drawchance = found.losses
+        assert (optimum.policy, drawchance.policy) == (OPTIMUM, "drawchance")
+        assert drawchance.believed.mean == pytest.approx(optimum.believed.mean, rel=1e-14)
+        assert optimum.first_is_best == drawchance.first_is_best == 1.0
 
     def test_a_learned_policy_is_asked_once_for_each_level(self):
         settings = settings_of(2, 4, "full")
@@ -198,8 +187,7 @@ class TestProperties:
         assert sizes == [(3 * 2**n, 9) for n in range(4)]
         hand = ByHand("full", PAPER_BETA, 0.0)
         expected = [
-            hand.following(lambda *_: 0, m, np.diag(s**2), 4)
-            for m, s in zip(mu, sigma, strict=True)
+            hand.value(m, np.diag(s**2), 4, lambda *_: 0) for m, s in zip(mu, sigma, strict=True)
         ]
         assert value == pytest.approx(expected, rel=1e-11)
 

@@ -1,38 +1,32 @@
-"""The study against the environment, against quadrature, and against interruptions."""
+"""The study against the environment, and against the paper's equations."""
 
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.integrate import quad
 
 from matchenv import MatchmakingVectorEnv
 from matchenv.baselines import POLICIES
 from matchenv.belief import MU, SIGMA, TRUE_SKILL
-from matchenv.benchmarks.study import run_study
 from matchenv.benchmarks.study.results import results_of
 from matchenv.benchmarks.study.settings import (
     MEASURES,
     StudySettings,
-    paper_places,
-    place_at_share,
     windows_of,
 )
 from matchenv.envs.one_player.priors import DrawnPrior
+from matchenv.envs.one_player.settings import place_of_rank
 from matchenv.envs.one_player.simulator import OUTCOME
 from matchenv.evaluation.episode_table import play
 from matchenv.evaluation.registry import policy_named
 from matchenv.evaluation.rollout import Batch, Sums, column_of, rollout
-from matchenv.evaluation.seeds import STUDY_PRIOR, TUNING, stream_of
-from matchenv.runtime import jobs
 from matchenv.runtime.jobs import RunOptions
 from matchenv.runtime.random import uniforms
-from matchenv.trueskill import draw_density, update, win_probability
+from matchenv.trueskill import draw_density
 
 BETA = math.sqrt(2.5)
 ONE_WORKER = RunOptions(workers=1, quiet=True)
@@ -82,26 +76,15 @@ def prior_of(settings: StudySettings, draw: int) -> tuple[np.ndarray, np.ndarray
 @pytest.mark.parametrize("num_players", [2, 3, 10, 50, 1000])
 def test_cells_are_right_for_any_number_of_players(num_players: int) -> None:
     settings = StudySettings(num_opponents=num_players - 1, priors=["equal"], policies=["pe"])
-    found = [each.where[1] for each in results_of(play_none(settings), 500, num_players)]
-    assert found == sorted(set(found))
-    assert (found[0], found[-1]) == (0, num_players - 1)
-    for place in paper_places(num_players)[1:-1]:
-        assert isinstance(place, int)
-        title = settings.cells[found.index(place)].title
-        assert title.startswith(f"{place + 1}")
-        assert f" of {num_players} by true skill" in title
-    assert place_at_share(25, 20) == 9  # the 10th, not the 25th
+    places = [place_of_rank(cell.options["rank"], num_players - 1) for cell in settings.cells]
+    assert places == sorted(set(places))
+    assert (places[0], places[-1]) == (0, num_players - 1)
+    for cell, place in zip(settings.cells[1:-1], places[1:-1], strict=True):
+        assert cell.title.startswith(f"{place + 1}")
+        assert f" of {num_players} by true skill" in cell.title
     if num_players == 50:
-        assert found == [0, 11, 24, 36, 49]
+        assert places == [0, 11, 24, 36, 49]
         assert [cell.name for cell in StudySettings(["pe"]).cells] == NAMES
-
-
-def play_none(settings: StudySettings) -> Any:
-    """A table of a study without episodes."""
-    from matchenv.evaluation.episode_table import EpisodeTable
-
-    empty = np.zeros((1, 0))
-    return EpisodeTable(settings.cells, ("pe",), empty.astype(np.uint64), {}, empty)
 
 
 @pytest.mark.parametrize("by", ["true_skill", "prior_mean"])
@@ -141,19 +124,11 @@ def test_priors_and_truths_are_drawn_as_the_paper_says() -> None:
     assert stats.kstest(mu / 2.0, "norm").pvalue > 1e-3
     assert stats.kstest(sigma**2 - 2.0, "uniform").pvalue > 1e-3
     assert not np.array_equal(mu, prior_of(settings, 1)[0])
-    tuned = DrawnPrior.of(prior_kind(settings), stream_of(0, TUNING, 0, STUDY_PRIOR), 4001)
-    assert not np.intersect1d(mu, tuned.mu).size
     settings = StudySettings(["pe"], episodes=240, horizon=8, num_opponents=40)
     found = instances(settings, "informative_top")
     scores = (found[..., TRUE_SKILL] - found[..., MU]) / found[..., SIGMA]
     assert stats.kstest(scores.ravel(), "norm").pvalue > 1e-3
     assert stats.kstest(luck_of(settings).ravel(), "uniform").pvalue > 1e-3
-
-
-def prior_kind(settings: StudySettings) -> Any:
-    prior = settings.settings_of(settings.cells[0], 0).prior
-    assert isinstance(prior, DrawnPrior)
-    return prior.kind
 
 
 @pytest.mark.parametrize("name", ["drawchance", "kg", "kg:finite_horizon=true", "oracle"])
@@ -208,11 +183,14 @@ def test_windows_and_curves_are_those_of_the_games() -> None:
 
 
 def test_several_draws_of_the_prior_count_as_so_many_values() -> None:
-    settings = StudySettings(["pe"], episodes=6, horizon=12, num_opponents=5, prior_draws=5,
-                             ranks=["top"])  # fmt: skip
+    settings = StudySettings(["pe", "random"], episodes=6, horizon=12, num_opponents=5,
+                             prior_draws=5, ranks=["top"])  # fmt: skip
     result = results_of(play(settings.plan(), None, ONE_WORKER), 12, 6)[0]
-    means = result.values("pe", "win_ratio", "all").mean(axis=1)
-    assert result.window("pe", "win_ratio", "all").standard_error == pytest.approx(stats.sem(means))
+    ours, theirs = (
+        result.values(each, "win_ratio", "all").mean(axis=1) for each in settings.policies
+    )
+    found = result.paired("pe", "random", "win_ratio", "all")
+    assert found.standard_error == pytest.approx(stats.sem(ours - theirs))
     assert result.units == 5
 
 
@@ -264,65 +242,6 @@ def test_printed_paths_follow_the_printed_equations() -> None:
             assert games[b, 3, n] == won
             assert games[b, 1, n] == pytest.approx((mu[0] - skill[0]) ** 2, rel=1e-9)
             mu, sigma = printed_game(mu, sigma, j, 1 if won else -1)
-
-
-def test_printed_equations_are_not_bayes_rule() -> None:
-    def weight(s: float) -> float:
-        return stats.norm.pdf(s, 1.0, 1.5) * stats.norm.cdf((s - 0.2) / math.sqrt(4.0 + 5.0))
-
-    exact = quad(lambda s: s * weight(s), -15, 15)[0] / quad(weight, -15, 15)[0]
-    assert update(1.0, 1.5, 0.2, 2.0, 1, BETA)[0] == pytest.approx(exact, abs=1e-9)
-    printed = printed_game(np.array([1.0, 0.2]), np.array([1.5, 2.0]), 1, 1)[0]
-    assert abs(printed[0] - exact) > 0.1
-
-
-def test_win_ratio_follows_from_true_skills() -> None:
-    """Over many episodes the games won are those that the true skills promise."""
-    settings = StudySettings(["pe"], episodes=250, horizon=40, num_opponents=9)
-    games = games_of(settings, "informative_top")
-    chance = win_probability(games[:, 2], 1e-9, 0.0, 1e-9, math.sqrt(2.5))
-    error = math.sqrt(float((chance * (1.0 - chance)).sum()))
-    assert abs(float((games[:, 3] - chance).sum())) < 4.0 * error
-
-
-def files_of(folder: Path) -> dict[str, bytes]:
-    paths = [path for path in folder.rglob("*") if path.is_file()]
-    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
-
-
-STUDY: dict[str, Any] = {
-    "episodes": 9, "horizon": 8, "num_opponents": 4, "ranks": ["top", 2], "priors": ["equal"],
-}  # fmt: skip
-
-
-def test_results_do_not_depend_on_interruptions(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("matchenv.benchmarks.study.settings.LARGEST_BLOCK", 4)
-    run_study(**STUDY, run=RunOptions(tmp_path / "once", workers=1, quiet=True))
-    work_and_save, worked = jobs.Store.save, []
-
-    def until_stopped(*arguments: Any) -> Any:
-        if len(worked) == 17:
-            raise KeyboardInterrupt
-        worked.append(arguments)
-        return work_and_save(*arguments)
-
-    monkeypatch.setattr(jobs.Store, "save", until_stopped)
-    with pytest.raises(KeyboardInterrupt):
-        run_study(**STUDY, run=RunOptions(tmp_path / "twice", workers=1, quiet=True))
-    monkeypatch.setattr(jobs.Store, "save", work_and_save)
-    run_study(**STUDY, run=RunOptions(tmp_path / "twice", workers=1, quiet=True))
-    once, twice = files_of(tmp_path / "once"), files_of(tmp_path / "twice")
-    assert once == twice
-    assert {name.split("/")[0] for name in once} >= {
-        "curves", "episodes.npz", "episodes.csv", "paired.csv", "windows.csv", "verdict.md",
-    }  # fmt: skip
-    with pytest.raises(ValueError, match="seed was 0 and is 7") as error:
-        run_study(["pe"], **STUDY, seed=7, run=RunOptions(tmp_path / "once", quiet=True))
-    assert "policies: " in str(error.value)
-    assert "horizon" not in str(error.value)
-    assert files_of(tmp_path / "once") == once
 
 
 @pytest.mark.parametrize(

@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from matchenv.benchmarks.study.claims import MIXED, OPEN, REFUSED, SUPPORTED, claims_on
-from matchenv.benchmarks.study.figures import binned, figures_for, pictures
-from matchenv.benchmarks.study.results import CellResult, results_of
-from matchenv.benchmarks.study.settings import MEASURES, StudySettings, paper_places, windows_of
-from matchenv.benchmarks.study.tables import (
-    curve_files,
-    paired_csv,
-    summary_text,
+from matchenv.benchmarks.study.claims import (
+    MIXED,
+    OPEN,
+    REFUSED,
+    SUPPORTED,
+    claims_on,
     verdict_text,
-    windows_csv,
 )
+from matchenv.benchmarks.study.figures import binned, figures_for, pictures
+from matchenv.benchmarks.study.results import CellResult, results_of, summary_text, tables_of
+from matchenv.benchmarks.study.settings import MEASURES, StudySettings, paper_places, windows_of
 from matchenv.envs.one_player.simulator import OnePlayer
 from matchenv.evaluation.cells import cells_of
 from matchenv.evaluation.episode_table import EpisodeTable
@@ -31,7 +31,6 @@ from matchenv.evaluation.rollout import column_of
 POLICIES = ("pe", "drawchance", "kg")
 GAMES, EPISODES = 300, 40
 CELLS = cells_of(paper_places(50), ["informative", "equal"], 49)
-WHERE = {(prior, place) for prior in ("informative", "equal") for place in (0, 11, 24, 36, 49)}
 
 
 def table_of(games: np.ndarray, policies: tuple[str, ...]) -> EpisodeTable:
@@ -97,25 +96,26 @@ def test_claims_need_the_papers_policies() -> None:
     assert "lacks" in verdict_text([])
 
 
-def test_curves_come_as_npz_and_csv_with_the_same_numbers() -> None:
-    files = dict(curve_files(invented("paper", cells=1)))
-    with np.load(io.BytesIO(files["curves/informative_top.npz"]), allow_pickle=False) as arrays:
-        assert arrays["policies"].tolist() == list(POLICIES)
-        assert arrays["mean"].shape == arrays["standard_error"].shape == (3, 4, GAMES)
-        rows = list(csv.DictReader(io.StringIO(files["curves/informative_top.csv"].decode())))
-        assert [int(row["game"]) for row in rows] == list(range(GAMES))
-        for p, policy in enumerate(POLICIES):
-            for m, measure in enumerate(MEASURES):
-                for name in ("mean", "standard error"):
-                    read = [float(row[f"{policy} {measure} {name}"]) for row in rows]
-                    np.testing.assert_array_equal(read, arrays[name.replace(" ", "_")][p, m])
+def csv_of(results: list[CellResult], name: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(tables_of(results)[name].decode())))
+
+
+def test_curves_are_means_and_errors_at_each_game() -> None:
+    results = invented("paper", cells=1)
+    rows = csv_of(results, "curves/informative_top.csv")
+    assert [int(row["game"]) for row in rows] == list(range(GAMES))
+    for policy in POLICIES:
+        for measure in MEASURES:
+            curve = results[0].curve(policy, measure)
+            for name, values in (("mean", curve.mean), ("standard error", curve.standard_error)):
+                read = [float(row[f"{policy} {measure} {name}"]) for row in rows]
+                np.testing.assert_array_equal(read, values)
 
 
 def test_the_spread_over_priors_is_reported() -> None:
     one, four = invented("paper", cells=1), invented("paper", priors=4, cells=1)
-    for make in (windows_csv, paired_csv):
-        single = next(csv.DictReader(io.StringIO(make(one).decode())))
-        several = next(csv.DictReader(io.StringIO(make(four).decode())))
+    for name in ("windows.csv", "paired.csv"):
+        single, several = csv_of(one, name)[0], csv_of(four, name)[0]
         assert single["deviation over priors"] == ""
         assert float(several["deviation over priors"]) > 0.0
         assert float(several["least of a prior"]) < float(several["greatest of a prior"])
@@ -141,14 +141,14 @@ def test_pictures_are_those_whose_cells_there_are_the_same_each_time() -> None:
 
 
 def test_figures_have_the_papers_cells() -> None:
-    panels = {name: figure[1] for name, figure in figures_for(50).items()}
-    assert {panel[:2] for panel in panels["figure_1"]} == {("informative", 0), ("informative", 49)}
-    assert {panel[2] for panel in panels["figure_1"]} == set(MEASURES)
-    for name, prior in (("figure_2", "informative"), ("figure_3", "equal")):
-        assert {panel[:2] for panel in panels[name]} == {(prior, p) for p in (11, 24, 36)}
-    assert {panel[:2] for panel in panels["figure_4"]} == {("equal", 24)}
-    used = {panel[:2] for each in panels.values() for panel in each}
-    assert used == WHERE
+    panels = {name: {panel[:2] for panel in figure[1]} for name, figure in figures_for(50).items()}
+    assert panels["figure_1"] == {("informative", 0), ("informative", 49)}
+    assert panels["figure_2"] == {("informative", place) for place in (11, 24, 36)}
+    assert panels["figure_3"] == {("equal", place) for place in (11, 24, 36)}
+    assert panels["figure_4"] == {("equal", 24)}
+    assert set().union(*panels.values()) == {
+        (prior, place) for prior in ("informative", "equal") for place in (0, 11, 24, 36, 49)
+    }
 
 
 def test_panels_are_lettered_once_in_each_figure(monkeypatch: pytest.MonkeyPatch) -> None:
