@@ -38,15 +38,23 @@ from matchenv.envs.one_player.settings import Settings
 from matchenv.runtime.compile import compiled
 from matchenv.runtime.random import normal, normals, uniform, uniforms
 from matchenv.trueskill.game import (
+    LARGEST_LEAD,
+    PART,
     density_at_zero,
     draw_probability_of,
+    standardised_lead,
     total_variance,
     win_probability_of,
 )
+from matchenv.trueskill.normal import TAIL_START, near_mills_ratio, normal_density
 
 # Streams of random numbers. Games are counted from 0; players of game n are at n (M + 1) + i.
 (MEANS, VARIANCES, SKILLS, OUTCOME, DRIFT, OPPONENT_DRIFT, ONLINE, LEAVES, NEEDED,
  NEWCOMER_MEANS, NEWCOMER_VARIANCES, NEWCOMER_SKILLS) = range(12)  # fmt: skip
+
+# Places in the table of ``play_games``, and its size.
+SKILL_GAP, ERROR, LUCK, TRUE_DENSITY, WIN = range(0, 5 * PART, PART)
+TABLE = 5 * PART
 
 
 class State(NamedTuple):
@@ -83,28 +91,47 @@ class State(NamedTuple):
     outcomes: NDArray[np.int8]
 
 
-class Params(NamedTuple):
-    """The numbers of ``Settings`` that compiled functions read; names as there.
+class History(NamedTuple):
+    """The fields of ``State`` that a game reads and changes."""
+
+    players: Floats
+    shown: NDArray[np.float32]
+    games: Integers
+    met: NDArray[np.int32]
+    key: Keys
+
+
+class GameParams(NamedTuple):
+    """The numbers of ``Settings`` that games read; names as there.
 
     Attributes:
-        limit: ``max_games_per_opponent``, 0 for none.
         noise_by_opponent: random numbers of a game by opponent, not by the game's number.
-        counted: count the games with each opponent.
         last_shown: place of the share of games left in an observation.
+        counted: count the games with each opponent.
     """
 
     horizon: int
     beta: float
     draw_margin: float
     tau: float
+    noise_by_opponent: bool
+    last_shown: int
+    counted: bool
+
+
+class PoolParams(NamedTuple):
+    """The numbers of ``Settings`` by which the pool changes; names as there.
+
+    Attributes:
+        limit: ``max_games_per_opponent``, 0 for none.
+    """
+
+    horizon: int
     availability: float
     goes_offline: float
     comes_online: float
     turnover: float
     limit: int
-    noise_by_opponent: bool
-    counted: bool
-    last_shown: int
 
 
 class OnePlayer(Simulator[State]):
@@ -132,12 +159,30 @@ class OnePlayer(Simulator[State]):
         self.observation_space = observation_space(settings)
         self.belief = settings.belief_type
         self._last_shown = self.belief.observation_size(settings.num_opponents) - 1
-        by_opponent, limit = settings.noise == "opponent", settings.max_games_per_opponent
         # Plain tuples are taken several times faster than NamedTuples.
-        self._params = (
-            *(getattr(settings, name) for name in Params._fields[:8]),
-            *(limit or 0, by_opponent, by_opponent or limit is not None, self._last_shown),
+        self._params = tuple(
+            GameParams(
+                horizon=settings.horizon,
+                beta=settings.beta,
+                draw_margin=settings.draw_margin,
+                tau=settings.tau,
+                noise_by_opponent=settings.noise == "opponent",
+                last_shown=self._last_shown,
+                counted=settings.noise == "opponent" or settings.max_games_per_opponent is not None,
+            )
         )
+        self._pool_params = tuple(
+            PoolParams(
+                horizon=settings.horizon,
+                availability=settings.availability,
+                goes_offline=settings.goes_offline,
+                comes_online=settings.comes_online,
+                turnover=settings.turnover,
+                limit=settings.max_games_per_opponent or 0,
+            )
+        )
+        # Compiled code that makes no arrays need not count references to those that it is given.
+        self._workspace = np.empty(TABLE), np.empty(PART, np.int64)
         self._constants = settings.constants
         self._reward = settings.reward_type
         self._masked = settings.masks_change
@@ -202,7 +247,7 @@ class OnePlayer(Simulator[State]):
         self.belief.begin(state.players, state.memory, state.shown, rows)
         state.shown[rows, self._last_shown] = 1.0
         if self._masked:
-            begin_pool(tuple(state), self._params, rows)
+            begin_pool(tuple(state), self._pool_params, rows)
             self._show_allowed(state)
         return state
 
@@ -211,7 +256,8 @@ class OnePlayer(Simulator[State]):
         count = actions.size
         terminated, truncated = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
         games = GamesPlayed(actions, running, terminated, state.measures, state.won, state.outcomes)
-        play_games(tuple(state), self._params, tuple(games))
+        history = (state.players, state.shown, state.games, state.met, state.key)
+        play_games(history, self._params, tuple(games), *self._workspace)
         self.belief.learn(state.players, state.memory, state.shown, games, self._constants)
         if self._masked:
             self._change_pool(state, running)
@@ -278,7 +324,7 @@ class OnePlayer(Simulator[State]):
         return kind
 
     def _change_pool(self, state: State, running: Masks) -> None:
-        left = change_pool(tuple(state), self._params, running)
+        left = change_pool(tuple(state), self._pool_params, running)
         if left.any():
             rows, opponents = np.nonzero(left)
             changed, field = np.unique(rows, return_inverse=True)
@@ -314,52 +360,112 @@ def observation_space(settings: Settings) -> spaces.Box:
 
 @compiled(refcounted=False)
 def play_games(
-    all_state: tuple[Any, ...], all_params: tuple[Any, ...], all_games: tuple[Any, ...]
+    all_history: tuple[Any, ...],
+    all_params: tuple[Any, ...],
+    all_games: tuple[Any, ...],
+    table: Floats,
+    indices: Integers,
 ) -> None:
     """Play one game in every running episode; nothing is believed here.
 
     Args:
-        all_state: a ``State``: true skills drift, games are counted, the share of games left
+        all_history: a ``History``: true skills drift, games are counted, the share of games left
             is shown.
-        all_params: ``Params`` of the episodes.
+        all_params: ``GameParams`` of the episodes.
         all_games: a ``GamesPlayed`` that names the opponents; all but the measures of the belief
             are written.
+        table: shape (TABLE,), to work in.
+        indices: shape (PART,), the same.
     """
-    state, params = State(*all_state), Params(*all_params)
+    state, params = History(*all_history), GameParams(*all_params)
     games = GamesPlayed(*all_games)
-    for b in range(games.running.size):
-        if games.running[b]:
-            play(state, params, games, b)
-        else:
-            for measure in range(len(games.measures)):
-                games.measures[measure, b] = 0.0
-            games.won[b] = False
-            games.outcomes[b] = 0
+    for first in range(0, games.running.size, PART):
+        size = min(PART, games.running.size - first)
+        for k in range(size):
+            if games.running[first + k]:
+                indices[k] = luck_index(state, params, first + k, games.opponents[first + k])
+                open_game(state, params, games, table, indices[k], first, k)
+        draw_luck(state.key, indices, table, first, size)
+        decide_games(table, size, params.beta, params.draw_margin)
+        for k in range(size):
+            if games.running[first + k]:
+                close_game(state, params, games, table, first, k)
+            else:
+                for measure in range(len(games.measures)):
+                    games.measures[measure, first + k] = 0.0
+                games.won[first + k] = False
+                games.outcomes[first + k] = 0
 
 
 @compiled(inline=True, refcounted=False)
-def play(state: State, params: Params, games: GamesPlayed, b: int) -> None:
-    """Play one game of an episode: let true skills drift, decide who wins, and count it."""
-    j, key, variance = games.opponents[b], state.key[b], total_variance(0.0, 0.0, params.beta)
-    index = luck_index(state, params, b, j)
+def open_game(
+    state: History,
+    params: GameParams,
+    games: GamesPlayed,
+    table: Floats,
+    index: int,
+    first: int,
+    k: int,
+) -> None:
+    """Let the true skills drift before one game, and write what decides it."""
+    b = first + k
+    j = games.opponents[b]
     if params.tau > 0.0:
-        drift_0, drift_j = normal(key, DRIFT, state.games[b]), normal(key, OPPONENT_DRIFT, index)
+        drift_0 = normal(state.key[b], DRIFT, state.games[b])
+        drift_j = normal(state.key[b], OPPONENT_DRIFT, index)
         state.players[b, 0, TRUE_SKILL] += params.tau * drift_0
         state.players[b, j + 1, TRUE_SKILL] += params.tau * drift_j
     skill = state.players[b, 0, TRUE_SKILL]
-    gap, error = skill - state.players[b, j + 1, TRUE_SKILL], state.players[b, 0, MU] - skill
-    luck, win = uniform(key, OUTCOME, index), win_probability_of(gap, variance, params.draw_margin)
+    table[SKILL_GAP + k] = skill - state.players[b, j + 1, TRUE_SKILL]
+    table[ERROR + k] = state.players[b, 0, MU] - skill
+
+
+@compiled(refcounted=False)
+def draw_luck(key: Keys, indices: Integers, table: Floats, first: int, size: int) -> None:
+    """Draw the random numbers of the outcomes; a loop of its own, which is vectorised."""
+    for k in range(size):
+        table[LUCK + k] = uniform(key[first + k], OUTCOME, indices[k])
+
+
+@compiled(refcounted=False)
+def decide_games(table: Floats, size: int, beta: float, draw_margin: float) -> None:
+    """Write the probability of winning and the draw density of true skills."""
+    variance = total_variance(0.0, 0.0, beta)
+    others = 0
+    for k in range(min(size, PART)):
+        gap = table[SKILL_GAP + k]
+        lead = standardised_lead(gap, variance, 1, draw_margin)
+        far = abs(lead)
+        others += far >= TAIL_START
+        above, below = near_mills_ratio(min(far, LARGEST_LEAD))
+        tail = normal_density(far) * above / below
+        table[WIN + k] = tail if lead < 0.0 else 1.0 - tail
+        table[TRUE_DENSITY + k] = density_at_zero(gap, variance)
+    if others > 0:
+        for k in range(size):
+            if abs(standardised_lead(table[SKILL_GAP + k], variance, 1, draw_margin)) >= TAIL_START:
+                table[WIN + k] = win_probability_of(table[SKILL_GAP + k], variance, draw_margin)
+
+
+@compiled(inline=True, refcounted=False)
+def close_game(
+    state: History, params: GameParams, games: GamesPlayed, table: Floats, first: int, k: int
+) -> None:
+    """Write the outcome and the true measures of one game, and count it."""
+    b = first + k
+    win, luck = table[WIN + k], table[LUCK + k]
     outcome = 1 if luck < win else -1
     if params.draw_margin > 0.0 and luck >= win:
-        draw = draw_probability_of(gap, variance, params.draw_margin)
+        variance = total_variance(0.0, 0.0, params.beta)
+        draw = draw_probability_of(table[SKILL_GAP + k], variance, params.draw_margin)
         outcome = 0 if luck < win + draw else -1
     games.outcomes[b] = outcome
     games.won[b] = outcome > 0
-    games.measures[TRUE_DRAW_DENSITY, b] = density_at_zero(gap, variance)
-    games.measures[SQUARED_ERROR, b] = error * error
-    games.measures[SKILL_DIFFERENCE, b] = gap
+    games.measures[TRUE_DRAW_DENSITY, b] = table[TRUE_DENSITY + k]
+    games.measures[SQUARED_ERROR, b] = table[ERROR + k] * table[ERROR + k]
+    games.measures[SKILL_DIFFERENCE, b] = table[SKILL_GAP + k]
     if params.counted:
-        state.met[b, j] += 1
+        state.met[b, games.opponents[b]] += 1
     state.games[b] += 1
     left = params.horizon - state.games[b]
     games.terminated[b] = left == 0
@@ -367,7 +473,7 @@ def play(state: State, params: Params, games: GamesPlayed, b: int) -> None:
 
 
 @compiled(inline=True, refcounted=False)
-def luck_index(state: State, params: Params, row: int, opponent: int) -> int:
+def luck_index(state: History, params: GameParams, row: int, opponent: int) -> int:
     """Return the index of the random numbers of an episode's next game.
 
     By the number of the game, or by the opponent (0 to M - 1) and how often they have met: then
@@ -383,7 +489,7 @@ def luck_index(state: State, params: Params, row: int, opponent: int) -> int:
 @compiled
 def begin_pool(all_state: tuple[Any, ...], all_params: tuple[Any, ...], rows: Integers) -> None:
     """Bring each opponent online with the stationary probability, ``availability``."""
-    state, params = State(*all_state), Params(*all_params)
+    state, params = State(*all_state), PoolParams(*all_params)
     count = state.online.shape[1]
     for row in rows:
         for j in range(count):
@@ -399,7 +505,7 @@ def change_pool(all_state: tuple[Any, ...], all_params: tuple[Any, ...], running
     Returns:
         Opponents whose place a newcomer takes, shape (B, M).
     """
-    state, params = State(*all_state), Params(*all_params)
+    state, params = State(*all_state), PoolParams(*all_params)
     left = np.zeros(state.online.shape, dtype=np.bool_)
     count = state.online.shape[1]
     for b in range(running.size):
@@ -422,7 +528,7 @@ def change_pool(all_state: tuple[Any, ...], all_params: tuple[Any, ...], running
 
 
 @compiled
-def allow(state: State, params: Params, row: int) -> None:
+def allow(state: State, params: PoolParams, row: int) -> None:
     """Write who can be chosen: online, and met in fewer games than the limit.
 
     Where nobody would be, one who is below the limit comes online, all equally likely. At the end
