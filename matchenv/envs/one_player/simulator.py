@@ -101,37 +101,28 @@ class History(NamedTuple):
     key: Keys
 
 
-class GameParams(NamedTuple):
-    """The numbers of ``Settings`` that games read; names as there.
+class Params(NamedTuple):
+    """The numbers of ``Settings`` that compiled functions read; names as there.
 
     Attributes:
+        limit: ``max_games_per_opponent``, 0 for none.
         noise_by_opponent: random numbers of a game by opponent, not by the game's number.
-        last_shown: place of the share of games left in an observation.
         counted: count the games with each opponent.
+        last_shown: place of the share of games left in an observation.
     """
 
     horizon: int
     beta: float
     draw_margin: float
     tau: float
-    noise_by_opponent: bool
-    last_shown: int
-    counted: bool
-
-
-class PoolParams(NamedTuple):
-    """The numbers of ``Settings`` by which the pool changes; names as there.
-
-    Attributes:
-        limit: ``max_games_per_opponent``, 0 for none.
-    """
-
-    horizon: int
     availability: float
     goes_offline: float
     comes_online: float
     turnover: float
     limit: int
+    noise_by_opponent: bool
+    counted: bool
+    last_shown: int
 
 
 class OnePlayer(Simulator[State]):
@@ -159,26 +150,15 @@ class OnePlayer(Simulator[State]):
         self.observation_space = observation_space(settings)
         self.belief = settings.belief_type
         self._last_shown = self.belief.observation_size(settings.num_opponents) - 1
+        by_opponent, limit = settings.noise == "opponent", settings.max_games_per_opponent
         # Plain tuples are taken several times faster than NamedTuples.
         self._params = tuple(
-            GameParams(
-                horizon=settings.horizon,
-                beta=settings.beta,
-                draw_margin=settings.draw_margin,
-                tau=settings.tau,
-                noise_by_opponent=settings.noise == "opponent",
+            Params(
+                *(getattr(settings, name) for name in Params._fields[:8]),
+                limit=limit or 0,
+                noise_by_opponent=by_opponent,
+                counted=by_opponent or limit is not None,
                 last_shown=self._last_shown,
-                counted=settings.noise == "opponent" or settings.max_games_per_opponent is not None,
-            )
-        )
-        self._pool_params = tuple(
-            PoolParams(
-                horizon=settings.horizon,
-                availability=settings.availability,
-                goes_offline=settings.goes_offline,
-                comes_online=settings.comes_online,
-                turnover=settings.turnover,
-                limit=settings.max_games_per_opponent or 0,
             )
         )
         # Compiled code that makes no arrays need not count references to those that it is given.
@@ -247,7 +227,7 @@ class OnePlayer(Simulator[State]):
         self.belief.begin(state.players, state.memory, state.shown, rows)
         state.shown[rows, self._last_shown] = 1.0
         if self._masked:
-            begin_pool(tuple(state), self._pool_params, rows)
+            begin_pool(tuple(state), self._params, rows)
             self._show_allowed(state)
         return state
 
@@ -324,7 +304,7 @@ class OnePlayer(Simulator[State]):
         return kind
 
     def _change_pool(self, state: State, running: Masks) -> None:
-        left = change_pool(tuple(state), self._pool_params, running)
+        left = change_pool(tuple(state), self._params, running)
         if left.any():
             rows, opponents = np.nonzero(left)
             changed, field = np.unique(rows, return_inverse=True)
@@ -371,13 +351,13 @@ def play_games(
     Args:
         all_history: a ``History``: true skills drift, games are counted, the share of games left
             is shown.
-        all_params: ``GameParams`` of the episodes.
+        all_params: ``Params`` of the episodes.
         all_games: a ``GamesPlayed`` that names the opponents; all but the measures of the belief
             are written.
         table: shape (TABLE,), to work in.
         indices: shape (PART,), the same.
     """
-    state, params = History(*all_history), GameParams(*all_params)
+    state, params = History(*all_history), Params(*all_params)
     games = GamesPlayed(*all_games)
     for first in range(0, games.running.size, PART):
         size = min(PART, games.running.size - first)
@@ -400,7 +380,7 @@ def play_games(
 @compiled(inline=True, refcounted=False)
 def open_game(
     state: History,
-    params: GameParams,
+    params: Params,
     games: GamesPlayed,
     table: Floats,
     index: int,
@@ -449,7 +429,7 @@ def decide_games(table: Floats, size: int, beta: float, draw_margin: float) -> N
 
 @compiled(inline=True, refcounted=False)
 def close_game(
-    state: History, params: GameParams, games: GamesPlayed, table: Floats, first: int, k: int
+    state: History, params: Params, games: GamesPlayed, table: Floats, first: int, k: int
 ) -> None:
     """Write the outcome and the true measures of one game, and count it."""
     b = first + k
@@ -473,7 +453,7 @@ def close_game(
 
 
 @compiled(inline=True, refcounted=False)
-def luck_index(state: History, params: GameParams, row: int, opponent: int) -> int:
+def luck_index(state: History, params: Params, row: int, opponent: int) -> int:
     """Return the index of the random numbers of an episode's next game.
 
     By the number of the game, or by the opponent (0 to M - 1) and how often they have met: then
@@ -489,7 +469,7 @@ def luck_index(state: History, params: GameParams, row: int, opponent: int) -> i
 @compiled
 def begin_pool(all_state: tuple[Any, ...], all_params: tuple[Any, ...], rows: Integers) -> None:
     """Bring each opponent online with the stationary probability, ``availability``."""
-    state, params = State(*all_state), PoolParams(*all_params)
+    state, params = State(*all_state), Params(*all_params)
     count = state.online.shape[1]
     for row in rows:
         for j in range(count):
@@ -505,7 +485,7 @@ def change_pool(all_state: tuple[Any, ...], all_params: tuple[Any, ...], running
     Returns:
         Opponents whose place a newcomer takes, shape (B, M).
     """
-    state, params = State(*all_state), PoolParams(*all_params)
+    state, params = State(*all_state), Params(*all_params)
     left = np.zeros(state.online.shape, dtype=np.bool_)
     count = state.online.shape[1]
     for b in range(running.size):
@@ -528,7 +508,7 @@ def change_pool(all_state: tuple[Any, ...], all_params: tuple[Any, ...], running
 
 
 @compiled
-def allow(state: State, params: PoolParams, row: int) -> None:
+def allow(state: State, params: Params, row: int) -> None:
     """Write who can be chosen: online, and met in fewer games than the limit.
 
     Where nobody would be, one who is below the limit comes online, all equally likely. At the end
