@@ -15,14 +15,14 @@ from stable_baselines3.common.logger import KVWriter
 from tqdm import tqdm
 
 from matchenv.agents.checkpoints import save_checkpoint
-from matchenv.agents.environments import PROBLEMS, Floats, evaluate, rival_totals
+from matchenv.agents.environments import PROBLEMS, evaluate, played
 from matchenv.agents.learned_policy import LearnedPolicy
 from matchenv.agents.policy_file import PolicyDescription, save_policy
 from matchenv.agents.run_config import RunConfig
 from matchenv.agents.run_folder import RunFolder
 from matchenv.belief import DEFAULT_BELIEF
 from matchenv.evaluation.seeds import evaluation_seed
-from matchenv.runtime.signals import Stopped
+from matchenv.runtime.files import Arrays
 
 
 class Keeper(BaseCallback):
@@ -36,7 +36,6 @@ class Keeper(BaseCallback):
         config: of the run.
         description: of the policy, for its file.
         evaluations: those made before; new ones are added.
-        stops: signals that came and ask the training to stop.
         bar: progress over the timesteps of the whole training.
     """
 
@@ -46,13 +45,12 @@ class Keeper(BaseCallback):
         config: RunConfig,
         description: PolicyDescription,
         evaluations: list[dict[str, Any]],
-        stops: list[int],
         bar: tqdm[Any],
     ) -> None:
         super().__init__()
         self.folder, self.config, self.description = folder, config, description
-        self.evaluations, self._stops, self._bar = evaluations, stops, bar
-        self._rivals: dict[str, list[Floats]] = {}
+        self.evaluations, self._bar = evaluations, bar
+        self._rivals: dict[str, list[Arrays]] = {}
         self._saved = 0
 
     def _on_training_start(self) -> None:
@@ -67,9 +65,6 @@ class Keeper(BaseCallback):
         last = self.evaluations[-1]["timesteps"] if self.evaluations else -1
         if now // self.config.evaluate_every > last // self.config.evaluate_every:
             self._evaluate()
-        if self._stops:
-            self._save()
-            raise Stopped
         if now // self.config.checkpoint_every > self._saved // self.config.checkpoint_every:
             self._save()
 
@@ -88,7 +83,7 @@ class Keeper(BaseCallback):
         games = (config.environment, config.env_kwargs, config.evaluation_episodes, seed)
         if not self._rivals:
             rivals = PROBLEMS[config.environment].rivals
-            self._rivals = {rival: rival_totals(*games, rival) for rival in rivals}
+            self._rivals = {rival: played(rival, *games) for rival in rivals}
         settings, network = self.description.settings(), self.model.policy
         belief, training = getattr(settings, "belief", DEFAULT_BELIEF), network.training
         policy = LearnedPolicy("in training", network, belief, settings)

@@ -12,7 +12,6 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from matchenv.agents.algorithms import ALGORITHMS, Algorithm
 from matchenv.belief import DEFAULT_BELIEF
@@ -28,7 +27,6 @@ from matchenv.runtime.checks import as_choice, as_integer
 from matchenv.runtime.files import Arrays
 from matchenv.runtime.object_spec import is_object_spec
 
-Floats = NDArray[np.float64]
 Kwargs = dict[str, Any]
 
 
@@ -215,29 +213,34 @@ def comparison_of(environment: str, env_kwargs: Mapping[str, Any]) -> dict[str, 
     return {"env": environment, "cells": cells, "env_kwargs": others}
 
 
-def rival_totals(
-    environment: str, env_kwargs: Mapping[str, Any], episodes: int, seed: int, rival: str
-) -> list[Floats]:
-    """Return a baseline's totals on the instances and noise of ``evaluate``.
+def played(
+    policy: Any, environment: str, env_kwargs: Mapping[str, Any], episodes: int, seed: int
+) -> list[Arrays]:
+    """Return the totals of each episode, by name, in each combination of the lists.
 
     Args:
+        policy: what chooses deterministically, or the name of a baseline.
         environment: its name in Gymnasium.
         env_kwargs: keyword arguments of the environment; lists as ``MatchmakingVecEnv``.
-        episodes: of each combination, >= 2.
-        seed: of the first episode.
-        rival: name of the baseline.
+        episodes: of each combination, >= 2; episode i has the environment seed ``seed + i``.
+        seed: of the first episode, >= 0.
 
-    Returns:
-        For each combination the sums of true draw densities, or of true rewards in the queue, shape
-        (episodes,).
+    Raises:
+        ValueError: for a bad argument.
     """
+    first = as_integer("seed", seed, 0)
+    seeds = range(first, first + as_integer("episodes", episodes, 2))
     found = []
     for settings in settings_of(environment, env_kwargs):
-        if hasattr(settings, "belief"):
-            settings = replace(settings, belief=DEFAULT_BELIEF)
-        policy = policy_named(rival, settings)
-        found.append(_totals(policy, environment, settings, episodes, seed))
-    return [each[PROBLEMS[environment].measure] for each in found]
+        chooses = policy
+        if isinstance(policy, str):
+            if hasattr(settings, "belief"):
+                settings = replace(settings, belief=DEFAULT_BELIEF)
+            chooses = policy_named(policy, settings)
+        summary = PROBLEMS[environment].summary
+        made = rollout(lambda *_, each=chooses: each, settings, seeds, summary=summary)
+        found.append(made.episodes)
+    return found
 
 
 def evaluate(
@@ -246,17 +249,13 @@ def evaluate(
     env_kwargs: Mapping[str, Any],
     episodes: int,
     seed: int,
-    rivals: Mapping[str, list[Floats]] | None = None,
+    rivals: Mapping[str, list[Arrays]] | None = None,
 ) -> dict[str, float | int]:
-    """Return mean totals of an episode, the policy choosing deterministically.
+    """Return mean totals of an episode. Arguments as ``played``, and:
 
     Args:
-        policy: what chooses the opponents; its ``belief`` says which observations it reads.
-        environment: its name in Gymnasium.
-        env_kwargs: keyword arguments of the environment; lists as ``MatchmakingVecEnv``.
-        episodes: of each combination, >= 2; episode i has the environment seed ``seed + i``.
-        seed: of the first episode, >= 0.
-        rivals: ``rival_totals`` of the same arguments by the baseline's name; the queue needs one.
+        rivals: what ``played`` returns for the same games, by the baseline's name; the queue needs
+            one.
 
     Returns:
         ``episodes``; ``mean_return``, the mean sum of rewards (in the queue as a share of the
@@ -265,21 +264,19 @@ def evaluate(
         ``measure``, as ``true_q_less_kg``, with ``true_q_less_kg_low`` and
         ``true_q_less_kg_high``, the ends of its 95 % interval from paired differences. In the queue
         these are of each arrival rate.
-
-    Raises:
-        ValueError: for a bad argument.
     """
     problem, rivals = PROBLEMS[environment], rivals or {}
-    cells = settings_of(environment, env_kwargs)
-    played = [_totals(policy, environment, settings, episodes, seed) for settings in cells]
+    ours = played(policy, environment, env_kwargs, episodes, seed)
+    parts = {"": slice(None)}
+    returns = np.concatenate([each[REWARD] for each in ours])
     if problem.part:
-        scales = [float(each.mean()) for each in next(iter(rivals.values()))]
-        shares = [each[REWARD] / scale for each, scale in zip(played, scales, strict=True)]
-        returns = np.mean(shares, axis=0)
-        parts = {f"_{problem.part.format(each)}": [k] for k, each in enumerate(cells)}
-    else:
-        returns = np.concatenate([each[REWARD] for each in played])
-        parts = {"": list(range(len(cells)))}
+        first = next(iter(rivals.values()))
+        returns = np.mean(
+            [each[REWARD] / other[problem.measure].mean()
+             for each, other in zip(ours, first, strict=True)], axis=0,
+        )  # fmt: skip
+        cells = settings_of(environment, env_kwargs)
+        parts = {f"_{problem.part.format(each)}": slice(k, k + 1) for k, each in enumerate(cells)}
     found: dict[str, float | int] = {
         "episodes": episodes,
         "mean_return": float(returns.mean()),
@@ -287,26 +284,14 @@ def evaluate(
     }
     for name, among in parts.items():
         for column in problem.means:
-            found[f"{column}{name}"] = float(np.mean([played[k][column] for k in among]))
-        ours = np.concatenate([played[k][problem.measure] for k in among])
-        for rival, totals in rivals.items():
-            theirs = np.concatenate([totals[k] for k in among])
-            found |= _paired(f"{problem.difference}_{rival}{name}", ours, theirs)
+            found[f"{column}{name}"] = float(np.mean([each[column] for each in ours[among]]))
+        for rival, theirs in rivals.items():
+            pair = (np.concatenate([each[problem.measure] for each in totals[among]])
+                    for totals in (ours, theirs))  # fmt: skip
+            difference, title = paired_difference(*pair), f"{problem.difference}_{rival}{name}"
+            found[title] = difference.mean
+            found[f"{title}_low"], found[f"{title}_high"] = difference.low, difference.high
     return found
-
-
-def _paired(name: str, ours: Floats, theirs: Floats) -> dict[str, float | int]:
-    """Return the mean difference and the ends of its interval."""
-    found = paired_difference(ours, theirs)
-    return {name: found.mean, f"{name}_low": found.low, f"{name}_high": found.high}
-
-
-def _totals(policy: Any, environment: str, settings: Any, episodes: int, seed: int) -> Arrays:
-    """Return what the environment sums up, by name, shape (episodes,) each."""
-    first = as_integer("seed", seed, 0)
-    seeds = range(first, first + as_integer("episodes", episodes, 2))
-    summary = PROBLEMS[environment].summary
-    return rollout(lambda *_: policy, settings, seeds, summary=summary).episodes
 
 
 def _list_of(value: Any) -> list[Any]:

@@ -21,7 +21,7 @@ from gymnasium import spaces
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import nn
 
-from matchenv.belief import BELIEFS, Belief, belief_named
+from matchenv.belief import BELIEFS
 from matchenv.belief.belief import difference_variance
 from matchenv.envs import env_id_of, simulator_of
 from matchenv.envs.core.settings import LONGEST_HORIZON, PAPER_BETA, Options
@@ -127,7 +127,6 @@ class OpponentReader(Reader):
 
     Args:
         observation_space: the box of the environment's observation, of any belief.
-        belief: the name of the belief whose observation it is; None to infer it from the size.
         beta: standard deviation of one performance around skill, as in the environment.
         horizon: games in an episode, as in the environment.
 
@@ -145,23 +144,22 @@ class OpponentReader(Reader):
     def __init__(
         self,
         observation_space: spaces.Box,
-        belief: str | None = None,
         beta: float = PAPER_BETA,
         horizon: int = 500,
     ) -> None:
         # Only the means have no lower bound.
         num_opponents = int(np.isneginf(observation_space.low).sum()) - 1
-        found = belief_of_space(observation_space, num_opponents)
+        settings: Any = guessed_settings(num_opponents, lambda box: box == observation_space)
         super().__init__(observation_space, num_opponents)
         self.masked = shows_mask(observation_space, num_opponents)
-        self.belief = found if belief is None else belief_named(belief)
+        self.belief = settings.belief_type
         self.beta = as_positive_number("beta", beta)
         self.horizon = as_integer("horizon", horizon, 1)
 
     @classmethod
     def arguments(cls, settings: Any) -> dict[str, Any]:
-        """Return belief, horizon and beta."""
-        return {name: getattr(settings, name) for name in ("belief", "horizon", "beta")}
+        """Return horizon and beta."""
+        return {name: getattr(settings, name) for name in ("horizon", "beta")}
 
     def numbers(self, observations: torch.Tensor) -> Numbers:
         """Return rows and context, as the class says."""
@@ -553,27 +551,6 @@ def linear_layers(
 def shows_mask(box: spaces.Box, num_actions: int) -> bool:
     """Return whether observations of this box end with a mask, after the share of games left."""
     return bool((box.high[-1 - num_actions :] == 1.0).all())
-
-
-def belief_of_space(box: spaces.Space[Any], num_opponents: int) -> Belief:
-    """Return the belief whose observations a box holds, with or without a mask.
-
-    Args:
-        box: of one observation.
-        num_opponents: M.
-
-    Raises:
-        ValueError: if no belief gives it.
-    """
-    if isinstance(box, spaces.Box) and len(box.shape) == 1 and num_opponents >= 1:
-        size = box.shape[0] - (num_opponents if shows_mask(box, num_opponents) else 0)
-        for belief in BELIEFS.values():
-            if size == belief.observation_size(num_opponents):
-                return belief
-    raise ValueError(
-        f"observations must be those of Matchmaking-v0, got shape {box.shape} with "
-        f"{num_opponents} opponents"
-    )
 
 
 def _squashed(below: torch.Tensor) -> torch.Tensor:

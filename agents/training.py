@@ -30,7 +30,6 @@ from matchenv.runtime.checks import as_integer
 from matchenv.runtime.files import folder_lock
 from matchenv.runtime.object_spec import only_installed_code
 from matchenv.runtime.parallel import Engine
-from matchenv.runtime.signals import stops_at_a_safe_point
 
 SCHEDULED = ("learning_rate", "clip_range", "clip_range_vf")
 
@@ -149,11 +148,8 @@ def _train(
             f"with these hyperparameters: it plays {games:,}, not {config.timesteps:,}",
             stacklevel=3,
         )
-    with (
-        stops_at_a_safe_point() as stops,
-        tqdm(total=games, initial=model.num_timesteps, unit="game", disable=quiet) as bar,
-    ):
-        keeper = Keeper(folder, config, description, evaluations, stops, bar)
+    with tqdm(total=games, initial=model.num_timesteps, unit="game", disable=quiet) as bar:
+        keeper = Keeper(folder, config, description, evaluations, bar)
         try:
             model.learn(left, callback=keeper, reset_num_timesteps=False)
         except ValueError as error:

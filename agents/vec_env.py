@@ -78,17 +78,21 @@ class MatchmakingVecEnv(VecEnv):
         return f"{type(self).__name__}({', '.join(map(repr, self.natives))})"
 
     def reset(self) -> NDArray[np.float32]:
-        """Start an episode everywhere, with the seeds and options set before.
+        """Start an episode everywhere, with the seeds set before.
 
         Returns:
             Observations, shape (num_envs, K).
+
+        Raises:
+            ValueError: for options of ``set_options``.
         """
+        if any(self._options):
+            raise ValueError("options must be given to the reset of the environments in natives")
         found = [
-            native.reset(seed=list(self._seeds[rows]), options=_stacked(self._options[rows]))[0]
+            native.reset(seed=list(self._seeds[rows]))[0]
             for native, rows in zip(self.natives, self._slices, strict=True)
         ]
         self._reset_seeds()
-        self._reset_options()
         self._returns[:], self._lengths[:] = 0.0, 0
         return np.concatenate(found)
 
@@ -145,8 +149,6 @@ class MatchmakingVecEnv(VecEnv):
             "natives": [native.get_state() for native in self.natives],
             "returns": self._returns.copy(),
             "lengths": self._lengths.copy(),
-            "seeds": list(self._seeds),
-            "options": list(self._options),
         }
 
     def set_state(self, state: Mapping[str, Any]) -> None:
@@ -158,7 +160,6 @@ class MatchmakingVecEnv(VecEnv):
         for native, each in zip(self.natives, state["natives"], strict=True):
             native.set_state(each)
         self._returns[...], self._lengths[...] = state["returns"], state["lengths"]
-        self._seeds, self._options = list(state["seeds"]), list(state["options"])
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
         """Return an attribute for each of the environments ``indices`` (all by default).
@@ -173,13 +174,10 @@ class MatchmakingVecEnv(VecEnv):
         """Set an attribute that all environments share.
 
         Raises:
-            ValueError: for some of the environments, or an attribute that belongs to each.
+            ValueError: for some of the environments.
         """
-        if indices is not None or attr_name in ROW_ATTRIBUTES:
-            raise ValueError(
-                f"attr_name must be shared and set in all environments, got {attr_name!r} for "
-                f"indices={indices!r}: fix instances with set_options() and reset()"
-            )
+        if indices is not None:
+            raise ValueError(f"indices must be None: {attr_name} is set in all environments")
         for native in self.natives:
             setattr(native, attr_name, value)
 
@@ -193,10 +191,9 @@ class MatchmakingVecEnv(VecEnv):
         """Call a method, and return its value for the environments ``indices`` (all by default).
 
         Raises:
-            AttributeError: if the vector environment has no such method.
             ValueError: for a method that cannot be called for one environment on its own.
         """
-        if method_name not in ROW_METHODS and hasattr(self.natives[0], method_name):
+        if method_name not in ROW_METHODS:
             raise ValueError(
                 f"method_name must be {' or '.join(map(repr, ROW_METHODS))}, got "
                 f"{method_name!r}: the environments are stepped and reset together"
@@ -223,16 +220,3 @@ class MatchmakingVecEnv(VecEnv):
         if self.render_mode not in PICTURE_MODES:
             return [None] * self.num_envs
         return [self.natives[0].render_grid()]
-
-
-def _stacked(options: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Return one dict of arrays from a dict for each environment."""
-    if not any(options):
-        return None
-    names = set(options[0])
-    if any(set(each) != names for each in options):
-        raise ValueError(
-            "options must fix the same parts of the instance in every environment, got "
-            f"{[sorted(each) for each in options]}"
-        )
-    return {name: np.stack([np.asarray(each[name]) for each in options]) for name in names}

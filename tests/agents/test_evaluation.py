@@ -9,7 +9,7 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from matchenv import MatchmakingVectorEnv, agents
-from matchenv.agents.environments import ONE_PLAYER, evaluate, rival_totals
+from matchenv.agents.environments import ONE_PLAYER, evaluate, played
 from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.baselines import DrawChance, KnowledgeGradient
 from matchenv.evaluation.seeds import evaluation_seed
@@ -45,7 +45,7 @@ def test_the_difference_to_kg_is_of_the_same_games(belief):
     policy = DrawChance(beta=1.0, belief=belief)
     ours = totals(policy, 6, 9, **env_kwargs)
     games = (ONE_PLAYER, env_kwargs, 6, 9)
-    found = evaluate(policy, *games, {"kg": rival_totals(*games, "kg")})
+    found = evaluate(policy, *games, {"kg": played("kg", *games)})
     interval = stats.ttest_rel(ours, theirs).confidence_interval(0.95)
     assert found["true_q_less_kg"] == pytest.approx((ours - theirs).mean())
     assert found["true_q_less_kg_low"] == pytest.approx(interval.low)

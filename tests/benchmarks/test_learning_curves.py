@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("yaml")
-from matchenv.agents.environments import ONE_PLAYER, evaluate, rival_totals
+from matchenv.agents.environments import ONE_PLAYER, evaluate, played
 from matchenv.agents.run_config import RunConfig, configured
 from matchenv.agents.run_folder import RunFolder
 from matchenv.baselines import DrawChance, KnowledgeGradient
@@ -104,7 +104,7 @@ def test_a_run_that_plays_like_a_rival_lies_on_its_line(tmp_path, name):
         GAMES,
         EPISODES,
         7,
-        {each: rival_totals(ONE_PLAYER, GAMES, EPISODES, 7, each) for each in ("kg", "drawchance")},
+        {each: played(each, ONE_PLAYER, GAMES, EPISODES, 7) for each in ("kg", "drawchance")},
     )
     RunFolder(tmp_path).write_evaluations(7, [{"timesteps": 0, **result}])
     runs = read_runs(runs_in(tmp_path))
