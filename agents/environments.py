@@ -251,9 +251,14 @@ def evaluate(
     seed: int,
     rivals: Mapping[str, list[Arrays]] | None = None,
 ) -> dict[str, float | int]:
-    """Return mean totals of an episode. Arguments as ``played``, and:
+    """Return mean totals of an episode, the policy choosing deterministically.
 
     Args:
+        policy: what chooses the opponents; its ``belief`` says which observations it reads.
+        environment: its name in Gymnasium.
+        env_kwargs: keyword arguments of the environment; lists as ``MatchmakingVecEnv``.
+        episodes: of each combination, >= 2.
+        seed: of the first episode, >= 0.
         rivals: what ``played`` returns for the same games, by the baseline's name; the queue needs
             one.
 

@@ -24,19 +24,12 @@ from typing import NoReturn
 STOPS = (signal.SIGINT, signal.SIGTERM)
 WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
-# Seconds: until the process ends in any case; the most that a safe point is waited for; until a
-# main thread that has not seen the signal is sent it; between two looks.
-GRACE, PATIENCE, UNSEEN, PAUSE = 2.5, 30.0, 0.3, 0.05
+# Seconds: until a main thread that has not seen the signal is sent it; then until the process ends
+# in any case.
+UNSEEN, GRACE = 0.3, 2.2
 
 # Files that are removed where the process ends without ``finally``.
 temporary_files: set[Path] = set()
-
-# Whether SIGTERM waits for a safe point of the work.
-_at_work = False
-
-
-class Stopped(KeyboardInterrupt):
-    """The work came to a safe point, and was asked to stop there."""
 
 
 @contextmanager
@@ -54,35 +47,6 @@ def signals_wait() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-
-
-@contextmanager
-def stops_at_a_safe_point() -> Iterator[list[int]]:
-    """Delay SIGTERM during a block until the work reaches a safe point, or ends.
-
-    Ctrl-C is not delayed.
-
-    Yields:
-        The signals that came: the work looks at it in each safe point, and raises ``Stopped``
-        there where it is not empty.
-    """
-    global _at_work
-    came: list[int] = []
-    before = signal.getsignal(signal.SIGTERM)
-    if before == signal.SIG_IGN or threading.current_thread() is not threading.main_thread():
-        yield came
-        return
-    signal.signal(signal.SIGTERM, lambda number, _: came.append(number))
-    _at_work = True
-    try:
-        yield came
-    finally:
-        _at_work = False
-        signal.signal(signal.SIGTERM, before)
-        if came and callable(before):
-            before(signal.SIGTERM, None)  # sent again, it would count as one more
-        elif came:
-            signal.raise_signal(signal.SIGTERM)
 
 
 def _listen(handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> None:
@@ -132,13 +96,10 @@ class Stopping:
         while number not in STOPS:  # a library may listen for others
             number = os.read(reading, 1)[0]
         self._announce(number)
-        begun = time.monotonic()
         time.sleep(UNSEEN)
         # Another thread may have been given it, or the main thread just before it began to wait.
         signal.pthread_kill(self._main, number)
-        waits = number == signal.SIGTERM
-        while time.monotonic() < begun + (PATIENCE if waits and _at_work else GRACE):
-            time.sleep(PAUSE)
+        time.sleep(GRACE)
         self._end(number)
 
     def _end(self, number: int, _: FrameType | None = None) -> NoReturn:

@@ -17,7 +17,7 @@ from fault_injection import Ended, child
 
 from matchenv.runtime import signals
 from matchenv.runtime.files import folder_lock
-from matchenv.runtime.signals import Stopping, stops_at_a_safe_point
+from matchenv.runtime.signals import Stopping
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 
@@ -44,15 +44,6 @@ def in_compiled_code() -> None:
         hashlib.pbkdf2_hmac("sha512", b"", b"", 10**9)
 
 
-def has_safe_points() -> None:
-    with stops_at_a_safe_point() as came:
-        BEGUN.touch()
-        time.sleep(1.0)
-        assert came
-        TIDY.touch()
-        raise signals.Stopped
-
-
 def stopped(folder: Path, run: Callable[[], int], *numbers: int) -> Ended:
     """Send signals to a process that begins to work in a folder."""
     with child(run) as running:
@@ -72,9 +63,6 @@ def stopped(folder: Path, run: Callable[[], int], *numbers: int) -> Ended:
         (catches_all, [INT], True, LONG),
         (catches_all, [TERM, INT], True, LONG),
         (in_compiled_code, [INT], False, SHORT),
-        # A safe point comes after the grace; SIGTERM twice is one, and Ctrl-C does not wait.
-        (has_safe_points, [TERM, TERM], True, SHORT),
-        (has_safe_points, [TERM, INT], False, LONG),
     ],
 )
 def test_one_line_and_gone(
