@@ -6,6 +6,7 @@ Numba compiles a function when it is first called. It keeps the result for later
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from typing import Any
 
 from numba import njit, prange
 from numba.core import event
+from numba.core.compiler_lock import global_compiler_lock
 
 __all__ = ["NOTICE", "compiled", "prange"]
 
@@ -90,3 +92,11 @@ class _Notice(event.Listener):
 
 
 event.register("numba:compile", _Notice())
+
+# A process that is forked while another thread compiles would wait for that thread for ever.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=global_compiler_lock.acquire,
+        after_in_parent=global_compiler_lock.release,
+        after_in_child=global_compiler_lock.release,
+    )

@@ -69,3 +69,50 @@ def test_it_can_be_run_as_plain_python() -> None:
     """As debuggers and coverage need it."""
     out, error = started(PLAY, NUMBA_DISABLE_JIT="1").communicate(timeout=300)
     assert out == "0\n", error
+
+
+FORKED = """
+import os, signal, threading
+from numba.core import event
+from matchenv.runtime.compile import compiled
+
+def function_of(number):
+    loops = "".join(f"    for i in range({k}):\\n        total += x * i\\n" for k in range(20))
+    names = {"__name__": "own"}
+    exec(f"def f(x):\\n    total = {number}.0\\n{loops}    return total\\n", names)
+    return compiled(names["f"])
+
+functions = [function_of(number) for number in range(4)]
+begun = threading.Event()
+
+class Begun(event.Listener):
+    def on_start(self, happened):
+        begun.set()
+    def on_end(self, happened):
+        pass
+
+def compile_many():
+    for function in functions[:3]:
+        function(1.0)
+
+event.register("numba:compile", Begun())
+thread = threading.Thread(target=compile_many)
+thread.start()
+begun.wait()
+child = os.fork()
+if child == 0:
+    signal.alarm(30)
+    functions[3](1.0)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0, "the child waits for ever"
+thread.join()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_process_forked_while_a_thread_compiles_can_compile() -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORKED], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
