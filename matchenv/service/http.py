@@ -1,11 +1,14 @@
 """A pool behind HTTP, for services that are written in other languages."""
 
+# Models are made when this is imported, and mypy takes none of them for a type.
+# mypy: disable-error-code="misc, valid-type"
+
 from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
+from collections.abc import Awaitable, Callable
+from inspect import getdoc, signature
 from typing import Annotated, Any, get_type_hints
 
 import uvicorn
@@ -15,18 +18,18 @@ from fastapi.responses import JSONResponse
 from fastapi_swagger import patch_fastapi
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, Summary
 from prometheus_client import generate_latest as metrics_text
-from pydantic import ConfigDict, Field, create_model
+from pydantic import AfterValidator, ConfigDict, Field, create_model
 from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import matchenv
 from matchenv.ratings.leaderboard import RankedPlayer
-from matchenv.service.players import Game, Meeting, NewPlayer, Player, Split, UnknownPlayerError
+from matchenv.service.players import Game, Meeting, Player, Split, UnknownPlayerError
 from matchenv.service.pool import Pool
 from matchenv.trueskill import Rating
 
 # What one request may ask for, so that it is answered in about a second.
-BODY_BYTES, SPLIT_PLAYERS, PROPOSALS, WAITING, STANDINGS = 1_000_000, 100, 25, 10_000, 10_000
+BODY_BYTES, SPLIT_PLAYERS, PROPOSALS, WAITING, RANKS = 1_000_000, 100, 25, 10_000, 10_000
 # Seconds for a request to arrive, from the connection or the last answer on; for its answer to be
 # taken; and for requests to end after a signal.
 REQUEST_SECONDS, ANSWER_SECONDS, LAST_SECONDS = 10, 60, 1
@@ -42,53 +45,36 @@ ERRORS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def model(name: str, kind: type | None = None, *, extra: Any = "ignore", **fields: Any) -> Any:
-    """Return the model of an answer, or of a body: the fields of a named tuple, and others.
+create: Any = create_model  # whose overloads know no fields in a mapping
+
+
+def model(name: str, of: Any, *, extra: Any = "ignore", **types: Any) -> Any:
+    """Return the model of an answer or a body: the fields of a named tuple, or a call's arguments.
 
     Args:
         name: of the model.
-        kind: the named tuple.
+        of: the named tuple or the call.
         extra: ``"forbid"`` refuses fields that are not declared.
-        fields: types by name, or pairs of a type and a default.
+        types: in place of its own, and of further fields.
     """
-    hints = {} if kind is None else get_type_hints(kind)
-    defaults = getattr(kind, "_field_defaults", {})
-    own = {each: (hint, defaults.get(each, ...)) for each, hint in hints.items()}
-    create: Any = create_model  # whose overloads know no fields in a mapping
-    said = getattr(kind, "__doc__", None)
-    summary = said.partition("\n")[0] if said else None
-    return create(name, __config__=ConfigDict(extra=extra), __doc__=summary, **own, **fields)
+    hints, fields = get_type_hints(of) | types, dict(types)
+    for each in signature(of).parameters.values():
+        default = ... if each.default is each.empty else each.default
+        fields[each.name] = (hints[each.name], default)
+    summary = (getdoc(of) or "").partition("\n")[0]
+    return create(name, __config__=ConfigDict(extra=extra), __doc__=summary, **fields)
 
 
-def at_most(count: int, kind: Any) -> Any:
-    """Return the type of a list or mapping with so many entries at most."""
-    return Annotated[kind, Field(max_length=count)]
-
-
-body = partial(model, extra="forbid")
-NEW_PLAYER, PAIR = body("NewPlayerBody", NewPlayer), body("PairBody", one=str, other=str)
-GAMES = body("GamesBody", games=list[body("GameBody", Game)])  # type: ignore[misc]
-PROPOSAL = body(
-    "ProposalBody", player=str, k=(int, Field(1, le=PROPOSALS)), among=(list[str] | None, None)
-)
-MATCHES = body(
-    "MatchesBody", waiting=at_most(WAITING, list[str]) | at_most(WAITING, dict[str, float])
-)
-SPLIT = body(
-    "SplitBody",
-    players=at_most(SPLIT_PLAYERS, list[str]),
-    sides=(int, 2),
-    together=(list[list[str]], ()),
-)
-
-PlayerAnswer = model("Player", Player, exposed=float)
-RatingsAnswer = model("Ratings", ratings=dict[str, model("Rating", Rating)])  # type: ignore[misc]
-MeetingAnswer = model("Meeting", Meeting)
-ProposalsAnswer = model("Proposals", proposals=list[MeetingAnswer])  # type: ignore[valid-type]
-MatchesAnswer = model("Matches", matches=list[MeetingAnswer])  # type: ignore[valid-type]
-SplitAnswer = model("Split", Split)
-StandingsAnswer = model("Standings", standings=list[model("RankedPlayer", RankedPlayer)])  # type: ignore[misc]
-HealthAnswer = model("Health", status=str, players=int, games=int)
+PLAYER, RATING = model("Player", Player, exposed=float), model("Rating", Rating)
+MEETING, SPLIT = model("Meeting", Meeting), model("Split", Split)
+STANDINGS = create("Standings", standings=list[model("RankedPlayer", RankedPlayer)])
+HEALTH = create("Health", status=str, players=int, games=int)
+GAME = Annotated[
+    model("GameBody", Game, extra="forbid"), AfterValidator(lambda game: Game(**dict(game)))
+]
+OPPONENTS = Annotated[int, Field(le=PROPOSALS)]
+MEMBERS = Annotated[list[str], Field(max_length=SPLIT_PLAYERS)]
+QUEUE = Annotated[list[str] | dict[str, float], Field(max_length=WAITING)]
 
 
 def create_app(pool: Pool) -> FastAPI:
@@ -154,7 +140,7 @@ def _add_service(app: FastAPI, pool: Pool) -> None:
             requests.labels(method, route, status).observe(time.perf_counter() - start)
         return response
 
-    @app.get("/health", tags=["service"], response_model=HealthAnswer)
+    @app.get("/health", tags=["service"], response_model=HEALTH)
     def health() -> Any:
         return {"status": "ok", "players": len(pool), "games": pool.games}
 
@@ -168,16 +154,7 @@ def _add_service(app: FastAPI, pool: Pool) -> None:
 
 
 def _add_players(app: FastAPI, pool: Pool) -> None:
-    def rate(body: Any) -> Any:
-        pool.rate([Game(**dict(each)) for each in body.games])
-        names = {name for each in body.games for side in each.teams for name in side}
-        return {"ratings": {name: pool[name]._asdict() for name in sorted(names)}}
-
-    def add(body: Any) -> Any:
-        pool.add(**dict(body))
-        return show(body.name)
-
-    @app.get("/players/{name:path}", tags=["players"], response_model=PlayerAnswer)
+    @app.get("/players/{name:path}", tags=["players"], response_model=PLAYER)
     def show(name: str) -> Any:
         return pool.player(name)._asdict() | {"exposed": pool.expose(name)}
 
@@ -185,32 +162,43 @@ def _add_players(app: FastAPI, pool: Pool) -> None:
     def remove(name: str) -> None:
         pool.remove(name)
 
-    @app.get("/standings", tags=["players"], response_model=StandingsAnswer)
-    def standings(limit: int = Query(100, le=STANDINGS)) -> Any:
-        return {"standings": [each._asdict() for each in pool.standings(limit)]}
+    @app.get("/standings", tags=["players"], response_model=STANDINGS)
+    def standings(limit: int = Query(100, le=RANKS)) -> Any:
+        return {"standings": pool.standings(limit)}
 
-    def listed(name: str, found: Sequence[Meeting]) -> Any:
-        return {name: [each._asdict() for each in found]}
+    def ratings(games: list[Game]) -> Any:
+        names = {name for game in games for side in game.teams for name in side}
+        return {name: pool[name] for name in sorted(names)}
 
-    def post(path: str, tag: str, body: Any, answer: Any, work: Callable[[Any], Any],
-             status: int = 200) -> None:  # fmt: skip
+    def post(
+        path: str, tag: str, call: Callable[..., Any], kind: Any,
+        answer: Callable[[Any, Any], Any], status: int = 200, **types: Any,
+    ) -> None:  # fmt: skip
+        """Declare a request whose body has the arguments of a call, some with other types.
+
+        The answer is of a kind, and made from the body and from what the call returns.
+        """
+        name = path.strip("/").replace("/", "_")
+
         def endpoint(body: Any) -> Any:
-            return work(body)
+            return answer(body, call(**dict(body)))
 
-        endpoint.__name__ = path.strip("/").replace("/", "_")
+        endpoint.__name__ = name
+        body = model(f"{name.title()}Body", call, extra="forbid", **types)
         endpoint.__annotations__["body"] = body
-        app.post(path, status_code=status, tags=[tag], response_model=answer)(endpoint)
+        app.post(path, status_code=status, tags=[tag], response_model=kind)(endpoint)
 
-    post("/players", "players", NEW_PLAYER, PlayerAnswer, add, 201)
-    post("/blocks", "players", PAIR, None, lambda body: pool.block(**dict(body)), 204)
-    post("/blocks/lifted", "players", PAIR, None, lambda body: pool.unblock(**dict(body)), 204)
-    post("/games", "games", GAMES, RatingsAnswer, rate)
-    post("/proposals", "decisions", PROPOSAL, ProposalsAnswer,
-         lambda body: listed("proposals", pool.propose(**dict(body))))  # fmt: skip
-    post("/matches", "decisions", MATCHES, MatchesAnswer,
-         lambda body: listed("matches", pool.match(body.waiting)))  # fmt: skip
-    post("/splits", "decisions", SPLIT, SplitAnswer,
-         lambda body: pool.split(**dict(body))._asdict())  # fmt: skip
+    post("/players", "players", pool.add, PLAYER, lambda body, _: show(body.name), 201)
+    post("/blocks", "players", pool.block, None, lambda *_: None, 204)
+    post("/blocks/lifted", "players", pool.unblock, None, lambda *_: None, 204)
+    post("/games", "games", pool.rate, create("Ratings", ratings=dict[str, RATING]),
+         lambda body, _: {"ratings": ratings(body.games)}, games=list[GAME])  # fmt: skip
+    post("/proposals", "decisions", pool.propose, create("Proposals", proposals=list[MEETING]),
+         lambda _, found: {"proposals": found}, k=OPPONENTS, among=list[str] | None)  # fmt: skip
+    post("/matches", "decisions", pool.match, create("Matches", matches=list[MEETING]),
+         lambda _, found: {"matches": found}, waiting=QUEUE)  # fmt: skip
+    post("/splits", "decisions", pool.split, SPLIT, lambda _, found: found,
+         players=MEMBERS, together=list[list[str]])  # fmt: skip
 
 
 class LimitedConnection(H11Protocol):

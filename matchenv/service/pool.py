@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from matchenv.ratings.leaderboard import RankedPlayer
 from matchenv.runtime.checks import as_integer, as_number, as_positive_number
@@ -33,34 +31,6 @@ from matchenv.trueskill import Rating, match_quality, rate
 from matchenv.trueskill.teams import sides_of
 
 SECONDS_A_DAY = 86_400.0
-
-
-class Columns(NamedTuple):
-    """What proposals among all players read of them, in the order of their arrival.
-
-    Attributes:
-        names: of the players.
-        place: of each name.
-        numbers: mu, sigma and ``seen``, shape (3, players); games change it in place.
-        region: a number for each region, shape (players,).
-    """
-
-    names: list[str]
-    place: dict[str, int]
-    numbers: NDArray[np.float64]
-    region: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, players: Mapping[str, Player]) -> Columns:
-        """Return the columns of players by name."""
-        names, numbers = list(players), [(each.mu, each.sigma, each.seen)
-                                         for each in players.values()]  # fmt: skip
-        codes: dict[str | None, int] = {}
-        region = [codes.setdefault(each.region, len(codes)) for each in players.values()]
-        place = {name: i for i, name in enumerate(names)}
-        return cls(
-            names, place, np.array(numbers).reshape(-1, 3).T.copy(), np.array(region, np.int64)
-        )
 
 
 class Pool:
@@ -89,12 +59,7 @@ class Pool:
         self.settings = PoolSettings(**settings)
         self._rule = as_rule(rule, self.settings)
         self._clock = clock
-        self._lock = threading.RLock()
-        self._players: dict[str, Player] = {}
-        self._columns: Columns | None = None
-        self._games = 0
-        self._storage: Storage | None = None
-        self._closed = False
+        self._storage = Storage(self.settings)
 
     @classmethod
     def open(
@@ -118,15 +83,14 @@ class Pool:
             OSError: if it cannot be read or written.
         """
         checked = cls(rule=rule, clock=clock, **settings).settings
-        storage = Storage(Path(path), checked)
+        storage = Storage(checked, Path(path))
         try:
             for name in settings:
                 given, found = getattr(checked, name), getattr(storage.settings, name)
                 if given != found:
                     raise ValueError(f"{name} must be {found!r} as in {path}, got {given!r}")
             pool = cls(rule=rule, clock=clock, **vars(storage.settings))
-            pool._storage, pool._games = storage, storage.games
-            pool._players = {each.name: each for each in storage.players}
+            pool._storage = storage
         except BaseException:
             storage.close()
             raise
@@ -134,21 +98,11 @@ class Pool:
 
     def close(self) -> None:
         """Close the file; later calls that change something raise."""
-        with self._lock:
-            self._closed = True
-            if self._storage is not None:
-                self._storage.close()
+        self._storage.close()
 
     def backup(self) -> bytes:
-        """Return the content of a file with everything up to now, which ``open`` reads.
-
-        Raises:
-            ValueError: for a pool without a file.
-        """
-        with self._lock:
-            if self._storage is None or self._closed:
-                raise ValueError("the pool must be open in a file to be copied")
-            return self._storage.copy()
+        """Return the content of a file with everything up to now, which ``open`` reads."""
+        return self._storage.copy()
 
     def __enter__(self) -> Self:
         return self
@@ -160,10 +114,10 @@ class Pool:
         return f"<Pool of {len(self)} players, {self.settings}>"
 
     def __len__(self) -> int:
-        return len(self._players)
+        return len(self._storage.players)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._players
+        return name in self._storage.players
 
     def __getitem__(self, name: str) -> Rating:
         """Return the current belief about a player; errors as ``player``."""
@@ -173,7 +127,7 @@ class Pool:
     @property
     def games(self) -> int:
         """Games since the pool was made."""
-        return self._games
+        return self._storage.games
 
     def player(self, name: str) -> Player:
         """Return all about a player, with the current deviation.
@@ -181,9 +135,9 @@ class Pool:
         Raises:
             UnknownPlayerError: if there is none of that name.
         """
-        with self._lock:
+        with self._storage.lock:
             found = self._record(name)
-            return found._replace(sigma=float(self._current(found.sigma, found.seen)))
+        return found._replace(sigma=float(self._current(found.sigma, found.seen, self._now())))
 
     def expose(self, player: str) -> float:
         """Return mu - k sigma with k = mu_0 / sigma_0 of a newcomer, who has 0.
@@ -204,22 +158,15 @@ class Pool:
             ValueError: for a limit below 1.
         """
         most = None if limit is None else as_integer("limit", limit, 1)
-        with self._lock:
-            records = list(self._players.values())
-            mu, sigma = self._beliefs()
+        with self._storage.lock:
+            players = list(self._storage.players.values())
+        mu, sigma = self._beliefs(players)
         exposed = mu - self._deviations * sigma
-        least = -np.inf
-        if most is not None and most < exposed.size:
-            # That of the last one, with whom equal players compete by name.
-            least = np.partition(exposed, -most)[-most]
-        lines = [
-            RankedPlayer(each.name, each.mu, deviation, value, each.games_played)
-            for each, deviation, value in zip(
-                records, sigma.tolist(), exposed.tolist(), strict=True
-            )
-            if value >= least
+        order = np.lexsort(([each.name for each in players], -exposed))[:most]
+        return [
+            RankedPlayer(each.name, each.mu, float(sigma[i]), float(exposed[i]), each.games_played)
+            for i, each in ((i, players[i]) for i in order.tolist())
         ]
-        return sorted(lines, key=lambda line: (-line.exposed, line.name))[:most]
 
     def add(
         self,
@@ -249,9 +196,9 @@ class Pool:
             if not isinstance(each, NewPlayer):
                 raise ValueError(f"players must hold NewPlayer or names, got {each!r}")
         as_names("name", [each.name for each in given])
-        with self._lock:
+        with self._storage.change() as changed:
             now = self._now()
-            self._commit([self._newcomer(each, now) for each in given])
+            changed |= {each.name: self._newcomer(each, now) for each in given}
 
     def remove(self, name: str) -> None:
         """Remove a player, and with the player all blocks.
@@ -259,16 +206,12 @@ class Pool:
         Raises:
             UnknownPlayerError: if there is none of that name.
         """
-        with self._lock:
-            player = self._record(name)
-            others = [
-                each._replace(
-                    recent=_without(name, each.recent), blocked=_without(name, each.blocked)
-                )
-                for each in self._players.values()
-                if name in each.recent or name in each.blocked
-            ]
-            self._commit(others, removed=[player])
+        with self._storage.change() as changed:
+            changed[self._record(name).name] = None
+            for each in self._storage.players.values():
+                if name in each.recent or name in each.blocked:
+                    recent, blocked = _without(name, each.recent), _without(name, each.blocked)
+                    changed[each.name] = each._replace(recent=recent, blocked=blocked)
 
     def rate(self, games: Game | Iterable[Game]) -> None:
         """Rate the players of one game or many, in their order; all or none.
@@ -287,16 +230,15 @@ class Pool:
         listed: list[Any] = [games] if isinstance(games, Game) else list(several)
         if not listed or not all(isinstance(each, Game) for each in listed):
             raise ValueError(f"games must be a Game or a list of at least one, got {games!r}")
-        with self._lock:
-            now, found = self._now(), dict[str, Player]()
+        with self._storage.change(len(listed)) as changed:
+            now = self._now()
             for i, game in enumerate(listed):
                 try:
-                    self._play(game, found, now)
+                    changed |= {each.name: each for each in self._rated(game, now)}
                 except ValueError as error:
                     if len(listed) == 1:
                         raise
                     raise type(error)(f"games[{i}]: {error}") from None
-            self._commit(list(found.values()), games=len(listed))
 
     def block(self, one: str, other: str) -> None:
         """Keep two players from meeting.
@@ -329,30 +271,24 @@ class Pool:
             UnknownPlayerError: for a name that the pool does not have.
             ValueError: for k below 1, or a list that holds the player or a name twice.
         """
-        most = as_integer("k", k, 1)
-        with self._lock:
-            own, columns = self._record(player), self._everyone()
-            names, place, _, region = columns
-            allowed = region == region[place[player]]
+        most, found = as_integer("k", k, 1), list[Meeting]()
+        with self._storage.lock:
+            own = self._record(player)
+            others: Iterable[Player] = self._storage.players.values()
             if among is not None:
-                online = as_names("among", among)
-                if player in online:
+                others = [self._record(name) for name in as_names("among", among)]
+                if own in others:
                     raise ValueError(f"among must not hold the player itself, got {player!r}")
-                asked = [place[self._record(name).name] for name in online]
-                allowed &= np.isin(np.arange(allowed.size), asked)
-            allowed[[place[name] for name in (player, *own.recent, *own.blocked)]] = False
-            left = np.concatenate(([place[player]], np.flatnonzero(allowed)))
-            mu, sigma = self._beliefs(left)
-            found: list[Meeting] = []
-            for last in range(left.size - 1, max(left.size - 1 - most, 0), -1):
-                choice = self._rule(mu[: last + 1], sigma[: last + 1]) + 1
-                pair = (mu[0], sigma[0], mu[choice], sigma[choice])
+            apart = {player, *own.recent, *own.blocked}
+            left = [x for x in others if x.region == own.region and x.name not in apart]
+            mu, sigma = self._beliefs([own, *left])
+            while left and len(found) < most:
+                choice = self._rule(mu, sigma)
+                pair = (mu[0], sigma[0], mu[choice + 1], sigma[choice + 1])
                 quality = match_quality(*pair, self.settings.beta)
-                found.append(Meeting(player, names[left[choice]], float(quality)))
-                # The last one takes its place, so that rules that sort see nearly the same order.
-                for values in (mu, sigma, left):
-                    values[choice] = values[last]
-            return found
+                found.append(Meeting(player, left.pop(choice).name, float(quality)))
+                mu, sigma = np.delete(mu, choice + 1), np.delete(sigma, choice + 1)
+        return found
 
     def match(self, waiting: Iterable[str] | Mapping[str, float]) -> list[Meeting]:
         """Pair those who wait, so that match qualities have the greatest sum.
@@ -379,9 +315,9 @@ class Pool:
         asked = np.zeros(len(names))
         if isinstance(waiting, Mapping):
             asked[:] = [as_number(f"waiting[{name!r}]", waiting[name]) for name in names]
-        with self._lock:
+        with self._storage.lock:
             records = [self._record(name) for name in names]
-            mu, sigma = self._beliefs([self._everyone().place[name] for name in names])
+        mu, sigma = self._beliefs(records)
         beta, pairs = self.settings.beta, list[Meeting]()
         for region in dict.fromkeys(each.region for each in records):
             same = [i for i, each in enumerate(records) if each.region == region]
@@ -433,7 +369,7 @@ class Pool:
         for name in grouped - set(names):
             raise ValueError(f"together must hold names among players, got {name!r}")
         groups = parties + [[name] for name in names if name not in grouped]
-        with self._lock:
+        with self._storage.lock:
             rated = {name: self[name] for name in names}
         return fairest_teams(groups, rated, count, self.settings.beta)
 
@@ -445,29 +381,27 @@ class Pool:
     def _now(self) -> float:
         return as_number("clock()", self._clock())
 
-    def _current(self, sigma: Any, seen: Any) -> Any:
+    def _current(self, sigma: Any, seen: Any, now: float) -> Any:
         """Return deviations after the time since ``seen``; a clock that went back adds nothing."""
         drift = self.settings.drift_per_day
         if drift == 0.0:
             return sigma
-        days = np.maximum(self._now() - seen, 0.0) / SECONDS_A_DAY
+        days = np.maximum(now - seen, 0.0) / SECONDS_A_DAY
         return np.sqrt(sigma * sigma + drift * drift * days)
 
     def _record(self, name: Any) -> Player:
-        found = self._players.get(as_name("name", name))
+        """Return a player as a change that goes on has left it."""
+        known, changed = self._storage.players, self._storage.changed
+        found = changed.get(as_name("name", name), known.get(name))
         if found is None:
             raise UnknownPlayerError(f"name must be of a player in the pool, got {name!r}")
         return found
 
-    def _everyone(self) -> Columns:
-        if self._columns is None:
-            self._columns = Columns.of(self._players)
-        return self._columns
-
-    def _beliefs(self, places: Any = slice(None)) -> tuple[Any, Any]:
-        """Return means and current deviations of some players, or of all, copied."""
-        mu, sigma, seen = self._everyone().numbers[:, places].copy()
-        return mu, self._current(sigma, seen)
+    def _beliefs(self, players: Sequence[Player]) -> tuple[Any, Any]:
+        """Return means and current deviations of players."""
+        numbers = [(each.mu, each.sigma, each.seen) for each in players]
+        mu, sigma, seen = np.array(numbers).reshape(-1, 3).T.copy()
+        return mu, self._current(sigma, seen, self._now())
 
     def _newcomer(self, given: NewPlayer, now: float) -> Player:
         if given.name in self:
@@ -479,30 +413,24 @@ class Pool:
         return Player(given.name, region, mu, sigma, now)
 
     def _pair(self, one: str, other: str, *, is_blocked: bool) -> None:
-        with self._lock:
+        with self._storage.change() as changed:
             players = [self._record(name) for name in (one, other)]
             if one == other:
                 raise ValueError(f"other must be another player, got {other!r} twice")
-            changed = []
             for player, name in zip(players, (other, one), strict=True):
                 rest = _without(name, player.blocked)
-                changed.append(player._replace(blocked=(*rest, name) if is_blocked else rest))
-            self._commit(changed)
+                rest = (*rest, name) if is_blocked else rest
+                changed[player.name] = player._replace(blocked=rest)
 
-    def _play(self, game: Game, found: dict[str, Player], now: float) -> None:
-        """Write the players of a game to ``found``, which has those of the games before."""
+    def _rated(self, game: Game, now: float) -> Iterator[Player]:
+        """Yield the players of a game as they are after it."""
         listed = enumerate(sides_of("teams", game.teams))
-        sides = [as_names(f"teams[{i}]", side, 1) for i, side in listed]
+        names = [as_names(f"teams[{i}]", side, 1) for i, side in listed]
+        as_names("teams", [name for side in names for name in side])
+        sides = [[self._record(name) for name in side] for side in names]
         settings = self.settings
-        for name in as_names("teams", [name for side in sides for name in side]):
-            if name not in found:
-                if name not in self._players:
-                    raise UnknownPlayerError(f"teams must hold players of the pool, got {name!r}")
-                player = self._players[name]
-                sigma = float(self._current(player.sigma, player.seen))
-                found[name] = player._replace(sigma=sigma, seen=max(now, player.seen))
         rated = rate(
-            [[(found[name].mu, found[name].sigma) for name in side] for side in sides],
+            [[(x.mu, float(self._current(x.sigma, x.seen, now))) for x in side] for side in sides],
             game.ranks,
             beta=settings.beta,
             tau=settings.tau,
@@ -510,35 +438,14 @@ class Pool:
             weights=game.weights,
         )
         for side, ratings in zip(sides, rated, strict=True):
-            others = [name for other in sides if other is not side for name in other]
-            for name, (mu, sigma) in zip(side, ratings, strict=True):
-                player = found[name]
+            others = [each.name for other in sides if other is not side for each in other]
+            for player, (mu, sigma) in zip(side, ratings, strict=True):
                 # The last opponents, those of the last game first, nobody twice.
                 recent = (*others, *(each for each in player.recent if each not in others))
-                found[name] = player._replace(
-                    mu=float(mu), sigma=float(sigma), games_played=player.games_played + 1,
-                    recent=recent[: settings.recent],
+                yield player._replace(
+                    mu=float(mu), sigma=float(sigma), seen=max(now, player.seen),
+                    games_played=player.games_played + 1, recent=recent[: settings.recent],
                 )  # fmt: skip
-
-    def _commit(
-        self, players: Sequence[Player], removed: Sequence[Player] = (), games: int = 0
-    ) -> None:
-        """Write players who changed or are new to the file first, then to memory."""
-        if self._closed:
-            raise ValueError("the pool must be open, it was closed")
-        if self._storage is not None:
-            known = [self._players[each.name] for each in players if each.name in self]
-            self._storage.commit([*known, *removed], players, self._games + games)
-        if removed or any(each.name not in self for each in players):
-            self._columns = None
-        elif self._columns is not None:
-            for each in players:
-                place = self._columns.place[each.name]
-                self._columns.numbers[:, place] = each.mu, each.sigma, each.seen
-        for player in removed:
-            del self._players[player.name]
-        self._players |= {each.name: each for each in players}
-        self._games += games
 
 
 def _without(name: str, names: tuple[str, ...]) -> tuple[str, ...]:

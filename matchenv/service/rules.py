@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.belief import DEFAULT_BELIEF, belief_named
+from matchenv.belief import DEFAULT_BELIEF
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.registry import policy_named
@@ -34,7 +34,7 @@ def as_rule(rule: Any, settings: PoolSettings) -> Rule:
 
     Args:
         rule: a text that names a policy, such as ``"kg"`` (None: DrawChance), which looks ahead
-            without drift; or a policy with ``act``, or with ``predict`` and ``belief``.
+            without drift; or a policy with ``act``, or a learned one.
         settings: of the pool.
 
     Raises:
@@ -48,26 +48,21 @@ def as_rule(rule: Any, settings: PoolSettings) -> Rule:
         policy = policy_named(rule or "drawchance", world)
     if getattr(policy, "needs_truth", False):
         raise ValueError(f"rule must not ask for true skills, which are unknown, got {rule!r}")
-    name = getattr(policy, "belief", None)
-    belief_named(name or DEFAULT_BELIEF)  # refuses an unknown one
     acts = callable(getattr(policy, "act", None))
-    if not acts and (not callable(getattr(policy, "predict", None)) or name is None):
-        raise ValueError(
-            "rule must be None, a text, or a policy with act(knowledge_state, games_left), or with "
-            f"predict and belief, got {rule!r}"
-        )
     if not acts and not getattr(policy, "is_shared", False):
         raise ValueError(
-            f"rule must choose among any number of opponents; {policy!r} was trained for a fixed "
-            "number of them"
+            "rule must be None, a text, a policy with act(knowledge_state, games_left), or a "
+            f"learned policy that chooses among any number of opponents, got {rule!r}"
         )
+
+    belief = getattr(policy, "belief", None) or DEFAULT_BELIEF
 
     @lru_cache(maxsize=SIZES_KEPT)
     def sized(opponents: int) -> Any:
         return policy.for_settings(replace(policy.settings, num_opponents=opponents, rank=None))
 
     def chosen(mu: Floats, sigma: Floats) -> int:
-        state = KnowledgeState.of_prior(mu[None], sigma[None], name or DEFAULT_BELIEF)[0]
+        state = KnowledgeState.of_prior(mu[None], sigma[None], belief)[0]
         if acts:
             return int(policy.act(state, settings.games_left))
         return int(sized(len(mu) - 1).predict(state.to_observation(1.0))[0])

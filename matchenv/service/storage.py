@@ -1,8 +1,8 @@
-"""A pool in a file: an SQLite database with a row for each player.
+"""The players of a pool: rows of an SQLite database, in a file or in memory.
 
-Each call that changes something is one transaction, synced with a rollback journal: once it has
-returned, the file alone holds it, after a kill and after a loss of power. The row without a name
-has the sum of the checksums of all others, so that a changed, missing or surplus row is noticed.
+Each change is one transaction, synced with a rollback journal: once it has returned, the file alone
+holds it, after a kill and after a loss of power. The table ``pool`` has the sum of the checksums of
+all rows, so that a changed, missing or surplus one is noticed when the file is opened.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import threading
 import zlib
-from collections.abc import Iterable, Sequence
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,48 +21,53 @@ from typing import Any
 from matchenv.runtime.files import write_bytes
 from matchenv.service.players import Player, PoolSettings
 
-FORMAT = "matchenv pool 3"
-# The content of a player's row is JSON.
-TABLE = "CREATE TABLE rows (name TEXT PRIMARY KEY, content TEXT) WITHOUT ROWID"
-Row = tuple[str, str]
+# Columns without a type keep floats bit by bit; ``recent`` and ``blocked`` are JSON.
+TABLES = [
+    "CREATE TABLE players (name TEXT PRIMARY KEY, region TEXT, mu, sigma, seen, games_played, "
+    "recent, blocked) WITHOUT ROWID",
+    "CREATE TABLE pool (settings, games, checksum)",
+]
 # Errors of SQLite that are not about the file's content.
 SYSTEM_ERRORS = (
     sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY,
 )  # fmt: skip
+Row = tuple[Any, ...]
 
 
 class Storage:
-    """The file of a pool, which no other process opens meanwhile.
+    """Players by name, and the settings of their pool.
 
     Args:
-        path: the file; it is made if it does not exist.
-        settings: for a new file.
+        settings: for a new pool.
+        path: the file, which is made if it does not exist; None for memory.
 
     Attributes:
-        settings: of the pool in the file.
-        players: those in the file when it was opened.
-        games: that were played before it was opened.
+        settings: of the pool.
+        players: by name, as the file has them.
+        games: that were played.
+        changed: those who differ in a ``change`` that has not ended; None for one who leaves.
+        lock: held during a change, and by reads that belong together.
 
     Raises:
         ValueError: if the file is no pool, is damaged or is open elsewhere.
         OSError: if it cannot be read or written.
     """
 
-    def __init__(self, path: Path, settings: PoolSettings) -> None:
-        self.path = path
-        if path.is_dir() or not path.parent.is_dir():
+    def __init__(self, settings: PoolSettings, path: Path | None = None) -> None:
+        self.path, self.lock = path, threading.RLock()
+        self.changed: dict[str, Player | None] = {}
+        if path is not None and (path.is_dir() or not path.parent.is_dir()):
             raise ValueError(f"path must be a file in a folder that exists, got {path}")
-        if not path.exists():
-            _make(path, settings)
+        if path is not None and not path.exists():
+            _make(path, Storage(settings).copy())
         try:
             self._database = sqlite3.connect(
-                path, timeout=0.0, isolation_level=None, check_same_thread=False
+                path or ":memory:", timeout=0.0, isolation_level=None, check_same_thread=False
             )
-        except sqlite3.Error as error:
-            raise OSError(f"{path} cannot be opened: {error}") from None
-        try:
+            if path is None:
+                self._fill(json.dumps(asdict(settings)))
             self._read()
-        except (sqlite3.Error, KeyError, TypeError, ValueError) as error:
+        except (sqlite3.Error, TypeError, ValueError) as error:
             self.close()
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             if code in SYSTEM_ERRORS:
@@ -70,76 +76,85 @@ class Storage:
                 raise ValueError(f"path must not be open in another process, {path} is") from None
             raise ValueError(f"path must be a pool's file, got {path}: {error}") from None
 
+    def _fill(self, settings: str) -> None:
+        for table in TABLES:
+            self._database.execute(table)
+        pool = (settings, 0, _sum_of([(settings,)]))
+        self._database.execute("INSERT INTO pool VALUES (?, ?, ?)", pool)
+
     def _read(self) -> None:
         run = self._database.execute
         run("PRAGMA locking_mode=EXCLUSIVE")
         run("PRAGMA synchronous=EXTRA")
         run("BEGIN EXCLUSIVE")  # takes the lock, which is kept until the end
-        tables = [name for (name,) in run("SELECT name FROM sqlite_master")]
-        if tables != ["rows"]:
+        tables = [table for (table,) in run("SELECT sql FROM sqlite_master ORDER BY name")]
+        if tables != TABLES:
             raise ValueError("it has other tables" if tables else "it is empty")
         if run("PRAGMA quick_check").fetchall() != [("ok",)]:
             raise ValueError("it is damaged: SQLite cannot read all of it")
-        first, *rows = run("SELECT name, content FROM rows ORDER BY name").fetchall()
+        rows = run("SELECT * FROM players ORDER BY name").fetchall()
+        ((settings, self.games, checksum),) = run("SELECT * FROM pool")
         run("COMMIT")
-        pool = json.loads(first[1])
-        if pool["format"] != FORMAT:
-            raise ValueError("it is of another format")
-        self._sum = _sum_of(rows)
-        if pool.pop("checksum") != _checksum(pool) or pool["players"] != self._sum or first[0]:
+        if checksum != self.games + _sum_of([(settings,), *rows]):
             raise ValueError("it is damaged: its content does not fit its checksum")
-        self.settings, self.games = PoolSettings(**pool["settings"]), pool["games"]
-        self.players = []
-        for name, content in rows:
-            *numbers, recent, blocked = json.loads(content)
-            fields = (name, *numbers, tuple(recent), tuple(blocked))
-            self.players.append(Player._make(fields))
+        self.settings = PoolSettings(**json.loads(settings))
+        self.players = {}
+        for *plain, recent, blocked in rows:
+            lists = (tuple(json.loads(each)) for each in (recent, blocked))
+            self.players[plain[0]] = Player._make((*plain, *lists))
 
-    def commit(self, before: Sequence[Player], after: Sequence[Player], games: int) -> None:
-        """Replace players in one transaction; once this returns, it survives.
+    @contextmanager
+    def change(self, games: int = 0) -> Iterator[dict[str, Player | None]]:
+        """Write what a block puts into ``changed``; once this returns, it survives.
 
         Args:
-            before: those who change or leave, as the file has them.
-            after: those who change or are new.
-            games: since the pool was made.
+            games: that the block adds.
 
         Raises:
-            OSError: if it could not be written; then the file is as it was.
+            ValueError: if it is closed.
+            OSError: if it could not be written; then all is as it was, as if the block raises.
         """
-        old, new = ([_player_row(player) for player in players] for players in (before, after))
-        total = self._sum + _sum_of(new) - _sum_of(old)
-        many = self._database.executemany
-        try:
-            self._database.execute("BEGIN")
-            many("DELETE FROM rows WHERE name = ?", [row[:1] for row in old])
-            rows = [*new, _pool_row(self.settings, games, total)]
-            many("INSERT OR REPLACE INTO rows VALUES (?, ?)", rows)
-            self._database.execute("COMMIT")
-        except BaseException as error:
-            with suppress(sqlite3.Error):
-                self._database.execute("ROLLBACK")
-            if isinstance(error, sqlite3.Error):
+        with self.lock:
+            run, many = self._database.execute, self._database.executemany
+            try:
+                run("BEGIN")
+                yield self.changed
+                old = [_row_of(self.players[name]) for name in self.changed if name in self.players]
+                new = [_row_of(player) for player in self.changed.values() if player is not None]
+                many("DELETE FROM players WHERE name = ?", [row[:1] for row in old])
+                many("INSERT INTO players VALUES (?, ?, ?, ?, ?, ?, ?, ?)", new)
+                # The number of games counts in the sum as it is.
+                pool = (games, games + _sum_of(new) - _sum_of(old))
+                run("UPDATE pool SET games = games + ?, checksum = checksum + ?", pool)
+                run("COMMIT")
+                self.games += games
+                for name, player in self.changed.items():
+                    if player is None:
+                        del self.players[name]
+                    else:
+                        self.players[name] = player
+            except sqlite3.ProgrammingError:
+                raise ValueError("the pool must be open, it was closed") from None
+            except sqlite3.Error as error:
                 raise OSError(f"{self.path} could not be written: {error}") from None
-            raise
-        self._sum = total
+            finally:
+                self.changed.clear()
+                with suppress(sqlite3.Error):
+                    run("ROLLBACK")  # of what was not committed
 
     def copy(self) -> bytes:
         """Return the content of a file with all that was committed."""
-        return self._database.serialize()
+        with self.lock:
+            return self._database.serialize()
 
     def close(self) -> None:
         """Release the file."""
-        with suppress(sqlite3.Error):
+        with self.lock, suppress(sqlite3.Error, AttributeError):  # where it was never opened
             self._database.close()
 
 
-def _make(path: Path, settings: PoolSettings) -> None:
-    """Write the file of an empty pool, whole or not at all, and not over another file."""
-    with closing(sqlite3.connect(":memory:")) as made:
-        made.execute(TABLE)
-        made.execute("INSERT INTO rows VALUES (?, ?)", _pool_row(settings, 0, 0))
-        made.commit()
-        content = made.serialize()
+def _make(path: Path, content: bytes) -> None:
+    """Write a new file, whole or not at all, and not over another one."""
     beside = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
         write_bytes(beside, content)
@@ -149,20 +164,11 @@ def _make(path: Path, settings: PoolSettings) -> None:
         beside.unlink(missing_ok=True)
 
 
-def _player_row(player: Player) -> Row:
-    return player.name, json.dumps(player[1:])
+def _row_of(player: Player) -> Row:
+    *plain, recent, blocked = player
+    return (*plain, json.dumps(recent), json.dumps(blocked))
 
 
-def _pool_row(settings: PoolSettings, games: int, players: int) -> Row:
-    """Return the row without a name; ``players`` is what ``_sum_of`` returns of the others."""
-    pool = {"format": FORMAT, "settings": asdict(settings), "games": games, "players": players}
-    return "", json.dumps({**pool, "checksum": _checksum(pool)})
-
-
-def _checksum(content: Any) -> int:
-    return zlib.crc32(json.dumps(content).encode())
-
-
-def _sum_of(rows: Iterable[Row]) -> int:
+def _sum_of(rows: list[Row]) -> int:
     """Return the sum of the rows' checksums, in which their order does not matter."""
-    return sum(map(_checksum, rows))
+    return sum(zlib.crc32(json.dumps(row).encode()) for row in rows)

@@ -174,7 +174,6 @@ BAD_CALLS: list[tuple[str, tuple[Any, ...], str]] = [
     ("split", (["a", "b"], 2, [["a", "b"]]), "together"),
     ("split", (["a", "b"], 2, 7), "together"),
     ("standings", (0,), "limit"),
-    ("backup", (), "file"),
 ]
 
 
