@@ -9,8 +9,8 @@ from matchenv.cli import options as shared
 from matchenv.cli.parser import GOES_ON, Existing, Given, Parser, Run
 from matchenv.envs import ENVIRONMENTS
 from matchenv.envs.one_player.settings import Settings
-from matchenv.runtime.files import held_folders
 from matchenv.runtime.jobs import RunOptions
+from matchenv.runtime.signals import temporary_files
 
 if TYPE_CHECKING:
     from matchenv.agents.run_config import RunConfig
@@ -208,10 +208,11 @@ def configured(given: Given) -> RunConfig:
 def _how_to_go_on(given: Given) -> str:
     """Return what to say of the run that this process works on."""
     folder = given.resume or given.out
-    for held in tuple(held_folders) if folder is None else ():
+    for file in tuple(temporary_files) if folder is None else ():
         from matchenv.agents.run_folder import RunFolder
 
-        for path in (held, held.parent):  # a comparison has a folder in that of the run
+        # The run is locked; a comparison has a folder in that of the run.
+        for path in file.parents[:2]:
             if folder is None and RunFolder(path).config_file.exists():
                 folder = path
     return f"go on with --resume {folder or 'and the folder of the run'}"

@@ -92,7 +92,7 @@ def arrays_of(
     settings: Any,
     seeds: Sequence[int],
     stream: np.random.SeedSequence,
-    summary: Callable[[], Summary] | None = None,
+    summary: Callable[[], Summary] | None,
 ) -> Arrays:
     """Return the arrays of a rollout, a clock, and sums whose names begin with ``TOTAL``."""
     found = rollout(make, settings, seeds, np.random.default_rng(stream), summary)

@@ -59,7 +59,7 @@ class Estimate:
 
     @property
     def known(self) -> bool:
-        """True if the two policies differ, so that the share is defined."""
+        """Whether it was measured."""
         return self.mean == self.mean
 
     def times(self, factor: float) -> Estimate:
@@ -141,24 +141,23 @@ class Curve:
     half_width: Floats
 
 
-def quantile_of(count: int, confidence: float = CONFIDENCE) -> float:
+def quantile_of(count: int) -> float:
     """Half of an interval in standard errors, for ``count`` values, by Student's distribution."""
-    return float(stdtrit(count - 1, 0.5 + confidence / 2.0))
+    return float(stdtrit(count - 1, 0.5 + CONFIDENCE / 2.0))
 
 
-def estimate(values: Floats, confidence: float = CONFIDENCE) -> Estimate:
+def estimate(values: Floats) -> Estimate:
     """Return the mean of independent values with Student's interval; NaN are left out.
 
     Args:
         values: shape (E,); with fewer than two that are known, all of the estimate is NaN.
-        confidence: coverage of the interval.
     """
     known = values[~np.isnan(values)]
     if known.size < 2:
         return UNKNOWN
     mean = float(known.mean())
     error = float(known.std(ddof=1)) / math.sqrt(known.size)
-    half = quantile_of(known.size, confidence) * error
+    half = quantile_of(known.size) * error
     return Estimate(mean, error, mean - half, mean + half)
 
 

@@ -154,12 +154,10 @@ def group_values(rows: EpisodeTable, measure: str, cell: int, policy: str, group
     return mean_of(measure, sums[:, GROUPS.index(group)])
 
 
-def long_wait(
-    rows: EpisodeTable, cell: int, policy: str, share: float = 0.95, group: str = GROUPS[0]
-) -> float:
-    """Return the ticks that such a share of all visits of all runs did not exceed."""
+def long_wait(rows: EpisodeTable, cell: int, policy: str, group: str = GROUPS[0]) -> float:
+    """Return the ticks that 95 % of all visits of all runs did not exceed."""
     waits = rows.totals["waits"][cell, rows.policies.index(policy), 0]
-    return wait_percentile(waits[GROUPS.index(group)], share)
+    return wait_percentile(waits[GROUPS.index(group)], 0.95)
 
 
 def wait_percentile(waits: Floats, share: float) -> float:

@@ -14,11 +14,9 @@ from functools import cache, partial
 from multiprocessing import parent_process
 from typing import Any
 
-from numba import njit, prange
+from numba import njit
 from numba.core import event
 from numba.core.compiler_lock import global_compiler_lock
-
-__all__ = ["NOTICE", "compiled", "prange"]
 
 NOTICE = "matchenv: compiling, once after an installation or a change; this takes some seconds"
 
@@ -27,35 +25,26 @@ def compiled(
     function: Callable[..., Any] | None = None,
     *,
     nogil: bool = False,
-    parallel: bool = False,
     refcounted: bool = True,
     inline: bool = False,
-    fma: bool = False,
 ) -> Any:
     """Compile a function when it is first called, and keep the result for later processes.
 
     Args:
         function: of numbers, arrays and NamedTuples of them; None for ``@compiled(nogil=True)``.
         nogil: let other threads run meanwhile, for loops of seconds.
-        parallel: run the function's ``prange`` loops on several threads.
         refcounted: False for a function that makes no arrays: references to its arrays are not
             counted then, which costs a small function with many arrays more than its work.
         inline: make the function a part of all functions that call it. With arrays among its
             arguments say ``refcounted=False`` too, or they are counted all the same.
-        fma: let a product and a sum be one operation, rounded once, where the processor has it.
-            Last digits then differ from machine to machine.
     """
     if function is None:
-        return partial(
-            compiled, nogil=nogil, parallel=parallel, refcounted=refcounted, inline=inline, fma=fma
-        )
+        return partial(compiled, nogil=nogil, refcounted=refcounted, inline=inline)
     options: dict[str, Any] = {
         "error_model": "numpy",
         "nogil": nogil,
-        "parallel": parallel,
         "_nrt": refcounted,
         "forceinline": inline,
-        "fastmath": {"contract"} if fma else False,
     }
     try:
         return njit(cache=True, **options)(function)

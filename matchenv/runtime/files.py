@@ -8,7 +8,6 @@ data is JSON, tables are CSV. A folder of results belongs to one process at a ti
 from __future__ import annotations
 
 import csv
-import errno
 import hashlib
 import io
 import json
@@ -52,9 +51,6 @@ DEEPEST_JSON = 50
 
 # First characters of a cell that a spreadsheet takes for a formula.
 FORMULA = tuple("=+-@")
-
-# Folders that this process has locked.
-held_folders: set[Path] = set()
 
 # Of the temporary files of this process.
 _numbers = count()
@@ -109,9 +105,6 @@ def write_together(files: Iterable[tuple[Path, bytes]]) -> None:
         for place, beside in begun.items():
             with errors_name(place):
                 os.replace(beside, place)
-        for folder in {place.parent for place in begun}:
-            with errors_name(folder):
-                _sync_folder(folder)
     finally:
         for beside in begun.values():
             with suppress(OSError):
@@ -126,20 +119,6 @@ def errors_name(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from None
-
-
-def _sync_folder(folder: Path) -> None:
-    """Sync the names in a folder, where the system supports that."""
-    if os.name == "nt" or not os.access(folder, os.R_OK):
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
-            raise
-    finally:
-        os.close(descriptor)
 
 
 @cache
@@ -204,7 +183,6 @@ def folder_lock(folder: Path, *, make: bool = True, new: bool = False) -> Iterat
     lock = FileLock(file, timeout=0)
     try:
         lock.acquire()
-        held_folders.add(folder)
         temporary_files.add(file)
         holder = {"pid": os.getpid(), "host": platform.node(), "command": sys.argv}
         with errors_name(file):
@@ -219,7 +197,6 @@ def folder_lock(folder: Path, *, make: bool = True, new: bool = False) -> Iterat
             # Removed while it is held: a process that opened it meanwhile sees that it has gone,
             # and tries again.
             file.unlink(missing_ok=True)
-            held_folders.discard(folder)
             temporary_files.discard(file)
             lock.release()
         for each in missing:

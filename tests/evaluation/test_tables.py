@@ -23,15 +23,6 @@ def test_columns_are_aligned() -> None:
     assert text_table(COLUMNS, []) == ["policy      total  of a game"]
 
 
-def test_wide_tables_continue_below_with_their_first_column() -> None:
-    wide = [COLUMNS[0], *(Column(f"column {n}", "{total:.1f}", 40) for n in range(3))]
-    lines = text_table(wide, ROWS)
-    assert max(map(len, lines)) <= 100
-    assert [line.split()[:2] for line in lines if line.startswith("policy")] == 2 * [
-        ["policy", "column"]
-    ]
-
-
 def test_markdown_has_as_many_cells_in_each_line() -> None:
     heading, rule, *lines = markdown_table(COLUMNS, ROWS)
     assert (heading, rule) == ("| policy | total | of a game |", "|---|---|---|")
