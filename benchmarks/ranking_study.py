@@ -8,7 +8,6 @@ run goes on.
 from __future__ import annotations
 
 import argparse
-import csv
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -23,6 +22,7 @@ from matchenv.evaluation.estimates import Estimate, Record
 from matchenv.evaluation.registry import policy_named
 from matchenv.evaluation.rollout import Batch, Decisions, steps
 from matchenv.evaluation.tables import Column, text_table
+from matchenv.logs.text_table import read_ratings
 from matchenv.runtime.files import Arrays
 from matchenv.runtime.jobs import Job, RunOptions, run_jobs
 
@@ -202,9 +202,10 @@ def main(words: Sequence[str] | None = None) -> None:
         return
     means = None
     if given.skills is not None:
-        with given.skills.open(newline="") as lines:
-            played = [row for row in csv.DictReader(lines) if int(row["games"]) >= LEAST_GAMES]
-        means = np.array([float(row["mean"]) for row in played])
+        names = ("mean", "games")
+        found = read_ratings(given.skills, "skills", names)
+        means, played = (np.array(found[name]) for name in names)
+        means = means[played >= LEAST_GAMES]
         means -= means.mean()
         settings = replace(settings, sigma=float(means.std()))
     columns = [
@@ -214,8 +215,8 @@ def main(words: Sequence[str] | None = None) -> None:
         Column("minus information", "[{more.low:+.3f}, {more.high:+.3f}]"),
     ]
     run = RunOptions(out=given.out, workers=1)
-    found = study(settings, given.rules, given.seeds, given.block, means, run)
-    print("\n".join(text_table(columns, found)))
+    rows = study(settings, given.rules, given.seeds, given.block, means, run)
+    print("\n".join(text_table(columns, rows)))
 
 
 if __name__ == "__main__":

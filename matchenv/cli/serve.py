@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import atexit
-import csv
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from matchenv.cli import options as shared
 from matchenv.cli.parser import Existing, Given, Parser, Run
 from matchenv.service.players import PoolSettings
-
-if TYPE_CHECKING:
-    from matchenv.service import NewPlayer
 
 # Settings of a pool by the names of fitted parameters.
 FITTED = {"beta": "beta", "tau": "tau", "draw_probability": "draw_probability",
@@ -57,8 +52,9 @@ def run(given: Given) -> None:
     """Serve until a signal."""
     given.needs("serve")
     from matchenv.cli.output import show
+    from matchenv.logs.text_table import read_ratings
     from matchenv.runtime.checks import as_integer
-    from matchenv.service import Pool
+    from matchenv.service import NewPlayer, Pool
     from matchenv.service.http import listen, serve
 
     given.note = lambda: f"{given.pool} has all that was answered"
@@ -71,7 +67,10 @@ def run(given: Given) -> None:
 
         found = fitted_parameters(given.fitted)
         settings |= {name: found[each] for each, name in FITTED.items() if each in found}
-    players = [] if given.ratings is None else _players_of(given.ratings)
+    players = []
+    if given.ratings is not None:
+        found = read_ratings(given.ratings, "ratings", texts=["player"])
+        players = [NewPlayer(*row) for row in zip(*found.values(), strict=True)]
     Pool(rule=given.policy, **settings).add_many(players)  # bad ones leave no new file
     # Listen first: a port that is taken leaves no new file.
     with (
@@ -87,20 +86,3 @@ def run(given: Given) -> None:
             show(f"{len(pool)} players at {address}", flush=True)
         atexit.register(pool.close)  # a signal ends the process without leaving this block
         serve(pool, listener)
-
-
-def _players_of(file: Path) -> list[NewPlayer]:
-    """Return the players of a table of ratings."""
-    from matchenv.service import NewPlayer
-
-    if not file.is_file():  # a device may have no end
-        raise ValueError(f"ratings must be a file that exists, got {str(file)!r}")
-    with file.open(newline="", encoding="utf-8-sig") as lines:
-        rows = csv.DictReader(lines)
-        try:
-            return [NewPlayer(row["player"], float(row["mu"]), float(row["sigma"])) for row in rows]
-        except (KeyError, TypeError, ValueError, csv.Error) as error:
-            raise ValueError(
-                f"ratings must have columns player, mu and sigma, {file} has not in line "
-                f"{rows.line_num}: {error}"
-            ) from None

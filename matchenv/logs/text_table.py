@@ -5,15 +5,20 @@ from __future__ import annotations
 import csv
 import gzip
 import hashlib
+import math
 import re
 import zlib
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from matchenv.runtime.checks import LARGEST_SKILL, SMALLEST
 
 GZIP = b"\x1f\x8b"
 PIECE = 1 << 20  # bytes
 DELIMITERS = ",;\t|"
+MOST_NAMED = 5  # bad lines of ratings that a message names
 MOST_MEGABYTES, MOST_ROWS = 256, 10_000_000
 # A line of a log has some hundred characters. What is far beyond that is no log.
 LONGEST_LINE = 1_000_000
@@ -100,6 +105,65 @@ def read_table(
             bad[number] = BadRow(number, problem, detail)
         rows[number] = fields
     return TextTable(delimiter, header, rows, bad, hashlib.sha256(data).hexdigest())
+
+
+def read_ratings(
+    path: Path,
+    kind: str,
+    numbers: Iterable[str] = ("mu", "sigma"),
+    texts: Iterable[str] = (),
+    positive: Iterable[str] = ("sigma",),
+) -> dict[str, list[Any]]:
+    """Return columns of a table with a row for each player, such as ``ratings.csv`` of a replay.
+
+    Args:
+        path: as ``read_table``.
+        kind: of argument, for messages.
+        numbers: columns of finite numbers, in any case in the header.
+        texts: columns of texts.
+        positive: columns of ``numbers`` that are above 0.
+
+    Raises:
+        ValueError: if the file cannot be read, has no players or misses a column, and for bad
+            numbers; it names their lines.
+    """
+    try:
+        table = read_table(path)
+    except BadLogError as error:
+        raise ValueError(f"{kind} must be a readable file of ratings: {error}") from None
+    header, named = [name.lower() for name in table.header], [*texts, *numbers]
+    if missing := [name for name in named if name not in header]:
+        raise ValueError(
+            f"{kind} must have columns {', '.join(named)}: {path} has no "
+            f"{' and no '.join(missing)} in line 1, {', '.join(table.header)}"
+        )
+    bad = {line: f"line {line}: {row.reason}" for line, row in table.bad.items()}
+    found: dict[str, list[Any]] = {}
+    for name in named:
+        found[name] = texts_of = table.column(table.header[header.index(name)])
+        if name in texts:
+            continue
+        found[name] = [_number(text) for text in texts_of]
+        for line, text, value in zip(table.rows, texts_of, found[name], strict=True):
+            low = value < SMALLEST and name in positive
+            if low or not abs(value) <= LARGEST_SKILL:
+                said = ", not above 0" if low else ""
+                bad.setdefault(line, f"line {line}: {name} is {text.strip()!r}{said}")
+    if bad:
+        first = [bad[line] for line in sorted(bad)]
+        more = f" and {len(bad) - MOST_NAMED} more" if len(bad) > MOST_NAMED else ""
+        raise ValueError(f"{kind} must hold finite numbers, deviations above 0: {path}: "
+                         f"{'; '.join(first[:MOST_NAMED])}{more}")  # fmt: skip
+    if not table.rows:
+        raise ValueError(f"{kind} must hold at least one player, got none in {path}")
+    return found
+
+
+def _number(text: str) -> float:
+    try:
+        return math.nan if "_" in text else float(text)
+    except ValueError:
+        return math.nan
 
 
 def _fields(line: str, delimiter: str) -> tuple[list[str], str, str]:

@@ -16,21 +16,17 @@ import os
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.runtime.checks import (
-    LARGEST_SKILL,
     as_float_array,
     as_number,
     as_positive_array,
     as_positive_number,
 )
-
-if TYPE_CHECKING:
-    from matchenv.ratings.leaderboard import Leaderboard
 
 Floats = NDArray[np.float64]
 
@@ -42,9 +38,6 @@ DEFAULT_DEVIATION = math.sqrt(6.5)
 
 # Deviation of a regular's belief, as a share of the population's.
 REGULAR_SHARE = 1.0 / 3.0
-
-# Bad lines of a file that a message names.
-MOST_NAMED = 5
 
 
 class Population(ABC):
@@ -153,55 +146,15 @@ class RatedPopulation(Population):
     def __repr__(self) -> str:
         return f"<RatedPopulation of {self.mu.size} players from {self.source}>"
 
-    @classmethod
-    def from_file(cls, path: str | os.PathLike[str]) -> RatedPopulation:
-        """Read ratings from a file.
-
-        Args:
-            path: a CSV file, plain or packed with gzip, with columns ``mu`` and ``sigma`` and any
-                others, such as the ``ratings.csv`` of ``matchenv replay``; or the JSON file of
-                ``Leaderboard.save``.
-
-        Raises:
-            ValueError: if the file cannot be read, has no players or misses a column, and for
-                numbers that are missing, NaN, infinite or, in sigma, not above 0; it names their
-                lines.
-        """
-        file = Path(path)
-        source = repr(os.fspath(path))
-        if file.suffix != ".json":
-            return cls(*_read_table(file), source)
-        from matchenv.ratings.leaderboard import Leaderboard
-
-        try:
-            board = Leaderboard.load(file)
-        except OSError as error:
-            raise ValueError(
-                f"population must be a readable file: {file}: {error.strerror or error}"
-            ) from None
-        except ValueError as error:
-            raise ValueError(f"population must be a leaderboard's file: {error}") from None
-        return cls.from_leaderboard(board, source)
-
-    @classmethod
-    def from_leaderboard(cls, board: Leaderboard, source: str = "a leaderboard") -> RatedPopulation:
-        """Return the ratings of all players of a board.
-
-        Raises:
-            ValueError: for a board without players.
-        """
-        if len(board) == 0:
-            raise ValueError(f"population must hold at least one player, got none in {source}")
-        mu, sigma = np.array([board[name] for name in board], dtype=np.float64).T
-        return cls(mu, sigma, source)
-
 
 def population_of(given: Any) -> Population:
     """Return the population that an option stands for.
 
     Args:
-        given: ``"normal"`` for ``NormalPopulation()``, a ``Population``, a ``Leaderboard``, a pair
-            of arrays ``(mu, sigma)``, or the path of a file with ratings.
+        given: ``"normal"`` for ``NormalPopulation()``; a ``Population``; a ``Leaderboard``; a pair
+            of arrays ``(mu, sigma)``; or the path of a file with ratings. That is a table, plain or
+            packed with gzip, with columns ``mu`` and ``sigma`` and any others, such as the
+            ``ratings.csv`` of ``matchenv replay``; or the JSON file of ``Leaderboard.save``.
 
     Raises:
         ValueError: for anything else, and for bad ratings.
@@ -210,59 +163,31 @@ def population_of(given: Any) -> Population:
         return given
     if isinstance(given, str) and given == "normal":
         return NormalPopulation()
-    if isinstance(given, str | os.PathLike):
-        return RatedPopulation.from_file(given)
     if isinstance(given, tuple | list | np.ndarray) and len(given) == 2:
         return RatedPopulation(given[0], given[1])
     from matchenv.ratings.leaderboard import Leaderboard
 
-    if isinstance(given, Leaderboard):
-        return RatedPopulation.from_leaderboard(given)
-    raise ValueError(
-        "population must be 'normal', the path of a file with ratings, a matchenv Leaderboard, a "
-        f"pair of arrays (mu, sigma) or a Population, got {given!r}"
-    )
+    source = "a leaderboard"
+    if isinstance(given, str | os.PathLike):
+        path, source = Path(given), repr(os.fspath(given))
+        if path.suffix != ".json":
+            from matchenv.logs.text_table import read_ratings
 
-
-def _read_table(file: Path) -> tuple[Floats, Floats]:
-    """Return mu and sigma of a CSV file, shape (K,) each; errors as ``from_file``."""
-    from matchenv.logs.text_table import read_table
-
-    try:
-        table = read_table(file)
-    except ValueError as error:
-        raise ValueError(f"population must be a readable file of ratings: {error}") from None
-    header = [name.lower() for name in table.header]
-    missing = [name for name in ("mu", "sigma") if name not in header]
-    if missing:
+            found = read_ratings(path, "population")
+            return RatedPopulation(np.array(found["mu"]), np.array(found["sigma"]), source)
+        try:
+            given = Leaderboard.load(path)
+        except OSError as error:
+            raise ValueError(
+                f"population must be a readable file: {path}: {error.strerror or error}"
+            ) from None
+        except ValueError as error:
+            raise ValueError(f"population must be a leaderboard's file: {error}") from None
+    if not isinstance(given, Leaderboard):
         raise ValueError(
-            f"population must have columns mu and sigma: {file} has no {' and no '.join(missing)} "
-            f"in line 1, {', '.join(table.header)}"
+            "population must be 'normal', the path of a file with ratings, a matchenv Leaderboard, "
+            f"a pair of arrays (mu, sigma) or a Population, got {given!r}"
         )
-    problems = {row.line: f"line {row.line}: {row.reason}" for row in table.bad.values()}
-    numbers: dict[str, list[float]] = {"mu": [], "sigma": []}
-    for name, values in numbers.items():
-        texts = table.column(table.header[header.index(name)])
-        for line, text in zip(table.rows, texts, strict=True):
-            value = _number(text)
-            values.append(value)
-            if not abs(value) <= LARGEST_SKILL:
-                problems.setdefault(line, f"line {line}: {name} is {text.strip()!r}")
-            elif name == "sigma" and value < 1.0 / LARGEST_SKILL:
-                problems.setdefault(line, f"line {line}: sigma is {text.strip()!r}, not above 0")
-    if problems:
-        named = [problems[line] for line in sorted(problems)[:MOST_NAMED]]
-        more = f" and {len(problems) - MOST_NAMED} more" if len(problems) > MOST_NAMED else ""
-        raise ValueError(
-            f"population must hold finite numbers, sigma above 0: {file}: {'; '.join(named)}{more}"
-        )
-    if not table.rows:
-        raise ValueError(f"population must hold at least one player, got none in {file}")
-    return np.array(numbers["mu"]), np.array(numbers["sigma"])
-
-
-def _number(text: str) -> float:
-    try:
-        return math.nan if "_" in text else float(text)
-    except ValueError:
-        return math.nan
+    if len(given) == 0:
+        raise ValueError(f"population must hold at least one player, got none in {source}")
+    return RatedPopulation(*np.array([given[name] for name in given], dtype=np.float64).T, source)
