@@ -23,7 +23,6 @@ from matchenv.logs.forecasts import (
     Pairs,
     gaussian_log_probabilities,
     log_losses,
-    log_probabilities_of,
     pairs_of_sides,
 )
 from matchenv.logs.games import advantages_of, performance_weights
@@ -82,16 +81,15 @@ def qualities_of(
     noise = beta * beta * log.team_sums(share * share)
     ahead = np.zeros(log.num_teams)
     ahead[log.game_start[:-1]] = advantages_of(log, parameters["advantage"])
-    lead = ahead[pairs.first] - ahead[pairs.second]
-    players = log.team_size[pairs.first] + log.team_size[pairs.second]
+    lead, players = pairs.gap(ahead), pairs.sum(log.team_size)
 
     def likelihood(gap: Floats, variance: Floats) -> Floats:
         """Return the probability of each pair's outcome, for performances this far apart."""
-        stated = log_probabilities_of(gap, variance, players, beta, draws)
+        stated = gaussian_log_probabilities(gap, variance, players, beta, draws)
         return np.exp(-log_losses(stated, pairs.outcome))
 
     log_probability = gaussian_log_probabilities(
-        pairs, replay.team_mean, replay.team_variance, log.team_size, beta, draws
+        pairs.gap(replay.team_mean), pairs.sum(replay.team_variance), players, beta, draws
     )
     before = replay.team_mean - ahead, replay.team_variance - noise
     rest, after = (
@@ -213,12 +211,7 @@ def _between(
     mean: Floats, variance: Floats, noise: Floats, pairs: Pairs
 ) -> tuple[Floats, Floats, Floats]:
     """Return the gap of the skills of each pair, its variance, and that of the performances."""
-    first, second = pairs.first, pairs.second
-    return (
-        mean[first] - mean[second],
-        variance[first] + variance[second],
-        noise[first] + noise[second],
-    )
+    return pairs.gap(mean), pairs.sum(variance), pairs.sum(noise)
 
 
 def _quality(gap: Floats, variance: Floats, noise: Floats) -> Floats:

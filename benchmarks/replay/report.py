@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from tqdm import tqdm
@@ -80,39 +80,6 @@ class ReplaySettings:
             as_positive_share(share, getattr(self, share))
         as_integer("bins", self.bins, 1, 1000)
         as_integer("top_players", self.top_players, 0, 20)
-
-
-class CurveOfSystems(NamedTuple):
-    """A curve of each system, in figures and on the page; x and y are entries of the measure."""
-
-    title: str
-    x: str
-    y: str
-    x_label: str
-    y_label: str
-    diagonal: str | None = None
-
-
-def _calibration(what: str) -> CurveOfSystems:
-    stated = f"stated probability of a {what}"
-    return CurveOfSystems(f"Calibration of {what}s", "stated", "observed", stated,
-                          "share that came true", "calibrated")  # fmt: skip
-
-
-# By the name of the measure.
-CURVES = {
-    "draws": CurveOfSystems(
-        "Draws found against match quality", "possible", "found",
-        "share of possible draws, most even games first", "share of draws found",
-        "a quality without information",
-    ),
-    "fairness": CurveOfSystems(
-        "Win ratios in the most even games", "games", "deviation", "least number of games played",
-        "mean |win ratio - 50 %|",
-    ),
-    "wins": _calibration("win"),
-    "draw_forecasts": _calibration("draw"),
-}  # fmt: skip
 
 
 def run_replay(
@@ -198,10 +165,10 @@ def measures(
     possible, found = possible_and_found_draws(log.game_start, log.rank)
     share = win_shares(log.game_start, log.rank)[log.entry_team]
     outcome, game = pairs.outcome, pairs.game
-    first_costs = pair_costs(first.gap(pairs), outcome)
+    first_costs = pair_costs(first.gap, outcome)
 
     def of_system(judgement: Judgement) -> dict[str, Any]:
-        gap, quality, stated = judgement.gap(pairs), judgement.quality, judgement.log_probability
+        gap, quality, stated = judgement.gap, judgement.quality, judgement.log_probability
         curve = draw_curve(quality, possible, found)
         thinned = np.interp(_CURVE, curve["possible"], curve["found"])
         threshold = float(quality[most_even(quality, settings.fair_share)].min())
@@ -220,7 +187,7 @@ def measures(
                 log.player, log.entry_game, share, quality >= threshold
             ),
             "threshold": threshold,
-            "log_loss": float(losses.mean()) if len(losses) else None,
+            "log_loss": float(losses.mean()),
             "wins": calibrated["wins"],
             "draw_forecasts": calibrated["draws"],
             "start": judgement.start,
@@ -245,7 +212,7 @@ def measure_rows(content: Content) -> dict[str, list[str]]:
     rows = {
         "prediction error": [_percent(s["error"]["error"]) for s in found],
         "  standard error": [_percent(s["error"]["standard_error"]) for s in found],
-        "  minus the first system's, points": ["-", *(_points(*s["excess"]) for s in found[1:])],
+        "  minus the first system's, points": ["-", *(_points(s["excess"]) for s in found[1:])],
         "  pairs counted": [str(s["error"]["pairs"]) for s in found],
         "  pairs drawn": [str(s["error"]["drawn"]) for s in found],
         "  predicted draws": [str(s["error"]["predicted_draws"]) for s in found],
@@ -253,13 +220,13 @@ def measure_rows(content: Content) -> dict[str, list[str]]:
     for name in systems:
         label = f"error, most even {100.0 * share:g} % by {name}"
         rows[label] = [_percent(s["challenged"][name]["error"]) for s in found]
-    rows["area of draws over quality"] = [_decimals(s["draws"]["area"]) for s in found]
+    rows["area of draws over quality"] = [_text("{:.4f}", s["draws"]["area"]) for s in found]
     for least in (1, 10, 100):
         label = f"|win ratio - 50 %|, >= {least} {'game' if least == 1 else 'games'}"
         rows[label] = [_deviation(s["fairness"], least) for s in found]
     rows |= {
-        "log loss": [_decimals(s["log_loss"]) for s in found],
-        "  of the constant forecast": [_decimals(content["constant_log_loss"])] * len(found),
+        "log loss": [_text("{:.4f}", s["log_loss"]) for s in found],
+        "  of the constant forecast": [_text("{:.4f}", content["constant_log_loss"])] * len(found),
         "calibration error, wins": [_percent(s["wins"]["error"]) for s in found],
         "calibration error, draws": [_percent(s["draw_forecasts"]["error"]) for s in found],
     }
@@ -283,18 +250,18 @@ def report_text(content: Content) -> str:
     return "\n".join([*text_table(columns, rows), note])
 
 
+def _text(form: str, *values: float | None) -> str:
+    """Return numbers in a form, or "-" where one is missing."""
+    found = [number(value) for value in values]
+    return "-" if np.isnan(found).any() else form.format(*found)
+
+
 def _percent(share: float | None) -> str:
-    value = number(share)
-    return "-" if np.isnan(value) else f"{100.0 * value:.2f} %"
+    return _text("{:.2f} %", 100.0 * number(share))
 
 
-def _decimals(value: float | None) -> str:
-    return "-" if np.isnan(number(value)) else f"{value:.4f}"
-
-
-def _points(excess: float | None, error: float | None) -> str:
-    mean, spread = number(excess), number(error)
-    return "-" if np.isnan(mean) else f"{100.0 * mean:+.2f} ± {100.0 * spread:.2f}"
+def _points(excess: Iterable[float | None]) -> str:
+    return _text("{:+.2f} ± {:.2f}", *(100.0 * number(each) for each in excess))
 
 
 def _deviation(fairness: Content, least: int) -> str:

@@ -44,16 +44,14 @@ class Judgement(NamedTuple):
         quality: (games,), in (0, 1], high for an even game; see ``quality_per_comparison``.
         log_probability: (pairs, 3), of a win, a draw and a loss of a pair's first side.
         start: the rating of a newcomer.
+        gap: (pairs,) the predicted strength of a pair's first side minus that of the second.
     """
 
     replay: BeliefReplay
     quality: Floats
     log_probability: Floats
     start: float
-
-    def gap(self, pairs: Pairs) -> Floats:
-        """Return (pairs,) the predicted strength of the first side minus that of the second."""
-        return self.replay.team_mean[pairs.first] - self.replay.team_mean[pairs.second]
+    gap: Floats
 
 
 def check_system(text: str) -> None:
@@ -86,27 +84,26 @@ def judge(text: str, log: MatchLog, pairs: Pairs, model: Model) -> Judgement:
         ValueError: for parameters that the system refuses.
     """
     draws, players = model.draw_probability or 0.0, log.team_size
+    system = model if text == TRUESKILL else _system(text, model)
+    is_elo = isinstance(system, Elo)
     if text == TRUESKILL:
         replay = replay_trueskill(log, **asdict(model))
-        mean, variance, quality = replay.team_mean, replay.team_variance, replay.quality
-        stated = gaussian_log_probabilities(pairs, mean, variance, players, model.beta, draws)
-        start = model.mu
+        variance, quality = replay.team_variance, replay.quality
     else:
-        system = _system(text, model)
         replay = replay_system(log, system)
-        is_elo, mean, start = isinstance(system, Elo), replay.team_mean, system.mu
         # Elo's sides have the noise of all their members, those of Weng and Lin that of one.
         noise: Floats = system.beta**2 * (players if is_elo else np.ones(log.num_teams))
         variance = replay.team_variance + noise
-        quality = match_qualities(log, mean, variance, noise)
-        if is_elo and system.form == "gaussian":
-            stated = gaussian_log_probabilities(pairs, mean, variance, players, system.beta, draws)
-        else:
-            square = 0.5 * players if is_elo else LOGISTIC_RATE**2 * variance
-            gap = mean[pairs.first] - mean[pairs.second]
-            scale = np.sqrt(square[pairs.first] + square[pairs.second])
-            stated = elo_log_probabilities(gap / scale, draws)
-    return Judgement(replay, quality_per_comparison(quality, log), stated, start)
+        quality = match_qualities(log.game_start, replay.team_mean, variance, noise)
+    gap = pairs.gap(replay.team_mean)
+    if text == TRUESKILL or (is_elo and system.form == "gaussian"):
+        stated = gaussian_log_probabilities(
+            gap, pairs.sum(variance), pairs.sum(players), system.beta, draws
+        )
+    else:
+        square = 0.5 * players if is_elo else LOGISTIC_RATE**2 * variance
+        stated = elo_log_probabilities(gap / np.sqrt(pairs.sum(square)), draws)
+    return Judgement(replay, quality_per_comparison(quality, log), stated, system.mu, gap)
 
 
 def _system(text: str, model: Model) -> Any:

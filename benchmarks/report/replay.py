@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
-from matchenv.benchmarks.replay.report import CURVES, measure_rows
+from matchenv.benchmarks.replay.report import measure_rows
 from matchenv.benchmarks.report.comparisons import json_of
 from matchenv.benchmarks.report.page import (
     Block,
@@ -20,6 +20,39 @@ from matchenv.benchmarks.report.page import (
     page_text,
 )
 from matchenv.runtime.files import number
+
+
+class CurveOfSystems(NamedTuple):
+    """A curve of each system; x and y are entries of the measure."""
+
+    title: str
+    x: str
+    y: str
+    x_label: str
+    y_label: str
+    diagonal: str | None = None
+
+
+def _calibration(what: str) -> CurveOfSystems:
+    stated = f"stated probability of a {what}"
+    return CurveOfSystems(f"Calibration of {what}s", "stated", "observed", stated,
+                          "share that came true", "calibrated")  # fmt: skip
+
+
+# By the name of the measure.
+CURVES = {
+    "draws": CurveOfSystems(
+        "Draws found against match quality", "possible", "found",
+        "share of possible draws, most even games first", "share of draws found",
+        "a quality without information",
+    ),
+    "fairness": CurveOfSystems(
+        "Win ratios in the most even games", "games", "deviation", "least number of games played",
+        "mean |win ratio - 50 %|",
+    ),
+    "wins": _calibration("win"),
+    "draw_forecasts": _calibration("draw"),
+}  # fmt: skip
 
 
 def replay_page(found: Mapping[str, Any], name: str) -> str:

@@ -264,8 +264,8 @@ def _forecast(log: MatchLog, pairs: Pairs, values: Values) -> Floats:
     given: dict[str, Any] = {"mu": MU, "sigma": SIGMA, "draw_probability": 0.0, **values}
     replay = replay_trueskill(log, **given)
     return gaussian_log_probabilities(
-        pairs, replay.team_mean, replay.team_variance, log.team_size, given["beta"],
-        given["draw_probability"],
+        pairs.gap(replay.team_mean), pairs.sum(replay.team_variance), pairs.sum(log.team_size),
+        given["beta"], given["draw_probability"],
     )  # fmt: skip
 
 
@@ -316,7 +316,7 @@ def _judged(log: MatchLog, train_games: int, before: Values, values: Values) -> 
     pairs = pairs_of_sides(log.game_start, log.rank)
     late = pairs.game >= train_games
     seen = pairs.outcome[~late]
-    rest = Pairs(pairs.first[late], pairs.second[late], pairs.game[late], pairs.outcome[late])
+    rest = Pairs(*(each[late] for each in pairs))
     fitted, default = (_forecast(log, pairs, each)[late] for each in (values, before))
     losses = log_losses(fitted, rest.outcome)
     counts = np.array([(seen == value).sum() for value in (1, 0, -1)]) + 0.5
@@ -360,9 +360,9 @@ def _error(log_probability: Floats, pairs: Pairs) -> float:
     return float(wrong.mean()) if wrong.size else float("nan")
 
 
-def blocks_of(games: int, blocks: int = BLOCKS) -> NDArray[np.int64]:
+def blocks_of(games: int) -> NDArray[np.int64]:
     """Return the block of each game: consecutive games, equally many in each as far as possible."""
-    count = min(blocks, games)
+    count = min(BLOCKS, games)
     return np.arange(games) * count // max(games, 1)
 
 

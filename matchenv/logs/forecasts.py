@@ -36,6 +36,14 @@ class Pairs(NamedTuple):
     game: Integers
     outcome: Outcomes
 
+    def gap(self, value: Floats) -> Floats:
+        """Return (pairs,) a value of the first sides minus that of the second, from (sides,)."""
+        return value[self.first] - value[self.second]
+
+    def sum(self, value: NDArray[Any]) -> NDArray[Any]:
+        """Return (pairs,) the sums of a value of both sides, from (sides,)."""
+        return value[self.first] + value[self.second]
+
 
 def pairs_of_sides(game_start: Integers, rank: NDArray[np.signedinteger]) -> Pairs:
     """Return all pairs of sides within each game, game by game.
@@ -77,33 +85,6 @@ def share_of_draws(log: MatchLog) -> float:
 
 
 def gaussian_log_probabilities(
-    pairs: Pairs,
-    mean: Floats,
-    variance: Floats,
-    players: Integers,
-    beta: float,
-    draw_probability: float,
-) -> Floats:
-    """Return log probabilities where the sides' performances are normal.
-
-    Args:
-        pairs: the pairs of sides.
-        mean: (teams,) means of the sides' performances.
-        variance: (teams,) their variances.
-        players: (teams,) how many players make up each performance.
-        beta: as ``log_probabilities_of``.
-        draw_probability: as there.
-
-    Returns:
-        (pairs, 3), natural logarithms for a win, a draw and a loss of the first side.
-    """
-    gap = mean[pairs.first] - mean[pairs.second]
-    both = variance[pairs.first] + variance[pairs.second]
-    number = players[pairs.first] + players[pairs.second]
-    return log_probabilities_of(gap, both, number, beta, draw_probability)
-
-
-def log_probabilities_of(
     gap: Floats, variance: Floats, players: Integers, beta: float, draw_probability: float
 ) -> Floats:
     """Return log probabilities (pairs, 3) where the difference of performances is normal.
@@ -148,10 +129,8 @@ def constant_log_loss(outcome: Outcomes) -> float:
     """Return the log loss of a forecast that knows only the share of draws in the log.
 
     Both sides of each pair get the same probability. A system whose loss is not below this one
-    has foreseen nothing. NaN without outcomes.
+    has foreseen nothing.
     """
-    if not len(outcome):
-        return float("nan")
     draw = float(np.mean(outcome == 0))
     win = 0.5 * (1.0 - draw)
     return -sum(p * np.log(q) for p, q in ((draw, draw), (1.0 - draw, win)) if p > 0.0)

@@ -89,7 +89,7 @@ def replay_trueskill(log: MatchLog, **parameters: Any) -> BeliefReplay:
     _replay(games, constants, away, mu, sigma, room, history)
     noise = model.beta**2 * log.team_sums(games.weight**2)
     mean, variance = room.team_mean, room.team_variance
-    quality = match_qualities(log, mean, variance, np.maximum(noise, LEAST_VARIANCE))
+    quality = match_qualities(log.game_start, mean, variance, np.maximum(noise, LEAST_VARIANCE))
     return BeliefReplay(
         team_mean=mean, team_variance=variance, quality=quality, mu=mu, sigma=sigma,
         games_played=log.games_played, entry_mu=history[0], entry_sigma=history[1],
@@ -183,34 +183,28 @@ def replay_system(log: MatchLog, system: RatingSystem) -> BeliefReplay:
     noise = np.full(log.num_teams, system.beta**2)
     return BeliefReplay(
         team_mean=mean, team_variance=variance,
-        quality=match_qualities(log, mean, variance + noise, noise),
+        quality=match_qualities(log.game_start, mean, variance + noise, noise),
         mu=final[:, 0].copy(), sigma=final[:, 1].copy(), games_played=log.games_played,
         entry_mu=history[:, 0].copy(), entry_sigma=history[:, 1].copy(),
         unconverged=np.empty(0, np.int64),
     )  # fmt: skip
 
 
-def match_qualities(log: MatchLog, mean: Floats, variance: Floats, noise: Floats) -> Floats:
+@compiled
+def match_qualities(game_start: Integers, mean: Floats, variance: Floats, noise: Floats) -> Floats:
     """Return (games,) match qualities of sides whose performances are normal.
 
     Args:
-        log: the games.
+        game_start: (games + 1,) where each game's sides begin.
         mean: (teams,) means of the performances.
         variance: (teams,) their variances.
         noise: (teams,) the part of them that is around known skills.
     """
-    out = np.empty(log.num_games)
-    _qualities(log.game_start, mean, variance, noise, out)
-    return out
-
-
-@compiled(refcounted=False)
-def _qualities(
-    game_start: Integers, mean: Floats, variance: Floats, noise: Floats, out: Floats
-) -> None:
+    out = np.empty(game_start.size - 1)
     for game in range(out.size):
         sides = slice(game_start[game], game_start[game + 1])
         out[game] = quality_of_sides(mean[sides], variance[sides], noise[sides])
+    return out
 
 
 def ratings_table(log: MatchLog, replay: BeliefReplay) -> dict[str, Any]:
@@ -222,13 +216,7 @@ def ratings_table(log: MatchLog, replay: BeliefReplay) -> dict[str, Any]:
 
     Returns:
         The columns player, mu, sigma and games, for example for ``pandas.DataFrame``.
-
-    Raises:
-        ValueError: for a replay of another number of players.
     """
-    count = len(replay.games_played)
-    if count != log.num_players:
-        raise ValueError(f"replay must be of the log's {log.num_players} players, got {count}")
     return {
         "player": np.array(log.players, object), "mu": replay.mu, "sigma": replay.sigma,
         "games": replay.games_played,

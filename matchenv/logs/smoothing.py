@@ -278,14 +278,7 @@ def curves_table(log: MatchLog, smoothed: SmoothedLog) -> dict[str, Any]:
     Returns:
         The columns player, game (its number in the log), time if the log has times, mu and sigma,
         for example for ``pandas.DataFrame``.
-
-    Raises:
-        ValueError: for a smoothed log of other entries.
     """
-    if len(smoothed.mu) != len(log.player):
-        raise ValueError(
-            f"smoothed must be of the log's {len(log.player)} entries, got {len(smoothed.mu)}"
-        )
     order = np.argsort(log.player, kind="stable")
     game = log.entry_game[order]
     times = {} if log.time is None else {"time": log.time[game]}

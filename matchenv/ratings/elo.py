@@ -26,12 +26,9 @@ from matchenv.runtime.checks import (
     as_positive_number,
     as_probability,
 )
-from matchenv.runtime.compile import compiled
-from matchenv.trueskill.normal import normal_probability
 from matchenv.trueskill.teams import as_ranks
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 FORMS = ("gaussian", "logistic")
 BETA = 200.0
@@ -129,12 +126,9 @@ class Elo:
             ValueError: for NaN or infinity.
         """
         gap = as_float_array("rating_i", rating_i) - as_float_array("rating_j", rating_j)
-        return (expit if self.form == "logistic" else ndtr)(self._rate_of_gap * gap)
-
-    @property
-    def _rate_of_gap(self) -> float:
-        """Factor from a gap of ratings to the argument of the probability's function."""
-        return LOGISTIC_RATE if self.form == "logistic" else 1.0 / (math.sqrt(2.0) * self.beta)
+        if self.form == "logistic":
+            return expit(LOGISTIC_RATE * gap)
+        return ndtr(gap / (math.sqrt(2.0) * self.beta))
 
     def rate(
         self, teams: Sequence[Sequence[tuple[float, float]]], ranks: Sequence[float]
@@ -163,29 +157,10 @@ class Elo:
                 f"teams must be at least two sides, each with at least one member, got {teams!r}"
             )
         rating = as_float_array("teams", [mu for side in teams for mu, _ in side])
-        rated = _after_duels(
-            rating, sizes, as_ranks(ranks, len(sizes)), self.k_factor, self._rate_of_gap,
-            self.form == "logistic",
-        )  # fmt: skip
+        side, place = np.repeat(np.arange(sizes.size), sizes), as_ranks(ranks, len(sizes))
+        result = 0.5 + 0.5 * np.sign(place[side][None, :] - place[side][:, None])
+        surprise = result - self.win_probability(rating[:, None], rating[None, :])
+        rivals = side[:, None] != side[None, :]
+        rated = rating + self.k_factor * (surprise * rivals).sum(axis=1) / rivals.sum(axis=1)
         found = iter(rated.tolist())
         return [[(next(found), 0.0) for _ in side] for side in teams]
-
-
-@compiled
-def _after_duels(
-    rating: Floats, sizes: Integers, place: Floats, factor: float, rate_of_gap: float,
-    logistic: bool,
-) -> Floats:  # fmt: skip
-    """Return the ratings of all players of a game after it, side by side."""
-    side = np.repeat(np.arange(sizes.size), sizes)
-    after = np.empty(rating.size)
-    for i in range(rating.size):
-        surprise, rivals = 0.0, 0
-        for j in range(rating.size):
-            if side[i] != side[j]:
-                gap = rate_of_gap * (rating[i] - rating[j])
-                win = 1.0 / (1.0 + math.exp(-gap)) if logistic else normal_probability(gap)
-                surprise += 0.5 + 0.5 * np.sign(place[side[j]] - place[side[i]]) - win
-                rivals += 1
-        after[i] = rating[i] + factor * surprise / rivals
-    return after

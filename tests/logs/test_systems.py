@@ -49,7 +49,9 @@ def test_margin_of_a_pair_grows_with_its_players() -> None:
     """Sides of two and three against one, by the formula of the paper's section 4.1."""
     mean, variance = np.array([50.0, 25.0]), np.array([90.0, 40.0])
     pairs = pairs_of_sides(np.array([0, 2]), np.array([0, 1]))
-    got = gaussian_log_probabilities(pairs, mean, variance, np.array([2, 1]), 25 / 6, 0.2)
+    got = gaussian_log_probabilities(
+        pairs.gap(mean), pairs.sum(variance), np.array([3]), 25 / 6, 0.2
+    )
     margin = NORMAL.inv_cdf(0.6) * math.sqrt(3) * 25 / 6
     c = math.sqrt(130.0)
     win, loss = NORMAL.cdf((25 - margin) / c), NORMAL.cdf((-25 - margin) / c)
@@ -61,7 +63,9 @@ def test_even_sides_draw_with_the_given_probability() -> None:
     for players in ([1, 1], [4, 3]):
         sides = np.array(players)
         for draw in (0.0, 1e-9, 0.3, 0.999):
-            known = gaussian_log_probabilities(pairs, np.zeros(2), sides * 4.0, sides, 2.0, draw)
+            known = gaussian_log_probabilities(
+                np.zeros(1), pairs.sum(sides * 4.0), pairs.sum(sides), 2.0, draw
+            )
             assert_allclose(np.exp(known[0, 1]), draw, rtol=1e-6)
 
 
