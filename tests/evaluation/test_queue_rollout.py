@@ -156,17 +156,6 @@ def test_quantiles_of_populations() -> None:
     np.testing.assert_allclose(below, shares, rtol=1e-10)
 
 
-def test_players_and_noise_do_not_depend_on_choices() -> None:
-    policies = Second(), policy_named("fcfs", SETTINGS)
-    skills = [
-        dict(zip(visits["player"].tolist(), visits["true_skill"].tolist(), strict=True))
-        for visits in (by_hand(policy, SETTINGS, 4)[1] for policy in policies)
-    ]
-    common = skills[0].keys() & skills[1].keys()
-    assert len(common) > 20
-    assert all(skills[0][player] == skills[1][player] for player in common)
-
-
 def test_a_choice_that_the_mask_forbids_is_refused() -> None:
     class Wrong:
         def choose(self, waiting: Any, rng: Any) -> int:

@@ -28,19 +28,6 @@ SEEDS = [11, 2**40, 5]
 MEASURES = tuple(name for name, way in OnePlayer.measures.items() if way != "last")
 
 
-class LowestMean:
-    """A third party's policy: it reads observations, and remembers how many it has seen."""
-
-    def __init__(self, belief: str = "factorised") -> None:
-        self.belief = belief
-
-    def predict(self, observation, state=None, episode_start=None, deterministic=False):
-        assert deterministic
-        seen = np.zeros(len(observation)) if state is None else state
-        assert (episode_start == (seen == 0)).all()
-        return observation[:, 1:7].argmin(axis=1), seen + 1
-
-
 @pytest.mark.parametrize("belief", ["factorised", "full"])
 @pytest.mark.parametrize("name", ["kg", "drawchance", "oracle"])
 def test_each_game_is_the_environments(name: str, belief: str) -> None:
@@ -73,32 +60,6 @@ def test_each_game_is_the_environments(name: str, belief: str) -> None:
     error = (env.knowledge_state.mu[:, 0] - env.true_skill[:, 0]) ** 2
     np.testing.assert_array_equal(last, error)
     assert found.decisions == 14 * 3
-
-
-@pytest.mark.parametrize("belief", ["factorised", "full"])
-def test_other_policies_read_observations_and_keep_their_memory(belief: str) -> None:
-    settings = replace(SETTINGS, noise="opponent")
-    found = rollout(
-        lambda *_: LowestMean(belief), settings, SEEDS, summary=lambda: Sums(fields=("met",))
-    ).episodes
-    env = MatchmakingVectorEnv(
-        3,
-        num_opponents=6,
-        horizon=15,
-        draw_margin=0.4,
-        rank="middle",
-        belief=belief,
-        noise="opponent",
-    )
-    observation, _ = env.reset(seed=list(SEEDS))
-    total, counts = np.zeros(3), np.zeros((3, 6))
-    for _ in range(15):
-        actions = observation[:, 1:7].argmin(axis=1)
-        counts[range(3), actions] += 1
-        observation, _, _, _, info = env.step(actions)
-        total += info["draw_density"]
-    np.testing.assert_array_equal(found["met"], counts)
-    np.testing.assert_allclose(found["draw_density"], total, rtol=1e-13)
 
 
 @pytest.mark.parametrize(("action", "message"), [(6, "in [0, 5]"), (-1, "in [0"), (0.5, "integ")])

@@ -1,4 +1,4 @@
-"""Signals and kills with workers, checkpoints at SIGTERM, trainings side by side."""
+"""Signals and kills with workers, trainings side by side."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fault_injection import as_a_process, child, content_of, killed_after, with_fault
-from long_commands import LONG_COMMANDS, differing, undisturbed
+from fault_injection import child, content_of
+from long_commands import LONG_COMMANDS, undisturbed
 
 from matchenv.cli import run_command
 
@@ -25,7 +24,6 @@ WORKERS = 2
 STUDY = ("study", "--policy", "kg", "pe", "--rank", "top", "--prior", "equal", "--num-opponents",
          "20", "--horizon", "400", "--episodes", "12500", "--out", "out", "--workers",
          str(WORKERS), "--quiet")  # fmt: skip
-TIMES = 10
 # torch keeps a folder for what it compiles, whether it is stopped or not.
 NOT_OURS = "torchinductor"
 
@@ -108,26 +106,6 @@ def test_a_worker_that_the_system_kills(tmp_path: Path) -> None:
     assert (status, len(lines), kept) == (1, 1, True), lines
     assert lines[0].startswith("error: a worker process was killed, or ended, at equal_top_policy")
     assert "what is finished is kept: the same command goes on from here" in lines[0]
-
-
-@pytest.mark.faults
-def test_sigterm_of_a_training_writes_a_checkpoint(tmp_path: Path) -> None:
-    """One that would come to no checkpoint of its own for a long time goes on all the same."""
-    (train,) = (each for each in LONG_COMMANDS if each.name == "train")
-    words = train.words.replace("--checkpoint-every 16", "--checkpoint-every 1000000")
-    words = words.replace("--timesteps 48", "--timesteps 960")
-    rare = replace(train, words=words, left_out=("tensorboard", "checkpoints"))
-    whole = undisturbed(rare)
-    for place in range(TIMES):
-        folder = tmp_path / str(place)
-        folder.mkdir()
-        ended = killed_after(
-            as_a_process(rare.next_words, folder), 0.5 * whole.seconds, signal.SIGTERM
-        )
-        kept = list((folder / "out" / "checkpoints").glob("step-*"))
-        assert (ended.status, len(kept)) == (143, 1), ended
-        assert with_fault(rare.work(folder), folder).status == 0
-        assert differing(rare, folder) == []
 
 
 @pytest.mark.faults
