@@ -33,7 +33,8 @@ def learned_file(name: str) -> Path | None:
         ValueError: for a folder without a policy, or with several.
     """
     places = (SHIPPED.get(name, Path(name)), RUNS / name)
-    path = next((each for each in places if name and each.exists()), None)
+    # A device may have no end.
+    path = next((each for each in places if name and (each.is_file() or each.is_dir())), None)
     if path is None or not path.is_dir():
         return path
     if (path / POLICY_FILE).is_file():

@@ -75,7 +75,7 @@ def run_comparison(
     asked = described(plan, settings)
     with run.store({"command": "compare", **asked}) as store:
         found = Comparison(play(plan, store, run), against.rstrip("/\\"), settings, asked)
-        run.finish(store, found, found.files(timing=run.timing))
+        run.finish(store, found, found.files())
     return found
 
 

@@ -172,15 +172,11 @@ class Comparison:
                 lines += self.further.tables(self, i)
         return "\n".join(lines)
 
-    def files(self, *, timing: bool) -> Iterable[tuple[str, bytes]]:
-        """Yield the result files: the standings as text, CSV and JSON, and the episodes.
-
-        Args:
-            timing: with decisions per second, which no two runs share.
-        """
+    def files(self) -> Iterable[tuple[str, bytes]]:
+        """Yield the result files: the standings as text, CSV and JSON, and the episodes."""
         standings = [Record(each) for each in self.standings]
-        for each in standings if not timing else ():
-            del each["decisions_per_second"]
+        for each in standings:
+            del each["decisions_per_second"]  # no two runs share it
         more = {} if self.further is None else self.further.records(self)
         content = {
             **self.asked,
@@ -191,7 +187,7 @@ class Comparison:
             **more,
         }
         yield from self.rows.files().items()
-        yield "comparison.txt", f"{self.table(timing=timing)}\n".encode()
+        yield "comparison.txt", f"{self.table(timing=False)}\n".encode()
         yield "comparison.json", json_bytes(content, checked=True)
         for name, records in {"comparison": standings, **more}.items():
             yield f"{name}.csv", records_csv([columns_of(each) for each in records])

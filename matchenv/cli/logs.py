@@ -24,7 +24,7 @@ def declare_replay(add: Parser) -> Run:
     shared.log(add)
     add.group("rating systems and report")
     add.fields_of(ReplaySettings)
-    shared.results(add, parallel=False, resumes=False)
+    shared.group(add, "results and work", "out", "quiet")
 
     def run(given: Given) -> None:
         refuse_both(given.fitted, set(given.said))
@@ -52,7 +52,7 @@ def declare_fit(add: Parser) -> Run:
     add.group("fit")
     add.option("--train-share", "share of the games, from the first on, that the fit uses",
                TRAIN_SHARE)  # fmt: skip
-    shared.results(add, parallel=False, resumes=False)
+    shared.group(add, "results and work", "out", "quiet")
 
     def run(given: Given) -> None:
         given.needs("logs")
@@ -76,7 +76,7 @@ def declare_smooth(add: Parser) -> Run:
     shared.log(add)
     add.group("model")
     add.fields_of(SmoothSettings)
-    shared.results(add, parallel=False, resumes=False)
+    shared.group(add, "results and work", "out", "quiet")
     add.option("--plot", "file of a figure of the players' curves, .png, .svg or .pdf", None, Path)
 
     def run(given: Given) -> None:
@@ -116,7 +116,7 @@ def declare_rank(add: Parser) -> Run:
     add.group("results")
     add.option("--out", "folder for the table, the figure and the state (default: none)", None,
                Path)  # fmt: skip
-    shared.quiet(add)
+    shared.declare(add, "quiet")
 
     def run(given: Given) -> None:
         given.needs("logs", *(() if given.out is None else ("benchmarks",)))
@@ -145,12 +145,12 @@ def declare_judge(add: Parser) -> Run:
     from matchenv.benchmarks.judge.settings import JudgeSettings
 
     shared.log(add)
-    shared.policies(add, ())
+    shared.group(add, "policies", "policy")
     add.option("--fitted", "folder of matchenv fit, in place of a fit: of this log, or of games of "
                "the same players that were not matched on skill", None, Existing)  # fmt: skip
     add.group("matcher, load and runs")
     add.fields_of(JudgeSettings)
-    shared.results(add)
+    shared.group(add, "results and work", *shared.RESULTS)
 
     def run(given: Given) -> None:
         given.needs("agents", "benchmarks", "logs")

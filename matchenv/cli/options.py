@@ -9,124 +9,132 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matchenv.cli.output import show
-from matchenv.cli.parser import Given, Parser
-from matchenv.envs import ENVIRONMENTS
+from matchenv.cli.parser import GOES_ON, Given, Parser, option_of
+from matchenv.envs import ENVIRONMENTS, part_of
 from matchenv.envs.one_player.settings import Settings
+from matchenv.evaluation.protocols import LOADS
 from matchenv.evaluation.protocols import ONE_PLAYER as PROTOCOL
-from matchenv.evaluation.registry import expanded
+from matchenv.evaluation.registry import ONE_PLAYER, QUEUE, expanded
 from matchenv.runtime.jobs import RunOptions
 from matchenv.runtime.parallel import LOCAL, Engine
 
 if TYPE_CHECKING:
     from matchenv.logs.reading import Reading
 
-ONE_PLAYER, QUEUE = "Matchmaking-v0", "MatchmakingQueue-v0"
-LOADS = ("thin", "middle", "thick")
+RANKS_TEXT = "places of player 0: top, middle, bottom, a number from 0 (the best), or any"
+RANK_TEXT = RANKS_TEXT.replace("places", "place")
+FOLDER_TEXT = "folder for the result files; the same command resumes there"
 
-# Options of the environment: all; those of a command whose cells and policies fix the others; those
-# that both environments know.
+# By name: the help, the default, and where the default does not show it the type of a value.
+OPTIONS: dict[str, tuple[Any, ...]] = {
+    "policy": (
+        "names of policies, with options as in kg:multiplier=20, or several as in "
+        "'kg:multiplier={3,5}'; learned policies, folders of runs, module:Class of your own; an "
+        "unknown name lists the known ones", (),
+    ),
+    "rank": (RANKS_TEXT, tuple(PROTOCOL.swept["rank"])),
+    "prior": (
+        "what policies know at the start: informative, equal, or a class as in "
+        "matchenv:NormalPrior:mean=25,deviation=8.3", tuple(PROTOCOL.swept["prior"]),
+    ),
+    "episodes": ("instances in each cell", 0),
+    "seed": ("random seed; the same seed gives the same numbers", 0),
+    "env": ("where to play", ONE_PLAYER, tuple(ENVIRONMENTS)),
+    "load": ("players who log on in a tick: thin, middle, thick or numbers", tuple(LOADS)),
+    "env_kwargs": (
+        "options of other environments than Matchmaking-v0 as KEY=VALUE, for example patience=10 "
+        "or population=ratings.csv; outside the queue 'KEY={1,2}' plays with each value", (),
+    ),
+    "out": (f"{FOLDER_TEXT} (default: none are written)", None, Path),
+    "workers": (
+        "worker processes; results do not depend on it (default: one for each core)", None, int,
+    ),
+    "engine": (
+        "where the workers run: local, this machine, or ray[:ADDRESS], a Ray cluster", LOCAL,
+    ),
+    "quiet": ("no progress bar and no table", False),
+}  # fmt: skip
+QUEUES = ("env", "load", "env_kwargs")
+RESULTS = ("out", "workers", "engine", "quiet")
+
+# Options of the environment: all, and those of a command whose cells and policies fix the others.
 ALL_OPTIONS = tuple(each.name for each in dataclasses.fields(Settings))
 ENVIRONMENT = tuple(
     name for name in ALL_OPTIONS if name not in ("rank", "prior", "reward", "belief", "noise")
 )
-SHARED = ("horizon", "beta", "draw_margin", "tau")
-# Options that mean nothing in other environments.
-ONLY_ONE_PLAYER = set(ALL_OPTIONS).difference(SHARED)
-
-RANKS_TEXT = "places of player 0: top, middle, bottom, a number from 0 (the best), or any"
-RANK_TEXT = RANKS_TEXT.replace("places", "place")
-PRIORS_TEXT = (
-    "what policies know at the start: informative, equal, or a class as in "
-    "matchenv:NormalPrior:mean=25,deviation=8.3"
-)
 
 
-def policies(add: Parser, default: tuple[str, ...]) -> None:
-    """Declare the policies that play, the first group of a command.
+def declare(add: Parser, *names: str, **defaults: Any) -> None:
+    """Declare options of ``OPTIONS`` or of ``Matchmaking-v0``.
 
     Args:
         add: the parser.
-        default: who plays if nobody is named.
+        names: of the options.
+        defaults: other defaults than those of ``OPTIONS``.
     """
-    add.group("policies")
-    add.option(
-        "--policy", "names of policies, with options as in kg:multiplier=20, or several as in "
-        "'kg:multiplier={3,5}'; learned policies, folders of runs, module:Class of your own; an "
-        "unknown name lists the known ones", default, str,
-    )  # fmt: skip
+    for name in names:
+        if name in OPTIONS:
+            text, default, *kind = OPTIONS[name]
+            add.option(option_of(name), text, defaults.get(name, default), *kind)
+        else:
+            add.fields_of(Settings, (name,))
 
 
-def environment(add: Parser, names: tuple[str, ...] = ENVIRONMENT) -> None:
-    """Declare some options of ``Matchmaking-v0``."""
-    add.group("environment")
-    add.fields_of(Settings, names)
+def group(add: Parser, title: str, *names: str, **defaults: Any) -> None:
+    """Begin a group of options, with these as ``declare`` takes them."""
+    add.group(title)
+    declare(add, *names, **defaults)
 
 
-def cells(add: Parser, episodes: int) -> None:
-    """Declare where policies are compared, in any environment."""
-    add.group("games")
-    add.option("--rank", RANKS_TEXT, tuple(PROTOCOL.swept["rank"]))
-    add.option("--prior", PRIORS_TEXT, tuple(PROTOCOL.swept["prior"]))
-    add.option("--episodes", "instances in each cell", episodes)
-    seed(add)
-    environment(add)
-    either_environment(add)
-
-
-def problem(given: Given, more: dict[str, Any]) -> dict[str, Any]:
+def problem(given: Given, **more: Any) -> dict[str, Any]:
     """Return environment, cells and options as ``run_comparison`` takes them.
 
     Args:
         given: by the user.
-        more: further options of ``Matchmaking-v0``.
+        more: further options, for environments that have them.
 
     Raises:
         ValueError: for options that mean nothing in the environment.
     """
-    env = given.env
-    for only, names in ((ONE_PLAYER, ONLY_ONE_PLAYER), (QUEUE, {"load"})):
-        if env != only:
-            given.refuse(names, f"with --env {only} alone may be given")
-    if env == ONE_PLAYER:
-        given.refuse({"env_kwargs"}, f"with --env {QUEUE} alone may be given")
-        kwargs = {**given.chosen(ENVIRONMENT), **more}
-        return {"env": env, "cells": {"rank": _all(given.rank), "prior": _all(given.prior)},
-                "env_kwargs": kwargs}  # fmt: skip
-    kwargs = {name: getattr(given, name) for name in SHARED if name in given.said}
-    if env == QUEUE:
-        return {"env": env, "cells": {"load": given.load}, "env_kwargs": with_pairs(given, kwargs)}
+    swept = part_of(given.env, "protocol").swept
+    kwargs = {
+        name: value for name, value in own_options(given, **more).items() if name not in swept
+    }
+    cells = {name: value if isinstance(value, tuple) else (value,)
+             for name, value in given.chosen(swept).items()}  # fmt: skip
     several = [text for text in given.env_kwargs if "{" in text]
-    swept: dict[str, list[Any]] = {}
     for text in expanded(several):
         for name, value in _pairs([text]).items():
-            swept.setdefault(name, []).append(value)
+            cells[name] = (*cells.get(name, ()), value)
     single = [text for text in given.env_kwargs if text not in several]
-    return {"env": env, "cells": swept, "env_kwargs": with_pairs(given, kwargs, single)}
+    return {"env": given.env, "cells": cells, "env_kwargs": with_pairs(single, kwargs)}
 
 
-def _all(value: Any) -> tuple[Any, ...]:
-    return value if isinstance(value, tuple) else (value,)
+def own_options(given: Given, **more: Any) -> dict[str, Any]:
+    """Return the options of the environment that were given.
+
+    Args:
+        given: by the user.
+        more: further options, for environments that have them.
+
+    Raises:
+        ValueError: for options of another environment.
+    """
+    fields = dataclasses.fields(part_of(given.env, "settings"))
+    known = {each.name: None for each in fields} | part_of(given.env, "protocol").swept
+    for only, names in ((ONE_PLAYER, ALL_OPTIONS), (QUEUE, ("load",))):
+        given.refuse(set(names).difference(known), f"with --env {only} alone may be given")
+    return {name: value for name, value in {**more, **vars(given)}.items()
+            if name in known and (name in more or name in given.said)}  # fmt: skip
 
 
-def either_environment(add: Parser, loads: tuple[str, ...] = LOADS) -> None:
-    """Declare the choice of the environment, and the options of the queue."""
-    add.group("queue")
-    add.option("--env", "where to play", ONE_PLAYER, known=tuple(ENVIRONMENTS))
-    add.option("--load", "players who log on in a tick: thin, middle, thick or numbers", loads)
-    add.option("--env-kwargs", "options of other environments than Matchmaking-v0 as KEY=VALUE, "
-               "for example patience=10 or population=ratings.csv; outside the queue "
-               "'KEY={1,2}' plays with each value", ())  # fmt: skip
-
-
-def with_pairs(
-    given: Given, found: dict[str, Any], texts: Sequence[str] | None = None
-) -> dict[str, Any]:
-    """Return options with those of ``--env-kwargs``, or of some texts of it.
+def with_pairs(texts: Sequence[str], found: dict[str, Any]) -> dict[str, Any]:
+    """Return options with those of texts of ``--env-kwargs``.
 
     Raises:
         ValueError: for a text that is not KEY=VALUE, or an option given twice.
     """
-    pairs = _pairs(given.env_kwargs if texts is None else texts)
+    pairs = _pairs(texts)
     twice = sorted(found.keys() & pairs.keys())
     if twice:
         raise ValueError(f"env-kwargs must not repeat other options, got {', '.join(twice)}")
@@ -144,61 +152,17 @@ def _pairs(texts: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def seed(add: Parser) -> None:
-    """Declare the seed."""
-    add.option("--seed", "random seed; the same seed gives the same numbers", 0)
-
-
-def results(
-    add: Parser, *, required: bool = False, parallel: bool = True, resumes: bool = True
-) -> None:
-    """Declare where results are kept, and who computes them; the last group of a command.
-
-    Args:
-        add: the parser.
-        required: whether there must be a folder.
-        parallel: whether several processes work on it.
-        resumes: whether a command that was stopped goes on from there.
-    """
-    add.group("results and work")
-    none = "" if required else " (default: none are written)"
-    add.option("--out", f"folder for the result files; the same command resumes there{none}",
-               None, Path, required=required)  # fmt: skip
-    add.resumes = resumes
-    if parallel:
-        workers(add)
-    quiet(add)
-
-
-def workers(add: Parser) -> None:
-    """Declare the processes that work."""
-    add.option("--workers", "worker processes; results do not depend on it (default: one for each "
-               "core)", None, int)  # fmt: skip
-    add.option("--engine", "where the workers run: local, this machine, or ray[:ADDRESS], a Ray "
-               "cluster", LOCAL)  # fmt: skip
-
-
-def quiet(add: Parser) -> None:
-    """Declare ``--quiet``."""
-    add.option("--quiet", "no progress bar and no table", False)
-
-
 def run_options(given: Given, report: Callable[[Any], object] | None = None) -> RunOptions:
-    """Return how a command works and what it keeps.
+    """Return how a command works and what it keeps: it goes on where it was stopped.
 
     Args:
         given: by the user.
         report: told what was found.
     """
-    timing = getattr(given, "timing", False)
-    return RunOptions(
-        given.out, workers=engine(given), quiet=given.quiet, timing=timing, report=report
-    )
-
-
-def engine(given: Given) -> Engine:
-    """Return workers and engine together, checked."""
-    return Engine(given.engine, given.workers)
+    if given.out is not None:
+        given.note = lambda: GOES_ON
+    workers = Engine(given.engine, given.workers)
+    return RunOptions(given.out, workers=workers, quiet=given.quiet, report=report)
 
 
 def named_policies(given: Given) -> list[str]:

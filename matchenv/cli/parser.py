@@ -152,7 +152,7 @@ class Parser(argparse.ArgumentParser):
             formatter_class=Help,
         )  # fmt: skip
         self.command, self.defaults = name, dict[str, Any]()
-        self.resumes, self.existing = False, list[str]()
+        self.existing = list[str]()
         self.run: Run
         self._group: Any = self
 
@@ -160,29 +160,20 @@ class Parser(argparse.ArgumentParser):
         """Begin a group of options in the help."""
         self._group = self.add_argument_group(title)
 
-    def positional(self, name: str, text: str, kind: type = str, **more: Any) -> None:
+    def positional(self, name: str, text: str, kind: Any = str, **more: Any) -> None:
         """Declare a word without an option's name.
 
         Args:
             name: of the value.
             text: the help.
-            kind: type of the value.
+            kind: type of the value, as of ``option``.
             more: as argparse's ``add_argument`` takes it.
         """
-        read, _ = KINDS[kind]
         self.usage = f"%(prog)s {name.upper()} [OPTIONS]"
-        self.existing += [name] if kind is Existing else []
-        self._group.add_argument(name, type=read, help=f"{text}.", metavar=name.upper(), **more)
+        self._add(name, kind, metavar=name.upper(), help=f"{text}.", **more)
 
     def option(
-        self,
-        name: str,
-        text: str,
-        default: Any = None,
-        kind: Any = None,
-        *,
-        known: Sequence[str] = (),
-        required: bool = False,
+        self, name: str, text: str, default: Any = None, kind: Any = None, *, required: bool = False
     ) -> None:
         """Declare an option.
 
@@ -190,28 +181,30 @@ class Parser(argparse.ArgumentParser):
             name: such as ``--out``.
             text: the help, without full stop and default.
             default: False for a flag; a tuple if several values are taken.
-            kind: type of a value, ``int``, ``float``, ``str`` or ``Path``; None for the default's.
-            known: the allowed words; () for any.
+            kind: type of a value, a key of ``KINDS``, or a tuple of the allowed words; None for
+                the default's.
             required: whether it must be given.
         """
-        dest = name[2:].replace("-", "_")
         many, shown = isinstance(default, tuple), _shown(default)
         if kind is None:
             value = default[0] if many and default else default
-            kind = next((each for each in KINDS if isinstance(value, each)), str)
+            kind = str if value is None or value == () else type(value)
         text = f"{text} (default: {shown})." if shown and "(default" not in text else f"{text}."
-        self.defaults[dest] = default
-        self.existing += [dest] if kind is Existing else []
+        self.defaults[name[2:].replace("-", "_")] = default
         if kind is bool:
             self._group.add_argument(name, action="store_true", help=text)
             return
-        read, metavar = KINDS[kind]
-        if known:
-            read, metavar = _one_of(known), "{" + ",".join(known) + "}"
-        more: dict[str, Any] = {"nargs": "+", "action": "extend"} if many else {}
-        self._group.add_argument(
-            name, type=read, metavar=metavar, help=text, required=required, **more
-        )
+        several: dict[str, Any] = {"nargs": "+", "action": "extend"} if many else {}
+        self._add(name, kind, help=text, required=required, **several)
+
+    def _add(self, name: str, kind: Any, **more: Any) -> None:
+        if kind is Existing:
+            self.existing.append(name.lstrip("-").replace("-", "_"))
+        if isinstance(kind, tuple):
+            self._group.add_argument(name, choices=kind, **more)
+        else:
+            read, metavar = KINDS[kind]
+            self._group.add_argument(name, type=read, **{"metavar": metavar, **more})
 
     def fields_of(self, kind: Any, names: Iterable[str] = ()) -> None:
         """Declare the fields of a dataclass, and of those in it, as options.
@@ -230,11 +223,10 @@ class Parser(argparse.ArgumentParser):
                 self.group(re.split("[.;]", inspect.getdoc(hint) or "")[0].lower())
                 self.fields_of(hint)
                 continue
-            check = getattr(each.metadata.get("check"), "keywords", {})
-            plain, known = _plain_type(hint)
-            text = each.metadata.get("text", texts.get(each.name, "")).replace("`", "")
-            self.option(option_of(each.name), text.replace('"', ""), each.default, plain,
-                        known=check.get("known", known))  # fmt: skip
+            known = getattr(each.metadata.get("check"), "keywords", {}).get("known", ())
+            text = each.metadata.get("text", texts.get(each.name, ""))
+            self.option(option_of(each.name), re.sub('[`"]', "", text), each.default,
+                        tuple(known) or _plain_type(hint))  # fmt: skip
 
     def add_help_option(self) -> None:
         """Declare ``--help``."""
@@ -258,8 +250,6 @@ class Parser(argparse.ArgumentParser):
         found.command, found.existing = self.command, self.existing
         for name, value in self.defaults.items():
             said.setdefault(name, value)
-        if self.resumes and found.out is not None:
-            found.note = lambda: GOES_ON
         return found
 
     def _refuse(self, word: str) -> None:
@@ -279,6 +269,9 @@ class Parser(argparse.ArgumentParser):
             (r"^argument (\S+): expected (at least )?one argument$", r"\1 needs a value"),
             (r"^argument (\S+): ignored explicit argument (.*)$", r"\1 takes no value, got \2"),
             (r"^argument (\S+): ", r"\1 "),
+            (r"^(\S+) invalid int value: ", r"\1 must be an integer, got "),
+            (r"^(\S+) invalid float value: ", r"\1 must be a number, got "),
+            (r"^(\S+) invalid choice: (.*) \(choose from (.*)\)$", _must_be_one_of),
             (r"^the following arguments are required: (.*)$", r"\1 must be given"),
         ):
             message = re.sub(form, ours, message, flags=re.DOTALL)
@@ -306,14 +299,10 @@ def option_of(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _number_of(kind: type, words: str) -> Callable[[str], Any]:
-    def read(text: str) -> Any:
-        try:
-            return kind(text)
-        except ValueError:
-            raise argparse.ArgumentTypeError(f"must be {words}, got {text!r}") from None
-
-    return read
+def _must_be_one_of(found: re.Match[str]) -> str:
+    """Return argparse's message of an invalid choice in our form; some versions quote the words."""
+    known = found[3].replace("'", "")
+    return f"{found[1]} must be one of {known}, got {found[2]}"
 
 
 def _integer_or_text(text: str) -> int | str:
@@ -332,20 +321,10 @@ def _path(text: str) -> Path:
     return Path(_text(text))
 
 
-def _one_of(known: Sequence[str]) -> Callable[[str], str]:
-    def read(text: str) -> str:
-        if text not in known:
-            raise argparse.ArgumentTypeError(f"must be one of {', '.join(known)}, got {text!r}")
-        return text
-
-    return read
-
-
 # How a value of each type is read, and what the help calls it.
 KINDS: dict[Any, tuple[Callable[[str], Any], str]] = {
-    bool: (_text, ""), int: (_number_of(int, "an integer"), "N"), str: (_text, "TEXT"),
-    float: (_number_of(float, "a number"), "X"), int | str: (_integer_or_text, "TEXT"),
-    Path: (_path, "PATH"), Existing: (_path, "PATH"),
+    int: (int, "N"), float: (float, "X"), str: (_text, "TEXT"), Path: (_path, "PATH"),
+    int | str: (_integer_or_text, "TEXT"), Existing: (_path, "PATH"),
 }  # fmt: skip
 
 
@@ -368,11 +347,11 @@ def _fields(kind: Any) -> list[tuple[Any, Any]]:
     return [(each, hints[each.name]) for each in fields(kind)]
 
 
-def _plain_type(hint: Any) -> tuple[Any, Sequence[str]]:
-    """Return the type of one value, and the words that it may have."""
+def _plain_type(hint: Any) -> Any:
+    """Return the type of one value, or the words that it may be."""
     while get_origin(hint) is not None and get_origin(hint) is not Literal:
         hint = next(each for each in get_args(hint) if each not in (type(None), ...))
-    return (str, get_args(hint)) if get_origin(hint) is Literal else (hint, ())
+    return get_args(hint) or hint
 
 
 def _attribute_texts(kind: Any) -> dict[str, str]:

@@ -14,7 +14,8 @@ from matchenv.envs.one_player.settings import RANKINGS, Settings
 if TYPE_CHECKING:
     from matchenv.envs.core.settings import Options
 
-# Options of a study, and those of the environment that it has.
+# Options of the games of a comparison, and of a study, and those of the environment that it has.
+GAMES = ("rank", "prior", "episodes", "seed")
 OF_STUDY = ("episodes", "prior_draws", "seed", "equal_rank_by", "belief")
 SIZES = ("num_opponents", "horizon", "equal_variance")
 
@@ -34,22 +35,23 @@ def declare_compare(add: Parser) -> Run:
     from matchenv.benchmarks.compare import comparison
     from matchenv.evaluation.protocols import ONE_PLAYER
 
-    shared.policies(add, ())
+    shared.group(add, "policies", "policy")
     add.option("--against", "policy to compare with (default: kg; of others than Matchmaking-v0 "
-               "and the queue the first)", None, str)  # fmt: skip
-    shared.cells(add, comparison.DEFAULT_EPISODES)
+               "and the queue the first)")  # fmt: skip
+    shared.group(add, "games", *GAMES, episodes=comparison.DEFAULT_EPISODES)
+    shared.group(add, "environment", *shared.ENVIRONMENT)
+    shared.group(add, "queue", *shared.QUEUES)
     add.option("--noise", "what a game's random numbers depend on: the opponent and how often one "
                "has met them, or the number of the game", ONE_PLAYER.defaults["noise"],
-               known=("opponent", "game"))  # fmt: skip
-    shared.results(add)
-    add.option("--timing", "write decisions per second into the files too", False)
+               ("opponent", "game"))  # fmt: skip
+    shared.group(add, "results and work", *shared.RESULTS)
 
     def run(given: Given) -> None:
         if given.env == shared.QUEUE:
             given.needs("benchmarks")
         comparison.run_comparison(
             shared.named_policies(given) or None,
-            **shared.problem(given, {"noise": given.noise}),
+            **shared.problem(given),
             **given.chosen(("against", "episodes", "seed")),
             run=shared.run_options(given, report=lambda found: given.say(found.table)),
         )
@@ -70,17 +72,19 @@ def declare_tune(add: Parser) -> Run:
     """
     from matchenv.benchmarks.compare.tuning import DEFAULT_EPISODES, run_tuning
 
-    shared.policies(add, ())
-    add.option("--measure", "what is maximised (default: what compare judges by)", None, str)
-    shared.cells(add, DEFAULT_EPISODES)
-    shared.results(add)
+    shared.group(add, "policies", "policy")
+    add.option("--measure", "what is maximised (default: what compare judges by)")
+    shared.group(add, "games", *GAMES, episodes=DEFAULT_EPISODES)
+    shared.group(add, "environment", *shared.ENVIRONMENT)
+    shared.group(add, "queue", *shared.QUEUES)
+    shared.group(add, "results and work", *shared.RESULTS)
 
     def run(given: Given) -> None:
         if given.env == shared.QUEUE:
             given.needs("benchmarks")
         found = run_tuning(
             shared.named_policies(given) or None,
-            **shared.problem(given, {}),
+            **shared.problem(given),
             **given.chosen(("measure", "episodes", "seed")),
             run=shared.run_options(given),
         )
@@ -100,7 +104,7 @@ def declare_study(add: Parser) -> Run:
     """
     from matchenv.benchmarks.study.settings import PAPER_POLICIES, StudySettings
 
-    shared.policies(add, PAPER_POLICIES)
+    shared.group(add, "policies", "policy", policy=PAPER_POLICIES)
     add.option("--belief", "that baselines read; printed has the misprints of the paper's "
                "equations", StudySettings.belief)  # fmt: skip
     add.group("games")
@@ -110,11 +114,13 @@ def declare_study(add: Parser) -> Run:
     add.option("--episodes", "sets of true skills with each draw of the prior",
                StudySettings.episodes)  # fmt: skip
     add.option("--prior-draws", "draws of the prior; the paper has one", StudySettings.prior_draws)
-    shared.seed(add)
-    shared.environment(add, SIZES)
+    shared.declare(add, "seed")
+    shared.group(add, "environment", *SIZES)
     add.option("--equal-rank-by", "what places are by with equal priors, where the prior mean is "
-               "hidden", StudySettings.equal_rank_by, known=RANKINGS)  # fmt: skip
-    shared.results(add, required=True)
+               "hidden", StudySettings.equal_rank_by, RANKINGS)  # fmt: skip
+    add.group("results and work")
+    add.option("--out", shared.FOLDER_TEXT, None, Path, required=True)
+    shared.declare(add, *shared.RESULTS[1:])
 
     def run(given: Given) -> None:
         given.needs("benchmarks")
@@ -143,10 +149,10 @@ def declare_bench(add: Parser) -> Run:
     Example:
         matchenv bench --policy kg --out results/bench-kg
     """
-    shared.policies(add, ())
+    shared.group(add, "policies", "policy")
     add.option("--method", "name in tables (default: the first policy's)")
     add.option("--only", "names of families; a result of some families is not an entry", ())
-    shared.results(add)
+    shared.group(add, "results and work", *shared.RESULTS)
 
     def run(given: Given) -> None:
         from matchenv.benchmarks.bench.benchmark import run_bench
@@ -178,13 +184,10 @@ def declare_limits(add: Parser) -> Run:
         "num_opponents": ((Settings().num_opponents,), (3,)),
         "horizon": ((Settings().horizon,), (8,)),
     }
-    idle = {
-        "bound": {"belief", "truths", "draw_margin"},
-        "optimum": {"prior", "depth"},
-    }
+    idle = {"bound": ("belief", "truths", "draw_margin"), "optimum": ("prior", "depth")}
     add.group("what is computed")
     add.positional("what", "bound or optimum (default: bound)", nargs="?", default="bound")
-    shared.policies(add, bound.DEFAULT_POLICIES)
+    shared.group(add, "policies", "policy", policy=bound.DEFAULT_POLICIES)
     add.group("problems (defaults of the optimum in brackets)")
     add.option("--num-opponents", "opponents to choose from; of the optimum also several numbers "
                "(default: 49 [3])", (), int)  # fmt: skip
@@ -192,52 +195,48 @@ def declare_limits(add: Parser) -> Run:
                "500 [8])", (), int)  # fmt: skip
     add.option("--rank", f"{shared.RANKS_TEXT} (default: all three [any])", ())
     add.option("--episodes", "instances of each problem (default: 2000 [100])", None, int)
-    shared.seed(add)
-    shared.environment(add, ("beta",))
+    shared.declare(add, "seed")
+    shared.group(add, "environment", "beta")
     add.group("bound")
     add.option("--prior", "what policies know at the start: informative, equal",
                bound.DEFAULT_PRIORS)  # fmt: skip
     add.option("--depth", "games with an opponent until the bound counts the skill as known",
                bound.DEFAULT_DEPTH)  # fmt: skip
-    add.group("optimum")
-    add.fields_of(Settings, ("belief", "draw_margin"))
+    shared.group(add, "optimum", "draw_margin", "belief")
     add.option("--truths", "sets of true skills drawn from the prior of each instance", 64)
-    shared.results(add)
+    shared.group(add, "results and work", *shared.RESULTS)
 
     def run(given: Given) -> None:
-        what = given.what
-        if what not in idle:
-            raise ValueError(f"what must be one of {', '.join(idle)}, got {what!r}")
-        given.refuse(idle[what], f"with {what} must be left out")
-        work = shared.run_options(given)
+        if given.what not in idle:
+            raise ValueError(f"what must be one of {', '.join(idle)}, got {given.what!r}")
+        given.refuse(idle[given.what], f"with {given.what} must be left out")
         for name, both in defaults.items():
             if name not in given.said:
-                setattr(given, name, both[what == "optimum"])
-        policies, seed, episodes = shared.named_policies(given), given.seed, given.episodes
-        if what == "optimum":
+                setattr(given, name, both[given.what == "optimum"])
+        asked = {
+            "policies": shared.named_policies(given),
+            "run": shared.run_options(given),
+            **given.chosen(("episodes", "seed")),
+        }
+        if given.what == "optimum":
             options = given.chosen(("belief", "beta", "draw_margin"))
             found = optimum.run_optimum(
-                policies,
                 **given.chosen(("num_opponents", "horizon", "truths")),
-                episodes=episodes,
-                seed=seed,
                 env_kwargs={"rank": _one("rank", given.rank), **options},
-                run=work,
+                **asked,
             )
             given.say(lambda: "\n\n".join(map(optimum.table_text, found)))
         else:
-            sizes = {
-                name: _one(name, getattr(given, name)) for name in ("num_opponents", "horizon")
-            }
+            sizes = given.chosen(("num_opponents", "horizon"))
             bounds = bound.run_bound(
-                policies,
                 ranks=given.rank,
                 priors=given.prior,
-                episodes=episodes,
-                seed=seed,
-                env_kwargs={**sizes, "beta": given.beta},
+                env_kwargs={
+                    "beta": given.beta,
+                    **{name: _one(name, each) for name, each in sizes.items()},
+                },
                 depth=given.depth,
-                run=work,
+                **asked,
             )
             given.say(bounds.table)
         given.say_where()
@@ -261,11 +260,10 @@ def declare_watch(add: Parser) -> Run:
     Example:
         matchenv watch --policy drawchance kg --rank top --out watch.gif
     """
-    shared.policies(add, ("drawchance", "kg"))
+    shared.group(add, "policies", "policy", policy=("drawchance", "kg"))
     add.group("episode")
     add.option("--rank", shared.RANK_TEXT, "top")
-    add.option("--prior", shared.PRIORS_TEXT, "informative")
-    shared.seed(add)
+    shared.declare(add, "prior", "seed", prior="informative")
     add.option("--episode", "index of the instance, from 0; those of compare with the same seed", 0)
     add.option("--hide-true-skill", "show no true skills, and q under the belief instead of true "
                "q", False)  # fmt: skip
@@ -278,10 +276,10 @@ def declare_watch(add: Parser) -> Run:
     add.option("--rate", "pictures in a second of the film (default: 10)", None, int)
     add.option("--width", "of the window or the film, in pixels (default: depends on the number of "
                "policies)", None, int)  # fmt: skip
-    add.option("--theme", "colours", "light", known=("light", "dark"))
-    shared.quiet(add)
-    shared.environment(add)
-    shared.either_environment(add, ("middle",))
+    add.option("--theme", "colours", "light", ("light", "dark"))
+    shared.declare(add, "quiet")
+    shared.group(add, "environment", *shared.ENVIRONMENT)
+    shared.group(add, "queue", *shared.QUEUES, load=("middle",))
 
     def run(given: Given) -> None:
         given.needs("render")
@@ -319,7 +317,7 @@ def _instance(given: Given) -> Options:
     """
     from matchenv.benchmarks.compare.comparison import problem_of
 
-    asked = shared.problem(given, {"noise": Settings().noise})
+    asked = shared.problem(given, noise=Settings().noise)
     for name, values in asked["cells"].items():
         if len(values) != 1:
             raise ValueError(f"{name} must be one, got {' '.join(map(str, values))}")
@@ -345,10 +343,10 @@ def declare_report(add: Parser) -> Run:
     add.option("--allow-code", "import classes outside matchenv that folders of trainings name",
                False)  # fmt: skip
     add.group("results")
-    add.option("--out", "file of the page", Path("report.html"))
+    add.option("--out", "file of the page", Path("report.html"), Path)
     add.option("--latex", "file of a summary for a paper's appendix (default: none is written)",
                None, Path)  # fmt: skip
-    shared.quiet(add)
+    shared.declare(add, "quiet")
 
     def run(given: Given) -> None:
         given.needs("agents", "benchmarks")
@@ -371,8 +369,7 @@ def declare_warm_up(add: Parser) -> Run:
     Example:
         matchenv warm-up
     """
-    add.group("work")
-    shared.quiet(add)
+    shared.group(add, "work", "quiet")
 
     def run(given: Given) -> None:
         from matchenv.baselines.warm_up import warm_up

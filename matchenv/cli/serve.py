@@ -39,7 +39,7 @@ def declare_serve(add: Parser) -> Run:
                "127.0.0.1")  # fmt: skip
     add.option("--policy", "policy that proposes opponents, of one player, as in compare (default: "
                "drawchance)")  # fmt: skip
-    shared.quiet(add)
+    shared.declare(add, "quiet")
     add.group("a new file (an old one has its own)")
     add.option("--ratings", "ratings.csv of matchenv replay, whose players are added", None, Path)
     add.option("--fitted", "folder of matchenv fit, for beta, tau, draw probability and drift per "

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from matchenv.cli import options as shared
 from matchenv.cli.parser import GOES_ON, Existing, Given, Parser, Run
 from matchenv.envs import ENVIRONMENTS
-from matchenv.envs.one_player.settings import Settings
 from matchenv.runtime.jobs import RunOptions
 from matchenv.runtime.signals import temporary_files
 
@@ -28,7 +27,6 @@ NOT_WITH_TUNE = {
 NOT_TOGETHER = (("seed", "seeds"), ("algo", "imitate"), ("space", "space_file"))
 TUNING_TIMESTEPS = 256_000
 
-TRAINED = tuple(name for name in shared.ALL_OPTIONS if name != "noise")
 WORK = ("device", "threads", "quiet")
 
 
@@ -51,7 +49,7 @@ def declare_train(add: Parser) -> Run:
     add.option("--timesteps", "games to train for in all (default: as in the file; with --tune "
                f"{TUNING_TIMESTEPS:,})", None, int)  # fmt: skip
     add.option("--out", "folder of the run (default: a new one in runs/)", None, Path)
-    shared.seed(add)
+    shared.declare(add, "seed")
     add.option("--seeds", "one training for each, side by side, with the spread at the end; "
                "instead of --seed", (), int)  # fmt: skip
     add.option("--resume", "folder of a run to go on with, as it was configured", None, Existing)
@@ -64,16 +62,16 @@ def declare_train(add: Parser) -> Run:
     add.option("--allow-code", "with --resume, import classes outside matchenv that the folder "
                "names", False)  # fmt: skip
     add.group("environment (defaults: as in the file)")
-    add.option("--env", "where to train", shared.ONE_PLAYER, known=tuple(ENVIRONMENTS))
+    add.option("--env", "where to train", shared.ONE_PLAYER, tuple(ENVIRONMENTS))
     add.option("--env-kwargs", "options of the environment as KEY=VALUE, instead of options such "
                "as --rank; of a list, as prior=[informative,equal], equally many environments have "
                "each value", ())  # fmt: skip
     add.option("--rank", f"{shared.RANK_TEXT} (default)", None, int | str)
-    add.option("--prior", shared.PRIORS_TEXT)
+    shared.declare(add, "prior", prior=None)
     add.option("--reward", "what is summed: draw_density, match_quality, true_draw_density, or "
                "module:Class:key=value")  # fmt: skip
     add.option("--belief", "what policies know: factorised, full")
-    add.fields_of(Settings, shared.ENVIRONMENT)
+    shared.declare(add, *shared.ENVIRONMENT)
     add.group("evaluation")
     add.option("--comparison-episodes", "episodes of the final comparison; 0: none", 1000)
     add.option("--evaluate-every", "timesteps from one evaluation to the next (default: 10 in all)",
@@ -87,10 +85,10 @@ def declare_train(add: Parser) -> Run:
     add.option("--space-file", "YAML file with the same under the algorithm's name (default: the "
                "package's own)", None, Path)  # fmt: skip
     add.group("work")
-    shared.workers(add)
+    shared.declare(add, "workers", "engine")
     add.option("--device", "where torch computes; auto: a GPU where there is one", "cpu")
     add.option("--threads", "of torch; the last digits of the weights depend on their number", 1)
-    shared.quiet(add)
+    shared.declare(add, "quiet")
     return run
 
 
@@ -110,10 +108,6 @@ def check(given: Given) -> None:
     Raises:
         ValueError: naming them.
     """
-    if given.env != shared.ONE_PLAYER:
-        given.refuse(
-            shared.ONLY_ONE_PLAYER, f"these options must come with --env {shared.ONE_PLAYER}"
-        )
     if given.resume is not None:
         given.refuse(
             given.said - WITH_RESUME,
@@ -192,13 +186,12 @@ def configured(given: Given) -> RunConfig:
     if given.imitate is not None:
         algorithm, hyperparameters["teacher"] = "imitation", given.imitate
     tuned = given.tune is not None and given.timesteps is None
-    said: dict[str, Any] = given.chosen(name for name in TRAINED if name in given.said)
     return configured(
         algorithm,
         timesteps=TUNING_TIMESTEPS if tuned else given.timesteps,
         config_file=given.config,
         hyperparameters=hyperparameters,
-        env_kwargs=shared.with_pairs(given, said),
+        env_kwargs=shared.with_pairs(given.env_kwargs, shared.own_options(given)),
         environment=given.env,
         **given.chosen(("num_envs", "seed", "evaluate_every", "evaluation_episodes",
                         "checkpoint_every", "start_from")),

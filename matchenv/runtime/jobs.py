@@ -112,7 +112,6 @@ class RunOptions:
         replace_out: a folder with other results loses them; otherwise it is refused.
         workers: processes (None: one for each core), or an engine.
         quiet: no progress bar.
-        timing: write decisions per second into the files too, of the episodes played now.
         report: told what was found, even where the files cannot be written.
 
     Raises:
@@ -123,7 +122,6 @@ class RunOptions:
     replace_out: bool = False
     workers: Workers = None
     quiet: bool = False
-    timing: bool = False
     report: Callable[[Any], object] | None = None
 
     def __post_init__(self) -> None:

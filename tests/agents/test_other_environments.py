@@ -146,7 +146,7 @@ def test_bad_configurations_are_named(small_config, changes, message):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([QUEUE, "--rank", "top"], "must come with --env Matchmaking-v0, got --rank"),
+        ([QUEUE, "--rank", "top"], "with --env Matchmaking-v0 alone may be given, got --rank"),
         ([QUEUE, "--algo", "ppo"], "algo must be imitation or maskable_ppo"),
         ([RANKING, "--algo", "ppo", "--env-kwargs", "max_games_per_pair=9"], "algo must be"),
         ([RANKING, "--imitate", "oracle"], "'oracle' does not"),
