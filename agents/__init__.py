@@ -9,8 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from matchenv.agents.learned_policy import LearnedPolicy
-    from matchenv.agents.policy_file import load
+    from matchenv.agents.policy_file import LearnedPolicy, load
     from matchenv.agents.run_config import RunConfig, configured
     from matchenv.agents.run_folder import RunFolder
     from matchenv.agents.training import continue_training, start_training, train_seeds
@@ -33,7 +32,7 @@ __all__ = [
 ]
 
 _WHERE = {
-    "LearnedPolicy": "matchenv.agents.learned_policy",
+    "LearnedPolicy": "matchenv.agents.policy_file",
     "MatchmakingVecEnv": "matchenv.agents.vec_env",
     "RunConfig": "matchenv.agents.run_config",
     "RunFolder": "matchenv.agents.run_folder",

@@ -1,33 +1,45 @@
-"""Training of a policy in a run folder: a new run, or one that goes on."""
+"""Training of a policy in a run folder: a new run, or one that goes on.
+
+Evaluations and checkpoints are made between two rollouts. They use no random number of the
+training, so they do not change what it learns.
+"""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import KVWriter, configure
 from stable_baselines3.common.utils import LinearSchedule, set_random_seed
 from tqdm import tqdm
 
-from matchenv.agents.callbacks import Keeper
-from matchenv.agents.checkpoints import newest_first, restore_newest
-from matchenv.agents.environments import settings_of
-from matchenv.agents.policy_file import PolicyDescription, as_device, load
+from matchenv.agents.checkpoints import newest_first, restore_newest, save_checkpoint
+from matchenv.agents.environments import PROBLEMS, evaluate, played, settings_of
+from matchenv.agents.policy_file import (
+    LearnedPolicy,
+    PolicyDescription,
+    as_device,
+    load,
+    save_policy,
+)
 from matchenv.agents.run_config import ABOUT_THE_RUN, RunConfig, linear_start, present_versions
 from matchenv.agents.run_folder import RunFolder, locked_run
 from matchenv.agents.sb3_policies import resolved_policy_kwargs
 from matchenv.agents.vec_env import MatchmakingVecEnv
-from matchenv.evaluation.seeds import training_seed
+from matchenv.belief import DEFAULT_BELIEF
+from matchenv.evaluation.seeds import evaluation_seed, training_seed
 from matchenv.runtime.checks import as_integer
-from matchenv.runtime.files import folder_lock
+from matchenv.runtime.files import Arrays, folder_lock
 from matchenv.runtime.object_spec import only_installed_code
 from matchenv.runtime.parallel import Engine
 
@@ -55,7 +67,7 @@ def start_training(
         threads: of torch on the processor; the weights depend on it in their last digits.
         quiet: no progress bar.
         writers: more places for what stable-baselines3 records, evaluations among it, such as
-            ``matchenv.agents.callbacks.Recorder(wandb.log)``.
+            ``matchenv.agents.training.Recorder(wandb.log)``.
 
     Returns:
         The folder, with the trained policy in it.
@@ -132,14 +144,6 @@ def _train(
     logger.output_formats += writers
     model.set_logger(logger)
     evaluations = restore_newest(folder.checkpoints, model, config) or []
-    description = PolicyDescription(
-        algorithm=config.algorithm,
-        policy=config.hyperparameters["policy"],
-        policy_kwargs=config.hyperparameters.get("policy_kwargs", {}),
-        env_kwargs=config.env_kwargs,
-        training=_history(config),
-        environment=config.environment,
-    )
     left, one = max(0, config.timesteps - model.num_timesteps), games_of_a_round(model)
     games = model.num_timesteps + one * math.ceil(left / one)
     if games > MUCH_MORE * max(config.timesteps, model.num_timesteps):
@@ -149,7 +153,7 @@ def _train(
             stacklevel=3,
         )
     with tqdm(total=games, initial=model.num_timesteps, unit="game", disable=quiet) as bar:
-        keeper = Keeper(folder, config, description, evaluations, bar)
+        keeper = Keeper(folder, config, evaluations, bar)
         try:
             model.learn(left, callback=keeper, reset_num_timesteps=False)
         except ValueError as error:
@@ -298,3 +302,117 @@ def _train_one(job: tuple[RunFolder, RunConfig], options: dict[str, Any]) -> Non
         continue_training(folder.path, allow_code=True, **options)
     else:
         start_training(folder.path, config, **options)
+
+
+class Keeper(BaseCallback):
+    """Evaluate a training at intervals, save it, and show how far it is.
+
+    An evaluation plays held-out games; the rivals of the ``Problem`` play them too, once. It is
+    written to TensorBoard at once, so that the last one and those of short trainings are there too.
+
+    Args:
+        folder: of the run.
+        config: of the run.
+        evaluations: those made before; new ones are added.
+        bar: progress over the timesteps of the whole training.
+    """
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        config: RunConfig,
+        evaluations: list[dict[str, Any]],
+        bar: tqdm[Any],
+    ) -> None:
+        super().__init__()
+        self.folder, self.config, self.evaluations, self._bar = folder, config, evaluations, bar
+        self.description = PolicyDescription(
+            algorithm=config.algorithm,
+            policy=config.hyperparameters["policy"],
+            policy_kwargs=config.hyperparameters.get("policy_kwargs", {}),
+            env_kwargs=config.env_kwargs,
+            training=_history(config),
+            environment=config.environment,
+        )
+        self._rivals: dict[str, list[Arrays]] = {}
+        self._saved = 0
+
+    def _on_training_start(self) -> None:
+        self._saved = self.model.num_timesteps
+
+    def _on_step(self) -> bool:
+        self._bar.update(self.model.num_timesteps - self._bar.n)
+        return True
+
+    def _on_rollout_start(self) -> None:
+        now = self.model.num_timesteps
+        last = self.evaluations[-1]["timesteps"] if self.evaluations else -1
+        if now // self.config.evaluate_every > last // self.config.evaluate_every:
+            self._evaluate()
+        if now // self.config.checkpoint_every > self._saved // self.config.checkpoint_every:
+            self._save()
+
+    def _on_training_end(self) -> None:
+        if not self.evaluations or self.evaluations[-1]["timesteps"] != self.model.num_timesteps:
+            self._evaluate()
+        self._save()
+
+    def _save(self) -> None:
+        self._saved = self.model.num_timesteps
+        save_checkpoint(self.folder.checkpoints, self.model, self.config, self.evaluations)
+        save_policy(self.folder.policy_file, self.model.policy, self.description)
+
+    def _evaluate(self) -> None:
+        config, seed = self.config, evaluation_seed(self.config.seed)
+        games = (config.environment, config.env_kwargs, config.evaluation_episodes, seed)
+        if not self._rivals:
+            rivals = PROBLEMS[config.environment].rivals
+            self._rivals = {rival: played(rival, *games) for rival in rivals}
+        settings, network = self.description.settings(), self.model.policy
+        belief, training = getattr(settings, "belief", DEFAULT_BELIEF), network.training
+        policy = LearnedPolicy("in training", network, belief, settings)
+        result = evaluate(policy, *games, self._rivals)
+        network.set_training_mode(training)
+        best = max((each["mean_return"] for each in self.evaluations), default=-np.inf)
+        if result["mean_return"] > best:
+            save_policy(self.folder.best_policy_file, network, self.description)
+        self.evaluations.append({"timesteps": self.model.num_timesteps, **result})
+        self.folder.write_evaluations(seed, self.evaluations)
+        self._bar.set_postfix_str(standing(config.environment, result))
+        # Written here: the library writes recorded values at the next of its own intervals, and
+        # after the last evaluation there is none.
+        tags = {f"evaluation/{name}": value for name, value in result.items()}
+        for each in self.logger.output_formats:
+            each.write(tags, dict.fromkeys(tags, ()), self.model.num_timesteps)
+
+
+def standing(environment: str, result: dict[str, float | int]) -> str:
+    """Return the distance to the baselines in an evaluation, for the progress bar."""
+    problem = PROBLEMS[environment]
+    if problem.part:
+        return f"{result['mean_return']:.1%} of {problem.rivals[0]}"
+    distances = [f"{result[f'{problem.difference}_{rival}']:+.1f} to {rival}"
+                 for rival in problem.rivals]  # fmt: skip
+    name = problem.measure if problem.measure in result else "mean_return"
+    return f"{name.replace('_', ' ')} {result[name]:.1f}: {', '.join(distances)}"
+
+
+class Recorder(KVWriter):
+    """Output of stable-baselines3's logger: call a function with numbers and a step.
+
+    Args:
+        record: called with the numbers by name, and with the games played so far, as
+            ``wandb.log`` and ``mlflow.log_metrics`` are.
+    """
+
+    def __init__(self, record: Callable[[dict[str, float], int], Any]) -> None:
+        self._record = record
+
+    def write(self, key_values: dict[str, Any], key_excluded: Any, step: int = 0) -> None:
+        """Record the entries that are numbers."""
+        numbers = {name: float(value) for name, value in key_values.items()
+                   if isinstance(value, int | float | np.number)}  # fmt: skip
+        self._record(numbers, step)
+
+    def close(self) -> None:
+        """Do nothing: nothing is open."""

@@ -1,19 +1,17 @@
 """Tuning of hyperparameters with Optuna: many short trainings, the bad ones stopped early.
 
 Trials are judged on the held-out evaluations of each training, by the ``goal`` of the environment's
-``Problem``; no comparison uses these seeds. Everything is in one folder, the
-trials in a SQLite file. A tuning that was stopped goes on with the same call, and a trial that was
-cut short is played again from its start.
+``Problem``; no comparison uses these seeds. Everything is in one folder, written after each
+trial. A tuning that was stopped goes on with the same call, and a trial that was cut short is
+played again from its start.
 """
 
 from __future__ import annotations
 
+import json
 import shutil
-import sqlite3
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,26 +22,30 @@ from optuna.distributions import (
     FloatDistribution,
     IntDistribution,
 )
-from optuna.exceptions import StorageInternalError
-from optuna.trial import FrozenTrial, Trial, TrialState
-from sqlalchemy.exc import SQLAlchemyError
+from optuna.trial import Trial, TrialState, create_trial
 from tqdm import tqdm
 
 from matchenv.agents.algorithms import Algorithm
-from matchenv.agents.callbacks import Recorder
-from matchenv.agents.config_file import parsed, read_yaml, yaml_text
+from matchenv.agents.config_file import read_yaml, yaml_text
 from matchenv.agents.environments import PROBLEMS
 from matchenv.agents.policy_file import as_device
 from matchenv.agents.run_config import ABOUT_THE_RUN, ENV_KWARGS, RunConfig
-from matchenv.agents.training import start_training
+from matchenv.agents.training import Recorder, start_training
 from matchenv.runtime.checks import as_integer
-from matchenv.runtime.files import folder_lock, records_csv, write_bytes, write_text
+from matchenv.runtime.files import (
+    folder_lock,
+    json_bytes,
+    read_json,
+    records_csv,
+    write_bytes,
+    write_text,
+)
 
 PACKAGE_FILE = "search_spaces.yml"
 # All trials play as many games.
 FIXED = ("n_timesteps",)
 
-STUDY, SETTINGS, BEST, TRIALS = "study.db", "tuning.yml", "best.yml", "trials.csv"
+STUDY, BEST, TRIALS = "study.json", "best.yml", "trials.csv"
 
 # Trials that are drawn at random and never stopped early, to begin with.
 STARTUP = 5
@@ -157,12 +159,11 @@ def tune_agent(
     # A trial that is cut short is played again, and needs no checkpoint.
     config = replace(config, checkpoint_every=config.timesteps)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    with folder_lock(out), _database_errors(out / STUDY):
-        _check_same(out, config, content)
-        study = _study(out)
-        for cut_short in study.get_trials(states=(TrialState.RUNNING,)):
-            study.tell(cut_short.number, state=TrialState.FAIL)
-        done = len(_ended(study))
+    search = {**asdict(config), "space": dict(content)}
+    del search["versions"]
+    with folder_lock(out):
+        study = _study(out, json.loads(json.dumps(search)), space)
+        done = len(study.trials)
         with tqdm(total=trials, initial=min(done, trials), unit="trial", disable=quiet) as bar:
             for number in range(done, trials):
                 seed = config.seed + number
@@ -173,56 +174,42 @@ def tune_agent(
                 place = out / "trials" / f"{number:04d}"
                 # Whatever a trial that was cut short has left.
                 shutil.rmtree(place, ignore_errors=True)
-                _play(
-                    study, trial, place, replace(config, seed=seed, hyperparameters=values), device
-                )
+                trained = replace(config, seed=seed, hyperparameters=values)
+                _play(study, trial, place, trained, device)
+                kept = [{"state": each.state.name, "params": each.params,
+                         "values": each.intermediate_values} for each in study.trials]  # fmt: skip
+                content = {"search": search, "trials": kept}
+                write_bytes(out / STUDY, json_bytes(content, checked=True))
                 bar.update()
         return _written(study, out, config)
 
 
-@contextmanager
-def _database_errors(file: Path) -> Iterator[None]:
-    """Raise the system's error in place of the database's."""
-    try:
-        yield
-    except (SQLAlchemyError, StorageInternalError) as error:
-        cause = error.__cause__ if isinstance(error, StorageInternalError) else error
-        reason = getattr(cause, "orig", None) or cause or error
-        raise OSError(f"{file} could not be written: {reason}") from None
-
-
-def _study(out: Path) -> optuna.Study:
-    # Braces, question marks and the like in a path would mean something in an address.
-    connect = partial(sqlite3.connect, (out / STUDY).resolve(), check_same_thread=False)
-    return optuna.create_study(
-        storage=optuna.storages.RDBStorage(
-            f"sqlite:///{STUDY}", engine_kwargs={"creator": connect}
-        ),
-        study_name="tuning",
-        direction="maximize",
-        pruner=optuna.pruners.MedianPruner(n_startup_trials=STARTUP),
-        load_if_exists=True,
-    )
-
-
-def _check_same(out: Path, config: RunConfig, content: Mapping[str, Any]) -> None:
-    settings = {**asdict(config), "space": dict(content)}
-    settings.pop("versions")
-    file, ours = out / SETTINGS, yaml_text(settings)
+def _study(
+    out: Path, search: Mapping[str, Any], space: dict[str, BaseDistribution]
+) -> optuna.Study:
+    """Return the study of a search, with the trials that its file holds."""
+    pruner = optuna.pruners.MedianPruner(n_startup_trials=STARTUP)
+    study = optuna.create_study(direction="maximize", pruner=pruner)
+    file = out / STUDY
     if not file.exists():
-        write_text(file, ours)
-    theirs, wanted = (parsed(text, SETTINGS) for text in (file.read_text("utf-8"), ours))
-    differing = [name for name, value in wanted.items() if (theirs or {}).get(name) != value]
+        return study
+    found = read_json(file)
+    theirs = found.get("search", {})
+    differing = [name for name, value in search.items() if theirs.get(name) != value]
     if differing:
         raise ValueError(
             f"out must be a new folder or one of the same search: the one in {out} has another "
             f"{', '.join(differing)}"
         )
-
-
-def _ended(study: optuna.Study) -> list[FrozenTrial]:
-    """Return the trials that were trained to their end or stopped early, in their order."""
-    return study.get_trials(states=(TrialState.COMPLETE, TrialState.PRUNED))
+    for each in found["trials"]:
+        values = {int(step): value for step, value in each["values"].items()}
+        study.add_trial(
+            create_trial(
+                state=TrialState[each["state"]], params=each["params"], distributions=space,
+                value=values[max(values)], intermediate_values=values,
+            )
+        )  # fmt: skip
+    return study
 
 
 def _play(study: optuna.Study, trial: Trial, place: Path, config: RunConfig, device: str) -> None:
@@ -245,7 +232,7 @@ def _play(study: optuna.Study, trial: Trial, place: Path, config: RunConfig, dev
 
 
 def _written(study: optuna.Study, out: Path, config: RunConfig) -> Found:
-    ended, best = _ended(study), study.best_trial
+    ended, best = study.trials, study.best_trial
     section = {**config.hyperparameters, **best.params, ENV_KWARGS: config.env_kwargs}
     write_text(out / BEST, yaml_text({config.environment: section}))
     records, goal = [], PROBLEMS[config.environment].goal

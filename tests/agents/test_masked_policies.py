@@ -12,7 +12,7 @@ from stable_baselines3.common.env_checker import check_env
 import matchenv  # noqa: F401  (registers the environment)
 from matchenv import MatchmakingEnv, MatchmakingVectorEnv, Settings, agents
 from matchenv.agents.algorithms import ALGORITHMS
-from matchenv.agents.learned_policy import LearnedPolicy
+from matchenv.agents.policy_file import LearnedPolicy
 from matchenv.agents.sb3_policies import new_policy
 from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.benchmarks.compare import run_comparison

@@ -6,8 +6,8 @@ import torch
 
 from matchenv import MatchmakingVectorEnv
 from matchenv.agents.algorithms import ALGORITHMS
-from matchenv.agents.learned_policy import LearnedPolicy
 from matchenv.agents.network import CandidateReader, OpponentReader, spaces_of
+from matchenv.agents.policy_file import LearnedPolicy
 from matchenv.agents.sb3_policies import new_policy
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.one_player.simulator import observation_space

@@ -9,8 +9,8 @@ from stable_baselines3 import PPO
 from matchenv import agents
 from matchenv.agents.algorithms import ALGORITHMS
 from matchenv.agents.environments import PROBLEMS
-from matchenv.agents.learned_policy import LearnedPolicy
 from matchenv.agents.network import PairReader, spaces_of
+from matchenv.agents.policy_file import LearnedPolicy
 from matchenv.agents.sb3_policies import new_policy
 from matchenv.baselines.ranking import RankingPolicy
 from matchenv.benchmarks.compare.training import compare_runs

@@ -14,9 +14,9 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from matchenv import agents
 from matchenv.agents import checkpoints, training
 from matchenv.agents.algorithms import ALGORITHMS
-from matchenv.agents.callbacks import Keeper
 from matchenv.agents.environments import ONE_PLAYER, evaluate
 from matchenv.agents.run_folder import RunFolder, locked_run
+from matchenv.agents.training import Keeper
 from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.benchmarks.compare.training import compare_runs
 from matchenv.cli import run_command

@@ -1,9 +1,9 @@
 """Tuning of hyperparameters: it finds, ends early, goes on, and refuses what is bad."""
 
 import csv
+import json
 from pathlib import Path
 
-import optuna
 import pytest
 import yaml
 
@@ -104,8 +104,8 @@ def test_the_command_trains_for_real(tmp_path, capsys):
     said = capsys.readouterr().out
     assert "2 trials completed, 0 stopped early" in said
     assert str(tmp_path / BEST) in said
-    study = optuna.load_study(study_name="tuning", storage=f"sqlite:///{tmp_path / STUDY}")
-    assert len(study.trials[0].intermediate_values) > 1
+    trials = json.loads((tmp_path / STUDY).read_text())["trials"]
+    assert all(len(each["values"]) > 1 for each in trials)
     section = yaml.safe_load((tmp_path / BEST).read_text())["Matchmaking-v0"]
     assert section["env_kwargs"]["horizon"] == 10
 

@@ -223,7 +223,7 @@ LONG_COMMANDS = (
         f"train --tune 2 --timesteps 16 --num-envs 2 --space gamma=[0.9,0.99] {SMALL_NETWORK} "
         "--env-kwargs num_opponents=3 horizon=4 rank=top --evaluation-episodes 2 --out OUT",
         title="train --tune",
-        left_out=("tensorboard", "study.db"),
+        left_out=("tensorboard",),
         workers=False,
     ),
     LongCommand(f"fit {LOG} --out OUT", workers=False, says=READ),
