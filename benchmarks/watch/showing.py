@@ -6,6 +6,7 @@ import io
 import math
 import tempfile
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,10 +66,10 @@ def watch_live(
     Raises:
         ValueError: for bad arguments.
         MissingRenderPackage: where pygame is not installed.
-        OSError: where no window can be opened.
+        OSError: where no window can be opened that is seen.
     """
     check_package("pygame", "a window")
-    from matchenv.rendering.canvas import REMEDY, THEMES, Window
+    from matchenv.rendering.canvas import THEMES, Window
 
     width = checked_width(width, len(stage.policies))
     theme = as_choice("theme", theme, THEMES)
@@ -80,13 +81,10 @@ def watch_live(
             units, rate = pace(SPEEDS[speed])
             now = "paused" if paused else f"{SPEEDS[speed]:,} {stage.unit}s/s"
             footer = f"instance {stage.episode} · {'the end' if stage.is_over else now}"
-            window.show(stage.picture(width, theme, (keys, footer)))
-            if window.is_lost:
-                raise OSError(f"the window would be invisible; {REMEDY}")
             # While nothing moves, fast enough to answer keys.
-            window.wait(RENDER_FPS if paused or stage.is_over else rate)
+            rate = RENDER_FPS if paused or stage.is_over else rate
             moved = False
-            for command in commands(window.events()):
+            for command in commands(window.show(stage.picture(width, theme, (keys, footer)), rate)):
                 if command == "quit":
                     return stage
                 if command == "pause":
@@ -95,7 +93,7 @@ def watch_live(
                     paused = moved = True
                     stage.step()
                 elif command == "next":
-                    stage, moved = stage.next_instance(), True
+                    stage, moved = replace(stage, episode=stage.episode + 1), True
                 else:
                     speed += 1 if command == "faster" else -1
                     speed = min(max(speed, 0), len(SPEEDS) - 1)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from pygame import Rect
 
 from matchenv.belief import TRUE_SKILL
 from matchenv.envs import part_of
@@ -27,30 +26,16 @@ from matchenv.evaluation.seeds import (
     policy_key,
     stream_of,
 )
-from matchenv.rendering.canvas import Canvas, line_height, scale_of
-from matchenv.rendering.picture import (
-    GAP,
-    LEAST_HEIGHT,
-    LEAST_WIDTH,
-    draw_chart,
-    draw_panels,
-    places_of,
-    tick_step,
-)
-from matchenv.rendering.scene import Chart, Renderer
+from matchenv.rendering.picture import LEAST_WIDTH, columns_for, sheet, sheet_width, tick_step
+from matchenv.rendering.scene import SHARED_WIDTH, SINGLE_WIDTH, Chart, Renderer
 from matchenv.runtime.checks import as_integer
 
 # More side by side would be unreadable.
 MOST_POLICIES = 6
 MOST_WIDTH = 7680
 
-# Usual width of a panel alone, and of one among several.
-ALONE_WIDTH, PANEL_WIDTH = 800, 480
-
-# Height of a panel by its width, in one row and in two, which must fit on a screen; height of
-# the chart below all panels by their common width.
+# Height of a panel by its width, in one row and in two, which must fit on a screen.
 ROW_SHAPE, ROWS_SHAPE = 0.9, 0.75
-CHART_SHAPE = 0.13
 
 # Colours of the compared policies.
 LINES = ("truth", "purple", "player", "opponent", "olive")
@@ -64,6 +49,7 @@ class Performer(NamedTuple):
     renderer: Renderer[Any]
 
 
+@dataclass
 class Stage:
     """An instance of an environment, and policies that play it with the same random numbers.
 
@@ -81,26 +67,21 @@ class Stage:
             play with these settings.
     """
 
-    def __init__(
-        self,
-        policies: Sequence[str],
-        settings: Options,
-        *,
-        seed: int = 0,
-        episode: int = 0,
-        show_true_skill: bool = True,
-    ) -> None:
-        self.policies = list(policies)
+    policies: Sequence[str]
+    settings: Options
+    seed: int = 0
+    episode: int = 0
+    show_true_skill: bool = True
+
+    def __post_init__(self) -> None:
         count = len(self.policies)
         if not 1 <= count <= MOST_POLICIES or len(set(self.policies)) < count:
             raise ValueError(
                 f"policy must name 1 to {MOST_POLICIES} policies, none of them twice, "
                 f"got {' '.join(self.policies) or 'none'}"
             )
-        self.settings = settings
-        self.seed = as_integer("seed", seed, 0)
-        self.episode = as_integer("episode", episode, 0)
-        self.show_true_skill = show_true_skill
+        as_integer("seed", self.seed, 0)
+        as_integer("episode", self.episode, 0)
         self.clock = 0
         self.performers = [self._performer(text) for text in self.policies]
 
@@ -131,16 +112,6 @@ class Stage:
                     rewards = batch.step(actions, strict=performer.decisions.knows_masks).reward
                     renderer.add(batch.state, actions, rewards, np.ones(1, dtype=np.bool_))
 
-    def next_instance(self) -> Stage:
-        """Return the same policies at the start of the next episode."""
-        return Stage(
-            self.policies,
-            self.settings,
-            seed=self.seed,
-            episode=self.episode + 1,
-            show_true_skill=self.show_true_skill,
-        )
-
     def totals(self) -> tuple[str, list[Floats]]:
         """Return the name of the compared quantity and each policy's running total of it."""
         totals = [performer.renderer.total(0) for performer in self.performers]
@@ -157,51 +128,35 @@ class Stage:
             footer: text at the bottom left and right, None for no footer.
 
         Returns:
-            uint8, shape (height, width, 3), both even.
+            uint8, shape (height, width, 3), the height even.
         """
-        count, compared = len(self.performers), len(self.performers) > 1
-        places = panels(count, width)
-        top, right, scale = places[-1].bottom, places[-1].right, scale_of(*places[0].size)
-        below = top + (max(100, round(CHART_SHAPE * width)) if compared else 0)
-        bottom = below + (max(28, round(40 * scale)) if footer else 0)
-        canvas = Canvas(width, bottom + bottom % 2, theme, scale)
-        draw_panels(canvas, places)
+        count = len(self.performers)
         ends = [each.renderer.limits(each.batch.state, 0) for each in self.performers]
         limits = min(low for low, _ in ends), max(high for _, high in ends)
-        for place, name, each in zip(places, self.policies, self.performers, strict=False):
-            each.renderer.draw(canvas, place, each.batch.state, 0, name, limits)
-        if compared:
-            self._draw_differences(canvas, Rect(0, top, right, below - top))
-        if footer is not None:
-            canvas.box(0, below, right, 1, canvas.colour("grid"))
-            small, gap = canvas.small, canvas.gap
-            y = below + 0.5 * (bottom - below - line_height(small))
-            canvas.text(gap, y, footer[0], small, canvas.colour("muted"))
-            ink = canvas.colour("ink")
-            canvas.text(right - gap, y, footer[1], small, ink, anchor="right")
-        return canvas.pixels()
+        panels = [
+            each.renderer.panel(each.batch.state, 0, name, limits)
+            for name, each in zip(self.policies, self.performers, strict=True)
+        ]
+        shape = ROW_SHAPE if count <= 3 else ROWS_SHAPE
+        return sheet(panels, width, shape, theme, self.differences() if count > 1 else None, footer)
 
-    def _draw_differences(self, canvas: Canvas, box: Rect) -> None:
-        """Draw the running totals of all policies but the first, each minus the first's."""
+    def differences(self) -> Chart:
+        """Return the running totals of all policies but the first, each minus the first's."""
         name, (first, *others) = self.totals()
-        differences = [values - first for values in others]
-        ends = [0.0, *(float(end(each)) for each in differences if each.size for end in (min, max))]
+        curves = [values - first for values in others]
+        ends = [0.0, *(float(end(each)) for each in curves if each.size for end in (min, max))]
         low, high = min(-0.5, *ends), max(0.5, *ends)
         # The axis grows by steps, so that it seldom moves.
         step = tick_step(high - low, 4)
         titles = [(f"{name}, minus that of {self.policies[0]}:", "muted")]
-        chart = Chart(
+        return Chart(
             titles=[*titles, *zip(self.policies[1:], LINES, strict=False)],
             last=self.horizon,
             unit=self.unit,
             limits=(step * math.floor(low / step), step * math.ceil(high / step)),
-            curves=list(zip(differences, LINES, strict=False)),
+            curves=list(zip(curves, LINES, strict=False)),
             level=(0.0, ""),
         )
-        canvas.box(*box.topleft, box.width, GAP, canvas.colour("grid"))
-        gap, top, bottom = canvas.gap, round(0.6 * canvas.gap), round(0.3 * canvas.gap)
-        plot = Rect(gap, box.y + top, box.width - 2 * gap, box.height - top - bottom)
-        draw_chart(canvas, plot, chart)
 
     def _performer(self, text: str) -> Performer:
         settings = self.settings
@@ -214,23 +169,10 @@ class Stage:
         batch = Batch(settings, episode_seeds(self.seed, self.episode, 1, key))
         rng = stream_of(self.seed, POLICIES, self.episode, *policy_key(text))
         renderer = part_of(batch.simulator.env_id, "renderer")(
-            batch.simulator, "rgb_array", 1, render_true_skill=self.show_true_skill
+            batch.simulator, "rgb_array", 1, self.show_true_skill
         )
         renderer.begin(batch.state, np.zeros(1, dtype=np.int64))
         return Performer(batch, Decisions(policy, rng), renderer)
-
-
-def columns_for(count: int) -> int:
-    """Return the panels in a row: all up to three, else two rows."""
-    return count if count <= 3 else math.ceil(count / 2)
-
-
-def panels(count: int, width: int) -> list[Rect]:
-    """Return the places of ``count`` panels in a picture; the rows are full."""
-    columns = columns_for(count)
-    panel = (width - (columns - 1) * GAP) // columns
-    shape = ROW_SHAPE if count == columns else ROWS_SHAPE
-    return places_of(count, columns, panel, max(LEAST_HEIGHT, round(shape * panel)))
 
 
 def checked_width(width: int | None, count: int) -> int:
@@ -243,8 +185,6 @@ def checked_width(width: int | None, count: int) -> int:
     Raises:
         ValueError: if it is too small or too large.
     """
-    columns = columns_for(count)
     if width is None:
-        return ALONE_WIDTH if count == 1 else columns * PANEL_WIDTH
-    least = columns * LEAST_WIDTH + (columns - 1) * GAP
-    return as_integer("width", width, least, MOST_WIDTH) // 2 * 2
+        return SINGLE_WIDTH if count == 1 else columns_for(count) * SHARED_WIDTH
+    return as_integer("width", width, sheet_width(count, LEAST_WIDTH), MOST_WIDTH) // 2 * 2

@@ -514,7 +514,6 @@ class RankingEnv(ScalarEnv):
     """
 
     env_id: ClassVar[str] = RankingSimulator.env_id
-    render_options: ClassVar[dict[str, bool]] = {"render_true_skill": True}
 
 
 @documents_options(RankingSettings)
@@ -527,4 +526,3 @@ class RankingVectorEnv(NativeVectorEnv, VectorEnv):
     """
 
     env_id: ClassVar[str] = RankingSimulator.env_id
-    render_options: ClassVar[dict[str, bool]] = RankingEnv.render_options

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -178,26 +178,6 @@ class Canvas:
         for place in np.unique(np.round(SCALE * x) + 1j * np.round(SCALE * y)).tolist():
             pygame.draw.circle(self._shapes, colour, (place.real, place.imag), SCALE * radius)
 
-    def layers(self, box: Rect, heights: Floats, colours: Iterable[Colour]) -> None:
-        """Colour each point of a box by the number of areas that cover it.
-
-        Args:
-            box: the areas are on its lower edge; they hide what is there.
-            heights: of each area in pixels, shape (K, SCALE * width of the box).
-            colours: for 0 to K areas; points outside all are left as they are.
-        """
-        highest = min(float(heights.max()), box.height)
-        rows, columns = round(SCALE * highest), SCALE * box.width
-        tops = np.rint(SCALE * heights).clip(0, rows).astype(np.int64)
-        cells = (tops + np.arange(columns) * (rows + 1)).ravel()
-        ending = np.bincount(cells, minlength=columns * (rows + 1)).reshape(columns, rows + 1)
-        covering = ending[:, :0:-1].cumsum(axis=1)
-        table = np.array([self._shapes.map_rgb(colour) for colour in colours], dtype=np.uint32)
-        left, bottom = SCALE * box.x, SCALE * box.bottom
-        target = pygame.surfarray.pixels2d(self._shapes)
-        view = target[left : left + columns, bottom - rows : bottom]
-        np.copyto(view, table[covering], where=covering > 0)
-
     def clip(self, box: Rect | None) -> None:
         """Draw shapes within a box only; None: everywhere."""
         self._shapes.set_clip(None if box is None else [SCALE * side for side in box])
@@ -215,11 +195,18 @@ class Window:
         self._screen: Any = None
         self._clock = pygame.time.Clock()
 
-    def show(self, picture: Pixels) -> None:
-        """Show a picture, uint8 of shape (height, width, 3); the window takes its size.
+    def show(self, picture: Pixels, frames_per_second: float) -> Sequence[Any]:
+        """Show a picture until a frame's time has passed since the end of the last call.
+
+        Args:
+            picture: uint8, shape (height, width, 3); the window takes its size.
+            frames_per_second: of the film that the pictures make.
+
+        Returns:
+            pygame's events since the last call.
 
         Raises:
-            OSError: if no window can be opened; it says what helps.
+            OSError: if no window can be opened, or none that is seen; it says what helps.
         """
         size = picture.shape[1], picture.shape[0]
         if self._screen is None or self._screen.get_size() != size:
@@ -229,23 +216,14 @@ class Window:
             except pygame.error as error:
                 raise OSError(f"no window can be opened ({error}); {REMEDY}") from error
             pygame.display.set_caption(self.caption)
+        if pygame.display.get_driver() in UNSEEN and not os.environ.get("SDL_VIDEODRIVER"):
+            raise OSError(f"the window would be invisible; {REMEDY}")
         data = np.ascontiguousarray(picture).data
         self._screen.blit(pygame.image.frombuffer(data, size, "RGB"), (0, 0))
         pygame.display.flip()
-
-    @property
-    def is_lost(self) -> bool:
-        """True if the window is invisible without having been asked to be."""
-        unseen = self._screen is not None and pygame.display.get_driver() in UNSEEN
-        return unseen and not os.environ.get("SDL_VIDEODRIVER")
-
-    def events(self) -> Sequence[Any]:
-        """Return pygame's events since the last call; keeps the window responsive."""
-        return pygame.event.get() if self._screen is not None else []
-
-    def wait(self, frames_per_second: float) -> None:
-        """Sleep until a frame's time has passed since the end of the last call."""
+        events = pygame.event.get()
         self._clock.tick(frames_per_second)
+        return events
 
     def close(self) -> None:
         """Close the window, if it is open."""

@@ -66,11 +66,8 @@ class OnePlayerRenderer(Renderer[State]):
         ]
         if others > 1 or not opponents:
             legend.append(Entry("others", rest, widest_rest))
-        typical = float(np.median(self.first[row][1]))
-        beliefs = Beliefs(mu, sigma, true_skill, typical, strong, online)
-        # The first tile changes its width from game to game; it keeps room for the widest.
-        roomy = f"lost vs {others:,}"
-        return Scene(legend, beliefs, self._tiles(row), roomy, self._charts(row))
+        beliefs = Beliefs(mu, sigma, true_skill, strong, online)
+        return Scene(legend, beliefs, self._tiles(row), self._charts(row))
 
     def table(self, state: State, row: int) -> Columns:
         """Return the opponents who are online, those of the most even games first."""
@@ -102,14 +99,14 @@ class OnePlayerRenderer(Renderer[State]):
         true = "true " if self._shows_truth else ""
         last, ratio, density = "–", "–", "–"
         if outcomes:
-            last = f"{OUTCOMES[outcomes[-1]]} vs {self._opponents(row)[-1]:,}"
+            last = OUTCOMES[outcomes[-1]]
             ratio = f"{100.0 * np.mean(np.equal(outcomes, 1)):.0f} %"
-            density = _density_text(float(densities[-1]))
+            density = number_text(densities[-1], 3)
         return [
             ("last game", last),
             ("win ratio", ratio),
-            (f"{true}q of last", density),
-            (f"total {true}q", _density_text(float(densities.sum()))),
+            (f"last {true}q", density),
+            (f"total {true}q", number_text(densities.sum(), 2)),
             ("games left", f"{self.simulator.settings.horizon - densities.size:,}"),
         ]
 
@@ -152,19 +149,12 @@ class OnePlayerRenderer(Renderer[State]):
 def player_text(player: int, mu: float, sigma: float) -> str:
     """Return a player's name, and the belief about the skill."""
     name = "player 0" if player == 0 else f"opponent {player:,}"
-    places = 2 if abs(mu) < 1000.0 and sigma >= 0.01 else None
-    return f"{name}   μ {number_text(mu, places)}  σ {number_text(sigma, places)}"
+    return f"{name}   μ {number_text(mu, 2)}  σ {number_text(sigma, 2)}"
 
 
 def moving_mean(values: Floats, window: int) -> Floats:
     """Return the mean of the last ``window`` values, of fewer at the start; shape as ``values``."""
-    sums = np.concatenate(([0.0], np.cumsum(values)))
-    last = np.arange(1, values.size + 1)
-    first = np.maximum(0, last - window)
-    return (sums[last] - sums[first]) / (last - first)
-
-
-def _density_text(value: float) -> str:
-    if value != 0.0 and not 0.001 <= abs(value) < 1e6:
-        return number_text(value, None)
-    return number_text(value, 3 if abs(value) < 1.0 else 2)
+    sums = np.cumsum(values)
+    before = np.concatenate((np.zeros(window), sums))[: sums.size]
+    mean: Floats = (sums - before) / np.minimum(np.arange(1, sums.size + 1), window)
+    return mean

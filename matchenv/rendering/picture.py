@@ -1,9 +1,8 @@
-"""Draw a scene: title, legend, beliefs along the skill axis, large numbers, charts."""
+"""Draw scenes: title, legend, beliefs along the skill axis, large numbers, charts."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -11,29 +10,26 @@ import numpy as np
 from numpy.typing import NDArray
 from pygame import Rect
 
-from matchenv.envs.core.rendering import Floats
-from matchenv.rendering.canvas import SCALE, Canvas, line_height, shortened, text_width
-from matchenv.rendering.scene import (
-    Beliefs,
-    Chart,
-    Entry,
-    Games,
-    Scene,
-    number_text,
-)
+from matchenv.envs.core.rendering import Floats, Pixels
+from matchenv.rendering.canvas import SCALE, Canvas, line_height, scale_of, shortened, text_width
+from matchenv.rendering.scene import Beliefs, Chart, Entry, Games, Limits, Panel, number_text
 
 # Smaller pictures have no room for readable text.
 LEAST_WIDTH, LEAST_HEIGHT = 320, 280
 
-# Between pictures, in pixels.
+# Between pictures, in pixels; height of the chart below them by the width of all.
 GAP = 2
+CHART_SHAPE = 0.13
+
+# A belief with a deviation of this part of the axis is drawn half as high as a known skill.
+TYPICAL_SIGMA = 0.1
 
 # Places of an outline, in standard deviations from the mean.
 OUTLINE = np.linspace(-3.5, 3.5, 71)
 OUTLINE_STRENGTH = 0.6
 
-# Beliefs of more players than this get no outlines.
-OUTLINED = 100
+# Of more beliefs about others every second, third or later one is drawn.
+MOST_OTHERS = 100
 
 # Opacity of the area under a strong curve, and strength of opponents who are offline.
 FILL = 0.3
@@ -65,42 +61,91 @@ class Axis(NamedTuple):
         return self.start + share * self.length
 
 
-def places_of(count: int, columns: int, width: int, height: int) -> list[Rect]:
-    """Return places for pictures of one size in rows, from left to right; the rows are full."""
+def columns_for(count: int) -> int:
+    """Return the panels in a row: all up to three, else two rows."""
+    return count if count <= 3 else math.ceil(count / 2)
+
+
+def sheet_width(count: int, width: int) -> int:
+    """Return the width of a sheet on which each of ``count`` panels has this width."""
+    return columns_for(count) * (width + GAP) - GAP
+
+
+def places_of(count: int, width: int, shape: float) -> list[Rect]:
+    """Return the places of ``count`` panels on a sheet; the rows are full.
+
+    Args:
+        count: panels.
+        width: of the sheet.
+        shape: height of a panel by its width.
+    """
+    columns = columns_for(count)
+    wide = (width - (columns - 1) * GAP) // columns
+    high = max(LEAST_HEIGHT, round(shape * wide))
     return [
-        Rect((width + GAP) * (k % columns), (height + GAP) * (k // columns), width, height)
+        Rect((wide + GAP) * (k % columns), (high + GAP) * (k // columns), wide, high)
         for k in range(-(-count // columns) * columns)
     ]
 
 
-def draw_panels(canvas: Canvas, places: Sequence[Rect]) -> None:
-    """Draw empty places with lines between them."""
-    whole = places[0].unionall(places)
-    for colour, boxes in (("grid", [whole]), ("background", places)):
-        for box in boxes:
-            canvas.box(*box.topleft, *box.size, canvas.colour(colour))
+def sheet(
+    panels: Sequence[Panel],
+    width: int,
+    shape: float,
+    theme: str = "light",
+    below: Chart | None = None,
+    footer: tuple[str, str] | None = None,
+) -> Pixels:
+    """Draw panels side by side.
 
+    Args:
+        panels: at least one.
+        width: in pixels.
+        shape: height of a panel by its width.
+        theme: ``"light"`` or ``"dark"``.
+        below: a chart below them; None for none.
+        footer: text at the bottom left and right; None for none.
 
-def draw_scene(
-    canvas: Canvas, box: Rect, scene: Scene, limits: tuple[float, float], title: str, progress: str
-) -> None:
-    """Draw a scene in a box, with a title at the left and the progress at the right.
-
-    Text is readable in a box of ``LEAST_WIDTH`` and ``LEAST_HEIGHT``. ``limits`` are the ends of
-    the skill axis.
+    Returns:
+        uint8, shape (height, width, 3); the height is even.
     """
-    gap = canvas.gap
+    places = places_of(len(panels), width, shape)
+    top, scale = places[-1].bottom, scale_of(*places[0].size)
+    middle = top + (0 if below is None else max(100, round(CHART_SHAPE * width)))
+    bottom = middle + (0 if footer is None else max(28, round(40 * scale)))
+    canvas = Canvas(width, bottom + bottom % 2, theme, scale)
+    gap, small, grid = canvas.gap, canvas.small, canvas.colour("grid")
+    canvas.box(0, 0, width, top, grid)
+    for place in places:
+        canvas.box(*place.topleft, *place.size, canvas.colour("background"))
+    for place, panel in zip(places, panels, strict=False):
+        draw_panel(canvas, place, panel)
+    if below is not None:
+        canvas.box(0, top, width, GAP, grid)
+        start, end = top + round(0.6 * gap), middle - round(0.3 * gap)
+        draw_chart(canvas, Rect(gap, start, width - 2 * gap, end - start), below)
+    if footer is not None:
+        canvas.box(0, middle, width, 1, grid)
+        y = middle + 0.5 * (bottom - middle - line_height(small))
+        canvas.text(gap, y, footer[0], small, canvas.colour("muted"))
+        canvas.text(width - gap, y, footer[1], small, canvas.colour("ink"), anchor="right")
+    return canvas.pixels()
+
+
+def draw_panel(canvas: Canvas, box: Rect, panel: Panel) -> None:
+    """Draw one picture; texts are readable in a box of ``LEAST_WIDTH`` and ``LEAST_HEIGHT``."""
+    gap, scene = canvas.gap, panel.scene
     inner = box.inflate(-2 * gap, 0)
-    y = _draw_header(canvas, inner, title, progress)
+    y = _draw_header(canvas, inner, panel.title, panel.progress)
     shown = [] if scene.beliefs.true_skill is None else [Entry("muted", "true skill", "", True)]
     # A legend of more lines leaves less room for the beliefs.
     y = _draw_legend(canvas, inner, y, [*scene.legend, *shown]) + round(0.2 * gap)
     tiles_height = line_height(canvas.small) + line_height(canvas.value)
     rest = box.bottom - y - tiles_height - round(2.4 * gap)
     skills = Rect(inner.x, y, inner.width, round(0.6 * rest))
-    draw_beliefs(canvas, skills, scene.beliefs, limits)
+    draw_beliefs(canvas, skills, scene.beliefs, panel.limits)
     tiles = Rect(inner.x, skills.bottom + round(0.8 * gap), inner.width, tiles_height)
-    _draw_tiles(canvas, tiles, scene.tiles, scene.widest)
+    _draw_tiles(canvas, tiles, scene.tiles)
     y, half = tiles.bottom + round(0.8 * gap), (inner.width - 2 * gap) // 2
     charts = max(1, box.bottom - y - round(0.8 * gap))
     for x, chart in zip((inner.x, inner.right - half), scene.charts, strict=True):
@@ -108,7 +153,7 @@ def draw_scene(
         if isinstance(chart, Chart):
             draw_chart(canvas, place, chart)
         else:
-            draw_games(canvas, place, chart, Axis(*limits, x, half))
+            draw_games(canvas, place, chart, Axis(*panel.limits, x, half))
 
 
 def _draw_header(canvas: Canvas, box: Rect, title: str, progress: str) -> int:
@@ -141,7 +186,7 @@ def _draw_legend(canvas: Canvas, box: Rect, y: int, legend: Sequence[Entry]) -> 
     return y + line
 
 
-def draw_beliefs(canvas: Canvas, box: Rect, beliefs: Beliefs, limits: tuple[float, float]) -> None:
+def draw_beliefs(canvas: Canvas, box: Rect, beliefs: Beliefs, limits: Limits) -> None:
     """Draw a density for each belief on the skill axis, and marks for the true skills.
 
     The narrower a belief, the higher its curve. The heights are not to scale: densities would
@@ -152,7 +197,8 @@ def draw_beliefs(canvas: Canvas, box: Rect, beliefs: Beliefs, limits: tuple[floa
     axis = Axis(*limits, box.x, box.width)
     # A curve narrower than a pixel would fall between the columns.
     sigma = np.maximum(beliefs.sigma, 0.5 * (axis.high - axis.low) / box.width)
-    peaks = 0.97 * curves.height * beliefs.typical_sigma / (beliefs.typical_sigma + sigma)
+    typical = TYPICAL_SIGMA * (axis.high - axis.low)
+    peaks = 0.97 * curves.height * typical / (typical + sigma)
     online, offline = beliefs.others()
     canvas.clip(curves)
     bell = np.exp(-0.5 * OUTLINE**2)
@@ -161,19 +207,17 @@ def draw_beliefs(canvas: Canvas, box: Rect, beliefs: Beliefs, limits: tuple[floa
         x = axis.at(beliefs.mu[player] + sigma[player] * OUTLINE)
         return x, curves.bottom - peaks[player] * bell
 
-    def draw_outlines(shown: NDArray[np.bool_], strength: float) -> None:
-        for player in np.flatnonzero(shown).tolist() if shown.sum() <= OUTLINED else []:
-            canvas.line(*outline(player), canvas.colour("others", strength), 1.0)
+    def drawn(shown: NDArray[np.bool_]) -> list[int]:
+        players: list[int] = np.flatnonzero(shown).tolist()
+        return players[:: math.ceil(len(players) / MOST_OTHERS) or 1]
 
-    draw_outlines(offline, OFFLINE_STRENGTH)
-    if online.any():
-        columns = np.linspace(axis.low, axis.high, SCALE * box.width)
-        z = (columns - beliefs.mu[online, np.newaxis]) / sigma[online, np.newaxis]
-        heights = peaks[online, np.newaxis] * np.exp(-0.5 * np.minimum(np.square(z), 200.0))
-        share = min(MOST_FOR_ONE, 1.0 - SHARE_LEFT ** (1.0 / (0.6 * len(heights))))
-        covered = 1.0 - (1.0 - share) ** np.arange(len(heights) + 1)
-        canvas.layers(curves, heights, [canvas.colour("others", each) for each in covered.tolist()])
-    draw_outlines(online, OUTLINE_STRENGTH)
+    for player in drawn(offline):
+        canvas.line(*outline(player), canvas.colour("others", OFFLINE_STRENGTH), 1.0)
+    share = min(MOST_FOR_ONE, 1.0 - SHARE_LEFT ** (1.0 / (0.6 * max(1, len(drawn(online))))))
+    for player in drawn(online):
+        canvas.area(*outline(player), canvas.colour("others"), share)
+    for player in drawn(online):
+        canvas.line(*outline(player), canvas.colour("others", OUTLINE_STRENGTH), 1.0)
     for player, name in beliefs.strong:
         canvas.area(*outline(player), canvas.colour(name), FILL)
         canvas.line(*outline(player), canvas.colour(name), canvas.thick)
@@ -187,15 +231,10 @@ def draw_beliefs(canvas: Canvas, box: Rect, beliefs: Beliefs, limits: tuple[floa
 def _draw_true_skills(canvas: Canvas, curves: Rect, beliefs: Beliefs, x: Floats) -> None:
     """Draw a line at ``x``, (n,), for each of the others, and a triangle for each strong player."""
     mark = canvas.mark
-    online, offline = beliefs.others()
-    others = online | offline
-    within = others & (x >= curves.x) & (x < curves.right)
-    strength = 0.9 if others.sum() <= OUTLINED else max(0.25, 30.0 / others.sum())
-    strengths = np.where(online, strength, OFFLINE_STRENGTH * strength)
-    columns = np.bincount((x[within] - curves.x).astype(np.int64), strengths[within])
-    for column in np.flatnonzero(columns).tolist():
-        colour = canvas.colour("others", min(1.0, columns[column]))
-        canvas.box(curves.x + column, curves.bottom + 3, 1, mark - 1, colour)
+    for others, strength in zip(beliefs.others(), (1.0, OFFLINE_STRENGTH), strict=True):
+        colour = canvas.colour("others", strength * min(0.9, max(0.25, 90.0 / max(1, x.size))))
+        for place in x[others & (x >= curves.x) & (x < curves.right)].tolist():
+            canvas.box(math.floor(place), curves.bottom + 3, 1, mark - 1, colour)
     for player, name in beliefs.strong:
         line = Rect(round(x[player]), curves.y, 1, curves.height)
         canvas.dashes(line, canvas.colour(name, 0.75), 3)
@@ -214,25 +253,18 @@ def _draw_axis(canvas: Canvas, axis: Axis, y: int, drop: int, label: str, most: 
             canvas.text(x, y + drop, written, small, muted, anchor="centre")
 
 
-def _draw_tiles(canvas: Canvas, box: Rect, tiles: Sequence[tuple[str, str]], widest: str) -> None:
-    """Write numbers in large letters side by side; places depend on counts of digits alone."""
-    small = canvas.small
-
-    def widths(size: int) -> list[int]:
-        values = [widest, *(re.sub(r"\d", "8", value) for _, value in tiles[1:])]
-        return [
-            max(text_width(label, small), text_width(value, size, bold=True))
-            for (label, _), value in zip(tiles, values, strict=True)
-        ]
-
-    room = box.width - small * (len(tiles) - 1)
+def _draw_tiles(canvas: Canvas, box: Rect, tiles: Sequence[tuple[str, str]]) -> None:
+    """Write numbers in large letters side by side."""
+    small, share = canvas.small, box.width / len(tiles)
+    room, y = share - 0.5 * small, box.y + line_height(small)
     sizes = range(canvas.value, small - 3, -1)
-    size = next((each for each in sizes if sum(widths(each)) <= room), small - 2)
-    gap, x = (box.width - sum(widths(size))) / max(1, len(tiles) - 1), float(box.x)
-    for (label, value), wide in zip(tiles, widths(size), strict=True):
+    fitting = (size for size in sizes
+               if all(text_width(text, size, bold=True) <= room for _, text in tiles))  # fmt: skip
+    size = next(fitting, small - 2)
+    for place, (label, text) in enumerate(tiles):
+        x, label = box.x + share * place, shortened(label, small, room)
         canvas.text(x, box.y, label, small, canvas.colour("muted"))
-        canvas.text(x, box.y + line_height(small), value, size, canvas.colour("ink"), bold=True)
-        x += wide + gap
+        canvas.text(x, y, text, size, canvas.colour("ink"), bold=True)
 
 
 def draw_chart(canvas: Canvas, box: Rect, chart: Chart) -> None:

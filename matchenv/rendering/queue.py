@@ -17,8 +17,6 @@ from matchenv.rendering.scene import (
     Players,
     Renderer,
     Scene,
-    skill_limits,
-    widened,
 )
 
 # The chart has room for a queue of this length at least.
@@ -32,22 +30,21 @@ class QueueRenderer(Renderer[State]):
     simulator: QueueSimulator
 
     def players(self, state: State, row: int) -> Players:
-        """Return means, deviations and true skills of the waiting players."""
-        waiting = self.simulator.waiting_players(state, row)
-        return waiting.mu, waiting.sigma, waiting.true_skill if self._shows_truth else None
+        """Return those who wait, the population, and the players of games, whose sigma is 0."""
+        waiting, population = (
+            self.simulator.waiting_players(state, row),
+            self.simulator.settings.population,
+        )
+        playing = self.simulator.games(state, row).ravel()
+        return (
+            np.concatenate((waiting.mu, [population.mean], playing)),
+            np.concatenate((waiting.sigma, [population.deviation], np.zeros(playing.size))),
+            waiting.true_skill if self._shows_truth else None,
+        )
 
     def clock(self, state: State, row: int) -> int:
         """Return the current tick."""
         return int(self.simulator.facts(state)["tick"][row])
-
-    def limits(self, state: State, row: int) -> tuple[float, float]:
-        """Return the ends of the skill axis: the population's, unless a player is beyond them."""
-        population, waiting = self.simulator.settings.population, self.players(state, row)
-        games = self.simulator.games(state, row)
-        ends = skill_limits(np.array([population.mean]), np.array([population.deviation]), None)
-        if waiting[0].size:
-            ends = widened(ends, skill_limits(*waiting))
-        return widened(ends, (float(games.min()), float(games.max()))) if games.size else ends
 
     def total(self, row: int) -> tuple[str, Floats]:
         """Return the running total of the reward."""
@@ -83,8 +80,7 @@ class QueueRenderer(Renderer[State]):
         others = f"others ({waiting.mu.size - len(strong):,})"
         legend.append(Entry("others", others, "others (888)"))
         truth = waiting.true_skill if self._shows_truth else None
-        typical = 0.5 * settings.population.deviation
-        beliefs = Beliefs(waiting.mu, waiting.sigma, truth, typical, strong)
+        beliefs = Beliefs(waiting.mu, waiting.sigma, truth, strong)
         tiles = [
             ("waiting", f"{waiting.mu.size:,}"),
             ("playing", f"{waiting.playing:,}"),
@@ -103,7 +99,7 @@ class QueueRenderer(Renderer[State]):
         longest = max(settings.game_length, int(waiting.waited.max(initial=0)))
         ends = self.simulator.games(state, row)
         games = Games(ends, waiting.mu, waiting.waited, longest, waiting.focal)
-        return Scene(legend, beliefs, tiles, "1,000", (chart, games))
+        return Scene(legend, beliefs, tiles, (chart, games))
 
     def table(self, state: State, row: int) -> Columns:
         """Return the focal player and the candidates, the nearest first."""

@@ -43,7 +43,7 @@ class RankingRenderer(Renderer[State]):
         marks = list(zip(pair, ("player", "opponent"), strict=False))
         legend = [Entry(colour, f"item {item}") for item, colour in marks]
         legend.append(Entry("others", f"others ({settings.num_items - len(marks):,})"))
-        beliefs = Beliefs(mu, sigma, true_skill, 0.5 * settings.sigma, marks[::-1])
+        beliefs = Beliefs(mu, sigma, true_skill, marks[::-1])
         losses = {name: self.noted(row, f"{name}_loss") for name in ("expected", "true")}
         tiles = [("expected loss", f"{facts['expected_loss']:.2f}")]
         titles, curves = [("expected loss", "ink")], [(losses["expected"][1:], "ink")]
@@ -64,8 +64,7 @@ class RankingRenderer(Renderer[State]):
             limits=(0.0, 1.05 * settings.sigma),
             curves=[(np.sort(sigma)[::-1], "ink")],
         )
-        widest = f"{losses['expected'][0]:.2f}"
-        return Scene(legend, beliefs, tiles, widest, (loss, deviations))
+        return Scene(legend, beliefs, tiles, (loss, deviations))
 
     def table(self, state: State, row: int) -> Columns:
         """Return the items in their order, with means and deviations."""

@@ -18,13 +18,11 @@ from numpy.typing import NDArray
 from matchenv.envs.core.rendering import RENDER_FPS, Floats, Frame, Pixels
 
 if TYPE_CHECKING:
-    from pygame import Rect
+    from matchenv.rendering.canvas import Window
 
-    from matchenv.rendering.canvas import Canvas, Window
-
-# Width and height of a single picture, and of one among several.
-SINGLE_SIZE = (800, 600)
-SHARED_SIZE = (480, 360)
+# Width of a single picture, and of one among several; height of both by their width.
+SINGLE_WIDTH, SHARED_WIDTH = 800, 480
+SHAPE = 0.75
 
 # Pictures in a grid: more would be too small to read.
 MOST_IN_GRID = 6
@@ -39,10 +37,10 @@ AXIS_STEP = 0.125
 SHOWN_ROWS = 20
 
 State = TypeVar("State", bound=tuple[Any, ...])
+Limits = tuple[float, float]
 Players = tuple[Floats, Floats, Floats | None]
 # Values and their format by heading.
 Columns = Mapping[str, tuple[Sequence[Any] | NDArray[Any], str]]
-NONE: Floats = np.zeros(0)
 
 
 class Entry(NamedTuple):
@@ -63,7 +61,6 @@ class Beliefs:
     mu: Floats  # means, shape (n,), in skill points
     sigma: Floats  # standard deviations, shape (n,)
     true_skill: Floats | None  # shape (n,); None where it is not shown
-    typical_sigma: float  # a belief as wide as this is drawn half as high as a known skill
     # Indices and colours of the players that stand out, the most important last
     strong: Sequence[tuple[int, str]] = ()
     online: NDArray[np.bool_] | None = None  # shape (n,); None for all
@@ -83,7 +80,7 @@ class Chart:
     titles: Sequence[tuple[str, str]]  # above the chart, one after another, each in a colour
     last: int  # units on the axis
     unit: str  # in the singular
-    limits: tuple[float, float]  # lowest and highest value
+    limits: Limits  # lowest and highest value
     # A value after each unit so far, and a colour; the last is drawn on top
     curves: Sequence[tuple[Floats, str]]
     dots: tuple[Floats, str] | None = None  # single values, and their colour
@@ -105,9 +102,17 @@ class Scene(NamedTuple):
 
     legend: Sequence[Entry]  # below the title; the mark of true skills is added to it
     beliefs: Beliefs  # along the skill axis
-    tiles: Sequence[tuple[str, str]]  # labels and texts of large numbers, at least one
-    widest: str  # the widest text that the first tile may have
+    tiles: Sequence[tuple[str, str]]  # labels and texts of large numbers
     charts: tuple[Chart, Chart | Games]  # the left and the right one
+
+
+class Panel(NamedTuple):
+    """One picture of a sheet."""
+
+    title: str
+    progress: str  # beside the title
+    scene: Scene
+    limits: Limits  # ends of the skill axis
 
 
 class Renderer(ABC, Generic[State]):
@@ -123,7 +128,7 @@ class Renderer(ABC, Generic[State]):
 
     Attributes:
         unit: what passes in an episode, in the singular.
-        first: the players of each episode at its start.
+        first: ends of each episode's skill axis at its start.
         history: what each step gave: the simulator's facts, ``action`` and ``reward``, by name. The
             facts also have an entry for the start.
     """
@@ -131,19 +136,19 @@ class Renderer(ABC, Generic[State]):
     unit: ClassVar[str] = "game"
 
     def __init__(
-        self, simulator: Any, render_mode: str, count: int, *, render_true_skill: bool = True
+        self, simulator: Any, render_mode: str, count: int, render_true_skill: bool
     ) -> None:
         self.simulator = simulator
         self.render_mode = render_mode
         self.count = count
-        self.first: list[Players] = [(NONE, NONE, None)] * count
+        self.first: dict[int, Limits] = {}
         self.history: list[defaultdict[str, list[Any]]] = [defaultdict(list) for _ in range(count)]
         self._shows_truth = bool(render_true_skill)
         self._window: Window | None = None
 
     @abstractmethod
     def players(self, state: State, row: int) -> Players:
-        """Return means, deviations and, where they are shown, true skills; copies, (n,) each."""
+        """Return what the axis has room for: means, deviations, true skills if shown, (n,) each."""
 
     @abstractmethod
     def scene(self, state: State, row: int) -> Scene:
@@ -164,10 +169,6 @@ class Renderer(ABC, Generic[State]):
         """Return how many units of the episode have passed, from 0 to the horizon."""
         return int(state.games[row])  # type: ignore[attr-defined]
 
-    def limits(self, state: State, row: int) -> tuple[float, float]:
-        """Return the ends of the skill axis: those at the start, until a belief leaves them."""
-        return widened(skill_limits(*self.first[row]), skill_limits(*self.players(state, row)))
-
     def noted(self, row: int, name: str) -> Floats:
         """Return the values of one fact at the start and after each step, (steps + 1,)."""
         return np.array(self.history[row][name], dtype=np.float64)
@@ -175,7 +176,7 @@ class Renderer(ABC, Generic[State]):
     def begin(self, state: State, rows: NDArray[np.int64]) -> None:
         """Note that the episodes of ``rows`` have begun."""
         for row in rows.tolist():
-            self.first[row] = self.players(state, row)
+            self.first[row] = skill_limits(*self.players(state, row))
             self.history[row] = defaultdict(list)
             self._note(row, self.simulator.info(state, row))
 
@@ -190,6 +191,10 @@ class Renderer(ABC, Generic[State]):
     def _note(self, row: int, values: Mapping[str, Any]) -> None:
         for name, value in values.items():
             self.history[row][name].append(value.item())
+
+    def limits(self, state: State, row: int) -> Limits:
+        """Return the ends of the skill axis: those at the start, until a belief leaves them."""
+        return widened(self.first[row], skill_limits(*self.players(state, row)))
 
     def progress(self, state: State, row: int) -> str:
         """Return how far an episode is."""
@@ -212,23 +217,10 @@ class Renderer(ABC, Generic[State]):
         more = max(len(values) for values, _ in table.values()) - SHOWN_ROWS
         return "\n".join([*lines, f"and {more:,} more"] if more > 0 else lines)
 
-    def draw(
-        self,
-        canvas: Canvas,
-        box: Rect,
-        state: State,
-        row: int,
-        title: str,
-        limits: tuple[float, float] | None = None,
-    ) -> None:
-        """Draw the episode of a row in a box of a canvas; equal states give equal pictures.
-
-        ``limits`` are the ends of the skill axis, None for those of this episode.
-        """
-        from matchenv.rendering.picture import draw_scene
-
-        limits = self.limits(state, row) if limits is None else limits
-        draw_scene(canvas, box, self.scene(state, row), limits, title, self.progress(state, row))
+    def panel(self, state: State, row: int, title: str, limits: Limits | None = None) -> Panel:
+        """Return the picture of one episode; ``limits`` override those of its skill axis."""
+        limits = limits or self.limits(state, row)
+        return Panel(title, self.progress(state, row), self.scene(state, row), limits)
 
     def frame(self, state: State, row: int) -> Frame:
         """Return one episode as the render mode shows it: a text with ``"ansi"``, else pixels."""
@@ -239,18 +231,15 @@ class Renderer(ABC, Generic[State]):
         return self._picture(state, range(min(MOST_IN_GRID, self.count)))
 
     def _picture(self, state: State, rows: Sequence[int]) -> Pixels:
-        from matchenv.rendering.canvas import Canvas, scale_of
-        from matchenv.rendering.picture import draw_panels, places_of
+        from matchenv.rendering.picture import sheet, sheet_width
 
-        size = SINGLE_SIZE if self.count == 1 else SHARED_SIZE
-        places = places_of(len(rows), math.ceil(math.sqrt(len(rows))), *size)
-        whole = places[0].unionall(places)
-        canvas = Canvas(*whole.size, "light", scale_of(*size))
-        draw_panels(canvas, places)
-        for row, place in zip(rows, places, strict=False):
-            title = self.simulator.env_id if self.count == 1 else f"environment {row}"
-            self.draw(canvas, place, state, row, title)
-        return canvas.pixels()
+        name = self.simulator.env_id
+        panels = [
+            self.panel(state, row, name if self.count == 1 else f"environment {row}")
+            for row in rows
+        ]
+        width = sheet_width(len(rows), SINGLE_WIDTH if self.count == 1 else SHARED_WIDTH)
+        return sheet(panels, width, SHAPE)
 
     def show(self, state: State) -> None:
         """Show the current pictures in the window, for a frame's time, in human mode."""
@@ -260,9 +249,7 @@ class Renderer(ABC, Generic[State]):
             from matchenv.rendering.canvas import Window
 
             self._window = Window(self.simulator.env_id)
-        self._window.show(self.grid(state))
-        self._window.events()
-        self._window.wait(RENDER_FPS)
+        self._window.show(self.grid(state), RENDER_FPS)
 
     def close(self) -> None:
         """Close the window, if one is open."""
@@ -278,13 +265,10 @@ def number_text(value: float, places: int | None) -> str:
         value: the number.
         places: digits after the point; None for three significant digits.
     """
-    written = f"{value:.3g}" if places is None else f"{value:,.{places}f}"
-    if float(written.replace(",", "")) == 0.0:
-        written = written.lstrip("-")
-    return written.replace("-", "−")
+    return f"{value:{'z.3g' if places is None else f'z,.{places}f'}}".replace("-", "−")
 
 
-def skill_limits(mu: Floats, sigma: Floats, true_skill: Floats | None) -> tuple[float, float]:
+def skill_limits(mu: Floats, sigma: Floats, true_skill: Floats | None) -> Limits:
     """Return the ends of a skill axis on which all beliefs and marks have room.
 
     Args:
@@ -300,7 +284,7 @@ def skill_limits(mu: Floats, sigma: Floats, true_skill: Floats | None) -> tuple[
     return (low, high) if high - low >= least else (low - least, high + least)
 
 
-def widened(first: tuple[float, float], now: tuple[float, float]) -> tuple[float, float]:
+def widened(first: Limits, now: Limits) -> Limits:
     """Return ``first`` with each end moved outwards by whole steps where ``now`` goes beyond it."""
     low, high = first
     step = AXIS_STEP * (high - low)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable
 
@@ -15,15 +14,8 @@ pytest.importorskip("pygame")
 
 from pygame import Rect
 
-from matchenv.rendering.canvas import (
-    SCALE,
-    THEMES,
-    Canvas,
-    Colour,
-    shortened,
-    text_width,
-)
-from matchenv.rendering.picture import Axis, draw_panels, places_of, tick_step, ticks
+from matchenv.rendering.canvas import THEMES, Canvas, Colour, shortened, text_width
+from matchenv.rendering.picture import Axis, tick_step, ticks
 from matchenv.rendering.scene import number_text, skill_limits, widened
 
 BLACK = (0, 0, 0)
@@ -72,22 +64,6 @@ def test_dots_are_discs_and_one_point_is_a_line() -> None:
     assert pale.mean() == pytest.approx(0.15, abs=0.01)
 
 
-def test_layers_count_the_areas_over_each_point() -> None:
-    heights = np.repeat([[5.0, 5.0, 5.0], [10.0, 0.0, -3.0], [20.5, 50.0, 5.0]], SCALE, axis=1)
-    canvas = Canvas(COLUMNS, ROWS, "light")
-    colours = [(255, 255, 255), (200, 0, 0), (100, 0, 0), (0, 0, 0)]
-    canvas.layers(Rect(7, 2, 3, 30), heights, colours)
-    red = canvas.pixels()[:, :, 0].astype(int)
-    assert (red[2:32, 7][::-1][:5] == 0).all()
-    assert (red[2:32, 7][::-1][5:10] == 100).all()
-    assert (red[2:32, 7][::-1][10:20] == 200).all()
-    assert red[11, 7] in (227, 228)
-    assert (red[2:32, 8] == [200] * 25 + [100] * 5).all()
-    assert (red[27:32, 9] == 100).all()
-    assert (red[:2] == 255).all()
-    assert (red[32:] == 255).all()
-
-
 def test_dashes_and_boxes_are_whole_pixels() -> None:
     def draw(canvas: Canvas) -> None:
         canvas.dashes(Rect(2, 3, 20, 1), BLACK)
@@ -129,7 +105,7 @@ def test_ticks_of_an_axis_that_people_would_draw() -> None:
         (-0.001, 2, "0.00"),
         (-1.236, 2, "−1.24"),
         (12345.6, 0, "12,346"),
-        (1e-7, None, "1e−07"),
+        (-1e-7, None, "−1e−07"),
     ],
 )
 def test_numbers_are_written_as_people_do(value: float, places: int | None, text: str) -> None:
@@ -146,17 +122,6 @@ def test_the_axis_stays_until_somebody_leaves_it() -> None:
 def test_an_axis_has_a_length_even_if_all_are_sure_and_equal(centre: float) -> None:
     low, high = skill_limits(np.full(3, centre), np.full(3, 1e-30), None)
     assert low < centre < high
-
-
-def test_pictures_in_rows() -> None:
-    places = places_of(3, 2, 30, 20)
-    assert places == [(0, 0, 30, 20), (32, 0, 30, 20), (0, 22, 30, 20), (32, 22, 30, 20)]
-    canvas = Canvas(62, 42, "dark")
-    draw_panels(canvas, places)
-    expected = np.full((42, 62, 3), THEMES["dark"]["grid"], dtype=np.uint8)
-    for place in places:
-        expected[place.y : place.bottom, place.x : place.right] = THEMES["dark"]["background"]
-    np.testing.assert_array_equal(canvas.pixels(), expected)
 
 
 def test_long_titles_end_in_an_ellipsis() -> None:
@@ -191,30 +156,13 @@ def contrast(one: Colour, other: Colour) -> float:
     return (max(luminance) + 0.05) / (min(luminance) + 0.05)
 
 
-# Machado, Oliveira and Fernandes (2009), severity 1, on linear light.
-BLINDNESS = {
-    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216],
-                   [-0.003882, -0.048116, 1.051998]],
-    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413],
-                     [-0.011820, 0.042940, 0.968881]],
-    "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602],
-                   [0.004733, 0.691367, 0.303900]],
-}  # fmt: skip
-
-
 @pytest.mark.parametrize("theme", THEMES)
-def test_colours_can_be_read_and_distinguished(theme: str) -> None:
+def test_colours_can_be_read(theme: str) -> None:
     colours = THEMES[theme]
     for name in ("ink", "muted", "truth"):
         assert contrast(colours[name], colours["background"]) >= 4.5
     for name in ("player", "opponent"):
         assert contrast(colours[name], colours["background"]) >= 3.0
-    for matrix in BLINDNESS.values():
-        seen = [
-            np.clip(np.array(matrix) @ linear(colours[name]), 0.0, 1.0) ** (1 / 2.2)
-            for name in ("player", "opponent", "others")
-        ]
-        assert all(np.linalg.norm(a - b) > 0.2 for a, b in itertools.combinations(seen, 2))
     canvas = Canvas(10, 10, theme)
     assert canvas.colour("ink", 0.0) == colours["background"]
     assert canvas.colour("ink") == colours["ink"]

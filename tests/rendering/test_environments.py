@@ -18,7 +18,7 @@ from gymnasium.wrappers.vector import RecordVideo as VectorRecordVideo
 
 import matchenv
 from matchenv.rendering import RENDER_FPS, RENDER_MODES, MissingRenderPackage
-from matchenv.rendering.scene import MOST_IN_GRID, SHARED_SIZE, SINGLE_SIZE
+from matchenv.rendering.scene import MOST_IN_GRID
 
 pygame = pytest.importorskip("pygame")
 
@@ -28,8 +28,8 @@ OPTIONS = {
     "MatchmakingQueue-v0": {"capacity": 5, "horizon": 20},
     "Ranking-v0": {"num_items": 5, "horizon": 20},
 }
-SINGLE_SHAPE = (SINGLE_SIZE[1], SINGLE_SIZE[0], 3)
-SHARED_SHAPE = (SHARED_SIZE[1], SHARED_SIZE[0], 3)
+SINGLE_SHAPE = (600, 800, 3)
+SHARED_SHAPE = (360, 480, 3)
 every_environment = pytest.mark.parametrize("env_id", OPTIONS)
 
 
@@ -46,9 +46,7 @@ def no_warnings() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def fast_windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    from matchenv.rendering import canvas
-
-    monkeypatch.setattr(canvas.Window, "wait", lambda self, rate: None)
+    monkeypatch.setattr("matchenv.rendering.scene.RENDER_FPS", 10_000)
 
 
 def made(env_id: str, mode: str | None = "rgb_array", count: int | None = None, **more: Any) -> Any:
@@ -135,7 +133,7 @@ def test_record_video(tmp_path: Path) -> None:
     env.close()
     (path,) = (tmp_path / "video").glob("*.mp4")
     with VideoFileClip(str(path)) as clip:
-        assert tuple(clip.size) == SINGLE_SIZE
+        assert tuple(clip.size) == (800, 600)
         assert round(clip.fps * clip.duration) == 5
 
 
@@ -223,10 +221,17 @@ def test_no_screen_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_screen(size: Any) -> None:
         raise pygame.error("No available video device")
 
-    monkeypatch.setattr(pygame.display, "set_mode", no_screen)
     env = matchenv.MatchmakingEnv(render_mode="human", **SMALL)
+    with monkeypatch.context() as patch:
+        patch.setattr(pygame.display, "set_mode", no_screen)
+        with pytest.raises(OSError, match="SDL_VIDEODRIVER=dummy"):
+            env.reset(seed=0)
+    # Without a screen SDL draws into nowhere; that must be asked for.
+    monkeypatch.delenv("SDL_VIDEODRIVER")
+    monkeypatch.setattr(pygame.display, "get_driver", lambda: "offscreen")
     with pytest.raises(OSError, match="SDL_VIDEODRIVER=dummy"):
         env.reset(seed=0)
+    env.close()
 
 
 @pytest.mark.parametrize("missing", [False, True])

@@ -18,7 +18,14 @@ from matchenv.envs.core.rendering import Pixels
 from matchenv.envs.ranking import RankingEnv
 from matchenv.rendering.canvas import THEMES, Canvas, Colour, line_height
 from matchenv.rendering.one_player import moving_mean
-from matchenv.rendering.picture import LEAST_HEIGHT, LEAST_WIDTH, Axis, draw_beliefs, draw_games
+from matchenv.rendering.picture import (
+    LEAST_HEIGHT,
+    LEAST_WIDTH,
+    Axis,
+    draw_beliefs,
+    draw_games,
+    sheet,
+)
 from matchenv.rendering.scene import Beliefs, Games, number_text
 
 LIGHT = THEMES["light"]
@@ -38,9 +45,8 @@ class Rendered:
         self.env, self.renderer = env, env._renderer
 
     def picture(self, width: int = 800, height: int = 600, title: str = "title") -> Pixels:
-        canvas = Canvas(width, height, "light")
-        self.renderer.draw(canvas, Rect(0, 0, width, height), self.env._state, 0, title, LIMITS)
-        return canvas.pixels()
+        panel = self.renderer.panel(self.env._state, 0, title, LIMITS)
+        return sheet([panel], width, height / width)
 
     def scene(self) -> Any:
         return self.renderer.scene(self.env._state, 0)
@@ -74,7 +80,7 @@ def three(**change: Any) -> Beliefs:
     """Beliefs of player 0 at -3, opponent 1 at 3 and opponent 2 at 0."""
     strong = [(1, "opponent"), (0, "player")]
     mu, sigma = np.array([-3.0, 3.0, 0.0]), np.array([0.5, 0.5, 0.4])
-    return replace(Beliefs(mu, sigma, np.array([-4.9, 5.1, 1.1]), 0.5, strong), **change)
+    return replace(Beliefs(mu, sigma, np.array([-4.9, 5.1, 1.1]), strong), **change)
 
 
 @pytest.mark.parametrize("theme", THEMES)
@@ -200,12 +206,11 @@ def test_the_numbers_are_those_of_the_episode(shown: bool) -> None:
         *(f"{name}   μ {number_text(known.mu[k], 2)}  σ {known.sigma[k]:.2f}"
           for name, k in (("player 0", 0), (f"opponent {last}", last))), "all others (1)",
     ]  # fmt: skip
-    few = [number_text(each, None if each < 0.001 else 3) for each in (q[-1], sum(q))]
     assert list(scene.tiles) == [
-        ("last game", f"{outcome} vs {last}"),
+        ("last game", outcome),
         ("win ratio", f"{100 * noted['outcome'][1:].count(1) / 3:.0f} %"),
-        (f"{true}q of last", few[0]),
-        (f"total {true}q", few[1]),
+        (f"last {true}q", number_text(q[-1], 3)),
+        (f"total {true}q", number_text(sum(q), 2)),
         ("games left", "7"),
     ]
 
@@ -226,7 +231,7 @@ def test_extreme_beliefs_are_drawn_without_a_warning(
     mu: list[float], sigma: list[float], limits: tuple[float, float]
 ) -> None:
     places, widths = np.array(mu), np.array(sigma)
-    beliefs = Beliefs(places, widths, places, float(np.median(widths)), [(0, "player")])
+    beliefs = Beliefs(places, widths, places, [(0, "player")])
     canvas = Canvas(800, 600, "light")
     with np.errstate(all="raise", under="ignore"):
         draw_beliefs(canvas, SKILLS, beliefs, limits)

@@ -50,21 +50,8 @@ def check_package(module: str, purpose: str) -> None:
         )
 
 
-def taken_flags(options: dict[str, Any], defaults: dict[str, bool]) -> dict[str, bool]:
-    """Take the renderer's flags out of the options of an environment.
-
-    Raises:
-        ValueError: for one that is neither True nor False.
-    """
-    flags = {name: options.pop(name, default) for name, default in defaults.items()}
-    for name, value in flags.items():
-        if not isinstance(value, bool | np.bool_):
-            raise ValueError(f"{name} must be True or False, got {value!r}")
-    return flags
-
-
 def make_renderer(
-    simulator: Simulator[Any], render_mode: str | None, count: int, **options: Any
+    simulator: Simulator[Any], render_mode: str | None, count: int, render_true_skill: bool
 ) -> Renderer[Any] | None:
     """Return the renderer of a simulator's episodes; None without a render mode.
 
@@ -72,12 +59,14 @@ def make_renderer(
         simulator: of the episodes.
         render_mode: None or one of ``RENDER_MODES``.
         count: episodes in the batch.
-        options: further arguments of the renderer.
+        render_true_skill: show true skills and what follows from them.
 
     Raises:
-        ValueError: for an unknown mode.
+        ValueError: for an unknown mode, and a flag that is neither True nor False.
         MissingRenderPackage: for pictures where pygame is not installed.
     """
+    if not isinstance(render_true_skill, bool | np.bool_):
+        raise ValueError(f"render_true_skill must be True or False, got {render_true_skill!r}")
     if render_mode is None:
         return None
     if render_mode not in RENDER_MODES:
@@ -86,4 +75,4 @@ def make_renderer(
     if render_mode in PICTURE_MODES:
         check_package("pygame", f"render_mode={render_mode!r}")
     renderer: type[Renderer[Any]] = part_of(simulator.env_id, "renderer")
-    return renderer(simulator, render_mode, count, **options)
+    return renderer(simulator, render_mode, count, render_true_skill)

@@ -16,7 +16,6 @@ from matchenv.envs.core.rendering import (
     RENDER_MODES,
     Frame,
     make_renderer,
-    taken_flags,
 )
 from matchenv.runtime.checks import as_integer
 from matchenv.runtime.random import drawn_key
@@ -32,11 +31,11 @@ class ScalarEnv(gym.Env[NDArray[np.float32], np.int64]):
 
     Args:
         render_mode: None, ``"human"``, ``"rgb_array"`` or ``"ansi"``.
-        options: fields of the environment's settings, and ``render_options``.
+        render_true_skill: whether pictures show true skills and what follows from them.
+        options: fields of the environment's settings.
 
     Attributes:
         env_id: a name of ``matchenv.envs.ENVIRONMENTS``.
-        render_options: flags of the environment's renderer, with their defaults.
 
     Raises:
         ValueError: for a bad value; it names the argument and what is allowed.
@@ -44,15 +43,15 @@ class ScalarEnv(gym.Env[NDArray[np.float32], np.int64]):
     """
 
     env_id: ClassVar[str]
-    render_options: ClassVar[dict[str, bool]] = {}
 
     metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
         "render_modes": list(RENDER_MODES),
         "render_fps": RENDER_FPS,
     }
 
-    def __init__(self, *, render_mode: str | None = None, **options: Any) -> None:
-        flags = taken_flags(options, self.render_options)
+    def __init__(
+        self, *, render_mode: str | None = None, render_true_skill: bool = True, **options: Any
+    ) -> None:
         self.settings: Any = part_of(self.env_id, "settings").checked(**options)
         self.simulator: Any = simulator_of(self.settings)
         self.render_mode = render_mode
@@ -61,7 +60,7 @@ class ScalarEnv(gym.Env[NDArray[np.float32], np.int64]):
         self._state = simulator.new_state(1)
         self._actions = np.zeros(1, dtype=np.int64)
         self._phase = NEVER_RESET
-        self._renderer = make_renderer(simulator, render_mode, 1, **flags)
+        self._renderer = make_renderer(simulator, render_mode, 1, render_true_skill)
         self.action_space: spaces.Discrete = spaces.Discrete(simulator.num_actions)
         self._masked = simulator.masks(self._state) is not None
         self._strict = simulator.settings.invalid_action == "error"

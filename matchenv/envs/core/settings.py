@@ -165,8 +165,6 @@ def documents_options(kind: type[Options]) -> Callable[[Made], Made]:
         signature = inspect.signature(made)
         own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
         listed = [(each.name, each.default, each.type) for each in kind.listed()]
-        flags: dict[str, bool] = made.render_options  # type: ignore[attr-defined]
-        listed += [(name, default, "bool") for name, default in flags.items()]
         own += [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value, annotation=of)
             for name, value, of in listed

@@ -18,7 +18,6 @@ from matchenv.envs.core.rendering import (
     RENDER_MODES,
     Frame,
     make_renderer,
-    taken_flags,
 )
 from matchenv.envs.core.simulator import check_like, plain
 from matchenv.runtime.checks import as_actions, as_integer
@@ -35,6 +34,7 @@ class NativeVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[
     Args:
         num_envs: copies, >= 1.
         render_mode: as the single environment's.
+        render_true_skill: as the single environment's.
         autoreset_mode: ``AutoresetMode.NEXT_STEP``, ``SAME_STEP`` or ``DISABLED``, as Gymnasium
             defines them; also their values as text.
         max_episode_steps: steps after which an episode is truncated, >= 1; None for never.
@@ -42,7 +42,7 @@ class NativeVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[
         options: as the single environment's.
 
     Attributes:
-        env_id: as the single environment's, and ``render_options``.
+        env_id: as the single environment's.
         generators: one random generator for each environment, empty before the first reset.
 
     Raises:
@@ -56,19 +56,18 @@ class NativeVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[
     }
 
     env_id: ClassVar[str]
-    render_options: ClassVar[dict[str, bool]] = {}
 
     def __init__(
         self,
         num_envs: int = 1,
         *,
         render_mode: str | None = None,
+        render_true_skill: bool = True,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         max_episode_steps: int | None = None,
         copy: bool = True,
         **options: Any,
     ) -> None:
-        flags = taken_flags(options, self.render_options)
         self.settings: Any = part_of(self.env_id, "settings").checked(**options)
         self.simulator: Any = simulator_of(self.settings)
         simulator = self.simulator
@@ -88,7 +87,7 @@ class NativeVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[
         self._started = np.zeros(self.num_envs, dtype=np.bool_)
         self._steps = np.zeros(self.num_envs, dtype=np.int64)
         self._everywhere = np.ones(self.num_envs, dtype=np.bool_)
-        self._renderer = make_renderer(simulator, render_mode, self.num_envs, **flags)
+        self._renderer = make_renderer(simulator, render_mode, self.num_envs, render_true_skill)
         self.single_observation_space = simulator.observation_space
         self.single_action_space: spaces.Discrete = spaces.Discrete(simulator.num_actions)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)

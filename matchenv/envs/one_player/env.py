@@ -23,7 +23,6 @@ class OnePlayerProperties:
     """What the scalar and the vector environment of one player have in common."""
 
     env_id: ClassVar[str] = "Matchmaking-v0"
-    render_options: ClassVar[dict[str, bool]] = {"render_true_skill": True}
     settings: Settings
     simulator: OnePlayer
     _state: State
