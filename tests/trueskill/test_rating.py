@@ -19,7 +19,6 @@ from matchenv.trueskill import (
     draw_margin_from_probability,
     rate,
     team_match_quality,
-    update,
 )
 from matchenv.trueskill.teams import dense_rank
 
@@ -28,18 +27,6 @@ PRIOR = (25.0, 25.0 / 3.0)
 # Of the grid of ``grid_posterior``.
 STEP = 0.02
 beliefs = st.tuples(st.floats(-50.0, 50.0), st.floats(0.05, 20.0))
-
-
-def test_the_published_value_that_is_wrong_after_seven_digits() -> None:
-    winner, loser = rate(
-        [[(25.0, 25.0 / 3.0)], [(25.0, 25.0 / 3.0)]],
-        [0, 1],
-        beta=BETA,
-        tau=TAU,
-        draw_probability=0.1,
-    )
-    assert winner[0] == pytest.approx((29.39583169299151, 7.17147580700922), rel=1e-14)
-    assert loser[0] == pytest.approx((50.0 - 29.39583169299151, 7.17147580700922), rel=1e-14)
 
 
 def grid_posterior(
@@ -134,25 +121,6 @@ def test_two_against_two_is_the_exact_posterior(
         deviation = kept[:, k].std()
         assert abs(mine.mu - kept[:, k].mean()) < 4.5 * deviation / np.sqrt(len(kept))
         assert abs(mine.sigma - deviation) < 4.5 * deviation / np.sqrt(2.0 * len(kept))
-
-
-@given(
-    i=beliefs,
-    j=beliefs,
-    outcome=st.sampled_from([1, 0, -1]),
-    tau=st.sampled_from([0.0, 0.5]),
-    sizes=st.sampled_from([None, [[1.0], [1.0]]]),
-)
-@settings(max_examples=200, deadline=None)
-def test_two_players_equal_the_closed_form(i, j, outcome, tau, sizes) -> None:
-    margin = draw_margin_from_probability(0.2, BETA)
-    expected = update(
-        i[0], math.hypot(i[1], tau), j[0], math.hypot(j[1], tau), outcome, BETA, margin
-    )
-    ranks = {1: [0, 1], 0: [3, 3], -1: [2, -1]}[outcome]
-    # With weights of 1 the game goes through the factor graph, without by the short cut.
-    (a,), (b,) = rate([[i], [j]], ranks, beta=BETA, tau=tau, draw_probability=0.2, weights=sizes)
-    assert (*a, *b) == pytest.approx(expected, rel=1e-11, abs=1e-11)
 
 
 @given(st.lists(beliefs, min_size=2, max_size=6, unique=True), st.randoms(use_true_random=False))
@@ -303,46 +271,6 @@ def test_tighter_tolerance_moves_the_result_by_less_than_the_looser_one() -> Non
 def test_bad_input_is_refused(teams, ranks, keywords, message) -> None:
     with pytest.raises(ValueError, match=message):
         rate(teams, ranks, **{"beta": BETA, **keywords})
-
-
-def any_scale(rng: np.random.Generator) -> float:
-    return float(10.0 ** rng.uniform(-150.0, 150.0))
-
-
-def any_gap(rng: np.random.Generator, width: float) -> float:
-    """A gap of any size, mostly one that the given width lets happen."""
-    gap = rng.choice([0.0, width, 30.0 * width, any_scale(rng)]) * rng.normal()
-    return float(np.clip(gap, -1e150, 1e150))
-
-
-def test_beliefs_after_a_game_are_finite_or_the_game_is_refused() -> None:
-    rng = np.random.default_rng(2)
-    refused, given = 0, 0
-    for _ in range(500):
-        beta, margin = any_scale(rng), any_scale(rng)
-        teams = [
-            [(any_gap(rng, 0.0), any_scale(rng)) for _ in range(rng.integers(1, 3))]
-            for _ in range(rng.choice([2, 2, 3]))
-        ]
-        ranks = rng.integers(0, 3, len(teams)).tolist()
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                rated = rate(teams, ranks, beta=beta, draw_margin=margin)
-            if len(teams) == 2 and sum(map(len, teams)) == 2:
-                beliefs = update(
-                    *teams[0][0], *teams[1][0], int(np.sign(ranks[1] - ranks[0])), beta, margin
-                )
-                assert np.isfinite(beliefs).all()
-        except ValueError as error:
-            refused += "must not mix scales so far apart" in str(error)
-            continue
-        given += 1
-        beliefs = np.array([belief for side in rated for belief in side])
-        assert np.isfinite(beliefs).all()
-        assert (beliefs[:, 1] > 0.0).all()
-    assert given + refused == 500
-    assert refused < 75
 
 
 def test_the_order_of_members_of_the_least_weights_does_not_matter() -> None:

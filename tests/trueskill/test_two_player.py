@@ -109,21 +109,6 @@ def test_draw_density_is_the_density_of_the_difference_at_zero() -> None:
     assert density == pytest.approx(integral, rel=1e-11)
 
 
-def test_draw_density_is_the_limit_of_the_draw_probability() -> None:
-    arguments = (0.4, 1.2, -0.9, 0.7, 1.58)
-    margin = 1e-7
-    limit = trueskill.draw_probability(*arguments, margin) / (2 * margin)
-    assert trueskill.draw_density(*arguments) == pytest.approx(limit, rel=1e-12)
-
-
-def test_match_quality_is_one_for_known_equals_and_follows_the_density() -> None:
-    assert trueskill.match_quality(3.0, 1e-9, 3.0, 1e-9, 2.0) == pytest.approx(1.0, rel=1e-15)
-    density = trueskill.draw_density(1.0, 0.5, 0.0, 0.8, [1.0, 2.0])
-    quality = trueskill.match_quality(1.0, 0.5, 0.0, 0.8, [1.0, 2.0])
-    certain = trueskill.true_draw_density(0.0, 0.0, [1.0, 2.0])
-    np.testing.assert_allclose(quality, density / certain, rtol=1e-14)
-
-
 @pytest.mark.parametrize("number", [int, float, np.float64, np.array])
 def test_numbers_of_any_type_give_numpys_scalars(number: Any) -> None:
     game = [number(each) for each in (1, 2, 0, 3)]

@@ -8,7 +8,6 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-import trueskill as reference
 from scipy.stats import norm
 
 from matchenv.belief.joint import game_precision, learn_joint, narrow
@@ -66,15 +65,6 @@ def test_games_of_one_player_give_the_full_belief_of_match_making() -> None:
     np.testing.assert_allclose(np.sqrt(np.diagonal(covariance)), state.sigma, rtol=1e-9)
     differences = covariance[0, 0] + np.diagonal(covariance)[1:] - 2.0 * covariance[0, 1:]
     np.testing.assert_allclose(np.sqrt(differences), state.extra, rtol=1e-9)
-
-
-def test_a_first_game_is_that_of_the_trueskill_package() -> None:
-    world = reference.TrueSkill(mu=0.0, sigma=2.0, beta=BETA, tau=0.0, draw_probability=0.0)
-    winner, loser = reference.rate_1vs1(world.create_rating(), world.create_rating(), env=world)
-    mu, covariance = np.zeros(2), 4.0 * np.eye(2)
-    learn_joint(mu, covariance, (0, 1), 1, (BETA, 0.0))
-    np.testing.assert_allclose(mu, [winner.mu, loser.mu], rtol=1e-5)
-    np.testing.assert_allclose(np.sqrt(np.diagonal(covariance)), winner.sigma, rtol=1e-5)
 
 
 @MARGINS
