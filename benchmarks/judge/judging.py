@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -24,7 +24,6 @@ from matchenv.evaluation.episode_table import play
 from matchenv.evaluation.estimates import (
     CONFIDENCE,
     UNKNOWN,
-    Estimate,
     Record,
     columns_of,
     paired_difference,
@@ -94,9 +93,8 @@ class Judgement(Record):
     one; ``tuned``, labels by family, empty where policies were given; and ``ours``: of these, as
     ``best_of`` chooses, or the first policy that was given.
 
-    Differences between matchers are ``contests`` (each policy that knows no true skills minus
-    ``against``), ``who_pays`` (the same of ``ours`` by group of players) and ``learning``, as
-    ``changes`` returns them.
+    Differences between matchers are ``contests``, ``who_pays`` and ``learning``, as
+    ``differences_of`` returns them.
 
     Attributes:
         comparison: every run of every matcher; not in the file.
@@ -110,45 +108,61 @@ class Judgement(Record):
         return judgement_text(self)
 
 
-def changes(
-    found: Comparison, minutes: float, asked: Iterable[tuple[str, str, str, str]], *, failed: bool
-) -> list[Record]:
-    """Return differences between matchers, judged together.
+def differences_of(
+    found: Comparison, minutes: float, ours: str, *, failed: bool
+) -> dict[str, list[Record]]:
+    """Return differences between matchers, those of each kind judged together.
 
     Args:
         found: the runs of all matchers.
         minutes: of a tick.
-        asked: policy, policy to compare with, group of players and question; it may be empty.
+        ours: the policy that is proposed, or the present one.
         failed: without verdicts.
 
     Returns:
-        For each what was asked: ``policy``, ``than``, ``group``, ``question``; the differences in
-        the true ``reward`` of a run (NaN of a part of the players), the same as a ``share``, in
-        mean true match ``quality``, mean minutes of ``wait`` and the share of visits that ``left``
-        without a game; and their ``verdicts`` by name, where ahead is better for the players.
+        ``contests``, each policy that knows no true skills minus the present one; ``who_pays``, the
+        same of ours by group of players; and ``learning``, as in ``LESSONS``. Of each ``policy``,
+        ``than``, ``group``, ``question``; the differences in the true ``reward`` of a run (NaN of a
+        part of the players), the same as a ``share``, in mean true match ``quality``, mean minutes
+        of ``wait`` and the share of visits that ``left`` without a game; and their ``verdicts`` by
+        name, where ahead is better for the players.
     """
+    against, everyone = found.against, GROUPS[0]
+    others = [each for each in found.policies if each != against]
+    # The first of a family counts.
+    first = {family_of(each): each for each in reversed(others)}
+    asked = {
+        "contests": [(each, against, everyone, "") for each in others
+                     if family_of(each) != "oracle"],
+        "who_pays": [(ours, against, group, "") for group in GROUPS if ours != against],
+        "learning": [(first[family], first[other], everyone, question)
+                     for question, (family, other) in LESSONS.items()
+                     if family in first and other in first],
+    }  # fmt: skip
+    said = {}
+    for kind, questions in asked.items():
+        rows = [_difference(found, minutes, *each) for each in questions]
+        better = [row[name].times(sign) for row in rows for name, sign in SIGNS.items()]
+        words = iter([""] * len(better) if failed else verdicts(better, found.episodes))
+        said[kind] = [Record(row, verdicts=dict(zip(SIGNS, words, strict=False))) for row in rows]
+    return said
 
-    def more(measure: str, policy: str, than: str, group: str) -> Estimate:
-        ours, theirs = (group_values(found.rows, measure, 0, each, group)
-                        for each in (policy, than))  # fmt: skip
-        return paired_difference(ours, theirs)
 
-    rows = []
-    for policy, than, group, question in asked:
-        each = policy, than, group
-        whole = found.values(MEASURE, 0, than)
-        reward = UNKNOWN
-        if group == GROUPS[0]:
-            reward = paired_difference(found.values(MEASURE, 0, policy), whole)
-        rows.append(Record(
-            policy=policy, than=than, group=group, question=question, reward=reward,
-            share=reward.mean / whole.mean() if whole.mean() > 0.0 else math.nan,
-            quality=more(QUALITY, *each), wait=more("wait", *each).times(minutes),
-            left=more("left", *each),
-        ))  # fmt: skip
-    better = [row[name].times(sign) for row in rows for name, sign in SIGNS.items()]
-    said = iter([""] * len(better) if failed else verdicts(better, found.rows.seeds.size))
-    return [Record(row, verdicts=dict(zip(SIGNS, said, strict=False))) for row in rows]
+def _difference(
+    found: Comparison, minutes: float, policy: str, than: str, group: str, question: str
+) -> Record:
+    whole = found.values(MEASURE, 0, than)
+    reward = UNKNOWN
+    if group == GROUPS[0]:
+        reward = paired_difference(found.values(MEASURE, 0, policy), whole)
+    quality, wait, left = (
+        paired_difference(*(group_values(found.rows, measure, 0, each, group)
+                            for each in (policy, than)))
+        for measure in (QUALITY, "wait", "left")
+    )  # fmt: skip
+    share = reward.mean / whole.mean() if whole.mean() > 0.0 else math.nan
+    return Record(policy=policy, than=than, group=group, question=question, reward=reward,
+                  share=share, quality=quality, wait=wait.times(minutes), left=left)  # fmt: skip
 
 
 def judge(
@@ -207,8 +221,8 @@ def judge(
             notes = [*found.notes, *([FAILED] if failed else [])]
         if (log.team_size > 1).any() or (log.game_size > 2).any():
             notes.append(TWO_PLAYERS)
-        replay = replay_trueskill(log, mu=MU, sigma=SIGMA, **model)
-        smoothed = smooth(log, mu=MU, sigma=SIGMA, **model)  # type: ignore[arg-type]
+        replay = replay_trueskill(log, **model)
+        smoothed = smooth(log, **model)  # type: ignore[arg-type]
         qualities = qualities_of(log, replay, smoothed, model, settings.seed)
         _, kind, _ = problem_of(QUEUE, {"load": ["1"]}, {
             "newcomers": load.newcomers,
@@ -266,37 +280,12 @@ def judge(
             seed=comparison.seed,
             confidence=CONFIDENCE,
             versions=versions("scipy", "gymnasium"),
-            **{kind: changes(comparison, load.tick_minutes, each, failed=failed)
-               for kind, each in questions_of(comparison, ours).items()},
+            **differences_of(comparison, load.tick_minutes, ours, failed=failed),
         )  # fmt: skip
         judgement.comparison = comparison
         if store is not None:
             run.finish(store, judgement, _files(judgement).items())
     return judgement
-
-
-def questions_of(comparison: Comparison, ours: str) -> dict[str, list[tuple[str, str, str, str]]]:
-    """Return what is asked of a comparison, for ``changes``: policy, than, group and question.
-
-    Args:
-        comparison: of the present matcher with others.
-        ours: the policy that is proposed, or the present one.
-    """
-    against, everyone = comparison.against, GROUPS[0]
-    others = [each for each in comparison.policies if each != against]
-    # The first of a family counts.
-    first = {family_of(each): each for each in reversed(others)}
-    return {
-        "contests": [
-            (each, against, everyone, "") for each in others if family_of(each) != "oracle"
-        ],
-        "who_pays": [(ours, against, group, "") for group in GROUPS if ours != against],
-        "learning": [
-            (first[family], first[other], everyone, question)
-            for question, (family, other) in LESSONS.items()
-            if family in first and other in first
-        ],
-    }
 
 
 def best_of(tuning: Comparison) -> tuple[dict[str, str], str]:

@@ -204,25 +204,20 @@ def charges_before(kinds: Kinds, t: int, value: Floats, games: int) -> Floats:
         games: in the records.
     """
     prices = kinds.prices
-    gain, charges = np.empty(prices.size), np.empty(games + 1)
+    loss, charges = np.empty(prices.size), np.empty(games + 1)
     for w in range(games + 1):
         at = first_record(games) + w
         chance, density = kinds.chances[t, at], kinds.densities[t, at]
         for i in range(prices.size):
             won, lost = value[w + 1, i], value[w, i]
-            gain[i] = density - prices[i] + lost + chance * (won - lost)
-        # Convex in the price: the line between two prices is 0 at too high a price.
-        low, high = 0, prices.size - 1
-        while high - low > 1:
-            middle = (low + high) // 2
-            if gain[middle] > 0.0:
-                low = middle
-            else:
-                high = middle
-        share = gain[low] / (gain[low] - gain[high])
+            loss[i] = prices[i] - density - lost - chance * (won - lost)
+        # The gain is convex in the price: the line between two prices is 0 at too high a price.
+        high = min(np.searchsorted(loss, 0.0), prices.size - 1)
+        low = high - 1
+        share = loss[low] / (loss[low] - loss[high])
         charges[w] = prices[low] + (prices[high] - prices[low]) * share
         for i in range(prices.size):
-            value[w, i] = max(0.0, gain[i])
+            value[w, i] = max(0.0, -loss[i])
     return charges
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from string import ascii_lowercase
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
@@ -19,8 +18,6 @@ Floats = NDArray[np.float64]
 
 # Curves are means over so many games in a row, where there are enough.
 GAMES_TOGETHER = 5
-
-COLUMNS = 2
 
 LABELS = {
     "true_draw_density": "true draw density",
@@ -36,40 +33,33 @@ Panel = tuple[str, int, str]
 
 def figures_for(num_players: int) -> dict[str, tuple[str, list[Panel]]]:
     """Return file name, title and panels of each figure, row by row, two panels in a row."""
-    last = num_players - 1
     middle = [place for place in paper_places(num_players) if isinstance(place, int)]
     even = place_at_share(PAPER_RANKS[len(PAPER_RANKS) // 2], num_players)
 
-    def extremes(prior: str) -> list[Panel]:
-        return [(prior, place, measure) for measure in LABELS for place in (0, last)]
-
-    def between(prior: str, places: Sequence[int]) -> list[Panel]:
+    def panels(prior: str, *places: int) -> list[Panel]:
+        if places == (0, num_players - 1):  # every measure at both, else the measures with a goal
+            return [(prior, place, measure) for measure in LABELS for place in places]
         return [(prior, place, measure) for place in places for measure in GOALS]
 
     return {
-        "figure_1": ("Figure 1: top and bottom rank, informative prior", extremes("informative")),
-        "figure_2": ("Figure 2: middle ranks, informative prior", between("informative", middle)),
-        "figure_3": ("Figure 3: middle places, equal priors", between("equal", middle)),
-        "figure_4": (
-            "Figure 4: player 0 exactly in the middle, equal priors",
-            between("equal", [even]),
-        ),
-        "figure_4_extremes": (
-            "To figure 4: highest and lowest place, equal priors",
-            extremes("equal"),
-        ),
-    }
+        "figure_1": ("Figure 1: top and bottom rank, informative prior",
+                     panels("informative", 0, num_players - 1)),
+        "figure_2": ("Figure 2: middle ranks, informative prior", panels("informative", *middle)),
+        "figure_3": ("Figure 3: middle places, equal priors", panels("equal", *middle)),
+        "figure_4": ("Figure 4: player 0 exactly in the middle, equal priors",
+                     panels("equal", even)),
+        "figure_4_extremes": ("To figure 4: highest and lowest place, equal priors",
+                              panels("equal", 0, num_players - 1)),
+    }  # fmt: skip
 
 
 def pictures(results: Sequence[CellResult]) -> Iterator[tuple[str, bytes]]:
     """Yield every figure whose cells the study has, as PNG and as SVG: file name and bytes."""
     found = {result.where: result for result in results}
-    figures = figures_for(results[0].num_players)
-    for name, (title, panels) in figures.items():
-        if not panels or not all((prior, place) in found for prior, place, _ in panels):
-            continue
-        with style("study", 8.0):
-            yield from files_of(f"figures/{name}", _figure(title, panels, found), 220)
+    for name, (title, panels) in figures_for(results[0].num_players).items():
+        if panels and all((prior, place) in found for prior, place, _ in panels):
+            with style("study", 8.0):
+                yield from files_of(f"figures/{name}", _figure(title, panels, found), 220)
 
 
 def binned(curve: Curve, together: int) -> tuple[Floats, Floats, Floats]:
@@ -89,13 +79,24 @@ def binned(curve: Curve, together: int) -> tuple[Floats, Floats, Floats]:
 def _figure(
     title: str, panels: Sequence[Panel], found: Mapping[tuple[str, int], CellResult]
 ) -> Figure:
-    rows = len(panels) // COLUMNS
-    figure, axes = new_figure(rows, COLUMNS, (3.9 * COLUMNS, 2.1 * rows + 0.7))
+    rows = len(panels) // 2
+    figure, axes = new_figure(rows, 2, (7.8, 2.1 * rows + 0.7))
     for ax, letter, (prior, place, measure) in zip(
         axes.flat, ascii_lowercase, panels, strict=False
     ):
         result = found[prior, place]
-        _panel(ax, result, measure)
+        if measure in GOALS:
+            ax.axhline(GOALS[measure], color="0.6", linewidth=0.6)
+        for k, policy in enumerate(result.policies):
+            colour, line, marker = LINES[k % len(LINES)]
+            games, mean, half = binned(result.curve(policy, measure), GAMES_TOGETHER)
+            ax.fill_between(games, mean - half, mean + half, color=colour, alpha=0.18, linewidth=0)
+            every = max(1, games.size // 8)
+            ax.plot(games, mean, color=colour, linestyle=line, linewidth=1.0, label=policy,
+                    marker=marker, markersize=3.0, markevery=(k % every, every))  # fmt: skip
+        if measure == "squared_error":
+            ax.set_ylim(bottom=0.0)
+        ax.margins(x=0.01)
         ax.set_title(f"({letter}) {result.cell.title}", fontsize=7.5)
         ax.set_ylabel(LABELS[measure])
     for ax in axes[-1]:
@@ -104,20 +105,3 @@ def _figure(
     figure.legend(handles, labels, loc="outside lower center", ncols=min(6, len(labels)))
     figure.suptitle(f"{title} (mean and 95 % band)", fontsize=9.0)
     return figure
-
-
-def _panel(ax: Axes, result: CellResult, measure: str) -> None:
-    if measure in GOALS:
-        ax.axhline(GOALS[measure], color="0.6", linewidth=0.6)
-    for place, policy in enumerate(result.policies):
-        colour, style, marker = LINES[place % len(LINES)]
-        games, mean, half = binned(result.curve(policy, measure), GAMES_TOGETHER)
-        ax.fill_between(games, mean - half, mean + half, color=colour, alpha=0.18, linewidth=0.0)
-        every = max(1, games.size // 8)
-        ax.plot(
-            games, mean, color=colour, linestyle=style, linewidth=1.0, label=policy,
-            marker=marker, markersize=3.0, markevery=(place % every, every),
-        )  # fmt: skip
-    if measure == "squared_error":
-        ax.set_ylim(bottom=0.0)
-    ax.margins(x=0.01)

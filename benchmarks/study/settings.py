@@ -94,7 +94,8 @@ class StudySettings:
     @cached_property
     def game(self) -> Settings:
         """The environment, but for the cells' rank and prior."""
-        return Settings.checked(**{name: getattr(self, name) for name in SHARED})
+        shared = ("num_opponents", "horizon", "belief", "equal_variance")
+        return Settings.checked(**{name: getattr(self, name) for name in shared})
 
     @cached_property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -105,24 +106,12 @@ class StudySettings:
     def cells(self) -> tuple[Cell, ...]:
         """The cells where they play, prior by prior."""
         ranks = paper_places(self.game.num_players) if self.ranks is None else list(self.ranks)
-        by_mean, by_asked = (
-            {cell.name: cell for cell in cells_of(ranks, self.priors, self.num_opponents, by)}
+        known, hidden = (
+            cells_of(ranks, self.priors, self.num_opponents, by)
             for by in (Settings.rank_by, self.equal_rank_by)
         )
-        return tuple(
-            by_asked[name] if cell.labels["prior"] == "equal" else cell
-            for name, cell in by_mean.items()
-        )
-
-    @property
-    def block_size(self) -> int:
-        """Episodes in a block: fewer where players or games would fill the memory."""
-        sizes = (
-            LARGEST_BLOCK,
-            LARGEST_BLOCK_PLAYERS // self.game.num_players,
-            LARGEST_BLOCK_GAMES // self.horizon,
-        )
-        return max(1, min(sizes))
+        return tuple(b if b.labels["prior"] == "equal" else a
+                     for a, b in zip(known, hidden, strict=True))  # fmt: skip
 
     def described(self) -> dict[str, Any]:
         """Return everything that decides what its jobs give, as plain data."""
@@ -133,7 +122,9 @@ class StudySettings:
         }
 
     def plan(self) -> Plan:
-        """Return the plan of the episodes."""
+        """Return the plan of the episodes; blocks are smaller where they would fill the memory."""
+        size = min(LARGEST_BLOCK, LARGEST_BLOCK_PLAYERS // self.game.num_players,
+                   LARGEST_BLOCK_GAMES // self.horizon)  # fmt: skip
         blocks = tuple(
             Block(
                 prior=draw,
@@ -142,7 +133,7 @@ class StudySettings:
                 policy_stream=(REPORT, draw, STUDY_POLICIES, first),
             )
             for draw in range(self.prior_draws)
-            for first, count in spans_of(self.episodes, self.block_size)
+            for first, count in spans_of(self.episodes, max(1, size))
         )
         summary = partial(kept_of, self.horizon)
         return Plan(self.candidates, self.cells, blocks, self.settings_of, self.seed, summary)
@@ -156,10 +147,6 @@ class StudySettings:
         rng = stream_of(self.seed, REPORT, draw, STUDY_PRIOR)
         prior = DrawnPrior.of(kind, rng, self.game.num_players)
         return replace(self.game, **{**cell.options, "prior": prior})
-
-
-# Options that are the environment's.
-SHARED = ("num_opponents", "horizon", "belief", "equal_variance")
 
 
 def paper_places(num_players: int) -> list[str | int]:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.optimize import brentq
 from scipy.stats import binom, norm, truncnorm
 
 from matchenv.benchmarks.limits.bound import paths_of, run_bound
@@ -137,28 +136,6 @@ class TestBruteForce:
         payments, _, probabilities = payments_of_all(skill_0, 2, games)
         bound = float(probabilities @ [best_split(each) for each in payments])
         assert optimum - 1e-9 <= bound < 1.01 * optimum
-
-    @pytest.mark.parametrize("skill_0", [-0.5, 1.5])
-    def test_charges_are_those_at_which_it_just_pays_to_play(self, skill_0):
-        horizon = 4
-        nodes, mass = grid_of(MU[1], SIGMA[1], 60)
-        chance, pay = win(skill_0 - nodes), true_q(skill_0 - nodes)
-
-        def gain(n: int, w: int, price: float) -> float:
-            """Most that playing once and then as long as it pays brings, by exact Bayes."""
-            if n == horizon:
-                return 0.0
-            posterior = mass * chance**w * (1.0 - chance) ** (n - w)
-            posterior = posterior / posterior.sum()
-            p = float(posterior @ chance)
-            after = [max(0.0, gain(n + 1, w + k, price)) for k in (1, 0)]
-            return float(posterior @ pay) - price + p * after[0] + (1.0 - p) * after[1]
-
-        charges = known_kinds(skill_0, MU[1:2], SIGMA[1:2], horizon, horizon).charges[0]
-        for n in range(horizon):
-            for w in range(n + 1):
-                exact = brentq(lambda price, n=n, w=w: gain(n, w, price), 0.0, 1.0, xtol=1e-12)
-                assert exact - 1e-7 <= charges[first_record(n) + w] < exact + 1e-4
 
     def test_payments_have_the_mean_of_the_policy_that_gets_them(self):
         """Of policies that follow the results, by exact Bayes."""
