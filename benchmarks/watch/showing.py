@@ -7,6 +7,7 @@ import math
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +32,17 @@ KEYS = {
     "quit": ("q", "escape"),
 }
 
+# The last picture stays for this many seconds.
+LAST_SECONDS = 3
+
 # How ffmpeg writes films: codec, format of pixels and further arguments. The colours of a .gif are
 # chosen from all its pictures, and are not mixed.
 FILMS = {
-    ".gif": ("gif", "pal8", ["-vf", "split[a][b];[a]palettegen=stats_mode=diff[p];"
-                                    "[b][p]paletteuse=dither=none"]),
-    ".mp4": ("libx264", "yuv420p", ["-crf", "20", "-preset", "medium", "-tune", "animation"]),
+    ".gif": ("gif", "pal8", ["-final_delay", f"{100 * LAST_SECONDS}", "-vf",
+                             "split[a][b];[a]palettegen=stats_mode=diff[p];"
+                             "[b][p]paletteuse=dither=none"]),
+    ".mp4": ("libx264", "yuv420p", ["-vf", f"tpad=stop_mode=clone:stop_duration={LAST_SECONDS}",
+                                    "-crf", "20", "-preset", "medium", "-tune", "animation"]),
 }  # fmt: skip
 FORMATS = (*FILMS, ".png")
 
@@ -44,9 +50,6 @@ FORMATS = (*FILMS, ".png")
 USUAL_PICTURES = 100
 DEFAULT_RATE = 10
 MOST_RATE = 50
-
-# The last picture stays for this many seconds.
-LAST_SECONDS = 3.0
 
 
 def watch_live(
@@ -204,16 +207,15 @@ def _png(picture: Pixels) -> bytes:
 
 
 def _film(kind: str, pictures: Iterator[Pixels], rate: int) -> bytes:
-    """Return a film; its last picture is shown for ``LAST_SECONDS``."""
     from imageio_ffmpeg import write_frames
 
-    last = next(pictures)
+    first = next(pictures)
     codec, pixels, arguments = FILMS[kind]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"film{kind}")
         film = write_frames(
             path,
-            last.shape[1::-1],
+            first.shape[1::-1],
             fps=rate,
             codec=codec,
             pix_fmt_out=pixels,
@@ -223,10 +225,7 @@ def _film(kind: str, pictures: Iterator[Pixels], rate: int) -> bytes:
             output_params=arguments,
         )
         film.send(None)
-        film.send(last)
-        for last in pictures:
-            film.send(last)
-        for _ in range(round(LAST_SECONDS * rate) - 1):
-            film.send(last)
+        for picture in chain([first], pictures):
+            film.send(picture)
         film.close()
         return path.read_bytes()
