@@ -1,4 +1,4 @@
-"""``replay``, ``fit`` and ``smooth`` from end to end, against both systems written out again."""
+"""``replay``, ``fit`` and ``smooth`` from end to end, against the package trueskill and Elo."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import trueskill
 from numpy.testing import assert_array_equal
 
 from matchenv.benchmarks.replay.fits import strongest
@@ -20,9 +21,7 @@ from matchenv.logs import MatchLog, read_log, replay_trueskill, smooth
 
 LOGS = Path(__file__).parent / "data"
 LEAGUE = LOGS / "league.csv"
-DRAWS = ["--draw-probability", "0.25"]
 NORMAL = NormalDist()
-FILES = {"bad_rows.csv", "ratings.csv", "table.txt", "report.json", "report.html"}
 
 
 def league() -> list[tuple[str, str, int]]:
@@ -36,37 +35,22 @@ def league() -> list[tuple[str, str, int]]:
     return games
 
 
-class PlainTrueSkill:
-    """TrueSkill for games of two, from the paper's section 3 with plain normal functions."""
+class PackageTrueSkill:
+    """The package trueskill, with the paper's match quality and probabilities."""
 
     def __init__(self, draw_probability: float) -> None:
-        self.belief: dict[str, tuple[float, float]] = {}
-        self.beta, self.tau = 25 / 6, 25 / 300
-        self.margin = NORMAL.inv_cdf((draw_probability + 1) / 2) * math.sqrt(2) * self.beta
+        self.rules = trueskill.TrueSkill(draw_probability=draw_probability, backend="scipy")
+        self.belief: dict[str, trueskill.Rating] = {}
+        self.margin = NORMAL.inv_cdf((draw_probability + 1) / 2) * math.sqrt(2) * self.rules.beta
 
-    def foresee(self, a: str, b: str) -> tuple[float, float, list[float]]:
-        (mu_a, s_a), (mu_b, s_b) = (self.belief.get(x, (25.0, 25 / 3)) for x in (a, b))
-        c2 = s_a**2 + s_b**2 + 2 * self.tau**2 + 2 * self.beta**2
-        gap, c = mu_a - mu_b, math.sqrt(c2)
-        quality = math.sqrt(2 * self.beta**2 / c2) * math.exp(-(gap**2) / (2 * c2))
+    def play(self, a: str, b: str, outcome: int) -> tuple[float, float, list[float]]:
+        one, other = (self.belief.get(x, self.rules.create_rating()) for x in (a, b))
+        noise = 2 * self.rules.tau**2 + 2 * self.rules.beta**2
+        gap, c = one.mu - other.mu, math.sqrt(one.sigma**2 + other.sigma**2 + noise)
+        quality = math.sqrt(2) * self.rules.beta / c * math.exp(-((gap / c) ** 2) / 2)
+        (one,), (other,) = self.rules.rate([[one], [other]], ranks=[-outcome, 0])
+        self.belief |= {a: one, b: other}
         return gap, quality, thirds(gap, self.margin, c)
-
-    def learn(self, a: str, b: str, outcome: int) -> None:
-        if outcome < 0:
-            a, b, outcome = b, a, 1
-        (mu_a, s_a), (mu_b, s_b) = (self.belief.get(x, (25.0, 25 / 3)) for x in (a, b))
-        s_a, s_b = (math.hypot(s, self.tau) for s in (s_a, s_b))
-        c = math.sqrt(s_a**2 + s_b**2 + 2 * self.beta**2)
-        t, e = (mu_a - mu_b) / c, self.margin / c
-        if outcome:
-            v = NORMAL.pdf(t - e) / NORMAL.cdf(t - e)
-            w = v * (v + t - e)
-        else:
-            total = NORMAL.cdf(e - t) - NORMAL.cdf(-e - t)
-            v = (NORMAL.pdf(-e - t) - NORMAL.pdf(e - t)) / total
-            w = v**2 + ((e - t) * NORMAL.pdf(e - t) + (e + t) * NORMAL.pdf(e + t)) / total
-        self.belief[a] = mu_a + s_a**2 / c * v, s_a * math.sqrt(1 - w * s_a**2 / c**2)
-        self.belief[b] = mu_b - s_b**2 / c * v, s_b * math.sqrt(1 - w * s_b**2 / c**2)
 
 
 class PlainElo:
@@ -76,37 +60,12 @@ class PlainElo:
         self.rating: dict[str, float] = {}
         self.margin = NORMAL.inv_cdf((draw_probability + 1) / 2) * math.sqrt(2) * 200
 
-    def foresee(self, a: str, b: str) -> tuple[float, float, list[float]]:
-        gap = self.rating.get(a, 1200.0) - self.rating.get(b, 1200.0)
-        c = math.sqrt(2) * 200
+    def play(self, a: str, b: str, outcome: int) -> tuple[float, float, list[float]]:
+        r_a, r_b = (self.rating.get(x, 1200.0) for x in (a, b))
+        gap, c = r_a - r_b, math.sqrt(2) * 200
+        delta = 0.07 * 200 * math.sqrt(math.pi) * ((outcome + 1) / 2 - NORMAL.cdf(gap / c))
+        self.rating |= {a: r_a + delta, b: r_b - delta}
         return gap, -abs(gap), thirds(gap, self.margin, c)
-
-    def learn(self, a: str, b: str, outcome: int) -> None:
-        r_a, r_b = (self.rating.get(x, 1200.0) for x in (a, b))
-        expected = NORMAL.cdf((r_a - r_b) / (math.sqrt(2) * 200))
-        delta = 0.07 * 200 * math.sqrt(math.pi) * ((outcome + 1) / 2 - expected)
-        self.rating[a], self.rating[b] = r_a + delta, r_b - delta
-
-
-class PlainLogisticElo(PlainElo):
-    """Elo as most services have it, with the draws of Rao and Kupper."""
-
-    def __init__(self, draw_probability: float) -> None:
-        super().__init__(draw_probability)
-        self.theta = (1 + draw_probability) / (1 - draw_probability)
-
-    def foresee(self, a: str, b: str) -> tuple[float, float, list[float]]:
-        strong, weak = (10 ** (self.rating.get(x, 1200.0) / 400) for x in (a, b))
-        win = strong / (strong + self.theta * weak)
-        loss = weak / (weak + self.theta * strong)
-        gap = self.rating.get(a, 1200.0) - self.rating.get(b, 1200.0)
-        return gap, -abs(gap), [loss, 1 - win - loss, win]
-
-    def learn(self, a: str, b: str, outcome: int) -> None:
-        r_a, r_b = (self.rating.get(x, 1200.0) for x in (a, b))
-        expected = 1 / (1 + 10 ** ((r_b - r_a) / 400))
-        delta = 0.07 * 200 * math.sqrt(math.pi) * ((outcome + 1) / 2 - expected)
-        self.rating[a], self.rating[b] = r_a + delta, r_b - delta
 
 
 def thirds(gap: float, margin: float, c: float) -> list[float]:
@@ -115,24 +74,27 @@ def thirds(gap: float, margin: float, c: float) -> list[float]:
     return [loss, 1 - win - loss, win]
 
 
-REPLAY = ["replay", str(LEAGUE), "--systems", "elo", "trueskill", "elo-logistic", "--out"]
+# Each command, and the files that it writes.
+WRITTEN = {
+    "replay": {"bad_rows.csv", "ratings.csv", "table.txt", "report.json", "report.html"},
+    "fit": {"fit.json"},
+    "smooth": {"curves.csv", "smooth.json"},
+}
 
 
 @pytest.fixture(scope="module")
 def league_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("league")
-    assert run_command([*REPLAY, str(out), "--quiet"]) == 0
+    for name in WRITTEN:
+        assert run_command([name, str(LEAGUE), "--out", str(out / name), "--quiet"]) == 0
     return out
 
 
-@pytest.mark.parametrize(
-    ("name", "plain"),
-    [("trueskill", PlainTrueSkill), ("elo", PlainElo), ("elo-logistic", PlainLogisticElo)],
-)
+@pytest.mark.parametrize(("name", "plain"), [("trueskill", PackageTrueSkill), ("elo", PlainElo)])
 def test_against_the_paper_written_out_again(
-    league_folder: Path, name: str, plain: type[PlainTrueSkill | PlainElo]
+    league_folder: Path, name: str, plain: type[PackageTrueSkill | PlainElo]
 ) -> None:
-    league_report = json.loads((league_folder / "report.json").read_text())
+    league_report = json.loads((league_folder / "replay" / "report.json").read_text())
     log = league_report["log"]
     counts = log["file"], log["rows"], log["games_rated"], log["bad_rows"]
     assert counts == ("league.csv", 80, 79, 1)
@@ -142,10 +104,7 @@ def test_against_the_paper_written_out_again(
     draw_probability = drawn / len(games)
     assert 0 < drawn < len(games)
     system = plain(draw_probability)
-    seen = []
-    for home, away, outcome in games:
-        seen.append((*system.foresee(home, away), outcome))
-        system.learn(home, away, outcome)
+    seen = [(*system.play(*game), game[2]) for game in games]
     got = league_report["systems"][name]
     assert league_report["settings"]["parameters"]["draw_probability"] == draw_probability
 
@@ -169,30 +128,20 @@ def test_against_the_paper_written_out_again(
     ) == pytest.approx(stated.sum(), rel=1e-7)
 
 
+@pytest.mark.parametrize("command", WRITTEN)
 def test_equal_settings_give_equal_bytes_and_say_where_they_are(
-    league_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: str, league_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run_command([*REPLAY, str(tmp_path)]) == 0
+    assert run_command([command, str(LEAGUE), "--out", str(tmp_path)]) == 0
     said = capsys.readouterr()
     assert str(tmp_path) in said.err
-    assert said.out.strip() in (tmp_path / "table.txt").read_text("utf-8")
-    for folder in (league_folder, tmp_path):
-        assert {path.name for path in folder.iterdir()} == FILES
-    for name in FILES:
-        assert (tmp_path / name).read_bytes() == (league_folder / name).read_bytes(), name
-
-
-@pytest.mark.parametrize(
-    ("command", "files"),
-    [("fit", {"fit.json"}), ("smooth", {"curves.csv", "smooth.json"})],
-)
-def test_equal_logs_give_equal_bytes(command: str, files: set[str], tmp_path: Path) -> None:
-    folders = tmp_path / "first", tmp_path / "second"
-    for folder in folders:
-        assert run_command([command, str(LEAGUE), "--out", str(folder), "--quiet"]) == 0
-        assert {path.name for path in folder.iterdir()} == files
-    for name in files:
-        assert len({(folder / name).read_bytes() for folder in folders}) == 1, name
+    if command == "replay":
+        assert said.out.strip() in (tmp_path / "table.txt").read_text("utf-8")
+    for folder in (league_folder / command, tmp_path):
+        assert {path.name for path in folder.iterdir()} == WRITTEN[command]
+    for name in WRITTEN[command]:
+        whole = (league_folder / command / name).read_bytes()
+        assert (tmp_path / name).read_bytes() == whole, name
 
 
 @pytest.mark.parametrize(
@@ -252,9 +201,10 @@ def test_ratings_can_be_the_population_of_the_queue(league_folder: Path) -> None
     """The file has everyone's belief after the last game, and ``population`` reads it."""
     log = read_log(LEAGUE).log
     rated = replay_trueskill(log)
-    rows = population_of(league_folder / "ratings.csv").rows
+    table = league_folder / "replay" / "ratings.csv"
+    rows = population_of(table).rows
     assert_array_equal(rows[:, [0, 2]], np.column_stack((rated.mu, rated.sigma)))
-    lines = (league_folder / "ratings.csv").read_text(encoding="utf-8").splitlines()
+    lines = table.read_text(encoding="utf-8").splitlines()
     assert lines[0] == "player,mu,sigma,games"
     assert sum(int(line.split(",")[-1]) for line in lines[1:]) == log.player.size
 
@@ -287,12 +237,10 @@ def test_parameters_of_a_fit(
     assert "beta must not be given with fitted" in capsys.readouterr().err
 
 
-def test_the_table_is_what_smooth_gives(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    assert run_command(["smooth", str(LEAGUE), "--out", str(out), "--quiet", *DRAWS]) == 0
+def test_the_table_is_what_smooth_gives(league_folder: Path) -> None:
     log = read_log(LEAGUE).log
-    expected = smooth(log, draw_probability=0.25)
-    with (out / "curves.csv").open(encoding="utf-8", newline="") as file:
+    expected = smooth(log)
+    with (league_folder / "smooth" / "curves.csv").open(encoding="utf-8", newline="") as file:
         rows = {(row["player"], int(row["game"])): row for row in csv.DictReader(file)}
     assert len(rows) == len(log.player)
     assert log.time is not None
@@ -300,16 +248,14 @@ def test_the_table_is_what_smooth_gives(tmp_path: Path) -> None:
         row = rows[log.players[player], int(game)]
         found = float(row["mu"]), float(row["sigma"]), int(row["time"])
         assert found == (expected.mu[entry], expected.sigma[entry], log.time[game])
-    said = json.loads((out / "smooth.json").read_bytes())
-    assert said["log_evidence"] == expected.log_evidence
-    assert said["settled"] is True
-    assert said["parameters"]["draw_probability"] == 0.25
+    said = json.loads((league_folder / "smooth" / "smooth.json").read_bytes())
+    assert (said["log_evidence"], said["settled"]) == (expected.log_evidence, True)
 
 
 @pytest.mark.parametrize("kind", ["svg", "pdf"])
 def test_the_figure_has_the_players_who_were_named(tmp_path: Path, kind: str, capsys: Any) -> None:
     plot = tmp_path / "new" / f"curves.{kind}"
-    words = ["smooth", str(LEAGUE), "--players", "South", "East", "--plot", str(plot), *DRAWS]
+    words = ["smooth", str(LEAGUE), "--players", "South", "East", "--plot", str(plot)]
     assert run_command(words) == 0
     table = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in table[1:3]] == ["South", "East"]
