@@ -319,9 +319,9 @@ class Pool:
             records = [self._record(name) for name in names]
         mu, sigma = self._beliefs(records)
         beta, pairs = self.settings.beta, list[Meeting]()
+        order = np.argsort(mu, kind="stable").tolist()
         for region in dict.fromkeys(each.region for each in records):
-            same = [i for i, each in enumerate(records) if each.region == region]
-            here = np.array(sorted(same, key=lambda i: float(mu[i])))
+            here = np.array([i for i in order if records[i].region == region])
             place = {names[i]: k for k, i in enumerate(here.tolist())}
             closed = [
                 (k, place[other])

@@ -1,7 +1,8 @@
 """The fairest teams: all splits of few players, exchanges for many.
 
-A split is the side of each unit, a party or a player alone. ``sums`` has for each unit, and then
-for each side, the sum of the means (row 0) and of the variances of performances (row 1).
+A split is the side of each unit, a party or a player alone. ``units`` has for each of them the sums
+over its players of the means, of the performances' variances and of their noise beta^2, shape
+(3, units).
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from matchenv.runtime.compile import compiled
 from matchenv.service.players import Split
 from matchenv.trueskill import Rating, team_match_quality
+from matchenv.trueskill.sides import log_quality_of_sides
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -41,20 +44,19 @@ def fairest_teams(
     """
     groups = sorted(groups, key=len, reverse=True)  # players alone fill what parties leave
     size = np.array([len(group) for group in groups])
-    sums = np.array(
-        [
-            [sum(rated[each].mu for each in group) for group in groups],
-            [sum(rated[each].sigma ** 2 + beta**2 for each in group) for group in groups],
-        ]
-    )
+    mean = [sum(rated[each].mu for each in group) for group in groups]
+    variance = [sum(rated[each].sigma ** 2 + beta**2 for each in group) for group in groups]
+    units = np.array([mean, variance, size * beta**2])
     found = splits_of(size, sides)
     if len(found) == 0:
         raise ValueError(f"together must fit in {sides} teams of {len(rated)} players")
-    order = np.argsort(-log_quality(terms_of(sums_of(found, sums, sides)).sum(axis=-1)))
-    tried = np.array([exchanged(found[each], size, sums, sides) for each in order[:STARTS]])
-    best = tried[np.argmax(log_quality(terms_of(sums_of(tried, sums, sides)).sum(axis=-1)))]
+    # Few players have no better split than the best of all.
+    starts = STARTS if len(rated) > MOST_EXACT else 1
+    best = np.argsort([-log_quality(split, units, sides) for split in found])[:starts]
+    tried = [improved(found[each], size, units, sides) for each in best]
+    split = max(tried, key=lambda split: float(log_quality(split, units, sides)))
     teams: list[list[str]] = [[] for _ in range(sides)]
-    for group, side in zip(groups, best.tolist(), strict=True):
+    for group, side in zip(groups, split.tolist(), strict=True):
         teams[side] += group
     return Split(
         teams, team_match_quality([[rated[each] for each in team] for team in teams], beta)
@@ -86,52 +88,28 @@ def splits_of(size: Integers, sides: int) -> Integers:
     return splits
 
 
-def sums_of(splits: Integers, sums: Floats, sides: int) -> Floats:
-    """Return the sums of the sides, shape (2, ..., sides), of splits of shape (..., units).
-
-    Means are measured from the mean over the sides, the same one for all splits.
-    """
-    member = splits[..., None] == np.arange(sides)
-    mean, variance = sums
-    return np.stack((mean @ member - mean.sum() / sides, variance @ member))
-
-
-def terms_of(sums: Floats) -> Floats:
-    """Return what each side of sums (2, ...) adds to the four sums of ``log_quality``, (4, ...)."""
-    mean, variance = sums
-    return np.stack((np.log(variance), 1.0 / variance, mean / variance, mean**2 / variance))
+@compiled
+def log_quality(split: Integers, units: Floats, sides: int) -> float:
+    """Return the logarithm of a split's match quality, which does not underflow."""
+    teams = np.zeros((3, sides))
+    for unit, side in enumerate(split):
+        teams[:, side] += units[:, unit]
+    return log_quality_of_sides(teams[0], teams[1], teams[2])
 
 
-def log_quality(terms: Floats) -> Floats:
-    """Return the logarithm of the match quality of splits into the same sizes, but for a constant.
-
-    As ``matchenv.trueskill.team_match_quality``, whose noise depends on the sizes alone. Unlike
-    the quality it does not underflow where sides are far apart.
-
-    Args:
-        terms: sums over the sides of ``terms_of``, shape (4, ...).
-    """
-    log_variance, weight, first, second = terms
-    spread = second - first**2 / weight  # the weighted sum of squares about the weighted mean
-    return np.asarray(-0.5 * (log_variance + np.log(weight) + spread))
-
-
-def exchanged(split: Integers, size: Integers, sums: Floats, sides: int) -> Integers:
-    """Exchange units of equal size between sides, the best exchange first, until none helps."""
-    first, second = np.triu_indices(split.size, 1)
-    fits = size[first] == size[second]
-    first, second = first[fits], second[fits]
-    gain = sums[:, second] - sums[:, first]
-    while first.size > 0:
-        side = sums_of(split, sums, sides)
-        terms = terms_of(side)
-        total, one, other = terms.sum(axis=-1), split[first], split[second]
-        change = terms_of(side[:, one] + gain) + terms_of(side[:, other] - gain)
-        change -= terms[:, one] + terms[:, other]
-        quality = np.where(one == other, -np.inf, log_quality(total[:, None] + change))
-        best, now = int(np.argmax(quality)), float(log_quality(total))
-        if quality[best] - now <= PRECISION * max(1.0, abs(now)):
-            break
-        pair = [first[best], second[best]]
-        split[pair] = split[pair[::-1]]
+@compiled(nogil=True)
+def improved(split: Integers, size: Integers, units: Floats, sides: int) -> Integers:
+    """Exchange units of equal size between sides, in place, until no exchange helps."""
+    quality, is_better = log_quality(split, units, sides), True
+    while is_better:
+        is_better = False
+        for i in range(split.size):
+            for j in range(i):
+                if size[i] == size[j] and split[i] != split[j]:
+                    split[i], split[j] = split[j], split[i]
+                    found = log_quality(split, units, sides)
+                    if found > quality + PRECISION * max(1.0, abs(quality)):
+                        quality, is_better = found, True
+                    else:
+                        split[i], split[j] = split[j], split[i]
     return split

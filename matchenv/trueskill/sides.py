@@ -355,7 +355,13 @@ def all_beliefs(mu: Floats, sigma: Floats) -> bool:
 
 @compiled(refcounted=False)
 def quality_of_sides(mean: Floats, variance: Floats, noise: Floats) -> float:
-    """Return the match quality of sides of given performances.
+    """Return the match quality of sides of given performances; 0 where it underflows."""
+    return math.exp(log_quality_of_sides(mean, variance, noise))
+
+
+@compiled(refcounted=False)
+def log_quality_of_sides(mean: Floats, variance: Floats, noise: Floats) -> float:
+    """Return the logarithm of the match quality of sides of given performances.
 
     The general form is sqrt(det(A' B A) / det(A' D A)) exp(-(A' m)' (A' D A)^-1 (A' m) / 2).
     A takes differences of neighbours, m holds the sides' means, D their variances, and B the part
@@ -382,4 +388,4 @@ def quality_of_sides(mean: Floats, variance: Floats, noise: Floats) -> float:
         gap = mean[i] - origin - centre
         square += gap * gap / variance[i]
     log_ratio += math.log(inverse_noise) - math.log(inverse)
-    return math.exp(0.5 * (log_ratio - square))
+    return 0.5 * (log_ratio - square)

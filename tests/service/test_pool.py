@@ -66,35 +66,26 @@ def test_a_learned_policy_takes_ratings_without_covariances() -> None:
     assert by_name.propose("p0")[0].opponent == f"p{choice + 1}"
 
 
+def splits(names: list[str], sizes: list[int]) -> Iterator[list[list[str]]]:
+    """All splits into sides of these sizes."""
+    sides = range(len(sizes))
+    for chosen in itertools.product(sides, repeat=len(names)):
+        if [chosen.count(side) for side in sides] == sizes:
+            yield [list(itertools.compress(names, map(side.__eq__, chosen))) for side in sides]
+
+
 def test_pairs_have_the_greatest_sum_of_qualities() -> None:
     pool = filled(8, seed=4)
     pool.block("p0", "p1")
     names = [f"p{i}" for i in range(8)]
 
-    def pairings(left: list[str]) -> Any:
-        if not left:
-            yield []
-        for other in left[1:]:
-            for rest in pairings([name for name in left[1:] if name != other]):
-                yield [(left[0], other), *rest]
-
     def worth(pairs: Any) -> float:
         return sum(match_quality(*pool[one], *pool[other], BETA) for one, other in pairs)
 
-    allowed = [pairs for pairs in pairings(names) if ("p0", "p1") not in pairs]
+    allowed = [pairs for pairs in splits(names, [2] * 4) if ["p0", "p1"] not in pairs]
     found = pool.match(names)
     assert worth([pair[:2] for pair in found]) == pytest.approx(max(map(worth, allowed)))
     assert all(pair.match_quality > 0.55 for pair in pool.match(dict.fromkeys(names, 0.55)))
-
-
-def splits(names: list[str], sizes: list[int]) -> Iterator[list[list[str]]]:
-    """All splits into sides of these sizes."""
-    if not sizes:
-        yield []
-        return
-    for side in itertools.combinations(names, sizes[0]):
-        for others in splits([name for name in names if name not in side], sizes[1:]):
-            yield [list(side), *others]
 
 
 @pytest.mark.parametrize(
@@ -246,40 +237,25 @@ def game(number: int) -> Game:
     return Game([[f"p{number % 20}"], [f"p{(number * 7 + 1) % 20}"]], [0, 1])
 
 
-def played_file(folder: Path, games: int) -> tuple[Path, list[bytes]]:
-    """A pool's file, and its content and its journal's after the last game of a live pool."""
-    file = folder / "pool.db"
+def test_a_copy_of_a_live_file_is_a_pool_and_damage_is_said(tmp_path: Path) -> None:
+    """A changed bit in the journal, a changed name, a missing end, another file."""
+    file, journal = tmp_path / "pool.db", tmp_path / "pool.db-journal"
     with Pool.open(file, recent=1) as pool:
         pool.add_many([f"p{number}" for number in range(20)])
-        for number in range(games):
+        for number in range(10):
             pool.rate(game(number))
-        contents = [file.read_bytes(), (folder / "pool.db-journal").read_bytes()]
-    return file, contents
-
-
-def test_a_copy_of_a_live_pools_file_has_everything_acknowledged(tmp_path: Path) -> None:
-    for games in (0, 10):
-        folder = tmp_path / str(games)
-        folder.mkdir()
-        file, (copy, _) = played_file(folder, games)
-        (folder / "copy.db").write_bytes(copy)
-        with Pool.open(folder / "copy.db") as copied, Pool.open(file) as pool:
-            assert copied.games == games
-            assert copied.standings() == pool.standings()
-
-
-def test_damage_is_said_and_loses_no_game_in_silence(tmp_path: Path) -> None:
-    """A changed bit in the journal, a changed name, a missing end, another file."""
-    file, (good, journal) = played_file(tmp_path, 10)
+        good, over, standings = file.read_bytes(), journal.read_bytes(), pool.standings()
     rng = np.random.default_rng(0)
-    for _ in range(20):
-        changed = bytearray(journal)
-        changed[rng.integers(len(changed))] ^= 1 << int(rng.integers(8))
+    for damages in range(20):
+        changed = bytearray(over)
+        for place in rng.integers(len(changed), size=damages):
+            changed[place] ^= 1 << int(rng.integers(8))
         file.write_bytes(good)
-        (tmp_path / "pool.db-journal").write_bytes(changed)
+        if damages > 0:
+            journal.write_bytes(changed)
         with Pool.open(file) as pool:  # the journal says that it is over
-            assert pool.games == 10
-    (tmp_path / "pool.db-journal").unlink(missing_ok=True)
+            assert (pool.games, pool.standings()) == (10, standings)
+    journal.unlink(missing_ok=True)
     place = good.rindex(b"p7")
     for bad in (b"", good[:1], good[:4096], good[: len(good) // 2], b"no database " * 100,
                 good[:place] + b"q7" + good[place + 2 :]):  # fmt: skip
