@@ -54,33 +54,15 @@ def geometric(u: float, mean: float) -> float:
 
 
 @compiled(refcounted=False, inline=True)
-def rank_by_mean(state: State, row: int, mean: float, entry: int) -> int:
-    """Return how many of those who wait have a lower mean, or an equal one and a lower entry."""
-    low, high = 0, state.queue[row].waiting
-    while low < high:
-        middle = (low + high) // 2
-        other = state.players[row, state.by_mean[row, middle]]
-        if other.mu < mean or (other.mu == mean and other.entry < entry):
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@compiled(refcounted=False, inline=True)
 def join(state: State, params: Params, row: int, place: int) -> None:
     """Let a player join the queue, as the last."""
-    queue, player, by_mean = state.queue[row], state.players[row, place], state.by_mean[row]
+    queue, player = state.queue[row], state.players[row, place]
     u = uniform(queue.key, PATIENCE, SECOND * player.number + player.games)
     ticks = geometric(u, params.patience)
     player.joined = queue.tick
     player.leaves = queue.tick + int(ticks) - 1 if ticks < NEVER else NEVER
     player.entry = queue.length
     state.line[row, queue.length] = place
-    rank = rank_by_mean(state, row, player.mu, player.entry)
-    for k in range(queue.waiting, rank, -1):
-        by_mean[k] = by_mean[k - 1]
-    by_mean[rank] = place
     queue.length += 1
     queue.waiting += 1
     queue.queued += 1
@@ -89,11 +71,8 @@ def join(state: State, params: Params, row: int, place: int) -> None:
 @compiled(refcounted=False, inline=True)
 def leave(state: State, row: int, place: int) -> None:
     """Let a player leave the queue."""
-    queue, player, by_mean = state.queue[row], state.players[row, place], state.by_mean[row]
-    state.line[row, player.entry] = NONE
-    queue.waiting -= 1
-    for k in range(rank_by_mean(state, row, player.mu, player.entry), queue.waiting):
-        by_mean[k] = by_mean[k + 1]
+    state.line[row, state.players[row, place].entry] = NONE
+    state.queue[row].waiting -= 1
 
 
 @compiled(refcounted=False, inline=True)
@@ -283,42 +262,28 @@ def end_tick(state: State, params: Params, row: int) -> None:
 def find_candidates(state: State, row: int) -> None:
     """Write the candidates nearest to the focal player's mean, and the mask.
 
-    They are in the order of the gap of means, and of joining where gaps are equal. One index goes
-    up from the focal player's mean and another down, and the nearer player is taken.
+    They are in the order of the gap of means, and of joining where gaps are equal: those who wait
+    are inserted one after another, in the order of joining.
     """
-    shown, players, by_mean = state.shown[row], state.players[row], state.by_mean[row]
-    focal, waiting = state.queue[row].focal, state.queue[row].waiting
-    shown[0] = focal
+    shown, players, line = state.shown[row], state.players[row], state.line[row]
+    queue = state.queue[row]
+    shown[0] = queue.focal
     found = 1
-    if focal != NONE:
-        mean = players[focal].mu
-        up = rank_by_mean(state, row, mean, 0)
-        # Below, players of equal means are taken from the front, the longest waiting first:
-        # those of the current mean are from down to group_end - 1, lower ones below group.
-        down = group = group_end = up
-        while found < shown.size:
-            if up < waiting and by_mean[up] == focal:
-                up += 1
-            if down == group_end and group > 0:
-                group_end = group
-                lower = players[by_mean[group_end - 1]].mu
-                down = group_end - 1
-                if down > 0 and players[by_mean[down - 1]].mu == lower:
-                    down = rank_by_mean(state, row, lower, 0)
-                group = down
-            gap_up = players[by_mean[up]].mu - mean if up < waiting else math.inf
-            gap_down = mean - players[by_mean[down]].mu if down < group_end else math.inf
-            if gap_up == math.inf and gap_down == math.inf:
-                break
-            if gap_up < gap_down or (
-                gap_up == gap_down and players[by_mean[up]].entry < players[by_mean[down]].entry
-            ):
-                shown[found] = by_mean[up]
-                up += 1
-            else:
-                shown[found] = by_mean[down]
-                down += 1
-            found += 1
+    if queue.focal != NONE:
+        mean = players[queue.focal].mu
+        for entry in range(queue.length):
+            place = line[entry]
+            if place == NONE or place == queue.focal:
+                continue
+            gap = abs(players[place].mu - mean)
+            k = min(found, shown.size - 1)
+            if k < found and gap >= abs(players[shown[k]].mu - mean):
+                continue
+            found = max(found, k + 1)
+            while k > 1 and gap < abs(players[shown[k - 1]].mu - mean):
+                shown[k] = shown[k - 1]
+                k -= 1
+            shown[k] = place
     for k in range(shown.size):
         state.mask[row, k] = k < found
         if k >= found:

@@ -109,7 +109,6 @@ class State(NamedTuple):
         players: PLAYER records, shape (B, P).
         line: places of those who wait in the order of joining, shape (B, P); NONE for a player who
             left in this tick.
-        by_mean: places of those who wait by mean, and among equals in the order of joining, (B, P).
         free: places without a player, shape (B, P).
         ring: PARTICIPANT records in the order in which games began, shape (B, P); circular.
         shown: places of the focal player and the candidates, shape (B, C); NONE for no one.
@@ -122,7 +121,6 @@ class State(NamedTuple):
     queue: Records
     players: Records
     line: Integers
-    by_mean: Integers
     free: Integers
     ring: Records
     shown: Integers
@@ -154,7 +152,6 @@ def empty_state(
         queue=np.zeros(count, QUEUE),
         players=np.zeros((count, room), PLAYER),
         line=np.full((count, room), NONE),
-        by_mean=np.full((count, room), NONE),
         free=np.full((count, room), NONE),
         ring=np.zeros((count, room), PARTICIPANT),
         shown=np.full((count, capacity), NONE),
@@ -168,7 +165,7 @@ def empty_state(
 def with_room(state: State, room: int) -> State:
     """Return the same queues with room for more players."""
     queue, old, rows = state.queue.copy(), state.room, np.arange(len(state.queue))
-    names = ("players", "line", "by_mean", "free", "ring")
+    names = ("players", "line", "free", "ring")
     wide = {name: _widened(getattr(state, name), room) for name in names}
     # The ring is opened, so that its first game comes first.
     turned = (queue["first"][:, np.newaxis] + np.arange(old)) % old
