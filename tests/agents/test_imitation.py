@@ -1,11 +1,9 @@
 """Imitation: it comes to choose as its teacher does, and refuses teachers that do not fit."""
 
 import numpy as np
-import pytest
 
 from matchenv import MatchmakingVectorEnv, agents
 from matchenv.baselines import Gittins
-from matchenv.cli import run_command
 
 CELL = {"num_opponents": 6, "horizon": 30, "belief": "full"}
 
@@ -53,22 +51,3 @@ def test_it_learns_the_teachers_choices_and_says_so(tmp_path, small_config):
     fine = agents.load(tmp_path / "fine")
     assert [each["algorithm"] for each in fine.training] == ["imitation", "ppo"]
     assert agreement(fine, policy) > 0.95
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--imitate", "gittins", "--belief", "factorised"], "choose --belief full"),
-        (["--imitate", "nobody"], "policy must be one of"),
-        (["--imitate", "oracle"], "must know the true skills"),
-        (["--imitate", "kg", "--algo", "ppo"], "algo must be left out where imitate is given"),
-        (["--hyperparams", "teacher=kg"], "teacher"),
-    ],
-)
-def test_teachers_that_do_not_fit_leave_nothing_behind(
-    tmp_path, monkeypatch, capsys, options, message
-):
-    monkeypatch.chdir(tmp_path)
-    assert run_command(["train", "--timesteps", "64", *options]) == 2
-    assert message in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())

@@ -128,35 +128,6 @@ def test_zips_of_a_ranker_say_what_they_are(tmp_path, masked):
         policy.for_settings(RankingSettings(num_items=6))
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"env_kwargs": {"rank": "top"}}, "env_kwargs must be among"),
-        ({"env_kwargs": {"arrival_rate": []}}, "at least one value"),
-        ({"env_kwargs": {"arrival_rate": [-1]}}, "arrival_rate"),
-        ({"env_kwargs": {"capacity": [4, 6]}}, "capacity must be the same"),
-        ({"environment": "CartPole-v1"}, "environment must be one of"),
-    ],
-)
-def test_bad_configurations_are_named(small_config, changes, message):
-    with pytest.raises(ValueError, match=message):
-        small_config("queue", **changes)
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ([QUEUE, "--rank", "top"], "with --env Matchmaking-v0 alone may be given, got --rank"),
-        ([QUEUE, "--algo", "ppo"], "algo must be imitation or maskable_ppo"),
-        ([RANKING, "--algo", "ppo", "--env-kwargs", "max_games_per_pair=9"], "algo must be"),
-        ([RANKING, "--imitate", "oracle"], "'oracle' does not"),
-    ],
-)
-def test_the_command_names_what_does_not_fit(words, message, capsys):
-    assert run_command(["train", "--env", *words]) == 2
-    assert message in capsys.readouterr().err
-
-
 def test_masks_choose_the_algorithm():
     pool = {"availability": 0.5}
     masked = ((QUEUE, {}), (RANKING, {"max_games_per_pair": 9}), (ONE_PLAYER, pool))

@@ -248,28 +248,6 @@ def test_without_the_extra_it_says_what_to_install() -> None:
     assert second == f"policy 'ppo-gittins' cannot be loaded: {wanted}"
 
 
-def test_the_room_shows_what_it_has() -> None:
-    pytest.importorskip("stable_baselines3")
-    shown = dir(agents)
-    assert {"load", "policy_named", "expanded", "start_training"} <= set(shown)
-    assert not {"annotations", "Any", "TYPE_CHECKING", "with_extra", "import_module"} & set(shown)
-    for name in shown:
-        assert getattr(agents, name).__name__ == name
-
-
-def test_only_skills_in_units_of_beta_matter_to_the_learned_policy() -> None:
-    pytest.importorskip("stable_baselines3")
-    observation, _ = MatchmakingVectorEnv(32, horizon=20, belief="full").reset(seed=1)
-    expected = agents.load("ppo-gittins").predict(observation)[0]
-    for unit in (1.0, 0.25, 3.0):
-        settings = Settings.checked(beta=unit * PAPER.beta)
-        scaled = observation.copy()
-        scaled[:, :-1] *= unit
-        told = policy_named("ppo-gittins", settings)
-        for policy in (told, agents.load("ppo-gittins", settings=settings)):
-            np.testing.assert_array_equal(policy.predict(scaled)[0], expected)
-
-
 def test_a_comparison_tells_its_policies_beta() -> None:
     pytest.importorskip("stable_baselines3")
     from matchenv.benchmarks.compare import run_comparison
@@ -300,22 +278,3 @@ def test_the_shipped_policy_says_what_it_is_and_plays_any_size() -> None:
         policy_named("ppo-gittins", Settings.checked(tau=0.1))
     assert "versions" not in repr(agents.configured("ppo", seed=3))
     assert "num_opponents=3" in repr(agents.MatchmakingVecEnv(2, num_opponents=3))
-
-
-@pytest.mark.slow
-def test_tests_can_be_collected_without_the_extra() -> None:
-    code = (
-        "import sys, pytest\n"
-        "class Absent:\n"
-        "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name.partition('.')[0] in ('torch', 'stable_baselines3', 'sb3_contrib',\n"
-        "                                      'safetensors', 'yaml', 'tensorboard'):\n"
-        "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
-        "sys.meta_path.insert(0, Absent())\n"
-        "tests = ['tests/agents', 'tests/test_library_checks.py', 'tests/baselines']\n"
-        "sys.exit(pytest.main(['--collect-only', '-q', '-p', 'no:cacheprovider', *tests]))\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout

@@ -1,4 +1,4 @@
-"""Training: it learns, leaves a whole run folder, and goes on after any interruption."""
+"""Training: a whole run folder, held-out evaluations, and an exact resumption after a stop."""
 
 import json
 import shutil
@@ -9,15 +9,18 @@ import numpy as np
 import pytest
 import torch
 import yaml
+from scipy import stats
 from stable_baselines3.common.evaluation import evaluate_policy
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from matchenv import agents
+from matchenv import MatchmakingVectorEnv, agents
 from matchenv.agents import checkpoints, training
 from matchenv.agents.algorithms import ALGORITHMS
-from matchenv.agents.environments import ONE_PLAYER, evaluate
+from matchenv.agents.environments import ONE_PLAYER, evaluate, played
 from matchenv.agents.run_folder import RunFolder, locked_run
 from matchenv.agents.training import Keeper
 from matchenv.agents.vec_env import MatchmakingVecEnv
+from matchenv.baselines import DrawChance, KnowledgeGradient
 from matchenv.benchmarks.compare.training import compare_runs
 from matchenv.cli import run_command
 from matchenv.evaluation import protocols
@@ -216,35 +219,14 @@ def test_bad_run_folders_are_named(tmp_path, small_config):
             agents.continue_training(tmp_path / "run")
 
 
-@pytest.mark.parametrize(
-    "hyperparameters",
-    [{"batch_size": "many"}, {"policy_kwargs": {"net_arch": "wide"}}, {"n_steps": 1}],
-)
-def test_hyperparameters_that_do_not_fit_leave_no_folder(tmp_path, small_config, hyperparameters):
-    with pytest.raises(ValueError, match=r"hyperparameters|net_arch|batch_size"):
+def test_what_does_not_fit_together_leaves_no_folder(tmp_path, small_config):
+    with pytest.raises(ValueError, match="hyperparameters must fit ppo"):
         agents.start_training(
-            tmp_path / "run", small_config(num_envs=1, hyperparameters=hyperparameters)
+            tmp_path / "run", small_config(num_envs=1, hyperparameters={"n_steps": 1})
         )
     with pytest.raises(ValueError, match="device must be auto, cpu, cuda or cuda:N, got 'abacus'"):
         agents.start_training(tmp_path / "run", small_config(), device="abacus")
     assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--algo", "sac"], "continuous actions"),
-        (["--algo", "nothing"], "trpo"),
-        (["--timesteps", "0"], "n_timesteps"),
-    ],
-)
-def test_command_refuses_bad_input(tmp_path, monkeypatch, capsys, arguments, message):
-    monkeypatch.chdir(tmp_path)
-    assert run_command(["train", *arguments]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("error: ")
-    assert message in said
-    assert not list(tmp_path.iterdir())
 
 
 def test_a_run_of_others_imports_their_classes_with_permission_only(
@@ -267,3 +249,95 @@ def test_a_run_of_others_imports_their_classes_with_permission_only(
     assert "give --allow-code" in capsys.readouterr().err
     assert run_command([*words, "--allow-code"]) == 1
     assert "imported" in capsys.readouterr().err
+
+
+def totals(policy, episodes, seed, **env_kwargs):
+    """Sums of true draw densities, by the vector environment."""
+    env = MatchmakingVectorEnv(episodes, **env_kwargs)
+    observation, _ = env.reset(seed=seed)
+    found = np.zeros(episodes)
+    for _ in range(env.settings.horizon):
+        observation, _, _, _, info = env.step(policy.predict(observation)[0])
+        found += info["true_draw_density"]
+    return found
+
+
+def test_evaluation_equals_evaluate_policy(small_config):
+    config = small_config(env_kwargs={"num_opponents": 3, "horizon": 20, "reward": "draw_density"})
+    env = MatchmakingVecEnv(8, **config.env_kwargs)
+    env.seed(7)
+    returns, _ = evaluate_policy(DrawChance(horizon=20), env, 8, return_episode_rewards=True)
+    ours = evaluate(DrawChance(horizon=20), ONE_PLAYER, config.env_kwargs, 8, 7)
+    assert ours["mean_return"] == pytest.approx(np.mean(returns), rel=1e-5)
+    assert ours["standard_error"] == pytest.approx(np.std(returns, ddof=1) / 8**0.5, rel=1e-4)
+    assert ours["draw_density"] == pytest.approx(ours["mean_return"])
+
+
+@pytest.mark.parametrize("belief", ["factorised", "full"])
+def test_the_difference_to_kg_is_of_the_same_games(belief):
+    env_kwargs = {"num_opponents": 4, "horizon": 15, "beta": 1.0, "draw_margin": 0.3}
+    theirs = totals(KnowledgeGradient(beta=1.0, draw_margin=0.3), 6, 9, **env_kwargs)
+    env_kwargs["belief"] = belief
+    policy = DrawChance(beta=1.0, belief=belief)
+    ours = totals(policy, 6, 9, **env_kwargs)
+    games = (ONE_PLAYER, env_kwargs, 6, 9)
+    found = evaluate(policy, *games, {"kg": played("kg", *games)})
+    interval = stats.ttest_rel(ours, theirs).confidence_interval(0.95)
+    assert found["true_q_less_kg"] == pytest.approx((ours - theirs).mean())
+    assert found["true_q_less_kg_low"] == pytest.approx(interval.low)
+    assert found["true_q_less_kg_high"] == pytest.approx(interval.high)
+
+
+def test_tensorboard_has_every_evaluation(trained, small_config):
+    config, folder = small_config(), trained()
+    recorded = json.loads(folder.evaluations_file.read_text())["evaluations"]
+    logged = EventAccumulator(str(folder.tensorboard))
+    logged.Reload()
+    for name in set(recorded[0]) - {"timesteps"}:
+        scalars = logged.Scalars(f"evaluation/{name}")
+        assert [each.step for each in scalars] == [each["timesteps"] for each in recorded]
+        np.testing.assert_allclose(
+            [each.value for each in scalars], [each[name] for each in recorded], rtol=1e-6
+        )
+    # The policy at the end is the one of the last evaluation.
+    games = (4, evaluation_seed(config.seed))
+    ours = totals(agents.load(folder.path), *games, **config.env_kwargs)
+    theirs = totals(KnowledgeGradient(), *games, **config.env_kwargs)
+    assert recorded[-1]["true_q_less_kg"] == pytest.approx((ours - theirs).mean())
+
+
+@pytest.fixture(scope="module")
+def seeds(tmp_path_factory, small_config):
+    """The folders of two runs, in one folder."""
+    path = tmp_path_factory.mktemp("seeds")
+    return agents.train_seeds(path, small_config(), [2, 1], workers=1, quiet=True)
+
+
+def test_each_seed_is_the_run_that_it_is_alone_and_a_second_call_changes_nothing(
+    seeds, trained, small_config
+):
+    assert [folder.path.name for folder in seeds] == ["seed2", "seed1"]
+    before = [results(folder.path) for folder in seeds]
+    assert before[1] == results(trained().path)
+    assert before[0] != before[1]
+    out = seeds[0].path.parent
+    agents.train_seeds(out, small_config(), [2, 1], workers=1, quiet=True)
+    assert before == [results(folder.path) for folder in seeds]
+    with pytest.raises(ValueError, match="configured otherwise"):
+        agents.train_seeds(out, small_config(timesteps=256), [1], workers=1, quiet=True)
+
+
+def test_the_summary_is_of_the_same_games(seeds):
+    paths, out = [folder.path for folder in seeds], seeds[0].path.parent
+    found, summary = compare_runs(paths, out, episodes=6, run=RunOptions(workers=1, quiet=True))
+    ours, kg, drawchance = (
+        np.array([found.values("true_draw_density", 0, str(name)).mean() for name in names])
+        for names in (paths, ["kg"], ["drawchance"])
+    )
+    lines = summary.splitlines()
+    line = next(each for each in lines if f"{ours.mean():.2f}" in each)
+    assert f"{ours.std(ddof=1):.2f}" in line
+    for other in (kg, drawchance):
+        less = ours - other
+        assert f"{less.mean():+.2f} ({less.min():+.2f} to {less.max():+.2f})" in line
+    assert (out / "summary.txt").read_text().splitlines() == lines

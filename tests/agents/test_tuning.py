@@ -113,28 +113,3 @@ def test_the_command_trains_for_real(tmp_path, capsys):
 def test_every_algorithm_has_a_space():
     for algorithm in ALGORITHMS.values():
         assert checked_space(algorithm, read_space(algorithm))
-
-
-@pytest.mark.parametrize(
-    ("space", "message"),
-    [
-        ({}, "space must name a hyperparameter"),
-        ({"gama": [0.9]}, "got 'gama'"),
-        ({"n_timesteps": [1, 2]}, "got 'n_timesteps'"),
-        ({"gamma": []}, "bad entry for gamma"),
-        ({"gamma": 0.9}, "bad entry for gamma"),
-        ({"gamma": {"low": 0.9, "high": 0.5}}, "bad entry for gamma"),
-        ({"gamma": {"low": 0.0, "high": 0.5, "log": True}}, "bad entry for gamma"),
-        ({"gamma": {"low": 0.0}}, "bad entry for gamma"),
-    ],
-)
-def test_bad_spaces_are_refused(tmp_path, space, message):
-    with pytest.raises(ValueError, match=message):
-        search(tmp_path / "out", 1, space)
-    assert not (tmp_path / "out").exists()
-
-
-def test_two_spaces_are_refused(tmp_path, capsys):
-    words = ["train", "--tune", "2", "--space", "gamma=[0.9]", "--space-file", str(tmp_path / "a")]
-    assert run_command(words) == 2
-    assert "space must be left out where space_file is given" in capsys.readouterr().err

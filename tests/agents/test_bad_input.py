@@ -1,0 +1,124 @@
+"""What a training refuses: in one line that names what is wrong, before anything is made."""
+
+import re
+
+import numpy as np
+import pytest
+
+from matchenv import NormalPrior, agents
+from matchenv.agents.algorithms import ALGORITHMS
+from matchenv.cli import run_command
+from matchenv.envs.one_player.priors import DrawnPrior
+from matchenv.evaluation.registry import QUEUE, RANKING
+
+IN_QUEUE = {"environment": QUEUE}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"algo": "sac"}, f"{', '.join(ALGORITHMS)}; 'sac' needs continuous actions"),
+        ({"algo": ["ppo"]}, "is not known"),
+        ({"timesteps": 0}, "n_timesteps"),
+        ({"num_envs": 0}, "n_envs"),
+        ({"num_envs": 2**21}, "n_envs"),
+        ({"seed": -1}, "seed"),
+        ({"evaluation_episodes": 1}, "evaluation_episodes must be greater than or equal to 2"),
+        ({"evaluation_episodes": 10**30}, "evaluation_episodes"),
+        ({"checkpoint_every": 0}, "checkpoint_every"),
+        ({"env_kwargs": {"opponents": 3}}, "num_opponents"),
+        ({"env_kwargs": {"rank": "best"}}, "rank"),
+        ({"env_kwargs": {"rank": []}}, "rank must list at least one value"),
+        ({"env_kwargs": {"rank": [["top"]]}}, "names and numbers"),
+        ({"env_kwargs": {"horizon": [3, 4]}}, "horizon must be the same"),
+        ({"env_kwargs": {"prior": "none"}}, "prior"),
+        (
+            {"env_kwargs": {"prior": DrawnPrior.of(NormalPrior(), np.random.default_rng(1), 50)}},
+            "prior must be a name, module:Class:key=value, or a",
+        ),
+        (
+            {"algo": "ppo", "env_kwargs": {"availability": 0.5}},
+            r"algo must be imitation or maskable_ppo .*got 'ppo'",
+        ),
+        ({**IN_QUEUE, "env_kwargs": {"rank": "top"}}, "env_kwargs must be among"),
+        ({**IN_QUEUE, "env_kwargs": {"arrival_rate": [-1]}}, "arrival_rate"),
+        ({**IN_QUEUE, "env_kwargs": {"capacity": [4, 6]}}, "capacity must be the same"),
+        ({"environment": "CartPole-v1"}, "environment must be one of"),
+    ],
+)
+def test_bad_configurations_are_named(changes, message):
+    with pytest.raises(ValueError, match=message):
+        agents.configured(**changes)
+
+
+def hyperparams(message, pair, algo="ppo"):
+    return ["--algo", algo, "--hyperparams", pair], message
+
+
+def space(message, pair):
+    return ["--tune", "1", "--space", pair], message
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--algo", "nothing"], "trpo"),
+        (["--imitate", "gittins", "--belief", "factorised"], "choose --belief full"),
+        (["--imitate", "nobody"], "policy must be one of"),
+        (["--imitate", "oracle"], "must know the true skills"),
+        (["--imitate", "kg", "--algo", "ppo"], "algo must be left out where imitate is given"),
+        (["--hyperparams", "teacher=kg"], "teacher"),
+        (["--seeds", "0", "0"], "different numbers"),
+        (["--seeds", "-1", "2"], "seeds must be an integer of at least 0"),
+        (["--seeds", "0", "1", "--seed", "4"], "seed must be left out"),
+        (["--seeds", "0", "--resume", "runs/none"], "resume is missing"),
+        (["--env", QUEUE, "--rank", "top"], "with --env Matchmaking-v0 alone .*, got --rank"),
+        (["--env", QUEUE, "--algo", "ppo"], "algo must be imitation or maskable_ppo"),
+        (["--env", RANKING, "--algo", "ppo", "--env-kwargs", "max_games_per_pair=9"], "algo must"),
+        (["--env", RANKING, "--imitate", "oracle"], "'oracle' does not"),
+        (
+            ["--tune", "2", "--space", "gamma=[0.9]", "--space-file", "a"],
+            "space must be left out where space_file is given",
+        ),
+        space("got 'gama'", "gama=[0.9]"),
+        space("got 'n_timesteps'", "n_timesteps=[1, 2]"),
+        space("bad entry for gamma", "gamma=[]"),
+        space("bad entry for gamma", "gamma=0.9"),
+        space("bad entry for gamma", "gamma={low: 0.9, high: 0.5}"),
+        space("bad entry for gamma", "gamma={low: 0.0, high: 0.5, log: true}"),
+        space("bad entry for gamma", "gamma={low: 0.0}"),
+        hyperparams("entries .*gamma.*got 'gama'", "gama=0.9"),
+        hyperparams("MlpPolicy", "policy=CnnPolicy"),
+        hyperparams("policy_kwargs must be a mapping, got", "policy_kwargs=[1]"),
+        hyperparams("net_arch", "policy_kwargs={net_arch: wide}"),
+        hyperparams(
+            "net_arch.* must be greater than or equal to 1", "policy_kwargs={net_arch: [0]}"
+        ),
+        hyperparams("got 'policy_kwargs.x'", "policy_kwargs={x: 1}"),
+        hyperparams("rate must be", "learning_rate=lin_fast"),
+        hyperparams("rate must be", "learning_rate=-1.0"),
+        hyperparams("a rate must be a number", "learning_rate=null"),
+        hyperparams("gamma must be a valid number, got 'abc'", "gamma=abc"),
+        hyperparams("gamma must be less than or equal to 1, got 1.5", "gamma=1.5"),
+        hyperparams("gamma must be a finite number", "gamma=.nan"),
+        hyperparams("n_epochs must be greater than or equal to 1", "n_epochs=0"),
+        hyperparams("n_steps must be less than or equal to", "n_steps=1e30"),
+        hyperparams("normalize_advantage must be a valid boolean", "normalize_advantage=1"),
+        hyperparams("use_sde must be false", "use_sde=true"),
+        hyperparams("max_grad_norm must be greater than 0", "max_grad_norm=0"),
+        hyperparams("buffer_size must be greater than or equal to 1", "buffer_size=-1", "dqn"),
+        hyperparams("train_freq must be a valid integer", "train_freq=[4, step]", "dqn"),
+        hyperparams("aliases .* are not allowed", "gamma=&a [*a]"),
+        hyperparams("must be YAML", "gamma=2001-99-99"),
+        hyperparams("nested so deeply", "gamma=" + "[" * 5000),
+        hyperparams("at most 50,000 characters", "gamma=" + "x" * 60_000),
+    ],
+)
+def test_bad_commands_leave_nothing_behind(tmp_path, monkeypatch, capsys, words, message):
+    monkeypatch.chdir(tmp_path)
+    assert run_command(["train", *words]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: ")
+    assert re.search(message, said)
+    assert said.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
