@@ -6,10 +6,6 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter
-
-from matchenv.benchmarks.figures import files_of, new_figure, style
 from matchenv.evaluation.episode_table import EpisodeTable
 from matchenv.evaluation.estimates import Record, estimate
 from matchenv.evaluation.protocols import Shown
@@ -19,7 +15,7 @@ from matchenv.evaluation.visits import DECILES, GROUPS, MEANS, group_values, lon
 from matchenv.runtime.files import records_csv
 
 if TYPE_CHECKING:
-    from matchenv.benchmarks.compare.report import Comparison
+    from matchenv.benchmarks.compare.comparison import Comparison
 
 GROUP_TITLES = ("all", "new", "regular", *(f"{k}/{DECILES}" for k in range(1, DECILES + 1)))
 GROUP_TABLES = {
@@ -31,11 +27,6 @@ GROUP_TABLES = {
 # Further columns of the standings.
 NUMBERS = (Shown("long_wait", "95 % wait", "{:.0f}"),)
 
-DOTS = 150
-SIZE = (4.4, 5.0)
-COLOURS = ("#7a7a7a", "#e69500", "#3f9e6a", "#0b3c6f", "#b0306a", "#6a4c93", "#1b9aaa", "#8c564b",
-           "#bcbd22", "#111111")  # fmt: skip
-MARKS = "osD^vP*Xhd"
 QUALITY = "true_match_quality"
 # Means of a group whose differences are shown, and their names.
 DIFFERENCES = {QUALITY: "quality_difference", "wait": "wait_difference", "left": "left_difference"}
@@ -44,11 +35,6 @@ DIFFERENCES = {QUALITY: "quality_difference", "wait": "wait_difference", "left":
 def numbers(found: Comparison, cell: int, policy: str) -> dict[str, float]:
     """Return ``NUMBERS`` of a policy in the cell of a number."""
     return {"long_wait": long_wait(found.rows, cell, policy)}
-
-
-def records(found: Comparison) -> dict[str, list[Record]]:
-    """Return rows of further CSV files, which stand in the JSON file too, by name."""
-    return {"groups": group_standings(found)}
 
 
 def group_standings(found: Comparison) -> list[Record]:
@@ -134,42 +120,8 @@ def mean_over(rows: EpisodeTable, measure: str, load: int, policy: str) -> float
     return estimate(rows.values(measure, load, policy)[0]).mean
 
 
-def front_figure(rows: EpisodeTable) -> Figure:
-    """Draw mean waiting time against mean true match quality, a panel for each load."""
-    figure, axes = new_figure(1, len(rows.cells), (SIZE[0] * len(rows.cells), SIZE[1]))
-    families = list(dict.fromkeys(map(family_of, rows.policies)))
-    for place, load in enumerate(rows.cells):
-        axis = axes[0, place]
-        points = points_of(rows, place)
-        for number, family in enumerate(families):
-            mine = [point for point in points if point.family == family]
-            front = sorted((p for p in mine if p.best), key=lambda p: p.wait)
-            colour = COLOURS[number % len(COLOURS)]
-            axis.plot(
-                [p.wait for p in mine], [p.quality for p in mine],
-                linestyle="", marker=".", markersize=3.0, color=colour, alpha=0.35,
-            )  # fmt: skip
-            axis.plot(
-                [p.wait for p in front], [p.quality for p in front], label=family, color=colour,
-                marker=MARKS[number % len(MARKS)], markersize=4.5, linewidth=1.4,
-            )  # fmt: skip
-        axis.set_xscale("log")
-        axis.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        axis.xaxis.set_major_formatter("{x:g}")
-        axis.xaxis.set_minor_formatter(NullFormatter())
-        axis.set_xlabel("mean wait (ticks)")
-        axis.set_title(load.title)
-        axis.grid(color="0.9", linewidth=0.6)
-    axes[0, 0].set_ylabel("mean true match quality of a game")
-    lines = axes[0, 0].get_legend_handles_labels()
-    figure.legend(*lines, loc="outside lower center", ncols=min(5, 2 * len(rows.cells)))
-    return figure
-
-
 def files(rows: EpisodeTable) -> Iterator[tuple[str, bytes]]:
-    """Yield the front as ``front.png``, ``front.svg`` and ``front.csv``."""
-    with style("queue front", 9.0):
-        yield from files_of("front", front_figure(rows), DOTS)
+    """Yield the points of all loads as ``front.csv``, which ``matchenv report`` draws."""
     found = [
         {"load": load.name, **point}
         for place, load in enumerate(rows.cells)

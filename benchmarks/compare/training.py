@@ -10,8 +10,7 @@ from pathlib import Path
 
 from matchenv.agents.environments import PROBLEMS
 from matchenv.agents.run_folder import RunFolder
-from matchenv.benchmarks.compare.comparison import DEFAULT_EPISODES, run_comparison
-from matchenv.benchmarks.compare.report import Comparison
+from matchenv.benchmarks.compare.comparison import DEFAULT_EPISODES, Comparison, run_comparison
 from matchenv.evaluation.estimates import Estimate, paired_difference
 from matchenv.evaluation.protocols import ONE_PLAYER
 from matchenv.evaluation.tables import Column, text_table

@@ -66,17 +66,14 @@ class Tuning:
         for place, cell in enumerate(self.rows.cells):
             totals = {policy: self.rows.values(self.measure, place, policy)[0]
                       for policy in self.rows.policies}  # fmt: skip
-            leaders: dict[str, str] = {}
+            means = {policy: values.mean() for policy, values in totals.items()}
             for policy, values in totals.items():
-                leader = leaders.setdefault(family_of(policy), policy)
-                if values.mean() > totals[leader].mean():
-                    leaders[family_of(policy)] = policy
-            for policy, values in totals.items():
-                best = leaders[family_of(policy)]
+                family = family_of(policy)
+                rivals = (each for each in totals if family_of(each) == family)
+                best = max(rivals, key=means.__getitem__)
                 found.append(
-                    Record(cell=cell.name, family=family_of(policy), policy=policy,
-                           total=estimate(values), behind=paired_difference(totals[best], values),
-                           best=best == policy)
+                    Record(cell=cell.name, family=family, policy=policy, total=estimate(values),
+                           behind=paired_difference(totals[best], values), best=best == policy)
                 )  # fmt: skip
         return found
 

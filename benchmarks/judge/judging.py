@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from matchenv.benchmarks.compare.comparison import described, plan_of, problem_of
+from matchenv.benchmarks.compare.comparison import Comparison, described, plan_of, problem_of
 from matchenv.benchmarks.compare.queue import QUALITY, group_standings, mean_over
-from matchenv.benchmarks.compare.report import Comparison
 from matchenv.benchmarks.compare.tuning import Tuning
 from matchenv.benchmarks.judge.evenness import favourites_of, group_evenness, qualities_of
 from matchenv.benchmarks.judge.load import arrivals_of, population_of

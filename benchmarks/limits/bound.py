@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.benchmarks.bench.benchmark import TOLD, told_index
-from matchenv.benchmarks.compare.comparison import described, plan_of, problem_of
-from matchenv.benchmarks.compare.report import Comparison
+from matchenv.benchmarks.compare.comparison import Comparison, described, plan_of, problem_of
 from matchenv.benchmarks.limits.fair_charges import best_split, opponents_of, payments_of
 from matchenv.envs.one_player.priors import check_named
 from matchenv.envs.one_player.settings import Settings

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from matchenv.benchmarks.compare.report import columns as standing_columns
+from matchenv.benchmarks.compare.comparison import columns as standing_columns
 from matchenv.benchmarks.limits.optimum import OPTIMUM
 from matchenv.benchmarks.report.page import (
     HIDDEN_AT_FIRST,
@@ -146,6 +146,19 @@ def tune_section(folder: Path) -> Section:
         zip(tried["cell"], tried["policy"], lead, strict=True),
         level=(0.0, "the best"),
     )
+    blocks = [
+        Block("Behind the best of the family", figure),
+        Block("All that was tried", texts_of(tried, 2)),
+    ]
+    if (folder / "front.csv").is_file():
+        front = new_figure("mean wait, in ticks", "true match quality")
+        table = pd.read_csv(folder / "front.csv")
+        for (load, family), line in (
+            table[table["best"]].sort_values("wait").groupby(["load", "family"], sort=False)
+        ):
+            name = f"{family}, {load}"
+            add_line(front, name, line["wait"], line["quality"], mode="lines+markers")
+        blocks.append(Block("Quality against waiting", front, "The best of each family and load."))
     chosen = [(family, cell, policy) for cell, found in best.items()
               for family, policy in found.items()]  # fmt: skip
     return Section(
@@ -156,10 +169,7 @@ def tune_section(folder: Path) -> Section:
             f"{settings.env} in each cell, on seeds of their own."
         ),
         settings={"seed": settings.seed, **settings.environment},
-        blocks=[
-            Block("Behind the best of the family", figure),
-            Block("All that was tried", texts_of(tried, 2)),
-        ],
+        blocks=blocks,
         summary=Block("The best of each family", pivot("cell", chosen)),
     )
 

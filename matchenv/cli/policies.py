@@ -47,8 +47,6 @@ def declare_compare(add: Parser) -> Run:
     shared.group(add, "results and work", *shared.RESULTS)
 
     def run(given: Given) -> None:
-        if given.env == shared.QUEUE:
-            given.needs("benchmarks")
         comparison.run_comparison(
             shared.named_policies(given) or None,
             **shared.problem(given),
@@ -80,8 +78,6 @@ def declare_tune(add: Parser) -> Run:
     shared.group(add, "results and work", *shared.RESULTS)
 
     def run(given: Given) -> None:
-        if given.env == shared.QUEUE:
-            given.needs("benchmarks")
         found = run_tuning(
             shared.named_policies(given) or None,
             **shared.problem(given),
