@@ -26,9 +26,10 @@ from matchenv.evaluation.seeds import (
     policy_key,
     stream_of,
 )
+from matchenv.rendering.canvas import THEMES
 from matchenv.rendering.picture import LEAST_WIDTH, columns_for, sheet, sheet_width, tick_step
 from matchenv.rendering.scene import SHARED_WIDTH, SINGLE_WIDTH, Chart, Renderer
-from matchenv.runtime.checks import as_integer
+from matchenv.runtime.checks import as_choice, as_integer
 
 # More side by side would be unreadable.
 MOST_POLICIES = 6
@@ -61,10 +62,13 @@ class Stage:
         seed: random seed.
         episode: index of the instance.
         show_true_skill: whether pictures show true skills and what follows from them.
+        width: of pictures, in pixels; odd ones are one less, for films. None for one that suits
+            the number of policies.
+        theme: colours, ``"light"`` or ``"dark"``.
 
     Raises:
-        ValueError: for no policy, too many or one twice, an unknown one, or one that cannot
-            play with these settings.
+        ValueError: for a bad value; for no policy, too many or one twice, an unknown one, or one
+            that cannot play with these settings.
     """
 
     policies: Sequence[str]
@@ -72,6 +76,8 @@ class Stage:
     seed: int = 0
     episode: int = 0
     show_true_skill: bool = True
+    width: int | None = None
+    theme: str = "light"
 
     def __post_init__(self) -> None:
         count = len(self.policies)
@@ -82,6 +88,11 @@ class Stage:
             )
         as_integer("seed", self.seed, 0)
         as_integer("episode", self.episode, 0)
+        as_choice("theme", self.theme, THEMES)
+        usual = SINGLE_WIDTH if count == 1 else columns_for(count) * SHARED_WIDTH
+        least = sheet_width(count, LEAST_WIDTH)
+        width = usual if self.width is None else as_integer("width", self.width, least, MOST_WIDTH)
+        self.even_width = width // 2 * 2
         self.clock = 0
         self.performers = [self._performer(text) for text in self.policies]
 
@@ -117,18 +128,14 @@ class Stage:
         totals = [performer.renderer.total(0) for performer in self.performers]
         return totals[0][0], [values[: self.clock] for _, values in totals]
 
-    def picture(
-        self, width: int, theme: str = "light", footer: tuple[str, str] | None = None
-    ) -> Pixels:
+    def picture(self, footer: tuple[str, str] | None = None) -> Pixels:
         """Draw all policies on one skill axis, and below them how far their totals are apart.
 
         Args:
-            width: in pixels.
-            theme: ``"light"`` or ``"dark"``.
             footer: text at the bottom left and right, None for no footer.
 
         Returns:
-            uint8, shape (height, width, 3), the height even.
+            uint8, shape (height, width, 3), both even.
         """
         count = len(self.performers)
         ends = [each.renderer.limits(each.batch.state, 0) for each in self.performers]
@@ -138,7 +145,8 @@ class Stage:
             for name, each in zip(self.policies, self.performers, strict=True)
         ]
         shape = ROW_SHAPE if count <= 3 else ROWS_SHAPE
-        return sheet(panels, width, shape, theme, self.differences() if count > 1 else None, footer)
+        below = self.differences() if count > 1 else None
+        return sheet(panels, self.even_width, shape, self.theme, below, footer)
 
     def differences(self) -> Chart:
         """Return the running totals of all policies but the first, each minus the first's."""
@@ -173,18 +181,3 @@ class Stage:
         )
         renderer.begin(batch.state, np.zeros(1, dtype=np.int64))
         return Performer(batch, Decisions(policy, rng), renderer)
-
-
-def checked_width(width: int | None, count: int) -> int:
-    """Return a width in which ``count`` panels are readable; even, for films.
-
-    Args:
-        width: in pixels; None for the usual one.
-        count: panels.
-
-    Raises:
-        ValueError: if it is too small or too large.
-    """
-    if width is None:
-        return SINGLE_WIDTH if count == 1 else columns_for(count) * SHARED_WIDTH
-    return as_integer("width", width, sheet_width(count, LEAST_WIDTH), MOST_WIDTH) // 2 * 2

@@ -19,7 +19,7 @@ GAMES = ("rank", "prior", "episodes", "seed")
 OF_STUDY = ("episodes", "prior_draws", "seed", "equal_rank_by", "belief")
 SIZES = ("num_opponents", "horizon", "equal_variance")
 
-FILM_OPTIONS = ("games", "every", "rate")
+FILM_OPTIONS = ("games", "every")
 
 
 def declare_compare(add: Parser) -> Run:
@@ -269,7 +269,6 @@ def declare_watch(add: Parser) -> Run:
     add.option("--games", "the last game that the file shows (default: all)", None, int)
     add.option("--every", "games from one picture of the film to the next (default: about 100 "
                "pictures)", None, int)  # fmt: skip
-    add.option("--rate", "pictures in a second of the film (default: 10)", None, int)
     add.option("--width", "of the window or the film, in pixels (default: depends on the number of "
                "policies)", None, int)  # fmt: skip
     add.option("--theme", "colours", "light", ("light", "dark"))
@@ -279,26 +278,25 @@ def declare_watch(add: Parser) -> Run:
 
     def run(given: Given) -> None:
         given.needs("render")
-        from matchenv.benchmarks.watch.showing import checked_film, watch_live, write_film
+        from matchenv.benchmarks.watch.showing import watch_live, write_film
         from matchenv.benchmarks.watch.stage import Stage
 
         if given.out is None:
             given.refuse(FILM_OPTIONS, "with --out FILE.gif alone may be given")
-        else:
-            checked_film(given.out)
         stage = Stage(
             shared.named_policies(given),
             _instance(given),
             seed=given.seed,
             episode=given.episode,
             show_true_skill=not given.hide_true_skill,
+            width=given.width,
+            theme=given.theme,
         )
         if given.out is None:
-            watch_live(stage, width=given.width, theme=given.theme)
+            watch_live(stage)
             return
-        rate = {} if given.rate is None else {"rate": given.rate}
-        asked = given.chosen(("width", "every", "theme", "quiet"))
-        pictures = write_film(stage, given.out, until=given.games, **rate, **asked)
+        asked = given.chosen(("every", "quiet"))
+        pictures = write_film(stage, given.out, until=given.games, **asked)
         count = "1 picture" if pictures == 1 else f"{pictures} pictures"
         given.say(f"{given.out}: {count}, {given.out.stat().st_size / 1e6:.2f} MB")
 

@@ -71,23 +71,6 @@ def sheet_width(count: int, width: int) -> int:
     return columns_for(count) * (width + GAP) - GAP
 
 
-def places_of(count: int, width: int, shape: float) -> list[Rect]:
-    """Return the places of ``count`` panels on a sheet; the rows are full.
-
-    Args:
-        count: panels.
-        width: of the sheet.
-        shape: height of a panel by its width.
-    """
-    columns = columns_for(count)
-    wide = (width - (columns - 1) * GAP) // columns
-    high = max(LEAST_HEIGHT, round(shape * wide))
-    return [
-        Rect((wide + GAP) * (k % columns), (high + GAP) * (k // columns), wide, high)
-        for k in range(-(-count // columns) * columns)
-    ]
-
-
 def sheet(
     panels: Sequence[Panel],
     width: int,
@@ -99,7 +82,7 @@ def sheet(
     """Draw panels side by side.
 
     Args:
-        panels: at least one.
+        panels: at least one; the last row is filled up with empty ones.
         width: in pixels.
         shape: height of a panel by its width.
         theme: ``"light"`` or ``"dark"``.
@@ -109,8 +92,15 @@ def sheet(
     Returns:
         uint8, shape (height, width, 3); the height is even.
     """
-    places = places_of(len(panels), width, shape)
-    top, scale = places[-1].bottom, scale_of(*places[0].size)
+    columns = columns_for(len(panels))
+    wide = (width - (columns - 1) * GAP) // columns
+    high = max(LEAST_HEIGHT, round(shape * wide))
+    places = [
+        Rect((wide + GAP) * column, (high + GAP) * row, wide, high)
+        for row in range(math.ceil(len(panels) / columns))
+        for column in range(columns)
+    ]
+    top, scale = places[-1].bottom, scale_of(wide, high)
     middle = top + (0 if below is None else max(100, round(CHART_SHAPE * width)))
     bottom = middle + (0 if footer is None else max(28, round(40 * scale)))
     canvas = Canvas(width, bottom + bottom % 2, theme, scale)

@@ -54,12 +54,10 @@ class QueueRenderer(Renderer[State]):
         return "running total of the reward", totals[ended]
 
     def lengths(self, row: int) -> Floats:
-        """Return the number of waiting players at the last choice of each tick so far."""
+        """Return the number of waiting players at the last choice up to each tick so far."""
         ticks = np.minimum(self.noted(row, "tick"), self.simulator.settings.horizon - 1)
-        so_far = np.arange(ticks[-1] + 1)
-        # In a tick without a choice, the number at the next one.
-        first, after = (np.searchsorted(ticks, so_far, side) for side in ("left", "right"))
-        return self.noted(row, "waiting")[np.maximum(first, after - 1)]
+        last = np.searchsorted(ticks, np.arange(ticks[-1] + 1), "right") - 1
+        return self.noted(row, "waiting")[np.maximum(0, last)]
 
     def scene(self, state: State, row: int) -> Scene:
         """Return the waiting players, their number so far, and the games under way."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +20,7 @@ from PIL import Image
 from matchenv.baselines import DrawChance
 from matchenv.benchmarks.watch import showing
 from matchenv.benchmarks.watch.showing import LAST_SECONDS, commands, pace, watch_live, write_film
-from matchenv.benchmarks.watch.stage import MOST_POLICIES, Stage, checked_width
+from matchenv.benchmarks.watch.stage import MOST_POLICIES, Stage
 from matchenv.envs.one_player.env import MatchmakingEnv
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.env import MatchmakingQueueEnv
@@ -123,8 +122,10 @@ def test_bad_policies_are_named(policies: Sequence[str], message: str) -> None:
             Stage(policies, settings)
 
 
-@pytest.mark.parametrize(("name", "value"), [("seed", -1), ("episode", -1), ("seed", 0.5)])
-def test_bad_seeds_are_named(name: str, value: Any) -> None:
+@pytest.mark.parametrize(
+    ("name", "value"), [("seed", -1), ("episode", -1), ("seed", 0.5), ("theme", "pink")]
+)
+def test_bad_arguments_are_named(name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=f"{name} must"):
         stage("random", **{name: value})
 
@@ -133,9 +134,9 @@ def test_bad_seeds_are_named(name: str, value: Any) -> None:
 def test_panels_are_the_policies_own_pictures_on_one_axis(
     count: int, columns: int, high: int
 ) -> None:
-    shown = stage(*POLICIES[:count])
+    shown = stage(*POLICIES[:count], width=1001, theme="dark")
     shown.step(4)
-    picture = shown.picture(1000, "dark")
+    picture = shown.picture()
     height, width, _ = picture.shape
     assert (width, height % 2) == (1000, 0)
     ends = [each.renderer.limits(each.batch.state, 0) for each in shown.performers]
@@ -150,9 +151,9 @@ def test_panels_are_the_policies_own_pictures_on_one_axis(
 
 
 def test_the_chart_below_has_a_line_for_each_other_policy() -> None:
-    shown = queue_stage("fcfs", "window", "random")
+    shown = queue_stage("fcfs", "window", "random", width=1000)
     shown.step(12)
-    picture = shown.picture(1000, footer=("left", "right"))
+    picture = shown.picture(("left", "right"))
     below = picture[-130:].astype(int)
     for name in ("truth", "purple"):
         assert (np.abs(below - THEMES["light"][name]).max(axis=2) < 12).sum() > 50
@@ -161,42 +162,39 @@ def test_the_chart_below_has_a_line_for_each_other_policy() -> None:
 
 
 def test_hidden_true_skills_stay_hidden() -> None:
-    shown = queue_stage(show_true_skill=False)
+    shown = queue_stage(show_true_skill=False, width=700)
     shown.step(2)
-    before = shown.picture(700)
+    before = shown.picture()
     for each in shown.performers:
         each.batch.state.players["true_skill"] += 9.0
-    np.testing.assert_array_equal(shown.picture(700), before)
+    np.testing.assert_array_equal(shown.picture(), before)
 
 
 @pytest.mark.parametrize("count", range(1, MOST_POLICIES + 1))
 def test_the_usual_width_suits_a_screen(count: int) -> None:
-    width = checked_width(None, count)
-    assert checked_width(width, count) == width <= 1440
-    shown = stage(*POLICIES[:count]).picture(width)
-    assert shown.shape[0] - (width * 0.13 if count > 1 else 0) <= 756
+    height, width, _ = stage(*POLICIES[:count]).picture().shape
+    assert width <= 1440
+    assert height - (width * 0.13 if count > 1 else 0) <= 756
     for bad in (0, 319, -5, 1e9, "wide", 8000):
         with pytest.raises(ValueError, match="width must"):
-            checked_width(bad, count)
+            stage(*POLICIES[:count], width=bad)
 
 
 def test_a_gif_has_a_picture_for_each_moment(tmp_path: Path) -> None:
     path, again = tmp_path / "film.gif", tmp_path / "again.gif"
+    look: dict[str, Any] = {"width": 700, "theme": "dark"}
     for each in (path, again):
-        written = write_film(
-            queue_stage(), each, width=700, every=5, rate=5, theme="dark", quiet=True
-        )
-        assert written == 4
+        assert write_film(queue_stage(**look), each, every=5, quiet=True) == 4
     assert path.read_bytes() == again.read_bytes()
     with Image.open(path) as film:
         # Equal pictures are one, for a longer time.
         times = [film.seek(place) or film.info["duration"] for place in range(film.n_frames)]
-        assert sum(times) == 3 * 200 + 1000 * LAST_SECONDS
+        assert sum(times) == 3 * 100 + 1000 * LAST_SECONDS
         assert film.info["loop"] == 0
-        shown = queue_stage()
+        shown = queue_stage(**look)
         for place in (0, film.n_frames - 1):
             film.seek(place)
-            expected = shown.picture(700, "dark")
+            expected = shown.picture()
             found = np.asarray(film.convert("RGB"), dtype=int)
             assert found.shape == expected.shape
             # A .gif has few colours, so single pixels differ a little.
@@ -207,12 +205,12 @@ def test_a_gif_has_a_picture_for_each_moment(tmp_path: Path) -> None:
 
 def test_a_png_is_the_last_moment_and_films_may_end_early(tmp_path: Path) -> None:
     path, film = tmp_path / "picture.png", tmp_path / "film.gif"
-    assert write_film(stage(), path, width=700, until=7, every=3, quiet=True) == 1
+    assert write_film(stage(), path, until=7, every=3, quiet=True) == 1
     shown = stage()
     shown.step(7)
     with Image.open(path) as picture:
-        np.testing.assert_array_equal(np.asarray(picture), shown.picture(700))
-    assert write_film(stage(), film, width=700, until=7, every=3, quiet=True) == 4
+        np.testing.assert_array_equal(np.asarray(picture), shown.picture())
+    assert write_film(stage(), film, until=7, every=3, quiet=True) == 4
 
 
 @pytest.mark.parametrize("name", ["watch.gif", "watch_dark.gif"])
@@ -227,13 +225,13 @@ def test_the_readmes_films_are_small(name: str) -> None:
 
 def test_an_mp4_can_be_read_back(tmp_path: Path) -> None:
     path = tmp_path / "film.mp4"
-    count = write_film(stage(), path, width=701, every=4, rate=10, theme="dark", quiet=True)
+    count = write_film(stage(width=701), path, every=4, quiet=True)
     assert count == 4
     pictures = imageio_ffmpeg.read_frames(path)
     told = next(pictures)
     assert told["fps"] == 10
     assert told["duration"] == pytest.approx((count - 1) / 10 + LAST_SECONDS, abs=0.11)
-    expected = stage().picture(700, "dark")
+    expected = stage(width=701).picture()
     assert told["size"] == expected.shape[1::-1]
     found = np.frombuffer(next(pictures), dtype=np.uint8).reshape(expected.shape).astype(int)
     assert np.abs(found - expected).mean() < 4.0
@@ -247,14 +245,10 @@ def test_an_mp4_can_be_read_back(tmp_path: Path) -> None:
         ("film", {}, "out must end in"),
         ("nowhere/film.gif", {}, "folder that exists"),
         ("folder.gif", {}, "is a folder"),
-        ("film.gif", {"width": 0}, "width must"),
         ("film.gif", {"every": 0}, "every must"),
         ("film.gif", {"every": 13}, "every must"),
         ("film.gif", {"until": 0}, "games must"),
         ("film.gif", {"until": 13}, "games must"),
-        ("film.gif", {"rate": 0}, "rate must"),
-        ("film.gif", {"rate": 51}, "rate must"),
-        ("film.gif", {"theme": "pink"}, "theme must be one of"),
     ],
 )
 def test_bad_films_are_refused_before_a_game(
@@ -266,15 +260,6 @@ def test_bad_films_are_refused_before_a_game(
         write_film(shown, tmp_path / name, **arguments)
     assert shown.clock == 0
     assert [each.name for each in tmp_path.iterdir()] == ["folder.gif"]
-
-
-def test_without_the_package_the_remedy_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for module, name in (("imageio_ffmpeg", "film.gif"), ("pygame", "film.png")):
-        monkeypatch.setitem(sys.modules, module, None)
-        with pytest.raises(ImportError, match=r'pip install "matchenv\[render\]"'):
-            write_film(stage(), tmp_path / name)
 
 
 class ScriptedWindow:
@@ -319,12 +304,10 @@ def test_keys_control_the_games(
     presses: Any, games: int, footer: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     footers: list[tuple[str, str]] = []
-    monkeypatch.setattr(
-        Stage, "picture", lambda self, width, theme, footer: footers.append(footer) or 1
-    )
+    monkeypatch.setattr(Stage, "picture", lambda self, footer: footers.append(footer) or 1)
     pygame.display.init()  # names of keys need it
     window = ScriptedWindow(presses)
-    last = watch_live(stage(), width=700, window=window)
+    last = watch_live(stage(), window)
     assert window.closed
     assert (last.clock, footers[-1][1]) == (games, footer)
     assert {keys for keys, _ in footers} == {
@@ -335,7 +318,7 @@ def test_keys_control_the_games(
 
 
 def test_speeds_are_kept_at_any_number_of_pictures() -> None:
-    for speed in showing.SPEEDS:
+    for speed in (1, 5, 10, 40, 640):
         games, pictures = pace(speed)
         assert games * pictures == pytest.approx(speed)
         assert pictures <= 30
@@ -343,7 +326,7 @@ def test_speeds_are_kept_at_any_number_of_pictures() -> None:
 
 def test_every_key_works() -> None:
     pygame.display.init()
-    for command, key in ((each, key) for each, keys in showing.KEYS.items() for key in keys):
+    for key, command in showing.KEYS.items():
         event = pygame.event.Event(pygame.KEYDOWN, key=pygame.key.key_code(key))
         assert commands([event]) == [command]
     unknown = pygame.event.Event(pygame.KEYDOWN, key=pygame.K_F5)
@@ -354,5 +337,5 @@ def test_the_window_is_closed_after_an_error(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(Stage, "picture", lambda *_: None)
     window = ScriptedWindow([])
     with pytest.raises(KeyboardInterrupt):
-        watch_live(stage(), window=window)
+        watch_live(stage(), window)
     assert window.closed

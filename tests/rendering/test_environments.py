@@ -14,7 +14,6 @@ import pytest
 from gymnasium.error import DependencyNotInstalled
 from gymnasium.utils.env_checker import check_env
 from gymnasium.wrappers import HumanRendering, RecordVideo
-from gymnasium.wrappers.vector import RecordVideo as VectorRecordVideo
 
 import matchenv
 from matchenv.rendering import RENDER_FPS, RENDER_MODES, MissingRenderPackage
@@ -137,19 +136,6 @@ def test_record_video(tmp_path: Path) -> None:
         assert round(clip.fps * clip.duration) == 5
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("mode", ["vector_entry_point", "sync"])
-def test_record_video_of_vector_environments(tmp_path: Path, mode: str) -> None:
-    pytest.importorskip("moviepy")
-    env = made("Matchmaking-v0", count=3, vectorization_mode=mode)
-    env = VectorRecordVideo(
-        env, str(tmp_path / "video"), video_length=2, step_trigger=lambda n: n == 0
-    )
-    play(env, 4)
-    env.close()
-    assert len(list((tmp_path / "video").glob("*.mp4"))) == 1
-
-
 @every_environment
 def test_the_grid_holds_the_first_environments(env_id: str) -> None:
     env, one, scalar = made(env_id, count=8), made(env_id, count=1), made(env_id)
@@ -253,24 +239,18 @@ def test_stable_baselines3_has_nothing_to_say(
     env.close()
 
 
-@pytest.mark.parametrize("native", [True, pytest.param(False, marks=pytest.mark.slow)])
-def test_stable_baselines3s_recorder(tmp_path: Path, native: bool) -> None:
+def test_stable_baselines3s_recorder(tmp_path: Path) -> None:
     """What rl_zoo3's record_video calls."""
     pytest.importorskip("stable_baselines3")
     pytest.importorskip("moviepy")
-    from stable_baselines3.common.env_util import make_vec_env
     from stable_baselines3.common.vec_env import VecVideoRecorder
 
     from matchenv.agents.vec_env import MatchmakingVecEnv
 
-    env: Any
-    if native:
-        env = MatchmakingVecEnv(8, render_mode="rgb_array", **SMALL)
-        height, width = SHARED_SHAPE[:2]
-        env.reset()
-        assert env.render().shape == (2 * height + 2, 3 * width + 4, 3)
-    else:
-        env = make_vec_env("Matchmaking-v0", env_kwargs=SMALL)
+    env = MatchmakingVecEnv(8, render_mode="rgb_array", **SMALL)
+    height, width = SHARED_SHAPE[:2]
+    env.reset()
+    assert env.render().shape == (2 * height + 2, 3 * width + 4, 3)
     recorder = VecVideoRecorder(env, str(tmp_path), lambda step: step == 0, video_length=3)
     recorder.reset()
     for _ in range(4):

@@ -34,22 +34,6 @@ class MissingRenderPackage(DependencyNotInstalled, ImportError, TypeError):
     """
 
 
-def check_package(module: str, purpose: str) -> None:
-    """Refuse to go on where a package of the extra ``render`` is missing.
-
-    Args:
-        module: its import name.
-        purpose: what it is needed for.
-
-    Raises:
-        MissingRenderPackage: if it is missing; it says how to install it.
-    """
-    if find_spec(module) is None:
-        raise MissingRenderPackage(
-            f'{purpose} needs {module}, which is missing: pip install "matchenv[render]"'
-        )
-
-
 def make_renderer(
     simulator: Simulator[Any], render_mode: str | None, count: int, render_true_skill: bool
 ) -> Renderer[Any] | None:
@@ -72,7 +56,10 @@ def make_renderer(
     if render_mode not in RENDER_MODES:
         listed = ", ".join(repr(mode) for mode in RENDER_MODES)
         raise ValueError(f"render_mode must be None or {listed}, got {render_mode!r}")
-    if render_mode in PICTURE_MODES:
-        check_package("pygame", f"render_mode={render_mode!r}")
+    if render_mode in PICTURE_MODES and find_spec("pygame") is None:
+        raise MissingRenderPackage(
+            f"render_mode={render_mode!r} needs pygame, which is missing: "
+            'pip install "matchenv[render]"'
+        )
     renderer: type[Renderer[Any]] = part_of(simulator.env_id, "renderer")
     return renderer(simulator, render_mode, count, render_true_skill)
