@@ -18,7 +18,7 @@ SURFACE = (Path(__file__).parent / "surface_0.1.0.txt").read_text(encoding="utf-
 MOVED = {
     "matchenv.elo": "matchenv.ratings.elo",
     "matchenv.knowledge": "matchenv.belief.knowledge",
-    "matchenv.leaderboard": "matchenv.ratings.leaderboard",
+    "matchenv.leaderboard": "matchenv.service",
     "matchenv.match_log": "matchenv.logs.match_log",
     "matchenv.priors": "matchenv.envs.one_player.priors",
     "matchenv.queue": "matchenv.envs.queue",

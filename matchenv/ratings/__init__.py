@@ -1,16 +1,13 @@
-"""Rating systems beside TrueSkill, and ratings of named players kept in a file."""
+"""Rating systems beside TrueSkill."""
 
 from matchenv.ratings.elo import (
     Elo,
     elo_log_probabilities,
     k_factor_from_alpha,
 )
-from matchenv.ratings.leaderboard import Leaderboard, RankedPlayer
 
 __all__ = [
     "Elo",
-    "Leaderboard",
-    "RankedPlayer",
     "elo_log_probabilities",
     "k_factor_from_alpha",
 ]

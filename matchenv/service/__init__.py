@@ -11,6 +11,7 @@ from matchenv.service.players import (
     Player,
     PlayerExistsError,
     PoolSettings,
+    RankedPlayer,
     Split,
     UnknownPlayerError,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "PlayerExistsError",
     "Pool",
     "PoolSettings",
+    "RankedPlayer",
     "Split",
     "UnknownPlayerError",
 ]

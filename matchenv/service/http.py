@@ -23,8 +23,7 @@ from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import matchenv
-from matchenv.ratings.leaderboard import RankedPlayer
-from matchenv.service.players import Game, Meeting, Player, Split, UnknownPlayerError
+from matchenv.service.players import Game, Meeting, Player, RankedPlayer, Split, UnknownPlayerError
 from matchenv.service.pool import Pool
 from matchenv.trueskill import Rating
 

@@ -23,7 +23,8 @@ LONGEST_NAME = 200
 class PoolSettings:
     """Model of a pool: initial beliefs, and their change by games and time.
 
-    The defaults are those of ``matchenv.ratings.Leaderboard``.
+    The defaults are those of Herbrich, Minka, Graepel (2006), section 4.2, with one draw in ten
+    games between equals.
 
     Raises:
         ValueError: for a number that is not allowed.
@@ -121,6 +122,25 @@ class Player(NamedTuple):
     games_played: int = 0
     recent: tuple[str, ...] = ()
     blocked: tuple[str, ...] = ()
+
+
+class RankedPlayer(NamedTuple):
+    """One line of the standings.
+
+    Attributes:
+        name: the player.
+        mu: mean of the belief about the player's skill.
+        sigma: its standard deviation.
+        exposed: the conservative skill mu - k sigma, by which players are sorted: k is mu / sigma
+            of a newcomer.
+        games_played: number of games.
+    """
+
+    name: str
+    mu: float
+    sigma: float
+    exposed: float
+    games_played: int
 
 
 class Meeting(NamedTuple):

@@ -10,7 +10,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from matchenv.ratings.leaderboard import RankedPlayer
 from matchenv.runtime.checks import as_integer, as_number, as_positive_number
 from matchenv.service.players import (
     Game,
@@ -19,6 +18,7 @@ from matchenv.service.players import (
     Player,
     PlayerExistsError,
     PoolSettings,
+    RankedPlayer,
     Split,
     UnknownPlayerError,
     as_name,

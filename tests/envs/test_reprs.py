@@ -39,7 +39,7 @@ def test_policies_print_their_arguments() -> None:
 
 
 def test_what_is_public_can_be_seen() -> None:
-    assert matchenv.ratings.leaderboard.__name__ == "matchenv.ratings.leaderboard"
+    assert matchenv.ratings.elo.__name__ == "matchenv.ratings.elo"
     shown = dir(matchenv)
     assert {"MatchmakingEnv", "Prior", "Reward", "belief", "ratings", "baselines"} <= set(shown)
     assert not {"gymnasium", "import_module", "annotations"} & set(shown)

@@ -23,7 +23,6 @@ import numpy as np
 from fault_injection import FULL, KILL, Ended, Fault, content_of, with_fault
 
 from matchenv.cli import run_command
-from matchenv.ratings.leaderboard import Leaderboard
 from matchenv.runtime.files import Arrays
 from matchenv.runtime.jobs import Job, RunOptions, run_jobs
 
@@ -187,15 +186,6 @@ def store(folder: Path) -> None:
         options.finish(opened, None, [("curves/top.csv", content)])
 
 
-def leaderboard(folder: Path) -> None:
-    """One file over an older one, which is there at any time."""
-    path = folder / "board.json"
-    if not path.exists():
-        Leaderboard(mu=1.0).save(path)
-    assert Leaderboard.load(path).newcomer.mu in (1.0, 2.0)
-    Leaderboard(mu=2.0).save(path)
-
-
 LONG_COMMANDS = (
     LongCommand(f"compare {SIZES} {POLICIES} --against pe --episodes 2 --rank top --out OUT"),
     LongCommand(
@@ -242,6 +232,5 @@ LONG_COMMANDS = (
 # A sample that takes seconds.
 QUICK = (
     LongCommand("store", call=store, tried=12),
-    LongCommand("leaderboard", call=leaderboard, tried=8),
     replace(LONG_COMMANDS[0], title="sample of compare", tried=4),
 )

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from matchenv.logs.reading import read_log
-from matchenv.ratings.leaderboard import Leaderboard
 from matchenv.runtime.files import npz_bytes, read_npz, write_bytes
 
 DAMAGES = 1500
@@ -42,15 +41,6 @@ def damaged(content: bytes, kind: str, rng: np.random.Generator) -> bytes:
         "added": content[first:] + rng.bytes(size),
     }  # fmt: skip
     return content[:first] + changed[kind]
-
-
-def leaderboard(folder: Path) -> tuple[Path, Read]:
-    board = Leaderboard()
-    for number in range(30):
-        board.update([[f"a{number % 7}"], [f"b{number % 5}"]], [number % 2, 1 - number % 2])
-    board.save(folder / "board.json")
-    return folder / "board.json", lambda path: (Leaderboard.load(path)._settings(),
-                                                Leaderboard.load(path).standings())  # fmt: skip
 
 
 def block(folder: Path) -> tuple[Path, Read]:
@@ -122,7 +112,7 @@ def pool(folder: Path) -> tuple[Path, Read]:
     return path, read
 
 
-FILES = (leaderboard, block, packed_log, pool, run_config, policy)
+FILES = (block, packed_log, pool, run_config, policy)
 
 
 @pytest.mark.parametrize(

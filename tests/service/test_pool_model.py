@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from matchenv.ratings.leaderboard import RankedPlayer
-from matchenv.service import Game, NewPlayer, Pool, PoolSettings, UnknownPlayerError
+from matchenv.service import Game, NewPlayer, Pool, PoolSettings, RankedPlayer, UnknownPlayerError
 from matchenv.trueskill import draw_density, rate
 
 NAMES = [f"p{i}" for i in range(9)]

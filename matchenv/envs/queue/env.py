@@ -96,10 +96,9 @@ class MatchmakingQueueEnv(ScalarEnv):
     other numbers.
 
     `population="ratings.csv"` reads real ratings: a CSV file with columns `mu` and `sigma`, such as
-    `matchenv replay --out` writes, or the JSON file of `Leaderboard.save`; a `Leaderboard` and a
-    pair of arrays `(mu, sigma)` are allowed too. Each player who logs on is then one of these,
-    chosen uniformly, with a true skill from N(mu, sigma^2); the belief about a regular is this
-    rating.
+    `matchenv replay --out` writes; a pair of arrays `(mu, sigma)` is allowed too. Each player who
+    logs on is then one of these, chosen uniformly, with a true skill from N(mu, sigma^2); the
+    belief about a regular is this rating.
 
     ## Starting State
 

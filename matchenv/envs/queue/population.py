@@ -151,10 +151,10 @@ def population_of(given: Any) -> Population:
     """Return the population that an option stands for.
 
     Args:
-        given: ``"normal"`` for ``NormalPopulation()``; a ``Population``; a ``Leaderboard``; a pair
-            of arrays ``(mu, sigma)``; or the path of a file with ratings. That is a table, plain or
-            packed with gzip, with columns ``mu`` and ``sigma`` and any others, such as the
-            ``ratings.csv`` of ``matchenv replay``; or the JSON file of ``Leaderboard.save``.
+        given: ``"normal"`` for ``NormalPopulation()``; a ``Population``; a pair of arrays
+            ``(mu, sigma)``; or the path of a file with ratings: a table, plain or packed with
+            gzip, with columns ``mu`` and ``sigma`` and any others, such as the ``ratings.csv`` of
+            ``matchenv replay``.
 
     Raises:
         ValueError: for anything else, and for bad ratings.
@@ -165,29 +165,14 @@ def population_of(given: Any) -> Population:
         return NormalPopulation()
     if isinstance(given, tuple | list | np.ndarray) and len(given) == 2:
         return RatedPopulation(given[0], given[1])
-    from matchenv.ratings.leaderboard import Leaderboard
-
-    source = "a leaderboard"
     if isinstance(given, str | os.PathLike):
-        path, source = Path(given), repr(os.fspath(given))
-        if path.suffix != ".json":
-            from matchenv.logs.text_table import read_ratings
+        from matchenv.logs.text_table import read_ratings
 
-            found = read_ratings(path, "population")
-            return RatedPopulation(np.array(found["mu"]), np.array(found["sigma"]), source)
-        try:
-            given = Leaderboard.load(path)
-        except OSError as error:
-            raise ValueError(
-                f"population must be a readable file: {path}: {error.strerror or error}"
-            ) from None
-        except ValueError as error:
-            raise ValueError(f"population must be a leaderboard's file: {error}") from None
-    if not isinstance(given, Leaderboard):
-        raise ValueError(
-            "population must be 'normal', the path of a file with ratings, a matchenv Leaderboard, "
-            f"a pair of arrays (mu, sigma) or a Population, got {given!r}"
+        found = read_ratings(Path(given), "population")
+        return RatedPopulation(
+            np.array(found["mu"]), np.array(found["sigma"]), repr(os.fspath(given))
         )
-    if len(given) == 0:
-        raise ValueError(f"population must hold at least one player, got none in {source}")
-    return RatedPopulation(*np.array([given[name] for name in given], dtype=np.float64).T, source)
+    raise ValueError(
+        "population must be 'normal', the path of a file with ratings, a pair of arrays "
+        f"(mu, sigma) or a Population, got {given!r}"
+    )

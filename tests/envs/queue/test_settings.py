@@ -12,7 +12,6 @@ from scipy import integrate, stats
 
 from matchenv.envs.queue.population import NormalPopulation, RatedPopulation, population_of
 from matchenv.envs.queue.settings import QueueSettings
-from matchenv.ratings.leaderboard import Leaderboard
 
 
 @pytest.mark.parametrize(
@@ -27,7 +26,7 @@ from matchenv.ratings.leaderboard import Leaderboard
         ("tau", math.inf), ("reward", "draw_density"), ("population", 3),
         ("population", ([0.0], [0.0])), ("population", ([0.0, math.nan], [1.0, 1.0])),
         ("population", ([0.0, 1.0], [1.0])), ("population", ([], [])),
-        ("population", "no such file.csv"), ("population", Leaderboard()),
+        ("population", "no such file.csv"),
     ],
 )  # fmt: skip
 def test_bad_values_are_refused_by_name(option: str, value: Any) -> None:
@@ -109,18 +108,3 @@ def test_bad_tables_are_refused_with_their_lines(tmp_path: Path, text: str, said
     with pytest.raises(ValueError, match="population") as error:
         population_of(path)
     assert said in str(error.value)
-
-
-def test_a_leaderboard_and_what_it_saves(tmp_path: Path) -> None:
-    board = Leaderboard()
-    board.update([["ada"], ["bo"]], ranks=[0, 1])
-    board.update([["ada"], ["cy"]], ranks=[1, 0])
-    board.save(tmp_path / "board.json")
-    expected = [[*board[name]] for name in ("ada", "bo", "cy")]
-    for given in (board, tmp_path / "board.json"):
-        np.testing.assert_array_equal(population_of(given).rows[:, [0, 2]], expected)
-    (tmp_path / "bad.json").write_text('{"format": "matchenv leaderboard 1"}')
-    Leaderboard().save(tmp_path / "empty.json")
-    for name in ("bad.json", "empty.json", "missing.json"):
-        with pytest.raises(ValueError, match=f"population.*{name}"):
-            population_of(tmp_path / name)
