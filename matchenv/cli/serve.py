@@ -69,8 +69,8 @@ def run(given: Given) -> None:
         settings |= {name: found[each] for each, name in FITTED.items() if each in found}
     players = []
     if given.ratings is not None:
-        found = read_ratings(given.ratings, "ratings", texts=["player"])
-        players = [NewPlayer(*row) for row in zip(*found.values(), strict=True)]
+        columns = read_ratings(given.ratings, "ratings", texts=["player"])
+        players = [NewPlayer(*row) for row in zip(*columns.values(), strict=True)]
     Pool(rule=given.policy, **settings).add_many(players)  # bad ones leave no new file
     # Listen first: a port that is taken leaves no new file.
     with (

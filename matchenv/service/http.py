@@ -30,8 +30,8 @@ from matchenv.trueskill import Rating
 # What one request may ask for, so that it is answered in about a second.
 BODY_BYTES, SPLIT_PLAYERS, PROPOSALS, WAITING, RANKS = 1_000_000, 100, 25, 10_000, 10_000
 # Seconds for a request to arrive, from the connection or the last answer on; for its answer to be
-# taken; and for requests to end after a signal.
-REQUEST_SECONDS, ANSWER_SECONDS, LAST_SECONDS = 10, 60, 1
+# taken; between two checks of that; and for requests to end after a signal.
+REQUEST_SECONDS, ANSWER_SECONDS, CHECK_SECONDS, LAST_SECONDS = 10, 60, 1, 1
 # Connections at a time, and those that the system accepts before they are counted. Descriptors
 # are not the limit: systems allow a process 256 or more.
 CONNECTIONS, BACKLOG = 100, 16
@@ -210,36 +210,29 @@ class LimitedConnection(H11Protocol):
     def connection_made(self, transport: Any) -> None:
         """Wait for the first request."""
         super().connection_made(transport)
-        self._wait()
+        self.since = self.loop.time()
+        self._check()
         alive = [each for each in self.connections if not each.transport.is_closing()]
         if len(alive) >= (self.limit_concurrency or CONNECTIONS):
             waiting = [each for each in alive if isinstance(each, LimitedConnection) and each.waits]
-            min(waiting, key=lambda each: each.timer.when()).transport.abort()
+            min(waiting, key=lambda each: each.since).transport.abort()
 
     def on_response_complete(self) -> None:
         """Wait for the next request."""
-        self.timer.cancel()
-        self._wait()
+        self.since = self.loop.time()
         super().on_response_complete()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Stop waiting."""
-        self.timer.cancel()
-        super().connection_lost(exc)
 
     @property
     def waits(self) -> bool:
         """True while a request has not arrived completely."""
         return self.cycle is None or self.cycle.response_complete or self.cycle.more_body
 
-    def _wait(self) -> None:
-        self.timer = self.loop.call_later(REQUEST_SECONDS, self._check)
-
     def _check(self) -> None:
-        if self.waits:
+        limit = REQUEST_SECONDS + (0 if self.waits else ANSWER_SECONDS)
+        if self.loop.time() > self.since + limit:
             self.transport.abort()
-        else:
-            self.timer = self.loop.call_later(ANSWER_SECONDS, self.transport.abort)
+        if not self.transport.is_closing():
+            self.loop.call_later(CHECK_SECONDS, self._check)
 
 
 def listen(host: str, port: int) -> socket.socket:

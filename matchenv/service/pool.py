@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from matchenv.runtime.checks import as_integer, as_number, as_positive_number
+from matchenv.runtime.checks import as_integer, as_number
 from matchenv.service.players import (
     Game,
     Meeting,
@@ -27,7 +27,7 @@ from matchenv.service.players import (
 from matchenv.service.rules import as_rule
 from matchenv.service.splitting import fairest_teams
 from matchenv.service.storage import Storage
-from matchenv.trueskill import Rating, match_quality, rate
+from matchenv.trueskill import Rating, TrueSkill, match_quality
 from matchenv.trueskill.teams import sides_of
 
 SECONDS_A_DAY = 86_400.0
@@ -58,6 +58,8 @@ class Pool:
     ) -> None:
         self.settings = PoolSettings(**settings)
         self._rule = as_rule(rule, self.settings)
+        shared = ("mu", "sigma", "beta", "tau", "draw_probability")
+        self._system = TrueSkill(*(getattr(self.settings, name) for name in shared))
         self._clock = clock
         self._storage = Storage(self.settings)
 
@@ -145,8 +147,7 @@ class Pool:
         Raises:
             UnknownPlayerError: if there is none of that name.
         """
-        mu, sigma = self[player]
-        return mu - self._deviations * sigma
+        return self._system.expose(self[player])
 
     def standings(self, limit: int | None = None) -> list[RankedPlayer]:
         """Return the players, the highest ``expose`` first; equal ones by name.
@@ -161,7 +162,7 @@ class Pool:
         with self._storage.lock:
             players = list(self._storage.players.values())
         mu, sigma = self._beliefs(players)
-        exposed = mu - self._deviations * sigma
+        exposed = mu - self.settings.mu / self.settings.sigma * sigma
         order = np.lexsort(([each.name for each in players], -exposed))[:most]
         return [
             RankedPlayer(each.name, each.mu, float(sigma[i]), float(exposed[i]), each.games_played)
@@ -373,11 +374,6 @@ class Pool:
             rated = {name: self[name] for name in names}
         return fairest_teams(groups, rated, count, self.settings.beta)
 
-    @property
-    def _deviations(self) -> float:
-        """k of mu - k sigma, which standings are sorted by."""
-        return self.settings.mu / self.settings.sigma
-
     def _now(self) -> float:
         return as_number("clock()", self._clock())
 
@@ -406,11 +402,8 @@ class Pool:
     def _newcomer(self, given: NewPlayer, now: float) -> Player:
         if given.name in self:
             raise PlayerExistsError(f"name must be new, {given.name!r} is in the pool")
-        start = self.settings
         region = None if given.region is None else as_name("region", given.region)
-        mu = as_number("mu", start.mu if given.mu is None else given.mu)
-        sigma = as_positive_number("sigma", start.sigma if given.sigma is None else given.sigma)
-        return Player(given.name, region, mu, sigma, now)
+        return Player(given.name, region, *self._system.create_rating(given.mu, given.sigma), now)
 
     def _pair(self, one: str, other: str, *, is_blocked: bool) -> None:
         with self._storage.change() as changed:
@@ -428,23 +421,17 @@ class Pool:
         names = [as_names(f"teams[{i}]", side, 1) for i, side in listed]
         as_names("teams", [name for side in names for name in side])
         sides = [[self._record(name) for name in side] for side in names]
-        settings = self.settings
-        rated = rate(
-            [[(x.mu, float(self._current(x.sigma, x.seen, now))) for x in side] for side in sides],
-            game.ranks,
-            beta=settings.beta,
-            tau=settings.tau,
-            draw_probability=settings.draw_probability,
-            weights=game.weights,
-        )
+        teams = [[(x.mu, float(self._current(x.sigma, x.seen, now))) for x in each]
+                 for each in sides]  # fmt: skip
+        rated = self._system.rate(teams, game.ranks, game.weights)
         for side, ratings in zip(sides, rated, strict=True):
             others = [each.name for other in sides if other is not side for each in other]
             for player, (mu, sigma) in zip(side, ratings, strict=True):
                 # The last opponents, those of the last game first, nobody twice.
                 recent = (*others, *(each for each in player.recent if each not in others))
                 yield player._replace(
-                    mu=float(mu), sigma=float(sigma), seen=max(now, player.seen),
-                    games_played=player.games_played + 1, recent=recent[: settings.recent],
+                    mu=mu, sigma=sigma, seen=max(now, player.seen),
+                    games_played=player.games_played + 1, recent=recent[: self.settings.recent],
                 )  # fmt: skip
 
 

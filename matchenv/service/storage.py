@@ -140,7 +140,7 @@ class Storage:
             finally:
                 self.changed.clear()
                 with suppress(sqlite3.Error):
-                    run("ROLLBACK")  # of what was not committed
+                    self._database.rollback()  # what was not committed
 
     def copy(self) -> bytes:
         """Return the content of a file with all that was committed."""
