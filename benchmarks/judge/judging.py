@@ -35,7 +35,6 @@ from matchenv.evaluation.visits import GROUPS, group_values
 from matchenv.logs import fit, replay_trueskill, smooth
 from matchenv.logs.fitting import FEWEST_GAMES, MU, SIGMA
 from matchenv.logs.match_log import MatchLog
-from matchenv.logs.smoothing import check_times
 from matchenv.runtime.files import json_bytes, records_csv
 from matchenv.runtime.jobs import RunOptions
 from matchenv.runtime.provenance import versions
@@ -187,7 +186,7 @@ def judge(
         run: folder, workers and what else does not change a number.
 
     Raises:
-        ValueError: for too few games, times that go backwards, a load that the log does not
+        ValueError: for too few games, a load that the log does not
             show, a rule that raises, or a bad argument, before any work; for a folder with
             another judgement.
         OSError: if something cannot be written; finished runs stay.
@@ -196,7 +195,6 @@ def judge(
     settings = settings or JudgeSettings()
     if log.num_games < FEWEST_GAMES:
         raise ValueError(f"log must have at least {FEWEST_GAMES} games, got {log.num_games}")
-    check_times(log)
     load = arrivals_of(log, settings)
     model = None if parameters is None else _checked(parameters)
     if model is not None:

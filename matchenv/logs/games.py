@@ -226,7 +226,7 @@ def variance_of_time_away(log: MatchLog, model: Model) -> Floats:
     same = np.flatnonzero(np.diff(log.player[order]) == 0)
     before[order[same + 1]] = game[order[same]]
     days = (log.time[game] - log.time[before]) / SECONDS_PER_DAY
-    return model.time_drift**2 * np.maximum(days, 0.0)
+    return model.time_drift**2 * days
 
 
 def new_room(games: Games, *, states: bool = False) -> Room:

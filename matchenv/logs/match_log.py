@@ -44,7 +44,7 @@ class MatchLog:
             equal ranks are a draw (see ``ranks_from_scores``).
         score: (teams,) float64, the nearest to the score in the log; ``-rank`` for a log of
             ranks.
-        time: (games,) int64, seconds since any fixed moment, or None.
+        time: (games,) int64, seconds since any fixed moment, never falling, or None.
         weight: (entries,) float64, what each performance counts, for example the share of the
             game that was played; None if everybody counts 1. Only TrueSkill reads it.
         neutral: (games,) bool, whether the game was on neutral ground, where the first side has
@@ -53,7 +53,8 @@ class MatchLog:
     Raises:
         ValueError: for arrays that do not fit together, a game of fewer than two teams, a
             team without players, a player twice in one game, ranks that are not as
-            described, or weights that ``matchenv.trueskill.rate`` would refuse.
+            described, times that go backwards, or weights that ``matchenv.trueskill.rate`` would
+            refuse.
     """
 
     players: Sequence[str]
@@ -182,6 +183,12 @@ class MatchLog:
             raise ValueError(
                 "rank must be the number of teams of the same game that did better, got "
                 f"{self.rank[team]} in place of {expected[team]} at team {team}"
+            )
+        if self.time is not None and (np.diff(self.time) < 0).any():
+            game = int(np.argmax(np.diff(self.time) < 0)) + 1
+            raise ValueError(
+                f"time must not go backwards, got {self.time[game]} after {self.time[game - 1]} "
+                f"at game {game}"
             )
         if self.weight is None or len(self.weight) == 0:
             return

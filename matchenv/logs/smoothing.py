@@ -104,13 +104,11 @@ def smooth(
 
     Raises:
         TypeError: for another parameter.
-        ValueError: for bad input, a log of fewer than two games, times that go backwards, a log
-            with draws where the draw probability is 0, or a drift over time for a log without
-            times.
+        ValueError: for bad input, a log of fewer than two games, a log with draws where the draw
+            probability is 0, or a drift over time for a log without times.
     """
     if log.num_games < 2:
         raise ValueError(f"log must hold at least 2 games, got {log.num_games}")
-    check_times(log)
     model = Model(**parameters)
     constants, games = model.constants(log, 0.0), games_of(log, model)  # drift is between games
     mean, sigma = model.priors(log)
@@ -154,19 +152,6 @@ def smooth(
         rest_mu=rest[:, 0].copy(),
         rest_sigma=rest[:, 1].copy(),
     )
-
-
-def check_times(log: MatchLog) -> None:
-    """Raise for a log whose times go backwards."""
-    if log.time is None:
-        return
-    back = log.time[1:] < log.time[:-1]
-    if back.any():
-        game = int(np.argmax(back)) + 1
-        raise ValueError(
-            f"log must have times that do not go backwards, got {log.time[game]} after "
-            f"{log.time[game - 1]} at game {game}"
-        )
 
 
 class Chains(NamedTuple):

@@ -39,24 +39,6 @@ LOGISTIC_RATE = math.log(10.0) / LOGISTIC_SCALE
 LOGISTIC_BETA = 2.0 / (LOGISTIC_RATE * math.sqrt(math.pi))
 
 
-def k_factor_from_alpha(alpha: float, beta: float = BETA) -> float:
-    """Return K = alpha beta sqrt(pi), the most that one game can move a rating.
-
-    Args:
-        alpha: weight of the new game against the old rating, in (0, 1).
-        beta: standard deviation of one performance around skill, > 0.
-
-    Raises:
-        ValueError: for alpha outside (0, 1) or beta <= 0.
-
-    Source: Herbrich, Minka, Graepel (2006), section 1.
-    """
-    weight = as_number("alpha", alpha)
-    if not 0.0 < weight < 1.0:
-        raise ValueError(f"alpha must be in (0, 1), got {alpha!r}")
-    return weight * as_positive_number("beta", beta) * math.sqrt(math.pi)
-
-
 def elo_log_probabilities(gap: ArrayLike, draw_probability: float) -> Floats:
     """Return log probabilities of a win, a draw and a loss in the logistic form with draws.
 
@@ -90,7 +72,8 @@ class Elo:
         rating: rating of a newcomer.
         beta: standard deviation of one performance around skill, > 0; only the Gaussian form
             has it.
-        alpha: weight of a new game, in (0, 1), which gives K; see ``k_factor_from_alpha``.
+        alpha: weight of a new game, in (0, 1), which gives K = alpha beta sqrt(pi), the most
+            that one game can move a rating (Herbrich, Minka, Graepel 2006, section 1).
         k_factor: K >= 0, in place of alpha.
         form: ``gaussian`` or ``logistic``.
 
@@ -110,7 +93,9 @@ class Elo:
         form: str = "gaussian",
     ) -> None:
         self.mu, self.form = as_number("rating", rating), as_choice("form", form, FORMS)
-        self.k_factor = k_factor_from_alpha(alpha, beta)
+        if not 0.0 < as_number("alpha", alpha) < 1.0:
+            raise ValueError(f"alpha must be in (0, 1), got {alpha!r}")
+        self.k_factor = alpha * as_positive_number("beta", beta) * math.sqrt(math.pi)
         if k_factor is not None:
             self.k_factor = as_non_negative_number("k_factor", k_factor)
         self.beta = LOGISTIC_BETA if form == "logistic" else float(beta)

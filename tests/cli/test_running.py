@@ -86,7 +86,10 @@ QUEUE = ["--env", "MatchmakingQueue-v0"]
         ("watch --rank best", "got 'best'; commands have 'any' for None"),
         ("watch --prior none", "prior must be"),
         ("watch --theme pink", "theme must be one of light, dark, got 'pink'"),
-        ("watch --every 2 --games 2", "with --out FILE.gif alone may be given, got --every, --games"),
+        (
+            "watch --every 2 --games 2",
+            "with --out FILE.gif alone may be given, got --every, --games",
+        ),
         ("watch --env MatchmakingQueue-v0 --load thin thick", "load must be one"),
     ],
 )

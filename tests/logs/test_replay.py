@@ -142,6 +142,7 @@ GOOD = {
         ({"rank": [0, 2, 0, 0]}, "rank must be the number of teams"),
         ({"score": [2.0, 1.0, 0.0, math.nan]}, "score"),
         ({"time": [1, 2, 3]}, "time"),
+        ({"time": [9, 8]}, "time must not go backwards, got 8 after 9 at game 1"),
     ],
 )
 def test_bad_logs_are_refused(change: dict, message: str) -> None:

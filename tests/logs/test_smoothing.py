@@ -208,7 +208,6 @@ def test_the_rest_of_the_log_and_the_game_make_the_posterior() -> None:
     [
         (0, None, {}, "log must hold at least 2 games, got 0"),
         (1, None, {}, "log must hold at least 2 games, got 1"),
-        (3, [0, 9, 8], {}, "times that do not go backwards, got 8 after 9 at game 2"),
         (3, None, {"time_drift": 0.1}, "time_drift must be 0 for a log without times"),
         (3, None, {"mu": [1.0]}, r"mu must be a number or have shape \(3,\)"),
         (3, None, {"tau": -1.0}, "tau must not be negative"),

@@ -8,7 +8,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from matchenv.ratings.elo import Elo, elo_log_probabilities, k_factor_from_alpha
+from matchenv.ratings.elo import Elo, elo_log_probabilities
 
 
 def rated(elo: Elo, teams: list, ranks: list) -> list[list[float]]:
@@ -58,7 +58,7 @@ def test_random_games_of_every_form(form: str, chance) -> None:
 def test_the_papers_update_of_two_players() -> None:
     """Delta alone, without the misprinted factor y: the loser falls."""
     k_factor = 0.07 * 200.0 * math.sqrt(math.pi)
-    assert k_factor_from_alpha(0.07, 200.0) == pytest.approx(k_factor)
+    assert Elo().k_factor == pytest.approx(k_factor)
     assert k_factor == pytest.approx(24.8, abs=0.02)
     for ranks, y in (([0, 1], 1), ([0, 0], 0), ([1, 0], -1)):
         delta = k_factor * ((y + 1) / 2 - gaussian(150.0))

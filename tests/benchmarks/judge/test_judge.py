@@ -176,14 +176,10 @@ def test_a_log_without_times_and_with_teams() -> None:
 
 
 def test_bad_input_is_named_before_the_work(log: MatchLog, tmp_path: Path) -> None:
-    assert log.time is not None
     one = MatchLog.from_games([[["a"], ["b"]]], [[1, 0]], np.array([0]))
-    back = MatchLog(log.players, log.player, log.team_start, log.game_start, log.rank, log.score,
-                    log.time[::-1])  # fmt: skip
     out = tmp_path / "out"
-    for bad, said in ((one, "at least 20 games"), (back, "times that do not go backwards")):
-        with pytest.raises(ValueError, match=said):
-            judged(bad, run=into(out))
+    with pytest.raises(ValueError, match="at least 20 games"):
+        judged(one, run=into(out))
     for option, value, said in (
         ("policies", ["no_such"], "policy must be one of"),
         ("settings", replace(SMALL, rule="no_such.yml"), "rule must be a"),
