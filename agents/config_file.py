@@ -44,15 +44,18 @@ def read_yaml(package_file: str, path: Path | None, section: str) -> dict[str, A
 
     Args:
         package_file: one of the package's own in ``agents/hyperparameters``.
-        path: a file of the user's instead.
+        path: a file of the user's instead, or the name of another one of the package's, such as
+            ``ppo_flat``.
         section: the name of a mapping in it.
 
     Raises:
         ValueError: if it cannot be read, is no YAML or has no such section.
     """
-    source: Any = path
-    if path is None:
-        source = files("matchenv.agents").joinpath("hyperparameters", package_file)
+    ours = files("matchenv.agents").joinpath("hyperparameters")
+    source: Any = ours.joinpath(package_file)
+    if path is not None:
+        named = ours.joinpath(f"{path.name}.yml")
+        source = named if len(path.parts) == 1 and named.is_file() and not path.exists() else path
     try:
         with source.open(encoding="utf-8") as file:
             text = file.read(LONGEST_YAML + 1)
@@ -63,12 +66,6 @@ def read_yaml(package_file: str, path: Path | None, section: str) -> dict[str, A
     if not isinstance(found, dict):
         raise ValueError(f"{path or package_file} must have a mapping under {section!r}, has none")
     return found
-
-
-def package_names() -> tuple[str, ...]:
-    """Return the names of the package's own files, without their ending."""
-    found = files("matchenv.agents").joinpath("hyperparameters").iterdir()
-    return tuple(sorted(Path(each.name).stem for each in found if each.name.endswith(".yml")))
 
 
 class _PlainLoader(yaml.SafeLoader):

@@ -30,7 +30,6 @@ from matchenv.agents.config_file import (
     Share,
     Whole,
     built,
-    package_names,
     parsed,
     read_yaml,
     yaml_text,
@@ -188,10 +187,7 @@ def read_hyperparameters(
     Raises:
         ValueError: if the file is missing, no YAML or has no section for this environment.
     """
-    name = f"{algorithm.name}.yml"
-    if path is not None and str(path) in package_names() and not path.exists():
-        name, path = f"{path}.yml", None
-    return read_yaml(name, path, environment)
+    return read_yaml(f"{algorithm.name}.yml", path, environment)
 
 
 def present_versions() -> dict[str, str]:

@@ -2,45 +2,15 @@
 
 from __future__ import annotations
 
-import errno
 import json
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
-from itertools import count
 from pathlib import Path
 from typing import Any
 
-from matchenv.agents.learned_names import CONFIG, POLICY_FILE, RUNS
+from matchenv.agents.learned_names import CONFIG, POLICY_FILE
 from matchenv.agents.run_config import RunConfig
 from matchenv.runtime.checks import as_integer
-from matchenv.runtime.files import folder_lock, remove_unfinished, write_text
-
-
-@contextmanager
-def locked_run(path: Path | None, config: RunConfig) -> Iterator[Path]:
-    """Lock the folder of a new run for the time of a block.
-
-    Args:
-        path: the folder; None for one in ``runs/`` that nobody else has, named after algorithm
-            and seed.
-        config: of the run.
-
-    Raises:
-        ValueError: if another process works in the folder.
-    """
-    with ExitStack() as held:
-        if path is not None:
-            held.enter_context(folder_lock(path))
-        numbers = count(1)
-        while path is None:
-            number = next(numbers)
-            name = f"{config.algorithm}-seed{config.seed}" + (f"-{number}" if number > 1 else "")
-            # Whoever makes the folder has it; the others see that it is there.
-            with suppress(FileExistsError):
-                held.enter_context(folder_lock(RUNS / name, new=True))
-                path = RUNS / name
-        yield path
+from matchenv.runtime.files import remove_unfinished, write_text
 
 
 class RunFolder:
@@ -67,29 +37,34 @@ class RunFolder:
         self.tensorboard = path / "tensorboard"
         self.comparison = path / "comparison"
 
-    @classmethod
-    def create(cls, path: Path, config: RunConfig) -> RunFolder:
-        """Create the folder of a new run, with its configuration in it.
+    def check_new(self, config: RunConfig) -> None:
+        """Check that the folder holds no run, or the one of this configuration.
 
         Raises:
-            ValueError: if there is a run in it already, or it cannot be made.
-            OSError: if the disk is full.
+            ValueError: if it holds another one.
+        """
+        if not self.config_file.exists():
+            return
+        if replace(self.read_config(), versions=config.versions) != config:
+            raise ValueError(
+                f"out must be a new folder or one of the same training, and the run in {self.path} "
+                f"was configured otherwise: go on with it by --resume {self.path}"
+            )
+
+    @classmethod
+    def create(cls, path: Path, config: RunConfig) -> RunFolder:
+        """Create the folder of a run, with its configuration in it, or open that of the same run.
+
+        Raises:
+            ValueError: if there is another run in it.
+            OSError: if it cannot be written.
         """
         folder = cls(path)
-        if folder.config_file.exists():
-            raise ValueError(
-                f"out must be a new folder, {path} holds a run: go on with it by --resume {path}"
-            )
-        try:
-            folder.checkpoints.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            if error.errno == errno.ENOSPC:  # not what was asked for is wrong
-                raise
-            raise ValueError(
-                f"out must be a folder that can be made, got {path}: {error}"
-            ) from None
-        write_text(folder.config_file, config.to_text())
-        return folder
+        folder.check_new(config)
+        path.mkdir(parents=True, exist_ok=True)
+        if not folder.config_file.exists():
+            write_text(folder.config_file, config.to_text())
+        return cls.open(path)
 
     @classmethod
     def open(cls, path: Path) -> RunFolder:
@@ -99,8 +74,6 @@ class RunFolder:
             ValueError: if there is no run.
         """
         folder = cls(path)
-        if not path.is_dir():
-            raise ValueError(f"run must be a folder that exists, got {str(path)!r}")
         if not folder.config_file.is_file():
             raise ValueError(f"{path} holds no run: it has no {CONFIG}")
         folder.checkpoints.mkdir(exist_ok=True)

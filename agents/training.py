@@ -23,8 +23,9 @@ from stable_baselines3.common.logger import KVWriter, configure
 from stable_baselines3.common.utils import LinearSchedule, set_random_seed
 from tqdm import tqdm
 
-from matchenv.agents.checkpoints import newest_first, restore_newest, save_checkpoint
+from matchenv.agents.checkpoints import restore_newest, save_checkpoint
 from matchenv.agents.environments import PROBLEMS, evaluate, played, settings_of
+from matchenv.agents.learned_names import RUNS
 from matchenv.agents.policy_file import (
     LearnedPolicy,
     PolicyDescription,
@@ -33,7 +34,7 @@ from matchenv.agents.policy_file import (
     save_policy,
 )
 from matchenv.agents.run_config import ABOUT_THE_RUN, RunConfig, linear_start, present_versions
-from matchenv.agents.run_folder import RunFolder, locked_run
+from matchenv.agents.run_folder import RunFolder
 from matchenv.agents.sb3_policies import resolved_policy_kwargs
 from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.belief import DEFAULT_BELIEF
@@ -58,10 +59,10 @@ def start_training(
     quiet: bool = False,
     writers: Sequence[KVWriter] = (),
 ) -> RunFolder:
-    """Train a policy in a new run folder.
+    """Train a policy in a run folder; one that holds the same run goes on.
 
     Args:
-        path: the folder, which must hold no run yet; None for a new one in ``runs/``.
+        path: the folder; None for one in ``runs/`` that is named after algorithm and seed.
         config: what to train, how and for how long.
         device: where torch computes; for networks this small the processor is fastest.
         threads: of torch on the processor; the weights depend on it in their last digits.
@@ -73,15 +74,16 @@ def start_training(
         The folder, with the trained policy in it.
 
     Raises:
-        ValueError: for a folder that holds a run or that another process works in, or bad
+        ValueError: for a folder that holds another run or that another process works in, or bad
             hyperparameters.
     """
     torch.set_num_threads(as_integer("threads", threads, 1))
     # A bad configuration is found here, before a folder is made.
-    model = new_model(config, device, config.start_from)
-    with locked_run(path, config) as place:
-        folder = RunFolder.create(place, config)
-        _train(folder, config, model, quiet, writers)
+    model = new_model(config, device)
+    path = path or RUNS / f"{config.algorithm}-seed{config.seed}"
+    with folder_lock(path):
+        folder = RunFolder.create(path, config)
+        _train(folder, model, quiet, writers)
     return folder
 
 
@@ -120,25 +122,20 @@ def continue_training(
         if timesteps is not None:
             folder.extend(timesteps)
         config = folder.read_config()
-        if config.versions != present_versions():
-            warnings.warn(
-                f"the run {path} was started with other versions of Python or its packages; the "
-                "results may differ from those of a run in one go",
-                stacklevel=2,
-            )
-        goes_on = newest_first(folder.checkpoints)
-        model = new_model(config, device, None if goes_on else config.start_from)
-        _train(folder, config, model, quiet)
+        _train(folder, new_model(config, device), quiet)
     return folder
 
 
 def _train(
-    folder: RunFolder,
-    config: RunConfig,
-    model: BaseAlgorithm,
-    quiet: bool,
-    writers: Sequence[KVWriter] = (),
+    folder: RunFolder, model: BaseAlgorithm, quiet: bool, writers: Sequence[KVWriter] = ()
 ) -> None:
+    config = folder.read_config()
+    if config.versions != present_versions():
+        warnings.warn(
+            f"the run {folder.path} was started with other versions of Python or its packages; the "
+            "results may differ from those of a run in one go",
+            stacklevel=3,
+        )
     # By default the library writes to the terminal, which would break the progress bar.
     logger = configure(str(folder.tensorboard), ["tensorboard"])
     logger.output_formats += writers
@@ -173,13 +170,12 @@ def games_of_a_round(model: Any) -> int:
     return int(model.n_envs * (model.train_freq.frequency if is_off_policy else model.n_steps))
 
 
-def new_model(config: RunConfig, device: str, start_from: str | None) -> BaseAlgorithm:
+def new_model(config: RunConfig, device: str) -> BaseAlgorithm:
     """Return a training that has not begun.
 
     Args:
         config: what to train, and how.
         device: where torch computes.
-        start_from: learned policy whose weights it starts from; None for fresh ones.
 
     Raises:
         ValueError: for hyperparameters that do not fit together, or weights that do not fit.
@@ -211,14 +207,14 @@ def new_model(config: RunConfig, device: str, start_from: str | None) -> BaseAlg
         raise ValueError(
             f"hyperparameters must fit {algorithm.name}, got {arguments!r}: {error}"
         ) from error
-    if start_from is not None:
-        source = load(start_from).network
+    if config.start_from is not None:
+        source = load(config.start_from).network
         try:
             model.policy.load_state_dict(source.state_dict())
         except RuntimeError:
             raise ValueError(
                 f"start_from must hold weights for the {type(model.policy).__name__} of this "
-                f"training, and the {type(source).__name__} of {start_from!r} does not fit it"
+                f"training, and the {type(source).__name__} of {config.start_from!r} does not fit"
             ) from None
     model.action_space.seed(config.seed)
     env.seed(training_seed(config.seed))
@@ -275,15 +271,9 @@ def train_seeds(
         raise ValueError(f"seeds must be different numbers, at least one, got {list(seeds)}")
     configs = [replace(config, seed=as_integer("seeds", seed, 0)) for seed in seeds]
     folders = [RunFolder(path / f"seed{each.seed}") for each in configs]
-    for folder, wanted in zip(folders, configs, strict=True):
-        if folder.config_file.exists():
-            present = folder.read_config()
-            if replace(present, versions=wanted.versions) != wanted:
-                raise ValueError(
-                    "out must be a new folder or one of the same trainings: the run in "
-                    f"{folder.path} was configured otherwise"
-                )
     jobs = list(zip(folders, configs, strict=True))
+    for folder, wanted in jobs:
+        folder.check_new(wanted)
     work = partial(_train_one, options={"device": device, "threads": threads, "quiet": True})
     with (
         folder_lock(path),
@@ -297,11 +287,7 @@ def train_seeds(
 
 def _train_one(job: tuple[RunFolder, RunConfig], options: dict[str, Any]) -> None:
     folder, config = job
-    if folder.config_file.exists():
-        # The caller's configuration, which is the run's, names the same classes.
-        continue_training(folder.path, allow_code=True, **options)
-    else:
-        start_training(folder.path, config, **options)
+    start_training(folder.path, config, **options)
 
 
 class Keeper(BaseCallback):

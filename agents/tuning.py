@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from optuna.trial import Trial, TrialState, create_trial
 from tqdm import tqdm
 
 from matchenv.agents.algorithms import Algorithm
-from matchenv.agents.config_file import read_yaml, yaml_text
+from matchenv.agents.config_file import yaml_text
 from matchenv.agents.environments import PROBLEMS
 from matchenv.agents.policy_file import as_device
 from matchenv.agents.run_config import ABOUT_THE_RUN, ENV_KWARGS, RunConfig
@@ -41,7 +41,7 @@ from matchenv.runtime.files import (
     write_text,
 )
 
-PACKAGE_FILE = "search_spaces.yml"
+SPACES = "search_spaces.yml"
 # All trials play as many games.
 FIXED = ("n_timesteps",)
 
@@ -49,40 +49,6 @@ STUDY, BEST, TRIALS = "study.json", "best.yml", "trials.csv"
 
 # Trials that are drawn at random and never stopped early, to begin with.
 STARTUP = 5
-
-
-@dataclass(frozen=True)
-class Found:
-    """Results of a tuning so far.
-
-    Attributes:
-        best: the best trial's hyperparameters.
-        goal: name of what is maximised.
-        value: of the goal, in the best trial's last evaluation.
-        complete: trials that were trained to their end.
-        pruned: trials that were stopped early.
-        config_file: for ``matchenv train --config``.
-    """
-
-    best: dict[str, Any]
-    goal: str
-    value: float
-    complete: int
-    pruned: int
-    config_file: Path
-
-
-def read_space(algorithm: Algorithm, path: Path | None = None) -> dict[str, Any]:
-    """Return the search space of an algorithm in a YAML file, as plain data.
-
-    Args:
-        algorithm: whose hyperparameters they are.
-        path: a file of the user's own; None reads the package's.
-
-    Raises:
-        ValueError: if the file is missing, no YAML or has no entry for the algorithm.
-    """
-    return read_yaml(PACKAGE_FILE, path, algorithm.name)
 
 
 def checked_space(algorithm: Algorithm, content: Mapping[str, Any]) -> dict[str, BaseDistribution]:
@@ -135,7 +101,7 @@ def tune_agent(
     *,
     device: str = "cpu",
     quiet: bool = False,
-) -> Found:
+) -> optuna.Study:
     """Search for hyperparameters, or go on with a search.
 
     Args:
@@ -147,7 +113,8 @@ def tune_agent(
         quiet: no progress bar.
 
     Returns:
-        The best, and how many trials there are.
+        Optuna's study; its best hyperparameters are in ``best.yml`` of the folder, for
+        ``matchenv train --config``.
 
     Raises:
         ValueError: for bad settings, or a folder that holds another search.
@@ -181,7 +148,8 @@ def tune_agent(
                 content = {"search": search, "trials": kept}
                 write_bytes(out / STUDY, json_bytes(content, checked=True))
                 bar.update()
-        return _written(study, out, config)
+        _write_results(study, out, config)
+    return study
 
 
 def _study(
@@ -231,16 +199,12 @@ def _play(study: optuna.Study, trial: Trial, place: Path, config: RunConfig, dev
         study.tell(trial, values[-1])
 
 
-def _written(study: optuna.Study, out: Path, config: RunConfig) -> Found:
-    ended, best = study.trials, study.best_trial
-    section = {**config.hyperparameters, **best.params, ENV_KWARGS: config.env_kwargs}
+def _write_results(study: optuna.Study, out: Path, config: RunConfig) -> None:
+    section = {**config.hyperparameters, **study.best_params, ENV_KWARGS: config.env_kwargs}
     write_text(out / BEST, yaml_text({config.environment: section}))
     records, goal = [], PROBLEMS[config.environment].goal
-    for number, trial in enumerate(ended):
+    for number, trial in enumerate(study.trials):
         games, value = max(trial.intermediate_values.items(), default=(0, None))
         records.append({"trial": number, "state": trial.state.name.lower(), "games": games,
                         goal: value, **trial.params})  # fmt: skip
     write_bytes(out / TRIALS, records_csv(records))
-    complete = sum(trial.state == TrialState.COMPLETE for trial in ended)
-    pruned = len(ended) - complete
-    return Found(best.params, goal, float(best.value or 0.0), complete, pruned, out / BEST)

@@ -9,7 +9,6 @@ from matchenv.cli import options as shared
 from matchenv.cli.parser import GOES_ON, Existing, Given, Parser, Run
 from matchenv.envs import ENVIRONMENTS
 from matchenv.runtime.jobs import RunOptions
-from matchenv.runtime.signals import temporary_files
 
 if TYPE_CHECKING:
     from matchenv.agents.run_config import RunConfig
@@ -48,7 +47,7 @@ def declare_train(add: Parser) -> Run:
                "(default: ppo, or maskable_ppo where actions can be masked)")  # fmt: skip
     add.option("--timesteps", "games to train for in all (default: as in the file; with --tune "
                f"{TUNING_TIMESTEPS:,})", None, int)  # fmt: skip
-    add.option("--out", "folder of the run (default: a new one in runs/)", None, Path)
+    add.option("--out", "folder of the run (default: runs/ALGO-seedSEED)", None, Path)
     shared.declare(add, "seed")
     add.option("--seeds", "one training for each, side by side, with the spread at the end; "
                "instead of --seed", (), int)  # fmt: skip
@@ -124,7 +123,7 @@ def check(given: Given) -> None:
 
 def train(given: Given) -> None:
     """Train once, or once for each seed, and compare."""
-    given.note = lambda: GOES_ON if given.seeds else _how_to_go_on(given)
+    given.note = lambda: GOES_ON
     # What is wrong with the options shows before anything is made.
     config = None if given.resume is not None else configured(given)
     from matchenv.agents.learned_names import RUNS
@@ -157,19 +156,23 @@ def tune(given: Given) -> None:
     """Search for hyperparameters."""
     given.note = lambda: GOES_ON
     config = configured(given)
-    from matchenv.agents.config_file import parse_pairs
+    from matchenv.agents.config_file import parse_pairs, read_yaml
+    from matchenv.agents.environments import PROBLEMS
     from matchenv.agents.learned_names import RUNS
-    from matchenv.agents.tuning import read_space, tune_agent
+    from matchenv.agents.tuning import BEST, SPACES, tune_agent
 
-    algorithm = config.known_algorithm()
-    space = parse_pairs("space", list(given.space)) or read_space(algorithm, given.space_file)
-    out = given.out or RUNS / f"{algorithm.name}-tuned"
-    found = tune_agent(out, config, space, given.tune, **given.chosen(("device", "quiet")))
-    given.say(f"{found.complete} trials completed, {found.pruned} stopped early")
-    given.say(f"best: {found.goal} {found.value:+.2f}")
-    for name, value in found.best.items():
+    algo, goal = config.algorithm, PROBLEMS[config.environment].goal
+    space = parse_pairs("space", list(given.space)) or read_yaml(SPACES, given.space_file, algo)
+    out = given.out or RUNS / f"{algo}-tuned"
+    study = tune_agent(out, config, space, given.tune, **given.chosen(("device", "quiet")))
+    states = [trial.state.name for trial in study.trials]
+    given.say(
+        f"{states.count('COMPLETE')} trials completed, {states.count('PRUNED')} stopped early"
+    )
+    given.say(f"best: {goal} {study.best_value:+.2f}")
+    for name, value in study.best_params.items():
         given.say(f"  {name} = {value}")
-    given.say(f"train with it: matchenv train --algo {algorithm.name} --config {found.config_file}")
+    given.say(f"train with it: matchenv train --algo {algo} --config {out / BEST}")
 
 
 def configured(given: Given) -> RunConfig:
@@ -196,16 +199,3 @@ def configured(given: Given) -> RunConfig:
         **given.chosen(("num_envs", "seed", "evaluate_every", "evaluation_episodes",
                         "checkpoint_every", "start_from")),
     )  # fmt: skip
-
-
-def _how_to_go_on(given: Given) -> str:
-    """Return what to say of the run that this process works on."""
-    folder = given.resume or given.out
-    for file in tuple(temporary_files) if folder is None else ():
-        from matchenv.agents.run_folder import RunFolder
-
-        # The run is locked; a comparison has a folder in that of the run.
-        for path in file.parents[:2]:
-            if folder is None and RunFolder(path).config_file.exists():
-                folder = path
-    return f"go on with --resume {folder or 'and the folder of the run'}"

@@ -17,7 +17,7 @@ from matchenv import MatchmakingVectorEnv, agents
 from matchenv.agents import checkpoints, training
 from matchenv.agents.algorithms import ALGORITHMS
 from matchenv.agents.environments import ONE_PLAYER, evaluate, played
-from matchenv.agents.run_folder import RunFolder, locked_run
+from matchenv.agents.run_folder import RunFolder
 from matchenv.agents.training import Keeper
 from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.baselines import DrawChance, KnowledgeGradient
@@ -134,7 +134,7 @@ def test_a_checkpoint_misses_nothing_that_changes(tmp_path, small_config, monkey
     monkeypatch.setattr(Keeper, "_on_training_end", ended)
     config = small_config(algo, timesteps=256, evaluate_every=10_000)
     folder = agents.start_training(tmp_path / "run", config, quiet=True)
-    model = training.new_model(config, "cpu", None)
+    model = training.new_model(config, "cpu")
     assert checkpoints.restore_newest(folder.checkpoints, model, config) is not None
     plain = (int, float, str, bool, type(None), np.ndarray, torch.Tensor)
     for name, value in vars(models[0]).items():
@@ -187,20 +187,16 @@ def test_damaged_checkpoint_is_passed_over(tmp_path, trained, small_config, inte
         agents.continue_training(path, quiet=True)
 
 
-def test_runs_without_a_folder_get_a_new_one(tmp_path, small_config, monkeypatch):
+def test_the_same_training_goes_on_in_its_folder_and_another_is_refused(
+    tmp_path, trained, small_config, monkeypatch, interrupted
+):
     monkeypatch.chdir(tmp_path)
-    names = []
-    # At the same time, then after each other.
-    with locked_run(None, small_config()), locked_run(None, small_config()):
-        names += sorted(path.as_posix() for path in Path("runs").iterdir())
-    assert not Path("runs").exists()
-    for _ in range(2):
-        with locked_run(None, small_config()) as path:
-            names.append(path.as_posix())
-            RunFolder.create(path, small_config())
-    assert names == ["runs/ppo-seed1", "runs/ppo-seed1-2"] * 2
-    with pytest.raises(ValueError, match="no policy yet"):
-        agents.load("ppo-seed1-2")
+    interrupted(lambda: agents.start_training(None, small_config(), quiet=True), 300)
+    folder = agents.start_training(None, small_config(), quiet=True)
+    assert folder.path == Path("runs/ppo-seed1")
+    assert results(folder.path) == results(trained().path)
+    with pytest.raises(ValueError, match="configured otherwise: go on with it by --resume"):
+        agents.start_training(None, small_config(timesteps=1024), quiet=True)
 
 
 @pytest.mark.filterwarnings("ignore:a configuration has no checksum")
@@ -210,8 +206,6 @@ def test_bad_run_folders_are_named(tmp_path, small_config):
     with pytest.raises(ValueError, match="holds no run"):
         agents.continue_training(tmp_path)
     folder = RunFolder.create(tmp_path / "run", small_config())
-    with pytest.raises(ValueError, match="holds a run"):
-        agents.start_training(tmp_path / "run", small_config())
     text = folder.config_file.read_text()
     for bad in (text[: len(text) // 2], "", "algorithm: ppo", text.replace("ppo", "sac")):
         folder.config_file.write_text(bad)

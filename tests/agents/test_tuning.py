@@ -9,13 +9,14 @@ import yaml
 
 from matchenv.agents import tuning as tuning_module
 from matchenv.agents.algorithms import ALGORITHMS
+from matchenv.agents.config_file import read_yaml
 from matchenv.agents.run_config import configured
 from matchenv.agents.tuning import (
     BEST,
+    SPACES,
     STUDY,
     TRIALS,
     checked_space,
-    read_space,
     tune_agent,
 )
 from matchenv.cli import run_command
@@ -59,16 +60,19 @@ def rows(out):
 def test_it_finds_the_best_and_a_training_takes_it(tmp_path, scored):
     found = search(tmp_path, 12)
     assert len(scored) == 12
-    assert found.best["gamma"] == 0.9
-    assert found.complete + found.pruned == 12
-    assert found.pruned > 0  # the median rule has ended what is worse
+    assert found.best_params["gamma"] == 0.9
+    states = [row["state"] for row in rows(tmp_path)]
+    assert set(states) == {"complete", "pruned"}  # the median rule has ended what is worse
+    assert len(states) == 12
     best = max(float(row[GOAL]) for row in rows(tmp_path) if row["state"] == "complete")
-    assert found.value == pytest.approx(best)
+    assert found.best_value == pytest.approx(best)
     config = configured("ppo", config_file=tmp_path / BEST)
     assert config.hyperparameters["gamma"] == 0.9
-    assert config.hyperparameters["learning_rate"] == pytest.approx(found.best["learning_rate"])
+    assert config.hyperparameters["learning_rate"] == pytest.approx(
+        found.best_params["learning_rate"]
+    )
     assert config.env_kwargs["num_opponents"] == 3
-    assert 1e-4 <= found.best["learning_rate"] <= 1e-2
+    assert 1e-4 <= found.best_params["learning_rate"] <= 1e-2
 
 
 def test_a_search_that_was_stopped_ends_as_one_in_one_go(tmp_path, scored, monkeypatch):
@@ -112,4 +116,4 @@ def test_the_command_trains_for_real(tmp_path, capsys):
 
 def test_every_algorithm_has_a_space():
     for algorithm in ALGORITHMS.values():
-        assert checked_space(algorithm, read_space(algorithm))
+        assert checked_space(algorithm, read_yaml(SPACES, None, algorithm.name))

@@ -11,10 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from fault_injection import child, content_of
-from long_commands import LONG_COMMANDS, undisturbed
-
-from matchenv.cli import run_command
+from fault_injection import content_of
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/status").exists(), reason="looks at Linux processes"
@@ -106,22 +103,3 @@ def test_a_worker_that_the_system_kills(tmp_path: Path) -> None:
     assert (status, len(lines), kept) == (1, 1, True), lines
     assert lines[0].startswith("error: a worker process was killed, or ended, at equal_top_policy")
     assert "what is finished is kept: the same command goes on from here" in lines[0]
-
-
-@pytest.mark.faults
-def test_trainings_without_a_folder(tmp_path: Path) -> None:
-    """Four at the same time have four folders, each with the same policy."""
-    (train,) = (each for each in LONG_COMMANDS if each.name == "train")
-    undisturbed(train)
-
-    def work() -> int:
-        os.chdir(tmp_path)
-        words = train.next_words(tmp_path)
-        place = words.index("--out")
-        return run_command([*words[:place], *words[place + 2 :]])
-
-    with child(work) as a, child(work) as b, child(work) as c, child(work) as d:
-        assert all(train.is_well(each.ended()) for each in (a, b, c, d))
-    policies = [run / "policy.safetensors" for run in (tmp_path / "runs").iterdir()]
-    assert len(policies) == 4
-    assert len({policy.read_bytes() for policy in policies}) == 1
