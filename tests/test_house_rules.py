@@ -120,55 +120,6 @@ def test_no_room_keeps_odds_and_ends() -> None:
     assert found == []
 
 
-@pytest.mark.slow
-def test_no_module_is_loaded_under_two_names() -> None:
-    """Even with the repository as the working folder, where the rooms lie at the top."""
-    code = (
-        "import collections, pkgutil, sys\n"
-        "from importlib.util import find_spec\n"
-        "import matchenv.agents, matchenv.baselines, matchenv.benchmarks\n"
-        "rooms = (matchenv, matchenv.baselines, matchenv.agents, matchenv.benchmarks)\n"
-        "for room in rooms:\n"
-        "    for found in pkgutil.walk_packages(room.__path__, room.__name__ + '.'):\n"
-        "        ray = found.name.startswith('matchenv.agents.rllib') and not find_spec('ray')\n"
-        "        if not found.name.endswith('__main__') and not ray:\n"
-        "            __import__(found.name)\n"
-        "files = [getattr(module, '__file__', None) for module in list(sys.modules.values())]\n"
-        "ours = [f for f in files if f and sys.argv[1] in f and 'site-packages' not in f]\n"
-        "counts = collections.Counter(ours)\n"
-        "print(len(counts), [file for file, count in counts.items() if count > 1])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(ROOT)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    loaded, twice = done.stdout.split(maxsplit=1)
-    assert int(loaded) > 100
-    assert twice.strip() == "[]"
-
-
-def test_every_package_is_declared() -> None:
-    """A wheel holds every package that the source tree has."""
-    import tomllib
-
-    declared = set(
-        tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
-    )
-    folders = [
-        path.parent.relative_to(ROOT)
-        for room in ROOMS
-        for path in (ROOT / room).rglob("__init__.py")
-    ]
-    present = {
-        ".".join(folder.parts if folder.parts[0] == "matchenv" else ("matchenv", *folder.parts))
-        for folder in folders
-    }
-    assert present == declared
-
-
 def test_one_place_compiles() -> None:
     """So that there is one cache, one lock and one message."""
     for room in ROOMS:

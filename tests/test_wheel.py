@@ -72,37 +72,9 @@ def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build("wheel", source, tmp_path_factory.mktemp("wheel") / "dist")
 
 
-def fresh_environment(folder: Path, wheel: Path, packages: list[str]) -> Path:
-    """A new environment with the wheel, where the given folders of packages are seen too.
-
-    Returns:
-        The folder of its programs.
-    """
-    venv.create(folder, symlinks=True)
-    programs = folder / "bin"
-    install(programs, wheel)
-    paths = sysconfig.get_paths(vars={"base": str(folder), "platbase": str(folder)})
-    Path(paths["purelib"], "others.pth").write_text("\n".join(packages))
-    return programs
-
-
-def install(programs: Path, *wheels: str | Path, index: bool = False) -> None:
-    """Install wheels without what they need."""
-    options = ["--no-deps", "--quiet", *([] if index else ["--no-index"])]
-    pip = (sys.executable, "-m", "pip", "--python", programs / "python")
-    run(*pip, "install", *options, *wheels, cwd=programs)
-
-
-@pytest.fixture(scope="session")
-def full(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with all extras: those of the environment of the tests."""
-    packages = [entry for entry in sys.path if Path(entry).name.endswith("-packages")]
-    return fresh_environment(tmp_path_factory.mktemp("full") / "venv", wheel, packages)
-
-
 @pytest.fixture(scope="session")
 def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment without extras: links to the core's dependencies and to nothing else."""
+    """Programs of an environment without extras: it links to the core's dependencies alone."""
     links = tmp_path_factory.mktemp("core")
     wanted, seen = list(PROJECT["dependencies"]), set()
     while wanted:
@@ -120,7 +92,13 @@ def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
             if not (links / top).exists():
                 (links / top).symlink_to(found.locate_file(top))
         wanted += found.requires or []
-    return fresh_environment(tmp_path_factory.mktemp("bare") / "venv", wheel, [str(links)])
+    folder = tmp_path_factory.mktemp("bare") / "venv"
+    venv.create(folder, symlinks=True)
+    pip = (sys.executable, "-m", "pip", "--python", folder / "bin" / "python", "install")
+    run(*pip, "--no-deps", "--quiet", "--no-index", wheel, cwd=folder)
+    paths = sysconfig.get_paths(vars={"base": str(folder), "platbase": str(folder)})
+    Path(paths["purelib"], "others.pth").write_text(str(links))
+    return folder / "bin"
 
 
 @pytest.fixture
@@ -187,64 +165,6 @@ def test_the_lock_covers_every_dependency() -> None:
     assert (ROOT / "requirements-torch.txt").read_text().startswith("torch==")
 
 
-@pytest.mark.slow
-def test_a_users_own_folders_hide_nothing(full: Path, workplace: Path) -> None:
-    code = (
-        "import agents, matchenv, matchenv.agents, matchenv.baselines, matchenv.benchmarks\n"
-        "assert agents.MINE\n"
-        "print(matchenv.__file__)\n"
-        "print(matchenv.agents.load('ppo-gittins').belief)\n"
-    )
-    printed = run(full / "python", "-c", code, cwd=workplace).split()
-    assert Path(printed[0]).is_relative_to(full.parent)
-    assert printed[1] == "full"
-
-
-def stand_in(folder: Path) -> Path:
-    """A wheel with a package named ``agents`` at its top, as openai-agents has one."""
-    path = folder / "openai_agents-0.0.1-py3-none-any.whl"
-    info = "openai_agents-0.0.1.dist-info"
-    files = {
-        "agents/__init__.py": "THEIRS = True\n",
-        f"{info}/METADATA": "Metadata-Version: 2.1\nName: openai-agents\nVersion: 0.0.1\n",
-        f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-    }
-    files[f"{info}/RECORD"] = "".join(f"{name},,\n" for name in [*files, f"{info}/RECORD"])
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, text in files.items():
-            archive.writestr(name, text)
-    return path
-
-
-def beside(full: Path, folder: Path) -> None:
-    """Both packages named agents are there, each its own."""
-    code = (
-        "import importlib.util as found\n"
-        "print(found.find_spec('agents').origin, found.find_spec('matchenv.agents').origin)"
-    )
-    theirs, ours = run(full / "python", "-c", code, cwd=folder).split()
-    assert theirs.endswith("site-packages/agents/__init__.py")
-    assert ours.endswith("site-packages/matchenv/agents/__init__.py")
-
-
-@pytest.mark.slow
-def test_it_lives_beside_a_package_named_agents(full: Path, tmp_path: Path) -> None:
-    install(full, stand_in(tmp_path))
-    beside(full, tmp_path)
-
-
-@pytest.mark.slow
-def test_it_lives_beside_openai_agents(wheel: Path, full: Path, tmp_path: Path) -> None:
-    try:
-        install(full, "--force-reinstall", "openai-agents", index=True)
-    except AssertionError as error:
-        pytest.skip(f"openai-agents cannot be had here: {str(error)[-200:]}")
-    install(full, "--force-reinstall", wheel)
-    beside(full, tmp_path)
-    load = "import matchenv.agents; print(matchenv.agents.load('ppo-gittins').belief)"
-    assert run(full / "python", "-c", load, cwd=tmp_path).split() == ["full"]
-
-
 def test_the_core_works_without_extras(bare: Path, workplace: Path) -> None:
     code = (
         "import gymnasium as gym, matchenv\n"
@@ -260,12 +180,8 @@ def test_the_core_works_without_extras(bare: Path, workplace: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("extras", ["full", "bare"])
-def test_every_command_says_how_it_is_used(
-    extras: str, workplace: Path, request: pytest.FixtureRequest
-) -> None:
-    programs: Path = request.getfixturevalue(extras)
-    listed = run(programs / "matchenv", "--help", cwd=workplace)
+def test_every_command_says_how_it_is_used(bare: Path, workplace: Path) -> None:
+    listed = run(bare / "matchenv", "--help", cwd=workplace)
     commands = re.findall(r"^  ([\w-]+)  ", listed, re.MULTILINE)
     assert {"train", "compare", "study", "tune", "limits", "rank", "replay"} <= set(commands)
     # One process for all of them: each would import the same again.
@@ -273,10 +189,10 @@ def test_every_command_says_how_it_is_used(
         "import sys; from matchenv.cli import run_command\n"
         "sys.exit(sum(run_command([name, '--help']) for name in sys.argv[1:]))"
     )
-    printed = run(programs / "python", "-c", code, *commands, cwd=workplace)
+    printed = run(bare / "python", "-c", code, *commands, cwd=workplace)
     for name in commands:
         assert f"\n    matchenv {name}" in printed  # its example
-    version = run(programs / "matchenv", "--version", cwd=workplace)
+    version = run(bare / "matchenv", "--version", cwd=workplace)
     assert version == f"matchenv {PROJECT['version']}\n"
 
 

@@ -13,9 +13,8 @@ import pytest
 from scipy import stats
 
 from matchenv import MatchmakingEnv
-from matchenv.baselines import POLICIES, DrawChance, KnowledgeGradient, Oracle, RandomOpponent
+from matchenv.baselines import DrawChance, KnowledgeGradient, Oracle, RandomOpponent
 from matchenv.benchmarks.compare import Comparison, run_comparison
-from matchenv.cli import run_command
 from matchenv.envs.one_player.simulator import OnePlayer
 from matchenv.evaluation.estimates import UNKNOWN, paired_difference
 from matchenv.evaluation.seeds import episode_seeds
@@ -256,39 +255,6 @@ class Fixed:
         if observation.shape[-1] != self.size:
             raise ValueError(f"observation must have {self.size} numbers")
         return np.zeros(len(observation), np.int64), state
-
-
-@pytest.mark.usefixtures("no_games")
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("--policy kgg", ", ".join(POLICIES)),
-        ("--against nobody", ", ".join(POLICIES)),
-        ("--policy pe pe", "policies must name each policy once, got 'pe' twice"),
-        ("--policy kg:mult=3", "multiplier"),
-        ("--policy no/such/folder", "no/such/folder"),
-        ("--episodes 1", "episodes must be an integer of at least 2, got 1"),
-        ("--seed -1", "seed must be an integer of at least 0, got -1"),
-        ("--rank best", "rank must be None, 'top', 'middle', 'bottom'"),
-        ("--rank top top", "top rank, informative prior"),
-        ("--prior flat", "prior must be one of 'informative', 'equal' or a"),
-        ("--prior matchenv:NormalPrior", "rank_by must be 'true_skill' with a rank"),
-        ("--prior matchenv:Settings", "prior 'matchenv:Settings' must name a subclass of"),
-        ("--workers 0", "workers must be an integer of at least 1, got 0"),
-        ("--num-opponents 0", "num_opponents must be an integer in [1, 1000000], got 0"),
-        ("--load thin", "with --env MatchmakingQueue-v0 alone may be given, got --load"),
-        ("--env MatchmakingQueue-v0 --rank top", "alone may be given, got --rank"),
-        ("--env MatchmakingQueue-v0 --beta 2 --env-kwargs beta=1", "beta"),
-        ("--env MatchmakingQueue-v0 --env-kwargs beta", "key=value"),
-    ],
-)
-def test_the_command_says_what_is_wrong_in_one_line(arguments, message, tmp_path: Path, capsys):
-    out = tmp_path / "out"
-    assert run_command(["compare", *arguments.split(), "--out", str(out)]) == 2
-    (said,) = capsys.readouterr().err.splitlines()
-    assert said.startswith("error: ")
-    assert message in said
-    assert not out.exists()
 
 
 QUEUE = {"env": "MatchmakingQueue-v0"}

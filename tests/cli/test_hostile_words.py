@@ -98,11 +98,7 @@ def options_of(name: str) -> Iterator[str]:
             yield action.option_strings[0] if action.option_strings else POSITIONAL
 
 
-def cases() -> list[tuple[str, str, str]]:
-    return [(n, option, value) for n in COMMANDS for option in options_of(n) for value in VALUES]
-
-
-CASES = cases()
+CASES = [(n, option, value) for n in COMMANDS for option in options_of(n) for value in VALUES]
 # What needs torch or measures time takes long, and is among the slow ones.
 LIGHT = ("compare", "study", "tune", "limits", "replay", "fit", "bench", "report",
          "judge")  # fmt: skip
@@ -164,29 +160,24 @@ def tried(name: str, option: str, value: str, folder: Path, capfd: Any) -> None:
         assert not out.exists(), f"{shown}; a folder is left behind"
 
 
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs an alarm clock")
-@pytest.mark.filterwarnings("ignore")
-def test_a_sample_of_hostile_words(tmp_path: Path, capfd: Any, monkeypatch: Any) -> None:
-    load_all()
-    monkeypatch.chdir(tmp_path)
-    for number, (name, option, value) in enumerate([*QUICK, *FOUND]):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        tried(name, option, value, folder, capfd)
+SAMPLE = "a sample"
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs an alarm clock")
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", COMMANDS)
-def test_all_hostile_words(name: str, tmp_path: Path, capfd: Any, monkeypatch: Any) -> None:
+@pytest.mark.parametrize(
+    "name", [SAMPLE, *(pytest.param(name, marks=pytest.mark.slow) for name in COMMANDS)]
+)
+def test_hostile_words(name: str, tmp_path: Path, capfd: Any, monkeypatch: Any) -> None:
     load_all()
     monkeypatch.chdir(tmp_path)
-    if RUN in SIZES[name]:
+    with_run = RUN in SIZES.get(name, ())
+    if with_run:
         assert run_command(["train", *SIZES["train"], "--out", RUN]) == 0
-    for number, (_, option, value) in enumerate(case for case in CASES if case[0] == name):
+    cases = [*QUICK, *FOUND] if name == SAMPLE else [case for case in CASES if case[0] == name]
+    for number, case in enumerate(cases):
         folder = tmp_path / str(number)
         folder.mkdir()
-        if RUN in SIZES[name]:
+        if with_run:
             shutil.copytree(tmp_path / RUN, folder / RUN)
-        tried(name, option, value, folder, capfd)
+        tried(*case, folder, capfd)

@@ -74,13 +74,3 @@ def test_long_messages_are_cut() -> None:
     line = one_line("a\n b\t" + "c" * 10_000)
     assert line.startswith("a b ccc")
     assert len(line) < LONGEST_MESSAGE + 10
-
-
-def test_debug_shows_where_an_error_comes_from(capsys: Any) -> None:
-    words = ["compare", "--rank", "nowhere"]
-    assert run_command(words) == 2
-    assert capsys.readouterr().err.count("\n") == 1
-    assert run_command([*words, "--debug"]) == 2
-    said = capsys.readouterr().err
-    assert "Traceback" in said
-    assert said.splitlines()[-1].startswith("error: rank must be")
