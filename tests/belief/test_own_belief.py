@@ -96,22 +96,6 @@ def test_kg_looks_ahead_through_its_update() -> None:
             assert scores[b, j - 1] == pytest.approx(q[j - 1] + 12.0 * future, rel=1e-10)
 
 
-def test_without_inflation_it_is_the_factorised_belief(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(DiscountedBelief, "widened", lambda self, sigma, constants: sigma)
-    one, other = (
-        MatchmakingVectorEnv(4, num_opponents=5, horizon=30, belief=belief)
-        for belief in ("factorised", "discounted")
-    )
-    one.reset(seed=1)
-    other.reset(seed=1)
-    kg = [KnowledgeGradient(belief=belief) for belief in ("factorised", "discounted")]
-    for _ in range(30):
-        actions = kg[0].act(one.knowledge_state, 5)
-        np.testing.assert_array_equal(actions, kg[1].act(other.knowledge_state, 5))
-        for mine, theirs in zip(one.step(actions)[:4], other.step(actions)[:4], strict=True):
-            np.testing.assert_array_equal(mine, theirs)
-
-
 def test_names_stay_with_their_beliefs() -> None:
     class Other(FactorisedBelief):
         name = "full"

@@ -99,30 +99,6 @@ def test_the_grid_itself_is_exact_where_only_two_sides_matter() -> None:
         assert mine == pytest.approx((mean, deviation), rel=1e-6)
 
 
-@pytest.mark.parametrize("ranks", [[0, 1], [1, 0], [0, 0]])
-@pytest.mark.parametrize("weights", [None, [[1.0, 0.4], [0.7, 1.0]]])
-def test_two_against_two_is_the_exact_posterior(
-    ranks: list[int], weights: list[list[float]] | None
-) -> None:
-    teams = [[(25.0, 8.0), (29.0, 2.0)], [(22.0, 4.0), (30.0, 6.0)]]
-    margin, samples = 3.0, 1_000_000
-    rng = np.random.default_rng(3)
-    belief = np.array(teams).reshape(4, 2)
-    skill = belief[:, 0] + belief[:, 1] * rng.standard_normal((samples, 4))
-    performance = skill + BETA * rng.standard_normal((samples, 4))
-    share = np.array(weights or [[1.0, 1.0], [1.0, 1.0]]).ravel()
-    gap = (performance * share * [1, 1, -1, -1]).sum(axis=1)
-    happened = {0: gap > margin, 1: gap < -margin}[ranks[0]]
-    if ranks[0] == ranks[1]:
-        happened = np.abs(gap) <= margin
-    kept = skill[happened]
-    rated = rate(teams, ranks, beta=BETA, draw_margin=margin, weights=weights)
-    for k, mine in enumerate(one for side in rated for one in side):
-        deviation = kept[:, k].std()
-        assert abs(mine.mu - kept[:, k].mean()) < 4.5 * deviation / np.sqrt(len(kept))
-        assert abs(mine.sigma - deviation) < 4.5 * deviation / np.sqrt(2.0 * len(kept))
-
-
 @given(st.lists(beliefs, min_size=2, max_size=6, unique=True), st.randoms(use_true_random=False))
 @settings(max_examples=50, deadline=None)
 def test_the_order_in_which_sides_are_named_does_not_matter(skills, random) -> None:

@@ -72,15 +72,6 @@ def test_the_reward_is_the_one_asked_for(reward: str) -> None:
     assert value == info[reward]
 
 
-def test_true_skills_are_in_no_observation() -> None:
-    """The observation is a function of the belief alone."""
-    env = small()
-    given = {"mu": np.zeros(5), "sigma": np.ones(5)}
-    one, _ = env.reset(seed=1, options=given | {"true_skill": np.arange(5.0)})
-    other, _ = env.reset(seed=2, options=given | {"true_skill": -np.arange(5.0)})
-    np.testing.assert_array_equal(one, other)
-
-
 def test_noise_does_not_depend_on_the_choices() -> None:
     """Policies are compared on the same noise: equal skills win the same games everywhere."""
     env = small(horizon=200)

@@ -12,18 +12,6 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from matchenv import MatchmakingVectorEnv
 
 
-def test_seeds_as_a_list_and_going_on_without() -> None:
-    env = MatchmakingVectorEnv(3, num_opponents=2, horizon=3)
-    by_list, _ = env.reset(seed=[5, 6, 7])
-    by_number, _ = env.reset(seed=5)
-    np.testing.assert_array_equal(by_list, by_number)
-    again, _ = env.reset()
-    assert not np.array_equal(again, by_number)
-    mixed, _ = env.reset(seed=[5, None, 7])
-    np.testing.assert_array_equal(mixed[[0, 2]], by_number[[0, 2]])
-    assert not np.array_equal(mixed[1], by_number[1])
-
-
 @pytest.mark.parametrize("seed", [5, [5, 6, 7], [5, None, 7], None])
 def test_a_masked_reset_leaves_other_generators_alone_as_gymnasiums_does(seed: Any) -> None:
     def make() -> gym.Env[Any, Any]:

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from matchenv import MatchmakingQueueVectorEnv
-from matchenv.envs.queue.dynamics import geometric
 
 Choose = Callable[[np.ndarray, np.random.Generator], np.ndarray]
 
@@ -237,16 +236,6 @@ def test_players_are_conserved_over_a_million_ticks(options: dict[str, Any], see
     """At most some five players join in a tick, so that it takes a minute and not hours."""
     rate = min(options["arrival_rate"], 5.0 * (1.0 - options["stay"]))
     conserve({**options, "arrival_rate": rate}, seed, 10**6, 500)
-
-
-def test_patience_is_geometric() -> None:
-    uniforms = np.random.default_rng(3).random(80_000)
-    whole = np.array([geometric(u, 3.0) for u in uniforms])
-    share = stats.geom.pmf(np.arange(1, 15), 1 / 3)
-    counts = np.bincount(np.minimum(whole, 15).astype(int), minlength=16)[1:]
-    assert stats.chisquare(counts, whole.size * np.append(share, 1 - share.sum())).pvalue > 1e-3
-    assert geometric(0.3, 1.0) == 1.0
-    assert geometric(0.3, math.inf) == math.inf
 
 
 def test_arrays_are_let_go_after_each_step() -> None:

@@ -1,11 +1,10 @@
-"""The joint belief: against quadrature, the star-shaped full belief and the trueskill package."""
+"""The joint belief against quadrature: its moments, the worth of a game, and long runs."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -48,23 +47,6 @@ def test_moments_are_those_of_quadrature(outcome: int, margin: float) -> None:
     learn_joint(mu, covariance, (i, j), outcome, (BETA, margin))
     np.testing.assert_allclose(mu, expected_mu, rtol=1e-8)
     np.testing.assert_allclose(covariance, expected, rtol=1e-7, atol=1e-10)
-
-
-def test_games_of_one_player_give_the_full_belief_of_match_making() -> None:
-    options = {"true_skill": np.zeros(5), "mu": np.zeros(5), "sigma": np.full(5, 1.5)}
-    env: Any = gym.make("Matchmaking-v0", num_opponents=4, horizon=40, belief="full", beta=BETA)
-    env.reset(seed=1, options=options)
-    mu, covariance = np.zeros(5), 1.5**2 * np.eye(5)
-    rng = np.random.default_rng(0)
-    for _ in range(40):
-        opponent = int(rng.integers(4))
-        *_, info = env.step(opponent)
-        learn_joint(mu, covariance, (0, opponent + 1), int(info["outcome"]), (BETA, 0.0))
-    state = env.unwrapped.knowledge_state
-    np.testing.assert_allclose(mu, state.mu, rtol=1e-9)
-    np.testing.assert_allclose(np.sqrt(np.diagonal(covariance)), state.sigma, rtol=1e-9)
-    differences = covariance[0, 0] + np.diagonal(covariance)[1:] - 2.0 * covariance[0, 1:]
-    np.testing.assert_allclose(np.sqrt(differences), state.extra, rtol=1e-9)
 
 
 @MARGINS
