@@ -11,7 +11,6 @@ import numpy as np
 
 from matchenv.belief import TRUE_SKILL
 from matchenv.envs import part_of
-from matchenv.envs.core.rendering import Floats, Pixels
 from matchenv.envs.core.settings import Options
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QueueSettings
@@ -28,7 +27,7 @@ from matchenv.evaluation.seeds import (
 )
 from matchenv.rendering.canvas import THEMES
 from matchenv.rendering.picture import LEAST_WIDTH, columns_for, sheet, sheet_width, tick_step
-from matchenv.rendering.scene import SHARED_WIDTH, SINGLE_WIDTH, Chart, Renderer
+from matchenv.rendering.scene import SHARED_WIDTH, SINGLE_WIDTH, Chart, Floats, Pixels, Renderer
 from matchenv.runtime.checks import as_choice, as_integer
 
 # More side by side would be unreadable.

@@ -22,7 +22,7 @@ import pygame
 import pygame.gfxdraw
 from pygame import Rect
 
-from matchenv.envs.core.rendering import Floats, Pixels
+from matchenv.rendering.scene import Floats, Pixels
 
 Colour = tuple[int, int, int]
 

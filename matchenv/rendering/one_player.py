@@ -7,13 +7,13 @@ import math
 import numpy as np
 
 from matchenv.belief import MU, SIGMA, TRUE_SKILL
-from matchenv.envs.core.rendering import Floats
 from matchenv.envs.one_player.simulator import OnePlayer, State
 from matchenv.rendering.scene import (
     Beliefs,
     Chart,
     Columns,
     Entry,
+    Floats,
     Players,
     Renderer,
     Scene,

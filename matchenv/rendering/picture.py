@@ -10,9 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 from pygame import Rect
 
-from matchenv.envs.core.rendering import Floats, Pixels
 from matchenv.rendering.canvas import SCALE, Canvas, line_height, scale_of, shortened, text_width
-from matchenv.rendering.scene import Beliefs, Chart, Entry, Games, Limits, Panel, number_text
+from matchenv.rendering.scene import (
+    Beliefs,
+    Chart,
+    Entry,
+    Floats,
+    Games,
+    Limits,
+    Panel,
+    Pixels,
+    number_text,
+)
 
 # Smaller pictures have no room for readable text.
 LEAST_WIDTH, LEAST_HEIGHT = 320, 280

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from matchenv.envs.core.rendering import Floats
 from matchenv.envs.queue.simulator import QueueSimulator
 from matchenv.envs.queue.state import State
 from matchenv.envs.queue.view import NOBODY
@@ -13,6 +12,7 @@ from matchenv.rendering.scene import (
     Chart,
     Columns,
     Entry,
+    Floats,
     Games,
     Players,
     Renderer,

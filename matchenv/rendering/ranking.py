@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from matchenv.envs.core.rendering import Floats
 from matchenv.envs.ranking import RankingSimulator, State
 from matchenv.rendering.scene import (
     Beliefs,
     Chart,
     Columns,
     Entry,
+    Floats,
     Players,
     Renderer,
     Scene,

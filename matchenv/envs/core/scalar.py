@@ -11,7 +11,7 @@ from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
 from matchenv.envs import part_of, simulator_of
-from matchenv.envs.core.rendering import (
+from matchenv.rendering.scene import (
     RENDER_FPS,
     RENDER_MODES,
     Frame,
