@@ -87,7 +87,7 @@ def best_pairs(
     """Return the pairs of the greatest summed weight: values minus the mean of what both ask for.
 
     Args:
-        mu: shape (n,), means in ascending order.
+        mu: shape (n,), means.
         sigma: shape (n,), standard deviations.
         asked: shape (n,), the reservation of each.
         multiplier: number of games to come for which a gain counts, >= 0.
@@ -97,16 +97,20 @@ def best_pairs(
     Returns:
         The partner of each, shape (n,), ``NOBODY`` for those left alone.
     """
-    count = mu.size
+    count, order = mu.size, np.argsort(mu, kind="stable")
     width = min(max(1, count - 1), BAND)
-    weights = band_values(mu, sigma, width, multiplier, game)
+    weights = band_values(mu[order], sigma[order], width, multiplier, game)
+    asked = asked[order]
     for d in range(1, width + 1):
         weights[: count - d, d - 1] -= 0.5 * (asked[: count - d] + asked[d:])
     if barred is not None:
-        first, apart = barred.min(axis=1), np.abs(barred[:, 1] - barred[:, 0])
+        place = np.argsort(order)[barred]
+        first, apart = place.min(axis=1), np.abs(place[:, 1] - place[:, 0])
         near = apart <= width
         weights[first[near], apart[near] - 1] = -np.inf
-    partners: Integers = band_matching(weights)
+    in_order = band_matching(weights)
+    partners = np.empty(count, dtype=np.int64)
+    partners[order] = np.where(in_order == NOBODY, NOBODY, order[in_order])
     return partners
 
 
@@ -180,17 +184,8 @@ class MaximumWeightMatching(PlannedPolicy):
     def plan(self, waiting: WaitingPlayers) -> Integers:
         """Return the best pairs; as ``PlannedPolicy``."""
         mu, sigma = self.beliefs(waiting)
-        order = np.argsort(mu, kind="stable")
-        in_order = best_pairs(
-            mu[order],
-            sigma[order],
-            self.prices(waiting)[order],
-            self.multiplier,
-            waiting.settings.constants,
-        )
-        partners = np.empty(order.size, dtype=np.int64)
-        partners[order] = np.where(in_order == NOBODY, NOBODY, order[in_order])
-        return partners
+        prices = self.prices(waiting)
+        return best_pairs(mu, sigma, prices, self.multiplier, waiting.settings.constants)
 
     def prices(self, waiting: WaitingPlayers) -> Floats:
         """Return the match quality that each player asks for, shape (n,)."""

@@ -294,8 +294,8 @@ class Pool:
     def match(self, waiting: Iterable[str] | Mapping[str, float]) -> list[Meeting]:
         """Pair those who wait, so that match qualities have the greatest sum.
 
-        Exact up to 200 players of a region, among near neighbours in skill above. Regions, blocked
-        pairs and last opponents as ``propose``.
+        Only players at most nine places apart are paired, in the order of the means of a region's
+        waiting players. Regions, blocked pairs and last opponents as ``propose``.
 
         Args:
             waiting: names; or for each name the match quality that the player asks for, which may
@@ -320,9 +320,8 @@ class Pool:
             records = [self._record(name) for name in names]
         mu, sigma = self._beliefs(records)
         beta, pairs = self.settings.beta, list[Meeting]()
-        order = np.argsort(mu, kind="stable").tolist()
         for region in dict.fromkeys(each.region for each in records):
-            here = np.array([i for i in order if records[i].region == region])
+            here = np.array([i for i, each in enumerate(records) if each.region == region])
             place = {names[i]: k for k, i in enumerate(here.tolist())}
             closed = [
                 (k, place[other])
