@@ -15,7 +15,7 @@ import socket
 import threading
 import traceback
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import dataclass
@@ -34,6 +34,8 @@ Job = TypeVar("Job")
 
 LOCAL, RAY = "local", "ray"
 
+# Seconds between two looks at whether all processes live.
+LOOK = 5.0
 # Times that Ray does work again whose process or machine was killed, before it is an error.
 RETRIES = 5
 # Seconds until a cluster that does not answer is an error; Ray would try for minutes.
@@ -121,7 +123,7 @@ def _on_this_machine(
         return
     # Spawned rather than forked: forks inherit the locks of libraries with threads.
     context = multiprocessing.get_context("spawn")
-    others = multiprocessing.active_children()
+    others = set(multiprocessing.active_children())
     if hasattr(signal, "pthread_sigmask"):
         # Started by the library, this helper would let signals through again.
         resource_tracker.ensure_running()
@@ -131,33 +133,38 @@ def _on_this_machine(
         with signals_wait():
             for number, job in enumerate(jobs):
                 asked[pool.submit(_done, work, job)] = number
-        for future in as_completed(asked):
-            yield asked[future], future.result()
+        # This process's own end, so that half a result of a worker that was killed has an end.
+        pool._result_queue._writer.close()  # type: ignore[attr-defined]
+        processes = set(multiprocessing.active_children()) - others
+        while asked:
+            first = list(islice(asked, 2 * workers))  # jobs are begun in order
+            for future in wait(first, LOOK, FIRST_COMPLETED).done:
+                found = future.result()
+                yield asked.pop(future), found
+            # Who was killed in the middle of a result holds the lock of all others.
+            if any(process.exitcode is not None for process in processes):
+                raise BrokenProcessPool
     except BrokenProcessPool as error:
-        # Jobs are begun in order: the first of those without a result were being done.
-        lost = [place for each, place in asked.items()
-                if isinstance(each.exception(), BrokenProcessPool)]  # fmt: skip
-        names = " or ".join(_name_of(jobs, number) for number in lost[:workers])
+        names = " or ".join(_name_of(jobs, each) for each in list(asked.values())[:workers])
         raise WorkerEnded(
             f"a worker process was killed, or ended, at {names} (is there memory enough?)"
         ) from error
     finally:
         with signals_wait():
-            for process in multiprocessing.active_children():
-                if process not in others:
-                    process.kill()
+            for process in set(multiprocessing.active_children()) - others:
+                process.kill()
             pool.shutdown()
 
 
 def _end_with_the_parent() -> None:
     """Let this worker end when the parent was killed; it would wait for work forever."""
 
-    def wait() -> None:
+    def end() -> None:
         if (parent := multiprocessing.parent_process()) is not None:
             parent.join()
             os._exit(1)
 
-    threading.Thread(target=wait, daemon=True).start()
+    threading.Thread(target=end, daemon=True).start()
 
 
 def _done(work: Callable[[Job], Result], job: Job) -> Result:
