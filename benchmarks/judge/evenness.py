@@ -96,20 +96,21 @@ def qualities_of(
         (log.team_sums(share * mu), log.team_sums((share * sigma) ** 2))
         for mu, sigma in ((smoothed.rest_mu, smoothed.rest_sigma), (smoothed.mu, smoothed.sigma))
     )
-    gap, variance, both = _between(*rest, noise, pairs)
+    gap, variance, both = pairs.gap(rest[0]), pairs.sum(rest[1]), pairs.sum(noise)
     # The belief times the quality is a normal again, nearer to 0 and narrower.
     nearer = both / (variance + both)
     likelier = likelihood(gap * nearer + lead, variance * nearer + both)
+    strangers = _quality(_strangers(log, seed), *after, noise)
     probability = np.exp(log_probability)
     favourite = np.sign(probability[:, 0] - probability[:, 2])
     stated = 0.5 + 0.5 * np.abs(probability[:, 0] - probability[:, 2])
     return Qualities(
         pairs=pairs,
-        believed=_quality(*_between(*before, noise, pairs)),
-        hindsight=_quality(gap, variance, both)
+        believed=_quality(pairs, *before, noise),
+        hindsight=_quality(pairs, *rest, noise)
         * likelier
         / likelihood(gap + lead, variance + both),
-        strangers=_between_strangers(log, *after, noise, seed),
+        strangers=float(strangers.mean()) if strangers.size else float("nan"),
         stated=np.where(favourite == 0.0, np.nan, stated),
         scored=0.5 + 0.5 * favourite * pairs.outcome,
     )
@@ -141,19 +142,13 @@ def group_evenness(
         quality as ``believed`` before the games and in ``hindsight``; the ``difference`` of the
         latter to all players', and its ``verdict``.
     """
-    pairs = found.pairs
-    met = np.bincount(pairs.first, minlength=log.num_teams)
-    met += np.bincount(pairs.second, minlength=log.num_teams)
-    team = log.entry_team
-    block = blocks_of(log.num_games)[log.team_game[team]]
-
-    def of_entries(quality: Floats) -> Floats:
-        sums = np.bincount(pairs.first, quality, log.num_teams)
-        sums += np.bincount(pairs.second, quality, log.num_teams)
-        shares: Floats = (sums / met)[team]
-        return shares
-
-    believed, hindsight = of_entries(found.believed), of_entries(found.hindsight)
+    sides = np.concatenate([found.pairs.first, found.pairs.second])
+    met = np.bincount(sides, minlength=log.num_teams)
+    believed, hindsight = (
+        (np.bincount(sides, np.tile(quality, 2), log.num_teams) / met)[log.entry_team]
+        for quality in (found.believed, found.hindsight)
+    )
+    block = blocks_of(log.num_games)[log.entry_game]
     masks = groups_of(log, skill)
     everyone = block_values(hindsight, masks[GROUPS[0]], block)
     rows = []
@@ -207,29 +202,19 @@ def block_values(values: Floats, mask: NDArray[np.bool_], block: Integers) -> Fl
     return spread
 
 
-def _between(
-    mean: Floats, variance: Floats, noise: Floats, pairs: Pairs
-) -> tuple[Floats, Floats, Floats]:
-    """Return the gap of the skills of each pair, its variance, and that of the performances."""
-    return pairs.gap(mean), pairs.sum(variance), pairs.sum(noise)
-
-
-def _quality(gap: Floats, variance: Floats, noise: Floats) -> Floats:
-    sigma = np.sqrt(0.5 * variance)
-    quality: Floats = match_quality(gap, sigma, 0.0, sigma, np.sqrt(0.5 * noise))
+def _quality(pairs: Pairs, mean: Floats, variance: Floats, noise: Floats) -> Floats:
+    """Return the quality of pairs of sides, from each side's skill and noise of performance."""
+    sigma = np.sqrt(0.5 * pairs.sum(variance))
+    beta = np.sqrt(0.5 * pairs.sum(noise))
+    quality: Floats = match_quality(pairs.gap(mean), sigma, 0.0, sigma, beta)
     return quality
 
 
-def _between_strangers(
-    log: MatchLog, mean: Floats, variance: Floats, noise: Floats, seed: int
-) -> float:
-    """Return the mean quality if each side of the log met a random other one."""
+def _strangers(log: MatchLog, seed: int) -> Pairs:
+    """Return pairs in which each side of the log meets random other ones."""
     rng = np.random.default_rng(seed)
     first = np.tile(np.arange(log.num_teams), DEALS)
     second = np.concatenate([rng.permutation(log.num_teams) for _ in range(DEALS)])
     player = log.player[log.team_start[:-1]]
     other = player[first] != player[second]
-    if not other.any():
-        return float("nan")
-    dealt = Pairs(first[other], second[other], first[other], np.zeros(other.sum(), dtype=np.int8))
-    return float(_quality(*_between(mean, variance, noise, dealt)).mean())
+    return Pairs(first[other], second[other], first[other], np.zeros(other.sum(), dtype=np.int8))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from matchenv.evaluation.estimates import AHEAD, BEHIND, Record
 from matchenv.evaluation.tables import Column, text_table
@@ -22,12 +22,14 @@ FAVOURITES = {
 }
 
 
-def _interval(name: str, digits: int, factor: float = 1.0) -> Callable[[Record], str]:
+def _measured(heading: str, name: str, digits: int, factor: float = 1.0) -> tuple[Column, Column]:
+    """Return the columns of a difference and of its verdict."""
+
     def cell(row: Record) -> str:
         value = row[name]
         return value.times(factor).interval_text(digits) if value.known else ""
 
-    return cell
+    return Column(heading, cell), Column("verdict", f"{{verdicts[{name}]}}")
 
 
 def _share(row: Record) -> str:
@@ -41,20 +43,14 @@ GAMES = (
     Column("participations", "{parts:,}"),
     Column("believed", "{believed:.3f}"),
     Column("in hindsight", "{hindsight:.3f}"),
-    Column("minus all", _interval("difference", 3)),
+    _measured("minus all", "difference", 3)[0],
     Column("verdict", "{verdict}"),
 )
-REWARD = (
-    Column("true reward", _interval("reward", 1)),
-    Column("verdict", "{verdicts[reward]}"),
-)
+REWARD = _measured("true reward", "reward", 1)
 CHANGES = (
-    Column("true quality", _interval("quality", 3)),
-    Column("verdict", "{verdicts[quality]}"),
-    Column("wait, minutes", _interval("wait", 2)),
-    Column("verdict", "{verdicts[wait]}"),
-    Column("left, %", _interval("left", 2, 100.0)),
-    Column("verdict", "{verdicts[left]}"),
+    *_measured("true quality", "quality", 3),
+    *_measured("wait, minutes", "wait", 2),
+    *_measured("left, %", "left", 2, 100.0),
 )
 GAINS = (
     Column("question", "{question}"),
