@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.benchmarks.bench.benchmark import TOLD, told_index
-from matchenv.benchmarks.compare.comparison import Comparison, described, plan_of, problem_of
+from matchenv.benchmarks.compare.comparison import described, plan_of, problem_of
 from matchenv.benchmarks.limits.fair_charges import best_split, opponents_of, payments_of
 from matchenv.envs.one_player.priors import check_named
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.one_player.simulator import OnePlayer, wins_ahead
 from matchenv.evaluation.candidates import Candidate
+from matchenv.evaluation.cells import Cell
 from matchenv.evaluation.episode_table import play
 from matchenv.evaluation.estimates import (
     CONFIDENCE,
@@ -59,95 +60,59 @@ COLUMNS = (
 )
 
 
-@dataclass(frozen=True)
-class Bounds:
-    """The bound's sample paths and the policies' episodes on the same instances.
+def cell_record(
+    cell: Cell, policies: Sequence[str], totals: Floats, path: Floats, paid: Floats
+) -> Record:
+    """Return the bound in one cell, beside policies.
 
-    Attributes:
-        comparison: the policies' episodes; DrawChance, the oracle and the told index among them.
-        values: the bound of each path, shape (cells, episodes).
-        paid: payments of each policy's own games, shape (cells, policies, episodes).
-        depth: games with an opponent after which the skill counts as known.
+    Args:
+        cell: the cell.
+        policies: labels, P of them; DrawChance, the oracle and the told index among them.
+        totals: true q of the policies, shape (P, E).
+        path: the bound of each path, shape (E,).
+        paid: payments of each policy's own games, shape (P, E).
+
+    Returns:
+        The ``title``, ``rank`` and ``prior`` of the cell; the true q of the ``oracle``, the
+        ``bound`` and what it ``saved`` of the oracle's on the same instances; and ``policies``, of
+        each but the oracle the ``policy``, its ``true_q``, the ``room`` below the bound, and its
+        ``share`` of the distance from DrawChance to the bound and ``share_of_oracle``.
     """
+    low, oracle = (totals[policies.index(mark)] for mark in (LOW_END, HIGH_END))
+    standings = [
+        Record(
+            policy=policy,
+            true_q=estimate(total),
+            # The payments of the policy's own games have its mean, and the path's luck.
+            room=estimate(without_luck(path - total, payment - total)),
+            share=share_closed(total, low, path),
+            share_of_oracle=share_closed(total, low, oracle),
+        )
+        for policy, total, payment in zip(policies, totals, paid, strict=True)
+        if policy != HIGH_END
+    ]
+    return Record(title=cell.title, **cell.labels, oracle=estimate(oracle), bound=estimate(path),
+                  saved=estimate(oracle - path), policies=standings)  # fmt: skip
 
-    comparison: Comparison
-    values: Floats
-    paid: Floats
-    depth: int
 
-    @property
-    def cells(self) -> list[Record]:
-        """The bound, cell by cell.
-
-        Each has the ``title``, ``rank`` and ``prior`` of the cell; the true q of the ``oracle``,
-        the ``bound`` and what it ``saved`` of the oracle's on the same instances; and
-        ``policies``, of each but the oracle the ``policy``, its ``true_q``, the ``room`` below the
-        bound, and its ``share`` of the distance from DrawChance to the bound and
-        ``share_of_oracle``.
-        """
-        found = []
-        for i, cell in enumerate(self.comparison.cells):
-            totals = self.comparison.rows.columns[TRUE_Q][i, :, 0]
-            of_policy = dict(zip(self.comparison.policies, totals, strict=True))
-            path, low, oracle = self.values[i], of_policy[LOW_END], of_policy[HIGH_END]
-            policies = [
-                Record(
-                    policy=policy,
-                    true_q=estimate(total),
-                    # The payments of the policy's own games have its mean, and the path's luck.
-                    room=estimate(without_luck(path - total, paid - total)),
-                    share=share_closed(total, low, path),
-                    share_of_oracle=share_closed(total, low, oracle),
-                )
-                for (policy, total), paid in zip(of_policy.items(), self.paid[i], strict=True)
-                if policy != HIGH_END
-            ]
-            found.append(Record(title=cell.title, **cell.labels, oracle=estimate(oracle),
-                                bound=estimate(path), saved=estimate(oracle - path),
-                                policies=policies))  # fmt: skip
-        return found
-
-    def table(self) -> str:
-        """Return a block of lines for each cell."""
-        comparison = self.comparison
-        settings = cast(Settings, comparison.settings)
-        lines = [
-            f"{comparison.episodes} episodes of {settings.horizon} games against one of "
-            f"{settings.num_opponents}, seed {comparison.seed}; depth {self.depth}",
-            f"sums of true q; +-: standard error; [..]: {100.0 * CONFIDENCE:.0f} % interval of "
-            "the paired difference",
-            f"shares of the distance from {LOW_END}; {TOLD}: the index, given player 0's skill",
+def table_text(found: Record) -> str:
+    """Return a block of lines for each cell of what ``run_bound`` found."""
+    lines = [
+        f"{found.episodes} episodes of {found.environment['horizon']} games against one of "
+        f"{found.environment['num_opponents']}, seed {found.seed}; depth {found.depth}",
+        f"sums of true q; +-: standard error; [..]: {100.0 * CONFIDENCE:.0f} % interval of "
+        "the paired difference",
+        f"shares of the distance from {LOW_END}; {TOLD}: the index, given player 0's skill",
+    ]
+    for cell in found.cells:
+        lines += [
+            "",
+            cell.title,
+            "oracle {oracle.mean:.2f}, bound {bound.mean:.2f} +- {bound.standard_error:.2f}, "
+            "oracle - bound {saved:+.2f}".format_map(cell),
+            *text_table(COLUMNS, cell.policies),
         ]
-        for found in self.cells:
-            lines += [
-                "",
-                found.title,
-                "oracle {oracle.mean:.2f}, bound {bound.mean:.2f} +- {bound.standard_error:.2f}, "
-                "oracle - bound {saved:+.2f}".format_map(found),
-                *text_table(COLUMNS, found.policies),
-            ]
-        return "\n".join(lines)
-
-    def files(self) -> dict[str, bytes]:
-        """Return the content of the result files, by name."""
-        records = [
-            # Who it is comes first, then the cell's numbers and its own.
-            {"rank": cell.rank, "prior": cell.prior, "policy": policy.policy,
-             **columns_of({name: cell[name] for name in ("oracle", "bound", "saved")}),
-             **columns_of(policy)}
-            for cell in self.cells
-            for policy in cell.policies
-        ]  # fmt: skip
-        plain = {**self.comparison.asked, "against": self.comparison.against,
-                 "confidence": CONFIDENCE, "depth": self.depth, "versions": versions("scipy"),
-                 "cells": self.cells}  # fmt: skip
-        return {
-            **self.comparison.rows.files(),
-            "bound.npz": npz_bytes({"bound": self.values, "paid": self.paid}),
-            "bound.txt": f"{self.table()}\n".encode(),
-            "bound.json": json_bytes(plain, checked=True),
-            "bound.csv": records_csv(records),
-        }
+    return "\n".join(lines)
 
 
 def run_bound(
@@ -160,7 +125,7 @@ def run_bound(
     env_kwargs: Mapping[str, Any] | None = None,
     depth: int = DEFAULT_DEPTH,
     run: RunOptions | None = None,
-) -> Bounds:
+) -> Record:
     """Bound the mean total of true q that any policy can reach, and play some policies.
 
     Args:
@@ -174,6 +139,9 @@ def run_bound(
         depth: games with one opponent after which the bound counts the skill as known, >= 1;
             the more, the tighter.
         run: how to work and what to keep.
+
+    Returns:
+        The content of ``bound.json``: what was asked for, and ``cells``, as ``cell_record``.
 
     Raises:
         ValueError: for a bad argument, before anything is computed; for a folder with other
@@ -206,19 +174,36 @@ def run_bound(
             for c, cell in enumerate(plan.cells)
             for first, count in spans_of(episodes, BLOCK)
         ]  # fmt: skip
-        found = run_jobs(jobs, store, run)
-        values, paid = (
-            np.concatenate([each[name] for each in found]) for name in ("bound", "paid")
-        )
-        shape = (len(plan.cells), episodes)
-        bounds = Bounds(
-            Comparison(rows, LOW_END, settings, asked),
-            values.reshape(shape),
-            np.moveaxis(paid.reshape(*shape, -1), -1, 1),
-            depth,
-        )
-        run.finish(store, bounds, bounds.files().items())
-    return bounds
+        done = run_jobs(jobs, store, run)
+        path, paid = (np.concatenate([each[name] for each in done]) for name in ("bound", "paid"))
+        path = path.reshape(len(plan.cells), episodes)
+        paid = np.moveaxis(paid.reshape(*path.shape, -1), -1, 1)
+        totals = rows.columns[TRUE_Q][:, :, 0]
+        found = Record({
+            **asked,
+            "against": LOW_END,
+            "confidence": CONFIDENCE,
+            "versions": versions("scipy"),
+            "cells": [cell_record(cell, rows.policies, *numbers)
+                      for cell, *numbers in zip(plan.cells, totals, path, paid, strict=True)],
+        })  # fmt: skip
+        records = [
+            # Who it is comes first, then the cell's numbers and its own.
+            {"rank": cell.rank, "prior": cell.prior, "policy": policy.policy,
+             **columns_of({name: cell[name] for name in ("oracle", "bound", "saved")}),
+             **columns_of(policy)}
+            for cell in found.cells
+            for policy in cell.policies
+        ]  # fmt: skip
+        files = {
+            **rows.files(),
+            "bound.npz": npz_bytes({"bound": path, "paid": paid}),
+            "bound.txt": f"{table_text(found)}\n".encode(),
+            "bound.json": json_bytes(found, checked=True),
+            "bound.csv": records_csv(records),
+        }
+        run.finish(store, found, files.items())
+    return found
 
 
 def bounds_of(

@@ -212,7 +212,7 @@ def charges_before(kinds: Kinds, t: int, value: Floats, games: int) -> Floats:
             won, lost = value[w + 1, i], value[w, i]
             loss[i] = prices[i] - density - lost - chance * (won - lost)
         # The gain is convex in the price: the line between two prices is 0 at too high a price.
-        high = min(np.searchsorted(loss, 0.0), prices.size - 1)
+        high = min(int(np.searchsorted(loss, 0.0)), prices.size - 1)
         low = high - 1
         share = loss[low] / (loss[low] - loss[high])
         charges[w] = prices[low] + (prices[high] - prices[low]) * share

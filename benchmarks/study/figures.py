@@ -36,20 +36,20 @@ def figures_for(num_players: int) -> dict[str, tuple[str, list[Panel]]]:
     middle = [place for place in paper_places(num_players) if isinstance(place, int)]
     even = place_at_share(PAPER_RANKS[len(PAPER_RANKS) // 2], num_players)
 
-    def panels(prior: str, *places: int) -> list[Panel]:
-        if places == (0, num_players - 1):  # every measure at both, else the measures with a goal
-            return [(prior, place, measure) for measure in LABELS for place in places]
+    def extremes(prior: str) -> list[Panel]:
+        return [(prior, place, measure) for measure in LABELS for place in (0, num_players - 1)]
+
+    def between(prior: str, *places: int) -> list[Panel]:
         return [(prior, place, measure) for place in places for measure in GOALS]
 
     return {
-        "figure_1": ("Figure 1: top and bottom rank, informative prior",
-                     panels("informative", 0, num_players - 1)),
-        "figure_2": ("Figure 2: middle ranks, informative prior", panels("informative", *middle)),
-        "figure_3": ("Figure 3: middle places, equal priors", panels("equal", *middle)),
+        "figure_1": ("Figure 1: top and bottom rank, informative prior", extremes("informative")),
+        "figure_2": ("Figure 2: middle ranks, informative prior", between("informative", *middle)),
+        "figure_3": ("Figure 3: middle places, equal priors", between("equal", *middle)),
         "figure_4": ("Figure 4: player 0 exactly in the middle, equal priors",
-                     panels("equal", even)),
+                     between("equal", even)),
         "figure_4_extremes": ("To figure 4: highest and lowest place, equal priors",
-                              panels("equal", 0, num_players - 1)),
+                              extremes("equal")),
     }  # fmt: skip
 
 

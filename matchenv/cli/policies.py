@@ -234,7 +234,7 @@ def declare_limits(add: Parser) -> Run:
                 depth=given.depth,
                 **asked,
             )
-            given.say(bounds.table)
+            given.say(lambda: bound.table_text(bounds))
         given.say_where()
 
     return run

@@ -12,7 +12,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import binom, norm, truncnorm
 
-from matchenv.benchmarks.limits.bound import paths_of, run_bound
+from matchenv.benchmarks.limits.bound import PATHS_AT_ONCE, bounds_of, paths_of, run_bound
 from matchenv.benchmarks.limits.fair_charges import (
     Kinds,
     Places,
@@ -310,10 +310,12 @@ class TestRuns:
                 assert policy.room.mean > -4.0 * policy.room.standard_error, policy.policy
 
     def test_paths_depend_on_their_episode_alone(self):
-        options: dict[str, Any] = {
-            "ranks": ["top"], "priors": ["equal"], "seed": 1, "run": ONE,
-            "env_kwargs": {"num_opponents": 3, "horizon": 6},
-        }  # fmt: skip
-        few = run_bound(["pe"], episodes=4, **options).values
-        many = run_bound(["kg"], episodes=13, **options).values
-        assert np.array_equal(few, many[:, :4])
+        settings = Settings.checked(num_opponents=3, horizon=6, prior="equal", rank="top",
+                                    noise="opponent")  # fmt: skip
+        many = episode_seeds(1, 0, PATHS_AT_ONCE + 3)
+        games = np.full((1, len(many), 3), 2, dtype=np.int32)
+        whole = bounds_of(settings, many, 5, games)
+        for some in (slice(4), slice(PATHS_AT_ONCE - 2, None)):
+            found = bounds_of(settings, many[some], 5, games[:, some])
+            for name, values in found.items():
+                assert np.array_equal(values, whole[name][some]), name
