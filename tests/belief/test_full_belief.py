@@ -316,9 +316,6 @@ def full_state(sigma: Any, difference_sigma: Any) -> KnowledgeState:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: MatchmakingEnv(belief="partial"), "belief must be one of 'factorised', 'full'"),
-        (lambda: MatchmakingEnv(belief="full", tau=0.1), "tau must be 0 with belief='full'"),
-        (lambda: MatchmakingVectorEnv(2, belief="full", tau=0.1), "tau must be 0"),
         (lambda: KnowledgeState.from_observation(np.ones(10), "full"), r"3 \* num_opponents \+ 3"),
         (lambda: KnowledgeState.from_observation(np.ones(9), "both"), "belief must be one of"),
         (lambda: full_state([1, 1], [2.1]), "extra, the deviation of s_0 - s_k, must lie"),

@@ -177,59 +177,9 @@ def test_sizes_from_one_to_a_million(opponents: int) -> None:
     assert env.step(0)[2]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"num_opponents": 0}, r"num_opponents must be an integer in \[1, 1000000\], got 0"),
-        ({"num_opponents": 4.0}, "num_opponents must be an integer"),
-        ({"horizon": 0}, r"horizon must be an integer in \[1, 1000000000\], got 0"),
-        ({"beta": 0.0}, "beta must be positive"),
-        ({"beta": math.nan}, "beta must be finite"),
-        (
-            {"prior": "flat"},
-            "prior must be one of 'informative', 'equal' or a matchenv.Prior, .*got 'flat'",
-        ),
-        ({"reward": "fun"}, "reward must be one of 'draw_density'.*got 'fun'"),
-        ({"rank": "best"}, "rank must be None, 'top', 'middle', 'bottom' or an integer in"),
-        ({"rank": 50}, r"rank must be .* \[0, 49\], got 50"),
-        ({"rank": -1}, r"rank must be .* \[0, 49\], got -1"),
-        ({"rank": 1.5}, "rank must be"),
-        ({"rank_by": "fame"}, "rank_by must be one of"),
-        ({"equal_variance": "none"}, "equal_variance must be one of"),
-        ({"draw_margin": -1.0}, "draw_margin must not be negative"),
-        ({"tau": math.inf}, "tau must be finite"),
-        ({"render_mode": "video"}, "render_mode must be None or 'human', 'rgb_array', 'ansi', got"),
-    ],
-)
-def test_bad_arguments_are_named(arguments: dict[str, object], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        gym.make("Matchmaking-v0", **arguments)
-
-
 @pytest.mark.parametrize("action", [2, np.int64(2), np.uint8(2), np.array(2)])
 def test_every_kind_of_integer_is_an_action(action: object) -> None:
     env, twin = small(), small()
     env.reset(seed=0)
     twin.reset(seed=0)
     assert env.step(action)[1] == twin.step(2)[1]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"mu": np.zeros(4)}, r"options\['mu'\] must have shape \(5,\), got \(4,\)"),
-        ({"sigma": np.zeros(5)}, r"options\['sigma'\] must be positive"),
-        ({"true_skill": [0, 0, np.nan, 0, 0]}, r"options\['true_skill'\] must be finite.*index 2"),
-        ({"mu": np.full(5, 1e31)}, r"options\['mu'\] must be at most"),
-        ({"skill": np.zeros(5)}, "options may hold 'mu', 'sigma', 'true_skill', got 'skill'"),
-        ("mu", "options must be a dict"),
-    ],
-)
-def test_bad_options_change_nothing(options: object, message: str) -> None:
-    env = small()
-    env.reset(seed=0)
-    before = env.knowledge_state
-    with pytest.raises(ValueError, match=message):
-        env.reset(seed=9, options=options)
-    np.testing.assert_array_equal(env.knowledge_state.mu, before.mu)
-    env.step(0)

@@ -214,28 +214,6 @@ def test_a_forbidden_action_is_refused_with_the_allowed_ones() -> None:
         env.step(4)
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"means": [0.0]}, "options may hold"), ("mu", "options must be"),
-        ({"mu": [0.0]}, "'sigma'"), ({"sigma": [1.0]}, "'mu'"), ({"true_skill": [1.0]}, "'mu'"),
-        ({"mu": [0.0, math.nan], "sigma": [1.0, 1.0]}, "mu.*finite"),
-        ({"mu": [0.0, 1.0], "sigma": [1.0, 0.0]}, "sigma.*positive"),
-        ({"mu": [0.0, 1.0], "sigma": [1.0]}, "sigma.*shape"),
-        ({"mu": 0.0, "sigma": 1.0}, "mu.*shape"), ({"mu": [[0.0]], "sigma": [[1.0]]}, "shape"),
-        ({"noise": [0.0]}, "options may hold"),
-    ],
-)  # fmt: skip
-def test_bad_options_of_a_reset_change_nothing(options: Any, said: str) -> None:
-    env = MatchmakingQueueEnv()
-    observation, _ = env.reset(seed=1)
-    with pytest.raises(ValueError, match=said):
-        env.reset(seed=2, options=options)
-    np.testing.assert_array_equal(env.reset(seed=1)[0], observation)
-    with pytest.raises(ValueError, match="seed"):
-        env.reset(seed=-1)
-
-
 def test_a_run_without_any_choice_ends_with_its_first_step() -> None:
     env = MatchmakingQueueEnv(**CLOSED, waiting_cost=0.5, horizon=8)
     for options, cost in ((None, 0.0), ({"mu": [0.0], "sigma": [1.0]}, 4.0)):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,26 +11,6 @@ from scipy import integrate, stats
 
 from matchenv.envs.queue.population import NormalPopulation, RatedPopulation, population_of
 from matchenv.envs.queue.settings import QueueSettings
-
-
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [
-        ("arrival_rate", -0.1), ("arrival_rate", math.nan), ("arrival_rate", math.inf),
-        ("newcomers", 1.1), ("newcomers", -0.1), ("newcomers", math.nan),
-        ("patience", 0.5), ("patience", math.nan), ("patience", -math.inf), ("patience", "long"),
-        ("game_length", 0), ("game_length", 1.5), ("stay", 1.5), ("stay", math.nan),
-        ("capacity", 1), ("capacity", True), ("waiting_cost", -1), ("waiting_cost", math.inf),
-        ("abandonment_cost", math.nan), ("horizon", 0), ("beta", 0.0), ("draw_margin", -1.0),
-        ("tau", math.inf), ("reward", "draw_density"), ("population", 3),
-        ("population", ([0.0], [0.0])), ("population", ([0.0, math.nan], [1.0, 1.0])),
-        ("population", ([0.0, 1.0], [1.0])), ("population", ([], [])),
-        ("population", "no such file.csv"),
-    ],
-)  # fmt: skip
-def test_bad_values_are_refused_by_name(option: str, value: Any) -> None:
-    with pytest.raises(ValueError, match=option):
-        QueueSettings(**{option: value})
 
 
 def test_nobody_gives_up_without_patience_to_lose() -> None:

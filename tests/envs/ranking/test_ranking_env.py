@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau, norm
 
-from matchenv.envs.ranking import RankingSettings
 from matchenv.runtime.random import drawn_key, uniform
 
 
@@ -93,26 +92,3 @@ def test_limits_and_bars_leave_the_other_pairs_and_the_observation_is_the_belief
         np.testing.assert_allclose(observation, expected, rtol=1e-6, atol=1e-7)
     assert sorted(met) == [0, 0] + 8 * [limit]
     assert env.action_masks().sum() >= 1  # the end of the episode has a mask that can be sampled
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"num_items": 1}, "num_items"),
-        ({"k": 20}, "k must be below num_items=20"),
-        ({"k": 2, "goal": "best"}, "k must be 1 with goal='best'"),
-        ({"goal": "worst"}, "goal must be one of"),
-        ({"cost": -1.0}, "cost must not be negative"),
-        ({"sigma": 0.0}, "sigma must be positive"),
-        ({"barred_pairs": [(0, 0)]}, "barred_pairs must hold pairs of different items"),
-        ({"barred_pairs": [(0, 20)]}, "barred_pairs must hold items below num_items=20"),
-        ({"barred_pairs": [(0, -1)]}, "barred_pairs must be an integer"),
-        ({"barred_pairs": "ab"}, "barred_pairs must hold pairs of items"),
-        ({"barred_pairs": 3}, "barred_pairs must hold pairs of items"),
-        ({"num_items": 2, "barred_pairs": [(1, 0)]}, "must leave at least one pair"),
-        ({"num_items": 2, "max_games_per_pair": 3}, "must be at least the horizon"),
-    ],
-)
-def test_bad_settings_are_named(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        RankingSettings(**options)

@@ -1,0 +1,140 @@
+"""What environments refuse, with the argument's name and what is allowed."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from matchenv.envs import part_of
+
+ONE_PLAYER, QUEUE, RANKING = "Matchmaking-v0", "MatchmakingQueue-v0", "Ranking-v0"
+
+# Bad options, each with what is said.
+OPTIONS: dict[str, list[tuple[dict[str, Any], str]]] = {
+    ONE_PLAYER: [
+        ({"num_opponents": 0}, r"num_opponents must be an integer in \[1, 1000000\], got 0"),
+        ({"num_opponents": 4.0}, "num_opponents must be an integer"),
+        ({"horizon": 0}, r"horizon must be an integer in \[1, 1000000000\], got 0"),
+        ({"beta": 0.0}, "beta must be positive"),
+        ({"beta": math.nan}, "beta must be finite"),
+        ({"prior": "flat"}, "prior must be one of 'informative', 'equal' or a matchenv.Prior, .*"),
+        ({"reward": "fun"}, "reward must be one of 'draw_density'.*got 'fun'"),
+        ({"reward": 3}, "reward must be one of"),
+        ({"rank": "best"}, "rank must be None, 'top', 'middle', 'bottom' or an integer in"),
+        ({"rank": 50}, r"rank must be .* \[0, 49\], got 50"),
+        ({"rank": -1}, r"rank must be .* \[0, 49\], got -1"),
+        ({"rank": 1.5}, "rank must be"),
+        ({"rank_by": "fame"}, "rank_by must be one of"),
+        ({"equal_variance": "none"}, "equal_variance must be one of"),
+        ({"draw_margin": -1.0}, "draw_margin must not be negative"),
+        ({"tau": math.inf}, "tau must be finite"),
+        ({"belief": "partial"}, "belief must be one of 'factorised', 'full'"),
+        ({"belief": "full", "tau": 0.1}, "tau must be 0 with belief='full'"),
+        ({"availability": 0.0}, r"availability must be in \(0, 1\], got 0"),
+        ({"availability": 1.5}, r"availability must be in \(0, 1\], got 1.5"),
+        ({"availability": math.nan}, "availability must be finite"),
+        ({"availability": "half"}, "availability must hold real numbers"),
+        ({"turnover": -0.1}, r"turnover must be in \[0, 1\], got -0.1"),
+        ({"turnover": 1.1}, r"turnover must be in \[0, 1\], got 1.1"),
+        ({"mean_stay": 0.5}, "mean_stay must be at least 1, got 0.5"),
+        ({"mean_stay": math.inf}, "mean_stay must be finite"),
+        ({"availability": 0.1, "mean_stay": 4.0}, "mean_stay must be at least 5 with availability"),
+        ({"availability": 0.9, "mean_stay": 4.0}, "mean_stay must be at least 5 with availability"),
+        (
+            {"num_opponents": 4, "horizon": 13, "max_games_per_opponent": 3},
+            "max_games_per_opponent times num_opponents must be at least the horizon",
+        ),
+        *(
+            ({"max_games_per_opponent": bad}, "max_games_per_opponent must be an integer")
+            for bad in (0, -1, 2.5, "two")
+        ),
+    ],
+    QUEUE: [
+        ({name: value}, name)
+        for name, values in {
+            "arrival_rate": [-0.1, math.nan, math.inf],
+            "newcomers": [1.1, -0.1, math.nan],
+            "patience": [0.5, math.nan, -math.inf, "long"],
+            "game_length": [0, 1.5],
+            "stay": [1.5, math.nan],
+            "capacity": [1, True],
+            "waiting_cost": [-1, math.inf],
+            "abandonment_cost": [math.nan],
+            "horizon": [0],
+            "beta": [0.0],
+            "draw_margin": [-1.0],
+            "tau": [math.inf],
+            "reward": ["draw_density"],
+            "population": [3, ([0.0], [0.0]), ([0.0, math.nan], [1.0, 1.0]),
+                           ([0.0, 1.0], [1.0]), ([], []), "no such file.csv"],
+        }.items()
+        for value in values
+    ],
+    RANKING: [
+        ({"num_items": 1}, "num_items"),
+        ({"k": 20}, "k must be below num_items=20"),
+        ({"k": 2, "goal": "best"}, "k must be 1 with goal='best'"),
+        ({"goal": "worst"}, "goal must be one of"),
+        ({"cost": -1.0}, "cost must not be negative"),
+        ({"sigma": 0.0}, "sigma must be positive"),
+        ({"barred_pairs": [(0, 0)]}, "barred_pairs must hold pairs of different items"),
+        ({"barred_pairs": [(0, 20)]}, "barred_pairs must hold items below num_items=20"),
+        ({"barred_pairs": [(0, -1)]}, "barred_pairs must be an integer"),
+        ({"barred_pairs": "ab"}, "barred_pairs must hold pairs of items"),
+        ({"barred_pairs": 3}, "barred_pairs must hold pairs of items"),
+        ({"num_items": 2, "barred_pairs": [(1, 0)]}, "must leave at least one pair"),
+        ({"num_items": 2, "max_games_per_pair": 3}, "must be at least the horizon"),
+    ],
+}  # fmt: skip
+# Bad options of a reset: environments have four opponents, or 20 items.
+RESETS: dict[str, list[tuple[Any, str]]] = {
+    ONE_PLAYER: [
+        ({"mu": np.zeros(4)}, r"options\['mu'\] must have shape \(5,\), got \(4,\)"),
+        ({"sigma": np.zeros(5)}, r"options\['sigma'\] must be positive"),
+        ({"true_skill": [0, 0, np.nan, 0, 0]}, r"options\['true_skill'\] must be finite.*index 2"),
+        ({"mu": np.full(5, 1e31)}, r"options\['mu'\] must be at most"),
+        ({"skill": np.zeros(5)}, "options may hold 'mu', 'sigma', 'true_skill', got 'skill'"),
+        ("mu", "options must be a dict"),
+    ],
+    QUEUE: [
+        ({"means": [0.0]}, "options may hold"),
+        ("mu", "options must be"),
+        ({"mu": [0.0]}, "'sigma'"),
+        ({"sigma": [1.0]}, "'mu'"),
+        ({"true_skill": [1.0]}, "'mu'"),
+        ({"mu": [0.0, math.nan], "sigma": [1.0, 1.0]}, "mu.*finite"),
+        ({"mu": [0.0, 1.0], "sigma": [1.0, 0.0]}, "sigma.*positive"),
+        ({"mu": [0.0, 1.0], "sigma": [1.0]}, "sigma.*shape"),
+        ({"mu": 0.0, "sigma": 1.0}, "mu.*shape"),
+        ({"mu": [[0.0]], "sigma": [[1.0]]}, "shape"),
+    ],
+    RANKING: [({"true_skill": [1.0]}, r"true_skill.*shape \(20,\)"), ({"mu": 0.0}, "may hold")],
+}
+
+
+@pytest.mark.parametrize(
+    ("env_id", "options", "said"),
+    [(env_id, *each) for env_id in OPTIONS for each in OPTIONS[env_id]],
+)
+def test_bad_options_are_named(env_id: str, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        part_of(env_id, "settings").checked(**options)
+
+
+@pytest.mark.parametrize("env_id", RESETS)
+def test_bad_resets_change_nothing(env_id: str) -> None:
+    size = {"num_opponents": 4} if env_id == ONE_PLAYER else {}
+    env, untouched = (gym.make(env_id, **size) for _ in range(2))
+    (_, info), _ = env.reset(seed=1), untouched.reset(seed=1)
+    for options, said in RESETS[env_id]:
+        with pytest.raises(ValueError, match=said):
+            env.reset(seed=2, options=options)
+    with pytest.raises(ValueError, match="seed"):
+        env.reset(seed=-1)
+    action = np.argmax(info.get("action_mask", [1]))
+    np.testing.assert_array_equal(env.step(action)[0], untouched.step(action)[0])
+    np.testing.assert_array_equal(env.reset()[0], untouched.reset()[0])
