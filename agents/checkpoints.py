@@ -25,7 +25,7 @@ from matchenv.runtime.files import write_bytes
 KEPT = 2
 
 # The numbers and arrays that change while stable-baselines3's algorithms learn. All else of an
-# algorithm follows from its hyperparameters; a test looks for what this list misses.
+# algorithm follows from its hyperparameters.
 COUNTERS = (
     "num_timesteps", "_total_timesteps", "_episode_num", "_n_updates",
     "_current_progress_remaining", "_last_obs", "_last_original_obs", "_last_episode_starts",

@@ -19,6 +19,8 @@ from stable_baselines3.common.type_aliases import GymEnv, Schedule
 from stable_baselines3.common.utils import explained_variance
 from torch.nn import functional
 
+from matchenv.evaluation.registry import policy_named
+
 
 class LabelledRollouts(RolloutBuffer):
     """Rollouts of the student with the teacher's actions in place of the student's.
@@ -141,8 +143,6 @@ def teacher_for(text: str, settings: Any) -> Any:
     Raises:
         ValueError: if it cannot play there, reads another belief or must know the truth.
     """
-    from matchenv.evaluation.registry import policy_named
-
     teacher, ours = policy_named(text, settings), getattr(settings, "belief", None)
     belief = getattr(teacher, "belief", ours)
     if belief != ours:

@@ -196,7 +196,8 @@ class LearnedPolicy:
         network: Any = self.network
         rows = torch.from_numpy(np.array(array, dtype=np.float32, ndmin=2)).to(network.device)
         with torch.no_grad():
-            if isinstance(network, ACTORS):
+            gives_probabilities = isinstance(self.network, ACTORS)
+            if gives_probabilities:
                 scores = network.get_distribution(rows).distribution.logits
             else:
                 scores = network.q_net(rows)
@@ -205,7 +206,7 @@ class LearnedPolicy:
                 allowed = torch.from_numpy(masks.reshape(-1, self.num_opponents)).to(scores.device)
                 scores = scores.masked_fill(~allowed, -torch.inf)
             # Values are no probabilities to draw from.
-            if deterministic or not isinstance(network, ACTORS):
+            if deterministic or not gives_probabilities:
                 actions = scores.argmax(dim=1)
             else:
                 actions = torch.multinomial(torch.softmax(scores, dim=1), 1)[:, 0]

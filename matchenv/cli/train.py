@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from matchenv.cli import options as shared
 from matchenv.cli.parser import GOES_ON, Existing, Given, Parser, Run
 from matchenv.envs import ENVIRONMENTS
+from matchenv.evaluation.registry import ONE_PLAYER
 from matchenv.runtime.jobs import RunOptions
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def declare_train(add: Parser) -> Run:
     add.option("--allow-code", "with --resume, import classes outside matchenv that the folder "
                "names", False)  # fmt: skip
     add.group("environment (defaults: as in the file)")
-    add.option("--env", "where to train", shared.ONE_PLAYER, tuple(ENVIRONMENTS))
+    add.option("--env", "where to train", ONE_PLAYER, tuple(ENVIRONMENTS))
     add.option("--env-kwargs", "options of the environment as KEY=VALUE, instead of options such "
                "as --rank; of a list, as prior=[informative,equal], equally many environments have "
                "each value", ())  # fmt: skip

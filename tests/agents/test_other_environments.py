@@ -4,7 +4,6 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from stable_baselines3 import PPO
 
 from matchenv import agents
 from matchenv.agents.algorithms import ALGORITHMS
@@ -115,17 +114,6 @@ def test_order_zero_unit_and_end_of_the_scale_do_not_matter_for_pairs():
         again, _, same = read(changed, beta)
         torch.testing.assert_close(again, expected, atol=1e-3, rtol=1e-3)
         torch.testing.assert_close(same, context, atol=1e-3, rtol=1e-3)
-
-
-@pytest.mark.parametrize("masked", [{}, {"max_games_per_pair": 9}])
-def test_zips_of_a_ranker_say_what_they_are(tmp_path, masked):
-    env = gym.make(RANKING, num_items=5, horizon=20, **masked)
-    PPO("MlpPolicy", env, n_steps=16, batch_size=16, device="cpu").save(tmp_path / "model.zip")
-    policy = agents.load(tmp_path / "model.zip", settings=env.unwrapped.settings)
-    observation, _ = env.reset(seed=0)
-    assert 0 <= policy.predict(observation)[0] < 10
-    with pytest.raises(ValueError, match=r"for 10 actions and cannot .*num_items=6"):
-        policy.for_settings(RankingSettings(num_items=6))
 
 
 def test_masks_choose_the_algorithm():

@@ -29,7 +29,7 @@ from matchenv.agents.policy_file import (
 from matchenv.agents.run_config import read_hyperparameters
 from matchenv.agents.sb3_policies import SharedPolicy, new_policy
 from matchenv.envs.one_player.settings import Settings
-from matchenv.evaluation.registry import files_of, policy_named
+from matchenv.evaluation.registry import QUEUE, RANKING, files_of, policy_named
 from matchenv.runtime.files import checksum
 
 ENV = {"num_opponents": 3, "horizon": 20}
@@ -177,22 +177,32 @@ def test_observations_that_do_not_fit_are_refused(path):
         policy.predict(batch)
 
 
+SIX = (ONE_PLAYER, {"num_opponents": 6})
+ON_POLICY = {"n_steps": 16, "batch_size": 16}
+# Algorithm, policy and options of a model, and the environment that it plays.
 MODELS = {
-    "ppo": (PPO, "MlpPolicy", {"policy_kwargs": {"net_arch": [8], "activation_fn": torch.nn.ReLU}}),
-    "shared": (PPO, SharedPolicy, {}),
-    "a2c": (A2C, "MlpPolicy", {}),
-    "dqn": (DQN, "MlpPolicy", {"buffer_size": 10}),
-    "maskable_ppo": (MaskablePPO, "MlpPolicy", {"n_steps": 16, "batch_size": 16}),
-    "trpo": (TRPO, "MlpPolicy", {"policy_kwargs": {"net_arch": {"pi": [8], "vf": [4]}}}),
-}
+    "ppo": (PPO, "MlpPolicy", {"policy_kwargs": {"activation_fn": torch.nn.ReLU}}, SIX),
+    "shared": (PPO, SharedPolicy, {}, (ONE_PLAYER, {"num_opponents": 6, "belief": "full"})),
+    "a2c": (A2C, "MlpPolicy", {}, SIX),
+    "dqn": (DQN, "MlpPolicy", {"buffer_size": 10}, SIX),
+    "trpo": (TRPO, "MlpPolicy", {"policy_kwargs": {"net_arch": {"pi": [8], "vf": [4]}}}, SIX),
+    "queue": (MaskablePPO, "MlpPolicy", ON_POLICY, (QUEUE, {"capacity": 7})),
+    "pool that changes": (
+        MaskablePPO, "MlpPolicy", ON_POLICY,
+        (ONE_PLAYER, {"num_opponents": 5, "availability": 0.5, "mean_stay": 4.0}),
+    ),
+    "ranker": (PPO, "MlpPolicy", ON_POLICY, (RANKING, {"num_items": 5, "horizon": 20})),
+    "ranker with masks": (
+        MaskablePPO, "MlpPolicy", ON_POLICY, (RANKING, {"num_items": 5, "max_games_per_pair": 60})
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_zips_of_stable_baselines3_say_themselves_what_they_are(tmp_path, name, monkeypatch):
-    kind, policy_class, options = MODELS[name]
-    env_kwargs = {"belief": "full"} if name == "shared" else {}
-    env = gym.make("Matchmaking-v0", num_opponents=6, **env_kwargs)
-    model = kind(policy_class, env, device="cpu", seed=0, **options)
+    kind, policy_class, options, (env_id, env_kwargs) = MODELS[name]
+    envs = gym.make_vec(env_id, 16, **env_kwargs)
+    model = kind(policy_class, gym.make(env_id, **env_kwargs), device="cpu", seed=0, **options)
     model.save(tmp_path / "model.zip")
 
     def never(*_, **__):
@@ -201,27 +211,12 @@ def test_zips_of_stable_baselines3_say_themselves_what_they_are(tmp_path, name, 
     with monkeypatch.context() as patch:
         for reader in ("cloudpickle.loads", "pickle.loads", "pickle.load"):
             patch.setattr(reader, never)
-        policy = policy_named(str(tmp_path / "model.zip"), Settings.checked(num_opponents=6))
-    batch = observations(num_opponents=6, belief=policy.belief)
-    expected = model.predict(batch, deterministic=True)[0]
-    np.testing.assert_array_equal(policy.predict(batch)[0], expected)
+        policy = policy_named(str(tmp_path / "model.zip"), envs.settings)
+    batch, _ = envs.reset(seed=0)
+    masks = {"action_masks": envs.action_masks()} if kind is MaskablePPO else {}
+    expected = model.predict(batch, deterministic=True, **masks)[0]
+    np.testing.assert_array_equal(policy.predict(batch, **masks)[0], expected)
     assert policy.is_shared == (name == "shared")
-    if not policy.is_shared:
-        with pytest.raises(ValueError, match=r"for 6 actions and cannot play .*num_opponents=5"):
-            policy.for_settings(Settings.checked(num_opponents=5))
-
-
-def test_zips_of_the_queue_and_of_pools_that_change(tmp_path):
-    for env in (
-        gym.make("MatchmakingQueue-v0", capacity=7),
-        gym.make("Matchmaking-v0", num_opponents=5, availability=0.5, mean_stay=4.0),
-    ):
-        model = MaskablePPO("MlpPolicy", env, n_steps=16, batch_size=16, device="cpu", seed=0)
-        model.save(tmp_path / "model.zip")
-        policy = agents.load(tmp_path / "model.zip")
-        observation, masks = env.reset(seed=1)[0], env.unwrapped.action_masks()
-        expected = model.predict(observation, action_masks=masks, deterministic=True)[0]
-        assert policy.predict(observation, action_masks=masks)[0] == expected
 
 
 def test_zips_that_cannot_be_read_are_refused(tmp_path):
