@@ -93,7 +93,7 @@ test-clients: $(CLIENTS_VENV)/installed
 test-faults: $(STAMP)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m faults tests/faults
 
-# Options: make bench BENCH_FLAGS="--only ratings --turns 3 --out speed.json".
+# Options: make bench BENCH_FLAGS="--only ratings --turns 3".
 bench: $(STAMP)
 	$(BIN)/python -m matchenv.benchmarks.speed $(BENCH_FLAGS)
 

@@ -11,9 +11,8 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
 from functools import partial
-from pathlib import Path
+from timeit import timeit
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -29,7 +28,6 @@ from matchenv.logs.match_log import MatchLog
 from matchenv.logs.replay import replay_trueskill
 from matchenv.logs.smoothing import smooth
 from matchenv.runtime.checks import as_integer
-from matchenv.runtime.files import json_bytes, write_bytes
 from matchenv.trueskill import rate
 
 NUM_OPPONENTS, MANY_OPPONENTS = 49, 100_000
@@ -54,64 +52,58 @@ class Side(NamedTuple):
     units: float
 
 
-@dataclass(frozen=True)
-class Result:
-    """Median and spread of a ratio or of a single figure.
+class Pair(NamedTuple):
+    """Two sides, of which we ask how many times as fast ours is.
 
     Attributes:
-        name: what was measured.
-        unit: of the values.
-        values: one for each turn.
-        note: absolute rates of both sides, for a ratio.
+        name: what is measured.
+        unit: of the rates of both sides.
+        ours: our side.
+        rival: the other.
     """
 
     name: str
     unit: str
-    values: list[float]
-    note: str = ""
-
-    def __str__(self) -> str:
-        """Return the line to print."""
-        middle, least, most = statistics.median(self.values), min(self.values), max(self.values)
-        return f"{self.name}: {middle:.3g} ({least:.3g} to {most:.3g}) {self.unit}{self.note}"
+    ours: Side
+    rival: Side
 
 
-def ratio(name: str, unit: str, ours: Side, rival: Side, turns: int) -> Result:
-    """Return how many times as fast as a rival one side is, measured in alternating turns."""
-    rates: dict[Side, list[float]] = {ours: [], rival: []}
+def measured(pair: Pair, turns: int) -> str:
+    """Return the line to print: median and range of the ratio, and the rates of both sides.
+
+    The sides alternate; the first turn is not counted.
+    """
+    rates: dict[Side, list[float]] = {pair.ours: [], pair.rival: []}
     for turn in range(turns + 1):
         for side, found in rates.items():
             taken = processor_seconds(side.work)
             if turn > 0:
                 found.append(side.units / taken)
-    medians = (f"{each.label} {statistics.median(rates[each]):,.0f}" for each in (ours, rival))
-    ratios = [a / b for a, b in zip(*rates.values(), strict=True)]
-    return Result(name, "times as fast", ratios, f"; {unit}: {', '.join(medians)}")
-
-
-def figure(name: str, unit: str, value: Callable[[], float], turns: int) -> Result:
-    """Return a figure without a rival; the first turn is not counted."""
-    return Result(name, unit, [value() for _ in range(turns + 1)][1:])
+    ratios = [ours / rival for ours, rival in zip(*rates.values(), strict=True)]
+    middle, least, most = statistics.median(ratios), min(ratios), max(ratios)
+    medians = (f"{side.label} {statistics.median(found):,.0f}" for side, found in rates.items())
+    return (
+        f"{pair.name}: {middle:.3g} ({least:.3g} to {most:.3g}) times as fast; "
+        f"{pair.unit}: {', '.join(medians)}"
+    )
 
 
 def processor_seconds(work: Callable[[], object]) -> float:
     """Return the processor time in seconds that one call takes."""
-    start = time.process_time()
-    work()
-    return time.process_time() - start
+    return timeit(work, timer=time.process_time, number=1)
 
 
-def environments(turns: int) -> Iterator[Result]:
+def environments() -> Iterator[Pair]:
     """Compare the vector and the scalar environment with Gymnasium's CartPole."""
     for num_envs, steps in ((64, 5010), (1024, 501)):
-        yield ratio(
+        yield Pair(
             f"vector environment, {num_envs:,} copies, against vector CartPole", "steps/s",
             vector_side("Matchmaking-v0", NUM_OPPONENTS, num_envs, steps),
-            vector_side("CartPole-v1", 2, num_envs, steps), turns,
+            vector_side("CartPole-v1", 2, num_envs, steps),
         )  # fmt: skip
-    yield ratio(
+    yield Pair(
         "one environment of gym.make against CartPole-v1", "steps/s",
-        scalar_side("Matchmaking-v0"), scalar_side("CartPole-v1"), turns,
+        scalar_side("Matchmaking-v0"), scalar_side("CartPole-v1"),
     )  # fmt: skip
 
 
@@ -144,31 +136,23 @@ def scalar_side(name: str, steps: int = 5010) -> Side:
     return Side(name, work, steps)
 
 
-def policies(turns: int) -> Iterator[Result]:
-    """Compare KG's search with its plain rule, and the baselines with KG.
-
-    Raises:
-        AssertionError: where search and plain rule choose different opponents.
-    """
+def policies() -> Iterator[Pair]:
+    """Compare KG's search with its plain rule, and the baselines with KG."""
+    kg = decision_side(KnowledgeGradient(), NUM_OPPONENTS, BATCH)
     for belief in (FactorisedBelief.name, FullBelief.name):
-        kg = KnowledgeGradient(belief=belief)
+        policy = KnowledgeGradient(belief=belief)
         state = states_of_play(NUM_OPPONENTS, BATCH, belief)
-
-        def choose(kg: Any = kg, state: Any = state) -> Any:
-            return np.argmax(kg.scores(state, 500), axis=-1)
-
-        if not np.array_equal(choose(), kg.act(state, 500)):
-            raise AssertionError("KG's search and its plain rule choose different opponents")
-        plain = Side("scores of all", choose, BATCH)
-        yield ratio(f"KG, {belief} belief, against its plain rule", "decisions/s",
-                    decision_side(kg, NUM_OPPONENTS, BATCH), plain, turns)  # fmt: skip
-    rival = decision_side(KnowledgeGradient(), NUM_OPPONENTS, BATCH)
+        scores = partial(policy.scores, state, 500)
+        plain = Side("scores of all", lambda scores=scores: np.argmax(scores(), axis=-1), BATCH)
+        yield Pair(f"KG, {belief} belief, against its plain rule", "decisions/s",
+                   decision_side(policy, NUM_OPPONENTS, BATCH), plain)  # fmt: skip
     for name in ("pe", "drawchance", "gittins"):
         ours = decision_side(POLICIES[name](), NUM_OPPONENTS, BATCH)
-        yield ratio(f"{name} against KG", "decisions/s", ours, rival, turns)
-    for name in ("pe", "drawchance", "gittins", "kg"):
-        seconds = partial(processor_seconds, decision_side(POLICIES[name](), MANY_OPPONENTS).work)
-        yield figure(f"{name}, {MANY_OPPONENTS:,} opponents", "s a decision", seconds, turns)
+        yield Pair(f"{name} against KG", "decisions/s", ours, kg)
+    many = decision_side(KnowledgeGradient(), MANY_OPPONENTS)
+    yield Pair(
+        f"KG, {MANY_OPPONENTS:,} opponents, against {NUM_OPPONENTS}", "decisions/s", many, kg
+    )
 
 
 def decision_side(policy: Any, num_opponents: int, count: int = 1) -> Side:
@@ -187,7 +171,7 @@ def states_of_play(num_opponents: int, count: int, belief: str) -> matchenv.Know
     return env.knowledge_state
 
 
-def queue(turns: int) -> Iterator[Result]:
+def queue() -> Iterator[Pair]:
     """Compare decisions in the queue with games of Matchmaking-v0."""
     env = matchenv.MatchmakingQueueVectorEnv(QUEUES, capacity=CAPACITY)
     env.reset(seed=0)
@@ -198,14 +182,14 @@ def queue(turns: int) -> Iterator[Result]:
             # The allowed choices come first.
             env.step((row * env.action_masks().sum(axis=1)).astype(np.int64))
 
-    yield ratio(
+    yield Pair(
         f"{QUEUES} queues of capacity {CAPACITY} against Matchmaking-v0", "decisions/s",
         Side("MatchmakingQueue-v0", work, STEPS * QUEUES),
-        vector_side("Matchmaking-v0", CAPACITY - 1, QUEUES, STEPS), turns,
+        vector_side("Matchmaking-v0", CAPACITY - 1, QUEUES, STEPS),
     )  # fmt: skip
 
 
-def ratings(turns: int) -> Iterator[Result]:
+def ratings() -> Iterator[Pair]:
     """Compare logs, single games and smoothing with other rating libraries."""
     true_skill = trueskill.TrueSkill(**GAME, draw_probability=DRAWS)
     open_skill = PlackettLuce(**GAME)
@@ -218,18 +202,18 @@ def ratings(turns: int) -> Iterator[Result]:
         call = partial(rate_often, partial(rate, **game), lambda: (25.0, 25.0 / 3.0), sides)
         for name, new, rate_by in rivals:
             by_rival = partial(rate_log, rate_by, new, random_log(sides, of_rivals))
-            yield ratio(f"replay, games of {sides} players, against {name}", "games/s", log_side,
-                        Side(name, by_rival, of_rivals), turns)  # fmt: skip
+            yield Pair(f"replay, games of {sides} players, against {name}", "games/s", log_side,
+                        Side(name, by_rival, of_rivals))  # fmt: skip
             often = Side(name, partial(rate_often, rate_by, new, sides), CALLS)
-            yield ratio(f"one call of rate, {sides} players, against {name}", "calls/s",
-                        Side("rate", call, CALLS), often, turns)  # fmt: skip
+            yield Pair(f"one call of rate, {sides} players, against {name}", "calls/s",
+                        Side("rate", call, CALLS), often)  # fmt: skip
     # No tolerance is met: both sweep equally often.
     sweeps: dict[str, Any] = {"tolerance": 1e-150, "max_iterations": SWEEPS}
     work = partial(smooth, random_log(2, 50_000), **game, **sweeps)
-    yield ratio(
+    yield Pair(
         "smoothing, games of 2 players, against TrueSkillThroughTime", "games of a sweep/s",
         Side("smooth", work, SWEEPS * 50_000),
-        Side("its package", partial(smooth_by_rival, random_log(2, 200)), SWEEPS * 200), turns,
+        Side("its package", partial(smooth_by_rival, random_log(2, 200)), SWEEPS * 200),
     )  # fmt: skip
 
 
@@ -276,27 +260,21 @@ def rows_of(log: MatchLog) -> list[tuple[list[int], list[int]]]:
 SECTIONS = {each.__name__: each for each in (environments, policies, queue, ratings)}
 
 
-def main(only: Sequence[str] = (), turns: int = 7, out: Path | None = None) -> None:
+def main(only: Sequence[str] = (), turns: int = 7) -> None:
     """Measure speed as ratios to rival libraries, timed in turn with this one.
 
     Args:
         only: sections to run; none for all.
         turns: counted turns of each side.
-        out: JSON file of all turns.
     """
     as_integer("turns", turns, 1)
-    results = []
     for name in only or SECTIONS:
-        for result in SECTIONS[name](turns):
-            print(result, flush=True)
-            results.append(asdict(result))
-    if out is not None:
-        write_bytes(out, json_bytes(results))
+        for pair in SECTIONS[name]():
+            print(measured(pair, turns), flush=True)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="+", choices=SECTIONS, default=(), help="sections to run")
     parser.add_argument("--turns", type=int, default=7, help="counted turns of each side")
-    parser.add_argument("--out", type=Path, help="JSON file of all turns")
     main(**vars(parser.parse_args()))
