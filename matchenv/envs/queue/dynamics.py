@@ -133,7 +133,11 @@ def outcome_of_game(state: State, params: Params, row: int, game: int, gap: floa
 
     ``game`` is its number, ``gap`` the true skill of the first side minus that of the second.
     """
-    u = uniform(state.queue[row].key, OUTCOME, game)
+    u = math.nan
+    if game < state.luck.shape[1]:
+        u = state.luck[row, game]
+    if math.isnan(u):
+        u = uniform(state.queue[row].key, OUTCOME, game)
     variance = total_variance(0.0, 0.0, params.beta)
     win = win_probability_of(gap, variance, params.draw_margin)
     if u < win:

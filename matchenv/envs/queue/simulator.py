@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from matchenv.envs.core.settings import as_given, checked_options
 from matchenv.envs.core.simulator import LAST, Facts, Keys, Masks, Simulator, Step
@@ -30,10 +31,12 @@ from matchenv.envs.queue.state import (
     Params,
     State,
     empty_state,
+    with_luck,
     with_room,
     with_visits,
 )
 from matchenv.envs.queue.view import NOBODY, QueueView, WaitingPlayers
+from matchenv.runtime.checks import as_float_array
 
 # Fields of QUEUE records by the names of facts.
 TOTALS = {
@@ -50,6 +53,9 @@ VISIT_COLUMNS = ("environment", *VISIT.names) if VISIT.names else ()
 
 # Runs that the usual quality is from, and choices in each.
 USUAL_RUNS, USUAL_CHOICES = 16, 500
+
+GIVEN_NAMES = ("mu", "sigma", "true_skill", "noise")
+
 
 NO_ONE: Floats = np.zeros(0)
 
@@ -88,25 +94,37 @@ class QueueSimulator(Simulator[State]):
         return self.keeping_visits(state) if self._keeps_visits else state
 
     def given(self, options: Any, count: int | None) -> dict[str, Floats] | None:
-        """Check the options of a reset: the players who wait at tick 0.
+        """Check the options of a reset: the players who wait at tick 0, and ``"noise"``.
 
         Arguments as the contract. Each array may have a row for each environment.
         """
-        given = checked_options(options, ("mu", "sigma", "true_skill"))
+        given = checked_options(options, GIVEN_NAMES)
         for name, needed in (("mu", "sigma"), ("sigma", "mu"), ("true_skill", "mu")):
             if name in given and needed not in given:
                 raise ValueError(f"options must hold {needed!r} where they hold {name!r}")
-        shape = np.shape(given.get("mu", NO_ONE))
-        if not 1 <= len(shape) <= 2 or (len(shape) == 2 and shape[0] != count):
-            allowed = "(n,)" if count is None else f"(n,) or ({count}, n)"
-            raise ValueError(f"options['mu'] must have shape {allowed}, got {shape}")
-        return {name: as_given(name, given[name], [shape]) for name in given} or None
+        found: dict[str, Floats] = {}
+        for name in given:
+            shape = np.shape(given["mu" if name != "noise" else "noise"])
+            if not 1 <= len(shape) <= 2 or (len(shape) == 2 and shape[0] != count):
+                allowed = "(n,)" if count is None else f"(n,) or ({count}, n)"
+                raise ValueError(f"options[{name!r}] must have shape {allowed}, got {shape}")
+            if name == "noise":
+                found[name] = as_float_array("options['noise']", given[name])
+            else:
+                found[name] = as_given(name, given[name], [shape])
+        return found or None
 
     def begin(
         self, state: State, rows: Integers, keys: Keys, given: dict[str, Floats] | None = None
     ) -> State:
         """Start new runs, up to the first choice; as ``Simulator``."""
         given = given or {}
+        if "noise" in given:
+            # A game is won where u < P(win): so noise z means u = Phi(-z), as seen by the focal
+            # player: skill difference + sqrt(2) beta z > draw margin.
+            state = with_luck(state, rows, ndtr(-given["noise"]))
+        elif state.luck.size > 0:
+            state.luck[rows] = np.nan
         mu = given.get("mu", NO_ONE)
         # True skills that are not given are drawn from the belief.
         parts = mu, given.get("sigma", NO_ONE), given.get("true_skill", np.full_like(mu, np.nan))
@@ -169,7 +187,7 @@ class QueueSimulator(Simulator[State]):
 
     def restored(self, state: State, arrays: Mapping[str, Any]) -> State:
         """Return a state with the values of saved arrays, of any room; as ``Simulator``."""
-        growing = ("players", "visits")
+        growing = ("players", "luck", "visits")
         sizes = [arrays[name].shape[1] if arrays[name].ndim > 1 else 0 for name in growing]
         return super().restored(empty_state(self.settings, len(state.queue), *sizes), arrays)
 

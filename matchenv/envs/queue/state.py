@@ -114,6 +114,7 @@ class State(NamedTuple):
         shown: places of the focal player and the candidates, shape (B, C); NONE for no one.
         mask: allowed actions, shape (B, C).
         observation: shape (B, 4 C + 3), float32.
+        luck: uniform numbers that decide the first N games, shape (B, N); NaN: not fixed.
         visits: VISIT records, shape (B, V); V = 0 where visits are not kept.
     """
 
@@ -125,6 +126,7 @@ class State(NamedTuple):
     shown: Integers
     mask: NDArray[np.bool_]
     observation: NDArray[np.float32]
+    luck: Floats
     visits: Records
 
     @property
@@ -134,7 +136,7 @@ class State(NamedTuple):
 
 
 def empty_state(
-    settings: QueueSettings, count: int, room: int = FIRST_ROOM, visits: int = 0
+    settings: QueueSettings, count: int, room: int = FIRST_ROOM, luck: int = 0, visits: int = 0
 ) -> State:
     """Return queues that have not begun.
 
@@ -142,6 +144,7 @@ def empty_state(
         settings: of the environment.
         count: B.
         room: P.
+        luck: N.
         visits: V.
     """
     capacity = settings.capacity
@@ -154,6 +157,7 @@ def empty_state(
         shown=np.full((count, capacity), NONE),
         mask=np.zeros((count, capacity), dtype=np.bool_),
         observation=np.zeros((count, settings.observation_size), dtype=np.float32),
+        luck=np.full((count, luck), np.nan),
         visits=np.zeros((count, visits), VISIT),
     )
 
@@ -174,6 +178,20 @@ def with_room(state: State, room: int) -> State:
     return state._replace(queue=queue, **wide)
 
 
+def with_luck(state: State, rows: Integers, luck: Floats) -> State:
+    """Return the same queues with other uniform numbers for the first games of some.
+
+    Args:
+        state: not changed.
+        rows: the queues, shape (K,).
+        luck: shape (B, N) or (N,); all that was fixed before for these queues is forgotten.
+    """
+    wide = _widened(state.luck, max(state.luck.shape[1], luck.shape[-1]))
+    wide[rows] = np.nan
+    wide[rows, : luck.shape[-1]] = np.broadcast_to(luck, (len(wide), luck.shape[-1]))[rows]
+    return state._replace(luck=wide)
+
+
 def with_visits(state: State, count: int) -> State:
     """Return the same queues with room for ``count`` visits each."""
     return state._replace(visits=_widened(state.visits, count))
@@ -181,5 +199,7 @@ def with_visits(state: State, count: int) -> State:
 
 def _widened(array: NDArray[Any], columns: int) -> NDArray[Any]:
     wide = np.zeros((len(array), columns), array.dtype)
+    if array.dtype.kind == "f":
+        wide[:] = np.nan
     wide[:, : array.shape[1]] = array
     return wide

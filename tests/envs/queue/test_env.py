@@ -7,13 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import norm
 
 from matchenv import MatchmakingEnv, MatchmakingQueueEnv, MatchmakingQueueVectorEnv
-from matchenv.belief import GameConstants
 from matchenv.envs.queue import NOBODY, NormalPopulation, WaitingPlayers
 from matchenv.envs.queue.state import FIRST_ROOM
-from matchenv.runtime.random import uniform
 from matchenv.trueskill import match_quality, update
 
 BETA = math.sqrt(2.5)
@@ -146,65 +143,62 @@ def test_waiting_and_giving_up_cost_what_they_should() -> None:
     assert min(waits) == 2
 
 
-def test_a_game_lasts_its_ticks_and_changes_both_beliefs() -> None:
-    """It is won where the random number of the game is below the probability of winning."""
+@pytest.mark.parametrize("z", [2.5, 0.7, -0.1, -0.3, -0.6, -3.0])
+def test_a_game_lasts_its_ticks_and_changes_both_beliefs(z: float) -> None:
     env = MatchmakingQueueEnv(**CLOSED, game_length=4, horizon=30, draw_margin=0.5, tau=0.3)
-    seen = set()
-    for seed in range(12):
-        env.reset(seed=seed, options=GIVEN)
-        start = env.waiting_players()
-        one, other = 0, int(start.candidates[0])
-        assert (start.focal, other) == (0, 3)
-        env.step(1)
-        while env.waiting_players().tick < 4:
-            assert set(env.waiting_players().player) == {1, 2}
-            env.step(0)
-        after = env.waiting_players()
-        assert after.tick == 4
-        assert set(after.player) == {0, 1, 2, 3}
-        index = {int(player): k for k, player in enumerate(after.player)}
-        skills = [after.true_skill[index[k]] for k in (one, other)]
-        gap, u = skills[0] - skills[1], uniform(env._state.queue["key"][0], 5, 0)
-        win, loss = norm.cdf((np.array([gap, -gap]) - 0.5) / (math.sqrt(2) * BETA))
-        outcome = 1 if u < win else 0 if u < 1.0 - loss else -1
-        mu, sigma = start.mu, np.hypot(start.sigma, 0.3)
-        expected = update(mu[0], sigma[0], mu[3], sigma[3], outcome, BETA, 0.5)
-        found = [f(index[k]) for k in (one, other) for f in (after.mu.item, after.sigma.item)]
-        assert found == pytest.approx(expected, rel=1e-14)
-        assert skills != [start.true_skill[0], start.true_skill[3]]
-        assert after.waited[index[0]] == 0
-        seen.add(outcome)
-    assert seen == {-1, 0, 1}
+    env.reset(seed=1, options={**GIVEN, "noise": [z]})
+    start = env.waiting_players()
+    one, other = 0, int(start.candidates[0])
+    assert (start.focal, other) == (0, 3)
+    env.step(1)
+    while env.waiting_players().tick < 4:
+        assert set(env.waiting_players().player) == {1, 2}
+        env.step(0)
+    after = env.waiting_players()
+    assert after.tick == 4
+    assert set(after.player) == {0, 1, 2, 3}
+    index = {int(player): k for k, player in enumerate(after.player)}
+    skills = [after.true_skill[index[k]] for k in (one, other)]
+    difference = skills[0] - skills[1] + math.sqrt(2) * BETA * z
+    outcome = 0 if abs(difference) <= 0.5 else math.copysign(1, difference)
+    mu, sigma = start.mu, np.hypot(start.sigma, 0.3)
+    expected = update(mu[0], sigma[0], mu[3], sigma[3], outcome, BETA, 0.5)
+    found = [f(index[k]) for k in (one, other) for f in (after.mu.item, after.sigma.item)]
+    assert found == pytest.approx(expected, rel=1e-14)
+    assert skills != [start.true_skill[0], start.true_skill[3]]
+    assert after.waited[index[0]] == 0
 
 
 def test_one_player_among_opponents_who_always_wait_is_matchmaking() -> None:
     """The beliefs and qualities of ``Matchmaking-v0`` on the same players and outcomes."""
     opponents, games = 7, 60
-    sibling = MatchmakingEnv(num_opponents=opponents)
+    sibling = MatchmakingEnv(num_opponents=opponents, horizon=games, reward="match_quality")
     sibling.reset(seed=9)
-    state, skill = sibling.knowledge_state, sibling.true_skill
+    start, skill = sibling.knowledge_state, sibling.true_skill
+    actions = np.random.default_rng(4).integers(opponents, size=games)
+    states, infos = [], []
+    for action in actions:
+        states.append(sibling.knowledge_state)
+        infos.append(sibling.step(action)[4])
     env = MatchmakingQueueEnv(
         **CLOSED, game_length=1, capacity=opponents + 1, horizon=games, waiting_cost=0.0
     )
-    env.reset(seed=0, options={"mu": state.mu, "sigma": state.sigma, "true_skill": skill})
-    opponent = None
-    for action in np.random.default_rng(4).integers(opponents, size=games):
+    noise = [50.0 * info["outcome"] for info in infos]
+    given = {"mu": start.mu, "sigma": start.sigma, "true_skill": skill, "noise": noise}
+    env.reset(seed=0, options=given)
+    for action, state, expected in zip(actions, states, infos, strict=True):
         while (waiting := env.waiting_players()).player[waiting.focal] != 0:
             env.step(0)
         by_player = np.argsort(waiting.player)
-        if opponent is not None:  # whose game moved the mean of player 0 up where that one won
-            outcome = int(np.sign(waiting.mu[by_player[0]] - state.mu[0]))
-            after = state[None].after_games([opponent], [outcome], GameConstants(BETA))
-            state = after[0]
         np.testing.assert_allclose(waiting.mu[by_player], state.mu, rtol=1e-13, atol=1e-13)
         np.testing.assert_allclose(waiting.sigma[by_player], state.sigma, rtol=1e-13)
         wanted = int(np.flatnonzero(waiting.player == action + 1)[0])
         info = env.step(1 + int(np.flatnonzero(waiting.candidates == wanted)[0]))[4]
-        quality = 2 * BETA * math.sqrt(math.pi) * state.draw_density(BETA)[action]
-        assert info["match_quality"] == pytest.approx(quality, rel=1e-13)
-        true_quality = math.exp(-((skill[0] - skill[action + 1]) ** 2) / (4 * BETA**2))
-        assert info["true_match_quality"] == pytest.approx(true_quality, rel=1e-13)
-        opponent = action
+        assert info["match_quality"] == pytest.approx(expected["match_quality"], rel=1e-13)
+        scale = 2 * BETA * math.sqrt(math.pi)
+        assert info["true_match_quality"] == pytest.approx(
+            scale * expected["true_draw_density"], rel=1e-13
+        )
 
 
 def test_a_forbidden_action_is_refused_with_the_allowed_ones() -> None:
