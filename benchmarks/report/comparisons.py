@@ -114,8 +114,7 @@ def compare_section(folder: Path) -> Section:
     columns = (Column("cell", "{title}"), *standing_columns(against, kind, known, timing=False))
     blocks.append(Block("All measures", table_of(columns, standings)))
     return Section(
-        kind="compare",
-        folder=folder.name,
+        title=f"compare: {folder.name}",
         lead=(
             f"Every policy played the same {found.episodes:,} episodes of {found.env} in "
             f"each cell; differences to {against} are paired, their intervals of "
@@ -162,8 +161,7 @@ def tune_section(folder: Path) -> Section:
     chosen = [(family, cell, policy) for cell, found in best.items()
               for family, policy in found.items()]  # fmt: skip
     return Section(
-        kind="tune",
-        folder=folder.name,
+        title=f"tune: {folder.name}",
         lead=(
             f"Options of policies on the same {settings.episodes:,} episodes of "
             f"{settings.env} in each cell, on seeds of their own."
@@ -190,8 +188,7 @@ def bound_section(folder: Path) -> Section:
     ]
     room = [(row.policy, row.cell, row.room) for row in rows]
     return Section(
-        kind="bound",
-        folder=folder.name,
+        title=f"bound: {folder.name}",
         lead=(
             f"What no policy can exceed, from {found.episodes:,} sample paths of each cell, "
             "beside policies on the same instances. Room is the bound minus the true q of a "
@@ -217,8 +214,7 @@ def optimum_section(folder: Path) -> Section:
             if loss.policy != OPTIMUM]  # fmt: skip
     what = "believed q minus the optimum's"
     return Section(
-        kind="optimum",
-        folder=folder.name,
+        title=f"optimum: {folder.name}",
         lead=(
             f"The exact optimum under the belief, and what policies lose, on "
             f"{first.episodes:,} instances of each size."

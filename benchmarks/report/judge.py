@@ -70,8 +70,7 @@ def _section(found: Record, name: str) -> Section:
         f"Intervals are of {100 * found.confidence:.0f} %; ahead is good for the players",
     ]
     return Section(
-        kind="judge",
-        folder=name,
+        title=f"judge: {name}",
         lead=". ".join(said) + ".",
         settings={**found.parameters, "seed": found.seed, **found.load, **found.environment},
         blocks=[*(each for each in figures if each.content.data), *tables],

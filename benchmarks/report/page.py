@@ -70,18 +70,12 @@ class Block(NamedTuple):
 class Section:
     """One folder of results."""
 
-    kind: str  # the command that made it
-    folder: str  # its name
+    title: str  # the command that made it, and its name
     lead: str  # what was done, in a sentence or two
     settings: Mapping[str, Any]  # by name, seeds among them
     blocks: Sequence[Block]  # figures and tables, in order
     summary: Block | None = None  # the table for LaTeX; None for the last block
     versions: Mapping[str, str] | None = None  # of the packages, by name
-
-    @property
-    def title(self) -> str:
-        """Return the heading."""
-        return f"{self.kind}: {self.folder}"
 
 
 def table_of(columns: Sequence[Column], rows: Sequence[Any]) -> pd.DataFrame:
@@ -295,7 +289,7 @@ def latex_summary(sections: Sequence[Section]) -> str:
         if about:
             listed = ", ".join(f"{name} {value}" for name, value in about.items())
             lines.append(escaped(f"({listed}.)"))
-        label = re.sub(r"[^\w-]+", "-", f"{section.kind}-{section.folder}")
+        label = re.sub(r"[^\w-]+", "-", section.title)
         lines.append(latex_table(section.summary or section.blocks[-1], label))
     return "\n".join([*lines, "}"]) + "\n"
 

@@ -90,8 +90,7 @@ def _section(found: Mapping[str, Any], name: str) -> Section:
             add_level(players, each["start"], "a newcomer")
         charts[f"Ratings of the top players, {system}"] = players
     return Section(
-        kind="replay",
-        folder=name,
+        title=f"replay: {name}",
         lead=(
             f"{log['file']}: {log['games_rated']:,} games of {log['players']:,} players, rated in "
             f"order of play; {log['bad_rows']:,} of {log['rows']:,} rows were left out as bad."

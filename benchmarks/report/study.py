@@ -56,8 +56,7 @@ def study_section(folder: Path) -> Section:
         for claim in verdict["claims"]
     ]  # fmt: skip
     return Section(
-        kind="study",
-        folder=folder.name,
+        title=f"study: {folder.name}",
         lead=(
             f"The simulation study of Ryzhov, Tariq and Powell (2011): {settings['episodes']:,} "
             f"sets of true skills with {priors}, "

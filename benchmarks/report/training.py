@@ -194,8 +194,7 @@ def _section(runs: list[Run]) -> Section:
         title = "The final comparison: differences to the policy that counts"
         blocks.append(Block(title, pivot("cell", ends, 2)))
     return Section(
-        kind="train",
-        folder=", ".join(run.path.name for run in runs),
+        title=f"train: {', '.join(run.path.name for run in runs)}",
         lead=(
             f"{'1 run' if len(runs) == 1 else f'{len(runs)} runs'} in {first.environment}, "
             f"evaluated on held-out episodes that {' and '.join(problem.rivals)} play too"

@@ -87,12 +87,14 @@ def html(page: Path) -> str:
     return re.sub(r"<script>.*?</script>", "", page.read_text(), flags=re.DOTALL)
 
 
+def kinds_of(*folders: Path) -> list[str]:
+    return [section.title.partition(":")[0] for section in sections_of(folders)]
+
+
 def test_every_kind_of_results_is_known(results: Path) -> None:
-    sections = sections_of([results])
-    kinds = [section.kind for section in sections]
     one_player = ["train", "compare", "study", "tune", "bound", "optimum", "replay"]
-    assert kinds == [*one_player, "compare", "tune"]
-    for section in sections:
+    assert kinds_of(results) == [*one_player, "compare", "tune"]
+    for section in sections_of([results]):
         assert section.settings
         types = {type(block.content) for block in section.blocks}
         assert pd.DataFrame in types
@@ -129,7 +131,7 @@ def test_names_have_one_colour_on_a_page() -> None:
     def drawn(name: str) -> Section:
         figure = new_figure("x", "y")
         add_line(figure, name, [0, 1], [0, 1], ([0, 0], [1, 1]))
-        return Section("kind", "folder", "", {}, [Block("title", figure)])
+        return Section("title", "", {}, [Block("title", figure)])
 
     sections = [drawn("mine"), drawn("kg"), drawn("mine")]
     page_text(sections)
@@ -149,16 +151,14 @@ def test_the_same_results_give_the_same_files(results: Path, page: Path, tmp_pat
 
 
 def test_a_folder_is_shown_once(results: Path) -> None:
-    once = sections_of([results / "runs"])
-    assert [section.kind for section in once] == ["train"]
-    assert once[0].blocks[-1].title.startswith("The final comparison")
+    (once,) = sections_of([results / "runs"])
+    assert once.title == "train: seed0, seed1"
+    assert once.blocks[-1].title.startswith("The final comparison")
     end = results / "runs" / "seed0" / "comparison"
-    assert [section.kind for section in sections_of([results / "runs", end])] == [
-        "train",
-        "compare",
-    ]
-    twice = sections_of([results / "a", results / "a", results / "runs" / "seed0"])
-    assert [section.kind for section in twice] == ["train", "compare"]
+    assert kinds_of(results / "runs", end) == ["train", "compare"]
+    assert kinds_of(results / "a", results / "a", results / "runs" / "seed0") == [
+        "train", "compare",
+    ]  # fmt: skip
 
 
 def test_the_summary_is_balanced_latex(page: Path) -> None:

@@ -132,7 +132,7 @@ def test_files_and_the_page(log: MatchLog, tmp_path: Path) -> None:
     assert "<script src" not in page
     assert f"Minus the present one, {RULE}" in page
     (section,) = sections_of([tmp_path / "out"])
-    assert section.kind == "judge"
+    assert section.title.startswith("judge: ")
     assert "How even were the games?" in page_text([section])
     again = judgement_text(json_of(tmp_path / "out" / "judge.json"))
     assert (tmp_path / "out" / "judge.txt").read_text() == f"{again}\n"
