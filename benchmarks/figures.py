@@ -5,21 +5,18 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 METADATA: dict[str, dict[str, Any]] = {
     "png": {"Software": None},
     "svg": {"Date": None},
-    "pdf": {"CreationDate": None},
 }
-CANVASES = {"png": FigureCanvasAgg, "svg": FigureCanvasSVG, "pdf": FigureCanvasPdf}
+CANVASES = {"png": FigureCanvasAgg, "svg": FigureCanvasSVG}
 
 # Colours that differ in brightness too, so that a print in grey can be read.
 LINES: tuple[tuple[str, Any, str], ...] = (
@@ -30,22 +27,6 @@ LINES: tuple[tuple[str, Any, str], ...] = (
     ("#7a7a7a", (0, (5, 1)), "v"),
     ("#111111", (0, (1, 1)), "x"),
 )
-
-
-def kind_of_picture(name: str, path: Path) -> str:
-    """The kind of a file, by its name.
-
-    Args:
-        name: of the argument.
-        path: the file.
-
-    Raises:
-        ValueError: for an unknown kind.
-    """
-    kind = path.suffix.lower().lstrip(".")
-    if kind not in METADATA:
-        raise ValueError(f"{name} must end in .{', .'.join(METADATA)}, got {str(path)!r}")
-    return kind
 
 
 @contextmanager

@@ -177,16 +177,14 @@ def run_smooth(
     settings: SmoothSettings,
     *,
     out: Path | None = None,
-    plot: Path | None = None,
     quiet: bool = True,
 ) -> tuple[SmoothedLog, list[str]]:
-    """Smooth a log, and write the table and the figure.
+    """Smooth a log, and write the table and the page.
 
     Args:
         reading: the log.
         settings: all that decides the result.
-        out: folder for the table and ``smooth.json``; None to write neither.
-        plot: file of the figure, .png, .svg or .pdf; None for none.
+        out: folder for the table, the page and ``smooth.json``; None to write none.
         quiet: no progress bar.
 
     Returns:
@@ -197,19 +195,17 @@ def run_smooth(
             another process works in the folder.
         OSError: if a file cannot be written.
     """
-    if plot is not None:
-        # Plotting is slow to load.
-        from matchenv.benchmarks.figures import kind_of_picture
-        from matchenv.benchmarks.replay.figures import skill_curves_picture
-
-        kind = kind_of_picture("plot", plot)
     log = reading.log
     check_players(log, settings.players)
     model = with_fitted(settings.model, settings.fitted).counted(log)
     limits = {"tolerance": settings.tolerance, "max_iterations": settings.max_iterations}
     with locked(out):
         smoothed = smooth(log, **limits, quiet=quiet, **asdict(model))  # type: ignore[arg-type]
+        shown = list(settings.players) or strongest(log, smoothed)
         if out is not None:
+            # Plotting is slow to load.
+            from matchenv.benchmarks.report.replay import skills_page
+
             names = ("log_evidence", "iterations", "settled")
             content = {name: getattr(smoothed, name) for name in names} | {
                 "log_probability": float(smoothed.log_probability.sum()),
@@ -223,12 +219,8 @@ def run_smooth(
             write_together([
                 (out / "curves.csv", columns_csv(curves_table(log, smoothed))),
                 (out / SMOOTHING, json_bytes(content, checked=True)),
+                (out / "report.html", skills_page(reading, smoothed, shown, content).encode()),
             ])  # fmt: skip
-    shown = list(settings.players) or strongest(log, smoothed)
-    if plot is not None:
-        plot.parent.mkdir(parents=True, exist_ok=True)
-        dates = reading.time_format not in (None, "number")
-        write_bytes(plot, skill_curves_picture(log, smoothed, shown, kind, dates=dates))
     return smoothed, shown
 
 

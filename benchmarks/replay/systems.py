@@ -84,15 +84,16 @@ def judge(text: str, log: MatchLog, pairs: Pairs, model: Model) -> Judgement:
         ValueError: for parameters that the system refuses.
     """
     draws, players = model.draw_probability or 0.0, log.team_size
-    system = model if text == TRUESKILL else _system(text, model)
+    system: Any = model if text == TRUESKILL else _system(text, model)
     is_elo = isinstance(system, Elo)
     if text == TRUESKILL:
         replay = replay_trueskill(log, **asdict(model))
-        variance, quality = replay.team_variance, replay.quality
+        variance: Floats = replay.team_variance
+        quality = replay.quality
     else:
         replay = replay_system(log, system)
         # Elo's sides have the noise of all their members, those of Weng and Lin that of one.
-        noise: Floats = system.beta**2 * (players if is_elo else np.ones(log.num_teams))
+        noise = system.beta**2 * (players if is_elo else np.ones(log.num_teams))
         variance = replay.team_variance + noise
         quality = match_qualities(log.game_start, replay.team_mean, variance, noise)
     gap = pairs.gap(replay.team_mean)

@@ -1,12 +1,13 @@
-"""A replayed match log on the page."""
+"""A replayed and a smoothed match log on the page."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from matchenv.benchmarks.replay.report import measure_rows
@@ -19,7 +20,12 @@ from matchenv.benchmarks.report.page import (
     new_figure,
     page_text,
 )
+from matchenv.logs.reading import Reading
+from matchenv.logs.smoothing import SmoothedLog
 from matchenv.runtime.files import number
+
+# Half of the 95 % interval of a normal, in deviations.
+BAND = 1.96
 
 
 class CurveOfSystems(NamedTuple):
@@ -101,3 +107,36 @@ def _section(found: Mapping[str, Any], name: str) -> Section:
             Block("How well each system forecast the games", cells),
         ],
     )
+
+
+def skills_page(
+    reading: Reading, smoothed: SmoothedLog, players: Sequence[str], found: Mapping[str, Any]
+) -> str:
+    """Return the page of one smoothing, with some players' skills through time.
+
+    Args:
+        reading: the log that was smoothed.
+        smoothed: the result of ``smooth``.
+        players: names, each of the log.
+        found: the content of ``smooth.json``.
+    """
+    log, game = reading.log, reading.log.entry_game
+    figure = new_figure("time" if log.time is not None else "games of the log", "skill")
+    where = game + 1.0 if log.time is None else log.time[game].astype(float)
+    if reading.time_format not in (None, "number"):
+        where = 1000.0 * where
+        figure.update_xaxes(type="date")
+    for name in players:
+        entries = np.flatnonzero(log.player == log.players.index(name))
+        mu, half = smoothed.mu[entries], BAND * smoothed.sigma[entries]
+        add_line(figure, name, where[entries], mu, (mu - half, mu + half),
+                 mode="lines" if entries.size > 1 else "markers")  # fmt: skip
+    section = Section(
+        kind="smooth",
+        folder=reading.file_name,
+        lead=f"{log.num_games:,} games of {log.num_players:,} players: skills from the whole log.",
+        settings={**found["settings"], **found["parameters"], "sha256 of the log": reading.sha256},
+        blocks=[Block("Skill in hindsight", figure, "Means, with 95 % bands.")],
+        versions=found["versions"],
+    )
+    return page_text([section], f"{reading.file_name}, skills through time")

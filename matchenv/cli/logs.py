@@ -69,7 +69,7 @@ def declare_smooth(add: Parser) -> Run:
     This is TrueSkill Through Time. See docs/ratings.md.
 
     Example:
-        matchenv smooth games.csv --players ann bob --plot curves.png
+        matchenv smooth games.csv --players ann bob --out results/smooth
     """
     from matchenv.benchmarks.replay.fits import SmoothSettings, refuse_both, run_smooth, smooth_text
 
@@ -77,16 +77,14 @@ def declare_smooth(add: Parser) -> Run:
     add.group("model")
     add.fields_of(SmoothSettings)
     shared.group(add, "results and work", "out", "quiet")
-    add.option("--plot", "file of a figure of the players' curves, .png, .svg or .pdf", None, Path)
 
     def run(given: Given) -> None:
         refuse_both(given.fitted, set(given.said))
-        given.needs("logs", *(() if given.plot is None else ("benchmarks",)))
+        given.needs("logs", *(() if given.out is None else ("benchmarks",)))
         read, settings = shared.reading(given), given.made(SmoothSettings)
-        found = run_smooth(read, settings, out=given.out, plot=given.plot, quiet=given.quiet)
+        found = run_smooth(read, settings, out=given.out, quiet=given.quiet)
         given.say(partial(smooth_text, read.log, *found))
-        given.say_where(f"{given.out} has curves.csv and smooth.json")
-        given.say_where(f"{given.plot} has the figure", given.plot)
+        given.say_where(f"{given.out} has curves.csv, smooth.json and report.html")
 
     return run
 

@@ -316,7 +316,7 @@ def _judged(log: MatchLog, train_games: int, before: Values, values: Values) -> 
     pairs = pairs_of_sides(log.game_start, log.rank)
     late = pairs.game >= train_games
     seen = pairs.outcome[~late]
-    rest = Pairs(*(each[late] for each in pairs))
+    rest = Pairs._make(each[late] for each in pairs)
     fitted, default = (_forecast(log, pairs, each)[late] for each in (values, before))
     losses = log_losses(fitted, rest.outcome)
     counts = np.array([(seen == value).sum() for value in (1, 0, -1)]) + 0.5
