@@ -6,14 +6,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import norm
 
 from matchenv.baselines.queue import WideningWindow
+from matchenv.envs.queue.dynamics import OUTCOME
 from matchenv.envs.queue.population import RatedPopulation
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.envs.queue.simulator import QueueSimulator
 from matchenv.envs.queue.view import WaitingPlayers
 from matchenv.evaluation.rollout import Batch, Decisions
 from matchenv.logs.match_log import MatchLog
+from matchenv.runtime.random import uniforms
 from matchenv.trueskill import draw_margin_from_probability, true_draw_density
 
 BETA, DRAWS, TICK = 25.0 / 6.0, 0.1, 30  # seconds
@@ -52,9 +55,9 @@ class HiddenWindow:
 
 def simulated_service(policy: Any, games: int, seed: int = 0, **options: Any) -> SimulatedService:
     rng = np.random.default_rng(seed)
-    noise = rng.standard_normal(games)
     simulator = QueueSimulator(QueueSettings.checked(**OPTIONS | options))
-    batch = Batch(simulator, [seed], {"noise": noise[np.newaxis]})
+    batch = Batch(simulator, [seed])
+    noise = -norm.ppf(uniforms(batch.state.queue["key"], OUTCOME, 0, games)[0])
     decisions, found = Decisions(policy, rng), []
     while len(found) < games:
         waiting = simulator.waiting_players(batch.state, 0)
