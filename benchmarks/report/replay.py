@@ -132,8 +132,7 @@ def skills_page(
         add_line(figure, name, where[entries], mu, (mu - half, mu + half),
                  mode="lines" if entries.size > 1 else "markers")  # fmt: skip
     section = Section(
-        kind="smooth",
-        folder=reading.file_name,
+        title=f"smooth: {reading.file_name}",
         lead=f"{log.num_games:,} games of {log.num_players:,} players: skills from the whole log.",
         settings={**found["settings"], **found["parameters"], "sha256 of the log": reading.sha256},
         blocks=[Block("Skill in hindsight", figure, "Means, with 95 % bands.")],
