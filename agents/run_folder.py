@@ -10,7 +10,7 @@ from typing import Any
 from matchenv.agents.learned_names import CONFIG, POLICY_FILE
 from matchenv.agents.run_config import RunConfig
 from matchenv.runtime.checks import as_integer
-from matchenv.runtime.files import remove_unfinished, write_text
+from matchenv.runtime.files import write_text
 
 
 class RunFolder:
@@ -77,7 +77,6 @@ class RunFolder:
         if not folder.config_file.is_file():
             raise ValueError(f"{path} holds no run: it has no {CONFIG}")
         folder.checkpoints.mkdir(exist_ok=True)
-        remove_unfinished(path)
         return folder
 
     def read_config(self) -> RunConfig:

@@ -130,13 +130,6 @@ def _remove_left_behind(folder: Path, process: int) -> None:
             (folder / name).unlink()
 
 
-def remove_unfinished(folder: Path) -> None:
-    """Remove the temporary files below a folder of processes of this machine that have ended."""
-    for path in folder.rglob(".*.unfinished"):
-        if _is_left_behind(path.name):
-            path.unlink(missing_ok=True)
-
-
 def _is_left_behind(name: str) -> bool:
     """Return whether it is a temporary file of a process of this machine that has ended."""
     found = UNFINISHED.fullmatch(name)
@@ -151,19 +144,17 @@ def _is_left_behind(name: str) -> bool:
 
 
 @contextmanager
-def folder_lock(folder: Path, *, make: bool = True, new: bool = False) -> Iterator[None]:
+def folder_lock(folder: Path, *, make: bool = True) -> Iterator[None]:
     """Keep other processes out of a folder for the time of a block.
 
     The operating system frees the lock when its process ends, however it ends: a killed process
-    keeps nobody out.
+    keeps nobody out, and the temporary files that it left below the folder are removed.
 
     Args:
         folder: the folder.
         make: make the folder if it does not exist, and remove it again if it stays empty.
-        new: only a folder that does not exist yet.
 
     Raises:
-        FileExistsError: if the folder is to be new and is not.
         ValueError: if another process works in the folder; names that process. If there is no
             folder.
         OSError: if the folder cannot be made or written.
@@ -171,12 +162,9 @@ def folder_lock(folder: Path, *, make: bool = True, new: bool = False) -> Iterat
     from filelock import FileLock, Timeout  # it takes a while to load
 
     missing = [each for each in (folder, *folder.parents) if not each.exists()]
-    try:
-        if make:
-            folder.mkdir(parents=True, exist_ok=not new)
-    except (FileExistsError, NotADirectoryError):
-        if new:
-            raise
+    if make:
+        with suppress(FileExistsError, NotADirectoryError):
+            folder.mkdir(parents=True, exist_ok=True)
     if not folder.is_dir():
         raise ValueError(f"folder must be a folder that exists, got {str(folder)!r}")
     file = folder / LOCK
@@ -187,6 +175,9 @@ def folder_lock(folder: Path, *, make: bool = True, new: bool = False) -> Iterat
         holder = {"pid": os.getpid(), "host": platform.node(), "command": sys.argv}
         with errors_name(file):
             file.write_text(json.dumps(holder), encoding="utf-8")
+        for path in folder.rglob(".*.unfinished"):
+            if _is_left_behind(path.name):
+                path.unlink(missing_ok=True)
         yield
     except Timeout:
         raise ValueError(

@@ -20,7 +20,6 @@ from tqdm import tqdm
 
 from matchenv.runtime.files import (
     LOCK,
-    UNFINISHED,
     Arrays,
     checksum,
     folder_lock,
@@ -28,7 +27,6 @@ from matchenv.runtime.files import (
     npz_bytes,
     read_json,
     read_npz,
-    remove_unfinished,
     write_bytes,
     write_together,
 )
@@ -162,7 +160,6 @@ class RunOptions:
             if not _holds(folder / SETTINGS, content):
                 write_bytes(folder / SETTINGS, content)
             blocks.mkdir(exist_ok=True)
-            remove_unfinished(folder)
             yield Store(folder, checksum(wanted))
 
     def finish(self, store: Store | None, found: Any, files: Iterable[tuple[str, bytes]]) -> None:
@@ -236,10 +233,7 @@ def _differing(folder: Path, wanted: dict[str, Any]) -> list[str]:
     try:
         known = read_json(file)
     except FileNotFoundError:
-        # A process that was stopped before it had written its settings may have left these.
-        if not all(
-            path.name == LOCK or UNFINISHED.fullmatch(path.name) for path in folder.iterdir()
-        ):
+        if any(path.name != LOCK for path in folder.iterdir()):
             raise ValueError(
                 f"out must be a new folder or one with results of this command, got {folder} "
                 "with other files in it"
