@@ -21,7 +21,7 @@ from matchenv.benchmarks.report.page import (
     texts_of,
 )
 from matchenv.envs import part_of
-from matchenv.evaluation.estimates import Estimate, Record
+from matchenv.evaluation.estimates import Estimate, Record, recorded
 from matchenv.evaluation.protocols import HIGH_END, LOW_END, Protocol, Shown
 from matchenv.evaluation.tables import Column
 from matchenv.runtime.files import number, read_json
@@ -37,19 +37,9 @@ def json_of(file: Path) -> Any:
         ValueError: for a damaged one; it says what to do.
     """
     try:
-        return _recorded(read_json(file))
+        return recorded(read_json(file))
     except ValueError as error:
         raise ValueError(f"{file} is damaged, run its command again: {error}") from None
-
-
-def _recorded(found: Any) -> Any:
-    if isinstance(found, list):
-        return [_recorded(each) for each in found]
-    if not isinstance(found, dict):
-        return found
-    if found.keys() == Estimate.__dataclass_fields__.keys():
-        return Estimate.from_plain(found)
-    return Record({name: _recorded(each) for name, each in found.items()})
 
 
 def rows_of(file: Path) -> pd.DataFrame:
@@ -74,10 +64,7 @@ def read_standings(folder: Path) -> tuple[Record, list[Record]]:
     """Return the content of a comparison's file, and its standings, each with its cell's title."""
     found = json_of(folder / "comparison.json")
     titles = {tuple(each.labels.items()): each.title for each in found["cells"].values()}
-    return found, [
-        Record.from_plain({**each, "title": titles[tuple(each.cell.items())]})
-        for each in found.standings
-    ]
+    return found, [Record(each, title=titles[tuple(each.cell.items())]) for each in found.standings]
 
 
 def compare_section(folder: Path) -> Section:
@@ -176,8 +163,7 @@ def bound_section(folder: Path) -> Section:
     """Return the section of ``matchenv limits``."""
     found = json_of(folder / "bound.json")
     rows = [
-        Record.from_plain({"cell": cell.title, **policy, "bound": cell.bound,
-                           HIGH_END: cell.oracle})
+        Record({"cell": cell.title, **policy, "bound": cell.bound, HIGH_END: cell.oracle})
         for cell in found.cells
         for policy in cell.policies
     ]  # fmt: skip
@@ -224,7 +210,7 @@ def optimum_section(folder: Path) -> Section:
         blocks=[
             Block("Below the optimum", points(what, gaps)),
             *(Block(f"{size}, {each.belief} belief",
-                    texts_of(pd.DataFrame(map(Record.from_plain, each.losses)), 4))
+                    texts_of(pd.DataFrame(each.losses), 4))
               for size, each in sizes.items()),
         ],
         summary=Block(what.capitalize(), pivot("size", gaps, 4)),

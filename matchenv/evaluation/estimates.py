@@ -95,16 +95,22 @@ class Record(dict[str, Any]):
             raise AttributeError(name)
         return self[name]
 
-    @classmethod
-    def from_plain(cls, found: Mapping[str, Any]) -> Record:
-        """Return the row that a JSON file holds, where NaN is null and an estimate a mapping."""
-        parts = {each.name for each in fields(Estimate)}
-        return cls({
-            name: math.nan if value is None
-            else Estimate.from_plain(value) if isinstance(value, Mapping) and value.keys() == parts
-            else value
-            for name, value in found.items()
-        })  # fmt: skip
+
+def recorded(found: Any) -> Any:
+    """Return what a JSON file holds: mappings as records, with estimates among them.
+
+    In a record with an estimate null is NaN.
+    """
+    if isinstance(found, list):
+        return [recorded(each) for each in found]
+    if not isinstance(found, Mapping):
+        return found
+    if found.keys() == {each.name for each in fields(Estimate)}:
+        return Estimate.from_plain(found)
+    record = Record({name: recorded(value) for name, value in found.items()})
+    if any(isinstance(value, Estimate) for value in record.values()):
+        record.update({name: math.nan for name, value in record.items() if value is None})
+    return record
 
 
 def columns_of(record: Any) -> dict[str, Any]:

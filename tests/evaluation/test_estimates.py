@@ -24,6 +24,7 @@ from matchenv.evaluation.estimates import (
     p_value,
     paired_difference,
     ratio_of_means,
+    recorded,
     share_closed,
     verdicts,
     without_luck,
@@ -103,7 +104,7 @@ def test_share_of_no_distance_is_no_number() -> None:
 
 def test_records_come_back_from_json_and_become_columns() -> None:
     record = Record(name="kg", total=Estimate(1.0, 0.5, 0.0, 2.0), share=0.25, more=UNKNOWN)
-    again = Record.from_plain(parsed_json(json_bytes(record)))
+    again = recorded(parsed_json(json_bytes(record)))
     assert (again.total, again.share, again.more.known) == (record.total, 0.25, False)
     with pytest.raises(AttributeError, match="nothing"):
         _ = record.nothing
