@@ -151,10 +151,11 @@ class OnePlayer(Simulator[State]):
         self.belief = settings.belief_type
         self._last_shown = self.belief.observation_size(settings.num_opponents) - 1
         by_opponent, limit = settings.noise == "opponent", settings.max_games_per_opponent
+        numbers: dict[str, Any] = {name: getattr(settings, name) for name in Params._fields[:8]}
         # Plain tuples are taken several times faster than NamedTuples.
         self._params = tuple(
             Params(
-                *(getattr(settings, name) for name in Params._fields[:8]),
+                **numbers,
                 limit=limit or 0,
                 noise_by_opponent=by_opponent,
                 counted=by_opponent or limit is not None,
