@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from matchenv.baselines import Policy
 from matchenv.belief import DEFAULT_BELIEF, MU, SIGMA, GameConstants
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.one_player.settings import Settings
@@ -288,7 +287,7 @@ def rule_of(policy: Any, settings: Settings) -> Rule:
     """Return a baseline or a learned policy as a rule that is asked once for a whole batch.
 
     Args:
-        policy: a ``Policy``, or an object with the ``predict`` of stable-baselines3.
+        policy: an object with ``act``, or with the ``predict`` of stable-baselines3.
         settings: of the problem.
 
     Raises:
@@ -296,10 +295,12 @@ def rule_of(policy: Any, settings: Settings) -> Rule:
     """
 
     def choose(states: KnowledgeState, games_left: int) -> Integers:
-        if isinstance(policy, Policy):
-            return policy.act(states, games_left)
-        observation = states.to_observation(games_left / settings.horizon)
-        actions, memory = policy.predict(observation, None, np.ones(len(observation), np.bool_))
+        memory = None
+        if callable(getattr(policy, "act", None)):
+            actions = policy.act(states, games_left)
+        else:
+            shown = states.to_observation(games_left / settings.horizon)
+            actions, memory = policy.predict(shown, None, np.ones(len(shown), np.bool_))
         if memory is not None:
             raise ValueError(
                 f"policy must choose by the state alone, got {getattr(policy, 'name', policy)!r}, "
@@ -331,7 +332,7 @@ def follow(
     value, true_value = np.zeros(count), np.zeros(skills.shape[:2])
     choices = []
     for games_left in range(settings.horizon, 0, -1):
-        actions = np.asarray(rule(states, games_left), dtype=np.int64)
+        actions = rule(states, games_left)
         choices.append(actions)
         chosen = np.arange(len(actions)), actions
         densities = states.draw_density(constants.beta)[chosen].reshape(count, -1)

@@ -98,30 +98,24 @@ def themselves(opponents: int, paths: int = 1) -> Places:
     return Places(nodes, np.ones(nodes.shape))
 
 
-def all_results(skill_0: float, opponents: int, games: int) -> tuple[Any, Any]:
-    """All results of all games, shape (E, M, N), and their probabilities."""
+def payments_of_all(skill_0: float, games: int) -> tuple[Any, Any, Any]:
+    """Payments of two opponents for all results of all games, the results, their probabilities."""
     each = np.array(list(itertools.product((True, False), repeat=games)))
     likelihoods = []
-    for j in range(1, opponents + 1):
+    for j in (1, 2):
         nodes, mass = grid_of(MU[j], SIGMA[j], 60)
         chance = win(skill_0 - nodes)
         likelihoods.append(
             [(mass * np.prod([np.where(w, chance, 1.0 - chance) for w in result], axis=0)).sum()
              for result in each]
         )  # fmt: skip
-    numbers = list(itertools.product(range(len(each)), repeat=opponents))
-    probabilities = [math.prod(likelihoods[j][i] for j, i in enumerate(n)) for n in numbers]
-    return np.array([each[list(n)] for n in numbers]), np.array(probabilities)
-
-
-def payments_of_all(skill_0: float, opponents: int, games: int) -> tuple[Any, Any, Any]:
-    """Payments of all results, the results, and their probabilities."""
-    won, probabilities = all_results(skill_0, opponents, games)
-    sizes = slice(1, opponents + 1)
-    kinds = known_kinds(skill_0, MU[sizes], SIGMA[sizes], games, games)
+    first, second = np.indices((len(each), len(each))).reshape(2, -1)
+    won = np.stack([each[first], each[second]], axis=1)
+    probabilities = np.outer(*likelihoods).ravel()
+    kinds = known_kinds(skill_0, MU[1:], SIGMA[1:], games, games)
     # Skills are only needed after the depth; here it is the number of games.
-    densities = np.zeros((len(won), opponents))
-    return payments_of(kinds, themselves(opponents, len(won)), won, densities), won, probabilities
+    densities = np.zeros((len(won), 2))
+    return payments_of(kinds, themselves(2, len(won)), won, densities), won, probabilities
 
 
 def paid_for(payments: Any, counts: Any) -> float:
@@ -133,14 +127,14 @@ class TestBruteForce:
     @pytest.mark.parametrize(("skill_0", "games"), [(0.2, 1), (-1.0, 3), (2.0, 4)])
     def test_a_little_above_the_optimum_for_a_known_player(self, skill_0, games):
         optimum = brute_force_optimum(skill_0, 2, games)
-        payments, _, probabilities = payments_of_all(skill_0, 2, games)
+        payments, _, probabilities = payments_of_all(skill_0, games)
         bound = float(probabilities @ [best_split(each) for each in payments])
         assert optimum - 1e-9 <= bound < 1.01 * optimum
 
     def test_payments_have_the_mean_of_the_policy_that_gets_them(self):
         """Of policies that follow the results, by exact Bayes."""
         skill_0, games = -0.5, 3
-        payments, won, probabilities = payments_of_all(skill_0, 2, games)
+        payments, won, probabilities = payments_of_all(skill_0, games)
         rules = {
             "the first": lambda history: 0,
             "the second": lambda history: 1,
