@@ -192,10 +192,7 @@ class Pool:
         """
         if isinstance(players, str | bytes) or not isinstance(players, Iterable):
             raise ValueError(f"players must be a list of NewPlayer, got {players!r}")
-        given = [NewPlayer(each) if isinstance(each, str) else each for each in players]
-        for each in given:
-            if not isinstance(each, NewPlayer):
-                raise ValueError(f"players must hold NewPlayer or names, got {each!r}")
+        given = [each if isinstance(each, NewPlayer) else NewPlayer(each) for each in players]
         as_names("name", [each.name for each in given])
         with self._storage.change() as changed:
             now = self._now()
@@ -422,7 +419,7 @@ class Pool:
         sides = [[self._record(name) for name in side] for side in names]
         teams = [[(x.mu, float(self._current(x.sigma, x.seen, now))) for x in each]
                  for each in sides]  # fmt: skip
-        rated = self._system.rate(teams, game.ranks, game.weights)
+        rated: Any = self._system.rate(teams, game.ranks, game.weights)
         for side, ratings in zip(sides, rated, strict=True):
             others = [each.name for other in sides if other is not side for each in other]
             for player, (mu, sigma) in zip(side, ratings, strict=True):

@@ -67,7 +67,7 @@ class Both:
     def opened(self) -> Pool:
         pool = Pool.open(self.file, clock=lambda: self.model.now, **vars(KEPT))
         # Syncing to the disk is the work of another test.
-        pool._storage._database.execute("PRAGMA synchronous=OFF")  # type: ignore[union-attr]
+        pool._storage._database.execute("PRAGMA synchronous=OFF")
         return pool
 
     def add(self) -> None:
@@ -120,7 +120,7 @@ class Both:
         if self.rng.random() < 0.5:
             self.pool.close()
         else:  # as after a kill
-            self.pool._storage.close()  # type: ignore[union-attr]
+            self.pool._storage.close()
         self.pool = self.opened()
         self.agree()
 
