@@ -70,13 +70,6 @@ def assert_equal(got: SmoothedLog, expected: NDArray[np.float64]) -> None:
     assert_allclose(np.array([got.mu, got.sigma]), expected, atol=1e-3, rtol=0)
 
 
-def test_the_published_cycle_of_three_players() -> None:
-    """The example of the package's front page."""
-    log = MatchLog.from_games(CYCLE, [[1, 0]] * 3)
-    got = smooth(log, mu=0.0, sigma=6.0, beta=1.0, tau=0.0)
-    assert_equal(got, np.array([[0.0] * 6, [2.395] * 6]))
-
-
 @pytest.mark.parametrize("count", [60, pytest.param(1000, marks=pytest.mark.slow)])
 def test_the_published_example_of_a_player_who_learns(count: int) -> None:
     rng = np.random.default_rng(99)

@@ -58,17 +58,6 @@ def test_margin_of_a_pair_grows_with_its_players() -> None:
     assert_allclose(np.exp(got[0]), [win, 1 - win - loss, loss], rtol=1e-9)
 
 
-def test_even_sides_draw_with_the_given_probability() -> None:
-    pairs = pairs_of_sides(np.array([0, 2]), np.array([0, 1]))
-    for players in ([1, 1], [4, 3]):
-        sides = np.array(players)
-        for draw in (0.0, 1e-9, 0.3, 0.999):
-            known = gaussian_log_probabilities(
-                np.zeros(1), pairs.sum(sides * 4.0), pairs.sum(sides), 2.0, draw
-            )
-            assert_allclose(np.exp(known[0, 1]), draw, rtol=1e-6)
-
-
 @pytest.mark.parametrize(("name", "spread"), [("elo", 200.0), ("elo-logistic", LOGISTIC_BETA)])
 def test_sides_of_elo_are_sums_with_the_noise_of_their_members(name: str, spread: float) -> None:
     found = judge(name, LOG, PAIRS, Model(draw_probability=0.2))
