@@ -19,13 +19,14 @@ class Algorithm:
         name: as on the command line, the names of rl-baselines3-zoo.
         where: ``module:class`` of the algorithm.
         shared: class of ``SharedPolicy`` in ``matchenv.agents.sb3_policies``.
-        masks: whether it learns where some actions are not allowed.
+        masks: whether it learns where some actions are not allowed, which the shared network never
+            chooses; an algorithm that also plays at random does not.
     """
 
     name: str
     where: str
     shared: str = SHARED
-    masks: bool = False
+    masks: bool = True
 
     def load_class(self) -> Any:
         """Return the class of the algorithm; imports torch."""
@@ -67,14 +68,15 @@ ALGORITHMS: dict[str, Algorithm] = {
     algorithm.name: algorithm
     for algorithm in (
         Algorithm("a2c", "stable_baselines3:A2C"),
-        Algorithm("dqn", "stable_baselines3:DQN", "SharedDQNPolicy"),
-        Algorithm("imitation", "matchenv.agents.imitation:Imitation", masks=True),
-        Algorithm("maskable_ppo", "sb3_contrib:MaskablePPO", "MaskableSharedPolicy", masks=True),
+        Algorithm("dqn", "stable_baselines3:DQN", "SharedDQNPolicy", masks=False),
+        Algorithm("imitation", "matchenv.agents.imitation:Imitation"),
         Algorithm("ppo", "stable_baselines3:PPO"),
         Algorithm("trpo", "sb3_contrib:TRPO"),
     )
 }
 
+# On the shared network, which reads masks in observations, MaskablePPO is PPO.
+ALIASES = {"maskable_ppo": "ppo"}
 CONTINUOUS = ("crossq", "ddpg", "sac", "td3", "tqc")
 
 
@@ -85,8 +87,9 @@ def algorithm_by_name(name: Any) -> Algorithm:
         ValueError: for an unknown name, or one that does not fit this environment; the
             message lists those that do.
     """
-    if isinstance(name, str) and name in ALGORITHMS:
-        return ALGORITHMS[name]
+    key = ALIASES.get(name, name) if isinstance(name, str) else ""
+    if key in ALGORITHMS:
+        return ALGORITHMS[key]
     why = "is not known"
     if name in CONTINUOUS:
         why = "needs continuous actions, and an opponent is a discrete choice"

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchenv.agents.algorithms import ALGORITHMS, Algorithm
+from matchenv.agents.algorithms import ALGORITHMS, SHARED, Algorithm
 from matchenv.belief import DEFAULT_BELIEF
 from matchenv.envs import ENVIRONMENTS, part_of, simulator_of
 from matchenv.envs.core.settings import Options
@@ -186,17 +186,18 @@ def has_masks(settings: Options) -> bool:
     return simulator.masks(simulator.new_state(1)) is not None
 
 
-def check_trainable(algorithm: Algorithm, environment: str, settings: Options) -> None:
-    """Check that an algorithm supports masks where actions may not be allowed.
+def check_trainable(algorithm: Algorithm, environment: str, settings: Options, policy: str) -> None:
+    """Check that a policy network sees masks, and its algorithm heeds them, where there are some.
 
     Raises:
-        ValueError: if not; it names those that do.
+        ValueError: if not; it names the algorithms that do.
     """
-    if has_masks(settings) and not algorithm.masks:
-        maskable = " or ".join(name for name, each in ALGORITHMS.items() if each.masks)
+    if has_masks(settings) and not (algorithm.masks and policy == SHARED):
+        known = ", ".join(name for name, each in ALGORITHMS.items() if each.masks)
         raise ValueError(
-            f"algo must be {maskable} where {settings.text_for(settings)} of {environment} does "
-            f"not allow every action at all times, got {algorithm.name!r}, which has no masks"
+            f"algo must be one of {known}, and policy {SHARED}, where "
+            f"{settings.text_for(settings)} of {environment} does not allow every action at all "
+            f"times, got {algorithm.name} with {policy}"
         )
 
 

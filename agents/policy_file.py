@@ -22,8 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic.dataclasses import dataclass as checked_dataclass
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
-from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
-from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
+from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.utils import get_device
 
 from matchenv.agents.algorithms import ALGORITHMS, algorithm_by_name
@@ -47,9 +46,6 @@ LARGEST_ZIP = 1 << 30
 
 # Arguments of a network in a zip file that do not change what it computes.
 OF_THE_TRAINING = ("optimizer_class", "optimizer_kwargs", "use_sde")
-
-# Networks that give probabilities, and not values.
-ACTORS = (ActorCriticPolicy, MaskableActorCriticPolicy)
 
 
 class LearnedPolicy:
@@ -196,7 +192,7 @@ class LearnedPolicy:
         network: Any = self.network
         rows = torch.from_numpy(np.array(array, dtype=np.float32, ndmin=2)).to(network.device)
         with torch.no_grad():
-            gives_probabilities = isinstance(self.network, ACTORS)
+            gives_probabilities = hasattr(network, "get_distribution")
             if gives_probabilities:
                 scores = network.get_distribution(rows).distribution.logits
             else:
@@ -366,7 +362,7 @@ def load(
 def read_zip(path: Path) -> tuple[BasePolicy, Options]:
     """Read the policy of a zip file of stable-baselines3 without unpickling anything.
 
-    The file names its kind of network; of those the one is meant that takes all weights.
+    Of the kinds of networks the one is meant that takes all weights.
 
     Args:
         path: the file.
@@ -395,19 +391,16 @@ def read_zip(path: Path) -> tuple[BasePolicy, Options]:
         )
         game = {name: reader[name] for name in ("beta", "horizon") if name in reader}
         settings = replace(settings, **game)
-        module = data["policy_class"]["__module__"]
     # A damaged archive raises almost anything.
     except Exception as error:
         raise ValueError(f"the file {path} is no model that can be read: {error}") from None
-    why: Exception | str = f"{module} is not known"
+    why = ""
     for algorithm in ALGORITHMS.values():
-        for name, kind in algorithm.policies.items():
-            if kind.__module__ != module:
-                continue
+        for name in algorithm.policies:
             try:
                 return _filled(algorithm.name, name, kwargs, settings, weights), settings
             except (RuntimeError, ValueError, AttributeError, TypeError) as error:
-                why = error
+                why = str(error).partition("\n")[0]
     raise ValueError(
         f"the file {path} holds a network that this package cannot build: {why}; load the model "
         "with its library in a function of yours: module:function is a policy"

@@ -37,7 +37,6 @@ from matchenv.agents.config_file import (
 from matchenv.agents.environments import (
     check_trainable,
     comparison_of,
-    has_masks,
     settings_of,
     settings_without_code,
 )
@@ -233,7 +232,7 @@ class RunConfig:
         object.__setattr__(self, "env_kwargs", as_texts(self.env_kwargs))
         # A file that is read must not choose what is imported.
         settings = settings_without_code(self.environment, self.env_kwargs)
-        check_trainable(algorithm, self.environment, settings)
+        check_trainable(algorithm, self.environment, settings, checked["policy"])
 
     @property
     def timesteps(self) -> int:
@@ -276,7 +275,7 @@ class RunConfig:
 
 
 def configured(
-    algo: str | None = None,
+    algo: str = "ppo",
     *,
     config_file: Path | None = None,
     hyperparameters: dict[str, Any] | None = None,
@@ -287,8 +286,7 @@ def configured(
     """Return a run's configuration from a file and arguments, which override the file.
 
     Args:
-        algo: name of the algorithm; None for PPO, MaskablePPO where some actions may not be
-            allowed.
+        algo: name of the algorithm.
         config_file: YAML file of hyperparameters; None takes the package's own.
         hyperparameters: single hyperparameters; ``policy_kwargs`` are merged with the file's.
         env_kwargs: keyword arguments of the environment, which override the file's; of a list,
@@ -303,11 +301,8 @@ def configured(
         ValueError: for any bad value; it says which and what is allowed.
     """
     texts = as_texts(env_kwargs or {})
-    settings = settings_of(environment, texts)[0]
-    if algo is None:
-        algo = "maskable_ppo" if has_masks(settings) else "ppo"
+    settings_of(environment, texts)
     algorithm = algorithm_by_name(algo)
-    check_trainable(algorithm, environment, settings)
     values = read_hyperparameters(algorithm, config_file, environment)
     meant_for = values.pop(ENV_KWARGS, {})
     if not isinstance(meant_for, dict):

@@ -7,7 +7,6 @@ from itertools import pairwise
 from typing import Any
 
 from gymnasium import spaces
-from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
 from stable_baselines3.common.type_aliases import Schedule
 from stable_baselines3.common.utils import ConstantSchedule
@@ -38,10 +37,19 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {
 }
 
 
-class _SharedActorCritic:
-    """Common part of both actor-critic policies; a mix-in in front of the library's class.
+class SharedPolicy(ActorCriticPolicy):
+    """For PPO, A2C, TRPO and imitation, for any number of actions.
 
     The library would put linear layers behind the network, with weights for each action.
+
+    Args:
+        observation_space: of the environment.
+        action_space: of the environment.
+        lr_schedule: learning rate.
+        net_arch: widths of the hidden layers, as stable-baselines3 takes them.
+        activation_fn: between the layers.
+        kwargs: others of ``ActorCriticPolicy``; ``features_extractor_class`` is the environment's
+            ``Reader``, by default that of ``Matchmaking-v0``.
     """
 
     shares_weights = True
@@ -57,7 +65,7 @@ class _SharedActorCritic:
     ) -> None:
         kwargs["ortho_init"] = False
         kwargs.setdefault("features_extractor_class", OpponentReader)
-        super().__init__(  # type: ignore[call-arg]
+        super().__init__(
             observation_space, action_space, lr_schedule, _widths(net_arch), activation_fn, **kwargs
         )
 
@@ -66,30 +74,12 @@ class _SharedActorCritic:
         self.add_module("mlp_extractor", network.to(self.device))
 
     def _build(self: Any, lr_schedule: Schedule) -> None:
-        super()._build(lr_schedule)  # type: ignore[misc]
+        super()._build(lr_schedule)
         self.add_module("action_net", nn.Identity())
         self.add_module("value_net", nn.Identity())
         self.optimizer = self.optimizer_class(
             self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs
         )
-
-
-class SharedPolicy(_SharedActorCritic, ActorCriticPolicy):
-    """For PPO, A2C, TRPO and imitation, for any number of actions.
-
-    Args:
-        observation_space: of the environment.
-        action_space: of the environment.
-        lr_schedule: learning rate.
-        net_arch: widths of the hidden layers, as stable-baselines3 takes them.
-        activation_fn: between the layers.
-        kwargs: others of ``ActorCriticPolicy``; ``features_extractor_class`` is the environment's
-            ``Reader``, by default that of ``Matchmaking-v0``.
-    """
-
-
-class MaskableSharedPolicy(_SharedActorCritic, MaskableActorCriticPolicy):
-    """``SharedPolicy`` for sb3-contrib's MaskablePPO; the same arguments."""
 
 
 class SharedDQNPolicy(DQNPolicy):

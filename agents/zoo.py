@@ -17,11 +17,8 @@ from matchenv.agents.sb3_policies import resolved_policy_kwargs
 from matchenv.envs import part_of
 from matchenv.evaluation.registry import ONE_PLAYER, QUEUE
 
-# What rl-baselines3-zoo can train, and with the hyperparameters of which algorithm here: it has no
-# MaskablePPO, and in the queue the shared network reads who may be chosen from the observation.
-ZOO = {name: {ONE_PLAYER: name} for name in ("a2c", "dqn", "ppo", "trpo")} | {
-    "ppo": {ONE_PLAYER: "ppo", QUEUE: "maskable_ppo"}
-}
+# What rl-baselines3-zoo can train, and where.
+ZOO = dict.fromkeys(("a2c", "dqn", "trpo"), (ONE_PLAYER,)) | {"ppo": (ONE_PLAYER, QUEUE)}
 
 
 def zoo_hyperparameters(algo: str) -> dict[str, dict[str, Any]]:
@@ -37,8 +34,8 @@ def zoo_hyperparameters(algo: str) -> dict[str, dict[str, Any]]:
         The hyperparameters under the name of each environment.
     """
     algorithm, found = algorithm_by_name(algo), {}
-    for environment, source in ZOO[algo].items():
-        section = read_hyperparameters(algorithm_by_name(source), None, environment)
+    for environment in ZOO[algo]:
+        section = read_hyperparameters(algorithm, None, environment)
         # The zoo takes these on its command line alone; our networks read any belief.
         section.pop(ENV_KWARGS, None)
         values = checked_hyperparameters(algorithm, section)

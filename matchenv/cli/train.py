@@ -44,8 +44,7 @@ def declare_train(add: Parser) -> Run:
         matchenv train --env Ranking-v0 --imitate kg
     """
     add.group("training")
-    add.option("--algo", "the algorithm: ppo, a2c, dqn and more; an unknown one lists them "
-               "(default: ppo, or maskable_ppo where actions can be masked)")  # fmt: skip
+    add.option("--algo", "the algorithm: ppo, a2c, dqn and more; an unknown one lists them", "ppo")
     add.option("--timesteps", "games to train for in all (default: as in the file; with --tune "
                f"{TUNING_TIMESTEPS:,})", None, int)  # fmt: skip
     add.option("--out", "folder of the run (default: runs/ALGO-seedSEED)", None, Path)

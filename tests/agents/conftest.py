@@ -31,7 +31,7 @@ IN_QUEUE = {"arrival_rate": [0.5, 2.0], "horizon": 20, "capacity": 6}
 ON_POLICY = {"n_steps": 16, "batch_size": 64}
 OFF_POLICY = {"buffer_size": 5000, "learning_starts": 64, "batch_size": 32}
 SMALL = {
-    **dict.fromkeys(("maskable_ppo", "ppo", "trpo"), ON_POLICY),
+    **dict.fromkeys(("ppo", "trpo"), ON_POLICY),
     "dqn": OFF_POLICY,
     "a2c": {"n_steps": 16},
     "imitation": {**ON_POLICY, "teacher": "drawchance"},
@@ -51,7 +51,7 @@ def _one_thread():
 def small_config():
     """A function that configures 512 steps in 8 environments of 3 opponents and 20 games.
 
-    ``"queue"`` is MaskablePPO in the queue.
+    ``"queue"`` is PPO in the queue.
     """
     return _configured
 
@@ -83,5 +83,5 @@ def _configured(algo="ppo", **changes):
     }
     if algo == "queue":
         arguments |= {"environment": "MatchmakingQueue-v0", "env_kwargs": IN_QUEUE}
-    name = "maskable_ppo" if algo == "queue" else algo
+    name = "ppo" if algo == "queue" else algo
     return configured(name, **{**arguments, **changes})

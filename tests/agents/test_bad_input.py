@@ -37,8 +37,8 @@ IN_QUEUE = {"environment": QUEUE}
             "prior must be a name, module:Class:key=value, or a",
         ),
         (
-            {"algo": "ppo", "env_kwargs": {"availability": 0.5}},
-            r"algo must be imitation or maskable_ppo .*got 'ppo'",
+            {"algo": "dqn", "env_kwargs": {"availability": 0.5}},
+            "algo must be one of a2c, imitation, ppo, trpo, .*got dqn with SharedPolicy",
         ),
         ({**IN_QUEUE, "env_kwargs": {"rank": "top"}}, "env_kwargs must be among"),
         ({**IN_QUEUE, "env_kwargs": {"arrival_rate": [-1]}}, "arrival_rate"),
@@ -73,8 +73,7 @@ def space(message, pair):
         (["--seeds", "0", "1", "--seed", "4"], "seed must be left out"),
         (["--seeds", "0", "--resume", "runs/none"], "resume is missing"),
         (["--env", QUEUE, "--rank", "top"], "with --env Matchmaking-v0 alone .*, got --rank"),
-        (["--env", QUEUE, "--algo", "ppo"], "algo must be imitation or maskable_ppo"),
-        (["--env", RANKING, "--algo", "ppo", "--env-kwargs", "max_games_per_pair=9"], "algo must"),
+        (["--env", QUEUE, "--hyperparams", "policy=MlpPolicy"], "got ppo with MlpPolicy"),
         (["--env", RANKING, "--imitate", "oracle"], "'oracle' does not"),
         (
             ["--tune", "2", "--space", "gamma=[0.9]", "--space-file", "a"],

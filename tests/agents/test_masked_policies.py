@@ -110,18 +110,21 @@ def test_the_adapter_gives_masks_as_the_library_asks_for_them():
             assert infos[0]["terminal_observation"].shape == env.observation_space.shape
 
 
-@pytest.mark.parametrize("policy", ["MlpPolicy", "SharedPolicy"])
-def test_maskable_ppo_trains_on_a_pool_that_changes_and_is_compared_there(
-    policy, tmp_path, small_config
+@pytest.mark.parametrize("algo", ["a2c", "ppo", "trpo"])
+def test_it_trains_on_a_pool_that_changes_and_is_compared_there(
+    algo, tmp_path, small_config, monkeypatch
 ):
-    config = small_config(
-        "maskable_ppo",
-        timesteps=128,
-        env_kwargs=CHANGING,
-        hyperparameters={"n_steps": 16, "batch_size": 64, "policy": policy,
-                         "policy_kwargs": {"net_arch": [16]}},
-    )  # fmt: skip
+    config = small_config(algo, timesteps=128, env_kwargs=CHANGING)
+    played, step = [], MatchmakingVecEnv.step_async
+
+    def checked(self, actions):
+        played.append(self.natives[0].action_masks()[np.arange(len(actions)), actions].all())
+        step(self, actions)
+
+    monkeypatch.setattr(MatchmakingVecEnv, "step_async", checked)
     agents.start_training(tmp_path / "run", config, quiet=True)
+    assert played
+    assert all(played)  # the network never chooses who is offline
     comparison = config.comparison()
     assert comparison["env_kwargs"]["availability"] == 0.5
     found = run_comparison(

@@ -17,7 +17,7 @@ from matchenv.cli import run_command
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.envs.ranking import RankingSettings
-from matchenv.evaluation.registry import ONE_PLAYER, QUEUE, RANKING, policy_named
+from matchenv.evaluation.registry import QUEUE, RANKING, policy_named
 from matchenv.evaluation.rollout import rollout
 from matchenv.runtime.jobs import RunOptions
 
@@ -114,12 +114,3 @@ def test_order_zero_unit_and_end_of_the_scale_do_not_matter_for_pairs():
         again, _, same = read(changed, beta)
         torch.testing.assert_close(again, expected, atol=1e-3, rtol=1e-3)
         torch.testing.assert_close(same, context, atol=1e-3, rtol=1e-3)
-
-
-def test_masks_choose_the_algorithm():
-    pool = {"availability": 0.5}
-    masked = ((QUEUE, {}), (RANKING, {"max_games_per_pair": 9}), (ONE_PLAYER, pool))
-    for environment, env_kwargs in masked:
-        config = agents.configured(environment=environment, env_kwargs=env_kwargs)
-        assert config.algorithm == "maskable_ppo"
-    assert agents.configured(environment=RANKING).algorithm == "ppo"
