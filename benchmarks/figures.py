@@ -8,15 +8,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import matplotlib as mpl
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
-METADATA: dict[str, dict[str, Any]] = {
-    "png": {"Software": None},
-    "svg": {"Date": None},
-}
-CANVASES = {"png": FigureCanvasAgg, "svg": FigureCanvasSVG}
+# Without what differs from one run to the next.
+METADATA: dict[str, dict[str, Any]] = {"png": {"Software": None}, "svg": {"Date": None}}
 
 # Colours that differ in brightness too, so that a print in grey can be read.
 LINES: tuple[tuple[str, Any, str], ...] = (
@@ -48,21 +43,12 @@ def style(name: str, font_size: float) -> Iterator[None]:
 def new_figure(rows: int, columns: int, size: tuple[float, float]) -> tuple[Figure, Any]:
     """A figure and its axes, an array of shape (rows, columns); the size is in inches."""
     figure = Figure(figsize=size, layout="constrained")
-    FigureCanvasAgg(figure)
     return figure, figure.subplots(rows, columns, squeeze=False)
 
 
 def files_of(name: str, figure: Figure, dots: int) -> Iterator[tuple[str, bytes]]:
     """A figure as PNG, with so many dots an inch, and as SVG: file names and bytes."""
-    for kind in ("png", "svg"):
-        yield f"{name}.{kind}", figure_bytes(figure, kind, dots)
-        figure.set_layout_engine("none")  # all has its place now
-
-
-def figure_bytes(figure: Figure, kind: str, dots: int) -> bytes:
-    """A figure as a file of one of the kinds in ``METADATA``."""
-    buffer = io.BytesIO()
-    figure.set_dpi(dots)
-    # Not ``savefig``, which draws everything twice.
-    getattr(CANVASES[kind](figure), f"print_{kind}")(buffer, metadata=METADATA[kind])
-    return buffer.getvalue()
+    for kind, metadata in METADATA.items():
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format=kind, dpi=dots, metadata=metadata)
+        yield f"{name}.{kind}", buffer.getvalue()

@@ -39,7 +39,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("results")
     with pytest.MonkeyPatch.context() as patch:
         # The page does not show them.
-        patch.setattr("matchenv.benchmarks.figures.figure_bytes", lambda *_: b"")
+        patch.setattr("matchenv.benchmarks.study.figures.files_of", lambda *_: [])
         write_results(folder)
     return folder
 
