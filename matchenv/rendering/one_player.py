@@ -44,29 +44,22 @@ class OnePlayerRenderer(Renderer[State]):
 
     def scene(self, state: State, row: int) -> Scene:
         """Return beliefs, the last opponent, and q of every game."""
-        opponents, others = self._opponents(row), self.simulator.settings.num_opponents
+        others = self.simulator.settings.num_opponents
+        played = [action + 1 for action in self.history[row]["action"][-1:]]
         mu, sigma, true_skill = self.players(state, row)
-        strong = [(0, "player")]
-        # The opponent's place is kept before the first game, and names grow into theirs.
-        widest = [player_text(each, -8.88, 8.88) for each in (0, others)]
-        name, rest = "", f"opponents ({others:,})"
-        if opponents:
-            last = opponents[-1]
-            strong.insert(0, (last, "opponent"))
-            name, rest = player_text(last, mu[last], sigma[last]), f"all others ({others - 1:,})"
-        widest_rest, online = f"all others ({others:,})", None
+        marks = list(zip((0, *played), ("player", "opponent"), strict=False))
+        # Names grow into their places.
+        legend = [
+            Entry(colour, player_text(k, mu[k], sigma[k]), player_text(k and others, -8.88, 8.88))
+            for k, colour in marks
+        ]
+        rest, online = f"others ({others - len(played):,})", None
         masks = self.simulator.masks(state)
         if masks is not None:
             online = np.concatenate(([True], masks[row]))
             rest += f", {(~online).sum():,} offline"
-            widest_rest += f", {others:,} offline"
-        legend = [
-            Entry("player", player_text(0, mu[0], sigma[0]), widest[0]),
-            Entry("opponent", name, widest[1]),
-        ]
-        if others > 1 or not opponents:
-            legend.append(Entry("others", rest, widest_rest))
-        beliefs = Beliefs(mu, sigma, true_skill, strong, online)
+        legend.append(Entry("others", rest))
+        beliefs = Beliefs(mu, sigma, true_skill, marks[::-1], online)
         return Scene(legend, beliefs, self._tiles(row), self._charts(row))
 
     def table(self, state: State, row: int) -> Columns:
@@ -86,9 +79,6 @@ class OnePlayerRenderer(Renderer[State]):
             "quality": (quality_per_density(settings.beta) * density[ranked], ".4f"),
             "win": (win[ranked], ".1%"),
         }
-
-    def _opponents(self, row: int) -> list[int]:
-        return [action + 1 for action in self.history[row]["action"]]
 
     def _densities(self, row: int) -> Floats:
         """Return q of each game, true q where true skills are shown."""

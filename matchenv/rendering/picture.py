@@ -178,7 +178,7 @@ def _draw_legend(canvas: Canvas, box: Rect, y: int, legend: Sequence[Entry]) -> 
         top, colour = y + round(0.5 * (line - side)), canvas.colour(entry.colour)
         if entry.triangle:
             canvas.triangle(x + 0.5 * side, top, side, colour)
-        elif entry.name:
+        else:
             canvas.box(x, top, side, side, colour)
         canvas.text(x + 1.4 * size, y, entry.name, size, canvas.colour("ink"))
         x += wide + 1.6 * size

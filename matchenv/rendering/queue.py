@@ -66,14 +66,11 @@ class QueueRenderer(Renderer[State]):
         asked = () if waiting.focal == NOBODY else (waiting.focal, *waiting.filled[:1].tolist())
         strong: list[tuple[int, str]] = []
         legend = []
-        # A place is kept for each, whether a player is asked about or not.
-        for place, (colour, name) in enumerate((("player", "asked"), ("opponent", "nearest"))):
-            text = ""
-            if place < len(asked):
-                k = asked[place]
-                strong.insert(0, (k, colour))
-                ticks = "1 tick" if waiting.waited[k] == 1 else f"{waiting.waited[k]} ticks"
-                text = f"{name}: player {waiting.player[k]}, {ticks}"
+        names = ("player", "asked"), ("opponent", "nearest")
+        for k, (colour, name) in zip(asked, names, strict=False):
+            strong.insert(0, (k, colour))
+            ticks = "1 tick" if waiting.waited[k] == 1 else f"{waiting.waited[k]} ticks"
+            text = f"{name}: player {waiting.player[k]}, {ticks}"
             legend.append(Entry(colour, text, f"{name}: player 8,888, 88 ticks"))
         others = f"others ({waiting.mu.size - len(strong):,})"
         legend.append(Entry("others", others, "others (888)"))

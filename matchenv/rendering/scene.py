@@ -67,7 +67,7 @@ class Entry(NamedTuple):
     """An entry of the legend: a coloured square, or a triangle, and a name."""
 
     colour: str  # of the mark
-    name: str  # beside it; an entry without a name keeps its place empty
+    name: str  # beside it
     # The widest text that the name may become, so that the entries after it stay where they are;
     # empty for a name that does not change
     widest: str = ""
@@ -230,7 +230,7 @@ class Renderer(ABC, Generic[State]):
         widths = [max(map(len, column)) for column in columns]
         lines = [
             self.progress(state, row),
-            *(entry.name for entry in scene.legend if entry.name),
+            *(entry.name for entry in scene.legend),
             ", ".join(f"{label} {text}" for label, text in scene.tiles),
             *("  ".join(map(str.rjust, line, widths)) for line in zip(*columns, strict=True)),
         ]

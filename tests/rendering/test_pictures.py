@@ -203,7 +203,7 @@ def test_the_numbers_are_those_of_the_episode(shown: bool) -> None:
     scene, true = found.scene(), "true " * shown
     assert [entry.name for entry in scene.legend] == [
         *(f"{name}   μ {number_text(known.mu[k], 2)}  σ {known.sigma[k]:.2f}"
-          for name, k in (("player 0", 0), (f"opponent {last}", last))), "all others (1)",
+          for name, k in (("player 0", 0), (f"opponent {last}", last))), "others (1)",
     ]  # fmt: skip
     assert list(scene.tiles) == [
         ("last game", outcome),
