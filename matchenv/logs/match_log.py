@@ -27,7 +27,7 @@ Flags = NDArray[np.bool_]
 # Arrays of a log, and their types.
 ARRAYS = {
     "player": np.int32, "team_start": np.int64, "game_start": np.int64, "rank": np.int32,
-    "score": np.float64, "time": np.int64, "weight": np.float64, "neutral": np.bool_,
+    "time": np.int64, "weight": np.float64, "neutral": np.bool_,
 }  # fmt: skip
 
 
@@ -42,8 +42,6 @@ class MatchLog:
         game_start: (games + 1,) int64, where each game's teams begin.
         rank: (teams,) int32, number of teams of the same game that did better: 0 is best,
             equal ranks are a draw (see ``ranks_from_scores``).
-        score: (teams,) float64, the nearest to the score in the log; ``-rank`` for a log of
-            ranks.
         time: (games,) int64, seconds since any fixed moment, never falling, or None.
         weight: (entries,) float64, what each performance counts, for example the share of the
             game that was played; None if everybody counts 1. Only TrueSkill reads it.
@@ -62,7 +60,6 @@ class MatchLog:
     team_start: Integers
     game_start: Integers
     rank: Indices
-    score: Floats
     time: Integers | None = None
     weight: Floats | None = None
     neutral: Flags | None = None
@@ -158,7 +155,7 @@ class MatchLog:
         teams = int(self.game_start[games])
         entries = int(self.team_start[teams])
         sizes = dict.fromkeys(("time", "neutral"), games) | {"game_start": games + 1}
-        sizes |= dict.fromkeys(("rank", "score"), teams) | {"team_start": teams + 1}
+        sizes |= {"rank": teams, "team_start": teams + 1}
         return sizes | dict.fromkeys(("player", "weight"), entries)
 
     def _check_games(self) -> None:
@@ -278,10 +275,6 @@ class MatchLog:
             score.extend(points)
             game_start.append(len(score))
         rank = ranks_from_scores(score, game_start)
-        try:
-            nearest = np.array(list(map(float, score)))
-        except OverflowError as error:
-            raise ValueError(f"scores must be within the range of float64: {error}") from None
         weight = None
         if weights is not None:
             weight = np.array([float(w) for teams in weights for row in teams for w in row])
@@ -291,7 +284,6 @@ class MatchLog:
             team_start=np.array(team_start),
             game_start=np.array(game_start),
             rank=rank,
-            score=nearest,
             time=None if time is None else np.asarray(time),
             weight=weight,
             neutral=None if neutral is None else np.asarray(neutral),
@@ -339,8 +331,6 @@ def _read_only(name: str, value: ArrayLike) -> NDArray[Any]:
     converted: NDArray[Any] = array.astype(dtype)
     if dtype.kind == "i" and (converted != array).any():
         raise ValueError(f"{name} must fit into {dtype}")
-    if not np.isfinite(converted).all():
-        raise ValueError(f"{name} must be finite, got {array[~np.isfinite(converted)][0]}")
     converted.setflags(write=False)
     return converted
 

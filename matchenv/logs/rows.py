@@ -305,7 +305,6 @@ def _match_log(sound: pd.DataFrame, common: bool, is_rank: bool, is_time: bool) 
         team_start=team_start,
         game_start=game_start,
         rank=rank,
-        score=-rank.astype(np.float64) if is_rank else scores.astype(np.float64),
         time=time,
         weight=weight,
         neutral=neutral,

@@ -63,7 +63,7 @@ def packed_log(folder: Path) -> tuple[Path, Read]:
 
     def read(path: Path) -> Any:
         log = read_log(path).log
-        return log.players, log.player.tolist(), log.score.tolist(), log.rank.tolist()
+        return log.players, log.player.tolist(), log.rank.tolist()
 
     return path, read
 

@@ -130,7 +130,7 @@ def test_derivatives_of_a_quadratic() -> None:
 
 def test_what_cannot_be_told_is_said() -> None:
     log = simulated(300, draws=0.0)
-    bare = MatchLog(log.players, log.player, log.team_start, log.game_start, log.rank, log.score)
+    bare = MatchLog(log.players, log.player, log.team_start, log.game_start, log.rank)
     found = fit(bare)
     notes = " ".join(found.notes)
     for name in ("draw_probability", "time_drift", "team_exponent"):
@@ -159,7 +159,7 @@ def test_bad_input() -> None:
     for share in (0.0, 1.0, -0.1, float("nan")):
         with pytest.raises(ValueError, match="train_share"):
             fit(log, train_share=share)
-    bare = MatchLog(log.players, log.player, log.team_start, log.game_start, log.rank, log.score)
+    bare = MatchLog(log.players, log.player, log.team_start, log.game_start, log.rank)
     with pytest.raises(ValueError, match="time_drift must be 0 for a log without times"):
         replay_trueskill(bare, draw_probability=0.1, time_drift=0.1)
 

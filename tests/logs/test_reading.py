@@ -18,7 +18,7 @@ from matchenv.logs.rows import read_times
 
 LOGS = Path(__file__).parent / "data"
 CLUB = ("game=match", "time=when", "team=side", "player=who", "score=points")
-Games = list[list[tuple[tuple[str, ...], float]]]
+Games = list[list[tuple[tuple[str, ...], int]]]
 
 
 def read(tmp_path: Path, text: str | bytes, **settings: Any) -> Reading:
@@ -28,11 +28,11 @@ def read(tmp_path: Path, text: str | bytes, **settings: Any) -> Reading:
 
 
 def games(log: MatchLog) -> Games:
-    """Each game as a list of (names, score), one for each side."""
+    """Each game as a list of (names, rank), one for each side."""
     bounds = itertools.pairwise(log.team_start)
     sides = [
-        (tuple(log.players[k] for k in log.player[a:b]), float(score))
-        for (a, b), score in zip(bounds, log.score, strict=True)
+        (tuple(log.players[k] for k in log.player[a:b]), rank)
+        for (a, b), rank in zip(bounds, log.rank.tolist(), strict=True)
     ]
     return [sides[a:b] for a, b in itertools.pairwise(log.game_start)]
 
@@ -45,32 +45,32 @@ A, B, AB = ("a",), ("b",), ("a", "b")
 FORMS: dict[str, tuple[str, Games]] = {
     "everybody alone": (
         "game,time,team,player,score\n7,1,,a,5\n7,1,,b,-2\n7,1,,c,5\n8,2,,c,1\n8,2,,a,0\n",
-        [[(A, 5.0), (B, -2.0), (("c",), 5.0)], [(("c",), 1.0), (A, 0.0)]],
+        [[(A, 0), (B, 2), (("c",), 0)], [(("c",), 0), (A, 1)]],
     ),
     "sums of members' scores": (
         "game,team,player,score\n1,r,a,1\n1,x,c,4\n1,r,b,2.5\n1,x,d,-1\n",
-        [[(AB, 3.5), (("c", "d"), 3.0)]],
+        [[(AB, 0), (("c", "d"), 1)]],
     ),
     "ranks, low is good": (
         "game,team,player,rank\n1,r,a,2\n1,x,c,1\n1,r,b,2\n1,g,d,9\n",
-        [[(AB, -1.0), (("c",), 0.0), (("d",), -2.0)]],
+        [[(AB, 1), (("c",), 0), (("d",), 2)]],
     ),
     "rank before score": (
-        "game,player,score,rank\n1,a,5,2\n1,b,9,1\n", [[(A, -1.0), (B, 0.0)]],
+        "game,player,score,rank\n1,a,5,2\n1,b,9,1\n", [[(A, 1), (B, 0)]],
     ),
     "home and away": (
         "home_team,away_team,home_goals,away_goals\na,b,2,2\nb,a,0,1\n",
-        [[(A, 2.0), (B, 2.0)], [(B, 0.0), (A, 1.0)]],
+        [[(A, 0), (B, 0)], [(B, 1), (A, 0)]],
     ),
     "blanks, quotes and line ends": (
         '\ufeffGame , player,SCORE\r\n1, a,2\r\n"1","b, ""c""", 1 \r\n\r\n',
-        [[(A, 2.0), (('b, "c"',), 1.0)]],
+        [[(A, 0), (('b, "c"',), 1)]],
     ),
     "sums are exact": (
-        "game,team,player,score\n1,x,a,0.1\n1,x,b,0.2\n1,y,c,0.3\n", [[(AB, 0.3), (("c",), 0.3)]],
+        "game,team,player,score\n1,x,a,0.1\n1,x,b,0.2\n1,y,c,0.3\n", [[(AB, 0), (("c",), 0)]],
     ),
     "decimal commas": (
-        "game;player;placement\n1;a;1,5\n1;b;1,25\n", [[(A, -1.0), (B, 0.0)]],
+        "game;player;placement\n1;a;1,5\n1;b;1,25\n", [[(A, 1), (B, 0)]],
     ),
 }  # fmt: skip
 
@@ -80,9 +80,6 @@ def test_forms(tmp_path: Path, form: str) -> None:
     text, expected = FORMS[form]
     log = read(tmp_path, text).log
     assert games(log) == expected
-    for game, first in zip(expected, log.game_start, strict=False):
-        ranks = log.rank[first : first + len(game)].tolist()
-        assert ranks == [sum(other > score for _, other in game) for _, score in game]
 
 
 def test_files_of_the_examples(tmp_path: Path) -> None:
@@ -355,14 +352,14 @@ def test_a_score_that_is_repeated_for_each_member_is_the_sides(
     text = "match,team,player,Points\n"
     text += "".join(f"{g},x,a,10\n{g},y,b,7\n{g},y,c,7\n" for g in range(20))
     reading = read(tmp_path, text + "20,x,a,3\n20,y,b,0\n20,y,c,1\n", columns=columns)
-    assert {tuple(score for _, score in game) for game in games(reading.log)} == {(10, 7)}
+    assert {tuple(rank for _, rank in game) for game in games(reading.log)} == {(0, 1)}
     assert [line for line, _ in faults(reading)] == [64]
     assert ("equal scores" in reading_text(reading)) == (not columns)
     # Scores that differ, or are 0 for all, are the members' own.
     text = "match,team,player,Points\n"
-    text += "".join(f"{g},x,a,2\n{g},y,b,0\n{g},y,c,{g % 2}\n" for g in range(20))
-    scores = [score for game in games(read(tmp_path, text).log) for _, score in game]
-    assert scores == [2.0, 0.0, 2.0, 1.0] * 10
+    text += "".join(f"{g},x,a,1\n{g},y,b,0\n{g},y,c,{g % 2}\n" for g in range(20))
+    ranks = [rank for game in games(read(tmp_path, text).log) for _, rank in game]
+    assert ranks == [0, 1, 0, 0] * 10
 
 
 @pytest.mark.parametrize(("delimiter", "words"), [
@@ -383,10 +380,9 @@ def test_columns_and_results_as_services_export_them(
     ]
     reading = read(tmp_path, "".join(delimiter.join(row) + "\n" for row in rows))
     assert games(reading.log) == [
-        [(("ann", "bob"), 1.0), (("cat",), 0.0)],
-        [(("ann",), 0.5), (("cat",), 0.5)],
+        [(("ann", "bob"), 0), (("cat",), 1)],
+        [(("ann",), 0), (("cat",), 0)],
     ]
-    assert reading.log.rank.tolist() == [0, 1, 0, 0]
     assert "--columns score=RoundsWon" in reading_text(reading)
     assert reading.log.time is not None
     assert np.diff(reading.log.time).tolist() == [2275]
@@ -427,7 +423,6 @@ def test_a_table_is_the_log_that_its_rows_say(library: str) -> None:
     for name in ("player", "team_start", "game_start", "rank", "time", "weight", "neutral"):
         np.testing.assert_array_equal(getattr(log, name), getattr(expected, name))
         np.testing.assert_array_equal(getattr(again, name), getattr(expected, name))
-    np.testing.assert_array_equal(log.score, expected.score)
     timed = MatchLog.from_table(maker(ROWS), **COLUMNS, time_played="minutes").weight
     assert timed is not None
     assert timed.tolist() == [1.0, 0.5, 0.25, 0.0, 1.0, 1.0, 0.2, 1.0, 1.0]

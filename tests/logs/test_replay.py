@@ -121,7 +121,6 @@ GOOD = {
     "team_start": [0, 1, 2, 3, 4],
     "game_start": [0, 2, 4],
     "rank": [0, 1, 0, 0],
-    "score": [2.0, 1.0, 0.0, 0.0],
 }
 
 
@@ -140,7 +139,6 @@ GOOD = {
         ({"rank": [0, 1, 0, 1, 2]}, "rank must have shape"),
         ({"rank": [1, 2, 0, 0]}, "rank must be the number of teams"),
         ({"rank": [0, 2, 0, 0]}, "rank must be the number of teams"),
-        ({"score": [2.0, 1.0, 0.0, math.nan]}, "score"),
         ({"time": [1, 2, 3]}, "time"),
         ({"time": [9, 8]}, "time must not go backwards, got 8 after 9 at game 1"),
     ],
