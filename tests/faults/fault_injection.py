@@ -195,13 +195,13 @@ def killed_after(work: Callable[[], int], seconds: float, number: signal.Signals
         return running.ended()
 
 
-def as_a_process(words: Callable[[Path], list[str]], folder: Path) -> Callable[[], int]:
+def as_a_process(words: list[str], folder: Path) -> Callable[[], int]:
     """A command in a folder with what handles its signals, as ``python -m matchenv`` has it."""
 
     def work() -> int:
         os.chdir(folder)
         stopping = Stopping()
-        return stopping.run(lambda: run_command(words(folder), stopping))
+        return stopping.run(lambda: run_command(words, stopping))
 
     return work
 

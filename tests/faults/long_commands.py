@@ -52,8 +52,6 @@ class LongCommand:
             and ``FIT`` for a fit that are there.
         title: what tells it from another of that name.
         out: name of the folder or file that it writes.
-        goes_on: its words when it has begun, if they are others.
-        begun: file in ``out`` that says that it has begun, where ``goes_on`` is given.
         left_out: folders and files whose bytes hold clock times.
         workers: takes ``--workers``.
         says: what it says even when it is quiet and all is well.
@@ -64,8 +62,6 @@ class LongCommand:
     words: str
     title: str = ""
     out: str = "out"
-    goes_on: str = ""
-    begun: str = ""
     left_out: tuple[str, ...] = ()
     workers: bool = True
     says: str = ""
@@ -77,14 +73,12 @@ class LongCommand:
         """Of the command."""
         return self.title or self.words.split()[0]
 
-    def next_words(self, folder: Path, workers: int = 1) -> list[str]:
-        """What a user types to begin or to go on, in a folder with or without results."""
-        words = self.words
-        if self.goes_on and (folder / self.out / self.begun).exists():
-            words = self.goes_on
-        more = ["--workers", str(workers)] if self.workers else []
-        split = [made_by(INPUTS[word]) if word in INPUTS else word for word in shlex.split(words)]
-        return [*(self.out if word == "OUT" else word for word in split), "--quiet", *more]
+    def typed(self) -> list[str]:
+        """What a user types to begin and to go on."""
+        more = ["--workers", "1"] if self.workers else []
+        known = {"OUT": self.out}
+        known |= {word: made_by(INPUTS[word]) for word in INPUTS if word in self.words.split()}
+        return [*(known.get(word, word) for word in shlex.split(self.words)), "--quiet", *more]
 
     def said(self, ended: Ended) -> str:
         """What it said beside what it always says."""
@@ -100,7 +94,7 @@ class LongCommand:
         def run() -> int:
             os.chdir(folder)
             if self.call is None:
-                return run_command(self.next_words(folder))
+                return run_command(self.typed())
             try:
                 self.call(folder)
             except OSError as error:
@@ -200,8 +194,6 @@ LONG_COMMANDS = (
     ),
     LongCommand(
         f"{TRAIN} --timesteps 48 --evaluate-every 32 --checkpoint-every 16 --out OUT",
-        goes_on="train --resume OUT --comparison-episodes 2",
-        begun="config.yml",
         left_out=("tensorboard",),
     ),
     LongCommand(

@@ -105,7 +105,7 @@ def test_stopped_at_random_moments(
         folder.mkdir()
         # Not in the first milliseconds, in which the process does not listen yet.
         seconds = random.uniform(0.1, max(0.2, whole.seconds))
-        ended = killed_after(as_a_process(command.next_words, folder), seconds, number)
+        ended = killed_after(as_a_process(command.typed(), folder), seconds, number)
         said = command.said(ended)
         if ended.status != 0:
             assert (ended.status, said.count("\n")) == (128 + number, 1), ended

@@ -168,7 +168,7 @@ def test_a_service_of_its_own(
     words = ["serve", "--ratings", str(ratings), "--fitted", str(fit), "--port", str(port)]
     words += ["--pool"]
     halves: list[socket.socket] = []
-    with child(as_a_process(lambda _: [*words, str(file)], tmp_path)) as running:
+    with child(as_a_process([*words, str(file)], tmp_path)) as running:
         while running.process.is_alive():
             with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
                 break
