@@ -117,7 +117,7 @@ def continue_training(
             process works in, or that names classes that may not be imported.
     """
     torch.set_num_threads(as_integer("threads", threads, 1))
-    with folder_lock(path, make=False), only_installed_code(allow_code=allow_code):
+    with folder_lock(path), only_installed_code(allow_code=allow_code):
         folder = RunFolder.open(path)
         if timesteps is not None:
             folder.extend(timesteps)

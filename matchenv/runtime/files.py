@@ -144,29 +144,26 @@ def _is_left_behind(name: str) -> bool:
 
 
 @contextmanager
-def folder_lock(folder: Path, *, make: bool = True) -> Iterator[None]:
+def folder_lock(folder: Path) -> Iterator[None]:
     """Keep other processes out of a folder for the time of a block.
 
     The operating system frees the lock when its process ends, however it ends: a killed process
     keeps nobody out, and the temporary files that it left below the folder are removed.
 
     Args:
-        folder: the folder.
-        make: make the folder if it does not exist, and remove it again if it stays empty.
+        folder: it is made if it does not exist, and removed again if it stays empty.
 
     Raises:
-        ValueError: if another process works in the folder; names that process. If there is no
-            folder.
+        ValueError: if another process works in the folder; names that process. If a file is there.
         OSError: if the folder cannot be made or written.
     """
     from filelock import FileLock, Timeout  # it takes a while to load
 
     missing = [each for each in (folder, *folder.parents) if not each.exists()]
-    if make:
-        with suppress(FileExistsError, NotADirectoryError):
-            folder.mkdir(parents=True, exist_ok=True)
-    if not folder.is_dir():
-        raise ValueError(f"folder must be a folder that exists, got {str(folder)!r}")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise ValueError(f"folder must be no file, got {str(folder)!r}") from None
     file = folder / LOCK
     lock = FileLock(file, timeout=0)
     try:
