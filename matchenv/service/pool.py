@@ -103,7 +103,11 @@ class Pool:
         self._storage.close()
 
     def backup(self) -> bytes:
-        """Return the content of a file with everything up to now, which ``open`` reads."""
+        """Return the content of a file with everything up to now, which ``open`` reads.
+
+        Raises:
+            ValueError: if the pool was closed.
+        """
         return self._storage.copy()
 
     def __enter__(self) -> Self:

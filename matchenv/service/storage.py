@@ -31,6 +31,7 @@ TABLES = [
 SYSTEM_ERRORS = (
     sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY,
 )  # fmt: skip
+CLOSED = "the pool must be open, it was closed"
 Row = tuple[Any, ...]
 
 
@@ -134,7 +135,7 @@ class Storage:
                     else:
                         self.players[name] = player
             except sqlite3.ProgrammingError:
-                raise ValueError("the pool must be open, it was closed") from None
+                raise ValueError(CLOSED) from None
             except sqlite3.Error as error:
                 raise OSError(f"{self.path} could not be written: {error}") from None
             finally:
@@ -143,9 +144,16 @@ class Storage:
                     self._database.rollback()  # what was not committed
 
     def copy(self) -> bytes:
-        """Return the content of a file with all that was committed."""
+        """Return the content of a file with all that was committed.
+
+        Raises:
+            ValueError: if it is closed.
+        """
         with self.lock:
-            return self._database.serialize()
+            try:
+                return self._database.serialize()
+            except sqlite3.ProgrammingError:
+                raise ValueError(CLOSED) from None
 
     def close(self) -> None:
         """Release the file."""

@@ -6,6 +6,7 @@ import itertools
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -209,12 +210,23 @@ def test_a_file_is_open_once_and_keeps_its_settings(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="another process"):
             Pool.open(file)
         pool.add("a")
-    with pytest.raises(ValueError, match="the pool must be open"):
-        pool.add("b")
+    for call in (partial(pool.add, "b"), pool.backup):
+        with pytest.raises(ValueError, match="the pool must be open"):
+            call()
     with pytest.raises(ValueError, match=r"beta must be 3\.0"):
         Pool.open(file, beta=4.0)
     with Pool.open(file, beta=3.0) as pool:
         assert "a" in pool
+
+
+def test_a_copy_of_a_pool_in_memory_is_a_file_of_it(tmp_path: Path) -> None:
+    pool = filled(3)
+    pool.rate(Game([["p0"], ["p1"]], [0, 1]))
+    file = tmp_path / "pool.db"
+    file.write_bytes(pool.backup())
+    with Pool.open(file) as same:
+        assert same.standings() == pool.standings()
+        assert same.games == 1
 
 
 def test_a_full_disk_is_said_and_changes_nothing(tmp_path: Path) -> None:
