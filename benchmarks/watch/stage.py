@@ -10,16 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchenv.belief import TRUE_SKILL
-from matchenv.envs import part_of
+from matchenv.envs import env_id_of, part_of
 from matchenv.envs.core.settings import Options
 from matchenv.envs.one_player.settings import Settings
-from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.registry import policy_named
 from matchenv.evaluation.rollout import Batch, Decisions, belief_of, one_thread
 from matchenv.evaluation.seeds import (
     INSTANCES,
     POLICIES,
-    QUEUE,
     REPORT,
     episode_seeds,
     policy_key,
@@ -167,15 +165,14 @@ class Stage:
 
     def _performer(self, text: str) -> Performer:
         settings = self.settings
-        key: tuple[int, ...] = (INSTANCES,)
+        env_id = env_id_of(settings)
+        key = part_of(env_id, "protocol").key_of(REPORT)
         policy = policy_named(text, settings, lambda: batch.state.players[:, :, TRUE_SKILL])
         if isinstance(settings, Settings):
             settings = replace(settings, belief=belief_of(policy))
-        elif isinstance(settings, QueueSettings):
-            key = (QUEUE, REPORT, INSTANCES)
-        batch = Batch(settings, episode_seeds(self.seed, self.episode, 1, key))
+        batch = Batch(settings, episode_seeds(self.seed, self.episode, 1, (*key, INSTANCES)))
         rng = stream_of(self.seed, POLICIES, self.episode, *policy_key(text))
-        renderer = part_of(batch.simulator.env_id, "renderer")(
+        renderer = part_of(env_id, "renderer")(
             batch.simulator, "rgb_array", 1, self.show_true_skill
         )
         renderer.begin(batch.state, np.zeros(1, dtype=np.int64))

@@ -18,6 +18,7 @@ import pygame
 from PIL import Image
 
 from matchenv.baselines import DrawChance
+from matchenv.benchmarks.compare import run_comparison
 from matchenv.benchmarks.watch import showing
 from matchenv.benchmarks.watch.showing import LAST_SECONDS, commands, pace, watch_live, write_film
 from matchenv.benchmarks.watch.stage import MOST_POLICIES, Stage
@@ -25,7 +26,9 @@ from matchenv.envs.one_player.env import MatchmakingEnv
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.env import MatchmakingQueueEnv
 from matchenv.envs.queue.settings import QueueSettings
+from matchenv.envs.ranking import RankingSettings
 from matchenv.evaluation.registry import policy_named
+from matchenv.evaluation.rollout import Batch
 from matchenv.evaluation.seeds import INSTANCES, QUEUE, REPORT, episode_seeds
 from matchenv.rendering.canvas import THEMES
 from matchenv.rendering.picture import sheet
@@ -79,6 +82,14 @@ def test_a_policy_of_the_queue_plays_the_run_with_that_seed() -> None:
         assert shown.totals()[1][0].shape == (tick,)
     assert shown.is_over
     assert shown.totals()[1][0][-1] == pytest.approx(total)
+
+
+def test_the_instance_is_that_of_the_comparison_with_that_seed() -> None:
+    sizes = {"num_items": 4, "horizon": 6}
+    compared = run_comparison(["random"], env="Ranking-v0", env_kwargs=sizes, episodes=2, seed=4)
+    shown = Stage(["random"], RankingSettings(**sizes), seed=4, episode=1)
+    expected = Batch(shown.settings, compared.rows.seeds[0, 1:].tolist()).state
+    np.testing.assert_array_equal(state_of(shown).true_skill, expected.true_skill)
 
 
 @pytest.mark.parametrize(("make", "other"), [(stage, "pe"), (queue_stage, "fcfs")])
