@@ -8,7 +8,6 @@ import pytest
 
 import matchenv
 from matchenv import EqualPrior, MatchmakingEnv, MatchmakingVectorEnv, NormalPrior
-from matchenv.baselines import KnowledgeGradient
 
 
 @pytest.mark.parametrize(
@@ -28,14 +27,6 @@ from matchenv.baselines import KnowledgeGradient
 )
 def test_an_object_prints_as_what_makes_it(made: Any, text: str) -> None:
     assert repr(made()) == text
-
-
-def test_policies_print_their_arguments() -> None:
-    text = repr(KnowledgeGradient(multiplier=20, beta=2.0, belief="full"))
-    assert text.startswith("KnowledgeGradient(")
-    assert "multiplier=20.0" in text
-    assert "beta=2.0" in text
-    assert "belief='full'" in text
 
 
 def test_what_is_public_can_be_seen() -> None:
