@@ -1,8 +1,9 @@
 """The command ``matchenv`` and its sub-commands.
 
-A command is a function ``declare_NAME(add)`` in a module of this folder, which is imported when the
-command is asked for. Its docstring is the help; it declares the options and returns what is run,
-which calls one function of another room. To add a command, write it and add its line below.
+A command is a generator ``declare_NAME(add)`` in a module of this folder, which is imported when
+the command is asked for. Its docstring is the help; it declares the options, waits in a line
+``given = yield`` for what the user gave, and calls one function of another room. To add a command,
+write it and add its line below.
 """
 
 from __future__ import annotations
@@ -107,7 +108,8 @@ def _run(arguments: Sequence[str], stopping: Stopping | None) -> int:
         if stopping is not None:
             stopping.note = lambda: given.note()
         given.check_existing()
-        parser.run(given)
+        with suppress(StopIteration):  # the end of the command
+            parser.steps.send(given)
     except SystemExit:  # from --help
         return DONE
     except ReaderGoneError:
@@ -128,13 +130,14 @@ def _run(arguments: Sequence[str], stopping: Stopping | None) -> int:
 
 
 def parser_of(name: str) -> Any:
-    """Return the parser of a command; its attribute ``run`` carries the command out."""
+    """Return the parser of a command, whose ``steps`` wait for what the user gave."""
     from matchenv.cli.parser import Parser
 
     (module,) = (group[name][0] for group in GROUPS.values() if name in group)
     declare = getattr(import_module(f"{__name__}.{module}"), f"declare_{name.replace('-', '_')}")
     parser = Parser(name, declare.__doc__)
-    parser.run = declare(parser)
+    parser.steps = declare(parser)
+    next(parser.steps)
     parser.group("help")
     parser.option("--debug", "show where an error comes from", False)
     parser.add_help_option()

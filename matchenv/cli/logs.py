@@ -6,11 +6,11 @@ from functools import partial
 from pathlib import Path
 
 from matchenv.cli import options as shared
-from matchenv.cli.parser import Existing, Given, Parser, Run
+from matchenv.cli.parser import Command, Existing, Parser
 from matchenv.runtime.checks import as_integer, as_share
 
 
-def declare_replay(add: Parser) -> Run:
+def declare_replay(add: Parser) -> Command:
     """Rate a log of matches, and report how well each rating system forecast them.
 
     See docs/replay.md.
@@ -26,18 +26,16 @@ def declare_replay(add: Parser) -> Run:
     add.fields_of(ReplaySettings)
     shared.group(add, "results and work", "out", "quiet")
 
-    def run(given: Given) -> None:
-        refuse_both(given.fitted, set(given.said))
-        settings = given.made(ReplaySettings)
-        given.needs("logs", *(() if given.out is None else ("benchmarks",)))
-        content = run_replay(shared.reading(given), settings, out=given.out, quiet=given.quiet)
-        given.say(partial(report_text, content))
-        given.say_where()
-
-    return run
+    given = yield
+    refuse_both(given.fitted, set(given.said))
+    settings = given.made(ReplaySettings)
+    given.needs("logs", *(() if given.out is None else ("benchmarks",)))
+    content = run_replay(shared.reading(given), settings, out=given.out, quiet=given.quiet)
+    given.say(partial(report_text, content))
+    given.say_where()
 
 
-def declare_fit(add: Parser) -> Run:
+def declare_fit(add: Parser) -> Command:
     """Fit the parameters of TrueSkill to a log, and judge them on games held out.
 
     See docs/fit.md.
@@ -54,16 +52,14 @@ def declare_fit(add: Parser) -> Run:
                TRAIN_SHARE)  # fmt: skip
     shared.group(add, "results and work", "out", "quiet")
 
-    def run(given: Given) -> None:
-        given.needs("logs")
-        asked = given.chosen(("train_share", "out", "quiet"))
-        given.say(partial(fit_text, run_fit(shared.reading(given), **asked)))
-        given.say_where(f"{given.out}/fit.json has the parameters")
-
-    return run
+    given = yield
+    given.needs("logs")
+    asked = given.chosen(("train_share", "out", "quiet"))
+    given.say(partial(fit_text, run_fit(shared.reading(given), **asked)))
+    given.say_where(f"{given.out}/fit.json has the parameters")
 
 
-def declare_smooth(add: Parser) -> Run:
+def declare_smooth(add: Parser) -> Command:
     """Compute every player's skill through time from a whole log.
 
     This is TrueSkill Through Time. See docs/ratings.md.
@@ -78,18 +74,16 @@ def declare_smooth(add: Parser) -> Run:
     add.fields_of(SmoothSettings)
     shared.group(add, "results and work", "out", "quiet")
 
-    def run(given: Given) -> None:
-        refuse_both(given.fitted, set(given.said))
-        given.needs("logs", *(() if given.out is None else ("benchmarks",)))
-        read, settings = shared.reading(given), given.made(SmoothSettings)
-        found = run_smooth(read, settings, out=given.out, quiet=given.quiet)
-        given.say(partial(smooth_text, read.log, *found))
-        given.say_where(f"{given.out} has curves.csv, smooth.json and report.html")
-
-    return run
+    given = yield
+    refuse_both(given.fitted, set(given.said))
+    given.needs("logs", *(() if given.out is None else ("benchmarks",)))
+    read, settings = shared.reading(given), given.made(SmoothSettings)
+    found = run_smooth(read, settings, out=given.out, quiet=given.quiet)
+    given.say(partial(smooth_text, read.log, *found))
+    given.say_where(f"{given.out} has curves.csv, smooth.json and report.html")
 
 
-def declare_rank(add: Parser) -> Run:
+def declare_rank(add: Parser) -> Command:
     """Rank the players of a log, and say which pairs should play next.
 
     Items are whatever plays games of two: models, bots, prompts, people.
@@ -116,22 +110,20 @@ def declare_rank(add: Parser) -> Run:
                Path)  # fmt: skip
     shared.declare(add, "quiet")
 
-    def run(given: Given) -> None:
-        given.needs("logs", *(() if given.out is None else ("benchmarks",)))
-        as_integer("next", given.next, 0, 10_000)
-        as_share("confidence", given.confidence)
-        options = given.chosen(("goal", "k", "beta", "sigma", "draw_margin"))
-        ranker = ranker_of(shared.reading(given).log, **options)
-        if given.out is not None:
-            write_ranking(ranker, given.out)
-        sure = given.confidence, given.indifference
-        given.say(partial(rank_text, ranker, *sure, given.next))
-        given.say_where(f"{given.out} has ranking.csv, ranking.json, ranking.png and ranking.svg")
-
-    return run
+    given = yield
+    given.needs("logs", *(() if given.out is None else ("benchmarks",)))
+    as_integer("next", given.next, 0, 10_000)
+    as_share("confidence", given.confidence)
+    options = given.chosen(("goal", "k", "beta", "sigma", "draw_margin"))
+    ranker = ranker_of(shared.reading(given).log, **options)
+    if given.out is not None:
+        write_ranking(ranker, given.out)
+    sure = given.confidence, given.indifference
+    given.say(partial(rank_text, ranker, *sure, given.next))
+    given.say_where(f"{given.out} has ranking.csv, ranking.json, ranking.png and ranking.svg")
 
 
-def declare_judge(add: Parser) -> Run:
+def declare_judge(add: Parser) -> Command:
     """Judge the matcher that made the games of a log.
 
     How even the games were, for whom not, and what other matchers would have done
@@ -150,21 +142,19 @@ def declare_judge(add: Parser) -> Run:
     add.fields_of(JudgeSettings)
     shared.group(add, "results and work", *shared.RESULTS)
 
-    def run(given: Given) -> None:
-        given.needs("agents", "benchmarks", "logs")
-        from matchenv.benchmarks.judge import judge
-        from matchenv.benchmarks.replay.fits import fitted_parameters
+    given = yield
+    given.needs("agents", "benchmarks", "logs")
+    from matchenv.benchmarks.judge import judge
+    from matchenv.benchmarks.replay.fits import fitted_parameters
 
-        read = shared.reading(given)
-        found = judge(
-            read.log,
-            given.made(JudgeSettings),
-            policies=shared.named_policies(given),
-            parameters=None if given.fitted is None else fitted_parameters(given.fitted),
-            name=read.file_name,
-            run=shared.run_options(given),
-        )
-        given.say(found.text)
-        given.say_where(f"{given.out}/judge.html is the page")
-
-    return run
+    read = shared.reading(given)
+    found = judge(
+        read.log,
+        given.made(JudgeSettings),
+        policies=shared.named_policies(given),
+        parameters=None if given.fitted is None else fitted_parameters(given.fitted),
+        name=read.file_name,
+        run=shared.run_options(given),
+    )
+    given.say(found.text)
+    given.say_where(f"{given.out}/judge.html is the page")

@@ -10,7 +10,7 @@ import shlex
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -36,8 +36,8 @@ EXTRAS = {
 GOES_ON = "what is finished is kept: the same command goes on from here"
 
 
-# What carries a command out.
-Run = Callable[["Given"], None]
+# A command: it declares its options, is sent what the user gave, and does the work.
+Command = Generator[None, "Given", None]
 
 
 class Existing:
@@ -153,7 +153,7 @@ class Parser(argparse.ArgumentParser):
         )  # fmt: skip
         self.command, self.defaults = name, dict[str, Any]()
         self.existing = list[str]()
-        self.run: Run
+        self.steps: Command
         self._group: Any = self
 
     def group(self, title: str) -> None:

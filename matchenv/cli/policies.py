@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from matchenv.cli import options as shared
 from matchenv.cli.output import show
-from matchenv.cli.parser import Existing, Given, Parser, Run
+from matchenv.cli.parser import Command, Existing, Given, Parser
 from matchenv.envs.one_player.settings import RANKINGS, Settings
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ SIZES = ("num_opponents", "horizon", "equal_variance")
 FILM_OPTIONS = ("games", "every")
 
 
-def declare_compare(add: Parser) -> Run:
+def declare_compare(add: Parser) -> Command:
     """Play the same episodes with every policy, and compare.
 
     In Matchmaking-v0 the true draw densities are compared, in the queue rewards,
@@ -46,19 +46,17 @@ def declare_compare(add: Parser) -> Run:
                ("opponent", "game"))  # fmt: skip
     shared.group(add, "results and work", *shared.RESULTS)
 
-    def run(given: Given) -> None:
-        comparison.run_comparison(
-            shared.named_policies(given) or None,
-            **shared.problem(given),
-            **given.chosen(("against", "episodes", "seed")),
-            run=shared.run_options(given, report=lambda found: given.say(found.table)),
-        )
-        given.say_where()
-
-    return run
+    given = yield
+    comparison.run_comparison(
+        shared.named_policies(given) or None,
+        **shared.problem(given),
+        **given.chosen(("against", "episodes", "seed")),
+        run=shared.run_options(given, report=lambda found: given.say(found.table)),
+    )
+    given.say_where()
 
 
-def declare_tune(add: Parser) -> Run:
+def declare_tune(add: Parser) -> Command:
     """Find the best options of each policy in each cell, on seeds of their own.
 
     Without --policy, KG's multipliers; in the queue, all its policies and the
@@ -77,20 +75,18 @@ def declare_tune(add: Parser) -> Run:
     shared.group(add, "queue", *shared.QUEUES)
     shared.group(add, "results and work", *shared.RESULTS)
 
-    def run(given: Given) -> None:
-        found = run_tuning(
-            shared.named_policies(given) or None,
-            **shared.problem(given),
-            **given.chosen(("measure", "episodes", "seed")),
-            run=shared.run_options(given),
-        )
-        given.say(found.text, end="")
-        given.say_where()
-
-    return run
+    given = yield
+    found = run_tuning(
+        shared.named_policies(given) or None,
+        **shared.problem(given),
+        **given.chosen(("measure", "episodes", "seed")),
+        run=shared.run_options(given),
+    )
+    given.say(found.text, end="")
+    given.say_where()
 
 
-def declare_study(add: Parser) -> Run:
+def declare_study(add: Parser) -> Command:
     """Repeat the simulation study of Ryzhov, Tariq and Powell (2011), section 4.
 
     Stopped at any moment, the same command goes on with it. See docs/study.md.
@@ -118,25 +114,23 @@ def declare_study(add: Parser) -> Run:
     add.option("--out", shared.FOLDER_TEXT, None, Path, required=True)
     shared.declare(add, *shared.RESULTS[1:])
 
-    def run(given: Given) -> None:
-        given.needs("benchmarks")
-        from matchenv.benchmarks.study import run_study
-        from matchenv.evaluation.tables import text_table
+    given = yield
+    given.needs("benchmarks")
+    from matchenv.benchmarks.study import run_study
+    from matchenv.evaluation.tables import text_table
 
-        study = run_study(
-            shared.named_policies(given),
-            ranks=given.rank or None,
-            priors=given.prior,
-            run=shared.run_options(given),
-            **given.chosen((*OF_STUDY, *SIZES)),
-        )
-        given.say(study.summary(text_table), end="")
-        given.say_where()
-
-    return run
+    study = run_study(
+        shared.named_policies(given),
+        ranks=given.rank or None,
+        priors=given.prior,
+        run=shared.run_options(given),
+        **given.chosen((*OF_STUDY, *SIZES)),
+    )
+    given.say(study.summary(text_table), end="")
+    given.say_where()
 
 
-def declare_bench(add: Parser) -> Run:
+def declare_bench(add: Parser) -> Command:
     """Score a policy on matchenv-bench-v1: 32 families of problems with fixed seeds.
 
     Several policies are the runs of one method, one for each training seed. See
@@ -150,17 +144,15 @@ def declare_bench(add: Parser) -> Run:
     add.option("--only", "names of families; a result of some families is not an entry", ())
     shared.group(add, "results and work", *shared.RESULTS)
 
-    def run(given: Given) -> None:
-        from matchenv.benchmarks.bench.benchmark import run_bench
+    given = yield
+    from matchenv.benchmarks.bench.benchmark import run_bench
 
-        asked = given.chosen(("method", "only"))
-        result = run_bench(shared.named_policies(given), run=shared.run_options(given), **asked)
-        given.say(result.text)
-
-    return run
+    asked = given.chosen(("method", "only"))
+    result = run_bench(shared.named_policies(given), run=shared.run_options(given), **asked)
+    given.say(result.text)
 
 
-def declare_limits(add: Parser) -> Run:
+def declare_limits(add: Parser) -> Command:
     """Bound the mean total of true q that any policy can reach, beside policies.
 
     matchenv limits optimum solves small problems exactly, each number of opponents
@@ -202,42 +194,40 @@ def declare_limits(add: Parser) -> Run:
     add.option("--truths", "sets of true skills drawn from the prior of each instance", 64)
     shared.group(add, "results and work", *shared.RESULTS)
 
-    def run(given: Given) -> None:
-        if given.what not in idle:
-            raise ValueError(f"what must be one of {', '.join(idle)}, got {given.what!r}")
-        given.refuse(idle[given.what], f"with {given.what} must be left out")
-        for name, both in defaults.items():
-            if name not in given.said:
-                setattr(given, name, both[given.what == "optimum"])
-        asked = {
-            "policies": shared.named_policies(given),
-            "run": shared.run_options(given),
-            **given.chosen(("episodes", "seed")),
-        }
-        if given.what == "optimum":
-            options = given.chosen(("belief", "beta", "draw_margin"))
-            found = optimum.run_optimum(
-                **given.chosen(("num_opponents", "horizon", "truths")),
-                env_kwargs={"rank": _one("rank", given.rank), **options},
-                **asked,
-            )
-            given.say(lambda: "\n\n".join(map(optimum.table_text, found)))
-        else:
-            sizes = given.chosen(("num_opponents", "horizon"))
-            bounds = bound.run_bound(
-                ranks=given.rank,
-                priors=given.prior,
-                env_kwargs={
-                    "beta": given.beta,
-                    **{name: _one(name, each) for name, each in sizes.items()},
-                },
-                depth=given.depth,
-                **asked,
-            )
-            given.say(lambda: bound.table_text(bounds))
-        given.say_where()
-
-    return run
+    given = yield
+    if given.what not in idle:
+        raise ValueError(f"what must be one of {', '.join(idle)}, got {given.what!r}")
+    given.refuse(idle[given.what], f"with {given.what} must be left out")
+    for name, both in defaults.items():
+        if name not in given.said:
+            setattr(given, name, both[given.what == "optimum"])
+    asked = {
+        "policies": shared.named_policies(given),
+        "run": shared.run_options(given),
+        **given.chosen(("episodes", "seed")),
+    }
+    if given.what == "optimum":
+        options = given.chosen(("belief", "beta", "draw_margin"))
+        found = optimum.run_optimum(
+            **given.chosen(("num_opponents", "horizon", "truths")),
+            env_kwargs={"rank": _one("rank", given.rank), **options},
+            **asked,
+        )
+        given.say(lambda: "\n\n".join(map(optimum.table_text, found)))
+    else:
+        sizes = given.chosen(("num_opponents", "horizon"))
+        bounds = bound.run_bound(
+            ranks=given.rank,
+            priors=given.prior,
+            env_kwargs={
+                "beta": given.beta,
+                **{name: _one(name, each) for name, each in sizes.items()},
+            },
+            depth=given.depth,
+            **asked,
+        )
+        given.say(lambda: bound.table_text(bounds))
+    given.say_where()
 
 
 def _one(name: str, values: tuple[Any, ...]) -> Any:
@@ -246,7 +236,7 @@ def _one(name: str, values: tuple[Any, ...]) -> Any:
     return values[0]
 
 
-def declare_watch(add: Parser) -> Run:
+def declare_watch(add: Parser) -> Command:
     """Watch policies side by side, in one instance and with the same random numbers.
 
     In a window: space pauses, the right arrow plays one game, up and down change
@@ -276,31 +266,29 @@ def declare_watch(add: Parser) -> Run:
     shared.group(add, "environment", *shared.ENVIRONMENT)
     shared.group(add, "queue", *shared.QUEUES, load=("middle",))
 
-    def run(given: Given) -> None:
-        given.needs("render")
-        from matchenv.benchmarks.watch.showing import watch_live, write_film
-        from matchenv.benchmarks.watch.stage import Stage
+    given = yield
+    given.needs("render")
+    from matchenv.benchmarks.watch.showing import watch_live, write_film
+    from matchenv.benchmarks.watch.stage import Stage
 
-        if given.out is None:
-            given.refuse(FILM_OPTIONS, "with --out FILE.gif alone may be given")
-        stage = Stage(
-            shared.named_policies(given),
-            _instance(given),
-            seed=given.seed,
-            episode=given.episode,
-            show_true_skill=not given.hide_true_skill,
-            width=given.width,
-            theme=given.theme,
-        )
-        if given.out is None:
-            watch_live(stage)
-            return
-        asked = given.chosen(("every", "quiet"))
-        pictures = write_film(stage, given.out, until=given.games, **asked)
-        count = "1 picture" if pictures == 1 else f"{pictures} pictures"
-        given.say(f"{given.out}: {count}, {given.out.stat().st_size / 1e6:.2f} MB")
-
-    return run
+    if given.out is None:
+        given.refuse(FILM_OPTIONS, "with --out FILE.gif alone may be given")
+    stage = Stage(
+        shared.named_policies(given),
+        _instance(given),
+        seed=given.seed,
+        episode=given.episode,
+        show_true_skill=not given.hide_true_skill,
+        width=given.width,
+        theme=given.theme,
+    )
+    if given.out is None:
+        watch_live(stage)
+        return
+    asked = given.chosen(("every", "quiet"))
+    pictures = write_film(stage, given.out, until=given.games, **asked)
+    count = "1 picture" if pictures == 1 else f"{pictures} pictures"
+    given.say(f"{given.out}: {count}, {given.out.stat().st_size / 1e6:.2f} MB")
 
 
 def _instance(given: Given) -> Options:
@@ -320,7 +308,7 @@ def _instance(given: Given) -> Options:
     return found
 
 
-def declare_report(add: Parser) -> Run:
+def declare_report(add: Parser) -> Command:
     """Gather figures, tables, settings and versions in one page that needs no network.
 
     Folders of train, compare, study, tune, limits, replay and judge are known by
@@ -342,20 +330,18 @@ def declare_report(add: Parser) -> Run:
                None, Path)  # fmt: skip
     shared.declare(add, "quiet")
 
-    def run(given: Given) -> None:
-        given.needs("agents", "benchmarks")
-        from matchenv.benchmarks.report import write_report
+    given = yield
+    given.needs("agents", "benchmarks")
+    from matchenv.benchmarks.report import write_report
 
-        asked = given.chosen(("latex", "allow_code"))
-        files, count = write_report(given.folders, given.out, **asked)
-        for file in files:
-            results = "1 result" if count == 1 else f"{count} results"
-            given.say(f"{file}: {results}, {file.stat().st_size / 1e6:.1f} MB")
-
-    return run
+    asked = given.chosen(("latex", "allow_code"))
+    files, count = write_report(given.folders, given.out, **asked)
+    for file in files:
+        results = "1 result" if count == 1 else f"{count} results"
+        given.say(f"{file}: {results}, {file.stat().st_size / 1e6:.1f} MB")
 
 
-def declare_warm_up(add: Parser) -> Run:
+def declare_warm_up(add: Parser) -> Command:
     """Compile what environments and baselines need, and keep it for later processes.
 
     The first episode after an installation does so otherwise.
@@ -365,9 +351,7 @@ def declare_warm_up(add: Parser) -> Run:
     """
     shared.group(add, "work", "quiet")
 
-    def run(given: Given) -> None:
-        from matchenv.baselines.warm_up import warm_up
+    given = yield
+    from matchenv.baselines.warm_up import warm_up
 
-        warm_up((lambda text: None) if given.quiet else lambda text: show(text, flush=True))
-
-    return run
+    warm_up((lambda text: None) if given.quiet else lambda text: show(text, flush=True))

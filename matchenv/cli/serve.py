@@ -6,7 +6,7 @@ import atexit
 from pathlib import Path
 
 from matchenv.cli import options as shared
-from matchenv.cli.parser import Existing, Given, Parser, Run
+from matchenv.cli.parser import Command, Existing, Given, Parser
 from matchenv.service.players import PoolSettings
 
 # Settings of a pool by the names of fitted parameters.
@@ -15,7 +15,7 @@ FITTED = {"beta": "beta", "tau": "tau", "draw_probability": "draw_probability",
 SETTINGS = ("mu", "sigma", "beta", "tau", "draw_probability", "drift_per_day", "recent")
 
 
-def declare_serve(add: Parser) -> Run:
+def declare_serve(add: Parser) -> Command:
     """Keep ratings, propose opponents, match and split players over HTTP.
 
     A game is confirmed only after it has been written to the file. Paths and
@@ -45,7 +45,8 @@ def declare_serve(add: Parser) -> Run:
     add.option("--fitted", "folder of matchenv fit, for beta, tau, draw probability and drift per "
                "day", None, Existing)  # fmt: skip
     add.fields_of(PoolSettings, SETTINGS)
-    return run
+    given = yield
+    run(given)
 
 
 def run(given: Given) -> None:

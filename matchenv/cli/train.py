@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from matchenv.cli import options as shared
-from matchenv.cli.parser import GOES_ON, Existing, Given, Parser, Run
+from matchenv.cli.parser import GOES_ON, Command, Existing, Given, Parser
 from matchenv.envs import ENVIRONMENTS
 from matchenv.evaluation.registry import ONE_PLAYER
 from matchenv.runtime.jobs import RunOptions
@@ -30,7 +30,7 @@ TUNING_TIMESTEPS = 256_000
 WORK = ("device", "threads", "quiet")
 
 
-def declare_train(add: Parser) -> Run:
+def declare_train(add: Parser) -> Command:
     """Train a policy and compare it with the baselines. See docs/training.md.
 
     Example:
@@ -88,11 +88,7 @@ def declare_train(add: Parser) -> Run:
     add.option("--device", "where torch computes; auto: a GPU where there is one", "cpu")
     add.option("--threads", "of torch; the last digits of the weights depend on their number", 1)
     shared.declare(add, "quiet")
-    return run
-
-
-def run(given: Given) -> None:
-    """Train, then compare; or tune."""
+    given = yield
     check(given)
     given.needs("agents")
     if given.tune is not None:
