@@ -142,8 +142,11 @@ def policies() -> Iterator[Pair]:
     for belief in (FactorisedBelief.name, FullBelief.name):
         policy = KnowledgeGradient(belief=belief)
         state = states_of_play(NUM_OPPONENTS, BATCH, belief)
-        scores = partial(policy.scores, state, 500)
-        plain = Side("scores of all", lambda scores=scores: np.argmax(scores(), axis=-1), BATCH)
+
+        def choose(policy: Any = policy, state: Any = state) -> Any:
+            return np.argmax(policy.scores(state, 500), axis=-1)
+
+        plain = Side("scores of all", choose, BATCH)
         yield Pair(f"KG, {belief} belief, against its plain rule", "decisions/s",
                    decision_side(policy, NUM_OPPONENTS, BATCH), plain)  # fmt: skip
     for name in ("pe", "drawchance", "gittins"):
