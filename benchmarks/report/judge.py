@@ -66,7 +66,7 @@ def _section(found: Record, name: str) -> Section:
     said = [
         conclusion(found).rstrip("."),
         f"{found.games:,} games of {found.players:,} players",
-        *found.notes,
+        *(f"Note: {note}" for note in found.notes),
         f"Intervals are of {100 * found.confidence:.0f} %; ahead is good for the players",
     ]
     return Section(
