@@ -78,21 +78,20 @@ class MatchmakingVecEnv(VecEnv):
         return f"{type(self).__name__}({', '.join(map(repr, self.natives))})"
 
     def reset(self) -> NDArray[np.float32]:
-        """Start an episode everywhere, with the seeds set before.
+        """Start an episode everywhere, with the seeds and options set before.
 
         Returns:
             Observations, shape (num_envs, K).
 
         Raises:
-            ValueError: for options of ``set_options``.
+            ValueError: for options that fix other parts in some environments than in others.
         """
-        if any(self._options):
-            raise ValueError("options must be given to the reset of the environments in natives")
         found = [
-            native.reset(seed=list(self._seeds[rows]))[0]
+            native.reset(seed=list(self._seeds[rows]), options=_stacked(self._options[rows]))[0]
             for native, rows in zip(self.natives, self._slices, strict=True)
         ]
         self._reset_seeds()
+        self._reset_options()
         self._returns[:], self._lengths[:] = 0.0, 0
         return np.concatenate(found)
 
@@ -220,3 +219,16 @@ class MatchmakingVecEnv(VecEnv):
         if self.render_mode not in PICTURE_MODES:
             return [None] * self.num_envs
         return [self.natives[0].render_grid()]
+
+
+def _stacked(options: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """Return one dict of arrays from a dict for each environment."""
+    if not any(options):
+        return None
+    names = set(options[0])
+    if any(set(each) != names for each in options):
+        raise ValueError(
+            "options must fix the same parts of the instance in every environment, got "
+            f"{[sorted(each) for each in options]}"
+        )
+    return {name: np.stack([np.asarray(each[name]) for each in options]) for name in names}

@@ -85,10 +85,19 @@ def test_attributes_and_methods():
     assert env.env_is_wrapped(Monitor) == [True] * 3
     assert env.env_is_wrapped(gym.wrappers.TimeLimit, [0]) == [False]
     assert env.render() is None
-    env.set_options({"mu": np.arange(5.0)})
-    with pytest.raises(ValueError, match="options must be given to the reset"):
-        env.reset()
     env.close()
+
+
+def test_options_fix_instances():
+    env = MatchmakingVecEnv(2, **ENV)
+    mu = np.arange(5.0)
+    env.set_options({"mu": mu})
+    np.testing.assert_array_equal(env.reset()[:, :5], np.tile(mu, (2, 1)).astype(np.float32))
+    env.set_options([{"mu": mu}, {"mu": mu + 1.0}])
+    np.testing.assert_array_equal(env.reset()[1, :5], (mu + 1.0).astype(np.float32))
+    env.set_options([{"mu": mu}, {}])
+    with pytest.raises(ValueError, match="options"):
+        env.reset()
 
 
 def test_bad_actions_change_nothing():
