@@ -334,7 +334,7 @@ def best_share(lead: float) -> float:
 def loss_decrease(lead: float, share: float) -> float:
     """Return the expected decrease of a pair's P(misordered) by a normal measurement.
 
-    With lead h = |mu_i - mu_j| / deviation and the share r^2 of the variance that the measurement
+    With lead ``h = |mu_i - mu_j|`` / deviation and share r^2 of the variance that the measurement
     takes off, the expected P(misordered) after it is 2 T(h, sqrt(1 - r^2) / r) with Owen's T, since
     (s_i - s_j, its posterior mean) is normal with correlation r. The decrease Phi(-h) - 2 T is
     Craig's integral of Phi(-h), cut off at asin(r):
