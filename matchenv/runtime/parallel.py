@@ -117,7 +117,8 @@ def _on_this_machine(
     work: Callable[[Job], Result], jobs: Sequence[Job], workers: int
 ) -> Generator[tuple[int, Result]]:
     """Yield results as ``Engine.results``; one worker, or one job, is done in this process."""
-    if workers == 1 or len(jobs) < 2:
+    workers = min(workers, len(jobs))
+    if workers < 2:
         for number, job in enumerate(jobs):
             yield number, work(job)
         return
@@ -127,7 +128,7 @@ def _on_this_machine(
     if hasattr(signal, "pthread_sigmask"):
         # Started by the library, this helper would let signals through again.
         resource_tracker.ensure_running()
-    pool = ProcessPoolExecutor(min(workers, len(jobs)), context, _end_with_the_parent)
+    pool = ProcessPoolExecutor(workers, context, _end_with_the_parent)
     asked: dict[Future[Result], int] = {}
     try:
         with signals_wait():
