@@ -15,8 +15,8 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env.base_vec_env import VecEnv, VecEnvIndices
 
 from matchenv.agents.environments import combinations
+from matchenv.envs.core.rendering import PICTURE_MODES
 from matchenv.evaluation.registry import ONE_PLAYER
-from matchenv.rendering.scene import PICTURE_MODES
 
 # One row of these belongs to each environment; every other attribute is shared by all.
 ROW_ATTRIBUTES = ("true_skill", "games_left", "knowledge_state")

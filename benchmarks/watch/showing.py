@@ -16,8 +16,8 @@ from imageio_ffmpeg import write_frames
 from tqdm import tqdm
 
 from matchenv.benchmarks.watch.stage import Stage
+from matchenv.envs.core.rendering import RENDER_FPS, Pixels
 from matchenv.rendering.canvas import Window
-from matchenv.rendering.scene import RENDER_FPS, Pixels
 from matchenv.runtime.checks import as_integer
 from matchenv.runtime.files import write_bytes
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from matchenv.belief import TRUE_SKILL
 from matchenv.envs import env_id_of, part_of
+from matchenv.envs.core.rendering import Pixels
 from matchenv.envs.core.settings import Options
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.registry import policy_named
@@ -25,7 +26,7 @@ from matchenv.evaluation.seeds import (
 )
 from matchenv.rendering.canvas import THEMES
 from matchenv.rendering.picture import LEAST_WIDTH, columns_for, sheet, sheet_width, tick_step
-from matchenv.rendering.scene import SHARED_WIDTH, SINGLE_WIDTH, Chart, Floats, Pixels, Renderer
+from matchenv.rendering.scene import SHARED_WIDTH, SINGLE_WIDTH, Chart, Floats, Renderer
 from matchenv.runtime.checks import as_choice, as_integer
 
 # More side by side would be unreadable.

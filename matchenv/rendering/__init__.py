@@ -5,8 +5,8 @@ renderer describes a ``scene``, ``picture`` draws it on a ``canvas`` of pygame. 
 extra ``render``, texts do not.
 """
 
-from matchenv.rendering.scene import RENDER_FPS as RENDER_FPS
-from matchenv.rendering.scene import RENDER_MODES as RENDER_MODES
-from matchenv.rendering.scene import Frame as Frame
-from matchenv.rendering.scene import MissingRenderPackage as MissingRenderPackage
+from matchenv.envs.core.rendering import RENDER_FPS as RENDER_FPS
+from matchenv.envs.core.rendering import RENDER_MODES as RENDER_MODES
+from matchenv.envs.core.rendering import Frame as Frame
+from matchenv.envs.core.rendering import MissingRenderPackage as MissingRenderPackage
 from matchenv.rendering.scene import Renderer as Renderer

@@ -20,9 +20,12 @@ os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 import numpy as np
 import pygame
 import pygame.gfxdraw
+from numpy.typing import NDArray
 from pygame import Rect
 
-from matchenv.rendering.scene import Floats, Pixels
+from matchenv.envs.core.rendering import Pixels
+
+Floats = NDArray[np.float64]
 
 Colour = tuple[int, int, int]
 

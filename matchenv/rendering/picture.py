@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pygame import Rect
 
+from matchenv.envs.core.rendering import Pixels
 from matchenv.rendering.canvas import SCALE, Canvas, line_height, scale_of, shortened, text_width
 from matchenv.rendering.scene import (
     Beliefs,
@@ -19,7 +20,6 @@ from matchenv.rendering.scene import (
     Games,
     Limits,
     Panel,
-    Pixels,
     number_text,
 )
 

@@ -1,4 +1,4 @@
-"""Render modes, scenes that pictures show, and the base of all renderers; without pygame.
+"""Scenes that pictures show, and the base of all renderers; without pygame.
 
 Colours are names of ``matchenv.rendering.canvas.THEMES``.
 """
@@ -10,27 +10,17 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
-from gymnasium.error import DependencyNotInstalled
 from numpy.typing import NDArray
 
-from matchenv.envs import part_of
+from matchenv.envs.core.rendering import RENDER_FPS, Frame, Pixels
 
 if TYPE_CHECKING:
     from matchenv.rendering.canvas import Window
 
-RENDER_MODES = ("human", "rgb_array", "ansi")
-PICTURE_MODES = ("human", "rgb_array")
-
-# Steps of an episode shown in a second.
-RENDER_FPS = 30
-
 Floats = NDArray[np.float64]
-Pixels = NDArray[np.uint8]
-Frame = Pixels | str
 
 # Width of a single picture, and of one among several; height of both by their width.
 SINGLE_WIDTH, SHARED_WIDTH = 800, 480
@@ -53,14 +43,6 @@ Limits = tuple[float, float]
 Players = tuple[Floats, Floats, Floats | None]
 # Values and their format by heading.
 Columns = Mapping[str, tuple[Sequence[Any] | NDArray[Any], str]]
-
-
-class MissingRenderPackage(DependencyNotInstalled, ImportError, TypeError):
-    """A package that draws or writes pictures is not installed.
-
-    Also a ``TypeError``: stable-baselines3 asks every environment for ``"rgb_array"``, and
-    goes on without pictures after that error and no other.
-    """
 
 
 class Entry(NamedTuple):
@@ -276,37 +258,6 @@ class Renderer(ABC, Generic[State]):
         if self._window is not None:
             self._window.close()
             self._window = None
-
-
-def make_renderer(
-    simulator: Any, render_mode: str | None, count: int, render_true_skill: bool
-) -> Renderer[Any] | None:
-    """Return the renderer of a simulator's episodes; None without a render mode.
-
-    Args:
-        simulator: of the episodes.
-        render_mode: None or one of ``RENDER_MODES``.
-        count: episodes in the batch.
-        render_true_skill: show true skills and what follows from them.
-
-    Raises:
-        ValueError: for an unknown mode, and a flag that is neither True nor False.
-        MissingRenderPackage: for pictures where pygame is not installed.
-    """
-    if not isinstance(render_true_skill, bool | np.bool_):
-        raise ValueError(f"render_true_skill must be True or False, got {render_true_skill!r}")
-    if render_mode is None:
-        return None
-    if render_mode not in RENDER_MODES:
-        listed = ", ".join(repr(mode) for mode in RENDER_MODES)
-        raise ValueError(f"render_mode must be None or {listed}, got {render_mode!r}")
-    if render_mode in PICTURE_MODES and find_spec("pygame") is None:
-        raise MissingRenderPackage(
-            f"render_mode={render_mode!r} needs pygame, which is missing: "
-            'pip install "matchenv[render]"'
-        )
-    renderer: type[Renderer[Any]] = part_of(simulator.env_id, "renderer")
-    return renderer(simulator, render_mode, count, render_true_skill)
 
 
 def number_text(value: float, places: int | None) -> str:

@@ -14,6 +14,7 @@ pytest.importorskip("pygame")
 from pygame import Rect
 
 from matchenv import MatchmakingEnv, MatchmakingQueueEnv
+from matchenv.envs.core.rendering import Pixels
 from matchenv.envs.ranking import RankingEnv
 from matchenv.rendering.canvas import THEMES, Canvas, Colour, line_height
 from matchenv.rendering.one_player import moving_mean
@@ -25,7 +26,7 @@ from matchenv.rendering.picture import (
     draw_games,
     sheet,
 )
-from matchenv.rendering.scene import Beliefs, Games, Pixels, number_text
+from matchenv.rendering.scene import Beliefs, Games, number_text
 
 LIGHT = THEMES["light"]
 SIZES = [(800, 600), (480, 360), (LEAST_WIDTH, LEAST_HEIGHT)]

@@ -11,12 +11,7 @@ from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
 from matchenv.envs import part_of, simulator_of
-from matchenv.rendering.scene import (
-    RENDER_FPS,
-    RENDER_MODES,
-    Frame,
-    make_renderer,
-)
+from matchenv.envs.core.rendering import RENDER_FPS, RENDER_MODES, Frame, make_renderer
 from matchenv.runtime.checks import as_integer
 from matchenv.runtime.random import drawn_key
 

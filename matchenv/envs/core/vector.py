@@ -13,13 +13,8 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from matchenv.envs import part_of, simulator_of
+from matchenv.envs.core.rendering import RENDER_FPS, RENDER_MODES, Frame, make_renderer
 from matchenv.envs.core.simulator import check_like, plain
-from matchenv.rendering.scene import (
-    RENDER_FPS,
-    RENDER_MODES,
-    Frame,
-    make_renderer,
-)
 from matchenv.runtime.checks import as_actions, as_integer
 from matchenv.runtime.random import drawn_key
 

@@ -1,0 +1,63 @@
+"""The hook between environments and pictures: render modes, and the making of a renderer."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from gymnasium.error import DependencyNotInstalled
+from numpy.typing import NDArray
+
+from matchenv.envs import part_of
+
+if TYPE_CHECKING:
+    from matchenv.rendering.scene import Renderer
+
+RENDER_MODES = ("human", "rgb_array", "ansi")
+PICTURE_MODES = ("human", "rgb_array")
+
+# Steps of an episode shown in a second.
+RENDER_FPS = 30
+
+Pixels = NDArray[np.uint8]
+Frame = Pixels | str
+
+
+class MissingRenderPackage(DependencyNotInstalled, ImportError, TypeError):
+    """A package that draws or writes pictures is not installed.
+
+    Also a ``TypeError``: stable-baselines3 asks every environment for ``"rgb_array"``, and
+    goes on without pictures after that error and no other.
+    """
+
+
+def make_renderer(
+    simulator: Any, render_mode: str | None, count: int, render_true_skill: bool
+) -> Renderer[Any] | None:
+    """Return the renderer of a simulator's episodes; None without a render mode.
+
+    Args:
+        simulator: of the episodes.
+        render_mode: None or one of ``RENDER_MODES``.
+        count: episodes in the batch.
+        render_true_skill: show true skills and what follows from them.
+
+    Raises:
+        ValueError: for an unknown mode, and a flag that is neither True nor False.
+        MissingRenderPackage: for pictures where pygame is not installed.
+    """
+    if not isinstance(render_true_skill, bool | np.bool_):
+        raise ValueError(f"render_true_skill must be True or False, got {render_true_skill!r}")
+    if render_mode is None:
+        return None
+    if render_mode not in RENDER_MODES:
+        listed = ", ".join(repr(mode) for mode in RENDER_MODES)
+        raise ValueError(f"render_mode must be None or {listed}, got {render_mode!r}")
+    if render_mode in PICTURE_MODES and find_spec("pygame") is None:
+        raise MissingRenderPackage(
+            f"render_mode={render_mode!r} needs pygame, which is missing: "
+            'pip install "matchenv[render]"'
+        )
+    renderer: type[Renderer[Any]] = part_of(simulator.env_id, "renderer")
+    return renderer(simulator, render_mode, count, render_true_skill)
