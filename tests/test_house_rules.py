@@ -114,6 +114,16 @@ def test_importing_matchenv_loads_neither_torch_nor_matplotlib() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_who_follows_a_step_reads_25_modules_at_most() -> None:
+    code = (
+        "import sys, gymnasium; env = gymnasium.make('matchenv:Matchmaking-v0'); "
+        "env.reset(seed=0); env.step(0); "
+        "print(sum(name.split('.')[0] == 'matchenv' for name in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(done.stdout) <= 25
+
+
 def test_no_room_keeps_odds_and_ends() -> None:
     forbidden = {"utils.py", "util.py", "helpers.py", "helper.py", "manager.py", "misc.py"}
     found = [p for room in ROOMS for p in (ROOT / room).rglob("*.py") if p.name in forbidden]
