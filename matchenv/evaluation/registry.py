@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
@@ -133,10 +134,13 @@ def policy_named(
     if env_id == QUEUE and name == RESERVATION:
         return _reserved(text, options, settings)
     if name in POLICIES[env_id]:
-        kind, given["name"] = policy_class(name, env_id), name
+        kind = policy_class(name, env_id)
         if hasattr(kind, "preferred_belief"):
             given["belief"] = kind.preferred_belief(settings)
-        return adapted(build_object("policy", text, kind, options, given), settings)
+        # A class of several rules is told which one; no option changes it.
+        several = next(iter(inspect.signature(kind).parameters), "") == "name"
+        factory = partial(kind, name) if several else kind
+        return adapted(build_object("policy", text, factory, options, given), settings)
     policy = resolve_name(f"{LEARNED}:learned_policy")(text)
     if policy is None and is_object_spec(text):
         policy = object_from_spec("policy", text, given, known_policies(env_id))

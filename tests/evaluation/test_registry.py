@@ -8,6 +8,7 @@ from matchenv.baselines import POLICIES as CLASSES
 from matchenv.baselines import PointEstimate
 from matchenv.baselines.ranking import RULES
 from matchenv.envs.one_player.settings import Settings
+from matchenv.envs.ranking import RankingSettings
 from matchenv.evaluation.registry import (
     POLICIES,
     RANKING,
@@ -25,6 +26,12 @@ def test_names_are_the_classes_own() -> None:
             assert (kind(name) if env_id == RANKING else kind).name == name
     assert list(POLICIES[RANKING]) == list(RULES)
     assert {name: policy_class(name) for name in POLICIES["Matchmaking-v0"]} == CLASSES
+
+
+def test_no_option_makes_another_rule_of_a_name() -> None:
+    assert policy_named("information:seed=3", RankingSettings()).name == "information"
+    with pytest.raises(ValueError, match="a name of seed, got 'name'"):
+        policy_named("information:name=kg", RankingSettings())
 
 
 def test_a_users_policy_becomes_known_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
