@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
+from matchenv.belief import DEFAULT_BELIEF
+from matchenv.belief.knowledge import KnowledgeState
+from matchenv.envs.one_player.settings import Settings
+from matchenv.evaluation.registry import policy_named
 from matchenv.runtime.checks import as_integer, as_number
 from matchenv.service.players import (
     Game,
@@ -24,13 +31,19 @@ from matchenv.service.players import (
     as_name,
     as_names,
 )
-from matchenv.service.rules import as_rule
 from matchenv.service.splitting import fairest_teams
 from matchenv.service.storage import Storage
-from matchenv.trueskill import Rating, TrueSkill, match_quality
+from matchenv.trueskill import Rating, TrueSkill, draw_margin_from_probability, match_quality
 from matchenv.trueskill.teams import sides_of
 
+Floats = NDArray[np.float64]
+
 SECONDS_A_DAY = 86_400.0
+# A learned policy is made for each number of opponents; so many are kept.
+SIZES_KEPT = 64
+
+# From means and deviations, shape (M + 1,), the player first, to an opponent from 0 to M - 1.
+Rule = Callable[[Floats, Floats], int]
 
 
 class Pool:
@@ -57,7 +70,7 @@ class Pool:
         self, *, rule: Any = None, clock: Callable[[], float] = time.time, **settings: Any
     ) -> None:
         self.settings = PoolSettings(**settings)
-        self._rule = as_rule(rule, self.settings)
+        self._rule = rule_of(rule, self.settings)
         shared = ("mu", "sigma", "beta", "tau", "draw_probability")
         self._system = TrueSkill(*(getattr(self.settings, name) for name in shared))
         self._clock = clock
@@ -198,9 +211,9 @@ class Pool:
             raise ValueError(f"players must be a list of NewPlayer, got {players!r}")
         given = [each if isinstance(each, NewPlayer) else NewPlayer(each) for each in players]
         as_names("name", [each.name for each in given])
-        with self._storage.change() as changed:
+        with self._storage.lock:
             now = self._now()
-            changed |= {each.name: self._newcomer(each, now) for each in given}
+            self._storage.write({each.name: self._newcomer(each, now) for each in given})
 
     def remove(self, name: str) -> None:
         """Remove a player, and with the player all blocks.
@@ -208,12 +221,13 @@ class Pool:
         Raises:
             UnknownPlayerError: if there is none of that name.
         """
-        with self._storage.change() as changed:
-            changed[self._record(name).name] = None
+        with self._storage.lock:
+            changed: dict[str, Player | None] = {self._record(name).name: None}
             for each in self._storage.players.values():
                 if name in each.recent or name in each.blocked:
                     recent, blocked = _without(name, each.recent), _without(name, each.blocked)
                     changed[each.name] = each._replace(recent=recent, blocked=blocked)
+            self._storage.write(changed)
 
     def rate(self, games: Game | Iterable[Game]) -> None:
         """Rate the players of one game or many, in their order; all or none.
@@ -232,15 +246,16 @@ class Pool:
         listed: list[Any] = [games] if isinstance(games, Game) else list(several)
         if not listed or not all(isinstance(each, Game) for each in listed):
             raise ValueError(f"games must be a Game or a list of at least one, got {games!r}")
-        with self._storage.change(len(listed)) as changed:
-            now = self._now()
+        with self._storage.lock:
+            now, changed = self._now(), dict[str, Player]()
             for i, game in enumerate(listed):
                 try:
-                    changed |= {each.name: each for each in self._rated(game, now)}
+                    changed |= self._rated(game, changed, now)
                 except ValueError as error:
                     if len(listed) == 1:
                         raise
                     raise type(error)(f"games[{i}]: {error}") from None
+            self._storage.write(changed, games=len(listed))
 
     def block(self, one: str, other: str) -> None:
         """Keep two players from meeting.
@@ -249,11 +264,11 @@ class Pool:
             UnknownPlayerError: for a name that the pool does not have.
             ValueError: for a player and itself.
         """
-        self._pair(one, other, is_blocked=True)
+        self._set_blocked(one, other, True)
 
     def unblock(self, one: str, other: str) -> None:
         """Let two players meet again; arguments and errors as ``block``."""
-        self._pair(one, other, is_blocked=False)
+        self._set_blocked(one, other, False)
 
     def propose(self, player: str, k: int = 1, among: Iterable[str] | None = None) -> list[Meeting]:
         """Return the best opponents for a player by the pool's rule, the best first.
@@ -285,11 +300,12 @@ class Pool:
             left = [x for x in others if x.region == own.region and x.name not in apart]
             mu, sigma = self._beliefs([own, *left])
             while left and len(found) < most:
-                choice = self._rule(mu, sigma)
-                pair = (mu[0], sigma[0], mu[choice + 1], sigma[choice + 1])
-                quality = match_quality(*pair, self.settings.beta)
-                found.append(Meeting(player, left.pop(choice).name, float(quality)))
-                mu, sigma = np.delete(mu, choice + 1), np.delete(sigma, choice + 1)
+                choice = self._rule(mu, sigma) + 1
+                quality = match_quality(
+                    mu[0], sigma[0], mu[choice], sigma[choice], self.settings.beta
+                )
+                found.append(Meeting(player, left.pop(choice - 1).name, float(quality)))
+                mu, sigma = np.delete(mu, choice), np.delete(sigma, choice)
         return found
 
     def match(self, waiting: Iterable[str] | Mapping[str, float]) -> list[Meeting]:
@@ -321,25 +337,21 @@ class Pool:
             records = [self._record(name) for name in names]
         mu, sigma = self._beliefs(records)
         beta, pairs = self.settings.beta, list[Meeting]()
+        apart = {each.name: {*each.recent, *each.blocked} for each in records}
         for region in dict.fromkeys(each.region for each in records):
-            here = np.array([i for i, each in enumerate(records) if each.region == region])
-            place = {names[i]: k for k, i in enumerate(here.tolist())}
-            closed = [
-                (k, place[other])
-                for k, i in enumerate(here.tolist())
-                for other in {*records[i].recent, *records[i].blocked} & place.keys()
-            ]
+            here = [i for i, each in enumerate(records) if each.region == region]
+            place = {names[i]: k for k, i in enumerate(here)}
+            barred = [(k, place[other]) for name, k in place.items()
+                      for other in apart[name] & place.keys()]  # fmt: skip
             partners = best_pairs(
                 mu[here], sigma[here], asked[here], 0.0, GameConstants(beta),
-                barred=np.array(closed, dtype=np.int64).reshape(-1, 2),
+                barred=np.array(barred, dtype=np.int64).reshape(-1, 2),
             )  # fmt: skip
-            first = np.flatnonzero(partners > np.arange(partners.size))
-            one, other = here[first], here[partners[first]]
-            quality = match_quality(mu[one], sigma[one], mu[other], sigma[other], beta)
-            pairs += [
-                Meeting(names[i], names[j], value)
-                for i, j, value in zip(one, other, quality.tolist(), strict=True)
-            ]
+            for i, partner in zip(here, partners.tolist(), strict=True):
+                if partner > place[names[i]]:
+                    j = here[partner]
+                    quality = match_quality(mu[i], sigma[i], mu[j], sigma[j], beta)
+                    pairs.append(Meeting(names[i], names[j], float(quality)))
         return pairs
 
     def split(
@@ -385,15 +397,14 @@ class Pool:
         days = np.maximum(now - seen, 0.0) / SECONDS_A_DAY
         return np.sqrt(sigma * sigma + drift * drift * days)
 
-    def _record(self, name: Any) -> Player:
-        """Return a player as a change that goes on has left it."""
-        known, changed = self._storage.players, self._storage.changed
-        found = changed.get(as_name("name", name), known.get(name))
+    def _record(self, name: Any, changed: Mapping[str, Player] | None = None) -> Player:
+        """Return a player; of those in a change that goes on, as it has left them."""
+        found = (changed or {}).get(as_name("name", name), self._storage.players.get(name))
         if found is None:
             raise UnknownPlayerError(f"name must be of a player in the pool, got {name!r}")
         return found
 
-    def _beliefs(self, players: Sequence[Player]) -> tuple[Any, Any]:
+    def _beliefs(self, players: Sequence[Player]) -> tuple[Floats, Floats]:
         """Return means and current deviations of players."""
         numbers = [(each.mu, each.sigma, each.seen) for each in players]
         mu, sigma, seen = np.array(numbers).reshape(-1, 3).T.copy()
@@ -405,35 +416,81 @@ class Pool:
         region = None if given.region is None else as_name("region", given.region)
         return Player(given.name, region, *self._system.create_rating(given.mu, given.sigma), now)
 
-    def _pair(self, one: str, other: str, *, is_blocked: bool) -> None:
-        with self._storage.change() as changed:
-            players = [self._record(name) for name in (one, other)]
+    def _set_blocked(self, one: str, other: str, is_blocked: bool) -> None:
+        with self._storage.lock:
+            pair = {one: self._record(one), other: self._record(other)}
             if one == other:
                 raise ValueError(f"other must be another player, got {other!r} twice")
-            for player, name in zip(players, (other, one), strict=True):
-                rest = _without(name, player.blocked)
-                rest = (*rest, name) if is_blocked else rest
-                changed[player.name] = player._replace(blocked=rest)
+            changed = {}
+            for name, opponent in ((one, other), (other, one)):
+                blocked = _without(opponent, pair[name].blocked) + (opponent,) * is_blocked
+                changed[name] = pair[name]._replace(blocked=blocked)
+            self._storage.write(changed)
 
-    def _rated(self, game: Game, now: float) -> Iterator[Player]:
-        """Yield the players of a game as they are after it."""
+    def _rated(self, game: Game, changed: Mapping[str, Player], now: float) -> dict[str, Player]:
+        """Return the players of a game as they are after it."""
         listed = enumerate(sides_of("teams", game.teams))
         names = [as_names(f"teams[{i}]", side, 1) for i, side in listed]
         as_names("teams", [name for side in names for name in side])
-        sides = [[self._record(name) for name in side] for side in names]
+        sides = [[self._record(name, changed) for name in side] for side in names]
         teams = [[(x.mu, float(self._current(x.sigma, x.seen, now))) for x in each]
                  for each in sides]  # fmt: skip
         rated: Any = self._system.rate(teams, game.ranks, game.weights)
+        found = {}
         for side, ratings in zip(sides, rated, strict=True):
             others = [each.name for other in sides if other is not side for each in other]
             for player, (mu, sigma) in zip(side, ratings, strict=True):
                 # The last opponents, those of the last game first, nobody twice.
                 recent = (*others, *(each for each in player.recent if each not in others))
-                yield player._replace(
+                found[player.name] = player._replace(
                     mu=mu, sigma=sigma, seen=max(now, player.seen),
                     games_played=player.games_played + 1, recent=recent[: self.settings.recent],
                 )  # fmt: skip
+        return found
 
 
 def _without(name: str, names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(each for each in names if each != name)
+
+
+def rule_of(rule: Any, settings: PoolSettings) -> Rule:
+    """Return a rule that chooses from means and deviations alone.
+
+    A pool keeps a mean and a deviation for each player and no covariances. To policies of the
+    full belief it shows the deviations of differences of independent skills.
+
+    Args:
+        rule: a text that names a policy, such as ``"kg"`` (None: DrawChance), which looks ahead
+            without drift; or a policy with ``act``, or a learned one.
+        settings: of the pool.
+
+    Raises:
+        ValueError: for a rule that cannot be used in this way; it says why.
+    """
+    policy = rule
+    if rule is None or isinstance(rule, str):
+        draws, beta = settings.draw_probability, settings.beta
+        margin = float(draw_margin_from_probability(draws, beta, 2)) if draws > 0.0 else 0.0
+        world = Settings.checked(beta=beta, draw_margin=margin, horizon=settings.games_left)
+        policy = policy_named(rule or "drawchance", world)
+    if getattr(policy, "needs_truth", False):
+        raise ValueError(f"rule must not ask for true skills, which are unknown, got {rule!r}")
+    acts = callable(getattr(policy, "act", None))
+    if not acts and not getattr(policy, "is_shared", False):
+        raise ValueError(
+            "rule must be None, a text, a policy with act(knowledge_state, games_left), or a "
+            f"learned policy that chooses among any number of opponents, got {rule!r}"
+        )
+    belief = getattr(policy, "belief", None) or DEFAULT_BELIEF
+
+    @lru_cache(maxsize=SIZES_KEPT)
+    def sized(opponents: int) -> Any:
+        return policy.for_settings(replace(policy.settings, num_opponents=opponents, rank=None))
+
+    def chosen(mu: Floats, sigma: Floats) -> int:
+        state = KnowledgeState.of_prior(mu[None], sigma[None], belief)[0]
+        if acts:
+            return int(policy.act(state, settings.games_left))
+        return int(sized(len(mu) - 1).predict(state.to_observation(1.0))[0])
+
+    return chosen

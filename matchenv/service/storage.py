@@ -12,8 +12,8 @@ import os
 import sqlite3
 import threading
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -46,8 +46,7 @@ class Storage:
         settings: of the pool.
         players: by name, as the file has them.
         games: that were played.
-        changed: those who differ in a ``change`` that has not ended; None for one who leaves.
-        lock: held during a change, and by reads that belong together.
+        lock: to be held by whoever reads before a change, and by reads that belong together.
 
     Raises:
         ValueError: if the file is no pool, is damaged or is open elsewhere.
@@ -56,14 +55,13 @@ class Storage:
 
     def __init__(self, settings: PoolSettings, path: Path | None = None) -> None:
         self.path, self.lock = path, threading.RLock()
-        self.changed: dict[str, Player | None] = {}
         if path is not None and (path.is_dir() or not path.parent.is_dir()):
             raise ValueError(f"path must be a file in a folder that exists, got {path}")
         if path is not None and not path.exists():
             _make(path, Storage(settings).copy())
         try:
             self._database = sqlite3.connect(
-                path or ":memory:", timeout=0.0, isolation_level=None, check_same_thread=False
+                path or ":memory:", timeout=0.0, check_same_thread=False
             )
             if path is None:
                 self._fill(json.dumps(asdict(settings)))
@@ -78,10 +76,11 @@ class Storage:
             raise ValueError(f"path must be a pool's file, got {path}: {error}") from None
 
     def _fill(self, settings: str) -> None:
-        for table in TABLES:
-            self._database.execute(table)
         pool = (settings, 0, _sum_of([(settings,)]))
-        self._database.execute("INSERT INTO pool VALUES (?, ?, ?)", pool)
+        with self._database:
+            for table in TABLES:
+                self._database.execute(table)
+            self._database.execute("INSERT INTO pool VALUES (?, ?, ?)", pool)
 
     def _read(self) -> None:
         run = self._database.execute
@@ -102,46 +101,40 @@ class Storage:
         self.players = {}
         for *plain, recent, blocked in rows:
             lists = (tuple(json.loads(each)) for each in (recent, blocked))
-            self.players[plain[0]] = Player._make((*plain, *lists))
+            self.players[plain[0]] = Player(*plain, *lists)
 
-    @contextmanager
-    def change(self, games: int = 0) -> Iterator[dict[str, Player | None]]:
-        """Write what a block puts into ``changed``; once this returns, it survives.
+    def write(self, changed: Mapping[str, Player | None], games: int = 0) -> None:
+        """Write a change; once this returns, it survives.
 
         Args:
-            games: that the block adds.
+            changed: players by name who are new or differ; None for one who leaves.
+            games: that were played.
 
         Raises:
             ValueError: if it is closed.
-            OSError: if it could not be written; then all is as it was, as if the block raises.
+            OSError: if it could not be written; then all is as it was.
         """
         with self.lock:
+            old = [_row_of(self.players[name]) for name in changed if name in self.players]
+            new = [_row_of(player) for player in changed.values() if player is not None]
             run, many = self._database.execute, self._database.executemany
             try:
-                run("BEGIN")
-                yield self.changed
-                old = [_row_of(self.players[name]) for name in self.changed if name in self.players]
-                new = [_row_of(player) for player in self.changed.values() if player is not None]
-                many("DELETE FROM players WHERE name = ?", [row[:1] for row in old])
-                many("INSERT INTO players VALUES (?, ?, ?, ?, ?, ?, ?, ?)", new)
-                # The number of games counts in the sum as it is.
-                pool = (games, games + _sum_of(new) - _sum_of(old))
-                run("UPDATE pool SET games = games + ?, checksum = checksum + ?", pool)
-                run("COMMIT")
-                self.games += games
-                for name, player in self.changed.items():
-                    if player is None:
-                        del self.players[name]
-                    else:
-                        self.players[name] = player
+                with self._database:  # a transaction
+                    many("DELETE FROM players WHERE name = ?", [row[:1] for row in old])
+                    many("INSERT INTO players VALUES (?, ?, ?, ?, ?, ?, ?, ?)", new)
+                    # The number of games counts in the sum as it is.
+                    pool = (games, games + _sum_of(new) - _sum_of(old))
+                    run("UPDATE pool SET games = games + ?, checksum = checksum + ?", pool)
             except sqlite3.ProgrammingError:
                 raise ValueError(CLOSED) from None
             except sqlite3.Error as error:
                 raise OSError(f"{self.path} could not be written: {error}") from None
-            finally:
-                self.changed.clear()
-                with suppress(sqlite3.Error):
-                    self._database.rollback()  # what was not committed
+            self.games += games
+            for name, player in changed.items():
+                if player is None:
+                    del self.players[name]
+                else:
+                    self.players[name] = player
 
     def copy(self) -> bytes:
         """Return the content of a file with all that was committed.
