@@ -16,13 +16,7 @@ from matchenv.logs.fitting import TRAIN_SHARE, Fit, fit
 from matchenv.logs.games import Model
 from matchenv.logs.match_log import MatchLog
 from matchenv.logs.reading import Reading
-from matchenv.logs.smoothing import (
-    MAX_SWEEPS,
-    SETTLED,
-    SmoothedLog,
-    curves_table,
-    smooth,
-)
+from matchenv.logs.smoothing import MAX_SWEEPS, SETTLED, SmoothedLog, curves_table, smooth
 from matchenv.runtime.checks import as_number
 from matchenv.runtime.files import (
     columns_csv,
@@ -34,7 +28,7 @@ from matchenv.runtime.files import (
 )
 from matchenv.runtime.provenance import versions
 
-FIT, SMOOTHING = "fit.json", "smooth.json"
+FIT = "fit.json"
 # Players that are shown where none is named.
 SHOWN = 4
 
@@ -42,47 +36,6 @@ SHOWN = 4
 def locked(out: Path | None) -> AbstractContextManager[None]:
     """Keep other processes out of a folder of results, if there is one."""
     return nullcontext() if out is None else folder_lock(out)
-
-
-def fit_text(found: Fit) -> str:
-    """Return the verdict, tables of the parameters and of the losses, and the notes."""
-    parameters = [
-        Column("parameter", lambda name: name),
-        Column("fitted", lambda name: f"{found.parameters[name]:.4g}"),
-        Column("95 % interval", lambda name: _interval(found.intervals.get(name))),
-    ]
-    rows = [
-        ("fitted", found.log_loss, found.log_loss_interval, found.prediction_error),
-        ("default", found.log_loss_default, None, found.prediction_error_default),
-        ("constant", found.log_loss_constant, found.log_loss_constant_interval, None),
-        ("constant by side", found.log_loss_by_side, None, None),
-    ]
-    losses = [
-        Column("on the games held out", lambda row: row[0]),
-        Column("log loss", lambda row: f"{row[1]:.4f}"),
-        Column("95 % interval", lambda row: _interval(row[2])),
-        Column("prediction error", lambda row: "" if row[3] is None else f"{100 * row[3]:.2f} %"),
-    ]
-    errors = {"wins": found.calibration_wins, "draws": found.calibration_draws}
-    known = [f"{k} {100 * error:.1f} points" for k, error in errors.items() if error is not None]
-    gain, low, high = found.gain
-    failed = "the fit failed: it does not forecast games better than a constant forecast does"
-    cut = "" if found.converged else "; the search was cut off before it settled"
-    lines = [
-        *([failed] if found.failed else []),
-        f"fitted to {found.train_games} of {found.games} games by the likelihood of games not yet "
-        f"seen, {found.evaluations} replays{cut}",
-        "",
-        *text_table(parameters, list(found.parameters)),
-        "",
-        *text_table(losses, rows),
-        "",
-        f"{'better' if gain > 0.0 else 'worse'} than the constant forecast by {abs(gain):.4f} "
-        f"(gain {gain:.4f} [{low:.4f}, {high:.4f}])",
-        f"calibration error: {', '.join(known)}",
-        *(f"note: {note}" for note in found.notes),
-    ]
-    return "\n".join(lines)
 
 
 def run_fit(
@@ -114,6 +67,52 @@ def run_fit(
     return found
 
 
+def fit_text(found: Fit) -> str:
+    """Return the verdict, tables of the parameters and of the losses, and the notes."""
+    parameters = [
+        (name, f"{value:.4g}", _interval(found.intervals.get(name)))
+        for name, value in found.parameters.items()
+    ]
+    losses = [
+        ("fitted", found.log_loss, found.log_loss_interval, found.prediction_error),
+        ("default", found.log_loss_default, None, found.prediction_error_default),
+        ("constant", found.log_loss_constant, found.log_loss_constant_interval, None),
+        ("constant by side", found.log_loss_by_side, None, None),
+    ]
+    errors = {"wins": found.calibration_wins, "draws": found.calibration_draws}
+    known = [f"{k} {100 * error:.1f} points" for k, error in errors.items() if error is not None]
+    gain, low, high = found.gain
+    failed = "the fit failed: it does not forecast games better than a constant forecast does"
+    cut = "" if found.converged else "; the search was cut off before it settled"
+    lines = [
+        *([failed] if found.failed else []),
+        f"fitted to {found.train_games} of {found.games} games by the likelihood of games not yet "
+        f"seen, {found.evaluations} replays{cut}",
+        "",
+        *_table(("parameter", "fitted", "95 % interval"), parameters),
+        "",
+        *_table(
+            ("on the games held out", "log loss", "95 % interval", "prediction error"),
+            [(name, f"{loss:.4f}", _interval(ends), "" if error is None else f"{100 * error:.2f} %")
+             for name, loss, ends, error in losses],
+        ),
+        "",
+        f"{'better' if gain > 0.0 else 'worse'} than the constant forecast by {abs(gain):.4f} "
+        f"(gain {gain:.4f} [{low:.4f}, {high:.4f}])",
+        f"calibration error: {', '.join(known)}",
+        *(f"note: {note}" for note in found.notes),
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    return text_table([Column(each, itemgetter(k)) for k, each in enumerate(headings)], rows)
+
+
+def _interval(ends: tuple[float, float] | None) -> str:
+    return "" if ends is None else f"[{ends[0]:.4g}, {ends[1]:.4g}]"
+
+
 def fitted_parameters(folder: Path) -> dict[str, float]:
     """Return the parameters of a fit, from its folder or its file.
 
@@ -139,17 +138,6 @@ def with_fitted(model: Model, folder: Path | None) -> Model:
     found = {} if folder is None else fitted_parameters(folder)
     return replace(model, **{each.name: found[each.name] for each in fields(Model)
                              if each.name in found})  # fmt: skip
-
-
-def refuse_both(fitted: Path | None, given: set[str]) -> None:
-    """Raise for parameters of the model that were given beside those of a fit."""
-    twice = sorted(given & {each.name for each in fields(Model)})
-    if fitted is not None and twice:
-        raise ValueError(f"{', '.join(twice)} must not be given with fitted, which has its own")
-
-
-def _interval(ends: tuple[float, float] | None) -> str:
-    return "" if ends is None else f"[{ends[0]:.4g}, {ends[1]:.4g}]"
 
 
 @dataclass(frozen=True)
@@ -196,7 +184,12 @@ def run_smooth(
         OSError: if a file cannot be written.
     """
     log = reading.log
-    check_players(log, settings.players)
+    for name in sorted(set(settings.players) - set(log.players)):
+        near = ", ".join(get_close_matches(name, log.players, 3))
+        hint = f"; near to it: {near}" if near else ""
+        raise ValueError(
+            f"players must be among the {log.num_players} of the log, got {name!r}{hint}"
+        )
     model = with_fitted(settings.model, settings.fitted).counted(log)
     limits = {"tolerance": settings.tolerance, "max_iterations": settings.max_iterations}
     with locked(out):
@@ -206,8 +199,10 @@ def run_smooth(
             # Plotting is slow to load.
             from matchenv.benchmarks.report.replay import skills_page
 
-            names = ("log_evidence", "iterations", "settled")
-            content = {name: getattr(smoothed, name) for name in names} | {
+            content = {
+                "log_evidence": smoothed.log_evidence,
+                "iterations": smoothed.iterations,
+                "settled": smoothed.settled,
                 "log_probability": float(smoothed.log_probability.sum()),
                 "games": log.num_games,
                 "players": log.num_players,
@@ -218,24 +213,10 @@ def run_smooth(
             }
             write_together([
                 (out / "curves.csv", columns_csv(curves_table(log, smoothed))),
-                (out / SMOOTHING, json_bytes(content, checked=True)),
+                (out / "smooth.json", json_bytes(content, checked=True)),
                 (out / "report.html", skills_page(reading, smoothed, shown, content).encode()),
             ])  # fmt: skip
     return smoothed, shown
-
-
-def check_players(log: MatchLog, players: Sequence[str]) -> None:
-    """Check that players are in a log.
-
-    Raises:
-        ValueError: for one that is not; it names similar ones.
-    """
-    for name in sorted(set(players) - set(log.players)):
-        near = get_close_matches(name, log.players, 3)
-        hint = f"; near to it: {', '.join(near)}" if near else ""
-        raise ValueError(
-            f"players must be among the {log.num_players} of the log, got {name!r}{hint}"
-        )
 
 
 def strongest(log: MatchLog, smoothed: SmoothedLog, count: int = SHOWN) -> list[str]:
@@ -257,11 +238,9 @@ def smooth_text(log: MatchLog, smoothed: SmoothedLog, players: Sequence[str]) ->
         beliefs = [f"{smoothed.mu[k]:.2f} ± {smoothed.sigma[k]:.2f}"
                    for k in (entries[0], best, entries[-1])]  # fmt: skip
         rows.append((name, str(entries.size), *beliefs))
-    headings = ("player", "games", "first", "best", "last")
-    columns = [Column(each, itemgetter(k)) for k, each in enumerate(headings)]
     sweeps = "1 iteration" if smoothed.iterations == 1 else f"{smoothed.iterations} iterations"
     lines = [
-        *text_table(columns, rows),
+        *_table(("player", "games", "first", "best", "last"), rows),
         "",
         f"{sweeps}, {'settled' if smoothed.settled else 'cut off before it settled'}",
         f"log evidence {smoothed.log_evidence:.2f}, for each game "

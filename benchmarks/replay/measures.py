@@ -1,4 +1,4 @@
-"""Measures of a replay: prediction error, draws found, win ratios, and how soon ratings settle."""
+"""Measures of a replay: prediction error, draws found, and win ratios."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from matchenv.logs.forecasts import draws_of_games
+from matchenv.logs.match_log import MatchLog
+
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-Ranks = NDArray[np.signedinteger]
 
 
 def pair_costs(gap: Floats, outcome: NDArray[np.int8]) -> Floats:
@@ -50,16 +52,13 @@ def prediction_error(gap: Floats, outcome: NDArray[np.int8], game: Integers) -> 
 
 
 def mean_over_pairs(value: Floats, game: Integers) -> tuple[float, float]:
-    """Return the mean of a value over pairs, and its standard error.
+    """Return the mean of a value over pairs, and its standard error; NaN where none is counted.
 
     Pairs of one game share their players, so each game counts as one observation.
 
     Args:
         value: (pairs,) NaN for a pair that is left out.
         game: (pairs,) the game of each pair.
-
-    Returns:
-        ``(mean, standard_error)``, NaN where no pair is counted.
     """
     counted = ~np.isnan(value)
     if not counted.any():
@@ -83,13 +82,12 @@ def most_even(quality: Floats, share: float) -> NDArray[np.bool_]:
     return chosen
 
 
-def draw_curve(quality: Floats, possible: Integers, found: Integers) -> dict[str, Any]:
+def draw_curve(log: MatchLog, quality: Floats) -> dict[str, Any]:
     """Accumulate draws in order of falling quality; games of equal quality come as one.
 
     Args:
+        log: the games.
         quality: (games,) high for a game that a system judges even.
-        possible: (games,) how many draws each game could have had.
-        found: (games,) how many it had.
 
     Returns:
         ``possible``, shares of all possible draws in the games taken so far; ``found``, shares of
@@ -98,6 +96,7 @@ def draw_curve(quality: Floats, possible: Integers, found: Integers) -> dict[str
 
     Source: Herbrich, Minka, Graepel (2006), section 4.1, 'Match Quality'.
     """
+    possible, found = log.game_size - 1, draws_of_games(log)
     draws = int(found.sum())
     x, y, area = np.array([0.0, 1.0]), np.full(2, np.nan), math.nan
     if draws:
@@ -109,31 +108,20 @@ def draw_curve(quality: Floats, possible: Integers, found: Integers) -> dict[str
     return {"possible": x, "found": y, "area": area, "draws": draws}
 
 
-def win_shares(game_start: Integers, rank: Ranks) -> Floats:
-    """Return (sides,) the share of the other sides that each side beat, a draw counting half.
-
-    Args:
-        game_start: (games + 1,) where each game's sides begin; two or more in each.
-        rank: (sides,) how many sides of the game did better.
-    """
-    sizes = np.diff(game_start)
-    game = np.repeat(np.arange(len(sizes)), sizes)
+def win_shares(log: MatchLog) -> Floats:
+    """Return (teams,) the share of the other sides that each side beat, a draw counting half."""
     # Sides of a rank, itself included; a rank is below the size of its game.
-    place = game_start[:-1][game] + rank
+    place = log.game_start[log.team_game] + log.rank
     level = np.bincount(place)[place]
-    behind = sizes[game] - rank - level
-    return (behind + 0.5 * (level - 1)) / (sizes[game] - 1)
+    others = log.game_size[log.team_game] - 1
+    return (others + 1 - log.rank - level + 0.5 * (level - 1)) / others
 
 
-def win_ratio_deviation(
-    player: NDArray[np.signedinteger], game: Integers, win_share: Floats, kept: NDArray[np.bool_]
-) -> dict[str, Any]:
+def win_ratio_deviation(log: MatchLog, kept: NDArray[np.bool_]) -> dict[str, Any]:
     """Return the mean distance of players' win ratios from 50 % among the kept games.
 
     Args:
-        player: (entries,) index of the player.
-        game: (entries,) index of the game.
-        win_share: (entries,) share of the other sides that was beaten, 0 to 1.
+        log: the games.
         kept: (games,) the games above the threshold of quality.
 
     Returns:
@@ -142,9 +130,9 @@ def win_ratio_deviation(
 
     Source: Herbrich, Minka, Graepel (2006), section 4.1, 'Win Probability'.
     """
-    entry = kept[game]
-    played = np.bincount(player[entry])
-    won = np.bincount(player[entry], weights=win_share[entry])
+    entry = kept[log.entry_game]
+    player, share = log.player[entry], win_shares(log)[log.entry_team[entry]]
+    played, won = np.bincount(player), np.bincount(player, share)
     some = played > 0
     played, deviation = played[some], np.abs(won[some] / played[some] - 0.5)
     # 1, 2, 3, 5, 7, 10, 20, 30, 50, 70, 100, ... up to the most games of a player.
@@ -157,23 +145,3 @@ def win_ratio_deviation(
         "deviation": np.array([each.mean() for each in chosen]),
         "kept_games": int(kept.sum()),
     }
-
-
-def games_to_settle(rating: Floats, start: float) -> int:
-    """Return the games until a rating has come close to its final level.
-
-    The final level is the mean over the last quarter of the games (at least one). Close is within
-    a tenth of the way from the start to it.
-
-    Args:
-        rating: (games,) after each of the player's games; at least one.
-        start: the rating before the first.
-
-    Returns:
-        The number of the first game after which the rating is close.
-    """
-    last = max(1, len(rating) // 4)
-    level = float(rating[-last:].mean())
-    close = np.abs(rating - level) <= 0.1 * abs(level - start)
-    # A rating may jump across its level and end without having been close to it.
-    return int(np.argmax(close)) + 1 if close.any() else len(rating)

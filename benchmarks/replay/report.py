@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from operator import itemgetter
 from pathlib import Path
@@ -14,13 +14,11 @@ from tqdm import tqdm
 from matchenv.benchmarks.replay.fits import locked, with_fitted
 from matchenv.benchmarks.replay.measures import (
     draw_curve,
-    games_to_settle,
     mean_over_pairs,
     most_even,
     pair_costs,
     prediction_error,
     win_ratio_deviation,
-    win_shares,
 )
 from matchenv.benchmarks.replay.systems import Judgement, check_system, judge
 from matchenv.evaluation.tables import Column, text_table
@@ -30,18 +28,19 @@ from matchenv.logs.forecasts import (
     constant_log_loss,
     log_losses,
     pairs_of_sides,
-    possible_and_found_draws,
 )
 from matchenv.logs.games import Model
 from matchenv.logs.match_log import MatchLog
 from matchenv.logs.reading import Reading, reading_text
-from matchenv.logs.replay import BeliefReplay, ratings_table
-from matchenv.runtime.checks import as_integer, as_positive_share
+from matchenv.logs.replay import ratings_table
+from matchenv.runtime.checks import as_positive_share
 from matchenv.runtime.files import columns_csv, csv_bytes, json_bytes, number, write_together
 
 Content = Mapping[str, Any]
 # Points of a curve in a file: one for each game would be more than anyone can look at.
-_CURVE = np.linspace(0.0, 1.0, 101)
+CURVE = np.linspace(0.0, 1.0, 101)
+# Players whose ratings are shown game by game.
+TOP_PLAYERS = 4
 
 
 @dataclass(frozen=True)
@@ -56,8 +55,6 @@ class ReplaySettings:
         parameters: parameters of TrueSkill.
         challenge_share: share of the games that each system puts forward as most even.
         fair_share: share of the games, the most even ones, in which win ratios are counted.
-        bins: bins of the calibration curves.
-        top_players: how many players' convergence is shown.
 
     Raises:
         ValueError: for an unknown name or a number out of range.
@@ -68,8 +65,6 @@ class ReplaySettings:
     parameters: Model = field(default_factory=Model)
     challenge_share: float = 0.2
     fair_share: float = 0.5
-    bins: int = 20
-    top_players: int = 4
 
     def __post_init__(self) -> None:
         for name in self.systems:
@@ -78,8 +73,6 @@ class ReplaySettings:
             raise ValueError(f"systems must name each system once, got {self.systems!r}")
         for share in ("challenge_share", "fair_share"):
             as_positive_share(share, getattr(self, share))
-        as_integer("bins", self.bins, 1, 1000)
-        as_integer("top_players", self.top_players, 0, 20)
 
 
 def run_replay(
@@ -106,48 +99,50 @@ def run_replay(
     pairs = pairs_of_sides(log.game_start, log.rank)
     parameters = with_fitted(settings.parameters, settings.fitted).counted(log)
     settings = replace(settings, parameters=parameters)
-    # No bar within the first second: on a small log it would flicker.
-    names = tqdm(settings.systems, unit="system", disable=quiet, delay=1.0)
-    judged = {name: judge(name, log, pairs, parameters) for name in names}
-    content = {
-        "log": {
-            **reading.source,
-            "columns": reading.column_names,
-            "time_format": reading.time_format,
-            "rows": reading.rows,
-            "bad_rows": len(reading.bad_rows),
-            "bad_rows_by_reason": reading.bad_rows_by_reason,
-            "good_rows_left_out_with_their_game": reading.rows_left_out,
-            "games_named": reading.games,
-            "games_rated": log.num_games,
-            "players": log.num_players,
-            "notes": reading.notes,
-        },
-        "settings": asdict(settings) | {"fitted": settings.fitted and str(settings.fitted)},
-        "constant_log_loss": constant_log_loss(pairs.outcome),
-        "systems": measures(log, pairs, judged, settings),
-    }
     with locked(out):
+        # No bar within the first second: on a small log it would flicker.
+        names = tqdm(settings.systems, unit="system", disable=quiet, delay=1.0)
+        judged = {name: judge(name, log, pairs, parameters) for name in names}
+        content = {
+            "log": {
+                **reading.source,
+                "columns": reading.column_names,
+                "time_format": reading.time_format,
+                "rows": reading.rows,
+                "bad_rows": len(reading.bad_rows),
+                "bad_rows_by_reason": reading.bad_rows_by_reason,
+                "good_rows_left_out_with_their_game": reading.rows_left_out,
+                "games_named": reading.games,
+                "games_rated": log.num_games,
+                "players": log.num_players,
+                "notes": reading.notes,
+            },
+            "settings": asdict(settings) | {"fitted": settings.fitted and str(settings.fitted)},
+            "constant_log_loss": constant_log_loss(pairs.outcome),
+            "systems": measures(log, pairs, judged, settings),
+        }
         if out is not None:
-            replays = [each.replay for each in judged.values()]
-            rated = next((each for each in replays if (each.sigma > 0.0).all()), None)
-            write_together((out / name, file) for name, file in _files(reading, content, rated))
+            files = _files(reading, content, judged)
+            write_together((out / name, file) for name, file in files.items())
     return content
 
 
 def _files(
-    reading: Reading, content: dict[str, Any], rated: BeliefReplay | None
-) -> Iterator[tuple[str, bytes]]:
-    """Yield all files; ``ratings.csv`` is by the first system that has deviations."""
+    reading: Reading, content: dict[str, Any], judged: Mapping[str, Judgement]
+) -> dict[str, bytes]:
+    """Return all files; ``ratings.csv`` is by the first system that has deviations."""
     # Plotting is slow to load, and not needed without a folder to write to.
     from matchenv.benchmarks.report.replay import replay_page
 
-    yield "report.html", replay_page(content, content["log"]["file"]).encode()
-    yield "bad_rows.csv", csv_bytes(("line", "reason", "detail"), reading.bad_rows)
-    if rated is not None:
-        yield "ratings.csv", columns_csv(ratings_table(reading.log, rated))
-    yield "table.txt", f"{reading_text(reading)}\n\n{report_text(content)}\n".encode()
-    yield "report.json", json_bytes(content, checked=True)
+    files = {
+        "report.html": replay_page(content, content["log"]["file"]).encode(),
+        "bad_rows.csv": csv_bytes(("line", "reason", "detail"), reading.bad_rows),
+        "table.txt": f"{reading_text(reading)}\n\n{report_text(content)}\n".encode(),
+        "report.json": json_bytes(content, checked=True),
+    }
+    for replay in [each.replay for each in judged.values() if (each.replay.sigma > 0.0).all()][:1]:
+        files["ratings.csv"] = columns_csv(ratings_table(reading.log, replay))
+    return files
 
 
 def measures(
@@ -157,24 +152,20 @@ def measures(
     first = judged[settings.systems[0]]
     # The highest rating first, the first named among equals.
     rating = first.replay.mu - 3.0 * first.replay.sigma
-    top = np.argsort(-rating, kind="stable")[: settings.top_players].tolist()
+    top = np.argsort(-rating, kind="stable")[:TOP_PLAYERS].tolist()
     even = {
         name: most_even(each.quality, settings.challenge_share)[pairs.game]
         for name, each in judged.items()
     }
-    possible, found = possible_and_found_draws(log.game_start, log.rank)
-    share = win_shares(log.game_start, log.rank)[log.entry_team]
     outcome, game = pairs.outcome, pairs.game
     first_costs = pair_costs(first.gap, outcome)
 
     def of_system(judgement: Judgement) -> dict[str, Any]:
         gap, quality, stated = judgement.gap, judgement.quality, judgement.log_probability
-        curve = draw_curve(quality, possible, found)
-        thinned = np.interp(_CURVE, curve["possible"], curve["found"])
+        curve = draw_curve(log, quality)
+        thinned = np.interp(CURVE, curve["possible"], curve["found"])
         threshold = float(quality[most_even(quality, settings.fair_share)].min())
-        losses = log_losses(stated, outcome)
-        calibrated = calibrations(stated, outcome, settings.bins)
-        ratings = {player: judgement.replay.entry_mu[log.player == player] for player in top}
+        calibrated = calibrations(stated, outcome)
         return {
             "error": prediction_error(gap, outcome, game),
             "excess": mean_over_pairs(pair_costs(gap, outcome) - first_costs, game),
@@ -182,22 +173,16 @@ def measures(
                 name: prediction_error(gap[chosen], outcome[chosen], game[chosen])
                 for name, chosen in even.items()
             },
-            "draws": curve | {"possible": _CURVE, "found": thinned},
-            "fairness": win_ratio_deviation(
-                log.player, log.entry_game, share, quality >= threshold
-            ),
+            "draws": curve | {"possible": CURVE, "found": thinned},
+            "fairness": win_ratio_deviation(log, quality >= threshold),
             "threshold": threshold,
-            "log_loss": float(losses.mean()),
+            "log_loss": float(log_losses(stated, outcome).mean()),
             "wins": calibrated["wins"],
             "draw_forecasts": calibrated["draws"],
             "start": judgement.start,
             "trajectories": [
-                {
-                    "player": log.players[player],
-                    "rating": each,
-                    "games_to_settle": games_to_settle(each, judgement.start),
-                }
-                for player, each in ratings.items()
+                {"player": log.players[k], "rating": judgement.replay.entry_mu[log.player == k]}
+                for k in top
             ],
             "unconverged": len(judgement.replay.unconverged),
         }
@@ -208,11 +193,11 @@ def measures(
 def measure_rows(content: Content) -> dict[str, list[str]]:
     """Return the texts of all systems' measures in ``report.json``, by the measure's label."""
     systems, share = content["systems"], content["settings"]["challenge_share"]
-    first, *_ = found = list(systems.values())
+    found = list(systems.values())
     rows = {
         "prediction error": [_percent(s["error"]["error"]) for s in found],
         "  standard error": [_percent(s["error"]["standard_error"]) for s in found],
-        "  minus the first system's, points": ["-", *(_points(s["excess"]) for s in found[1:])],
+        "  minus the first system's, points": ["-", *(_points(*s["excess"]) for s in found[1:])],
         "  pairs counted": [str(s["error"]["pairs"]) for s in found],
         "  pairs drawn": [str(s["error"]["drawn"]) for s in found],
         "  predicted draws": [str(s["error"]["predicted_draws"]) for s in found],
@@ -230,10 +215,6 @@ def measure_rows(content: Content) -> dict[str, list[str]]:
         "calibration error, wins": [_percent(s["wins"]["error"]) for s in found],
         "calibration error, draws": [_percent(s["draw_forecasts"]["error"]) for s in found],
     }
-    for k, shown in enumerate(first["trajectories"]):
-        count = len(shown["rating"])
-        label = f"games to settle, {shown['player']} ({count} {'game' if count == 1 else 'games'})"
-        rows[label] = [str(s["trajectories"][k]["games_to_settle"]) for s in found]
     if any(s["unconverged"] for s in found):
         rows["games that did not converge"] = [str(s["unconverged"]) for s in found]
     return rows
@@ -260,10 +241,9 @@ def _percent(share: float | None) -> str:
     return _text("{:.2f} %", 100.0 * number(share))
 
 
-def _points(excess: Iterable[float | None]) -> str:
-    return _text("{:+.2f} ± {:.2f}", *(100.0 * number(each) for each in excess))
+def _points(mean: float | None, error: float | None) -> str:
+    return _text("{:+.2f} ± {:.2f}", 100.0 * number(mean), 100.0 * number(error))
 
 
 def _deviation(fairness: Content, least: int) -> str:
-    found = dict(zip(fairness["games"], fairness["deviation"], strict=True))
-    return _percent(found.get(least))
+    return _percent(dict(zip(fairness["games"], fairness["deviation"], strict=True)).get(least))

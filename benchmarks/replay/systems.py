@@ -37,27 +37,18 @@ SYSTEMS = (TRUESKILL, *CLASSES)
 
 
 class Judgement(NamedTuple):
-    """A system's statements about each game before it began, and its ratings.
+    """A system's statements about each game before it began, and its ratings."""
 
-    Attributes:
-        replay: beliefs before and after each game.
-        quality: (games,), in (0, 1], high for an even game; see ``quality_per_comparison``.
-        log_probability: (pairs, 3), of a win, a draw and a loss of a pair's first side.
-        start: the rating of a newcomer.
-        gap: (pairs,) the predicted strength of a pair's first side minus that of the second.
-    """
-
-    replay: BeliefReplay
-    quality: Floats
-    log_probability: Floats
-    start: float
-    gap: Floats
+    replay: BeliefReplay  # beliefs before and after each game
+    quality: Floats  # (games,), in (0, 1], high for an even game; see ``quality_per_comparison``
+    log_probability: Floats  # (pairs, 3), of a win, a draw and a loss of a pair's first side
+    start: float  # the rating of a newcomer
+    gap: Floats  # (pairs,) predicted strength of the first side minus that of the second
 
 
 def check_system(text: str) -> None:
     """Raise for a text that names no known system and is not of the form ``module:Class``."""
-    name = text.partition(":")[0]
-    if name not in CLASSES and not is_object_spec(text):
+    if text.partition(":")[0] not in CLASSES and not is_object_spec(text):
         as_choice("systems", text, SYSTEMS)
 
 
@@ -88,8 +79,7 @@ def judge(text: str, log: MatchLog, pairs: Pairs, model: Model) -> Judgement:
     is_elo = isinstance(system, Elo)
     if text == TRUESKILL:
         replay = replay_trueskill(log, **asdict(model))
-        variance: Floats = replay.team_variance
-        quality = replay.quality
+        variance, quality = replay.team_variance, replay.quality
     else:
         replay = replay_system(log, system)
         # Elo's sides have the noise of all their members, those of Weng and Lin that of one.
@@ -113,9 +103,9 @@ def _system(text: str, model: Model) -> Any:
     given = {each: getattr(model, each) for each in ("mu", "sigma", "beta", "tau")}
     if name in CLASSES:
         factory, defaults = CLASSES[name]
-        # Elo has a scale of its own.
-        return build_object("system", text, factory, options,
-                            defaults if factory is Elo else defaults | given)  # fmt: skip
+        if factory is OpenSkill:  # Elo has a scale of its own
+            defaults = defaults | given
+        return build_object("system", text, factory, options, defaults)
     system = object_from_spec("system", text, given, SYSTEMS)
     missing = [each for each in (*given, "rate") if not hasattr(system, each)]
     if missing:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 
 from matchenv.cli import options as shared
-from matchenv.cli.parser import Command, Existing, Parser
+from matchenv.cli.parser import Command, Existing, Given, Parser
 from matchenv.runtime.checks import as_integer, as_share
 
 
@@ -18,7 +19,6 @@ def declare_replay(add: Parser) -> Command:
     Example:
         matchenv replay games.csv --columns player=name --out runs/replay
     """
-    from matchenv.benchmarks.replay.fits import refuse_both
     from matchenv.benchmarks.replay.report import ReplaySettings, report_text, run_replay
 
     shared.log(add)
@@ -27,12 +27,20 @@ def declare_replay(add: Parser) -> Command:
     shared.group(add, "results and work", "out", "quiet")
 
     given = yield
-    refuse_both(given.fitted, set(given.said))
+    _refuse_both(given)
     settings = given.made(ReplaySettings)
     given.needs("logs", *(() if given.out is None else ("benchmarks",)))
     content = run_replay(shared.reading(given), settings, out=given.out, quiet=given.quiet)
     given.say(partial(report_text, content))
     given.say_where()
+
+
+def _refuse_both(given: Given) -> None:
+    """Refuse parameters of TrueSkill beside those of a fit."""
+    from matchenv.logs.games import Model
+
+    if given.fitted is not None:
+        given.refuse([each.name for each in fields(Model)], "parameters are those of --fitted")
 
 
 def declare_fit(add: Parser) -> Command:
@@ -67,7 +75,7 @@ def declare_smooth(add: Parser) -> Command:
     Example:
         matchenv smooth games.csv --players ann bob --out results/smooth
     """
-    from matchenv.benchmarks.replay.fits import SmoothSettings, refuse_both, run_smooth, smooth_text
+    from matchenv.benchmarks.replay.fits import SmoothSettings, run_smooth, smooth_text
 
     shared.log(add)
     add.group("model")
@@ -75,7 +83,7 @@ def declare_smooth(add: Parser) -> Command:
     shared.group(add, "results and work", "out", "quiet")
 
     given = yield
-    refuse_both(given.fitted, set(given.said))
+    _refuse_both(given)
     given.needs("logs", *(() if given.out is None else ("benchmarks",)))
     read, settings = shared.reading(given), given.made(SmoothSettings)
     found = run_smooth(read, settings, out=given.out, quiet=given.quiet)

@@ -36,7 +36,6 @@ MOST_EVALUATIONS = 400
 PRECISION = 0.005
 # Two parameters whose estimates are correlated by more than this cannot be told apart.
 TOGETHER = 0.95
-BINS = 20
 # Parts of a log over which intervals are taken.
 BLOCKS = 40
 # Below this share of the largest curvature the likelihood counts as flat in a direction.
@@ -334,7 +333,7 @@ def _judged(log: MatchLog, train_games: int, before: Values, values: Values) -> 
         return mean - half, mean + half
 
     draws = bool((rest.outcome == 0).any())
-    calibrated = calibrations(fitted, rest.outcome, BINS)
+    calibrated = calibrations(fitted, rest.outcome)
     return {
         "log_loss": float(losses.mean()),
         "log_loss_interval": interval(losses),

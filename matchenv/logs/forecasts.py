@@ -20,21 +20,17 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Outcomes = NDArray[np.int8]
 
+# Bins of a calibration.
+BINS = 20
+
 
 class Pairs(NamedTuple):
-    """Every pair of sides of every game; arrays of shape (pairs,).
+    """Every pair of sides of every game; arrays of shape (pairs,)."""
 
-    Attributes:
-        first: one side of each pair.
-        second: the other.
-        game: the game in which they met.
-        outcome: +1 if the first side came out ahead, -1 if the second, 0 if even.
-    """
-
-    first: Integers
-    second: Integers
-    game: Integers
-    outcome: Outcomes
+    first: Integers  # one side of each pair
+    second: Integers  # the other
+    game: Integers  # the game in which they met
+    outcome: Outcomes  # +1 if the first side came out ahead, -1 if the second, 0 if even
 
     def gap(self, value: Floats) -> Floats:
         """Return (pairs,) a value of the first sides minus that of the second, from (sides,)."""
@@ -60,19 +56,14 @@ def pairs_of_sides(game_start: Integers, rank: NDArray[np.signedinteger]) -> Pai
     return Pairs(first, second, game, np.sign(rank[second] - rank[first]).astype(np.int8))
 
 
-def possible_and_found_draws(
-    game_start: Integers, rank: NDArray[np.signedinteger]
-) -> tuple[Integers, Integers]:
-    """Count the draws between neighbours in rank that each game could have had, and had.
+def draws_of_games(log: MatchLog) -> Integers:
+    """Return (games,) the number of draws between neighbours in rank.
 
-    A game of k sides has k - 1 pairs of neighbours when its sides are sorted by rank. Arguments as
-    ``pairs_of_sides``; returns ``(possible, found)``, each (games,).
+    A game of k sides has k - 1 pairs of neighbours when its sides are sorted by rank.
     """
-    sizes = np.diff(game_start)
-    game = np.repeat(np.arange(len(sizes)), sizes)
-    order = np.lexsort((rank, game))
-    drawn = (np.diff(rank[order]) == 0) & (np.diff(game[order]) == 0)
-    return sizes - 1, np.bincount(game[order][1:][drawn], minlength=len(sizes))
+    # A rank is the place of the first side that has it.
+    levels = np.unique(log.game_start[log.team_game] + log.rank)
+    return log.game_size - np.bincount(log.team_game[levels], minlength=log.num_games)
 
 
 def share_of_draws(log: MatchLog) -> float:
@@ -80,8 +71,7 @@ def share_of_draws(log: MatchLog) -> float:
 
     Source: Herbrich, Minka, Graepel (2006), section 4.1, 'empirical draw probability'.
     """
-    possible, found = possible_and_found_draws(log.game_start, log.rank)
-    return float(found.sum() / max(1, possible.sum()))
+    return float(draws_of_games(log).sum() / max(1, log.num_teams - log.num_games))
 
 
 def gaussian_log_probabilities(
@@ -153,24 +143,25 @@ def calibration(probability: Floats, happened: NDArray[np.bool_], edges: Floats)
     place = np.clip(np.searchsorted(edges, probability, side="right") - 1, 0, bins - 1)
     count = np.bincount(place, minlength=bins)
     with np.errstate(invalid="ignore"):
-        stated = np.bincount(place, weights=probability, minlength=bins) / count
-        observed = np.bincount(place, weights=happened, minlength=bins) / count
+        stated, observed = (np.bincount(place, each, bins) / count
+                            for each in (probability, happened))  # fmt: skip
         filled = count > 0
         error = np.dot(np.abs(stated - observed)[filled], count[filled]) / np.float64(count.sum())
     return {"edges": edges, "count": count, "stated": stated, "observed": observed,
             "error": float(error)}  # fmt: skip
 
 
-def calibrations(log_probability: Floats, outcome: Outcomes, bins: int) -> dict[str, Any]:
+def calibrations(log_probability: Floats, outcome: Outcomes) -> dict[str, Any]:
     """Return the ``calibration`` of the probabilities of wins and of draws, as ``wins``, ``draws``.
 
     Wins are in bins of equal width on [0, 1], each pair seen from both of its sides; draws in bins
-    from 0 to the largest probability stated. Arguments as ``log_losses``, and the number of bins.
+    from 0 to the largest probability stated. Arguments as ``log_losses``.
     """
     win, draw, loss = np.exp(log_probability.T)
     largest = float(draw.max(initial=0.0)) or 1.0
-    happened = np.concatenate((outcome == 1, outcome == -1))
+    won = np.concatenate((outcome == 1, outcome == -1))
+    edges = np.linspace(0.0, 1.0, BINS + 1)
     return {
-        "wins": calibration(np.concatenate((win, loss)), happened, np.linspace(0.0, 1.0, bins + 1)),
-        "draws": calibration(draw, outcome == 0, np.linspace(0.0, largest, bins + 1)),
+        "wins": calibration(np.concatenate((win, loss)), won, edges),
+        "draws": calibration(draw, outcome == 0, np.linspace(0.0, largest, BINS + 1)),
     }

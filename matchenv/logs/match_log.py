@@ -29,6 +29,8 @@ ARRAYS = {
     "player": np.int32, "team_start": np.int64, "game_start": np.int64, "rank": np.int32,
     "time": np.int64, "weight": np.float64, "neutral": np.bool_,
 }  # fmt: skip
+# For each kind of them, the kinds that are accepted, and their name.
+KINDS = {"i": ("iu", "integers"), "f": ("iuf", "numbers"), "b": ("b", "booleans")}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,13 +71,15 @@ class MatchLog:
         if len(set(players)) != len(players):
             raise ValueError("players must not name anybody twice")
         object.__setattr__(self, "players", players)
-        for name in ARRAYS:
+        for name, dtype in ARRAYS.items():
             value = getattr(self, name)
             if value is not None or name not in ("time", "weight", "neutral"):
-                object.__setattr__(self, name, _read_only(name, value))
+                object.__setattr__(self, name, _read_only(name, value, np.dtype(dtype)))
         _check_starts("team_start", self.team_start, len(self.player), 1)
         _check_starts("game_start", self.game_start, self.num_teams, 2)
-        for name, size in self._sizes(self.num_games).items():
+        sizes = {"rank": self.num_teams, "time": self.num_games, "neutral": self.num_games,
+                 "weight": len(self.player)}  # fmt: skip
+        for name, size in sizes.items():
             array = getattr(self, name)
             if array is not None and array.shape != (size,):
                 raise ValueError(f"{name} must have shape ({size},), got {array.shape}")
@@ -145,18 +149,15 @@ class MatchLog:
 
     def first_games(self, games: int) -> MatchLog:
         """Return the log of the first games, at most all, with all players."""
-        arrays = {name: getattr(self, name) for name in ARRAYS}
-        sizes = self._sizes(games)
-        kept: Any = {k: None if array is None else array[: sizes[k]] for k, array in arrays.items()}
-        return MatchLog(players=self.players, **kept)
-
-    def _sizes(self, games: int) -> dict[str, int]:
-        """Return the length of each array of the log of the first games."""
         teams = int(self.game_start[games])
         entries = int(self.team_start[teams])
-        sizes = dict.fromkeys(("time", "neutral"), games) | {"game_start": games + 1}
-        sizes |= {"rank": teams, "team_start": teams + 1}
-        return sizes | dict.fromkeys(("player", "weight"), entries)
+        ends = {"player": entries, "team_start": teams + 1, "game_start": games + 1, "rank": teams,
+                "time": games, "weight": entries, "neutral": games}  # fmt: skip
+        arrays: Any = {name: getattr(self, name) for name in ends}
+        return MatchLog(
+            self.players,
+            **{k: array if array is None else array[: ends[k]] for k, array in arrays.items()},
+        )
 
     def _check_games(self) -> None:
         """Check players, ranks and weights against the games."""
@@ -173,7 +174,9 @@ class MatchLog:
         if (times > 1).any():
             game = int(parts[times > 1][0]) // self.num_players
             raise ValueError(f"player must not hold anybody twice in one game, as in game {game}")
-        expected = _count_better(-self.rank.astype(np.int64), self.game_start)
+        # The lowest rank is the highest score.
+        score = np.unique(-self.rank.astype(np.int64), return_inverse=True)[1]
+        expected = _count_better(score, self.game_start)
         wrong = expected != self.rank
         if wrong.any():
             team = int(np.argmax(wrong))
@@ -260,33 +263,28 @@ class MatchLog:
         Raises:
             ValueError: as the class, and where games and scores differ in number.
         """
-        number: dict[str, int] = {}
-        player: list[int] = []
-        team_start, game_start, score = [0], [0], list[Any]()
-        for teams, points in zip(games, scores, strict=True):
+        games, scores = [list(teams) for teams in games], [list(each) for each in scores]
+        for game, (teams, points) in enumerate(zip(games, scores, strict=True)):
             if len(teams) != len(points):
                 raise ValueError(
                     f"scores must give one number for each team, got {len(points)} for "
-                    f"{len(teams)} teams in game {len(game_start) - 1}"
+                    f"{len(teams)} teams in game {game}"
                 )
-            for names in teams:
-                player.extend(number.setdefault(name, len(number)) for name in names)
-                team_start.append(len(player))
-            score.extend(points)
-            game_start.append(len(score))
-        rank = ranks_from_scores(score, game_start)
-        weight = None
+        sides = [names for teams in games for names in teams]
+        entries = [name for names in sides for name in names]
+        number = {name: k for k, name in enumerate(dict.fromkeys(entries))}
+        game_start = np.cumsum([0, *map(len, games)])
+        weight: Any = weights
         if weights is not None:
-            weight = np.array([float(w) for teams in weights for row in teams for w in row])
+            weight = [float(each) for teams in weights for row in teams for each in row]
+        arrays: Any = {"time": time, "weight": weight, "neutral": neutral}
         return cls(
             players=list(number),
-            player=np.array(player, np.int32),
-            team_start=np.array(team_start),
-            game_start=np.array(game_start),
-            rank=rank,
-            time=None if time is None else np.asarray(time),
-            weight=weight,
-            neutral=None if neutral is None else np.asarray(neutral),
+            player=np.array([number[name] for name in entries], np.int32),
+            team_start=np.cumsum([0, *map(len, sides)]),
+            game_start=game_start,
+            rank=ranks_from_scores([each for points in scores for each in points], game_start),
+            **arrays,
         )
 
 
@@ -307,24 +305,18 @@ def ranks_from_scores(score: ArrayLike | Sequence[Any], game_start: ArrayLike) -
 
 
 def _count_better(score: Integers, game_start: Integers) -> Indices:
+    """Return the number of teams of the same game with a higher score, an integer from 0 on."""
     game = np.repeat(np.arange(len(game_start) - 1), np.diff(game_start))
-    order = np.lexsort((-score, game))
-    place = np.arange(len(order)) - game_start[:-1][game]
-    # Sides of equal score share the place of the first of them.
-    equal = (np.diff(score[order], prepend=0) == 0) & (place > 0)
-    rank = np.empty(len(order), np.int32)
-    rank[order] = (
-        np.maximum.accumulate(np.where(equal, 0, np.arange(len(order)))) - (game_start[:-1][game])
-    )
-    return rank
+    # Game by game, and within each from the highest score.
+    order = game * (score.max(initial=0) + 1) - score
+    _, level, count = np.unique(order, return_inverse=True, return_counts=True)
+    before: Integers = np.cumsum(count) - count
+    return (before[level] - game_start[game]).astype(np.int32)
 
 
-def _read_only(name: str, value: ArrayLike) -> NDArray[Any]:
+def _read_only(name: str, value: ArrayLike, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return a copy as a row of the type of this array of a log."""
-    dtype = np.dtype(ARRAYS[name])
-    kinds, plain = {"i": ("iu", "integers"), "f": ("iuf", "numbers"), "b": ("b", "booleans")}[
-        dtype.kind
-    ]
+    kinds, plain = KINDS[dtype.kind]
     array = np.asarray(value)
     if array.ndim != 1 or (array.size and array.dtype.kind not in kinds):
         raise ValueError(f"{name} must be a row of {plain}, got {value!r}")

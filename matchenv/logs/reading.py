@@ -144,7 +144,7 @@ def read_log(path: str | os.PathLike[str], settings: ReadingSettings | None = No
     # pandas is slow to load.
     import pandas as pd
 
-    from matchenv.logs.rows import sides_as_players, whole_games
+    from matchenv.logs.rows import whole_games
 
     settings, file = settings or ReadingSettings(), Path(path)
     table = read_table(file, settings.encoding, settings.max_megabytes)
@@ -152,12 +152,13 @@ def read_log(path: str | os.PathLike[str], settings: ReadingSettings | None = No
     notes = _choices(table.header, names)
     if table.delimiter != ",":
         notes.append(f"columns are separated by {table.delimiter!r}")
-    columns = {"line": list(table.rows)} | {
-        role: table.column(each) for role, each in names.items()
-    }
-    texts = pd.DataFrame(columns, dtype=object)
-    if "home" in texts:
-        texts = sides_as_players(texts)
+    columns = {role: table.column(name) for role, name in names.items()}
+    texts = pd.DataFrame(columns, pd.RangeIndex(2, len(table.rows) + 2), dtype=object)
+    if "home" in texts:  # each row becomes two, of one player each
+        texts["game"] = texts.index.astype(str)
+        sides = [texts.rename(columns={side: "player", f"{side}_score": "score"})
+                 for side in ("home", "away")]  # fmt: skip
+        texts = pd.concat(sides, join="inner").sort_index(kind="stable")
     log, games, time_format, more = whole_games(texts, table.bad, settings.time_format)
     bad_rows, rated = sorted(table.bad.values()), log.num_games
     problem = ""

@@ -1,13 +1,14 @@
 """Rows of players in games: their texts as values, and the games that can be rated.
 
 A game with a bad row is left out as a whole: the rest of its rows would describe a game that was
-not played. Files (``read_log``) and tables (``MatchLog.from_table``) both become such rows.
+not played. Files (``read_log``) and tables (``MatchLog.from_table``) both become such rows, whose
+index is the number of their line.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -89,7 +90,7 @@ def whole_games(
     order of the rows, or in the reverse order if the rows begin with the newest game.
 
     Args:
-        texts: a column for each role, and the ``line`` of each row.
+        texts: a column for each role, indexed by line.
         bad: by line, rows that could not be split into columns; those that are found are added.
         time_format: a key of ``TIME_FORMATS``, a format of strptime, or None for the first that
             reads the most times.
@@ -101,12 +102,12 @@ def whole_games(
     Raises:
         BadLogError: for an unknown time format.
     """
-    split = ~texts["line"].isin(list(bad))
+    split = ~texts.index.isin(list(bad))
     rows, used = _values(texts, bad, time_format)
     named = rows[split & rows["game"].notna()]
-    _add_faults(named, bad)
+    _add_faults_of_rows(named, bad)
     # A row that could not be split may name its game all the same.
-    spoilt = rows["game"][rows["line"].isin(list(bad))]
+    spoilt = rows["game"][rows.index.isin(list(bad))]
     notes = list[str]()
     sound = _in_order(named[~named["game"].isin(spoilt)], notes)
     result = next(role for role in RESULTS if role in texts)
@@ -114,17 +115,9 @@ def whole_games(
     if common and result == "score":
         notes.append("members of a side have equal scores: they are read as the score of the side")
     _add_faults_of_sides(sound, result if common else None, bad)
-    sound = sound[~sound["game"].isin(sound["game"][sound["line"].isin(list(bad))])]
+    sound = sound[~sound["game"].isin(sound["game"][sound.index.isin(list(bad))])]
     log = _match_log(sound, common, result == "rank", "time_played" in texts)
     return log, named["game"].nunique(), used, notes
-
-
-def sides_as_players(games: pd.DataFrame) -> pd.DataFrame:
-    """Return rows of players in place of rows of games: one for home, one for away."""
-    sides = [games.rename(columns={side: "player", f"{side}_score": "score"})
-             for side in ("home", "away")]  # fmt: skip
-    both = pd.concat(sides, join="inner").sort_index(kind="stable", ignore_index=True)
-    return both.assign(game=both["line"].astype(str))
 
 
 def _values(
@@ -134,32 +127,32 @@ def _values(
 
     The result is in the column ``result``, times of play are in ``weight``.
     """
-    values, used = texts[["line"]].copy(), None
+    values, used = pd.DataFrame(index=texts.index), None
     columns = {"time_played": "weight"} | dict.fromkeys(RESULTS, "result")
-    for role in texts.columns.drop("line"):
+    for role in texts:
         written = texts[role].str.strip()
         if role == "time":
             known, used = read_times(written.unique(), time_format)
         else:
             known = {text: READERS[role](text) for text in written.unique()}
-        found = pd.Series([known[text] for text in written], dtype=object)
+        found = pd.Series([known[text] for text in written], texts.index, dtype=object)
         values[columns.get(role, role)] = found
-        unknown, missing = found.isna(), written.str.lower().isin(MISSING)
-        unreadable = unknown & ~missing
+        missing = written.str.lower().isin(MISSING)
         reason = TIME_UNREADABLE if role == "time" else f"unreadable {role}"
-        _add(bad, values["line"], unreadable, reason, written[unreadable].map(ascii))
+        _add(bad, found.isna() & ~missing, reason, written, "{!a}")
         if role != "team":
-            _add(bad, values["line"], unknown & missing, f"missing {role}")
+            _add(bad, found.isna() & missing, f"missing {role}")
     return values, used
 
 
 def _add(
-    bad: BadRows, line: pd.Series[Any], found: pd.Series[Any], reason: str, details: Any = None
+    bad: BadRows, found: pd.Series[Any], reason: str, values: Any = None, form: str = "{}"
 ) -> None:
     """Add the rows that were found bad, unless something else is wrong with their lines."""
-    shown = [""] * found.sum() if details is None else details[line.index[found]]
-    for number, detail in zip(line[found].tolist(), shown, strict=True):
-        bad.setdefault(number, BadRow(number, reason, str(detail)))
+    lines = found.index[found].tolist()
+    details = [""] * len(lines) if values is None else map(form.format, values[found])
+    for line, detail in zip(lines, details, strict=True):
+        bad.setdefault(line, BadRow(line, reason, detail))
 
 
 def read_times(
@@ -193,26 +186,25 @@ def _seconds(texts: pd.Series[Any], name: str) -> list[Number | None]:
     utc = texts.str.replace(r"\s*(UTC|GMT)$", "+00:00", case=False, regex=True)
     found = pd.Series(pd.NaT, index=texts.index, dtype="datetime64[us, UTC]")
     for each in TIME_FORMATS.get(name, [name]):
-        left = found.isna()
         plain = texts if "%" in each else utc
-        read = pd.to_datetime(plain[left], format=each, errors="coerce", utc=True)
-        found[left] = read.astype(found.dtype)
+        read = pd.to_datetime(plain[found.isna()], format=each, errors="coerce", utc=True)
+        found = found.fillna(read.astype(found.dtype))
     micros = zip(found.astype("int64").tolist(), found.isna(), strict=True)
     return [None if no else Fraction(number, 10**6) for number, no in micros]
 
 
-def _add_faults(named: pd.DataFrame, bad: BadRows) -> None:
+def _add_faults_of_rows(named: pd.DataFrame, bad: BadRows) -> None:
     """Add players who come twice, missing teams, and games whose rows do not stand together."""
-    line, game, by_game = named["line"], named["game"], named.groupby("game", sort=False)
+    game, by_game = named["game"], named.groupby("game", sort=False)
     twice = named["player"].notna() & named.duplicated(["game", "player"])
-    _add(bad, line, twice, "player twice in a game", named["player"])
+    _add(bad, twice, "player twice in a game", named["player"])
     if "team" in named:
         others = named["team"].isna() & (by_game["team"].transform("count") > 0)
-        _add(bad, line, others, "unknown team", "others in game " + game[others] + " name theirs")
+        _add(bad, others, "unknown team", game, "others in game {} name theirs")
     back = (game != game.shift()) & named.duplicated("game")
     if "time" in named:  # rows of one moment are one game wherever they stand
         back &= by_game["time"].transform("nunique") != 1
-    _add(bad, line, back, "game comes back after another", "game " + game[back])
+    _add(bad, back, "game comes back after another", game, "game {}")
 
 
 def _in_order(sound: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
@@ -220,8 +212,8 @@ def _in_order(sound: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     games = pd.Index(sound["game"].unique())
     if "time" in sound:
         # Exact times are slow to group, their places among all times are not.
-        moment = pd.Series(pd.factorize(sound["time"], sort=True)[0], index=sound.index)
-        last = moment.groupby(sound["game"], sort=False).max()
+        moment = pd.Series(pd.factorize(sound["time"], sort=True)[0], index=sound["game"])
+        last = moment.groupby(level=0, sort=False).max()
         steps = last.diff()
         if (steps < 0).sum() > (steps > 0).sum():
             last = last[::-1]
@@ -256,8 +248,7 @@ def _add_faults_of_sides(sound: pd.DataFrame, common: str | None, bad: BadRows) 
     place, side, result = sound["place"], sound["side"], sound["result"]
     if common is not None:
         two = result != result.groupby(side).transform("first")
-        details = result[two].astype(float).map("{:g}".format)
-        _add(bad, sound["line"], two, f"side with two values of {common}", details)
+        _add(bad, two, f"side with two values of {common}", result.map(float), "{:g}")
     faults = {"game of one side": side.groupby(place).transform("nunique") == 1}
     if "weight" in sound:
         # The square is what counts, and is 0 for the smallest of numbers too.
@@ -268,8 +259,8 @@ def _add_faults_of_sides(sound: pd.DataFrame, common: str | None, bad: BadRows) 
         faults["game both on neutral ground and not"] = grounds > 1
     # One line stands for the game.
     for reason, found in faults.items():
-        first = found & ~sound["place"].where(found).duplicated()
-        _add(bad, sound["line"], first, reason, "game " + sound["game"][first])
+        first = found & ~place.where(found).duplicated()
+        _add(bad, first, reason, sound["game"], "game {}")
 
 
 def _match_log(sound: pd.DataFrame, common: bool, is_rank: bool, is_time: bool) -> MatchLog:
@@ -278,43 +269,37 @@ def _match_log(sound: pd.DataFrame, common: bool, is_rank: bool, is_time: bool) 
     A result is common to a side, or the members' are added up. With ``is_rank`` the lower one wins;
     with ``is_time`` weights are times of play.
     """
-    if sound.empty:
-        return MatchLog.from_games([], [])
-    by_side, by_game = sound.groupby("side", sort=False), sound.groupby("place", sort=False)
-    team_start = np.append(0, by_side.size().cumsum())
-    game_start = np.append(0, by_game["side"].nunique().cumsum())
-    values, firsts = sound["result"].to_numpy(), team_start[:-1]
-    results = values[firsts] if common else np.add.reduceat(values, firsts)
-    scores = -results if is_rank else results
+    place, values = sound["place"].to_numpy(), sound["result"].to_numpy()
+    first = np.flatnonzero(np.diff(sound["side"], prepend=-1))  # row of each side
+    begins = np.flatnonzero(np.diff(place[first], prepend=-1))  # side of each game
+    game_start = np.append(begins, len(first))
+    results = values[first] if common else np.add.reduceat(values, first)
     # Exact numbers have an exact order, which floats would round.
-    rank = ranks_from_scores(np.unique(scores, return_inverse=True)[1], game_start)
-    names = sound["player"].sort_index().unique()
-    weight = neutral = time = None
+    level = np.unique(-results if is_rank else results, return_inverse=True)[1]
+    names = sound["player"].sort_index(kind="stable").unique()
+    columns: dict[str, Any] = {}
     if "weight" in sound:
         played = sound["weight"].astype(float)
-        most = played.groupby(sound["place"]).transform("max") if is_time else 1.0
-        weight = (played / most).to_numpy()
+        most = played.groupby(place).transform("max") if is_time else 1.0
+        columns["weight"] = (played / most).to_numpy()
     if "neutral" in sound:
-        neutral = sound["neutral"].to_numpy(np.bool_)[team_start[game_start[:-1]]]
+        columns["neutral"] = sound["neutral"].to_numpy(np.bool_)[first[begins]]
     if "time" in sound:
         seconds = {moment: round(moment) for moment in sound["time"].unique()}
-        time = sound["time"].map(seconds).astype(np.int64).groupby(sound["place"]).max().to_numpy()
+        columns["time"] = sound["time"].map(seconds).astype(np.int64).groupby(place).max()
     return MatchLog(
-        players=[str(name) for name in names],
+        players=names.tolist(),
         player=pd.Categorical(sound["player"], categories=names).codes.astype(np.int32),
-        team_start=team_start,
+        team_start=np.append(first, len(sound)),
         game_start=game_start,
-        rank=rank,
-        time=time,
-        weight=weight,
-        neutral=neutral,
+        rank=ranks_from_scores(level, game_start),
+        **columns,
     )
 
 
 def log_of_table(frame: Any, columns: Mapping[str, str | None]) -> MatchLog:
     """Return the log of a table; see ``MatchLog.from_table``."""
-    unknown = sorted(set(columns) - set(ROLES))
-    if unknown:
+    if unknown := sorted(set(columns) - set(ROLES)):
         raise TypeError(f"columns must be of {', '.join(ROLES)}, got {', '.join(unknown)}")
     names = {"game": "game", "player": "player", **columns}
     chosen = {role: name for role, name in names.items() if name is not None}
@@ -323,17 +308,12 @@ def log_of_table(frame: Any, columns: Mapping[str, str | None]) -> MatchLog:
         if not least <= len(given) <= 1:
             raise ValueError(f"one of {', '.join(roles)} must be given, got {given}")
     known = [str(column) for column in getattr(frame, "columns", frame)]
-    texts: dict[str, Sequence[Any]] = {}
     for role, name in chosen.items():
         if name not in known:
             raise ValueError(f"{role} must be one of the columns {', '.join(known)}, got {name!r}")
-        column = pd.Series(list(frame[name]), dtype=object)
-        texts[role] = column.map(str).where(column.notna(), "").tolist()
-    if len({len(column) for column in texts.values()}) > 1:
-        raise ValueError("frame must have columns of the same length")
+    table = pd.DataFrame({role: list(frame[name]) for role, name in chosen.items()}, dtype=object)
     bad: BadRows = {}
-    rows = pd.DataFrame(texts, dtype=object)
-    log, *_ = whole_games(rows.assign(line=rows.index), bad)
+    log, *_ = whole_games(table.map(str).where(table.notna(), ""), bad)
     for row in sorted(bad.values())[:1]:
         raise ValueError(
             f"frame must be a log of matches: row {row.line}: {row.reason} ({row.detail})"

@@ -1,4 +1,4 @@
-"""Tables of texts from files, and a reason for every row that cannot be used."""
+"""Tables of texts from files, and a reason for every line that cannot be used."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import math
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,26 +42,26 @@ class BadRow(NamedTuple):
 
 
 class TextTable(NamedTuple):
-    """The rows of a file.
+    """The lines of a file.
 
     Attributes:
         delimiter: what separates its columns.
         header: names of the columns, without blanks around them.
-        rows: by line number, the fields of each row.
-        bad: by line number, what is wrong with rows that do not fit the header.
+        rows: fields of each line, from line 2 on.
+        bad: by line number, what is wrong with lines that do not fit the header.
         sha256: of the file's bytes, unpacked.
     """
 
     delimiter: str
     header: list[str]
-    rows: dict[int, list[str]]
+    rows: list[list[str]]
     bad: dict[int, BadRow]
     sha256: str
 
     def column(self, name: str) -> list[str]:
         """Return the texts of a column, blank where a row is too short for it."""
         place = self.header.index(name)
-        return [row[place] if place < len(row) else "" for row in self.rows.values()]
+        return [row[place] if place < len(row) else "" for row in self.rows]
 
 
 def read_table(
@@ -73,7 +73,7 @@ def read_table(
     break, so that an open quote spoils no other line.
 
     Args:
-        path: the file.
+        path: the file, or a device or pipe, which may have no end.
         encoding: of its text.
         max_megabytes: limit on its size, unpacked.
 
@@ -81,7 +81,7 @@ def read_table(
         BadLogError: for a file that cannot be read, one without a header, or a header that names
             a column twice.
     """
-    data = read_bytes(path, max_megabytes)
+    data = _read_bytes(path, max_megabytes)
     text = _decoded(data, encoding)
     if not text:
         raise BadLogError("the log is empty: it has no header")
@@ -89,81 +89,22 @@ def read_table(
         raise BadLogError(f"the log has more than {MOST_ROWS:,} rows")
     first, *rest = text.split("\n")
     delimiter = max(DELIMITERS, key=first.count)
-    fields, problem, detail = _fields(first, delimiter)
+    names, problem, detail = _fields(first, delimiter)
     if problem:
         raise BadLogError(f"line 1: the header cannot be read: {problem} ({detail})")
-    header = [name.strip() for name in fields]
+    header = [name.strip() for name in names]
     twice = sorted(name for name, count in Counter(header).items() if count > 1 and name)
     if twice:
         raise BadLogError(f"line 1: the header names {', '.join(map(repr, twice))} twice")
-    rows, bad = dict[int, list[str]](), dict[int, BadRow]()
+    rows, bad = list[list[str]](), dict[int, BadRow]()
     for number, line in enumerate(rest, start=2):
         fields, problem, detail = _fields(line, delimiter)
         if not problem and len(fields) != len(header):
             problem, detail = "wrong number of columns", f"{len(fields)} instead of {len(header)}"
         if problem:
             bad[number] = BadRow(number, problem, detail)
-        rows[number] = fields
+        rows.append(fields)
     return TextTable(delimiter, header, rows, bad, hashlib.sha256(data).hexdigest())
-
-
-def read_ratings(
-    path: Path,
-    kind: str,
-    numbers: Iterable[str] = ("mu", "sigma"),
-    texts: Iterable[str] = (),
-    positive: Iterable[str] = ("sigma",),
-) -> dict[str, list[Any]]:
-    """Return columns of a table with a row for each player, such as ``ratings.csv`` of a replay.
-
-    Args:
-        path: as ``read_table``.
-        kind: of argument, for messages.
-        numbers: columns of finite numbers, in any case in the header.
-        texts: columns of texts.
-        positive: columns of ``numbers`` that are above 0.
-
-    Raises:
-        ValueError: if the file cannot be read, has no players or misses a column, and for bad
-            numbers; it names their lines.
-    """
-    try:
-        table = read_table(path)
-    except BadLogError as error:
-        raise ValueError(f"{kind} must be a readable file of ratings: {error}") from None
-    header, named = [name.lower() for name in table.header], [*texts, *numbers]
-    if missing := [name for name in named if name not in header]:
-        raise ValueError(
-            f"{kind} must have columns {', '.join(named)}: {path} has no "
-            f"{' and no '.join(missing)} in line 1, {', '.join(table.header)}"
-        )
-    bad = {line: f"line {line}: {row.reason}" for line, row in table.bad.items()}
-    found: dict[str, list[Any]] = {}
-    for name in named:
-        found[name] = texts_of = table.column(table.header[header.index(name)])
-        if name in texts:
-            continue
-        found[name] = [_number(text) for text in texts_of]
-        for line, text, value in zip(table.rows, texts_of, found[name], strict=True):
-            low = value < SMALLEST and name in positive
-            if low or not abs(value) <= LARGEST_SKILL:
-                said = ", not above 0" if low else ""
-                bad.setdefault(line, f"line {line}: {name} is {text.strip()!r}{said}")
-    if bad:
-        first = [bad[line] for line in sorted(bad)]
-        more = f" and {len(bad) - MOST_NAMED} more" if len(bad) > MOST_NAMED else ""
-        raise ValueError(f"{kind} must hold finite numbers, deviations above 0: {path}: "
-                         f"{'; '.join(first[:MOST_NAMED])}{more}")  # fmt: skip
-    if not table.rows:
-        raise ValueError(f"{kind} must hold at least one player, got none in {path}")
-    return found
-
-
-def _number(text: str) -> float:
-    try:
-        return math.nan if "_" in text else float(text)
-    except ValueError:
-        return math.nan
 
 
 def _fields(line: str, delimiter: str) -> tuple[list[str], str, str]:
@@ -181,16 +122,8 @@ def _fields(line: str, delimiter: str) -> tuple[list[str], str, str]:
     return fields, "" if line.strip() else "blank line", ""
 
 
-def read_bytes(path: Path, max_megabytes: int = MOST_MEGABYTES) -> bytearray:
-    """Return the bytes of a file, unpacked if they are gzip's, whatever its name ends in.
-
-    Args:
-        path: the file, or a device or pipe, which may have no end.
-        max_megabytes: limit on the bytes, in millions.
-
-    Raises:
-        BadLogError: for a file that cannot be read, or is larger.
-    """
+def _read_bytes(path: Path, max_megabytes: int) -> bytearray:
+    """Return the bytes of a file, unpacked if they are gzip's, whatever its name ends in."""
     data, most, packed = bytearray(), max_megabytes * 1_000_000, False
     try:
         with path.open("rb") as file:
@@ -212,11 +145,63 @@ def _decoded(data: bytearray, encoding: str) -> str:
     r"""Return a text with lines that end in ``\n`` and no blank lines at its end."""
     unicode = encoding.lower().replace("_", "-") in ("utf-8", "utf8")
     try:
-        text = data.decode("utf-8-sig" if unicode else encoding,
-                           "surrogateescape" if unicode else "strict")  # fmt: skip
+        text = data.decode(encoding, "surrogateescape" if unicode else "strict")
     except UnicodeDecodeError as error:
         byte = f"byte 0x{error.object[error.start]:02x} in position {error.start}"
         raise BadLogError(f"the log is not {encoding}: {byte}: {error.reason}") from None
     except (LookupError, ValueError):
         raise BadLogError(f"encoding must be one of a text in Python, got {encoding!r}") from None
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").rstrip()
+
+
+def read_ratings(
+    path: Path, kind: str, numbers: Sequence[str] = ("mu", "sigma"), texts: Sequence[str] = ()
+) -> dict[str, list[Any]]:
+    """Return columns of a table with a row for each player, such as ``ratings.csv`` of a replay.
+
+    Args:
+        path: as ``read_table``.
+        kind: of argument, for messages.
+        numbers: columns of finite numbers, in any case in the header; ``sigma`` is above 0.
+        texts: columns of texts.
+
+    Raises:
+        ValueError: if the file cannot be read, has no players or misses a column, and for bad
+            numbers; it names their lines.
+    """
+    try:
+        table = read_table(path)
+    except BadLogError as error:
+        raise ValueError(f"{kind} must be a readable file of ratings: {error}") from None
+    header, named = [name.lower() for name in table.header], [*texts, *numbers]
+    if missing := [name for name in named if name not in header]:
+        raise ValueError(
+            f"{kind} must have columns {', '.join(named)}: {path} has no "
+            f"{' and no '.join(missing)} in line 1, {', '.join(table.header)}"
+        )
+    found: dict[str, list[Any]] = {
+        name: table.column(table.header[header.index(name)]) for name in named
+    }
+    bad = {line: f"line {line}: {row.reason}" for line, row in table.bad.items()}
+    for name in numbers:
+        written, found[name] = found[name], [_number(text) for text in found[name]]
+        for line, (text, value) in enumerate(zip(written, found[name], strict=True), start=2):
+            low = name == "sigma" and value < SMALLEST
+            if low or not abs(value) <= LARGEST_SKILL:
+                said = ", not above 0" if low else ""
+                bad.setdefault(line, f"line {line}: {name} is {text.strip()!r}{said}")
+    if bad:
+        first = [bad[line] for line in sorted(bad)]
+        more = f" and {len(bad) - MOST_NAMED} more" if len(bad) > MOST_NAMED else ""
+        raise ValueError(f"{kind} must hold finite numbers, deviations above 0: {path}: "
+                         f"{'; '.join(first[:MOST_NAMED])}{more}")  # fmt: skip
+    if not table.rows:
+        raise ValueError(f"{kind} must hold at least one player, got none in {path}")
+    return found
+
+
+def _number(text: str) -> float:
+    try:
+        return math.nan if "_" in text else float(text)
+    except ValueError:
+        return math.nan

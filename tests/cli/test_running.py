@@ -60,7 +60,7 @@ QUEUE = ["--env", "MatchmakingQueue-v0"]
         ("study", "--out must be given"),
         ("replay", "LOG must be given"),
         ("replay no.csv", "no.csv"),
-        ("replay no.csv --bins 0", "bins must be an integer in [1, 1000], got 0"),
+        ("replay no.csv --fair-share 0", "fair_share must"),
         ("replay no.csv --encoding \udcff", "encoding must be UTF-8, got '\\udcff'"),
         ("bench --policy pe --method \udcff", "method must be UTF-8, got '\\udcff'"),
         ("bench", "policies must be a list of at least one, got []"),

@@ -151,7 +151,6 @@ def test_equal_settings_give_equal_bytes_and_say_where_they_are(
         ("replay", ["--systems", "elo", "elo"], "once"),
         ("replay", ["--challenge-share", "0"], "challenge_share"),
         ("replay", ["--fair-share", "nan"], "fair_share"),
-        ("replay", ["--bins", "0"], "bins"),
         ("replay", ["--systems", "elo:alpha=2"], "alpha"),
         ("fit", ["--train-share", "1"], "train_share"),
         ("smooth", ["--players", "Sout"], "among the 5 of the log, got 'Sout'; near to it: South"),
@@ -233,7 +232,7 @@ def test_parameters_of_a_fit(
         said.append(capsys.readouterr().out)
     assert said[0] == said[1] != said[2]
     assert run_command([command, str(LEAGUE), "--fitted", str(tmp_path), "--beta", "3"]) == 2
-    assert "beta must not be given with fitted" in capsys.readouterr().err
+    assert "parameters are those of --fitted, got --beta" in capsys.readouterr().err
 
 
 def test_the_table_is_what_smooth_gives(league_folder: Path) -> None:
