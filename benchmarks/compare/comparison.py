@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from matchenv.envs import env_id_of, part_of, simulator_of
 from matchenv.envs.core.settings import Options
-from matchenv.envs.queue.population import Population
+from matchenv.envs.queue.settings import Population
 from matchenv.evaluation.candidates import candidates_of
 from matchenv.evaluation.cells import Cell
 from matchenv.evaluation.episode_table import Block, EpisodeTable, Plan, play

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.benchmarks.judge.settings import JudgeSettings
-from matchenv.envs.queue.population import RatedPopulation
-from matchenv.envs.queue.settings import QueueSettings
+from matchenv.envs.queue.settings import QueueSettings, RatedPopulation
 from matchenv.evaluation.estimates import Record
 from matchenv.logs import TrueSkillReplay
 from matchenv.logs.games import SECONDS_PER_DAY

@@ -158,11 +158,14 @@ class Belief(ABC):
         count, rest = divmod(observation_size - 3, 2 + self.extra_rows)
         return count if rest == 0 and count >= 1 else None
 
-    def new_memory(self, count: int, num_opponents: int) -> Floats:
-        """Return the memory of ``count`` episodes that have not begun."""
-        return np.zeros((count, self.memory_rows, num_opponents))
+    def new_memory(self, sigma: Floats) -> Floats:
+        """Return the memory of independent players, shape (K, R, M): here, zeros.
 
-    @abstractmethod
+        Args:
+            sigma: their deviations, shape (K, M + 1).
+        """
+        return np.zeros((len(sigma), self.memory_rows, sigma.shape[1] - 1))
+
     def begin(self, players: Floats, memory: Floats, shown: Observations, rows: Integers) -> None:
         """Start episodes from the independent normals in ``players``.
 
@@ -172,6 +175,8 @@ class Belief(ABC):
             shown: written at the rows, but for the share of games left.
             rows: the episodes, shape (K,).
         """
+        memory[rows] = self.new_memory(players[rows, :, SIGMA])
+        self._show(players, memory, shown, rows)
 
     @abstractmethod
     def learn(
@@ -213,18 +218,15 @@ class Belief(ABC):
             rows: the episodes, shape (K,), ascending.
             opponents: 0 to M - 1, shape (K,).
         """
-        count = players.shape[1]
-        pairs = np.arange(rows.size)
-        fresh = self.new_memory(rows.size, count - 1)
-        scratch = np.empty((rows.size, shown.shape[1]), dtype=np.float32)
-        self.begin(players[rows], fresh, scratch, pairs)
-        memory[rows, :, opponents] = fresh[pairs, :, opponents]
-        shown[rows, opponents + 1] = players[rows, opponents + 1, MU]
-        shown[rows, count + opponents + 1] = players[rows, opponents + 1, SIGMA]
-        if self.extra_rows > 0:
-            changed = np.unique(rows)
-            extra = self.extra(players[changed], memory[changed])
-            shown[changed, 2 * count : 2 * count + extra.shape[1]] = extra
+        fresh = self.new_memory(players[rows, :, SIGMA])
+        memory[rows, :, opponents] = fresh[np.arange(rows.size), :, opponents]
+        self._show(players, memory, shown, np.unique(rows))
+
+    def _show(self, players: Floats, memory: Floats, shown: Observations, rows: Integers) -> None:
+        """Write some observations anew, but for the share of games left."""
+        parts = players[rows, :, MU], players[rows, :, SIGMA]
+        written = np.concatenate((*parts, self.extra(players[rows], memory[rows])), axis=1)
+        shown[rows, : written.shape[1]] = written
 
     def extra(self, players: Floats, memory: Floats) -> Floats:
         """Return the deviations of s_0 - s_k that are shown, shape (B, E * M): here, none."""
@@ -237,7 +239,7 @@ class Belief(ABC):
         A belief with a memory must override this.
         """
         del extra
-        return self.new_memory(len(sigma), sigma.shape[1] - 1)
+        return self.new_memory(sigma)
 
     def outcome_probability(
         self, mu: Floats, sigma: Floats, variance: Floats, outcome: int, constants: GameConstants
@@ -336,11 +338,6 @@ class IndependentBelief(Belief):
         variance = sigma[..., :1] ** 2 + sigma[..., 1:] ** 2
         return super().outcome_probability(mu, sigma, variance, outcome, constants)
 
-    def begin(self, players: Floats, memory: Floats, shown: Observations, rows: Integers) -> None:
-        """Show every player's mean and deviation."""
-        del memory
-        show_players(players, shown, rows)
-
     def learn(
         self,
         players: Floats,
@@ -362,14 +359,9 @@ class IndependentBelief(Belief):
         games.match_quality[rows] = quality_per_density(constants.beta) * density
         after = self.updated(mu_0, sigma_0, mu_j, sigma_j, games.outcomes[rows], constants)
         count = players.shape[1]
-        for player, entry, place, values in (
-            (0, MU, 0, after[0]),
-            (0, SIGMA, count, after[1]),
-            (j, MU, j, after[2]),
-            (j, SIGMA, count + j, after[3]),
-        ):
-            players[rows, player, entry] = values
-            shown[rows, place] = values
+        for player, mu, sigma in ((0, *after[:2]), (j, *after[2:])):
+            players[rows, player, MU], players[rows, player, SIGMA] = mu, sigma
+            shown[rows, player], shown[rows, count + player] = mu, sigma
 
 
 class FactorisedBelief(IndependentBelief):
@@ -395,16 +387,6 @@ class FactorisedBelief(IndependentBelief):
         """Update the two players of each game."""
         del memory
         learn_factorised(players, shown, tuple(games), tuple(constants), np.empty(TABLE))
-
-
-@compiled
-def show_players(players: Floats, shown: Observations, rows: Integers) -> None:
-    """Write means and deviations of the given rows into their observations."""
-    count = players.shape[1]
-    for row in rows:
-        for i in range(count):
-            shown[row, i] = players[row, i, MU]
-            shown[row, count + i] = players[row, i, SIGMA]
 
 
 @compiled(refcounted=False)

@@ -36,7 +36,6 @@ from matchenv.belief.belief import (
     Floats,
     GameConstants,
     GamesPlayed,
-    Integers,
     Observations,
 )
 from matchenv.runtime.compile import compiled
@@ -71,9 +70,10 @@ class FullBelief(Belief):
                 f"got {constants.tau!r}"
             )
 
-    def begin(self, players: Floats, memory: Floats, shown: Observations, rows: Integers) -> None:
-        """Start without covariances."""
-        begin_full(players, memory, shown, rows)
+    def new_memory(self, sigma: Floats) -> Floats:
+        """Return the memory of players without covariances."""
+        opponents = sigma[:, 1:]
+        return np.stack((np.ones_like(opponents), opponents**2), axis=1)
 
     def learn(
         self,
@@ -118,85 +118,9 @@ def star_of(sigma: Floats, difference_sigma: Floats) -> tuple[Floats, Floats]:
 
 
 @compiled
-def opponent_variance(sigma_0: float, slack: float, prior_variance: float) -> float:
-    """Return Var(s_k) of an opponent."""
-    return ((1.0 - slack) * sigma_0) ** 2 + slack * prior_variance
-
-
-@compiled
 def difference_variance(sigma_0: Any, slack: Any, prior_variance: Any) -> Any:
     """Return Var(s_0 - s_k); of arrays, that of each opponent."""
     return (slack * sigma_0) ** 2 + slack * prior_variance
-
-
-@compiled
-def update_full(
-    mu: Floats, sigma_0: float, memory: Floats, j: int, outcome: int, constants: GameConstants
-) -> float:
-    """Update the belief after a game of player 0 with opponent j, in O(M).
-
-    Args:
-        mu: shape (M + 1,), means, player 0 first; changed.
-        sigma_0: standard deviation of player 0's skill.
-        memory: shape (2, M), rows SLACK and PRIOR_VARIANCE; the slack of j is changed.
-        j: the opponent, 1 to M.
-        outcome: +1 if player 0 won, -1 if not, 0 for a draw.
-        constants: of the game.
-
-    Returns:
-        The new sigma_0.
-    """
-    slack = memory[SLACK, j - 1]
-    own = (slack * sigma_0) ** 2
-    rest = slack * memory[PRIOR_VARIANCE, j - 1]
-    noise = 2.0 * constants.beta * constants.beta
-    variance = own + rest + noise
-    v, complement = difference_moments(mu[0] - mu[j], variance, outcome, constants.draw_margin)
-    shift = v / math.sqrt(variance)
-    shift_0 = slack * sigma_0 * sigma_0 * shift
-    for k in range(1, mu.size):
-        mu[k] += (1.0 - memory[SLACK, k - 1]) * shift_0
-    mu[0] += shift_0
-    mu[j] -= rest * shift
-    # The outcome is worth an observation of s_0 - s_j with this precision.
-    precision = max(0.0, 1.0 - complement) / (noise + (own + rest) * complement)
-    memory[SLACK, j - 1] = slack / (1.0 + precision * rest)
-    return sigma_0 * math.sqrt(min(1.0, (rest + noise + own * complement) / variance))
-
-
-@compiled
-def show_full(players: Floats, memory: Floats, shown: Observations, row: int) -> None:
-    """Bring the deviations of a row up to date, and all but the last number of its observation.
-
-    Args:
-        players: shape (B, M + 1, 3); SIGMA of the opponents is written.
-        memory: shape (B, 2, M).
-        shown: shape (B, 3 M + 3), the row is written.
-        row: the episode.
-    """
-    count = players.shape[1]
-    sigma_0 = players[row, 0, SIGMA]
-    shown[row, 0] = players[row, 0, MU]
-    shown[row, count] = sigma_0
-    for k in range(1, count):
-        slack, prior_variance = memory[row, SLACK, k - 1], memory[row, PRIOR_VARIANCE, k - 1]
-        sigma_k = math.sqrt(opponent_variance(sigma_0, slack, prior_variance))
-        players[row, k, SIGMA] = sigma_k
-        shown[row, k] = players[row, k, MU]
-        shown[row, count + k] = sigma_k
-        shown[row, 2 * count - 1 + k] = math.sqrt(
-            difference_variance(sigma_0, slack, prior_variance)
-        )
-
-
-@compiled
-def begin_full(players: Floats, memory: Floats, shown: Observations, rows: Integers) -> None:
-    """Start episodes without covariances; arguments as ``Belief.begin``."""
-    for row in rows:
-        for k in range(1, players.shape[1]):
-            memory[row, SLACK, k - 1] = 1.0
-            memory[row, PRIOR_VARIANCE, k - 1] = players[row, k, SIGMA] ** 2
-        show_full(players, memory, shown, row)
 
 
 @compiled
@@ -215,14 +139,41 @@ def learn_full(
         if not games.running[b]:
             continue
         j = games.opponents[b] + 1
-        variance = noise + difference_variance(
-            players[b, 0, SIGMA], memory[b, SLACK, j - 1], memory[b, PRIOR_VARIANCE, j - 1]
-        )
-        density = density_at_zero(players[b, 0, MU] - players[b, j, MU], variance)
+        mu, sigma_0, slack = players[b, :, MU], players[b, 0, SIGMA], memory[b, SLACK]
+        own = (slack[j - 1] * sigma_0) ** 2
+        rest = slack[j - 1] * memory[b, PRIOR_VARIANCE, j - 1]
+        variance = own + rest + noise
+        density = density_at_zero(mu[0] - mu[j], variance)
         games.measures[DRAW_DENSITY, b] = density
         games.measures[MATCH_QUALITY, b] = quality * density
-        outcome = np.int64(games.outcomes[b])
-        players[b, 0, SIGMA] = update_full(
-            players[b, :, MU], players[b, 0, SIGMA], memory[b], j, outcome, constants
+        v, complement = difference_moments(
+            mu[0] - mu[j], variance, np.int64(games.outcomes[b]), constants.draw_margin
         )
+        shift = v / math.sqrt(variance)
+        shift_0 = slack[j - 1] * sigma_0 * sigma_0 * shift
+        for k in range(1, mu.size):
+            mu[k] += (1.0 - slack[k - 1]) * shift_0
+        mu[0] += shift_0
+        mu[j] -= rest * shift
+        # The outcome is worth an observation of s_0 - s_j with this precision.
+        precision = max(0.0, 1.0 - complement) / (noise + (own + rest) * complement)
+        slack[j - 1] /= 1.0 + precision * rest
+        narrower = min(1.0, (rest + noise + own * complement) / variance)
+        players[b, 0, SIGMA] = sigma_0 * math.sqrt(narrower)
         show_full(players, memory, shown, b)
+
+
+@compiled
+def show_full(players: Floats, memory: Floats, shown: Observations, row: int) -> None:
+    """Bring the deviations of a row up to date, and all but the last number of its observation."""
+    count = players.shape[1]
+    sigma_0 = players[row, 0, SIGMA]
+    shown[row, 0], shown[row, count] = players[row, 0, MU], sigma_0
+    for k in range(1, count):
+        slack, prior_variance = memory[row, SLACK, k - 1], memory[row, PRIOR_VARIANCE, k - 1]
+        sigma_k = math.sqrt(((1.0 - slack) * sigma_0) ** 2 + slack * prior_variance)
+        players[row, k, SIGMA] = sigma_k
+        shown[row, k], shown[row, count + k] = players[row, k, MU], sigma_k
+        shown[row, 2 * count - 1 + k] = math.sqrt(
+            difference_variance(sigma_0, slack, prior_variance)
+        )

@@ -76,7 +76,7 @@ class KnowledgeState:
             )
         if extra.size > 0:
             _check_differences(sigma, as_positive_array("extra", extra))
-        _fill(self, mu, sigma, extra, self.belief)
+        self.__dict__.update(mu=mu, sigma=sigma, extra=extra)
 
     @classmethod
     def trusted(
@@ -91,7 +91,7 @@ class KnowledgeState:
             belief: the name of the belief.
         """
         state = object.__new__(cls)
-        _fill(state, mu, sigma, extra, belief)
+        state.__dict__.update(mu=mu, sigma=sigma, extra=extra, belief=belief)
         return state
 
     def __len__(self) -> int:
@@ -352,12 +352,6 @@ def _remedy(size: int) -> str:
         if (count := kind.num_opponents_of(size)) is not None
     ]
     return f"; it is one of {' or '.join(found)}" if found else ""
-
-
-def _fill(state: KnowledgeState, mu: Floats, sigma: Floats, extra: Floats, belief: str) -> None:
-    """Set the fields of a frozen state."""
-    for name, value in (("mu", mu), ("sigma", sigma), ("extra", extra), ("belief", belief)):
-        object.__setattr__(state, name, value)
 
 
 @compiled

@@ -11,8 +11,7 @@ from scipy.special import ndtr
 
 from matchenv.envs.core.settings import Options
 from matchenv.envs.core.simulator import Simulator, Step
-from matchenv.envs.queue.population import CENTRE, DEVIATION, SPREAD, Population
-from matchenv.envs.queue.settings import QueueSettings
+from matchenv.envs.queue.settings import CENTRE, DEVIATION, SPREAD, Population, QueueSettings
 from matchenv.envs.queue.simulator import QueueSimulator
 from matchenv.evaluation.rollout import REWARD, Batch, Summary
 from matchenv.runtime.files import Arrays

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from matchenv.envs.queue.dynamics import State
 from matchenv.envs.queue.simulator import QueueSimulator
-from matchenv.envs.queue.state import State
 from matchenv.envs.queue.view import NOBODY
 from matchenv.rendering.scene import (
     Beliefs,

@@ -9,8 +9,8 @@ from matchenv.agents.algorithms import ALGORITHMS
 from matchenv.agents.network import CandidateReader, OpponentReader, spaces_of
 from matchenv.agents.policy_file import LearnedPolicy
 from matchenv.agents.sb3_policies import new_policy
+from matchenv.envs import simulator_of
 from matchenv.envs.one_player.settings import Settings
-from matchenv.envs.one_player.simulator import observation_space
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.trueskill import draw_density, match_quality
 
@@ -35,7 +35,7 @@ def played(games=12, opponents=5, count=32, **options):
 
 def numbers(observation, settings, **changes):
     kwargs = {**OpponentReader.arguments(settings), **changes}
-    reader = OpponentReader(observation_space(settings), **kwargs)
+    reader = OpponentReader(simulator_of(settings).observation_space, **kwargs)
     flat = reader(torch.from_numpy(np.asarray(observation, dtype=np.float32)))
     return reader.split(flat)
 
@@ -139,7 +139,7 @@ def test_candidates_look_the_same_in_another_unit_mirrored_moved_and_with_more_r
 
 
 def test_a_space_of_another_environment_is_refused():
-    box = observation_space(Settings.checked(num_opponents=3))
+    box = simulator_of(Settings.checked(num_opponents=3)).observation_space
     with pytest.raises(ValueError, match="another environment"):
         OpponentReader(type(box)(box.low[:-1], box.high[:-1], dtype=np.float32))
     with pytest.raises(ValueError, match="beta must be"):
@@ -151,7 +151,7 @@ def test_a_space_of_another_environment_is_refused():
 @pytest.mark.parametrize("num_opponents", [1, 20, 30])
 def test_the_belief_is_inferred_from_the_space(belief, num_opponents):
     settings = Settings.checked(num_opponents=num_opponents, belief=belief)
-    assert OpponentReader(observation_space(settings)).belief is settings.belief_type
+    assert OpponentReader(simulator_of(settings).observation_space).belief is settings.belief_type
 
 
 @pytest.mark.parametrize("belief", BELIEFS)

@@ -10,10 +10,9 @@ import pytest
 from gymnasium.utils.seeding import np_random
 from scipy.stats import norm
 
-from matchenv.envs.queue.population import NormalPopulation, RatedPopulation
-from matchenv.envs.queue.settings import QueueSettings
+from matchenv.envs.queue.dynamics import OVER
+from matchenv.envs.queue.settings import NormalPopulation, QueueSettings, RatedPopulation
 from matchenv.envs.queue.simulator import QueueSimulator
-from matchenv.envs.queue.state import OVER
 from matchenv.evaluation.protocols import load_named
 from matchenv.evaluation.registry import policy_named
 from matchenv.evaluation.rollout import rollout

@@ -16,7 +16,7 @@ from numpy.testing import assert_array_equal
 
 from matchenv.benchmarks.replay.fits import strongest
 from matchenv.cli import run_command
-from matchenv.envs.queue.population import population_of
+from matchenv.envs.queue.settings import population_of
 from matchenv.logs import MatchLog, read_log, replay_trueskill, smooth
 
 LOGS = Path(__file__).parent / "data"

@@ -1,4 +1,4 @@
-"""One environment over any simulator: a batch of one."""
+"""One environment over any simulator: a batch of one; and what it shares with many."""
 
 from __future__ import annotations
 
@@ -15,13 +15,81 @@ from matchenv.envs.core.rendering import RENDER_FPS, RENDER_MODES, Frame, make_r
 from matchenv.runtime.checks import as_integer
 from matchenv.runtime.random import drawn_key
 
+Rewards = NDArray[np.float64]
+Masks = NDArray[np.bool_]
+
 ROW = np.zeros(1, dtype=np.int64)
 RUNS = np.ones(1, dtype=np.bool_)
 
 NEVER_RESET, RUNNING, OVER = "never reset", "running", "played to its end"
 
 
-class ScalarEnv(gym.Env[NDArray[np.float32], np.int64]):
+class SimulatorEnv:
+    """Episodes of a simulator, their masks and their pictures, for one environment or many.
+
+    Attributes:
+        env_id: a name of ``matchenv.envs.ENVIRONMENTS``.
+        settings: the options, checked.
+        simulator: of the episodes.
+        render_mode: None, ``"human"``, ``"rgb_array"`` or ``"ansi"``.
+    """
+
+    env_id: ClassVar[str]
+
+    metadata: ClassVar[dict[str, Any]] = {
+        "render_modes": list(RENDER_MODES),
+        "render_fps": RENDER_FPS,
+    }
+
+    def _set_up(
+        self, count: int, render_mode: str | None, render_true_skill: bool, options: dict[str, Any]
+    ) -> None:
+        """Make the state of ``count`` episodes that have not begun."""
+        self.settings: Any = part_of(self.env_id, "settings").checked(**options)
+        self.simulator: Any = simulator_of(self.settings)
+        self.render_mode = render_mode
+        self._state = self.simulator.new_state(count)
+        self._renderer = make_renderer(self.simulator, render_mode, count, render_true_skill)
+        self._masked = self.simulator.masks(self._state) is not None
+        self._strict = self.settings.invalid_action == "error"
+        self._invalid = np.zeros(count, dtype=np.bool_)
+
+    def _begin(self, rows: NDArray[np.int64], keys: NDArray[np.uint64], given: Any = None) -> None:
+        """Start episodes of these keys."""
+        self._state = self.simulator.begin(self._state, rows, keys, given)
+        self._invalid[rows] = False
+        if self._renderer is not None:
+            self._renderer.begin(self._state, rows)
+
+    def _carry_out(
+        self, actions: NDArray[np.int64], running: Masks
+    ) -> tuple[Rewards, Masks, Masks]:
+        """Carry out actions; return rewards, who terminated and who was truncated."""
+        if self._masked:
+            actions, self._invalid = self.simulator.allowed_actions(
+                self._state, actions, running, strict=self._strict
+            )
+        self._state, reward, terminated, truncated = self.simulator.step(
+            self._state, actions, running
+        )
+        if self._renderer is not None:
+            self._renderer.add(self._state, actions, reward, running)
+        return reward, terminated, truncated
+
+    def _show(self) -> None:
+        if self._renderer is not None:
+            self._renderer.show(self._state)
+
+    def _masks(self) -> Masks:
+        """Return a copy of the allowed actions, shape (count, A)."""
+        masks = self.simulator.masks(self._state)
+        if masks is None:
+            return np.ones((self._invalid.size, self.simulator.num_actions), dtype=np.bool_)
+        copied: Masks = masks.copy()
+        return copied
+
+
+class ScalarEnv(SimulatorEnv, gym.Env[NDArray[np.float32], np.int64]):
     """A Gymnasium environment of one episode at a time.
 
     Args:
@@ -29,37 +97,19 @@ class ScalarEnv(gym.Env[NDArray[np.float32], np.int64]):
         render_true_skill: whether pictures show true skills and what follows from them.
         options: fields of the environment's settings.
 
-    Attributes:
-        env_id: a name of ``matchenv.envs.ENVIRONMENTS``.
-
     Raises:
         ValueError: for a bad value; it names the argument and what is allowed.
         TypeError: for an option that does not exist.
     """
 
-    env_id: ClassVar[str]
-
-    metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
-        "render_modes": list(RENDER_MODES),
-        "render_fps": RENDER_FPS,
-    }
-
     def __init__(
         self, *, render_mode: str | None = None, render_true_skill: bool = True, **options: Any
     ) -> None:
-        self.settings: Any = part_of(self.env_id, "settings").checked(**options)
-        self.simulator: Any = simulator_of(self.settings)
-        self.render_mode = render_mode
-        simulator = self.simulator
-        self.observation_space = simulator.observation_space  # type: ignore[assignment]
-        self._state = simulator.new_state(1)
+        self._set_up(1, render_mode, render_true_skill, options)
+        self.observation_space = self.simulator.observation_space
+        self.action_space: spaces.Discrete = spaces.Discrete(self.simulator.num_actions)
         self._actions = np.zeros(1, dtype=np.int64)
         self._phase = NEVER_RESET
-        self._renderer = make_renderer(simulator, render_mode, 1, render_true_skill)
-        self.action_space: spaces.Discrete = spaces.Discrete(simulator.num_actions)
-        self._masked = simulator.masks(self._state) is not None
-        self._strict = simulator.settings.invalid_action == "error"
-        self._invalid = np.zeros(1, dtype=np.bool_)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -79,13 +129,9 @@ class ScalarEnv(gym.Env[NDArray[np.float32], np.int64]):
         """
         given = self.simulator.given(options, None)
         super().reset(seed=None if seed is None else as_integer("seed", seed, 0))
-        keys = np.array([drawn_key(self.np_random)])
-        self._state = self.simulator.begin(self._state, ROW, keys, given)
+        self._begin(ROW, np.array([drawn_key(self.np_random)]), given)
         self._phase = RUNNING
-        self._invalid[0] = False
-        if self._renderer is not None:
-            self._renderer.begin(self._state, ROW)
-            self._renderer.show(self._state)
+        self._show()
         return self._observation(), self._info()
 
     def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
@@ -106,19 +152,12 @@ class ScalarEnv(gym.Env[NDArray[np.float32], np.int64]):
         """
         if self._phase != RUNNING:
             raise ResetNeeded(f"Call reset() before step(): this environment was {self._phase}.")
-        simulator, actions = self.simulator, self._actions
-        actions[0] = as_integer("action", action, 0, simulator.num_actions - 1)
-        if self._masked:
-            actions, self._invalid = simulator.allowed_actions(
-                self._state, actions, RUNS, strict=self._strict
-            )
-        self._state, reward, terminated, truncated = simulator.step(self._state, actions, RUNS)
+        self._actions[0] = as_integer("action", action, 0, self.simulator.num_actions - 1)
+        reward, terminated, truncated = self._carry_out(self._actions, RUNS)
         ended, cut = terminated.item(0), truncated.item(0)
         if ended or cut:
             self._phase = OVER
-        if self._renderer is not None:
-            self._renderer.add(self._state, actions, reward, RUNS)
-            self._renderer.show(self._state)
+        self._show()
         return self._observation(), reward.item(0), ended, cut, self._info()
 
     def action_masks(self) -> NDArray[np.bool_]:
@@ -126,8 +165,7 @@ class ScalarEnv(gym.Env[NDArray[np.float32], np.int64]):
 
         sb3-contrib's MaskablePPO asks for it by this name.
         """
-        masks = self.simulator.masks(self._state)
-        return np.ones(self.simulator.num_actions, np.bool_) if masks is None else masks[0].copy()
+        return self._masks()[0]
 
     def render(self) -> Frame | None:
         """Return the current state as a picture or as text, as ``render_mode`` says.

@@ -159,14 +159,8 @@ class Simulator(ABC, Generic[State]):
         Raises:
             ValueError: for an array of another shape or dtype.
         """
-        fields: dict[str, NDArray[Any]] = state._asdict()  # type: ignore[attr-defined]
-        for name, expected in fields.items():
-            check_like(name, arrays[name], plain(expected))
-        copies = (
-            arrays[name].copy().view(expected.dtype).reshape(expected.shape)
-            for name, expected in fields.items()
-        )
-        return type(state)(*copies)
+        likes = state._asdict().items()  # type: ignore[attr-defined]
+        return type(state)(*(restored_array(name, arrays[name], like) for name, like in likes))
 
     def allowed_actions(
         self, state: State, actions: Integers, running: Masks, *, strict: bool
@@ -218,6 +212,20 @@ class Simulator(ABC, Generic[State]):
         return f"one of the {int(mask.sum())} allowed actions"
 
 
+def observation_box(size: int, unbounded: int, positive: int) -> spaces.Box:
+    """Return the box of an observation of ``size`` numbers, float32.
+
+    Args:
+        size: K.
+        unbounded: the first of them, which are means.
+        positive: the last of those that are at least 0, deviations; all others are in [0, 1].
+    """
+    low, high = np.zeros(size, dtype=np.float32), np.ones(size, dtype=np.float32)
+    low[:unbounded] = -np.inf
+    high[:positive] = np.inf
+    return spaces.Box(low, high, dtype=np.float32)
+
+
 def plain(array: NDArray[Any]) -> NDArray[Any]:
     """Return a copy without structure, for files: records become bytes along a last axis."""
     if array.dtype.names is None:
@@ -225,14 +233,17 @@ def plain(array: NDArray[Any]) -> NDArray[Any]:
     return array.copy().view(np.uint8).reshape(*array.shape, array.dtype.itemsize)
 
 
-def check_like(name: str, found: Any, expected: NDArray[Any]) -> None:
-    """Refuse a saved array of another shape or dtype.
+def restored_array(name: str, found: Any, like: NDArray[Any]) -> NDArray[Any]:
+    """Return a copy of what ``plain`` made of an array like ``like``.
 
     Raises:
-        ValueError: it names the array.
+        ValueError: for an array of another shape or dtype; it names the array.
     """
+    expected = plain(like)
     if found.shape != expected.shape or found.dtype != expected.dtype:
         raise ValueError(
             f"{name} must be {expected.dtype} of shape {expected.shape}, got {found.dtype} of "
             f"shape {found.shape}"
         )
+    restored: NDArray[Any] = found.copy().view(like.dtype).reshape(like.shape)
+    return restored

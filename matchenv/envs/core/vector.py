@@ -12,18 +12,19 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from matchenv.envs import part_of, simulator_of
-from matchenv.envs.core.rendering import RENDER_FPS, RENDER_MODES, Frame, make_renderer
-from matchenv.envs.core.simulator import check_like, plain
+from matchenv.envs.core.rendering import PICTURE_MODES, Frame
+from matchenv.envs.core.scalar import Masks, SimulatorEnv
+from matchenv.envs.core.simulator import plain, restored_array
 from matchenv.runtime.checks import as_actions, as_integer
 from matchenv.runtime.random import drawn_key
 
 Infos = dict[str, Any]
-Masks = NDArray[np.bool_]
 Stepped = tuple[NDArray[np.float32], NDArray[np.float64], Masks, Masks, Infos]
 
 
-class NativeVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[Any]]):
+class NativeVectorEnv(
+    SimulatorEnv, VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[Any]]
+):
     """``num_envs`` copies of an environment, stepped together.
 
     Args:
@@ -37,7 +38,6 @@ class NativeVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[
         options: as the single environment's.
 
     Attributes:
-        env_id: as the single environment's.
         generators: one random generator for each environment, empty before the first reset.
 
     Raises:
@@ -45,12 +45,9 @@ class NativeVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[
     """
 
     metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
-        "render_modes": list(RENDER_MODES),
-        "render_fps": RENDER_FPS,
+        **SimulatorEnv.metadata,
         "autoreset_mode": AutoresetMode.NEXT_STEP,
     }
-
-    env_id: ClassVar[str]
 
     def __init__(
         self,
@@ -63,10 +60,8 @@ class NativeVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[
         copy: bool = True,
         **options: Any,
     ) -> None:
-        self.settings: Any = part_of(self.env_id, "settings").checked(**options)
-        self.simulator: Any = simulator_of(self.settings)
-        simulator = self.simulator
         self.num_envs = as_integer("num_envs", num_envs, 1)
+        self._set_up(self.num_envs, render_mode, render_true_skill, options)
         if max_episode_steps is not None:
             max_episode_steps = as_integer("max_episode_steps", max_episode_steps, 1)
         if not isinstance(copy, bool):
@@ -74,22 +69,16 @@ class NativeVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[
         self.max_episode_steps = max_episode_steps
         self.autoreset_mode = _as_autoreset_mode(autoreset_mode)
         self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}  # type: ignore[misc]
-        self.render_mode = render_mode
-        self.generators: list[np.random.Generator] = []
-        self._copy = copy
-        self._state = simulator.new_state(self.num_envs)
-        self._running = np.zeros(self.num_envs, dtype=np.bool_)
-        self._started = np.zeros(self.num_envs, dtype=np.bool_)
-        self._steps = np.zeros(self.num_envs, dtype=np.int64)
-        self._everywhere = np.ones(self.num_envs, dtype=np.bool_)
-        self._renderer = make_renderer(simulator, render_mode, self.num_envs, render_true_skill)
-        self.single_observation_space = simulator.observation_space
-        self.single_action_space: spaces.Discrete = spaces.Discrete(simulator.num_actions)
+        self.single_observation_space = self.simulator.observation_space
+        self.single_action_space: spaces.Discrete = spaces.Discrete(self.simulator.num_actions)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self._masked = simulator.masks(self._state) is not None
-        self._strict = simulator.settings.invalid_action == "error"
-        self._invalid = np.zeros(self.num_envs, dtype=np.bool_)
+        self.generators: list[np.random.Generator] = []
+        self._copy = copy
+        self._running = np.zeros(self.num_envs, dtype=np.bool_)
+        # Since the last reset; -1 before the first one.
+        self._steps = np.full(self.num_envs, -1)
+        self._everywhere = np.ones(self.num_envs, dtype=np.bool_)
         self._set_phase()
 
     def reset(
@@ -117,11 +106,9 @@ class NativeVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[
         mask = _taken_reset_mask(options, self.num_envs)
         given = self.simulator.given(options, self.num_envs)
         self.generators = _reseeded(self.generators, seed, mask)
-        self._begin(np.flatnonzero(mask), given)
-        self._started |= mask
+        self._begin_drawn(np.flatnonzero(mask), given)
         self._set_phase()
-        if self._renderer is not None:
-            self._renderer.show(self._state)
+        self._show()
         return self._observations(), self._infos(mask)
 
     def step(self, actions: NDArray[np.int64]) -> Stepped:
@@ -145,40 +132,31 @@ class NativeVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[
         """
         if not self._all_started:
             raise ResetNeeded("Call reset() before step(): this environment was never reset.")
-        simulator, running = self.simulator, self._running
-        chosen = as_actions(actions, self.num_envs, simulator.num_actions)
+        running = self._running
+        chosen = as_actions(actions, self.num_envs, self.simulator.num_actions)
         if not self._all_run and self.autoreset_mode == AutoresetMode.DISABLED:
             raise ResetNeeded(
                 "Call reset(options={'reset_mask': ...}) before step(): environments "
                 f"{np.flatnonzero(~running).tolist()} were played to their end."
             )
-        if self._masked:
-            chosen, self._invalid = simulator.allowed_actions(
-                self._state, chosen, running, strict=self._strict
-            )
-        self._state, rewards, terminated, truncated = simulator.step(self._state, chosen, running)
+        rewards, terminated, truncated = self._carry_out(chosen, running)
         if self.max_episode_steps is not None:
             self._steps += running
             truncated |= (self._steps >= self.max_episode_steps) & running
-        if self._renderer is not None:
-            self._renderer.add(self._state, chosen, rewards, running)
         final = self._begin_where_over(terminated | truncated)
-        if self._renderer is not None:
-            self._renderer.show(self._state)
+        self._show()
         infos = {**self._infos(self._everywhere), **final}
         return self._observations(), rewards, terminated, truncated, infos
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Return the actions that are allowed now, shape (num_envs, A)."""
-        masks = self.simulator.masks(self._state)
-        if masks is None:
-            return np.ones((self.num_envs, self.simulator.num_actions), dtype=np.bool_)
-        return masks.copy()
+        return self._masks()
 
     def get_state(self) -> dict[str, Any]:
         """Return all that the next steps depend on: arrays, and the states of the generators."""
-        arrays = {name: plain(array) for name, array in self._arrays().items()}
-        return {**arrays, "generators": [each.bit_generator.state for each in self.generators]}
+        arrays = {**self._state._asdict(), "running": self._running, "steps": self._steps}
+        generators = [each.bit_generator.state for each in self.generators]
+        return {**{name: plain(each) for name, each in arrays.items()}, "generators": generators}
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Set the environment to a state of one with the same settings and size.
@@ -191,13 +169,10 @@ class NativeVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[
         generators = [np.random.Generator(np.random.PCG64()) for _ in state["generators"]]
         for generator, bits in zip(generators, state["generators"], strict=True):
             generator.bit_generator.state = bits
-        fields = type(self._state)._fields
-        new = self.simulator.restored(self._state, {name: state[name] for name in fields})
-        for name in ("running", "started", "steps"):
-            check_like(name, state[name], getattr(self, f"_{name}"))
-        for name in ("running", "started", "steps"):
-            getattr(self, f"_{name}")[...] = state[name]
-        self._state, self.generators = new, generators
+        new = self.simulator.restored(self._state, state)
+        steps = restored_array("steps", state["steps"], self._steps)
+        self._running = restored_array("running", state["running"], self._running)
+        self._state, self._steps, self.generators = new, steps, generators
         self._set_phase()
 
     def render(self) -> tuple[Frame, ...] | None:
@@ -219,7 +194,7 @@ class NativeVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[
         Raises:
             ValueError: if ``render_mode`` is not ``"rgb_array"`` or ``"human"``.
         """
-        if self._renderer is None or self.render_mode not in ("rgb_array", "human"):
+        if self._renderer is None or self.render_mode not in PICTURE_MODES:
             raise ValueError(
                 "render_mode must be 'rgb_array' or 'human' for a grid of pictures, "
                 f"got {self.render_mode!r}"
@@ -235,14 +210,12 @@ class NativeVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[
     def __repr__(self) -> str:
         return self.settings.text_for(self, num_envs=self.num_envs)
 
-    def _begin(self, rows: NDArray[np.int64], given: Any = None) -> None:
+    def _begin_drawn(self, rows: NDArray[np.int64], given: Any = None) -> None:
+        """Start episodes of keys that are drawn from their generators."""
         keys = np.array([drawn_key(self.generators[row]) for row in rows.tolist()], np.uint64)
-        self._state = self.simulator.begin(self._state, rows, keys, given)
+        self._begin(rows, keys, given)
         self._running[rows] = True
         self._steps[rows] = 0
-        self._invalid[rows] = False
-        if self._renderer is not None:
-            self._renderer.begin(self._state, rows)
 
     def _begin_where_over(self, over: Masks) -> Infos:
         """Begin new episodes where the autoreset mode asks for it.
@@ -264,7 +237,7 @@ class NativeVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[
             rows = np.flatnonzero(~self._running)
             self._running = ~over
         if rows.size > 0:
-            self._begin(rows)
+            self._begin_drawn(rows)
         self._set_phase()
         return final
 
@@ -300,11 +273,7 @@ class NativeVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[
 
     def _set_phase(self) -> None:
         self._all_run = bool(self._running.all())
-        self._all_started = bool(self._started.all())
-
-    def _arrays(self) -> dict[str, NDArray[Any]]:
-        own = {"running": self._running, "started": self._started, "steps": self._steps}
-        return {**self._state._asdict(), **own}
+        self._all_started = bool((self._steps >= 0).all())
 
     def _check_started(self) -> None:
         if not self._all_started:
@@ -323,27 +292,23 @@ def _reseeded(
     generators: list[np.random.Generator], seed: Any, mask: Masks
 ) -> list[np.random.Generator]:
     """Return the generators of all environments after a reset with these seeds."""
+    count = mask.size
+    seeds: list[int | None] = [None] * count
+    if isinstance(seed, list | tuple) or (isinstance(seed, np.ndarray) and seed.ndim):
+        if len(seed) != count:
+            raise ValueError(f"seed must hold num_envs={count} seeds, got {len(seed)}")
+        seeds = [
+            None if each is None else as_integer(f"seed[{i}]", each, 0)
+            for i, each in enumerate(seed)
+        ]
+    elif seed is not None:
+        seeds = [as_integer("seed", seed, 0) + i for i in range(count)]
     return [
         generators[i]
         if generators and (value is None or not mask[i])
         else seeding.np_random(value if mask[i] else None)[0]
-        for i, value in enumerate(_checked_seeds(seed, mask.size))
+        for i, value in enumerate(seeds)
     ]
-
-
-def _checked_seeds(seed: Any, num_envs: int) -> list[int | None]:
-    """Return a seed for each environment, None for those that go on with their generators."""
-    if seed is None:
-        return [None] * num_envs
-    if isinstance(seed, list | tuple) or (isinstance(seed, np.ndarray) and seed.ndim):
-        if len(seed) != num_envs:
-            raise ValueError(f"seed must hold num_envs={num_envs} seeds, got {len(seed)}")
-        return [
-            None if each is None else as_integer(f"seed[{i}]", each, 0)
-            for i, each in enumerate(seed)
-        ]
-    first = as_integer("seed", seed, 0)
-    return [first + i for i in range(num_envs)]
 
 
 def _taken_reset_mask(options: Any, num_envs: int) -> Masks:

@@ -217,10 +217,9 @@ def instances_of(
     true_skill = prior.true_skill(mu, sigma, skill_normals)
     _check_shapes(prior, "true_skill", shape, true_skill)
     if place != ANY_RANK:
-        order = _order_with_place_first(true_skill if by_skill else mu, place)
-        mu, sigma, true_skill = (
-            np.take_along_axis(values, order, axis=1) for values in (mu, sigma, true_skill)
-        )
+        ranked = true_skill if by_skill else mu
+        chosen = np.argsort(-ranked, axis=1, kind="stable")[:, place]
+        mu, sigma, true_skill = (_swapped(each, chosen) for each in (mu, sigma, true_skill))
     mu, sigma = prior.believed(mu, sigma)
     _check_shapes(prior, "believed", shape, mu, sigma)
     # A bad number of ``draw`` is still in a skill. The comparisons are False for NaN.
@@ -234,14 +233,11 @@ def instances_of(
     return mu, sigma, true_skill
 
 
-def _order_with_place_first(values: Floats, place: int) -> NDArray[np.int64]:
-    """Return the order in which player 0 and the one at ``place`` (0 the best) have swapped."""
-    rows = np.arange(len(values))
-    chosen = np.argsort(-values, axis=1, kind="stable")[:, place]
-    order = np.tile(np.arange(values.shape[1]), (len(values), 1))
-    order[rows, chosen] = 0
-    order[:, 0] = chosen
-    return order
+def _swapped(values: Floats, chosen: NDArray[np.int64]) -> Floats:
+    """Return the rows with player 0 and the chosen one in each other's places."""
+    rows, swapped = np.arange(len(values)), values.copy()
+    swapped[rows, 0], swapped[rows, chosen] = values[rows, chosen], values[:, 0]
+    return swapped
 
 
 def _check_shapes(prior: Prior, method: str, shape: tuple[int, ...], *arrays: Floats) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from gymnasium import spaces
 from numpy.typing import NDArray
 
 from matchenv.belief import MEASURES, MU, SIGMA, TRUE_SKILL, GamesPlayed
@@ -32,6 +31,7 @@ from matchenv.envs.core.simulator import (
     Masks,
     Simulator,
     Step,
+    observation_box,
 )
 from matchenv.envs.one_player.priors import ANY_RANK, instances_of
 from matchenv.envs.one_player.settings import Settings
@@ -48,7 +48,8 @@ from matchenv.trueskill.game import (
 )
 from matchenv.trueskill.normal import TAIL_START, near_mills_ratio, normal_density
 
-# Streams of random numbers. Games are counted from 0; players of game n are at n (M + 1) + i.
+# Streams of random numbers. Games are counted from 0; players of game n are at n (M + 1) + i. Those
+# of means, variances and skills follow each other.
 (MEANS, VARIANCES, SKILLS, OUTCOME, DRIFT, OPPONENT_DRIFT, ONLINE, LEAVES, NEEDED,
  NEWCOMER_MEANS, NEWCOMER_VARIANCES, NEWCOMER_SKILLS) = range(12)  # fmt: skip
 
@@ -147,9 +148,12 @@ class OnePlayer(Simulator[State]):
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.num_actions = settings.num_opponents
-        self.observation_space = observation_space(settings)
         self.belief = settings.belief_type
+        # The share of games left is the last number of the belief; masks follow.
         self._last_shown = self.belief.observation_size(settings.num_opponents) - 1
+        self.observation_space = observation_box(
+            settings.observation_size, settings.num_players, self._last_shown
+        )
         by_opponent, limit = settings.noise == "opponent", settings.max_games_per_opponent
         numbers: dict[str, Any] = {name: getattr(settings, name) for name in Params._fields[:8]}
         # Plain tuples are taken several times faster than NamedTuples.
@@ -173,7 +177,7 @@ class OnePlayer(Simulator[State]):
         opponents = self.settings.num_opponents
         return State(
             players=np.zeros((count, opponents + 1, 3)),
-            memory=self.belief.new_memory(count, opponents),
+            memory=np.zeros((count, self.belief.memory_rows, opponents)),
             shown=np.zeros((count, self.settings.observation_size), dtype=np.float32),
             games=np.zeros(count, dtype=np.int64),
             met=np.zeros((count, opponents), dtype=np.int32),
@@ -198,14 +202,10 @@ class OnePlayer(Simulator[State]):
     ) -> State:
         """Start episodes; arguments as the contract."""
         players = self.settings.num_players
-        skill_normals = normals(keys, SKILLS, 0, players)
+        numbers = numbers_of_players(keys, MEANS, np.zeros_like(rows), players)
         mu, sigma, skill = instances_of(
             self.settings.prior_type,
-            (
-                normals(keys, MEANS, 0, players),
-                uniforms(keys, VARIANCES, 0, players),
-                skill_normals,
-            ),
+            numbers,
             self.settings.place,
             by_skill=self.settings.rank_by == "true_skill",
         )
@@ -214,22 +214,17 @@ class OnePlayer(Simulator[State]):
             fixed = {name: np.broadcast_to(each, shape)[rows] for name, each in given.items()}
             mu, sigma = fixed.get("mu", mu), fixed.get("sigma", sigma)
             # Skills that are not fixed are drawn from a belief that is.
-            skill = fixed.get("true_skill", mu + sigma * skill_normals)
-        instances = mu, sigma, skill
-        for entry, values in zip((MU, SIGMA, TRUE_SKILL), instances, strict=True):
+            skill = fixed.get("true_skill", mu + sigma * numbers[2])
+        for entry, values in ((MU, mu), (SIGMA, sigma), (TRUE_SKILL, skill)):
             state.players[rows, :, entry] = values
         state.key[rows] = keys
-        state.games[rows] = 0
-        state.met[rows] = 0
-        state.met_before[rows] = 0
         state.measures[:, rows] = 0.0
-        state.won[rows] = False
-        state.outcomes[rows] = 0
+        for counts in (state.games, state.met, state.met_before, state.won, state.outcomes):
+            counts[rows] = 0
         self.belief.begin(state.players, state.memory, state.shown, rows)
         state.shown[rows, self._last_shown] = 1.0
         if self._masked:
-            begin_pool(tuple(state), self._params, rows)
-            self._show_allowed(state)
+            self._change_pool(state, rows)
         return state
 
     def step(self, state: State, actions: Integers, running: Masks) -> Step[State]:
@@ -241,7 +236,7 @@ class OnePlayer(Simulator[State]):
         play_games(history, self._params, tuple(games), *self._workspace)
         self.belief.learn(state.players, state.memory, state.shown, games, self._constants)
         if self._masked:
-            self._change_pool(state, running)
+            self._change_pool(state, np.flatnonzero(running))
         reward = self._reward.checked(games, running)
         return Step(state, reward, terminated, truncated)
 
@@ -304,39 +299,22 @@ class OnePlayer(Simulator[State]):
             kind += f" and was met in fewer than {limit} games"
         return kind
 
-    def _change_pool(self, state: State, running: Masks) -> None:
-        left = change_pool(tuple(state), self._params, running)
+    def _change_pool(self, state: State, rows: Integers) -> None:
+        """Let opponents come, go and leave before a game of these episodes."""
+        left = change_pool(tuple(state), self._params, rows)
         if left.any():
             rows, opponents = np.nonzero(left)
             changed, field = np.unique(rows, return_inverse=True)
-            players, keys = self.settings.num_players, state.key[changed]
-            drawn = instances_of(
-                self.settings.prior_type.newcomers,
-                newcomer_numbers(keys, state.games[changed], players),
-                ANY_RANK,
-                by_skill=False,
+            players = self.settings.num_players
+            numbers = numbers_of_players(
+                state.key[changed], NEWCOMER_MEANS, state.games[changed] * players, players
             )
+            prior = self.settings.prior_type.newcomers
+            drawn = instances_of(prior, numbers, ANY_RANK, by_skill=False)
             for entry, values in zip((MU, SIGMA, TRUE_SKILL), drawn, strict=True):
                 state.players[rows, opponents + 1, entry] = values[field, opponents + 1]
             self.belief.replace(state.players, state.memory, state.shown, rows, opponents)
-        self._show_allowed(state)
-
-    def _show_allowed(self, state: State) -> None:
         state.shown[:, self._last_shown + 1 :] = state.allowed
-
-
-def observation_space(settings: Settings) -> spaces.Box:
-    """Return the box of one observation: mu unbounded, deviations >= 0, shares in [0, 1].
-
-    The last number of the belief's observation is games left / horizon. Where the masks change,
-    the mask follows.
-    """
-    size = settings.observation_size
-    low = np.zeros(size, dtype=np.float32)
-    low[: settings.num_players] = -np.inf
-    high = np.full(size, np.inf, dtype=np.float32)
-    high[settings.belief_type.observation_size(settings.num_opponents) - 1 :] = 1.0
-    return spaces.Box(low, high, dtype=np.float32)
 
 
 @compiled(refcounted=False)
@@ -468,20 +446,8 @@ def luck_index(state: History, params: Params, row: int, opponent: int) -> int:
 
 
 @compiled
-def begin_pool(all_state: tuple[Any, ...], all_params: tuple[Any, ...], rows: Integers) -> None:
-    """Bring each opponent online with the stationary probability, ``availability``."""
-    state, params = State(*all_state), Params(*all_params)
-    count = state.online.shape[1]
-    for row in rows:
-        for j in range(count):
-            number = uniform(state.key[row], ONLINE, j + 1)
-            state.online[row, j] = number < params.availability
-        allow(state, params, row)
-
-
-@compiled
-def change_pool(all_state: tuple[Any, ...], all_params: tuple[Any, ...], running: Masks) -> Masks:
-    """Let opponents come, go and leave after a game of every running episode.
+def change_pool(all_state: tuple[Any, ...], all_params: tuple[Any, ...], rows: Integers) -> Masks:
+    """Let opponents come, go and leave after a game; before the first one, let some be online.
 
     Returns:
         Opponents whose place a newcomer takes, shape (B, M).
@@ -489,18 +455,19 @@ def change_pool(all_state: tuple[Any, ...], all_params: tuple[Any, ...], running
     state, params = State(*all_state), Params(*all_params)
     left = np.zeros(state.online.shape, dtype=np.bool_)
     count = state.online.shape[1]
-    for b in range(running.size):
-        if not running[b]:
-            continue
+    for b in rows:
+        begins = state.games[b] == 0
         for j in range(count):
             place = state.games[b] * (count + 1) + j + 1
-            if params.availability < 1.0:
+            if begins or params.availability < 1.0:
                 number = uniform(state.key[b], ONLINE, place)
-                online = state.online[b, j]
-                state.online[b, j] = (
-                    number >= params.goes_offline if online else number < params.comes_online
-                )
-            if params.turnover > 0.0:
+                if begins:
+                    state.online[b, j] = number < params.availability  # the stationary law
+                elif state.online[b, j]:
+                    state.online[b, j] = number >= params.goes_offline
+                else:
+                    state.online[b, j] = number < params.comes_online
+            if params.turnover > 0.0 and not begins:
                 left[b, j] = uniform(state.key[b], LEAVES, place) < params.turnover
                 if left[b, j]:
                     state.met_before[b, j] = state.met[b, j]
@@ -537,25 +504,24 @@ def allow(state: State, params: Params, row: int) -> None:
 
 
 @compiled
-def newcomer_numbers(keys: Keys, games: Integers, players: int) -> tuple[Floats, Floats, Floats]:
-    """Draw the numbers of a whole field of newcomers for each of K episodes.
+def numbers_of_players(
+    keys: Keys, stream: int, first: Integers, players: int
+) -> tuple[Floats, Floats, Floats]:
+    """Draw the random numbers of all players of K episodes, as ``instances_of`` takes them.
 
     Args:
         keys: shape (K,).
-        games: games played, shape (K,).
+        stream: of the means; those of variances and skills follow it.
+        first: index of player 0, shape (K,).
         players: M + 1.
-
-    Returns:
-        Normals for means, uniforms for variances, normals for skills, shape (K, M + 1) each.
     """
     shape = (keys.size, players)
     means, variances, skills = np.empty(shape), np.empty(shape), np.empty(shape)
     for k in range(keys.size):
-        for i in range(players):
-            place = games[k] * players + i
-            means[k, i] = normal(keys[k], NEWCOMER_MEANS, place)
-            variances[k, i] = uniform(keys[k], NEWCOMER_VARIANCES, place)
-            skills[k, i] = normal(keys[k], NEWCOMER_SKILLS, place)
+        key = keys[k : k + 1]
+        means[k] = normals(key, stream, first[k], players)[0]
+        variances[k] = uniforms(key, stream + 1, first[k], players)[0]
+        skills[k] = normals(key, stream + 2, first[k], players)[0]
     return means, variances, skills
 
 

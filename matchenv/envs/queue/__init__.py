@@ -1,7 +1,11 @@
 """``MatchmakingQueue-v0``: waiting players, games under way, and who plays whom."""
 
-from matchenv.envs.queue.population import NormalPopulation, Population, RatedPopulation
-from matchenv.envs.queue.settings import QueueSettings
+from matchenv.envs.queue.settings import (
+    NormalPopulation,
+    Population,
+    QueueSettings,
+    RatedPopulation,
+)
 from matchenv.envs.queue.view import NOBODY, QueueView, WaitingPlayers
 
 __all__ = [

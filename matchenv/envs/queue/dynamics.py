@@ -1,9 +1,12 @@
-"""The compiled steps of a queue, from one choice to the next.
+"""B queues as structured arrays, and the compiled steps from one choice to the next.
 
 A tick goes as follows. Games that are over end, and each of their players queues again or logs off.
 Others log on. Everyone who waits is asked about once, the longest waiting first, as long as two
 wait. A player who still waits then has waited this tick, and gives up if it was the last of the
 patience.
+
+Players have places: columns of ``State.players``. A place is in the line of those who wait, in the
+ring of those who play, or free.
 
 Arguments of all functions: ``state``, changed at ``row``; ``params``, of the environment; ``row``,
 the queue; ``place``, of a player.
@@ -12,12 +15,12 @@ the queue; ``place``, of a player.
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.envs.queue.population import CENTRE, DEVIATION, SPREAD
-from matchenv.envs.queue.state import ASK, BEGIN, NONE, OVER, Params, State
+from matchenv.envs.queue.settings import CENTRE, DEVIATION, SPREAD, QueueSettings
 from matchenv.runtime.compile import compiled
 from matchenv.runtime.random import exponential, normal, two_uniforms, uniform
 from matchenv.trueskill.game import (
@@ -32,6 +35,173 @@ from matchenv.trueskill.game import (
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Masks = NDArray[np.bool_]
+# Structured arrays; the fields are listed at QUEUE, PLAYER, PARTICIPANT and VISIT.
+Records = NDArray[Any]
+
+# An entry of a list of places that is empty.
+NONE = -1
+
+# Phases of a queue: a tick is to begin, a choice is awaited, the horizon is reached.
+BEGIN, ASK, OVER = range(3)
+
+# Players that a new state has room for; the room doubles where that is not enough.
+FIRST_ROOM = 64
+
+
+def _records(integers: str, reals: str = "", **others: type) -> np.dtype[np.void]:
+    fields: list[tuple[str, type]] = [(name, np.int64) for name in integers.split()]
+    fields += [(name, np.float64) for name in reals.split()]
+    return np.dtype([*fields, *others.items()], align=True)
+
+
+# A queue. tick; totals since the reset: queued, matched_players, abandoned, waited (ticks, of all
+# who left the queue), logged_on, games; now: waiting and playing players. phase: BEGIN, ASK or
+# OVER. focal: place of the player of this step; to_ask: players not asked about yet in this tick.
+# free, length and visits: filled entries of State.free, State.line and State.visits; cursor: next
+# entry of the line to ask about; first: entry of the ring where its first game begins.
+# next_log_on: time at which the next player logs on; reward: since the last choice; the qualities
+# are those of the game that the last choice began.
+QUEUE = _records(
+    "tick queued matched_players abandoned waited logged_on games waiting playing "
+    "phase focal to_ask free length visits cursor first",
+    "next_log_on reward match_quality true_match_quality",
+    key=np.uint64,
+)
+# A player: number in the order of logging on, tick of joining the queue, last tick of patience,
+# entry of the line, games played, 1 for a newcomer; belief and true skill.
+PLAYER = _records("number joined leaves entry games newcomer", "mu sigma true_skill")
+# A player in a game under way: place, side, number of the game, tick of its end. The participants
+# of one game are consecutive, side by side.
+PARTICIPANT = _records("place side game end")
+# A visit to the queue that has ended; ``QueueSimulator.taken_visits`` describes it.
+VISIT = _records(
+    "tick player newcomer games_played waited served",
+    "mu sigma true_skill match_quality true_match_quality",
+)
+
+
+class Params(NamedTuple):
+    """Numbers of ``QueueSettings`` that the compiled functions need, under their names there.
+
+    Attributes:
+        population: shape (K, 3), as ``Population.rows``.
+        mean: of a newcomer's belief.
+        deviation: of a newcomer's belief.
+        by_truth: whether the reward is the true match quality.
+        usual: match quality that is subtracted from each player's.
+    """
+
+    arrival_rate: float
+    newcomers: float
+    patience: float
+    game_length: int
+    stay: float
+    waiting_cost: float
+    abandonment_cost: float
+    horizon: int
+    beta: float
+    draw_margin: float
+    tau: float
+    population: Floats
+    mean: float
+    deviation: float
+    by_truth: bool
+    usual: float = 0.0
+
+
+class State(NamedTuple):
+    """B queues with room for P players and V visits each, and C actions.
+
+    Attributes:
+        queue: QUEUE records, shape (B,).
+        players: PLAYER records, shape (B, P).
+        line: places of those who wait in the order of joining, shape (B, P); NONE for a player who
+            left in this tick.
+        free: places without a player, shape (B, P).
+        ring: PARTICIPANT records in the order in which games began, shape (B, P); circular.
+        shown: places of the focal player and the candidates, shape (B, C); NONE for no one.
+        mask: allowed actions, shape (B, C).
+        observation: shape (B, 4 C + 3), float32.
+        luck: uniform numbers that decide the first N games, shape (B, N); NaN: not fixed.
+        visits: VISIT records, shape (B, V); V = 0 where visits are not kept.
+    """
+
+    queue: Records
+    players: Records
+    line: Integers
+    free: Integers
+    ring: Records
+    shown: Integers
+    mask: NDArray[np.bool_]
+    observation: NDArray[np.float32]
+    luck: Floats
+    visits: Records
+
+    @property
+    def room(self) -> int:
+        """P, the players that have room in each queue."""
+        return self.line.shape[1]
+
+
+def empty_state(
+    settings: QueueSettings, count: int, room: int = FIRST_ROOM, luck: int = 0, visits: int = 0
+) -> State:
+    """Return queues that have not begun.
+
+    Args:
+        settings: of the environment.
+        count: B.
+        room: P.
+        luck: N.
+        visits: V.
+    """
+    capacity = settings.capacity
+    return State(
+        queue=np.zeros(count, QUEUE),
+        players=np.zeros((count, room), PLAYER),
+        line=np.full((count, room), NONE),
+        free=np.full((count, room), NONE),
+        ring=np.zeros((count, room), PARTICIPANT),
+        shown=np.full((count, capacity), NONE),
+        mask=np.zeros((count, capacity), dtype=np.bool_),
+        observation=np.zeros((count, settings.observation_size), dtype=np.float32),
+        luck=np.full((count, luck), np.nan),
+        visits=np.zeros((count, visits), VISIT),
+    )
+
+
+def grown(state: State) -> State:
+    """Return the same queues with room for twice as many players and visits."""
+    queue, room, rows = state.queue.copy(), state.room, np.arange(len(state.queue))[:, np.newaxis]
+    wide = {
+        name: np.concatenate((array, np.zeros_like(array)), axis=1)
+        for name, array in state._asdict().items()
+        if name in ("players", "line", "free", "ring", "visits")
+    }
+    # The ring is opened, so that its first game comes first.
+    old = np.arange(room)
+    wide["ring"][:, :room] = state.ring[rows, (queue["first"][:, np.newaxis] + old) % room]
+    wide["free"][rows, queue["free"][:, np.newaxis] + old] = room + old
+    queue["first"] = 0
+    queue["free"] += room
+    return state._replace(queue=queue, **wide)
+
+
+def with_luck(state: State, rows: Integers, luck: Floats) -> State:
+    """Return the same queues with other uniform numbers for the first games of some.
+
+    Args:
+        state: not changed.
+        rows: the queues, shape (K,).
+        luck: shape (B, N) or (N,); all that was fixed before for these queues is forgotten.
+    """
+    count, old = state.luck.shape
+    wide = np.full((count, max(old, luck.shape[-1])), np.nan)
+    wide[:, :old] = state.luck
+    wide[rows] = np.nan
+    wide[rows, : luck.shape[-1]] = np.broadcast_to(luck, (count, luck.shape[-1]))[rows]
+    return state._replace(luck=wide)
+
 
 # Streams of random numbers. The index is the number of the player who logs on for the first three,
 # SECOND x player + visit for the next two, and the number of the game, or SECOND x game +
@@ -66,13 +236,6 @@ def join(state: State, params: Params, row: int, place: int) -> None:
     queue.length += 1
     queue.waiting += 1
     queue.queued += 1
-
-
-@compiled(refcounted=False, inline=True)
-def leave(state: State, row: int, place: int) -> None:
-    """Let a player leave the queue."""
-    state.line[row, state.players[row, place].entry] = NONE
-    state.queue[row].waiting -= 1
 
 
 @compiled(refcounted=False, inline=True)
@@ -205,7 +368,7 @@ def begin_game(state: State, params: Params, row: int, i: int, j: int) -> None:
         participant.place, participant.side = place, side
         participant.game, participant.end = queue.games, queue.tick + params.game_length
         queue.playing += 1
-        queue.matched += 1
+        queue.matched_players += 1
         queue.reward += quality - params.usual
     queue.games += 1
 
@@ -216,7 +379,8 @@ def end_visit(state: State, row: int, place: int, served: bool) -> None:
     queue, player = state.queue[row], state.players[row, place]
     waited = queue.tick - player.joined + (0 if served else 1)
     queue.waited += waited
-    leave(state, row, place)
+    state.line[row, player.entry] = NONE
+    queue.waiting -= 1
     if state.visits.shape[1] > 0:
         visit = state.visits[row, queue.visits]
         queue.visits += 1
@@ -225,13 +389,6 @@ def end_visit(state: State, row: int, place: int, served: bool) -> None:
         visit.mu, visit.sigma, visit.true_skill = player.mu, player.sigma, player.true_skill
         visit.match_quality = queue.match_quality if served else 0.0
         visit.true_match_quality = queue.true_match_quality if served else 0.0
-
-
-@compiled(refcounted=False, inline=True)
-def has_room_for_visits(state: State, row: int) -> bool:
-    """Return whether every player of a queue can leave it in this tick and be written down."""
-    size = state.visits.shape[1]
-    return size == 0 or state.queue[row].visits + state.line.shape[1] <= size
 
 
 @compiled(refcounted=False, inline=True)
@@ -321,7 +478,8 @@ def advance(state: State, params: Params, row: int) -> bool:
     queue = state.queue[row]
     while True:
         if queue.phase == BEGIN:
-            if not has_room_for_visits(state, row):
+            # Every player may leave the queue in this tick, and be written down.
+            if 0 < state.visits.shape[1] < queue.visits + state.line.shape[1]:
                 return True
             end_games(state, params, row)
             if not log_on_all(state, params, row):
@@ -336,7 +494,9 @@ def advance(state: State, params: Params, row: int) -> bool:
         end_tick(state, params, row)
         if queue.tick >= params.horizon:
             queue.phase, queue.to_ask = OVER, 0
-            queue.focal = state.line[row, 0] if queue.waiting > 0 else NONE
+            # No game is allowed in a queue that had no choice at all.
+            asked = queue.focal != NONE and queue.waiting > 0
+            queue.focal = state.line[row, 0] if asked else NONE
             break
     find_candidates(state, row)
     observe(state, params, row)
@@ -411,7 +571,7 @@ def begin_all(
         row = rows[k]
         queue = state.queue[row]
         queue.key, queue.phase, queue.focal = keys[k], BEGIN, NONE
-        queue.tick = queue.queued = queue.matched = queue.abandoned = queue.waited = 0
+        queue.tick = queue.queued = queue.abandoned = queue.waited = queue.matched_players = 0
         queue.logged_on = queue.games = queue.waiting = queue.playing = queue.to_ask = 0
         queue.length = queue.cursor = queue.first = 0
         queue.reward = queue.match_quality = queue.true_match_quality = 0.0
@@ -425,16 +585,6 @@ def begin_all(
                 skill = mu[row, number] + sigma[row, number] * z
             log_on(state, params, row, mu[row, number], sigma[row, number], skill, 0)
         queue.next_log_on = next_log_on(state, params, row)
-
-
-@compiled(refcounted=False)
-def close_all(state: State, params: Params, rows: Integers) -> None:
-    """Allow no game in queues that reached the horizon before anyone was asked about."""
-    for row in rows:
-        if state.queue[row].phase == OVER:
-            state.queue[row].focal = NONE
-            find_candidates(state, row)
-            observe(state, params, row)
 
 
 @compiled

@@ -1,32 +1,192 @@
-"""Settings of the queue: who arrives, how long games last, what waiting costs."""
+"""Settings of the queue: who logs on, how long games last, what waiting costs.
+
+A population has K rows of a centre m, a spread d and a deviation s each. A player who logs on
+belongs to a row chosen uniformly at random, and with standard normal z1, z2:
+
+- the belief about a regular is N(m + d z1, s^2);
+- the true skill is m + d z1 + s z2, so that this belief is calibrated;
+- the belief about a newcomer has the population's mean and standard deviation, and the true skill
+  is drawn as a regular's.
+"""
 
 from __future__ import annotations
 
 import math
+import os
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from matchenv.envs.core.settings import LONGEST_HORIZON, MOST_OPPONENTS, GameOptions, option
-from matchenv.envs.queue.population import NormalPopulation, Population, population_of
 from matchenv.runtime.checks import (
     as_choice,
+    as_float_array,
     as_integer,
     as_non_negative_number,
     as_number,
+    as_positive_array,
+    as_positive_number,
     as_share,
 )
 
-QUEUE_REWARDS = ("relative", "match_quality", "true_match_quality")
+Floats = NDArray[np.float64]
 
-NORMAL = NormalPopulation()
+# Columns of a row.
+CENTRE, SPREAD, DEVIATION = range(3)
+
+# The total variance of skills in the 2011 study: N(0, 4), and a variance of 2.5 on average.
+DEFAULT_DEVIATION = math.sqrt(6.5)
+
+# Deviation of a regular's belief, as a share of the population's.
+REGULAR_SHARE = 1.0 / 3.0
+
+
+class Population(ABC):
+    """The players who may log on."""
+
+    @property
+    @abstractmethod
+    def rows(self) -> Floats:
+        """Shape (K, 3): CENTRE, SPREAD and DEVIATION of each row."""
+
+    @property
+    def mean(self) -> float:
+        """Mean of the true skills, and of a newcomer's belief."""
+        return float(self.rows[:, CENTRE].mean())
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the true skills, and of a newcomer's belief."""
+        rows = self.rows
+        within = (rows[:, SPREAD] ** 2 + rows[:, DEVIATION] ** 2).mean()
+        return math.sqrt(float(rows[:, CENTRE].var() + within))
+
+
+@dataclass(frozen=True)
+class NormalPopulation(Population):
+    """True skills from one normal distribution; all regulars' beliefs have one deviation.
+
+    Args:
+        mean: of the true skills, in skill points.
+        deviation: their standard deviation, > 0.
+        regular_deviation: standard deviation of the belief about a regular, > 0 and below
+            ``deviation``; None for a third of it.
+
+    Raises:
+        ValueError: for other numbers.
+    """
+
+    mean: float = 0.0
+    deviation: float = DEFAULT_DEVIATION
+    regular_deviation: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mean", as_number("mean", self.mean))
+        object.__setattr__(self, "deviation", as_positive_number("deviation", self.deviation))
+        regular = self.regular_deviation
+        if regular is None:
+            regular = REGULAR_SHARE * self.deviation
+        regular = as_positive_number("regular_deviation", regular)
+        if regular >= self.deviation:
+            raise ValueError(
+                f"regular_deviation must be below the deviation {self.deviation!r}, got {regular!r}"
+            )
+        object.__setattr__(self, "regular_deviation", regular)
+
+    @property
+    def rows(self) -> Floats:
+        """One row."""
+        regular = float(self.regular_deviation or 0.0)
+        spread = math.sqrt(self.deviation**2 - regular**2)
+        return np.array([[self.mean, spread, regular]])
+
+
+@dataclass(frozen=True, eq=False)
+class RatedPopulation(Population):
+    """Players with ratings: one of them, chosen uniformly, logs on each time.
+
+    Args:
+        mu: means of the ratings, shape (K,), in skill points.
+        sigma: their standard deviations, shape (K,), > 0.
+        source: where they are from, for ``repr``.
+
+    Raises:
+        ValueError: for arrays that are empty or of different shapes, NaN, or sigma <= 0.
+    """
+
+    mu: Floats
+    sigma: Floats
+    source: str = "arrays"
+
+    def __post_init__(self) -> None:
+        mu = as_float_array("population mu", self.mu)
+        sigma = as_positive_array("population sigma", self.sigma)
+        if mu.ndim != 1 or mu.shape != sigma.shape or mu.size == 0:
+            raise ValueError(
+                "population mu and sigma must be rows of equal length with at least one player, "
+                f"got shapes {mu.shape} and {sigma.shape}"
+            )
+        object.__setattr__(self, "mu", mu.copy())
+        object.__setattr__(self, "sigma", sigma.copy())
+
+    @property
+    def rows(self) -> Floats:
+        """A row for each player, without spread."""
+        return np.column_stack((self.mu, np.zeros_like(self.mu), self.sigma))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, RatedPopulation)
+            and np.array_equal(self.mu, other.mu)
+            and np.array_equal(self.sigma, other.sigma)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.mu.tobytes(), self.sigma.tobytes()))
+
+    def __repr__(self) -> str:
+        return f"<RatedPopulation of {self.mu.size} players from {self.source}>"
+
+
+def population_of(given: Any) -> Population:
+    """Return the population that an option stands for.
+
+    Args:
+        given: ``"normal"`` for ``NormalPopulation()``; a ``Population``; a pair of arrays
+            ``(mu, sigma)``; or the path of a file with ratings: a table, plain or packed with
+            gzip, with columns ``mu`` and ``sigma`` and any others, such as the ``ratings.csv`` of
+            ``matchenv replay``.
+
+    Raises:
+        ValueError: for anything else, and for bad ratings.
+    """
+    if isinstance(given, Population):
+        return given
+    if isinstance(given, str) and given == "normal":
+        return NormalPopulation()
+    if isinstance(given, tuple | list | np.ndarray) and len(given) == 2:
+        return RatedPopulation(given[0], given[1])
+    if isinstance(given, str | os.PathLike):
+        from matchenv.logs.text_table import read_ratings
+
+        found = read_ratings(Path(given), "population")
+        return RatedPopulation(
+            np.array(found["mu"]), np.array(found["sigma"]), repr(os.fspath(given))
+        )
+    raise ValueError(
+        "population must be 'normal', the path of a file with ratings, a pair of arrays "
+        f"(mu, sigma) or a Population, got {given!r}"
+    )
+
+
+QUEUE_REWARDS = ("relative", "match_quality", "true_match_quality")
 
 # Numbers of the queue as a whole, at the end of every observation.
 QUEUE_NUMBERS = 3
-
-
-def _as_population(name: str, value: Any) -> Population:
-    del name
-    return population_of(value)
 
 
 def _as_patience(name: str, value: Any) -> float:
@@ -77,7 +237,9 @@ class QueueSettings(GameOptions):
         500, as_integer, "ticks until the episode is truncated, >= 1", low=1, high=LONGEST_HORIZON
     )
     population: Any = option(
-        NORMAL, _as_population, "who logs on: see Population; `'normal'` is the default"
+        NormalPopulation(),
+        lambda _, given: population_of(given),
+        "who logs on: see Population; `'normal'` is the default",
     )
     reward: str = option(
         "relative", as_choice, 'or `"match_quality"` or `"true_match_quality"`; see Rewards',

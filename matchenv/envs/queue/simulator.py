@@ -8,21 +8,12 @@ from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
-from gymnasium import spaces
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from matchenv.envs.core.settings import as_given, checked_options
-from matchenv.envs.core.simulator import LAST, Facts, Keys, Masks, Simulator, Step
+from matchenv.envs.core.simulator import LAST, Facts, Keys, Masks, Simulator, Step, observation_box
 from matchenv.envs.queue.dynamics import (
-    advance_all,
-    begin_all,
-    close_all,
-    shown_players,
-    step_all,
-)
-from matchenv.envs.queue.settings import QueueSettings
-from matchenv.envs.queue.state import (
     NONE,
     OVER,
     VISIT,
@@ -30,34 +21,26 @@ from matchenv.envs.queue.state import (
     Integers,
     Params,
     State,
+    advance_all,
+    begin_all,
     empty_state,
+    grown,
+    shown_players,
+    step_all,
     with_luck,
-    with_room,
-    with_visits,
 )
+from matchenv.envs.queue.settings import QueueSettings
 from matchenv.envs.queue.view import NOBODY, QueueView, WaitingPlayers
 from matchenv.runtime.checks import as_float_array
 
-# Fields of QUEUE records by the names of facts.
-TOTALS = {
-    "tick": "tick",
-    "queued": "queued",
-    "matched_players": "matched",
-    "abandoned": "abandoned",
-    "waiting": "waiting",
-    "playing": "playing",
-}
+# Facts that are fields of QUEUE.
+TOTALS = ("tick", "queued", "matched_players", "abandoned", "waiting", "playing")
 QUALITIES = ("match_quality", "true_match_quality")
 
 VISIT_COLUMNS = ("environment", *VISIT.names) if VISIT.names else ()
 
 # Runs that the usual quality is from, and choices in each.
 USUAL_RUNS, USUAL_CHOICES = 16, 500
-
-GIVEN_NAMES = ("mu", "sigma", "true_skill", "noise")
-
-
-NO_ONE: Floats = np.zeros(0)
 
 
 class QueueSimulator(Simulator[State]):
@@ -75,18 +58,25 @@ class QueueSimulator(Simulator[State]):
     def __init__(self, settings: QueueSettings, *, keep_visits: bool = False) -> None:
         self.settings = settings
         self.num_actions = settings.capacity
-        self.observation_space = queue_observation_space(settings)
+        capacity = settings.capacity
+        self.observation_space = observation_box(settings.observation_size, capacity, 2 * capacity)
         self._keeps_visits = keep_visits
 
     @cached_property
     def params(self) -> Params:
         """Numbers of the settings that the compiled functions need."""
-        params = Params.of(self.settings)
-        if self.settings.reward != "relative":
-            return params
-        usual = usual_quality(self.settings)
-        lost = params.abandonment_cost + usual * self.settings.games_of_player
-        return params._replace(usual=usual, abandonment_cost=lost)
+        settings, population = self.settings, self.settings.population
+        usual = usual_quality(settings) if settings.reward == "relative" else 0.0
+        numbers = {name: getattr(settings, name) for name in Params._fields[:11]}
+        numbers["abandonment_cost"] += usual * settings.games_of_player
+        return Params(
+            **numbers,
+            population=np.ascontiguousarray(population.rows),
+            mean=population.mean,
+            deviation=population.deviation,
+            by_truth=settings.reward == "true_match_quality",
+            usual=usual,
+        )
 
     def new_state(self, count: int) -> State:
         """Return the state of ``count`` queues that have not begun."""
@@ -98,7 +88,7 @@ class QueueSimulator(Simulator[State]):
 
         Arguments as the contract. Each array may have a row for each environment.
         """
-        given = checked_options(options, GIVEN_NAMES)
+        given = checked_options(options, ("mu", "sigma", "true_skill", "noise"))
         for name, needed in (("mu", "sigma"), ("sigma", "mu"), ("true_skill", "mu")):
             if name in given and needed not in given:
                 raise ValueError(f"options must hold {needed!r} where they hold {name!r}")
@@ -125,23 +115,20 @@ class QueueSimulator(Simulator[State]):
             state = with_luck(state, rows, ndtr(-given["noise"]))
         elif state.luck.size > 0:
             state.luck[rows] = np.nan
-        mu = given.get("mu", NO_ONE)
+        mu = given.get("mu", np.zeros(0))
         # True skills that are not given are drawn from the belief.
-        parts = mu, given.get("sigma", NO_ONE), given.get("true_skill", np.full_like(mu, np.nan))
+        parts = mu, given.get("sigma", mu), given.get("true_skill", np.full_like(mu, np.nan))
         shape = (len(state.queue), mu.shape[-1])
-        if shape[1] > state.room:
-            state = with_room(state, shape[1])
+        while shape[1] > state.room:
+            state = grown(state)
         players = (np.ascontiguousarray(np.broadcast_to(each, shape)) for each in parts)
         begin_all(state, self.params, rows, keys, *players)
-        state = self._go_on(state, rows, advance_all(state, self.params, rows))
-        close_all(state, self.params, rows)
-        return state
+        return self._advanced(state, rows)
 
     def step(self, state: State, actions: Integers, running: Masks) -> Step[State]:
         """Carry out one choice in every running queue, and go on to the next; as ``Simulator``."""
-        stuck = step_all(state, self.params, actions, running)
-        if stuck:
-            state = self._go_on(state, np.flatnonzero(running), stuck)
+        if step_all(state, self.params, actions, running):
+            state = self._advanced(state, np.flatnonzero(running))
         reward = np.where(running, state.queue["reward"], 0.0)
         state.queue["reward"] -= reward
         truncated = (state.queue["phase"] == OVER) & running
@@ -174,9 +161,9 @@ class QueueSimulator(Simulator[State]):
     def facts(self, state: State) -> Facts:
         """Return the totals since the reset, current numbers, and the last game's qualities."""
         queue = state.queue
-        left = np.maximum(queue["matched"] + queue["abandoned"], 1)
+        left = np.maximum(queue["matched_players"] + queue["abandoned"], 1)
         return {
-            **{name: queue[field] for name, field in TOTALS.items()},
+            **{name: queue[name] for name in TOTALS},
             "mean_wait": queue["waited"] / left,
             **{name: queue[name] for name in QUALITIES},
         }
@@ -220,7 +207,8 @@ class QueueSimulator(Simulator[State]):
 
     def keeping_visits(self, state: State) -> State:
         """Return a state that keeps visits from now on."""
-        return state if state.visits.size > 0 else with_visits(state, 2 * state.room)
+        shape = (len(state.queue), 2 * state.room)
+        return state if state.visits.size > 0 else state._replace(visits=np.zeros(shape, VISIT))
 
     def taken_visits(self, state: State) -> dict[str, Floats]:
         """Return the visits that ended since the last call, and forget them.
@@ -238,15 +226,10 @@ class QueueSimulator(Simulator[State]):
         columns = {name: visits[name].astype(np.float64) for name in VISIT_COLUMNS[1:]}
         return {"environment": np.nonzero(kept)[0].astype(np.float64), **columns}
 
-    def _go_on(self, state: State, rows: Integers, stuck: bool) -> State:
-        """Enlarge the arrays and go on, until no queue of ``rows`` is stuck."""
-        while stuck:
-            if (state.queue["free"][rows] == 0).any():
-                state = with_room(state, 2 * state.room)
-            size = state.visits.shape[1]
-            if 0 < size < state.queue["visits"].max() + state.room:
-                state = with_visits(state, 2 * max(size, state.room))
-            stuck = advance_all(state, self.params, rows)
+    def _advanced(self, state: State, rows: Integers) -> State:
+        """Go on to the next choice in the queues of ``rows``, in larger arrays if need be."""
+        while advance_all(state, self.params, rows):
+            state = grown(state)
         return state
 
 
@@ -269,17 +252,5 @@ def usual_quality(settings: QueueSettings) -> float:
         state, running = step.state, running & ~step.truncated
         reward += float(step.reward.sum())
     queue = state.queue
-    games = queue["matched"].sum() + settings.games_of_player * queue["abandoned"].sum()
+    games = queue["matched_players"].sum() + settings.games_of_player * queue["abandoned"].sum()
     return reward / max(1.0, float(games))
-
-
-def queue_observation_space(settings: QueueSettings) -> spaces.Box:
-    """Return the box of one observation.
-
-    Means are unbounded, standard deviations at least 0, all others in [0, 1].
-    """
-    low = np.zeros(settings.observation_size, dtype=np.float32)
-    low[: settings.capacity] = -np.inf
-    high = np.ones(settings.observation_size, dtype=np.float32)
-    high[: 2 * settings.capacity] = np.inf
-    return spaces.Box(low, high, dtype=np.float32)

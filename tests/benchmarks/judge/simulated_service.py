@@ -10,8 +10,7 @@ from scipy.stats import norm
 
 from matchenv.baselines.queue import WideningWindow
 from matchenv.envs.queue.dynamics import OUTCOME
-from matchenv.envs.queue.population import RatedPopulation
-from matchenv.envs.queue.settings import QueueSettings
+from matchenv.envs.queue.settings import QueueSettings, RatedPopulation
 from matchenv.envs.queue.simulator import QueueSimulator
 from matchenv.envs.queue.view import WaitingPlayers
 from matchenv.evaluation.rollout import Batch, Decisions

@@ -10,7 +10,7 @@ import pytest
 
 from matchenv import MatchmakingEnv, MatchmakingQueueEnv, MatchmakingQueueVectorEnv
 from matchenv.envs.queue import NOBODY, NormalPopulation, WaitingPlayers
-from matchenv.envs.queue.state import FIRST_ROOM
+from matchenv.envs.queue.dynamics import FIRST_ROOM
 from matchenv.trueskill import match_quality, update
 
 BETA = math.sqrt(2.5)

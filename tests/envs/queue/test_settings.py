@@ -9,8 +9,12 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from matchenv.envs.queue.population import NormalPopulation, RatedPopulation, population_of
-from matchenv.envs.queue.settings import QueueSettings
+from matchenv.envs.queue.settings import (
+    NormalPopulation,
+    QueueSettings,
+    RatedPopulation,
+    population_of,
+)
 
 
 def test_nobody_gives_up_without_patience_to_lose() -> None:
