@@ -39,31 +39,18 @@ CALLS, SWEEPS = 200, 5
 
 
 class Side(NamedTuple):
-    """One side of a comparison.
-
-    Attributes:
-        label: its name.
-        work: one turn.
-        units: steps, decisions or games of one turn.
-    """
+    """One side of a comparison."""
 
     label: str
-    work: Callable[[], object]
-    units: float
+    work: Callable[[], object]  # one turn
+    units: float  # steps, decisions or games of one turn
 
 
 class Pair(NamedTuple):
-    """Two sides, of which we ask how many times as fast ours is.
-
-    Attributes:
-        name: what is measured.
-        unit: of the rates of both sides.
-        ours: our side.
-        rival: the other.
-    """
+    """Two sides, of which we ask how many times as fast ours is."""
 
     name: str
-    unit: str
+    unit: str  # of the rates of both sides
     ours: Side
     rival: Side
 
@@ -103,7 +90,7 @@ def environments() -> Iterator[Pair]:
         )  # fmt: skip
     yield Pair(
         "one environment of gym.make against CartPole-v1", "steps/s",
-        scalar_side("Matchmaking-v0"), scalar_side("CartPole-v1"),
+        scalar_side("Matchmaking-v0", NUM_OPPONENTS), scalar_side("CartPole-v1", 2),
     )  # fmt: skip
 
 
@@ -117,14 +104,13 @@ def vector_side(name: str, num_actions: int, num_envs: int, steps: int) -> Side:
         for row in actions:
             env.step(row)
 
-    return Side(name, work, steps * num_envs)
+    return Side(name, work, actions.size)
 
 
-def scalar_side(name: str, steps: int = 5010) -> Side:
+def scalar_side(name: str, num_actions: int, steps: int = 5010) -> Side:
     """Return one environment as ``gym.make`` makes it, with its wrappers."""
     env = gym.make(name)
-    assert isinstance(env.action_space, gym.spaces.Discrete)
-    actions = np.random.default_rng(0).integers(0, env.action_space.n, steps).tolist()
+    actions = np.random.default_rng(0).integers(0, num_actions, steps).tolist()
     env.reset(seed=0)
 
     def work() -> None:
@@ -138,34 +124,37 @@ def scalar_side(name: str, steps: int = 5010) -> Side:
 
 def policies() -> Iterator[Pair]:
     """Compare KG's search with its plain rule, and the baselines with KG."""
-    kg = decision_side(KnowledgeGradient(), NUM_OPPONENTS, BATCH)
     for belief in (FactorisedBelief.name, FullBelief.name):
-        policy = KnowledgeGradient(belief=belief)
-        state = states_of_play(NUM_OPPONENTS, BATCH, belief)
+        policy, state = KnowledgeGradient(belief=belief), states_of_play(belief=belief)
 
         def choose(policy: Any = policy, state: Any = state) -> Any:
             return np.argmax(policy.scores(state, 500), axis=-1)
 
-        plain = Side("scores of all", choose, BATCH)
         yield Pair(f"KG, {belief} belief, against its plain rule", "decisions/s",
-                   decision_side(policy, NUM_OPPONENTS, BATCH), plain)  # fmt: skip
+                   decision_side(policy, state), Side("scores of all", choose, BATCH))  # fmt: skip
+    kg = decision_side(KnowledgeGradient(), states_of_play())
     for name in ("pe", "drawchance", "gittins"):
-        ours = decision_side(POLICIES[name](), NUM_OPPONENTS, BATCH)
+        policy = POLICIES[name]()
+        ours = decision_side(policy, states_of_play(belief=policy.belief))
         yield Pair(f"{name} against KG", "decisions/s", ours, kg)
-    many = decision_side(KnowledgeGradient(), MANY_OPPONENTS)
+    many = decision_side(KnowledgeGradient(), states_of_play(MANY_OPPONENTS, 1))
     yield Pair(
         f"KG, {MANY_OPPONENTS:,} opponents, against {NUM_OPPONENTS}", "decisions/s", many, kg
     )
 
 
-def decision_side(policy: Any, num_opponents: int, count: int = 1) -> Side:
+def decision_side(policy: Any, state: matchenv.KnowledgeState) -> Side:
     """Return a policy's decisions for a batch of knowledge states."""
-    state = states_of_play(num_opponents, count, policy.belief)
-    return Side(type(policy).name, partial(policy.act, state, 500), count)
+    return Side(type(policy).name, partial(policy.act, state, 500), len(state))
 
 
-def states_of_play(num_opponents: int, count: int, belief: str) -> matchenv.KnowledgeState:
-    """Return knowledge states of ``count`` episodes after some random games."""
+def states_of_play(
+    num_opponents: int = NUM_OPPONENTS,
+    count: int | None = None,
+    belief: str = FactorisedBelief.name,
+) -> matchenv.KnowledgeState:
+    """Return knowledge states of some episodes, ``BATCH`` unless said, after some random games."""
+    count = count or BATCH
     env = matchenv.MatchmakingVectorEnv(count, num_opponents=num_opponents, belief=belief)
     env.reset(seed=0)
     rng = np.random.default_rng(0)

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,12 +127,17 @@ class Result:
         """
         counted = [f for f, each in enumerate(self.families) if each.mark and each.mark.counts]
         variants = [f for f, each in enumerate(self.families) if each.mark is None]
-        return {
-            "score": self._overall(self.policies, counted),
-            "told": self._overall((TOLD,), counted),
-            "variants": self._overall(self.policies, variants),
-            "told_variants": self._overall((TOLD,), variants),
+        asked = {
+            "score": (self.policies, counted),
+            "told": ((TOLD,), counted),
+            "variants": (self.policies, variants),
+            "told_variants": ((TOLD,), variants),
         }
+        return {
+            name: overall(self._above(labels)[:, places], self._spans()[places],
+                          np.random.default_rng(BOOTSTRAP_SEED)) if places else None
+            for name, (labels, places) in asked.items()
+        }  # fmt: skip
 
     def family_scores(self) -> list[Record]:
         """Return one for each family.
@@ -142,19 +146,30 @@ class Result:
         0 for DrawChance and 1 for the family's mark, or the oracle where it has none; that of the
         ``told`` index; the ``mark``; and whether all runs ``refused`` to play it.
         """
-        above = {label: each - self.totals[LOW_END] for label, each in self.totals.items()}
+        ours, (told,) = self._above(self.policies).mean(axis=0), self._above((TOLD,))
         return [
             Record(
                 family=family.name,
                 true_q=float(np.mean([self.totals[label][f] for label in self.policies])),
-                score=ratio_of_means(np.mean([above[label][f] for label in self.policies], axis=0),
-                                     span),
-                told=ratio_of_means(above[TOLD][f], span),
+                score=ratio_of_means(ours[f], span),
+                told=ratio_of_means(told[f], span),
                 mark=family.mark.text if family.mark else "-",
                 refused=all(family.name in self.refused.get(label, ()) for label in self.policies),
             )
             for f, (family, span) in enumerate(zip(self.families, self._spans(), strict=True))
-        ]  # fmt: skip
+        ]
+
+    def _above(self, labels: Iterable[str]) -> Floats:
+        """Return totals minus DrawChance's, shape (labels, F, E)."""
+        return np.array([self.totals[label] - self.totals[LOW_END] for label in labels])
+
+    def _spans(self) -> Floats:
+        """Return what the marks are above DrawChance, shape (F, E)."""
+        spans = self.totals[HIGH_END] - self.totals[LOW_END]
+        for f, family in enumerate(self.families):
+            if family.mark is not None:
+                spans[f] = family.mark.difference
+        return spans
 
     def head(self) -> list[str]:
         """Return what stands above the table."""
@@ -175,82 +190,49 @@ class Result:
         """Return the table for a terminal."""
         return "\n".join([*self.head(), "", *text_table(COLUMNS, self.family_scores())])
 
-    def markdown(self) -> str:
-        """Return the table as Markdown."""
-        table = markdown_table(COLUMNS, self.family_scores())
-        return "\n".join(["  \n".join(self.head()), "", *table])
-
-    def entry(self) -> dict[str, Any]:
-        """Return the method's line in the leaderboard."""
-        named = ["--method", self.method] if self.method != next(iter(self.policies)) else []
-        words = ["matchenv", "bench", "--policy", *self.policies, *named]
-        return {
-            "protocol": NAME,
-            "method": self.method,
-            "command": shlex.join(words),
-            "runs": len(self.policies),
-            "refused": len(set().union(*self.refused.values())),
-            **{name: _plain_score(self.scores[name]) for name in ("score", "variants")},
-            "families": {row.family: round(row.score.mean, 4) for row in self.family_scores()},
+    def files(self) -> dict[str, bytes]:
+        """Return the content of the result files, by name; no entry where families are missing."""
+        rows = self.family_scores()
+        scores = {
+            name: None if each is None else {"value": each.mean, "low": each.low, "high": each.high}
+            for name, each in self.scores.items()
         }
-
-    def plain(self) -> dict[str, Any]:
-        """Return all of it as plain data."""
-        return {
+        content = {
             "benchmark": NAME,
             "protocol": protocol_digest(),
             "method": self.method,
             "policies": self.policies,
             "families": [family.name for family in self.families],
             "whole": self.whole,
-            "refused": {label: list(names) for label, names in self.refused.items()},
-            **{name: _plain_score(score) for name, score in self.scores.items()},
+            "refused": self.refused,
+            **scores,
             "made_with": provenance(),
             "totals": {label: values.tolist() for label, values in self.totals.items()},
         }
-
-    def files(self) -> dict[str, bytes]:
-        """Return the content of the result files, by name."""
-        return {
-            "bench.json": json_bytes(self.plain(), checked=True),
-            "bench.md": f"{self.markdown()}\n".encode(),
-            **({"entry.json": json_bytes(self.entry())} if self.whole else {}),
+        markdown = "\n".join(["  \n".join(self.head()), "", *markdown_table(COLUMNS, rows)])
+        named = ["--method", self.method] if self.method != next(iter(self.policies)) else []
+        entry = {
+            "protocol": NAME,
+            "method": self.method,
+            "command": shlex.join(["matchenv", "bench", "--policy", *self.policies, *named]),
+            "runs": len(self.policies),
+            "refused": len(set().union(*self.refused.values())),
+            **{name: scores[name] for name in ("score", "variants")},
+            "families": {row.family: round(row.score.mean, 4) for row in rows},
         }
-
-    def _spans(self) -> Floats:
-        """Return what the marks are above DrawChance, shape (F, E)."""
-        spans = self.totals[HIGH_END] - self.totals[LOW_END]
-        for f, family in enumerate(self.families):
-            if family.mark is not None:
-                spans[f] = family.mark.difference
-        return spans
-
-    def _overall(self, labels: Iterable[str], places: Sequence[int]) -> Estimate | None:
-        if not places:
-            return None
-        above = np.array([self.totals[label] - self.totals[LOW_END] for label in labels])
-        rng = np.random.default_rng(BOOTSTRAP_SEED)
-        return overall(above[:, places], self._spans()[places], rng)
-
-
-def _plain_score(score: Estimate | None) -> dict[str, float] | None:
-    """Return a score as files hold it."""
-    if score is None:
-        return None
-    return {"value": score.mean, "low": score.low, "high": score.high}
+        return {
+            "bench.json": json_bytes(content, checked=True),
+            "bench.md": f"{markdown}\n".encode(),
+            **({"entry.json": json_bytes(entry)} if self.whole else {}),
+        }
 
 
 def told_index(settings: Settings, true_skill: TrueSkills | None) -> ToldIndex:
     """Return the second mark, for an environment."""
     del true_skill
-    made = ToldIndex(
-        beta=settings.beta,
-        draw_margin=settings.draw_margin,
-        tau=settings.tau,
-        horizon=settings.horizon,
-        belief=ToldIndex.preferred_belief(settings),
-    )
-    policy: ToldIndex = adapted(made, settings)
+    belief = ToldIndex.preferred_belief(settings)
+    games = {name: getattr(settings, name) for name in ("beta", "draw_margin", "tau", "horizon")}
+    policy: ToldIndex = adapted(ToldIndex(**games, belief=belief), settings)
     return policy
 
 

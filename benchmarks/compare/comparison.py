@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from importlib import import_module
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -106,9 +107,8 @@ class Comparison:
 
     def difference(self, measure: str, cell: int, policy: str) -> Estimate:
         """Return the mean difference to the policy compared against, on the same episodes."""
-        return paired_difference(
-            self.values(measure, cell, policy), self.values(measure, cell, self.against)
-        )
+        ours, theirs = (self.values(measure, cell, each) for each in (policy, self.against))
+        return paired_difference(ours, theirs)
 
     @cached_property
     def standings(self) -> tuple[Record, ...]:
@@ -123,40 +123,41 @@ class Comparison:
         upper one, NaN without marks; ``decisions_per_second`` of one process, NaN where nothing
         was timed; then the mean of each measure, and further numbers of the environment.
         """
-        asked = {
-            (i, policy): self.difference(self.protocol.measure, i, policy)
-            for i in range(len(self.cells))
-            for policy in self.policies
-        }
-        judged = {key: each for key, each in asked.items()
-                  if key[1] not in (self.against, *self.protocol.marks[1:])}  # fmt: skip
-        said = dict(zip(judged, verdicts(list(judged.values()), self.episodes), strict=True))
-        return tuple(
-            self._standing(*key, difference, said.get(key, "")) for key, difference in asked.items()
-        )
+        kind, found, judged = self.protocol, [], []
+        for (i, cell), (p, policy) in product(enumerate(self.cells), enumerate(self.policies)):
+            mine, *marks = (self.values(kind.measure, i, each) for each in (policy, *kind.marks))
+            difference = self.difference(kind.measure, i, policy)
+            standing = Record(
+                cell=dict(cell.labels),
+                policy=policy,
+                difference=difference,
+                belief_difference=self.difference(kind.believed or kind.measure, i, policy),
+                detectable=detectable_effect(difference, self.episodes),
+                verdict="",
+                share_closed=share_closed(mine, *marks) if marks else math.nan,
+                decisions_per_second=float(self.rows.decisions_per_second[i, p]),
+            )
+            for each in self.shown:
+                standing[each.measure] = estimate(self.values(each.measure, i, policy))
+            if self.further:
+                standing.update(self.further.numbers(self, i, policy))
+            found.append(standing)
+            if policy not in (self.against, *kind.marks[1:]):
+                judged.append(standing)
+        said = verdicts([each.difference for each in judged], self.episodes)
+        for standing, verdict in zip(judged, said, strict=True):
+            standing["verdict"] = verdict
+        return tuple(found)
 
     def standing(self, cell: int, policy: str) -> Record:
         """Return the standing of one policy in the cell of this number."""
         return self.standings[cell * len(self.policies) + self.policies.index(policy)]
 
-    def _standing(self, cell: int, policy: str, difference: Estimate, verdict: str) -> Record:
-        kind = self.protocol
-        marks = [self.values(kind.measure, cell, mark) for mark in kind.marks]
-        share = share_closed(self.values(kind.measure, cell, policy), *marks) if marks else math.nan
-        rate = self.rows.decisions_per_second[cell, self.policies.index(policy)]
-        return Record(
-            cell=dict(self.cells[cell].labels),
-            policy=policy,
-            difference=difference,
-            belief_difference=self.difference(kind.believed or kind.measure, cell, policy),
-            detectable=detectable_effect(difference, self.episodes),
-            verdict=verdict,
-            share_closed=share,
-            decisions_per_second=float(rate),
-            **{each.measure: estimate(self.values(each.measure, cell, policy))
-               for each in self.shown},
-            **(self.further.numbers(self, cell, policy) if self.further else {}),
-        )  # fmt: skip
+    @property
+    def kept(self) -> list[Record]:
+        """The standings as files hold them: without the decisions a second, which no two share."""
+        return [Record({name: value for name, value in each.items()
+                        if name != "decisions_per_second"}) for each in self.standings]  # fmt: skip
 
     def table(self, *, timing: bool = True) -> str:
         """Return a table for each cell, a line for each policy.
@@ -187,9 +188,7 @@ class Comparison:
 
     def files(self) -> Iterable[tuple[str, bytes]]:
         """Yield the result files: the standings as text, CSV and JSON, and the episodes."""
-        standings = [Record(each) for each in self.standings]
-        for each in standings:
-            del each["decisions_per_second"]  # no two runs share it
+        standings = self.kept
         more = {"groups": self.further.group_standings(self)} if self.further else {}
         content = {
             **self.asked,
@@ -210,31 +209,33 @@ class Comparison:
 
 def columns(against: str, kind: Protocol, shown: Iterable[Shown], *, timing: bool) -> list[Column]:
     """Return the columns of a table of standings; decisions per second with ``timing``."""
-    measures = [Column(each.heading, partial(_mean_text, each)) for each in shown]
+
+    def mean_text(each: Shown, standing: Record) -> str:
+        value = standing[each.measure]
+        mean = value.mean if isinstance(value, Estimate) else value
+        return each.form.format(mean).replace("%", " %")
+
+    def detectable(standing: Record) -> str:
+        known = standing.policy != against and math.isfinite(standing.detectable)
+        return f"{standing.detectable:.2f}" if known else ""
+
+    def speed(standing: Record) -> str:
+        rate = standing.decisions_per_second
+        return f"{rate:,.0f}" if math.isfinite(rate) else "-"
+
+    measures = [Column(each.heading, partial(mean_text, each)) for each in shown]
     heading = next((each.heading for each in shown if each.measure == kind.measure), kind.measure)
-    found = [
+    gap = [Column("gap closed", lambda standing: gap_text(standing.share_closed))]
+    return [
         Column("policy", "{policy}"),
         *measures[: kind.leading],
         Column(f"{heading} - {against}", "{difference:+.2f}", 25),
-        Column("detects", lambda s: "" if s.policy == against else _known(s.detectable, ".2f", "")),
+        Column("detects", detectable),
         Column("verdict", "{verdict}", 9),
+        *(gap if kind.marks else []),
+        *measures[kind.leading :],
+        *([Column("decisions/s", speed)] if timing else []),
     ]
-    if kind.marks:
-        found.append(Column("gap closed", lambda s: gap_text(s.share_closed)))
-    found += measures[kind.leading :]
-    if timing:
-        found.append(Column("decisions/s", lambda s: _known(s.decisions_per_second, ",.0f", "-")))
-    return found
-
-
-def _mean_text(shown: Shown, standing: Record) -> str:
-    value = standing[shown.measure]
-    mean = value.mean if isinstance(value, Estimate) else value
-    return shown.form.format(mean).replace("%", " %")
-
-
-def _known(value: float, form: str, otherwise: str) -> str:
-    return f"{value:{form}}" if math.isfinite(value) else otherwise
 
 
 def gap_text(share: float) -> str:
@@ -285,8 +286,9 @@ def run_comparison(
     kind, settings, places = problem_of(env, cells, env_kwargs)
     named = tuple(policies if policies is not None else kind.policies or known_policies(env))
     against = against or kind.against or str(named[0])
-    plan = plan_of(named, settings, places, episodes, seed, references=(against, *kind.marks))
-    asked = described(plan, settings)
+    plan, asked = plan_of(
+        named, settings, places, episodes, seed, references=(against, *kind.marks)
+    )
     with run.store({"command": "compare", **asked}) as store:
         found = Comparison(play(plan, store, run), against.rstrip("/\\"), settings, asked)
         run.finish(store, found, found.files())
@@ -330,8 +332,8 @@ def plan_of(
     *,
     purpose: int = REPORT,
     references: Sequence[Any] = (),
-) -> Plan:
-    """Return the plan of a comparison.
+) -> tuple[Plan, dict[str, Any]]:
+    """Return the plan of a comparison, and all that decides what its jobs give, as plain data.
 
     Args:
         policies: as ``run_comparison``, at least one.
@@ -348,8 +350,10 @@ def plan_of(
     as_integer("episodes", episodes, 2)
     as_integer("seed", seed, 0)
     candidates = candidates_of(policies, settings, references)
-    kind: Protocol = part_of(env_id_of(settings), "protocol")
-    size, key = block_size(settings), kind.key_of(purpose)
+    env = env_id_of(settings)
+    kind: Protocol = part_of(env, "protocol")
+    key = kind.key_of(purpose)
+    size = max(1, min(kind.block, LARGEST_BLOCK_PLAYERS // getattr(settings, "num_players", 1)))
     blocks = tuple(
         Block(
             prior=0,
@@ -364,40 +368,23 @@ def plan_of(
         del prior
         return replace(settings, **cell.options)
 
-    return Plan(candidates, tuple(cells), blocks, settings_of, seed)
-
-
-def block_size(settings: Options) -> int:
-    """Return the number of episodes in a block."""
-    kind: Protocol = part_of(env_id_of(settings), "protocol")
-    players = getattr(settings, "num_players", 1)
-    return max(1, min(kind.block, LARGEST_BLOCK_PLAYERS // players))
-
-
-def described(plan: Plan, settings: Options) -> dict[str, Any]:
-    """Return everything that decides what the jobs of a plan give, as plain data."""
-    kind: Protocol = part_of(env_id_of(settings), "protocol")
     environment = {name: value for name, value in settings.description().items()
                    if name not in kind.fixed}  # fmt: skip
     for name, value in vars(settings).items():
         if isinstance(value, Population) and name in environment:
             digest = hashlib.sha256(value.rows.tobytes()).hexdigest()
             environment[name] = f"{len(value.rows)} of {digest[:16]}"
+    labels = [text for cell in cells for text in cell.labels.values()]
     # The files that a user's own priors are read from.
-    own = {
-        text: digest_of(module_files(text))
-        for cell in plan.cells
-        for text in cell.labels.values()
-        if is_object_spec(text)
-    }
-    return {
-        "env": env_id_of(settings),
-        "policies": {candidate.label: candidate.identity for candidate in plan.candidates},
-        "cells": {cell.name: {"title": cell.title, "labels": dict(cell.labels)}
-                  for cell in plan.cells},
+    own = {text: digest_of(module_files(text)) for text in labels if is_object_spec(text)}
+    asked = {
+        "env": env,
+        "policies": {candidate.label: candidate.identity for candidate in candidates},
+        "cells": {cell.name: {"title": cell.title, "labels": dict(cell.labels)} for cell in cells},
         **({"priors": own} if own else {}),
-        "episodes": plan.episodes,
-        "seed": plan.seed,
-        "block_size": block_size(settings),
+        "episodes": episodes,
+        "seed": seed,
+        "block_size": size,
         "environment": environment,
-    }  # fmt: skip
+    }
+    return Plan(candidates, tuple(cells), blocks, settings_of, seed), asked

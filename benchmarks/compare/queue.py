@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING
 
 from matchenv.evaluation.episode_table import EpisodeTable
@@ -28,6 +30,8 @@ GROUP_TABLES = {
 NUMBERS = (Shown("long_wait", "95 % wait", "{:.0f}"),)
 
 QUALITY = "true_match_quality"
+# Means of a group in the files, in this order.
+SHOWN = (QUALITY, "match_quality", "wait", "left")
 # Means of a group whose differences are shown, and their names.
 DIFFERENCES = {QUALITY: "quality_difference", "wait": "wait_difference", "left": "left_difference"}
 
@@ -44,44 +48,34 @@ def group_standings(found: Comparison) -> list[Record]:
     the policy compared against; and the ticks that 95 % of the visits did not exceed,
     ``long_wait``.
     """
-    return [
-        _group(found, cell, policy, group)
-        for cell in range(len(found.cells))
-        for policy in found.policies
-        for group in GROUPS
-    ]
-
-
-def _group(found: Comparison, cell: int, policy: str, group: str) -> Record:
-    ours, theirs = (
-        {name: group_values(found.rows, name, cell, each, group) for name in MEANS}
-        for each in (policy, found.against)
-    )
-    return Record(
-        load=found.cells[cell].name,
-        policy=policy,
-        group=group,
-        **{name: estimate(ours[name]) for name in ("true_match_quality", "match_quality", "wait",
-                                                   "left")},
-        **{title: estimate(ours[name] - theirs[name]) for name, title in DIFFERENCES.items()},
-        long_wait=long_wait(found.rows, cell, policy, group=group),
-    )  # fmt: skip
+    standings = []
+    for (cell, load), policy, group in product(enumerate(found.cells), found.policies, GROUPS):
+        ours, theirs = (
+            {name: group_values(found.rows, name, cell, each, group) for name in MEANS}
+            for each in (policy, found.against)
+        )
+        means = {name: estimate(ours[name]) for name in SHOWN}
+        less = {title: estimate(ours[name] - theirs[name]) for name, title in DIFFERENCES.items()}
+        waits = long_wait(found.rows, cell, policy, group=group)
+        standings.append(Record(load=load.name, policy=policy, group=group, **means, **less,
+                                long_wait=waits))  # fmt: skip
+    return standings
 
 
 def tables(found: Comparison, cell: int) -> list[str]:
     """Return the tables of groups that stand behind the table of a cell."""
     load, lines = found.cells[cell].name, []
     for title, (measure, form) in GROUP_TABLES.items():
-        rows = [
-            {"policy": policy, **{group: form.format(
+
+        def text(group: str, policy: str, measure: str = measure, form: str = form) -> str:
+            return form.format(
                 estimate(group_values(found.rows, measure, cell, policy, group)).mean
-            ) for group in GROUPS}}
-            for policy in found.policies
-        ]  # fmt: skip
-        columns = [Column("policy", "{policy}")]
-        columns += [Column(heading, f"{{{group}}}")
+            )
+
+        columns = [Column("policy", str)]
+        columns += [Column(heading, partial(text, group))
                     for group, heading in zip(GROUPS, GROUP_TITLES, strict=True)]  # fmt: skip
-        lines += ["", f"{load} load: {title}", *text_table(columns, rows)]
+        lines += ["", f"{load} load: {title}", *text_table(columns, found.policies)]
     return lines
 
 
@@ -93,26 +87,22 @@ def points_of(rows: EpisodeTable, load: int) -> list[Record]:
     ``left`` without one; and whether it is ``best``: no other of the family has both a shorter
     wait and a higher quality.
     """
-    measured = {
-        policy: (mean_over(rows, "wait", load, policy), mean_over(rows, QUALITY, load, policy))
+    found = [
+        Record(family=family_of(policy), policy=policy,
+               wait=mean_over(rows, "wait", load, policy),
+               quality=mean_over(rows, QUALITY, load, policy),
+               left=mean_over(rows, "left", load, policy))
         for policy in rows.policies
-    }
-    # Nobody was served in runs that are too short.
-    found = {policy: point for policy, point in measured.items() if all(map(math.isfinite, point))}
-
-    def beaten(policy: str) -> bool:
-        wait, quality = found[policy]
-        return any(
-            other[0] <= wait and other[1] >= quality and other != (wait, quality)
-            for name, other in found.items()
-            if family_of(name) == family_of(policy)
-        )
-
-    return [
-        Record(family=family_of(policy), policy=policy, wait=wait, quality=quality,
-               left=mean_over(rows, "left", load, policy), best=not beaten(policy))
-        for policy, (wait, quality) in found.items()
     ]  # fmt: skip
+    # Nobody was served in runs that are too short.
+    found = [each for each in found if math.isfinite(each.wait) and math.isfinite(each.quality)]
+
+    def beats(other: Record, point: Record) -> bool:
+        mine, theirs = ((each.wait, -each.quality) for each in (point, other))
+        same = other.family == point.family
+        return same and theirs != mine and theirs[0] <= mine[0] and theirs[1] <= mine[1]
+
+    return [Record(each, best=not any(beats(other, each) for other in found)) for each in found]
 
 
 def mean_over(rows: EpisodeTable, measure: str, load: int, policy: str) -> float:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
+from operator import itemgetter
 from pathlib import Path
 
 from matchenv.agents.environments import PROBLEMS
 from matchenv.agents.run_folder import RunFolder
 from matchenv.benchmarks.compare.comparison import DEFAULT_EPISODES, Comparison, run_comparison
-from matchenv.evaluation.estimates import Estimate, paired_difference
+from matchenv.evaluation.estimates import paired_difference
 from matchenv.evaluation.protocols import ONE_PLAYER
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.runtime.files import write_text
@@ -68,30 +68,29 @@ def summary_over(found: Comparison, runs: Sequence[str], rivals: Sequence[str]) 
     """
     measure = found.protocol.measure
     heading = next(each.heading for each in found.shown if each.measure == measure)
-
-    def means(cell: int) -> list[float]:
-        return [float(found.values(measure, cell, run).mean()) for run in runs]
-
-    def differences(cell: int, other: str) -> list[Estimate]:
-        theirs = found.values(measure, cell, other)
-        return [paired_difference(found.values(measure, cell, run), theirs) for run in runs]
-
-    def spread(other: str, cell: int) -> str:
-        less = [each.mean for each in differences(cell, other)]
-        return f"{statistics.fmean(less):+.2f} ({min(less):+.2f} to {max(less):+.2f})"
-
-    def not_behind(cell: int) -> str:
-        return f"{sum(each.high >= 0.0 for each in differences(cell, rivals[-1]))} of {len(runs)}"
-
+    rows = []
+    for place, cell in enumerate(found.cells):
+        values = [found.values(measure, place, run) for run in runs]
+        means = [float(each.mean()) for each in values]
+        row = {"cell": cell.title, "mean": f"{statistics.fmean(means):.2f}",
+               "deviation": f"{statistics.stdev(means):.2f}"}  # fmt: skip
+        for rival in rivals:
+            theirs = found.values(measure, place, rival)
+            less = [paired_difference(each, theirs) for each in values]
+            mean, least, most = (of([each.mean for each in less])
+                                 for of in (statistics.fmean, min, max))  # fmt: skip
+            row[rival] = f"{mean:+.2f} ({least:+.2f} to {most:+.2f})"
+            row["not behind"] = f"{sum(each.high >= 0.0 for each in less)} of {len(runs)}"
+        rows.append(row)
     columns = [
-        Column("cell", lambda cell: found.cells[cell].title),
-        Column(heading, lambda cell: f"{statistics.fmean(means(cell)):.2f}"),
-        Column("deviation", lambda cell: f"{statistics.stdev(means(cell)):.2f}"),
-        *(Column(f"minus {rival}", partial(spread, rival)) for rival in rivals),
-        Column(f"not behind {rivals[-1]}", not_behind),
+        Column("cell", "{cell}"),
+        Column(heading, "{mean}"),
+        Column("deviation", "{deviation}"),
+        *(Column(f"minus {rival}", itemgetter(rival)) for rival in rivals),
+        Column(f"not behind {rivals[-1]}", "{not behind}"),
     ]
     title = (
         f"over {len(runs)} seeds, {found.episodes} episodes each: mean and standard deviation; "
         "differences as mean (least to most)"
     )
-    return "\n".join([title, *text_table(columns, list(range(len(found.cells))))])
+    return "\n".join([title, *text_table(columns, rows)])

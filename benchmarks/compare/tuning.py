@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
-from matchenv.benchmarks.compare.comparison import described, plan_of, problem_of
+from matchenv.benchmarks.compare.comparison import plan_of, problem_of
 from matchenv.evaluation.episode_table import EpisodeTable, play
 from matchenv.evaluation.estimates import Record, columns_of, estimate, paired_difference
 from matchenv.evaluation.registry import ONE_PLAYER, QUEUE, expanded, family_of
@@ -66,15 +67,16 @@ class Tuning:
         for place, cell in enumerate(self.rows.cells):
             totals = {policy: self.rows.values(self.measure, place, policy)[0]
                       for policy in self.rows.policies}  # fmt: skip
-            means = {policy: values.mean() for policy, values in totals.items()}
-            for policy, values in totals.items():
-                family = family_of(policy)
-                rivals = (each for each in totals if family_of(each) == family)
-                best = max(rivals, key=means.__getitem__)
-                found.append(
-                    Record(cell=cell.name, family=family, policy=policy, total=estimate(values),
-                           behind=paired_difference(totals[best], values), best=best == policy)
-                )  # fmt: skip
+            best: dict[str, str] = {}
+            for policy in sorted(totals, key=lambda each: -totals[each].mean()):
+                best.setdefault(family_of(policy), policy)
+            found += [
+                Record(cell=cell.name, family=family_of(policy), policy=policy,
+                       total=estimate(values),
+                       behind=paired_difference(totals[best[family_of(policy)]], values),
+                       best=policy in best.values())
+                for policy, values in totals.items()
+            ]  # fmt: skip
         return found
 
     def best(self, cell: str) -> dict[str, str]:
@@ -83,31 +85,21 @@ class Tuning:
 
     def text(self) -> str:
         """Return the best of each family in each cell."""
+
+        def next_text(best: Record) -> str:
+            others = [each for each in self.tried if not each.best
+                      and (each.cell, each.family) == (best.cell, best.family)]  # fmt: skip
+            nearest = sorted(others, key=lambda row: row.behind.mean)[:1]
+            return "".join(map("{policy}, {behind:+.2f}".format_map, nearest))
+
         columns = [
             Column("cell", "{cell}"),
             Column("policy", "{policy}"),
             Column(self.measure, "{total.mean:.2f}"),
             Column("95 % half width", "{total.half_width:.2f}"),
-            Column("next, behind by", self._next_text),
+            Column("next, behind by", next_text),
         ]
-        chosen = [each for each in self.tried if each.best]
-        return "\n".join(text_table(columns, chosen)) + "\n"
-
-    def _next_text(self, best: Record) -> str:
-        others = [each for each in self.tried if not each.best
-                  and (each.cell, each.family) == (best.cell, best.family)]  # fmt: skip
-        if not others:
-            return ""
-        return "{policy}, {behind:+.2f}".format_map(min(others, key=lambda row: row.behind.mean))
-
-    def files(self) -> dict[str, bytes]:
-        """Return the result files by name."""
-        return {
-            **self.rows.files(),
-            "tuning.csv": records_csv([columns_of(each) for each in self.tried]),
-            "best.json": json_bytes({cell.name: self.best(cell.name) for cell in self.rows.cells}),
-            "tuning.md": self.text().encode(),
-        }
+        return "\n".join(text_table(columns, [each for each in self.tried if each.best])) + "\n"
 
 
 def run_tuning(
@@ -146,13 +138,16 @@ def run_tuning(
     measure = measure or kind.measure
     as_choice("measure", measure, filter(None, (kind.measure, kind.believed)))
     texts = policies if policies is not None else expanded(TRIED.get(env, kind.policies))
-    plan = plan_of(texts, settings, places, episodes, seed, purpose=TUNING)
-    with run.store({"command": "tune", "measure": measure, **described(plan, settings)}) as store:
-        found = Tuning(play(plan, store, run), measure)
-        files = found.files()
-        if env == QUEUE:
-            from matchenv.benchmarks.compare import queue
-
-            files |= dict(queue.files(found.rows))
+    plan, asked = plan_of(texts, settings, places, episodes, seed, purpose=TUNING)
+    with run.store({"command": "tune", "measure": measure, **asked}) as store:
+        rows = play(plan, store, run)
+        found = Tuning(rows, measure)
+        files = {
+            **rows.files(),
+            "tuning.csv": records_csv([columns_of(each) for each in found.tried]),
+            "best.json": json_bytes({cell.name: found.best(cell.name) for cell in places}),
+            "tuning.md": found.text().encode(),
+            **dict(import_module(kind.further).files(rows) if kind.further else ()),
+        }
         run.finish(store, found, files.items())
     return found

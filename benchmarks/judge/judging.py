@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from matchenv.benchmarks.compare.comparison import Comparison, described, plan_of, problem_of
+from matchenv.benchmarks.compare.comparison import Comparison, plan_of, problem_of
 from matchenv.benchmarks.compare.queue import QUALITY, group_standings, mean_over
 from matchenv.benchmarks.compare.tuning import Tuning
 from matchenv.benchmarks.judge.evenness import favourites_of, group_evenness, qualities_of
@@ -236,8 +236,8 @@ def judge(
             """Play the rule and policies on the same arrivals and luck."""
             matchers = [present, *(each for each in names if each != present.label)]
             cells = [load_of(title, load.ticks_rate)]
-            plan = plan_of(matchers, kind, cells, runs, settings.seed, purpose=purpose)
-            return Comparison(play(plan, store, run), present.label, kind, described(plan, kind))
+            plan, asked = plan_of(matchers, kind, cells, runs, settings.seed, purpose=purpose)
+            return Comparison(play(plan, store, run), present.label, kind, asked)
 
         tuned: dict[str, str] = {}
         ours, names = "", policies
@@ -248,9 +248,6 @@ def judge(
         comparison = played(names, settings.episodes, REPORT, "log")
         against = comparison.against
         ours = ours or next((each for each in comparison.policies if each != against), against)
-        standings = [Record(each) for each in comparison.standings]
-        for each in standings:
-            del each["decisions_per_second"]  # no two runs share it
         judgement = Judgement(
             name=name,
             games=log.num_games,
@@ -270,7 +267,7 @@ def judge(
                 favourites=favourites_of(log, qualities),
             ),
             load=load,
-            standings=standings,
+            standings=comparison.kept,
             groups=group_standings(comparison),
             environment=comparison.asked["environment"],
             runs=comparison.episodes,

@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.benchmarks.bench.benchmark import TOLD, told_index
-from matchenv.benchmarks.compare.comparison import described, plan_of, problem_of
+from matchenv.benchmarks.compare.comparison import plan_of, problem_of
 from matchenv.benchmarks.limits.fair_charges import best_split, opponents_of, payments_of
 from matchenv.envs.one_player.priors import check_named
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.one_player.simulator import OnePlayer, wins_ahead
 from matchenv.evaluation.candidates import Candidate
-from matchenv.evaluation.cells import Cell
-from matchenv.evaluation.episode_table import play
+from matchenv.evaluation.episode_table import EpisodeTable, play
 from matchenv.evaluation.estimates import (
     CONFIDENCE,
     Record,
@@ -58,41 +57,6 @@ COLUMNS = (
     Column("to the bound", lambda found: f"{100.0 * found.share:.1f} %"),
     Column("to the oracle", lambda found: f"{100.0 * found.share_of_oracle:.1f} %"),
 )
-
-
-def cell_record(
-    cell: Cell, policies: Sequence[str], totals: Floats, path: Floats, paid: Floats
-) -> Record:
-    """Return the bound in one cell, beside policies.
-
-    Args:
-        cell: the cell.
-        policies: labels, P of them; DrawChance, the oracle and the told index among them.
-        totals: true q of the policies, shape (P, E).
-        path: the bound of each path, shape (E,).
-        paid: payments of each policy's own games, shape (P, E).
-
-    Returns:
-        The ``title``, ``rank`` and ``prior`` of the cell; the true q of the ``oracle``, the
-        ``bound`` and what it ``saved`` of the oracle's on the same instances; and ``policies``, of
-        each but the oracle the ``policy``, its ``true_q``, the ``room`` below the bound, and its
-        ``share`` of the distance from DrawChance to the bound and ``share_of_oracle``.
-    """
-    low, oracle = (totals[policies.index(mark)] for mark in (LOW_END, HIGH_END))
-    standings = [
-        Record(
-            policy=policy,
-            true_q=estimate(total),
-            # The payments of the policy's own games have its mean, and the path's luck.
-            room=estimate(without_luck(path - total, payment - total)),
-            share=share_closed(total, low, path),
-            share_of_oracle=share_closed(total, low, oracle),
-        )
-        for policy, total, payment in zip(policies, totals, paid, strict=True)
-        if policy != HIGH_END
-    ]
-    return Record(title=cell.title, **cell.labels, oracle=estimate(oracle), bound=estimate(path),
-                  saved=estimate(oracle - path), policies=standings)  # fmt: skip
 
 
 def table_text(found: Record) -> str:
@@ -141,7 +105,11 @@ def run_bound(
         run: how to work and what to keep.
 
     Returns:
-        The content of ``bound.json``: what was asked for, and ``cells``, as ``cell_record``.
+        The content of ``bound.json``: what was asked for, and ``cells``. Each has its ``title``,
+        ``rank`` and ``prior``; the true q of the ``oracle``, the ``bound`` and what it ``saved`` of
+        the oracle's on the same instances; and ``policies``, of each but the oracle the ``policy``,
+        its ``true_q``, the ``room`` below the bound, and its ``share`` of the distance from
+        DrawChance to the bound and ``share_of_oracle``.
 
     Raises:
         ValueError: for a bad argument, before anything is computed; for a folder with other
@@ -158,9 +126,9 @@ def run_bound(
     options = {"noise": "opponent", **(env_kwargs or {})}
     _, settings, cells = problem_of(ONE_PLAYER, {"rank": ranks, "prior": priors}, options)
     references = (LOW_END, HIGH_END, Candidate(TOLD, told_index, TOLD))
-    plan = plan_of(policies, settings, cells, episodes, seed, references=references)
+    plan, asked = plan_of(policies, settings, cells, episodes, seed, references=references)
     plan = replace(plan, summary=partial(Sums, tuple(OnePlayer.measures), fields=("met",)))
-    asked = {"command": "bound", "depth": depth, **described(plan, settings)}
+    asked = {"command": "bound", "depth": depth, **asked}
     with run.store(asked) as store:
         rows = play(plan, store, run)
         seeds = rows.seeds[0].tolist()
@@ -178,14 +146,12 @@ def run_bound(
         path, paid = (np.concatenate([each[name] for each in done]) for name in ("bound", "paid"))
         path = path.reshape(len(plan.cells), episodes)
         paid = np.moveaxis(paid.reshape(*path.shape, -1), -1, 1)
-        totals = rows.columns[TRUE_Q][:, :, 0]
         found = Record({
             **asked,
             "against": LOW_END,
             "confidence": CONFIDENCE,
             "versions": versions("scipy"),
-            "cells": [cell_record(cell, rows.policies, *numbers)
-                      for cell, *numbers in zip(plan.cells, totals, path, paid, strict=True)],
+            "cells": [_cell(rows, c, *each) for c, each in enumerate(zip(path, paid, strict=True))],
         })  # fmt: skip
         records = [
             # Who it is comes first, then the cell's numbers and its own.
@@ -204,6 +170,27 @@ def run_bound(
         }
         run.finish(store, found, files.items())
     return found
+
+
+def _cell(rows: EpisodeTable, place: int, bound: Floats, paid: Floats) -> Record:
+    """Return the bound in one cell, shape (E,), beside the policies, whose payments are (P, E)."""
+    cell = rows.cells[place]
+    totals = {policy: rows.values(TRUE_Q, place, policy)[0] for policy in rows.policies}
+    low, oracle = totals[LOW_END], totals[HIGH_END]
+    standings = [
+        Record(
+            policy=policy,
+            true_q=estimate(total),
+            # The payments of the policy's own games have its mean, and the path's luck.
+            room=estimate(without_luck(bound - total, payment - total)),
+            share=share_closed(total, low, bound),
+            share_of_oracle=share_closed(total, low, oracle),
+        )
+        for (policy, total), payment in zip(totals.items(), paid, strict=True)
+        if policy != HIGH_END
+    ]
+    return Record(title=cell.title, **cell.labels, oracle=estimate(oracle), bound=estimate(bound),
+                  saved=estimate(oracle - bound), policies=standings)  # fmt: skip
 
 
 def bounds_of(

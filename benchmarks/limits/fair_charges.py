@@ -19,6 +19,11 @@ A record of games with an opponent is (n, w): n games, w of them won. Records of
 the opponent's skill counts as known, which can only be worth something. Charges are computed for
 kinds of opponents, between which every opponent of an instance is interpolated.
 
+Shapes: E paths with M opponents each, R = E M of them in all, the first path's first; horizons of N
+games, depths of D; T kinds of opponents, whose skills lie on a grid of G points, S records, P
+prices. A gap is player 0's skill ``skill_0`` minus an opponent's. ``beta`` is the standard
+deviation of one performance around skill.
+
 Sources: Weber, "On the Gittins index for multiarmed bandits" (1992), for prevailing charges; Brown,
 Smith and Sun, "Information relaxations and duality in stochastic dynamic programs" (2010), for a
 bound by a martingale that whoever knows the future must pay.
@@ -122,11 +127,11 @@ def kinds_of(gaps: Floats, weights: Floats, beta: float, horizon: int, depth: in
     product of matrices for each number of games.
 
     Args:
-        gaps: player 0's skill minus an opponent's: an even grid, shape (G,).
+        gaps: an even grid, shape (G,).
         weights: probabilities of the gaps, for each kind, shape (T, G).
-        beta: standard deviation of one performance around skill.
-        horizon: the most games.
-        depth: games after which the skill is known, 1 to the horizon.
+        beta: as above.
+        horizon: N.
+        depth: D, 1 to the horizon.
     """
     log_win, log_loss = (log_ndtr(sign * gaps / (math.sqrt(2.0) * beta)) for sign in (1.0, -1.0))
     densities = true_draw_density(gaps, 0.0, beta)
@@ -194,14 +199,10 @@ def product_of(left: Floats, right: Floats) -> Floats:
 
 @compiled
 def charges_before(kinds: Kinds, t: int, value: Floats, games: int) -> Floats:
-    """Return the fair charge of a kind after each record of so many games, shape (games + 1,).
+    """Return the fair charge of kind t after each record of so many games, shape (games + 1,).
 
-    Args:
-        kinds: the kinds.
-        t: number of the kind.
-        value: gain of playing on, for as long as it pays, after records of one game more, at each
-            price, shape (games + 2 or more, P); is overwritten by that of these records.
-        games: in the records.
+    ``value`` holds the gain of playing on, for as long as it pays, after records of one game more,
+    at each price, shape (games + 2 or more, P); it is overwritten by that of these records.
     """
     prices = kinds.prices
     loss, charges = np.empty(prices.size), np.empty(games + 1)
@@ -233,16 +234,10 @@ def fill_charges(kinds: Kinds) -> None:
 
 @compiled
 def surpluses_at(kinds: Kinds, places: Places, wins: Integers, lowest: Floats) -> Floats:
-    """Return the surplus of each opponent after n games at the prevailing charge, until D games.
+    """Return the surplus of each opponent after n games at the prevailing charge, shape (D + 1, R).
 
-    Args:
-        kinds: the kinds.
-        places: of the opponents among them.
-        wins: games won among the first n, shape (D + 1, R).
-        lowest: prevailing charge of game n, shape (D + 1, R).
-
-    Returns:
-        Shape (D + 1, R), linear between two prices, as the charges are.
+    It is linear between two prices, as the charges are. After n games, ``wins`` of them won, the
+    prevailing charge is ``lowest``, both of shape (D + 1, R).
     """
     prices, surplus = kinds.prices, np.zeros(lowest.shape)
     for t in range(kinds.charges.shape[0]):
@@ -264,7 +259,7 @@ def payments_of(kinds: Kinds, places: Places, won: Flags, densities: Floats) -> 
 
     Args:
         kinds: between which the opponents lie.
-        places: where; those of the first path first.
+        places: where.
         won: shape (E, M, N), whether player 0 wins the first, second, ... game with each kind.
         densities: shape (E, M), the true draw densities.
     """
@@ -291,11 +286,7 @@ def payments_of(kinds: Kinds, places: Places, won: Flags, densities: Floats) -> 
 
 @compiled
 def best_split(payments: Floats) -> float:
-    """Return the largest sum of payments for N games in all.
-
-    Args:
-        payments: shape (M, N + 1), for 0 to N games with each opponent.
-    """
+    """Return the largest sum of payments, shape (M, N + 1), for N games in all."""
     games = payments.shape[1]
     best = payments[0].copy()
     for j in range(1, payments.shape[0]):
@@ -319,12 +310,12 @@ def opponents_of(
 
     Args:
         settings: of the episodes.
-        depth: games with an opponent after which the skill counts as known.
+        depth: D.
         players: the instances, shape (E, M + 1, 3).
 
     Returns:
-        Kinds; places of the opponents among them, those of the first path first; and, shape (E, M),
-        of which opponents wins and losses are to be exchanged.
+        Kinds; places of the opponents among them; and, shape (E, M), of which opponents wins and
+        losses are to be exchanged.
     """
     sizes = settings.beta, settings.horizon, min(depth, settings.horizon)
     mu, variances, skill_0 = players[:, :, 0], players[:, 1:, 1] ** 2, players[:, 0, 2]
@@ -352,21 +343,16 @@ def opponents_of(
 
 @lru_cache(maxsize=1)
 def informed_kinds(beta: float, horizon: int, depth: int) -> Kinds:
-    """Return kinds whose prior mean is known, against a player of skill 0.
-
-    Arguments as ``kinds_of``. There is one for every distance and, for each, every variance.
-    """
+    """Return a kind for every distance of prior means and, for each, every variance."""
     means, variances = np.repeat(GAPS, VARIANCES.size), np.tile(VARIANCES, GAPS.size)
     gaps = grid_of_gaps(LARGEST_GAP, math.sqrt(PRIOR_VARIANCE_HIGH), beta, depth)
     return kinds_of(gaps, weights_of(gaps, means, variances), beta, horizon, depth)
 
 
 def places_by_gap(gaps: Floats, variances: Floats) -> Places:
-    """Return where opponents lie among ``informed_kinds``, by distance.
+    """Return where opponents lie among ``informed_kinds``.
 
-    Args:
-        gaps: player 0's skill minus the prior mean, shape (R,).
-        variances: of the priors, shape (R,).
+    By player 0's skill minus the prior mean, and by the variance of the prior, both of shape (R,).
     """
     distance = np.minimum(np.abs(gaps), LARGEST_GAP)
     first = np.clip((distance / GAP_STEP).astype(np.int64) - 1, 0, GAPS.size - STENCIL)
@@ -379,13 +365,10 @@ def places_by_gap(gaps: Floats, variances: Floats) -> Places:
 
 
 def grid_of_gaps(largest: float, deviation: float, beta: float, depth: int) -> Floats:
-    """Return an even grid of gaps between player 0's skill and opponents', shape (G,).
+    """Return an even grid of gaps, shape (G,), fine enough for D games with an opponent.
 
-    Args:
-        largest: distance from 0 of the mean of any opponent's gap, at most.
-        deviation: the largest one of a gap.
-        beta: standard deviation of one performance around skill.
-        depth: games with an opponent that the grid must be fine enough for.
+    The means of the opponents' gaps are no further from 0 than ``largest``, and the gaps deviate
+    from them by ``deviation`` at most.
     """
     step = beta * min(LARGEST_STEP, STEP * math.sqrt(VARIANCE_OF_A_GAME / depth))
     half = math.ceil((largest + REACH * deviation) / step)
@@ -398,11 +381,8 @@ def weights_of(
 ) -> Floats:
     """Return probabilities of gaps, shape (T, G): a normal density, perhaps times a factor.
 
-    Args:
-        gaps: the grid, shape (G,).
-        mean: player 0's skill minus the mean of the opponent's, shape (T,).
-        variance: of the opponent's skill, shape (T,).
-        log_factor: logarithm of the factor, shape (T, G).
+    Of mean player 0's skill minus the opponent's mean, and the variance of the opponent's skill,
+    both of shape (T,); the factor's logarithm has shape (T, G).
     """
     weights = exponentials(-0.5 * (gaps - mean[:, None]) ** 2 / variance[:, None] + log_factor)
     return weights / weights.sum(axis=1, keepdims=True)
@@ -413,16 +393,8 @@ def uninformed_weights(
 ) -> Floats:
     """Return probabilities of gaps where prior means are hidden, shape (T, G).
 
-    The hidden mean is N(0, 4), cut at player 0's on the side that is known; the skill is
-    N(mean, variance).
-
-    Args:
-        gaps: the grid, shape (G,).
-        skill_0: player 0's skill, shape (T,).
-        mu_0: the hidden prior mean of player 0, shape (T,).
-        sides: shape (T,): -1 if the opponent's mean is below player 0's, +1 if above, 0 where
-            nothing is known.
-        variance: of the priors, shape (T,).
+    The hidden mean is N(0, 4), cut at player 0's, ``mu_0``, on the side that is known: -1 below it,
+    +1 above, 0 where nothing is known. The skill is N(mean, variance). All have shape (T,).
     """
     total = variance + PRIOR_MEAN_VARIANCE
     share = PRIOR_MEAN_VARIANCE / total
@@ -434,11 +406,9 @@ def uninformed_weights(
 
 
 def lagrange_shares(points: Floats, at: Floats) -> Floats:
-    """Return shares of values at some points in the polynomial through them, shape (M, P).
+    """Return shares of values at some points in the polynomial through them, shape (R, K).
 
-    Args:
-        points: shape (M, P), or (P,) where they are the same everywhere.
-        at: where the polynomial is read, shape (M,).
+    It is read ``at`` places of shape (R,); points have shape (R, K), or (K,) for all.
     """
     points = np.broadcast_to(points, (at.size, points.shape[-1]))
     shares = np.ones(points.shape)

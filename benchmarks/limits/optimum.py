@@ -26,7 +26,7 @@ from matchenv.belief import DEFAULT_BELIEF, MU, SIGMA, GameConstants
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.candidates import Candidate, candidates_of
-from matchenv.evaluation.cells import ANY, cells_of
+from matchenv.evaluation.cells import cells_of
 from matchenv.evaluation.estimates import (
     CONFIDENCE,
     Record,
@@ -56,50 +56,11 @@ MOST_SEQUENCES, MOST_NODES, MOST_TRUTHS = 20_000_000, 5_000, 1_000
 # Instances that are worked on side by side, and states after a game at each depth.
 BLOCK, MOST_STATES = 10, 1 << 13
 
-# Options that tell a problem from the others of a run.
-SIZE = ("num_opponents", "horizon", "belief")
+# Options that tell a problem from the others of a run, and those that it shares with them.
+SIZE, SHARED = ("num_opponents", "horizon", "belief"), ("beta", "draw_margin")
 
 # Returns actions of shape (B,) for a batch of states with so many games left.
 Rule = Callable[[KnowledgeState, int], Integers]
-
-
-def problem_record(
-    settings: Settings, seed: int, truths: int, policies: Sequence[str], found: Arrays
-) -> Record:
-    """Return the results of one size of problem.
-
-    Args:
-        settings: of the problem.
-        seed: of the instances.
-        truths: sets of true skills for each instance.
-        policies: labels, the optimum first; P of them.
-        found: as ``work`` returns them, of all E instances.
-
-    Returns:
-        What was solved, by name, and ``losses``, of each policy: the ``policy``; its ``believed``
-        value under the belief model and the ``gap`` to the optimum's, never above 0; its expected
-        ``true_q`` and the ``true_difference`` to the policy that is optimal for the belief model;
-        and the share of the instances in which its ``first_is_best``.
-    """
-    believed, true_q = found["believed"], found["true_q"]
-    return Record(
-        **{name: getattr(settings, name) for name in (*SIZE, "beta", "draw_margin")},
-        episodes=believed.shape[1],
-        truths=truths,
-        rank=rank_text(settings),
-        seed=seed,
-        losses=[
-            Record(
-                policy=policy,
-                believed=estimate(believed[i]),
-                gap=paired_difference(believed[i], believed[0]),
-                true_q=estimate(true_q[i]),
-                true_difference=paired_difference(true_q[i], true_q[0]),
-                first_is_best=float(found["first_is_best"][i].mean()),
-            )
-            for i, policy in enumerate(policies)
-        ],
-    )
 
 
 def table_text(found: Record) -> str:
@@ -119,11 +80,6 @@ def table_text(found: Record) -> str:
         f"believed q {best:.4f} of the optimum; true q {optimum.true_q.mean:.4f}",
     ]
     return "\n".join([*lines, *text_table(columns, losses)])
-
-
-def rank_text(settings: Settings) -> str:
-    """Return the place of player 0 as commands write it."""
-    return ANY if settings.rank is None else str(settings.rank)
 
 
 def run_optimum(
@@ -154,7 +110,11 @@ def run_optimum(
         run: how to work and what to keep.
 
     Returns:
-        One for each size of problem, as ``problem_record``.
+        For each size of problem what was solved, by name, and ``losses``, of the optimum and of
+        each policy: the ``policy``; its ``believed`` value under the belief model and the ``gap``
+        to the optimum's, never above 0; its expected ``true_q`` and the ``true_difference`` to the
+        policy that is optimal for the belief model; and the share of the instances in which its
+        ``first_is_best``.
 
     Raises:
         ValueError: for a bad argument, before anything is computed; for a policy that is
@@ -174,12 +134,13 @@ def run_optimum(
         _check_size(settings)
         (cell,) = cells_of([rank], ["informative"], settings.num_opponents)
         candidates = candidates_of(policies, settings)
+        ones = np.ones((1, settings.num_players))
+        prior = KnowledgeState.of_prior(0.0 * ones, ones, settings.belief)
         for candidate in candidates:
-            _check_rule(candidate, settings)
+            rule_of(candidate, settings)(prior, 1)  # refuses one that cannot play
         problems.append((replace(settings, rank=cell.options["rank"]), candidates))
     if not problems:
         raise ValueError("num_opponents and horizon must have at least one number each")
-    spans = spans_of(episodes, BLOCK)
     jobs = [
         Job(
             f"opponents{settings.num_opponents}_games{settings.horizon}_episode{first:06d}",
@@ -188,45 +149,56 @@ def run_optimum(
             all(candidate.identity is not None for candidate in candidates),
         )
         for settings, candidates in problems
-        for first, count in spans
+        for first, count in spans_of(episodes, BLOCK)
     ]
-    settings, candidates = problems[0]
+    given = {"episodes": episodes, "truths": truths, "rank": cell.labels["rank"], "seed": seed}
     asked = {
         "command": "optimum",
         "policies": {candidate.label: candidate.identity for candidate in candidates},
         "num_opponents": list(num_opponents),
         "horizon": list(horizon),
-        "episodes": episodes,
-        "truths": truths,
-        "rank": rank_text(settings),
-        "seed": seed,
-        **{name: getattr(settings, name) for name in ("belief", "beta", "draw_margin")},
+        **given,
+        **{name: getattr(settings, name) for name in ("belief", *SHARED)},
     }
-    labels = (OPTIMUM, *(candidate.label for candidate in candidates))
     with run.store(asked) as store:
-        found = run_jobs(jobs, store, run, unit="instance")
-        problems_found = []
-        for k, (settings, _) in enumerate(problems):
-            blocks = found[k * len(spans) : (k + 1) * len(spans)]
+        done = iter(run_jobs(jobs, store, run, unit="instance"))
+        found = []
+        for settings, candidates in problems:
+            blocks = [next(done) for _ in spans_of(episodes, BLOCK)]
             whole = {name: np.concatenate([b[name] for b in blocks], 1) for name in blocks[0]}
-            problems_found.append(problem_record(settings, seed, truths, labels, whole))
-        run.finish(store, problems_found, result_files(problems_found).items())
-    return problems_found
+            labels = (OPTIMUM, *(candidate.label for candidate in candidates))
+            sizes = {name: getattr(settings, name) for name in (*SIZE, *SHARED)}
+            found.append(Record(sizes, **given, losses=losses_of(labels, **whole)))
+        records = [
+            {**{name: each[name] for name in SIZE}, **columns_of(loss)}
+            for each in found
+            for loss in each.losses
+        ]
+        content = {"confidence": CONFIDENCE, "versions": versions(), "problems": found}
+        files = {
+            "optimum.txt": "\n\n".join(map(table_text, found)).encode() + b"\n",
+            "optimum.json": json_bytes(content, checked=True),
+            "optimum.csv": records_csv(records),
+        }
+        run.finish(store, found, files.items())
+    return found
 
 
-def result_files(problems: Sequence[Record]) -> dict[str, bytes]:
-    """Return the content of the result files: the tables as text, CSV and JSON."""
-    records = [
-        {**{name: each[name] for name in SIZE}, **columns_of(loss)}
-        for each in problems
-        for loss in each.losses
+def losses_of(
+    policies: Sequence[str], believed: Floats, true_q: Floats, first_is_best: Floats
+) -> list[Record]:
+    """Return what each policy loses, from arrays of shape (P, E), the optimum's first."""
+    return [
+        Record(
+            policy=policy,
+            believed=estimate(believed[i]),
+            gap=paired_difference(believed[i], believed[0]),
+            true_q=estimate(true_q[i]),
+            true_difference=paired_difference(true_q[i], true_q[0]),
+            first_is_best=float(first_is_best[i].mean()),
+        )
+        for i, policy in enumerate(policies)
     ]
-    plain = {"confidence": CONFIDENCE, "versions": versions(), "problems": problems}
-    return {
-        "optimum.txt": "\n\n".join(map(table_text, problems)).encode() + b"\n",
-        "optimum.json": json_bytes(plain, checked=True),
-        "optimum.csv": records_csv(records),
-    }
 
 
 def work(
@@ -244,7 +216,7 @@ def work(
     def optimal(states: KnowledgeState, games_left: int) -> Integers:
         return np.argmax(choice_values(states, games_left, settings.constants), axis=1)
 
-    rules = [optimal, *(rule_of(_made(each, settings), settings) for each in candidates)]
+    rules = [optimal, *(rule_of(each, settings) for each in candidates)]
     with one_thread():
         followed = [follow(rule, prior, skills, settings) for rule in rules]
     first, believed, true_q = (np.array(each) for each in zip(*followed, strict=True))
@@ -283,31 +255,44 @@ def choice_values(states: KnowledgeState, games_left: int, constants: GameConsta
     return values
 
 
-def rule_of(policy: Any, settings: Settings) -> Rule:
-    """Return a baseline or a learned policy as a rule that is asked once for a whole batch.
+def rule_of(candidate: Candidate, settings: Settings) -> Rule:
+    """Return a policy as a rule that is asked once for a whole batch.
 
     Args:
-        policy: an object with ``act``, or with the ``predict`` of stable-baselines3.
+        candidate: has ``act``, or the ``predict`` of stable-baselines3.
         settings: of the problem.
 
     Raises:
-        ValueError: when it chooses, if it turns out to have a memory.
+        ValueError: for a policy that is no rule from states to choices, one with a memory when it
+            is asked.
     """
+    label = candidate.label
+    # No policy asks for the truth: one that would is refused.
+    policy = candidate.make(settings, lambda: np.zeros(settings.num_players))
+    if label == OPTIMUM:
+        raise ValueError(f"policies must not be named {OPTIMUM!r}, which is there already")
+    if belief_of(policy) != settings.belief:
+        raise ValueError(
+            f"belief must be the one that all policies read, {label!r} reads the "
+            f"{belief_of(policy)} one, got {settings.belief!r}"
+        )
 
     def choose(states: KnowledgeState, games_left: int) -> Integers:
-        memory = None
         if callable(getattr(policy, "act", None)):
-            actions = policy.act(states, games_left)
-        else:
-            shown = states.to_observation(games_left / settings.horizon)
-            actions, memory = policy.predict(shown, None, np.ones(len(shown), np.bool_))
-        if memory is not None:
-            raise ValueError(
-                f"policy must choose by the state alone, got {getattr(policy, 'name', policy)!r}, "
-                "which has a memory"
-            )
+            return np.asarray(policy.act(states, games_left), dtype=np.int64)
+        shown = states.to_observation(games_left / settings.horizon)
+        actions, memory = policy.predict(shown, None, np.ones(len(shown), np.bool_))
+        refuse(memory is not None, "has a memory")
         return np.asarray(actions, dtype=np.int64)
 
+    def refuse(bad: bool, what: str) -> None:
+        if bad:
+            raise ValueError(
+                f"policies must choose by the state alone, got {label!r}, which {what}"
+            )
+
+    refuse(getattr(policy, "stochastic", False), "is stochastic")
+    refuse(getattr(policy, "needs_truth", False), "knows the true skills")
     return choose
 
 
@@ -364,27 +349,3 @@ def _check_size(settings: Settings) -> None:
             f"{MOST_SEQUENCES:,} and outcomes^horizon at most {MOST_NODES:,}, got {games} with "
             f"num_opponents={settings.num_opponents} and {outcomes} outcomes of a game"
         )
-
-
-def _made(candidate: Candidate, settings: Settings) -> Any:
-    # No policy asks for the truth: one that would was refused.
-    return candidate.make(settings, lambda: np.zeros(settings.num_players))
-
-
-def _check_rule(candidate: Candidate, settings: Settings) -> None:
-    """Refuse a policy that is no rule from states to choices, or that cannot play."""
-    label, policy = candidate.label, _made(candidate, settings)
-    if label == OPTIMUM:
-        raise ValueError(f"policies must not be named {OPTIMUM!r}, which is there already")
-    for name, what in (("stochastic", "is stochastic"), ("needs_truth", "knows the true skills")):
-        if getattr(policy, name, False):
-            raise ValueError(
-                f"policies must choose by the state alone, got {label!r}, which {what}"
-            )
-    if belief_of(policy) != settings.belief:
-        raise ValueError(
-            f"belief must be the one that all policies read, {label!r} reads the "
-            f"{belief_of(policy)} one, got {settings.belief!r}"
-        )
-    ones = np.ones((1, settings.num_players))
-    rule_of(policy, settings)(KnowledgeState.of_prior(0.0 * ones, ones, settings.belief), 1)

@@ -20,7 +20,7 @@ from matchenv.benchmarks.report.page import (
 )
 from matchenv.benchmarks.study.claims import OURS
 from matchenv.benchmarks.study.figures import GAMES_TOGETHER, GOALS, LABELS, binned
-from matchenv.benchmarks.study.results import DRAW
+from matchenv.benchmarks.study.settings import DRAW
 from matchenv.evaluation.estimates import Curve, quantile_of
 from matchenv.evaluation.rollout import ALL
 

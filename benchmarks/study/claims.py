@@ -5,24 +5,30 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from matchenv.benchmarks.study.results import DRAW, CellResult
-from matchenv.benchmarks.study.settings import PAPER_POLICIES, paper_places
+from matchenv.benchmarks.study.settings import (
+    DIFFERENCE,
+    DRAW,
+    ERROR,
+    EVEN_RANK,
+    PAPER_POLICIES,
+    WINS,
+    middle_places,
+    place_at_share,
+)
 from matchenv.evaluation.cells import ordinal
 from matchenv.evaluation.estimates import AHEAD, BEHIND, Estimate, Record, verdicts
+
+if TYPE_CHECKING:
+    from matchenv.benchmarks.study.results import CellResult
 
 SUPPORTED, REFUSED, MIXED, OPEN = "supported", "refused", "mixed", "undecided"
 
 OURS = "kg"
 RIVALS = tuple(name for name in PAPER_POLICIES if name != OURS)
-
-ERROR, DIFFERENCE, WINS = "squared_error", "skill_difference", "win_ratio"
-
-# Cells by prior and place of player 0.
-Results = Mapping[tuple[str, int], CellResult]
 
 
 class Statement(NamedTuple):
@@ -44,19 +50,22 @@ class Statement(NamedTuple):
 
     def claim(self, where: str, cells: Sequence[CellResult]) -> Record:
         """Return the sentence as a claim about some cells, with what each says of each rival."""
-        findings = [self._finding(cell, rival) for cell in cells for rival in RIVALS]
-        return _by_signs(f"{where}: {self.text}", findings, cells[0].units)
-
-    def _finding(self, result: CellResult, rival: str) -> Record:
         if self.goal is None:
-            value = result.paired(OURS, rival, self.measure, self.window)
-            order = f"{OURS} minus {rival}" if self.sign > 0.0 else f"{rival} minus {OURS}"
+            order = f"{OURS} minus {{0}}" if self.sign > 0.0 else f"{{0}} minus {OURS}"
         else:
-            value = result.nearer(OURS, rival, self.measure, self.window, self.goal)
             nearer = "nearer to" if self.sign > 0.0 else "farther from"
-            order = f"{OURS} {nearer} {self.goal} than {rival} by"
-        label = f"{result.cell.title}, {self.measure}, {self.window} games, {order}"
-        return Record(label=label, value=value.times(self.sign))
+            order = f"{OURS} {nearer} {self.goal} than {{0}} by"
+        findings = [
+            Record(
+                label=f"{result.cell.title}, {self.measure}, {self.window} games, "
+                f"{order.format(rival)}",
+                value=result.paired(OURS, rival, self.measure, self.window, self.goal).times(
+                    self.sign
+                ),
+            )
+            for result, rival in product(cells, RIVALS)
+        ]
+        return _by_signs(f"{where}: {self.text}", findings, cells[0].units)
 
 
 EXPLORES = Statement(
@@ -91,11 +100,10 @@ def claims_on(results: Sequence[CellResult]) -> list[Record]:
     correction for all of the claim: ``undecided`` where there is none.
     """
     found = {each.where: each for each in results if set(PAPER_POLICIES) <= set(each.policies)}
-    return list(_claims(found, results[0].num_players)) if found else []
-
-
-def _claims(found: Results, num_players: int) -> Iterator[Record]:
-    middle = [place for place in paper_places(num_players) if isinstance(place, int)]
+    if not found:
+        return []
+    claims, num_players, units = [], results[0].num_players, results[0].units
+    middle = middle_places(num_players)
     places = f"{', '.join(ordinal(place + 1) for place in middle)} of {num_players}"
     for prior, on_middle in ON_MIDDLE.items():
         outer, inner = (
@@ -111,16 +119,17 @@ def _claims(found: Results, num_players: int) -> Iterator[Record]:
                 if prior == "equal":  # where the paper may mean either of two things
                     skill = cells[0].cell.options["rank_by"] == "true_skill"
                     by = f" with places by {'true skill' if skill else 'hidden mean'}"
-                yield each.claim(f"{prior} prior{by}, {where}", cells)
+                claims.append(each.claim(f"{prior} prior{by}, {where}", cells))
         if inner and prior == "informative":
-            yield _no_winner(f"{prior} prior, {places}", inner)
-    centre = found.get(("equal", num_players // 2 - 1))
+            claims.append(_no_winner(f"{prior} prior, {places}", inner))
+    centre = found.get(("equal", place_at_share(EVEN_RANK, num_players)))
     if centre is not None:
-        yield ON_CENTRE.claim(f"equal prior, {centre.cell.title}", [centre])
+        claims.append(ON_CENTRE.claim(f"equal prior, {centre.cell.title}", [centre]))
     noise = list(_noise_findings(found, middle))
     if noise:
         text = "results are less noisy with equal priors than with the first"
-        yield _by_signs(text, noise, next(iter(found.values())).units)
+        claims.append(_by_signs(text, noise, units))
+    return claims
 
 
 def _no_winner(where: str, results: Sequence[CellResult]) -> Record:
@@ -149,25 +158,24 @@ def _no_winner(where: str, results: Sequence[CellResult]) -> Record:
     return Record(text=text, findings=findings, verdict=found)
 
 
-def _noise_findings(found: Results, middle: Sequence[int]) -> Iterator[Record]:
+def _noise_findings(
+    found: Mapping[tuple[str, int], CellResult], middle: Sequence[int]
+) -> Iterator[Record]:
     """Yield how much smaller standard errors at each game are with equal priors."""
     for place, measure in product(middle, (DIFFERENCE, WINS)):
-        first, second = found.get(("informative", place)), found.get(("equal", place))
-        if first is None or second is None or _noise(first, measure) == 0.0:
+        cells = [found[prior, place] for prior in ON_MIDDLE if (prior, place) in found]
+        noise = [float(np.median([cell.curve(policy, measure).standard_error
+                                  for policy in PAPER_POLICIES])) for cell in cells]  # fmt: skip
+        if len(cells) < len(ON_MIDDLE) or noise[0] == 0.0:
             continue  # a cell is missing, or all episodes are alike
-        share = 1.0 - _noise(second, measure) / _noise(first, measure)
+        share = 1.0 - noise[1] / noise[0]
         # A standard deviation of n values is known to a share of 1 / sqrt(2 n), each of two.
-        error = 1.0 / math.sqrt(first.units)
+        error = 1.0 / math.sqrt(cells[0].units)
         yield Record(
             label=f"{ordinal(place + 1)}, {measure}: how much smaller the typical standard error "
             "of a game is with equal priors, as a share",
             value=Estimate(share, error, share - 1.96 * error, share + 1.96 * error),
         )
-
-
-def _noise(result: CellResult, measure: str) -> float:
-    errors = [result.curve(policy, measure).standard_error for policy in PAPER_POLICIES]
-    return float(np.median(errors))
 
 
 def _by_signs(text: str, findings: list[Record], count: int) -> Record:

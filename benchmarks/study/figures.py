@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from matchenv.benchmarks.figures import LINES, files_of, new_figure, style
 from matchenv.benchmarks.study.results import CellResult
-from matchenv.benchmarks.study.settings import PAPER_RANKS, paper_places, place_at_share
+from matchenv.benchmarks.study.settings import EVEN_RANK, middle_places, place_at_share
 from matchenv.evaluation.estimates import Curve
 
 Floats = NDArray[np.float64]
@@ -33,8 +33,7 @@ Panel = tuple[str, int, str]
 
 def figures_for(num_players: int) -> dict[str, tuple[str, list[Panel]]]:
     """Return file name, title and panels of each figure, row by row, two panels in a row."""
-    middle = [place for place in paper_places(num_players) if isinstance(place, int)]
-    even = place_at_share(PAPER_RANKS[len(PAPER_RANKS) // 2], num_players)
+    middle, even = middle_places(num_players), place_at_share(EVEN_RANK, num_players)
 
     def extremes(prior: str) -> list[Panel]:
         return [(prior, place, measure) for measure in LABELS for place in (0, num_players - 1)]

@@ -1,8 +1,4 @@
-"""The paper's equations as it prints them: ``matchenv study --belief printed``.
-
-Where the correct forms have (mu_i - mu_j) / c and sigma_i^2 / c, the paper prints
-(mu_i - mu_j) / c^2 and sigma_i^2 / c^2.
-"""
+"""The paper's equations as it prints them: ``matchenv study --belief printed``."""
 
 from __future__ import annotations
 
@@ -20,6 +16,9 @@ Floats = NDArray[np.float64]
 
 class PrintedBelief(IndependentBelief):
     """The factorised belief with the misprints of eq. (1), (2) and (10); q has none.
+
+    Where the correct forms have (mu_i - mu_j) / c and sigma_i^2 / c, the paper prints
+    (mu_i - mu_j) / c^2 and sigma_i^2 / c^2.
 
     Source: Ryzhov, Tariq, Powell (2011), as printed. The study has neither draws nor drift.
     """

@@ -29,14 +29,15 @@ from matchenv.runtime.checks import as_choice, as_integer
 register(PrintedBelief())
 
 PAPER_POLICIES = ("pe", "drawchance", "kg")
-# Ranks that the paper's figures show, 1 for the best of its 50 players.
-PAPER_PLAYERS, PAPER_RANKS = 50, (1, 12, 25, 37, 50)
+# Ranks between the best and the worst in the paper's figures, 1 for the best of its 50 players.
+PAPER_PLAYERS, PAPER_RANKS, EVEN_RANK = 50, (12, 25, 37), 25
 
 # What is kept of each game.
 MEASURES = ("true_draw_density", "squared_error", "skill_difference", "win_ratio")
+DRAW, ERROR, DIFFERENCE, WINS = MEASURES
 
-# Games at the start and at the end that the paper's text sets against the rest.
-FIRST_GAMES, LAST_GAMES = 100, 100
+# Games at the start, and as many at the end, that the paper's text sets against the rest.
+FIRST_GAMES = 100
 
 # A block is what a killed study loses; its size is part of the results, since a stochastic
 # policy has one stream for a block.
@@ -86,9 +87,8 @@ class StudySettings:
         as_choice("equal_rank_by", self.equal_rank_by, known=RANKINGS)
         if any(cell.options["rank"] is None for cell in self.cells):
             raise ValueError(f"ranks must be places of player 0, got {self.ranks!r}")
-        as_integer("episodes", self.episodes, 2)
-        as_integer("prior_draws", self.prior_draws, 1)
-        as_integer("seed", self.seed, 0)
+        for name, least in (("episodes", 2), ("prior_draws", 1), ("seed", 0)):
+            as_integer(name, getattr(self, name), least)
         assert self.candidates  # refuses those that cannot play
 
     @cached_property
@@ -150,10 +150,14 @@ class StudySettings:
 
 
 def paper_places(num_players: int) -> list[str | int]:
-    """Return the paper's places of player 0, best first, at the same shares of any pool."""
-    inner = [place_at_share(rank, num_players) for rank in PAPER_RANKS[1:-1]]
-    places = dict.fromkeys([place for place in inner if 0 < place < num_players - 1])
-    return ["top", *places, "bottom"]
+    """Return the paper's places of player 0, best first."""
+    return ["top", *middle_places(num_players), "bottom"]
+
+
+def middle_places(num_players: int) -> list[int]:
+    """Return the paper's places between the best and the worst, at the same shares of any pool."""
+    places = (place_at_share(rank, num_players) for rank in PAPER_RANKS)
+    return list(dict.fromkeys(place for place in places if 0 < place < num_players - 1))
 
 
 def place_at_share(rank: int, num_players: int) -> int:
@@ -177,6 +181,6 @@ def windows_of(horizon: int) -> dict[str, slice]:
     return {
         "first": slice(0, min(FIRST_GAMES, horizon)),
         "after": slice(min(FIRST_GAMES, horizon - 1), horizon),
-        "last": slice(max(0, horizon - LAST_GAMES), horizon),
+        "last": slice(max(0, horizon - FIRST_GAMES), horizon),
         ALL: slice(0, horizon),
     }

@@ -22,7 +22,7 @@ from matchenv.benchmarks.limits.optimum import (
 )
 from matchenv.envs.core.settings import PAPER_BETA
 from matchenv.envs.one_player.settings import Settings
-from matchenv.evaluation.candidates import candidates_of
+from matchenv.evaluation.candidates import Candidate, candidates_of
 from matchenv.runtime.jobs import RunOptions
 
 POLICIES = ("pe", "drawchance", "kg", "kg:multiplier=2", "kg:finite_horizon=true", "optimistic")
@@ -90,6 +90,10 @@ def settings_of(opponents: int, games: int, belief: str, **options: Any) -> Sett
     return Settings.checked(num_opponents=opponents, horizon=games, belief=belief, **options)
 
 
+def rule_by(policy: Any, settings: Settings, label: str = "mine") -> Any:
+    return rule_of(Candidate(label, lambda *_: policy, None), settings)
+
+
 def zeros(prior: KnowledgeState) -> Any:
     """One set of true skills for each prior, where they do not count."""
     return np.zeros((len(prior), 1, prior.mu.shape[1]))
@@ -115,7 +119,7 @@ class TestByHand:
         def densest(mean: Any, cov: Any) -> int:
             return int(np.argmax([hand.density(mean, cov, j) for j in range(1, len(mean))]))
 
-        rule = rule_of(DrawChance(belief=belief), settings)
+        rule = rule_by(DrawChance(belief=belief), settings)
         prior = KnowledgeState.of_prior(mu, sigma, belief)
         first, found, _ = follow(rule, prior, zeros(prior), settings)
         expected = [
@@ -129,7 +133,7 @@ class TestByHand:
         games = 3
         settings = settings_of(2, games, belief, draw_margin=draw_margin)
         prior = KnowledgeState.of_prior(*random_prior(2, count=2), belief)
-        rule = rule_of(KnowledgeGradient(multiplier=2.0, belief=belief), settings)
+        rule = rule_by(KnowledgeGradient(multiplier=2.0, belief=belief), settings)
         skills = np.random.default_rng(1).standard_normal((2, 4, 3))
         noise = math.sqrt(2.0) * PAPER_BETA
         outcomes = (1, -1, 0) if draw_margin > 0.0 else (1, -1)
@@ -183,7 +187,7 @@ class TestProperties:
 
         mu, sigma = random_prior(2)
         prior = KnowledgeState.of_prior(mu, sigma, "full")
-        _, value, _ = follow(rule_of(First(), settings), prior, zeros(prior), settings)
+        _, value, _ = follow(rule_by(First(), settings), prior, zeros(prior), settings)
         assert sizes == [(3 * 2**n, 9) for n in range(4)]
         hand = ByHand("full", PAPER_BETA, 0.0)
         expected = [
@@ -191,12 +195,27 @@ class TestProperties:
         ]
         assert value == pytest.approx(expected, rel=1e-11)
 
-    def test_a_memory_is_refused(self):
-        class Remembers:
+    @pytest.mark.parametrize(
+        ("policy", "said"),
+        [
+            ({"memory": (0,)}, "'mine', which has a memory"),
+            ({"stochastic": True}, "'mine', which is stochastic"),
+            ({"needs_truth": True}, "'mine', which knows the true skills"),
+            ({"belief": "factorised"}, "'mine' reads the factorised one, got 'full'"),
+            ({"label": OPTIMUM}, "must not be named 'optimum'"),
+        ],
+    )
+    def test_who_does_not_choose_by_the_state_alone_is_refused(self, policy, said):
+        class Bad:
+            belief, memory = "full", None
+
             def predict(self, observation: Any, state: Any, starts: Any) -> tuple[Any, Any]:
-                return np.zeros(len(observation), dtype=np.int64), (observation,)
+                return np.zeros(len(observation), dtype=np.int64), self.memory
 
         settings = settings_of(2, 2, "full")
+        bad, label = Bad(), policy.pop("label", "mine")
+        for name, value in policy.items():
+            setattr(bad, name, value)
         prior = KnowledgeState.of_prior(*random_prior(2), "full")
-        with pytest.raises(ValueError, match="memory"):
-            follow(rule_of(Remembers(), settings), prior, zeros(prior), settings)
+        with pytest.raises(ValueError, match=said):
+            rule_by(bad, settings, label)(prior, 2)
