@@ -6,8 +6,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 
-from matchenv.cli import run_command
-from matchenv.cli.output import one_line
+from matchenv.cli import one_line, run_command
 from matchenv.runtime.signals import Stopping
 
 

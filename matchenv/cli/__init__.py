@@ -9,21 +9,17 @@ write it and add its line below.
 from __future__ import annotations
 
 import difflib
+import io
+import os
 import sys
 import threading
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
-from matchenv.cli.output import (
-    ReaderGoneError,
-    finish_output,
-    one_line,
-    prepare_output,
-    show,
-)
+from matchenv.runtime.checks import printable
 
 if TYPE_CHECKING:
     from matchenv.cli.parser import Given
@@ -53,9 +49,16 @@ GROUPS = {
 }
 COMMANDS = {name: text for group in GROUPS.values() for name, (_, text) in group.items()}
 
+# Characters of an error message; a header with 10,000 columns would fill the screen.
+LONGEST_MESSAGE = 2000
+
 # Exit statuses; Ctrl-C and SIGTERM give 130 and 143. The last is that of a process that a closed
 # pipe ends, as shells show it.
 DONE, FAILED, BAD_INPUT, READER_GONE = 0, 1, 2, 141
+
+
+class ReaderGoneError(Exception):
+    """Nobody reads the output any more."""
 
 
 def run_command(arguments: Sequence[str], stopping: Stopping | None = None) -> int:
@@ -69,15 +72,21 @@ def run_command(arguments: Sequence[str], stopping: Stopping | None = None) -> i
         The exit status: 0, 1 if the work failed, 2 for bad input, 141 if nobody reads the output
         any more.
     """
-    prepare_output()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A character that the screen does not know costs no result.
+            stream.reconfigure(errors="backslashreplace")
     try:
         try:
             return _run(arguments, stopping)
         finally:
-            finish_output()
-    except ReaderGoneError:
-        return READER_GONE
-    except OSError as error:
+            show("", end="", flush=True)
+    except (ReaderGoneError, OSError) as error:
+        # Python would try again at its end, and complain over several lines.
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, ReaderGoneError):
+            return READER_GONE
         return say_error(f"the output cannot be written: {error}", FAILED)
 
 
@@ -163,6 +172,28 @@ def help_text() -> str:
         lines += [f"{title}:", *(f"  {name:{width}}  {COMMANDS[name]}" for name in group)]
     tail = "Options of a command: matchenv COMMAND --help. Version: matchenv --version."
     return "\n".join([*lines, "", tail])
+
+
+def show(text: str, *, end: str = "\n", file: TextIO | None = None, flush: bool = False) -> None:
+    """Print text in which control characters, of names out of files, are escaped.
+
+    Raises:
+        ReaderGoneError: if the reader of a pipe has ended.
+        OSError: if it cannot be written.
+    """
+    try:
+        print(printable(text, kept="\n\t"), end=end, file=file or sys.stdout, flush=flush)
+    except BrokenPipeError:
+        raise ReaderGoneError from None
+    except OSError as error:  # of a descriptor, which has no name
+        raise OSError(error.errno, error.strerror, "standard output") from None
+
+
+def one_line(message: str) -> str:
+    """Return a message in one line, cut where it is very long."""
+    # torch complains over several lines.
+    line = printable(" ".join(message.split()))
+    return line if len(line) <= LONGEST_MESSAGE else f"{line[:LONGEST_MESSAGE]} ..."
 
 
 def say_error(message: str, status: int) -> int:

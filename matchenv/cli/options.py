@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from matchenv.cli.output import show
+from matchenv.cli import show
 from matchenv.cli.parser import GOES_ON, Given, Parser, option_of
 from matchenv.envs import ENVIRONMENTS, part_of
 from matchenv.envs.one_player.settings import Settings
@@ -54,7 +54,6 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     ),
     "quiet": ("no progress bar and no table", False),
 }  # fmt: skip
-QUEUES = ("env", "load", "env_kwargs")
 RESULTS = ("out", "workers", "engine", "quiet")
 
 # Options of the environment: all, and those of a command whose cells and policies fix the others.
@@ -84,6 +83,12 @@ def group(add: Parser, title: str, *names: str, **defaults: Any) -> None:
     """Begin a group of options, with these as ``declare`` takes them."""
     add.group(title)
     declare(add, *names, **defaults)
+
+
+def environments(add: Parser, **defaults: Any) -> None:
+    """Declare the environment where policies play, with defaults as ``declare`` takes them."""
+    group(add, "environment", *ENVIRONMENT)
+    group(add, "queue", "env", "load", "env_kwargs", **defaults)
 
 
 def problem(given: Given, **more: Any) -> dict[str, Any]:
@@ -184,5 +189,5 @@ def log(add: Parser) -> None:
     from matchenv.logs.reading import ReadingSettings
 
     add.group("log")
-    add.positional("log", "the log, a .csv or .csv.gz file", Path)
+    add.option("log", "the log, a .csv or .csv.gz file", None, Path)
     add.fields_of(ReadingSettings)

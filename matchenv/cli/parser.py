@@ -7,22 +7,18 @@ import difflib
 import inspect
 import re
 import shlex
-import shutil
 import sys
-import textwrap
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from matchenv.cli.output import show
+from matchenv.cli import show
 from matchenv.evaluation.tables import as_wide_as_the_terminal
 
 # Columns of the help, and where the explanations of options begin.
 WIDTH, EXPLANATION = 80, 24
-# Columns of a line of words in results, at most.
-LONGEST_LINE = 100
 
 # What the extras of the package hold, by the names under which it is imported.
 EXTRAS = {
@@ -72,6 +68,10 @@ class Given(argparse.Namespace):
         """Return some of the options by name."""
         return {name: getattr(self, name) for name in names}
 
+    def told(self, *names: str) -> dict[str, Any]:
+        """Return those of the options that were given."""
+        return self.chosen(name for name in names if name in self.said)
+
     def check_existing(self) -> None:
         """Raise ``ValueError`` for a file or folder that is missing."""
         for name in self.existing:
@@ -106,7 +106,7 @@ class Given(argparse.Namespace):
             raise ValueError(f"{why}, got {', '.join(map(option_of, idle))}")
 
     def say(self, text: str | Callable[[], str], end: str = "\n") -> None:
-        """Print a result, unless ``--quiet`` was given; a terminal gets long lines folded.
+        """Print a result, unless ``--quiet`` was given.
 
         Args:
             text: the result; a function returns it with tables as wide as the terminal.
@@ -116,13 +116,7 @@ class Given(argparse.Namespace):
             if not isinstance(text, str):
                 with as_wide_as_the_terminal():
                     text = text()
-            lines = text.split("\n")
-            if sys.stdout.isatty():
-                columns = min(shutil.get_terminal_size((LONGEST_LINE, 24)).columns, LONGEST_LINE)
-                # Columns of a table are two spaces or a bar apart.
-                tables = re.compile(r"  |\|")
-                lines = [x if tables.search(x) else textwrap.fill(x, columns) for x in lines]
-            show("\n".join(lines), end=end)
+            show(text, end=end)
 
     def say_where(self, text: str | None = None, folder: Path | None = None) -> None:
         """Say where the results are, on the error stream, so that a pipe gets the table alone.
@@ -160,51 +154,39 @@ class Parser(argparse.ArgumentParser):
         """Begin a group of options in the help."""
         self._group = self.add_argument_group(title)
 
-    def positional(self, name: str, text: str, kind: Any = str, **more: Any) -> None:
-        """Declare a word without an option's name.
-
-        Args:
-            name: of the value.
-            text: the help.
-            kind: type of the value, as of ``option``.
-            more: as argparse's ``add_argument`` takes it.
-        """
-        self.usage = f"%(prog)s {name.upper()} [OPTIONS]"
-        self._add(name, kind, metavar=name.upper(), help=f"{text}.", **more)
-
     def option(
-        self, name: str, text: str, default: Any = None, kind: Any = None, *, required: bool = False
+        self, name: str, text: str, default: Any = None, kind: Any = None, **more: Any
     ) -> None:
-        """Declare an option.
+        """Declare an option, or a word without an option's name.
 
         Args:
-            name: such as ``--out``.
+            name: such as ``--out``; without hyphens for a word.
             text: the help, without full stop and default.
             default: False for a flag; a tuple if several values are taken.
             kind: type of a value, a key of ``KINDS``, or a tuple of the allowed words; None for
                 the default's.
-            required: whether it must be given.
+            more: as argparse's ``add_argument`` takes it.
         """
-        many, shown = isinstance(default, tuple), _shown(default)
+        many, shown, plain = isinstance(default, tuple), _shown(default), _name_of(name)
         if kind is None:
             value = default[0] if many and default else default
             kind = str if value is None or value == () else type(value)
-        text = f"{text} (default: {shown})." if shown and "(default" not in text else f"{text}."
-        self.defaults[name[2:].replace("-", "_")] = default
         if kind is bool:
-            self._group.add_argument(name, action="store_true", help=text)
-            return
-        several: dict[str, Any] = {"nargs": "+", "action": "extend"} if many else {}
-        self._add(name, kind, help=text, required=required, **several)
-
-    def _add(self, name: str, kind: Any, **more: Any) -> None:
-        if kind is Existing:
-            self.existing.append(name.lstrip("-").replace("-", "_"))
-        if isinstance(kind, tuple):
-            self._group.add_argument(name, choices=kind, **more)
+            more["action"] = "store_true"
+        elif isinstance(kind, tuple):
+            more["choices"] = kind
         else:
-            read, metavar = KINDS[kind]
-            self._group.add_argument(name, type=read, **{"metavar": metavar, **more})
+            more["type"], more["metavar"] = KINDS[kind]
+        if many:
+            more |= {"nargs": "+", "action": "extend"}
+        if name == plain:
+            more["metavar"] = name.upper()
+            self.usage = f"%(prog)s {name.upper()} [OPTIONS]"
+        if kind is Existing:
+            self.existing.append(plain)
+        self.defaults[plain] = default
+        text += f" (default: {shown})" if shown and "(default" not in text else ""
+        self._group.add_argument(name, help=f"{text}.", **more)
 
     def fields_of(self, kind: Any, names: Iterable[str] = ()) -> None:
         """Declare the fields of a dataclass, and of those in it, as options.
@@ -255,11 +237,8 @@ class Parser(argparse.ArgumentParser):
     def _refuse(self, word: str) -> None:
         if word.startswith("--"):
             name = word.partition("=")[0]
-            known = [option_of(each) for each in self.defaults]
-            near = difflib.get_close_matches(name, known, 1, 0.75)
-            self.error(
-                f"unknown option {name}" + (f"; perhaps you meant {near[0]}" if near else "")
-            )
+            near = difflib.get_close_matches(name, self._option_string_actions, 1, 0.75)
+            self.error(f"unknown option {name}{f'; perhaps you meant {near[0]}' if near else ''}")
         hint = f"; perhaps you meant --policy {word}" if "policy" in self.defaults else ""
         self.error(f"unexpected word {word!r}{hint}")
 
@@ -292,6 +271,10 @@ class Help(argparse.RawDescriptionHelpFormatter):
         if action.nargs == "+":
             return f"{action.metavar} ..."
         return str(super()._format_args(action, default_metavar))
+
+
+def _name_of(option: str) -> str:
+    return option.removeprefix("--").replace("-", "_")
 
 
 def option_of(name: str) -> str:

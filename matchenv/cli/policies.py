@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from matchenv.cli import options as shared
-from matchenv.cli.output import show
-from matchenv.cli.parser import Command, Existing, Given, Parser
-from matchenv.envs.one_player.settings import RANKINGS, Settings
+from matchenv.cli import show
+from matchenv.cli.parser import Command, Existing, Parser
+from matchenv.envs.one_player.settings import Settings
 
-if TYPE_CHECKING:
-    from matchenv.envs.core.settings import Options
-
-# Options of the games of a comparison, and of a study, and those of the environment that it has.
+# Options of the games of a comparison, and those of the environment that a study has.
 GAMES = ("rank", "prior", "episodes", "seed")
-OF_STUDY = ("episodes", "prior_draws", "seed", "equal_rank_by", "belief")
 SIZES = ("num_opponents", "horizon", "equal_variance")
-
-FILM_OPTIONS = ("games", "every")
 
 
 def declare_compare(add: Parser) -> Command:
@@ -39,8 +33,7 @@ def declare_compare(add: Parser) -> Command:
     add.option("--against", "policy to compare with (default: kg; of others than Matchmaking-v0 "
                "and the queue the first)")  # fmt: skip
     shared.group(add, "games", *GAMES, episodes=comparison.DEFAULT_EPISODES)
-    shared.group(add, "environment", *shared.ENVIRONMENT)
-    shared.group(add, "queue", *shared.QUEUES)
+    shared.environments(add)
     add.option("--noise", "what a game's random numbers depend on: the opponent and how often one "
                "has met them, or the number of the game", ONE_PLAYER.defaults["noise"],
                ("opponent", "game"))  # fmt: skip
@@ -71,8 +64,7 @@ def declare_tune(add: Parser) -> Command:
     shared.group(add, "policies", "policy")
     add.option("--measure", "what is maximised (default: what compare judges by)")
     shared.group(add, "games", *GAMES, episodes=DEFAULT_EPISODES)
-    shared.group(add, "environment", *shared.ENVIRONMENT)
-    shared.group(add, "queue", *shared.QUEUES)
+    shared.environments(add)
     shared.group(add, "results and work", *shared.RESULTS)
 
     given = yield
@@ -97,19 +89,14 @@ def declare_study(add: Parser) -> Command:
     from matchenv.benchmarks.study.settings import PAPER_POLICIES, StudySettings
 
     shared.group(add, "policies", "policy", policy=PAPER_POLICIES)
-    add.option("--belief", "that baselines read; printed has the misprints of the paper's "
-               "equations", StudySettings.belief)  # fmt: skip
+    add.fields_of(StudySettings, ("belief",))
     add.group("games")
     add.option("--rank", f"{shared.RANKS_TEXT} (default: the paper's)", ())
     add.option("--prior", "what policies know at the start: informative, equal",
                tuple(StudySettings.priors))  # fmt: skip
-    add.option("--episodes", "sets of true skills with each draw of the prior",
-               StudySettings.episodes)  # fmt: skip
-    add.option("--prior-draws", "draws of the prior; the paper has one", StudySettings.prior_draws)
-    shared.declare(add, "seed")
+    add.fields_of(StudySettings, ("episodes", "prior_draws", "seed"))
     shared.group(add, "environment", *SIZES)
-    add.option("--equal-rank-by", "what places are by with equal priors, where the prior mean is "
-               "hidden", StudySettings.equal_rank_by, RANKINGS)  # fmt: skip
+    add.fields_of(StudySettings, ("equal_rank_by",))
     add.group("results and work")
     add.option("--out", shared.FOLDER_TEXT, None, Path, required=True)
     shared.declare(add, *shared.RESULTS[1:])
@@ -124,7 +111,7 @@ def declare_study(add: Parser) -> Command:
         ranks=given.rank or None,
         priors=given.prior,
         run=shared.run_options(given),
-        **given.chosen((*OF_STUDY, *SIZES)),
+        **given.chosen(("belief", "episodes", "prior_draws", "seed", "equal_rank_by", *SIZES)),
     )
     given.say(study.summary(text_table), end="")
     given.say_where()
@@ -164,17 +151,9 @@ def declare_limits(add: Parser) -> Command:
     """
     from matchenv.benchmarks.limits import bound, optimum
 
-    # Defaults of the bound, and of the optimum.
-    defaults: dict[str, tuple[Any, Any]] = {
-        "policy": (bound.DEFAULT_POLICIES, optimum.DEFAULT_POLICIES),
-        "rank": (bound.DEFAULT_RANKS, ("any",)),
-        "episodes": (bound.DEFAULT_EPISODES, 100),
-        "num_opponents": ((Settings().num_opponents,), (3,)),
-        "horizon": ((Settings().horizon,), (8,)),
-    }
     idle = {"bound": ("belief", "truths", "draw_margin"), "optimum": ("prior", "depth")}
     add.group("what is computed")
-    add.positional("what", "bound or optimum (default: bound)", nargs="?", default="bound")
+    add.option("what", "bound or optimum", "bound", nargs="?")
     shared.group(add, "policies", "policy", policy=bound.DEFAULT_POLICIES)
     add.group("problems (defaults of the optimum in brackets)")
     add.option("--num-opponents", "opponents to choose from; of the optimum also several numbers "
@@ -198,34 +177,22 @@ def declare_limits(add: Parser) -> Command:
     if given.what not in idle:
         raise ValueError(f"what must be one of {', '.join(idle)}, got {given.what!r}")
     given.refuse(idle[given.what], f"with {given.what} must be left out")
-    for name, both in defaults.items():
-        if name not in given.said:
-            setattr(given, name, both[given.what == "optimum"])
-    asked = {
-        "policies": shared.named_policies(given),
-        "run": shared.run_options(given),
-        **given.chosen(("episodes", "seed")),
-    }
+    # What was not given has the defaults of the function that is called.
+    asked = {"run": shared.run_options(given), **given.told("episodes", "seed", "truths", "depth")}
+    if "policy" in given.said:
+        asked["policies"] = shared.named_policies(given)
+    sizes, options = (
+        given.told("num_opponents", "horizon"),
+        given.told("beta", "belief", "draw_margin"),
+    )
     if given.what == "optimum":
-        options = given.chosen(("belief", "beta", "draw_margin"))
-        found = optimum.run_optimum(
-            **given.chosen(("num_opponents", "horizon", "truths")),
-            env_kwargs={"rank": _one("rank", given.rank), **options},
-            **asked,
-        )
+        options |= {name: _one(name, each) for name, each in given.told("rank").items()}
+        found = optimum.run_optimum(**sizes, env_kwargs=options, **asked)
         given.say(lambda: "\n\n".join(map(optimum.table_text, found)))
     else:
-        sizes = given.chosen(("num_opponents", "horizon"))
-        bounds = bound.run_bound(
-            ranks=given.rank,
-            priors=given.prior,
-            env_kwargs={
-                "beta": given.beta,
-                **{name: _one(name, each) for name, each in sizes.items()},
-            },
-            depth=given.depth,
-            **asked,
-        )
+        options |= {name: _one(name, each) for name, each in sizes.items()}
+        ranks = {"ranks": given.rank} if given.rank else {}
+        bounds = bound.run_bound(priors=given.prior, env_kwargs=options, **ranks, **asked)
         given.say(lambda: bound.table_text(bounds))
     given.say_where()
 
@@ -263,49 +230,32 @@ def declare_watch(add: Parser) -> Command:
                "policies)", None, int)  # fmt: skip
     add.option("--theme", "colours", "light", ("light", "dark"))
     shared.declare(add, "quiet")
-    shared.group(add, "environment", *shared.ENVIRONMENT)
-    shared.group(add, "queue", *shared.QUEUES, load=("middle",))
+    shared.environments(add, load=("middle",))
 
     given = yield
     given.needs("render")
+    from matchenv.benchmarks.compare.comparison import problem_of
     from matchenv.benchmarks.watch.showing import watch_live, write_film
     from matchenv.benchmarks.watch.stage import Stage
 
     if given.out is None:
-        given.refuse(FILM_OPTIONS, "with --out FILE.gif alone may be given")
+        given.refuse(("games", "every"), "with --out FILE.gif alone may be given")
+    asked = shared.problem(given, noise=Settings().noise)
+    for name, values in asked["cells"].items():
+        _one(name, values)
+    _, settings, (cell,) = problem_of(**asked)
     stage = Stage(
         shared.named_policies(given),
-        _instance(given),
-        seed=given.seed,
-        episode=given.episode,
+        replace(settings, **cell.options),
         show_true_skill=not given.hide_true_skill,
-        width=given.width,
-        theme=given.theme,
+        **given.chosen(("seed", "episode", "width", "theme")),
     )
     if given.out is None:
         watch_live(stage)
         return
-    asked = given.chosen(("every", "quiet"))
-    pictures = write_film(stage, given.out, until=given.games, **asked)
+    pictures = write_film(stage, given.out, until=given.games, every=given.every, quiet=given.quiet)
     count = "1 picture" if pictures == 1 else f"{pictures} pictures"
     given.say(f"{given.out}: {count}, {given.out.stat().st_size / 1e6:.2f} MB")
-
-
-def _instance(given: Given) -> Options:
-    """Return the settings of the instance to watch.
-
-    Raises:
-        ValueError: for a bad option.
-    """
-    from matchenv.benchmarks.compare.comparison import problem_of
-
-    asked = shared.problem(given, noise=Settings().noise)
-    for name, values in asked["cells"].items():
-        if len(values) != 1:
-            raise ValueError(f"{name} must be one, got {' '.join(map(str, values))}")
-    _, settings, (cell,) = problem_of(**asked)
-    found: Options = replace(settings, **cell.options)
-    return found
 
 
 def declare_report(add: Parser) -> Command:
@@ -320,8 +270,7 @@ def declare_report(add: Parser) -> Command:
         matchenv report results/compare runs/ppo-seed0 --out report.html
     """
     add.group("what is shown")
-    add.positional("folders", "folders of results, or folders that hold such folders", Existing,
-                   nargs="+")  # fmt: skip
+    add.option("folders", "folders of results, or folders that hold such folders", (), Existing)
     add.option("--allow-code", "import classes outside matchenv that folders of trainings name",
                False)  # fmt: skip
     add.group("results")

@@ -52,7 +52,7 @@ def declare_serve(add: Parser) -> Command:
 def run(given: Given) -> None:
     """Serve until a signal."""
     given.needs("serve")
-    from matchenv.cli.output import show
+    from matchenv.cli import show
     from matchenv.logs.text_table import read_ratings
     from matchenv.runtime.checks import as_integer
     from matchenv.service import NewPlayer, Pool

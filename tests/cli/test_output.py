@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from matchenv.cli import run_command
-from matchenv.cli.output import LONGEST_MESSAGE, one_line
+from matchenv.cli import LONGEST_MESSAGE, one_line, run_command
 from matchenv.runtime.checks import printable
 
 REPLAY = ["replay", "log.csv"]
