@@ -84,7 +84,7 @@ def read_opponents(
     return opponents
 
 
-@compiled(refcounted=False)
+@compiled(inline=True, refcounted=False)
 def after_game(
     opponents: Opponents, j: int, outcome: int, game: GameConstants
 ) -> tuple[float, float, float, float, float]:
@@ -106,7 +106,7 @@ def after_game(
     return probability, load * shift, loss, gap + uncertain * shift, rest + noise
 
 
-@compiled(refcounted=False)
+@compiled(inline=True, refcounted=False)
 def other_after_game(
     opponents: Opponents, k: int, shift: float, loss: float, beta: float
 ) -> tuple[float, float]:
@@ -173,19 +173,15 @@ def updated_belief_scores(
     Returns:
         Scores of shape (B, M).
     """
-    count, opponents = len(state.mu), state.num_opponents
-    chosen = np.arange(opponents)
-    future = np.zeros((count, opponents))
-    batch = max(1, MOST_STATES // opponents)
-    for first in range(0, count, batch):
+    count = state.num_opponents
+    future = np.zeros((len(state), count))
+    batch = max(1, MOST_STATES // count)
+    for first in range(0, len(state), batch):
         part = state[first : first + batch]
-        size = len(part.mu)
-        games = part[np.repeat(np.arange(size), opponents)]
+        games, chosen = part.repeated(count), np.tile(np.arange(count), len(part))
         for outcome in game.outcomes:
-            after = games.after_games(
-                np.tile(chosen, size), np.full(size * opponents, outcome), game
-            )
-            best = after.draw_density(game.beta).max(axis=1).reshape(size, opponents)
-            future[first : first + size] += part.outcome_probability(outcome, game) * best
+            best = games.after_games(chosen, outcome, game).draw_density(game.beta).max(axis=1)
+            probability = part.outcome_probability(outcome, game)
+            future[first : first + batch] += probability * best.reshape(-1, count)
     scores: Floats = state.draw_density(game.beta) + multipliers[:, None] * future
     return scores
