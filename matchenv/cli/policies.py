@@ -235,8 +235,7 @@ def declare_watch(add: Parser) -> Command:
     given = yield
     given.needs("render")
     from matchenv.benchmarks.compare.comparison import problem_of
-    from matchenv.benchmarks.watch.showing import watch_live, write_film
-    from matchenv.benchmarks.watch.stage import Stage
+    from matchenv.benchmarks.watch import Stage, watch_live, write_film
 
     if given.out is None:
         given.refuse(("games", "every"), "with --out FILE.gif alone may be given")

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
@@ -30,7 +29,6 @@ Floats = NDArray[np.float64]
 Colour = tuple[int, int, int]
 
 FONTS = Path(__file__).parent / "fonts"
-ELLIPSIS = "…"
 
 # Shapes are drawn this many times as large.
 SCALE = 2
@@ -38,8 +36,8 @@ SCALE = 2
 # pygame holds the corners of an area as 16-bit integers.
 FURTHEST = 30_000
 
-# Sizes are for a picture of this size; others scale, but text stays readable.
-DESIGN_WIDTH, DESIGN_HEIGHT = 800, 600
+# From one line of text to the next, by the size of its letters.
+LINE_HEIGHT = 1.21
 
 # Colours of a picture, readable and distinguishable for colour-blind people too: those of Okabe and
 # Ito (2008), in two strengths. Nothing depends on colour alone: players are named, outcomes are
@@ -77,7 +75,7 @@ class Canvas:
         width: in pixels.
         height: in pixels.
         theme: a name of ``THEMES``.
-        scale: of texts and gaps; None for that of a picture of this size.
+        scale: of texts and gaps, 1 for those of a picture of 800 x 600; text stays readable.
 
     Attributes:
         title: size of the title's text; ``body`` is that of names, ``small`` of labels and ticks,
@@ -87,9 +85,8 @@ class Canvas:
         thick: width of important lines.
     """
 
-    def __init__(self, width: int, height: int, theme: str, scale: float | None = None) -> None:
-        self.width, self.height, self.theme = width, height, THEMES[theme]
-        scale = scale_of(width, height) if scale is None else scale
+    def __init__(self, width: int, height: int, theme: str, scale: float = 1.0) -> None:
+        self.size, self.theme = (width, height), THEMES[theme]
         self.title, self.body = max(14, round(20 * scale)), max(12, round(15 * scale))
         self.small, self.value = max(11, round(13 * scale)), max(15, round(23 * scale))
         self.gap, self.mark = max(8, round(20 * scale)), max(5, round(9 * scale))
@@ -100,10 +97,9 @@ class Canvas:
 
     def pixels(self) -> Pixels:
         """Return the picture, uint8, shape (height, width, 3)."""
-        size = self.width, self.height
-        pixels = np.empty((self.height, self.width, 3), dtype=np.uint8)
-        surface = pygame.image.frombuffer(pixels.data, size, "RGB")
-        surface.blit(pygame.transform.smoothscale(self._shapes, size), (0, 0))
+        pixels = np.empty((*self.size[::-1], 3), dtype=np.uint8)
+        surface = pygame.image.frombuffer(pixels.data, self.size, "RGB")
+        surface.blit(pygame.transform.smoothscale(self._shapes, self.size), (0, 0))
         surface.blits(self._texts, doreturn=False)
         return pixels
 
@@ -117,26 +113,39 @@ class Canvas:
         self,
         x: float,
         y: float,
-        string: str,
+        text: str,
         size: int,
-        colour: Colour,
-        *,
+        colour: str,
+        anchor: float = 0.0,
         bold: bool = False,
-        anchor: Literal["left", "centre", "right"] = "left",
     ) -> int:
-        """Write one line with its top at y and its ``anchor`` at x, and return its width."""
-        written = _written(string, size, bold, colour)
+        """Write one line with its top at y, and return its width.
+
+        ``anchor`` is the share of the width to the left of x.
+        """
+        written = _written(text, size, bold, self.colour(colour))
         width: int = written.get_width()
-        shift = {"left": 0.0, "centre": width / 2, "right": float(width)}[anchor]
-        self._texts.append((written, (round(x - shift), round(y))))
+        self._texts.append((written, (round(x - anchor * width), round(y))))
         return width
 
-    def box(self, x: float, y: float, width: float, height: float, colour: Colour) -> None:
+    def width(self, text: str, size: int, bold: bool = False) -> int:
+        """Return the width of a line of text in pixels."""
+        return int(_written(text, size, bold, (0, 0, 0)).get_width())
+
+    def shortened(self, text: str, size: int, width: float, bold: bool = False) -> str:
+        """Return the text if it is no wider than ``width`` pixels, else its start, an ellipsis."""
+        starts = (text[:end].rstrip() + "…" for end in range(len(text) - 1, 0, -1))
+        fitting = (each for each in (text, *starts) if self.width(each, size, bold) <= width)
+        return next(fitting, "")
+
+    def box(
+        self, x: float, y: float, width: float, height: float, colour: str, share: float = 1.0
+    ) -> None:
         """Fill a rectangle of whole pixels, at least one wide and high."""
         sides = round(x), round(y), max(1, round(width)), max(1, round(height))
-        self._shapes.fill(colour, [SCALE * side for side in sides])
+        self._shapes.fill(self.colour(colour, share), [SCALE * side for side in sides])
 
-    def dashes(self, box: Rect, colour: Colour, dash: int = 4) -> None:
+    def dashes(self, box: Rect, colour: str, dash: int) -> None:
         """Draw a line of dashes along the longer side of a box."""
         x, y, width, height = box
         for start in range(0, max(width, height), 2 * dash):
@@ -145,41 +154,39 @@ class Canvas:
             else:
                 self.box(x, y + start, width, min(dash, height - start), colour)
 
-    def line(self, x: Floats, y: Floats, colour: Colour, width: float) -> None:
+    def line(self, x: Floats, y: Floats, width: float, colour: str, share: float = 1.0) -> None:
         """Draw a smooth line through points; one point is a dot."""
         # For pygame a line goes through the centres of pixels.
-        points = _points(x - 0.5 / SCALE, y - 0.5 / SCALE)
+        points, paint = _points(x - 0.5 / SCALE, y - 0.5 / SCALE), self.colour(colour, share)
         thick = round(SCALE * width)
         if len(points) == 1:
-            self.dots(x, y, width / 2, colour)
+            self.dots(x, y, width / 2, colour, share)
         elif thick <= SCALE:
-            pygame.draw.lines(self._shapes, colour, False, points, thick)
+            pygame.draw.lines(self._shapes, paint, False, points, thick)
         else:
             for start, end in pairwise(points):
                 # pygame measures the width along the axis that the line crosses more steeply.
                 right, down = abs(end[0] - start[0]), abs(end[1] - start[1])
                 across = math.hypot(right, down) / max(right, down, 1e-9)
-                pygame.draw.aaline(self._shapes, colour, start, end, max(1, round(thick * across)))
-                pygame.draw.circle(self._shapes, colour, end, thick / 2 - 1)
+                pygame.draw.aaline(self._shapes, paint, start, end, max(1, round(thick * across)))
+                pygame.draw.circle(self._shapes, paint, end, thick / 2 - 1)
 
-    def area(self, x: Floats, y: Floats, colour: Colour, opacity: float = 1.0) -> None:
+    def area(self, x: Floats, y: Floats, colour: str, opacity: float = 1.0) -> None:
         """Fill a polygon."""
         points = _points(*(np.clip(each, -FURTHEST / SCALE, FURTHEST / SCALE) for each in (x, y)))
-        if opacity == 1.0:
-            pygame.draw.polygon(self._shapes, colour, points)
-        else:
-            shade = *colour, round(255 * opacity)
-            pygame.gfxdraw.filled_polygon(self._shapes, points, shade)
+        shade = *self.colour(colour), round(255 * opacity)
+        pygame.gfxdraw.filled_polygon(self._shapes, points, shade)
 
-    def triangle(self, x: float, y: float, height: float, colour: Colour) -> None:
+    def triangle(self, x: float, y: float, height: float, colour: str) -> None:
         """Draw a triangle that points up, with its tip at (x, y)."""
-        half = height / 1.7
-        self.area(np.array([x, x + half, x - half]), np.array([y, y + height, y + height]), colour)
+        sides, down = np.array([0.0, height / 1.7, -height / 1.7]), np.array([0.0, height, height])
+        self.area(x + sides, y + down, colour)
 
-    def dots(self, x: Floats, y: Floats, radius: float, colour: Colour) -> None:
+    def dots(self, x: Floats, y: Floats, radius: float, colour: str, share: float = 1.0) -> None:
         """Draw discs around points."""
         for place in np.unique(np.round(SCALE * x) + 1j * np.round(SCALE * y)).tolist():
-            pygame.draw.circle(self._shapes, colour, (place.real, place.imag), SCALE * radius)
+            middle, paint = (place.real, place.imag), self.colour(colour, share)
+            pygame.draw.circle(self._shapes, paint, middle, SCALE * radius)
 
     def clip(self, box: Rect | None) -> None:
         """Draw shapes within a box only; None: everywhere."""
@@ -198,7 +205,7 @@ class Window:
         self._screen: Any = None
         self._clock = pygame.time.Clock()
 
-    def show(self, picture: Pixels, frames_per_second: float) -> Sequence[Any]:
+    def show(self, picture: Pixels, frames_per_second: float) -> list[str]:
         """Show a picture until a frame's time has passed since the end of the last call.
 
         Args:
@@ -206,7 +213,7 @@ class Window:
             frames_per_second: of the film that the pictures make.
 
         Returns:
-            pygame's events since the last call.
+            pygame's names of the keys pressed since the last call, ``"close"`` for the window's.
 
         Raises:
             OSError: if no window can be opened, or none that is seen; it says what helps.
@@ -224,9 +231,13 @@ class Window:
         data = np.ascontiguousarray(picture).data
         self._screen.blit(pygame.image.frombuffer(data, size, "RGB"), (0, 0))
         pygame.display.flip()
-        events = pygame.event.get()
+        pressed = [
+            "close" if event.type == pygame.QUIT else pygame.key.name(event.key)
+            for event in pygame.event.get()
+            if event.type in (pygame.QUIT, pygame.KEYDOWN)
+        ]
         self._clock.tick(frames_per_second)
-        return events
+        return pressed
 
     def close(self) -> None:
         """Close the window, if it is open."""
@@ -235,41 +246,18 @@ class Window:
             pygame.display.quit()
 
 
-def scale_of(width: int, height: int) -> float:
-    """Return the scale of texts and gaps in a picture of this size."""
-    return min(width / DESIGN_WIDTH, height / DESIGN_HEIGHT)
-
-
-@lru_cache(maxsize=2048)
-def text_width(string: str, size: int, *, bold: bool = False) -> int:
-    """Return the width of a line of text in pixels."""
-    return int(_font(size, bold).size(string)[0])
-
-
-@lru_cache(maxsize=64)
 def line_height(size: int) -> int:
     """Return the pixels from one line of text to the next."""
-    return int(_font(size, False).get_linesize())
-
-
-def shortened(string: str, size: int, width: float, *, bold: bool = False) -> str:
-    """Return the text if it is no wider than ``width`` pixels, else its start and an ellipsis."""
-    starts = (string[:end].rstrip() + ELLIPSIS for end in range(len(string) - 1, 0, -1))
-    fitting = (each for each in (string, *starts) if text_width(each, size, bold=bold) <= width)
-    return next(fitting, "")
+    return math.ceil(LINE_HEIGHT * size)
 
 
 def _points(x: Floats, y: Floats) -> list[tuple[float, float]]:
     return list(zip((SCALE * x).tolist(), (SCALE * y).tolist(), strict=True))
 
 
-def _font(size: int, bold: bool) -> Any:
-    """Return a new font: one made before ``pygame.quit()``, which anyone may call, is invalid."""
+@lru_cache(maxsize=2048)
+def _written(string: str, size: int, bold: bool, colour: Colour) -> Any:
+    # A font made before ``pygame.quit()``, which anyone may call, would be invalid.
     pygame.font.init()
     face = "Inter-SemiBold.otf" if bold else "Inter-Regular.otf"
-    return pygame.font.Font(FONTS / face, size)
-
-
-@lru_cache(maxsize=512)
-def _written(string: str, size: int, bold: bool, colour: Colour) -> Any:
-    return _font(size, bold).render(string, True, colour)
+    return pygame.font.Font(FONTS / face, size).render(string, True, colour)

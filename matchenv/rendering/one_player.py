@@ -9,20 +9,23 @@ import numpy as np
 from matchenv.belief import MU, SIGMA, TRUE_SKILL
 from matchenv.envs.one_player.simulator import OnePlayer, State
 from matchenv.rendering.scene import (
-    Beliefs,
     Chart,
     Columns,
-    Entry,
     Floats,
+    Limits,
     Players,
     Renderer,
     Scene,
+    belief_chart,
     number_text,
+    over_time,
 )
 from matchenv.trueskill.game import quality_per_density
 
 # The line through the dots is the mean of this part of the horizon's last games.
 WINDOW_SHARE = 0.05
+
+DOT_STRENGTH = 0.4
 
 OUTCOMES = {1: "won", -1: "lost", 0: "draw"}
 
@@ -39,28 +42,70 @@ class OnePlayerRenderer(Renderer[State]):
 
     def total(self, row: int) -> tuple[str, Floats]:
         """Return the running total of q, of true q where true skills are shown."""
-        true = "true " if self._shows_truth else ""
-        return f"running total of {true}q", np.cumsum(self._densities(row))
+        name, densities = self._densities(row)
+        return f"running total of {name}", np.cumsum(densities)
 
-    def scene(self, state: State, row: int) -> Scene:
-        """Return beliefs, the last opponent, and q of every game."""
-        others = self.simulator.settings.num_opponents
-        played = [action + 1 for action in self.history[row]["action"][-1:]]
+    def scene(self, state: State, row: int, limits: Limits) -> Scene:
+        """Return beliefs, the last opponent, and q of every game with its running total.
+
+        Where true skills are shown it is true q, and q under the belief is a second, pale line.
+        """
+        settings, history = self.simulator.settings, self.history[row]
+        others, horizon = settings.num_opponents, settings.horizon
+        played = [action + 1 for action in history["action"][-1:]]
         mu, sigma, true_skill = self.players(state, row)
-        marks = list(zip((0, *played), ("player", "opponent"), strict=False))
+        strong = list(zip((0, *played), ("player", "opponent"), strict=False))
         # Names grow into their places.
         legend = [
-            Entry(colour, player_text(k, mu[k], sigma[k]), player_text(k and others, -8.88, 8.88))
-            for k, colour in marks
+            (colour, player_text(k, mu[k], sigma[k]), player_text(k and others, -8.88, 8.88))
+            for k, colour in strong
         ]
         rest, online = f"others ({others - len(played):,})", None
         masks = self.simulator.masks(state)
         if masks is not None:
             online = np.concatenate(([True], masks[row]))
             rest += f", {(~online).sum():,} offline"
-        legend.append(Entry("others", rest))
-        beliefs = Beliefs(mu, sigma, true_skill, marks[::-1], online)
-        return Scene(legend, beliefs, self._tiles(row), self._charts(row))
+        legend.append(("others", rest, ""))
+
+        q, densities = self._densities(row)
+        outcomes = history["outcome"][1:]
+        tiles = [
+            ("last game", OUTCOMES[outcomes[-1]] if outcomes else "–"),
+            ("win ratio", f"{100.0 * np.mean(np.equal(outcomes, 1)):.0f} %" if outcomes else "–"),
+            (f"last {q}", number_text(densities[-1], 3) if outcomes else "–"),
+            (f"total {q}", number_text(densities.sum(), 2)),
+            ("games left", f"{horizon - densities.size:,}"),
+        ]
+
+        window = max(1, round(WINDOW_SHARE * horizon))
+        # The maximum of q: a game between equal players of known skills.
+        most = 1.0 / math.sqrt(4.0 * math.pi * settings.beta**2)
+        colour, lines, pale = "ink", [(densities, "ink")], []
+        if self._shows_truth:
+            colour, pale = "truth", [("as believed", "muted")]
+            lines = [(self.noted(row, "draw_density")[1:], "others"), (densities, "truth")]
+        means = [over_time(moving_mean(each, window), name) for each, name in lines]
+        totals = [over_time(np.cumsum(each), name) for each, name in lines]
+        mean = f", mean of {window:,}" if window > 1 else ""
+        charts = (
+            Chart(
+                x=(0.0, horizon),
+                y=(0.0, 1.25 * most),
+                curves=[over_time(densities, colour, "dots", DOT_STRENGTH), *means],
+                titles=[(f"{q} of each game{mean}", colour), *pale],
+                unit=self.unit,
+                level=(most, "even game"),
+            ),
+            Chart(
+                x=(0.0, horizon),
+                y=(0.0, 1.04 * most * horizon),
+                curves=totals,
+                titles=[(f"running total of {q}", colour), *pale],
+                unit=self.unit,
+            ),
+        )
+        beliefs = belief_chart((mu, sigma, true_skill), strong[::-1], limits, online)
+        return Scene(legend, beliefs, tiles, charts)
 
     def table(self, state: State, row: int) -> Columns:
         """Return the opponents who are online, those of the most even games first."""
@@ -80,60 +125,11 @@ class OnePlayerRenderer(Renderer[State]):
             "win": (win[ranked], ".1%"),
         }
 
-    def _densities(self, row: int) -> Floats:
-        """Return q of each game, true q where true skills are shown."""
-        return self.noted(row, "true_draw_density" if self._shows_truth else "draw_density")[1:]
-
-    def _tiles(self, row: int) -> list[tuple[str, str]]:
-        outcomes, densities = self.history[row]["outcome"][1:], self._densities(row)
-        true = "true " if self._shows_truth else ""
-        last, ratio, density = "–", "–", "–"
-        if outcomes:
-            last = OUTCOMES[outcomes[-1]]
-            ratio = f"{100.0 * np.mean(np.equal(outcomes, 1)):.0f} %"
-            density = number_text(densities[-1], 3)
-        return [
-            ("last game", last),
-            ("win ratio", ratio),
-            (f"last {true}q", density),
-            (f"total {true}q", number_text(densities.sum(), 2)),
-            ("games left", f"{self.simulator.settings.horizon - densities.size:,}"),
-        ]
-
-    def _charts(self, row: int) -> tuple[Chart, Chart]:
-        """Return q of every game with its moving mean, and the running total of q.
-
-        Where true skills are shown it is true q, and q under the belief is a second, pale line.
-        """
-        horizon, beta = self.simulator.settings.horizon, self.simulator.settings.beta
-        window = max(1, round(WINDOW_SHARE * horizon))
-        # The maximum of q: a game between equal players of known skills.
-        most = 1.0 / math.sqrt(4.0 * math.pi * beta * beta)
-        lines, colour, true = [(self._densities(row), "ink")], "ink", ""
-        titles: list[tuple[str, str]] = []
+    def _densities(self, row: int) -> tuple[str, Floats]:
+        """Return the name of q and q of each game: true q where true skills are shown."""
         if self._shows_truth:
-            colour, true = "truth", "true "
-            believed = self.noted(row, "draw_density")[1:]
-            lines = [(believed, "others"), (lines[0][0], colour)]
-            titles.append(("as believed", "muted"))
-        mean = f", mean of {window:,}" if window > 1 else ""
-        each = Chart(
-            titles=[(f"{true}q of each game{mean}", colour), *titles],
-            last=horizon,
-            unit=self.unit,
-            limits=(0.0, 1.25 * most),
-            curves=[(moving_mean(q, window), name) for q, name in lines],
-            dots=lines[-1],
-            level=(most, "even game"),
-        )
-        total = Chart(
-            titles=[(f"running total of {true}q", colour), *titles],
-            last=horizon,
-            unit=self.unit,
-            limits=(0.0, 1.04 * most * horizon),
-            curves=[(np.cumsum(q), name) for q, name in lines],
-        )
-        return each, total
+            return "true q", self.noted(row, "true_draw_density")[1:]
+        return "q", self.noted(row, "draw_density")[1:]
 
 
 def player_text(player: int, mu: float, sigma: float) -> str:

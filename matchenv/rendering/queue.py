@@ -8,19 +8,23 @@ from matchenv.envs.queue.dynamics import State
 from matchenv.envs.queue.simulator import QueueSimulator
 from matchenv.envs.queue.view import NOBODY
 from matchenv.rendering.scene import (
-    Beliefs,
     Chart,
     Columns,
-    Entry,
+    Curve,
     Floats,
-    Games,
+    Limits,
     Players,
     Renderer,
     Scene,
+    belief_chart,
+    over_time,
 )
 
 # The chart has room for a queue of this length at least.
 LEAST_LENGTH = 4.0
+
+# The arc of a game, from one player to the other.
+ARC = np.linspace(0.0, np.pi, 33)
 
 
 class QueueRenderer(Renderer[State]):
@@ -59,23 +63,19 @@ class QueueRenderer(Renderer[State]):
         last = np.searchsorted(ticks, np.arange(ticks[-1] + 1), "right") - 1
         return self.noted(row, "waiting")[np.maximum(0, last)]
 
-    def scene(self, state: State, row: int) -> Scene:
+    def scene(self, state: State, row: int, limits: Limits) -> Scene:
         """Return the waiting players, their number so far, and the games under way."""
         waiting, settings = self.simulator.waiting_players(state, row), self.simulator.settings
         facts = self.simulator.info(state, row)
         asked = () if waiting.focal == NOBODY else (waiting.focal, *waiting.filled[:1].tolist())
-        strong: list[tuple[int, str]] = []
+        strong = list(zip(asked, ("player", "opponent"), strict=False))
         legend = []
-        names = ("player", "asked"), ("opponent", "nearest")
-        for k, (colour, name) in zip(asked, names, strict=False):
-            strong.insert(0, (k, colour))
+        for (k, colour), name in zip(strong, ("asked", "nearest"), strict=False):
             ticks = "1 tick" if waiting.waited[k] == 1 else f"{waiting.waited[k]} ticks"
             text = f"{name}: player {waiting.player[k]}, {ticks}"
-            legend.append(Entry(colour, text, f"{name}: player 8,888, 88 ticks"))
+            legend.append((colour, text, f"{name}: player 8,888, 88 ticks"))
         others = f"others ({waiting.mu.size - len(strong):,})"
-        legend.append(Entry("others", others, "others (888)"))
-        truth = waiting.true_skill if self._shows_truth else None
-        beliefs = Beliefs(waiting.mu, waiting.sigma, truth, strong)
+        legend.append(("others", others, "others (888)"))
         tiles = [
             ("waiting", f"{waiting.mu.size:,}"),
             ("playing", f"{waiting.playing:,}"),
@@ -84,17 +84,32 @@ class QueueRenderer(Renderer[State]):
             ("mean wait", f"{facts['mean_wait']:.2f}"),
         ]
         lengths = self.lengths(row)
-        chart = Chart(
+        length = Chart(
+            x=(0.0, settings.horizon),
+            y=(0.0, max(LEAST_LENGTH, 1.1 * float(lengths.max(initial=0.0)))),
+            curves=[over_time(lengths, "ink")],
             titles=[("waiting players", "ink")],
-            last=settings.horizon,
             unit=self.unit,
-            limits=(0.0, max(LEAST_LENGTH, 1.1 * float(lengths.max(initial=0.0)))),
-            curves=[(lengths, "ink")],
         )
-        longest = max(settings.game_length, int(waiting.waited.max(initial=0)))
-        ends = self.simulator.games(state, row)
-        games = Games(ends, waiting.mu, waiting.waited, longest, waiting.focal)
-        return Scene(legend, beliefs, tiles, (chart, games))
+        truth = waiting.true_skill if self._shows_truth else None
+        beliefs = belief_chart((waiting.mu, waiting.sigma, truth), strong[::-1], limits)
+        return Scene(legend, beliefs, tiles, (length, self._games(state, row, limits)))
+
+    def _games(self, state: State, row: int, limits: Limits) -> Chart:
+        """Return games as arcs between the players' means, and below them each one's wait."""
+        waiting = self.simulator.waiting_players(state, row)
+        curves = [Curve(np.array(limits), np.zeros(2), "muted", "thin")]
+        for left, right in np.sort(self.simulator.games(state, row), axis=1).tolist():
+            reach = 0.5 * (right - left)
+            rise = min(1.0, 0.15 + 2.0 * reach / (limits[1] - limits[0]))
+            x, y = left + reach * (1.0 - np.cos(ARC)), rise * np.sin(ARC)
+            curves.append(Curve(x, y, "truth", "thin", 0.7))
+        longest = max(self.simulator.settings.game_length, *waiting.waited.tolist(), 1)
+        for k, (mu, waited) in enumerate(zip(waiting.mu, waiting.waited, strict=True)):
+            down = np.array([-0.03, -0.06 - 0.54 * float(waited) / longest])
+            curves.append(Curve(np.full(2, mu), down, "player" if k == waiting.focal else "others"))
+        titles = [("games under way", "truth"), ("ticks waited", "muted")]
+        return Chart(limits, (-0.67, 1.0), curves, titles)
 
     def table(self, state: State, row: int) -> Columns:
         """Return the focal player and the candidates, the nearest first."""

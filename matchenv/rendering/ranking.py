@@ -6,14 +6,15 @@ import numpy as np
 
 from matchenv.envs.ranking import RankingSimulator, State
 from matchenv.rendering.scene import (
-    Beliefs,
     Chart,
     Columns,
-    Entry,
     Floats,
+    Limits,
     Players,
     Renderer,
     Scene,
+    belief_chart,
+    over_time,
 )
 
 
@@ -34,19 +35,18 @@ class RankingRenderer(Renderer[State]):
         losses = self.noted(row, f"{name}_loss")
         return f"decrease of the {name} loss", losses[0] - losses[1:]
 
-    def scene(self, state: State, row: int) -> Scene:
+    def scene(self, state: State, row: int, limits: Limits) -> Scene:
         """Return beliefs about the items, the last pair, and the losses."""
         actions, settings = self.history[row]["action"], self.simulator.settings
-        mu, sigma, true_skill = self.players(state, row)
+        players = self.players(state, row)
         facts = self.simulator.info(state, row)
         pair = settings.pairs[actions[-1]].tolist() if actions else ()
-        marks = list(zip(pair, ("player", "opponent"), strict=False))
-        legend = [Entry(colour, f"item {item}") for item, colour in marks]
-        legend.append(Entry("others", f"others ({settings.num_items - len(marks):,})"))
-        beliefs = Beliefs(mu, sigma, true_skill, marks[::-1])
+        strong = list(zip(pair, ("player", "opponent"), strict=False))
+        legend = [(colour, f"item {item}", "") for item, colour in strong]
+        legend.append(("others", f"others ({settings.num_items - len(strong):,})", ""))
         losses = {name: self.noted(row, f"{name}_loss") for name in ("expected", "true")}
         tiles = [("expected loss", f"{facts['expected_loss']:.2f}")]
-        titles, curves = [("expected loss", "ink")], [(losses["expected"][1:], "ink")]
+        titles, curves = [("expected loss", "ink")], [over_time(losses["expected"][1:], "ink")]
         if self._shows_truth:
             tiles += [
                 ("misordered", f"{facts['true_loss']:.0f}"),
@@ -54,16 +54,17 @@ class RankingRenderer(Renderer[State]):
                 (f"wrong of top {settings.k}", f"{facts['top_errors']:.0f}"),
             ]
             titles.append(("true loss", "truth"))
-            curves.insert(0, (losses["true"][1:], "truth"))
-        top = 1.05 * max(each.max() for each in losses.values())
-        loss = Chart(titles, settings.horizon, self.unit, (0.0, max(top, 1e-6)), curves)
+            curves.insert(0, over_time(losses["true"][1:], "truth"))
+        top = max(1e-6, 1.05 * max(each.max() for each in losses.values()))
+        loss = Chart((0.0, settings.horizon), (0.0, top), curves, titles, self.unit)
         deviations = Chart(
+            x=(0.0, settings.num_items),
+            y=(0.0, 1.05 * settings.sigma),
+            curves=[over_time(np.sort(players[1])[::-1], "ink")],
             titles=[("deviation of each item, the least known first", "muted")],
-            last=settings.num_items,
             unit="item",
-            limits=(0.0, 1.05 * settings.sigma),
-            curves=[(np.sort(sigma)[::-1], "ink")],
         )
+        beliefs = belief_chart(players, strong[::-1], limits)
         return Scene(legend, beliefs, tiles, (loss, deviations))
 
     def table(self, state: State, row: int) -> Columns:

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,86 +35,71 @@ AXIS_DEVIATIONS = 2.5
 # The axis grows in steps of this part of its first width, so that it seldom moves.
 AXIS_STEP = 0.125
 
+# Places of the outline of a belief, in standard deviations from the mean, and its heights.
+OUTLINE = np.linspace(-3.5, 3.5, 71)
+BELL = 0.97 * np.exp(-0.5 * OUTLINE**2)
+
+# A belief with a deviation of this part of the axis is drawn half as high as a known skill. A
+# narrower one than the second part would fall between the pixels.
+TYPICAL_SIGMA, LEAST_SIGMA = 0.1, 1.0 / 1600.0
+
+# Of more beliefs about others every second, third or later one is drawn.
+MOST_OTHERS = 100
+
+# Opacity of the area of a belief that stands out, and strengths of the other players' outlines.
+FILL, OUTLINE_STRENGTH, OFFLINE_STRENGTH = 0.3, 0.6, 0.25
+
+# One of many beliefs covers so much at most; six tenths of them together leave so much uncovered.
+MOST_FOR_ONE, SHARE_LEFT = 0.13, 0.4
+
 # Rows of the table of a text.
 SHOWN_ROWS = 20
 
 State = TypeVar("State", bound=tuple[Any, ...])
 Limits = tuple[float, float]
 Players = tuple[Floats, Floats, Floats | None]
+# Indices of players and the colours in which they stand out, the most important last.
+Strong = Sequence[tuple[int, str]]
+# The colour of a square, a name beside it, and the widest text that the name may become, so that
+# the entries after it stay where they are.
+Entry = tuple[str, str, str]
 # Values and their format by heading.
 Columns = Mapping[str, tuple[Sequence[Any] | NDArray[Any], str]]
 
 
-class Entry(NamedTuple):
-    """An entry of the legend: a coloured square, or a triangle, and a name."""
+class Curve(NamedTuple):
+    """Points of a chart, and how they are drawn."""
 
-    colour: str  # of the mark
-    name: str  # beside it
-    # The widest text that the name may become, so that the entries after it stay where they are;
-    # empty for a name that does not change
-    widest: str = ""
-    triangle: bool = False  # instead of a square
-
-
-@dataclass(frozen=True)
-class Beliefs:
-    """Beliefs about n players."""
-
-    mu: Floats  # means, shape (n,), in skill points
-    sigma: Floats  # standard deviations, shape (n,)
-    true_skill: Floats | None  # shape (n,); None where it is not shown
-    # Indices and colours of the players that stand out, the most important last
-    strong: Sequence[tuple[int, str]] = ()
-    online: NDArray[np.bool_] | None = None  # shape (n,); None for all
-
-    def others(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return which players do not stand out: those online and those offline, (n,) each."""
-        others = np.ones(self.mu.size, dtype=np.bool_)
-        others[[player for player, _ in self.strong]] = False
-        online = others if self.online is None else others & self.online
-        return online, others & ~online
+    x: Floats  # shape (n,)
+    y: Floats  # shape (n,)
+    colour: str
+    style: Literal["line", "thin", "area", "dots"] = "line"
+    strength: float = 1.0  # opacity of an area, share of the colour of others
 
 
 @dataclass(frozen=True)
 class Chart:
-    """Curves over the units of an episode."""
+    """Curves above the skill axis, or over the units of an episode."""
 
-    titles: Sequence[tuple[str, str]]  # above the chart, one after another, each in a colour
-    last: int  # units on the axis
-    unit: str  # in the singular
-    limits: Limits  # lowest and highest value
-    # A value after each unit so far, and a colour; the last is drawn on top
-    curves: Sequence[tuple[Floats, str]]
-    dots: tuple[Floats, str] | None = None  # single values, and their colour
+    x: Limits  # ends of the axis
+    y: Limits  # lowest and highest value
+    curves: Sequence[Curve]  # the last on top
+    titles: Sequence[tuple[str, str]] = ()  # above, one after another, each in a colour
+    unit: str = ""  # of the axis, in the singular; empty for a skill axis, without numbers upright
     level: tuple[float, str] | None = None  # a value with a dashed line, and its name
-
-
-class Games(NamedTuple):
-    """Games under way, drawn as arcs between means, above the waiting times of those who wait."""
-
-    ends: Floats  # means of the two players of each game, shape (G, 2)
-    mu: Floats  # means of the waiting players, shape (n,)
-    waited: NDArray[np.int64]  # their waiting times, shape (n,)
-    longest: float  # waiting time of the highest bar
-    asked: int  # index of the player whose bar stands out; negative for none
+    # True skills marked below the axis, with colours and strengths. Full strength stands out
+    marks: Sequence[tuple[float, str, float]] = ()
 
 
 class Scene(NamedTuple):
     """Content of one picture."""
 
     legend: Sequence[Entry]  # below the title; the mark of true skills is added to it
-    beliefs: Beliefs  # along the skill axis
+    beliefs: Chart  # above the skill axis
     tiles: Sequence[tuple[str, str]]  # labels and texts of large numbers
-    charts: tuple[Chart, Chart | Games]  # the left and the right one
-
-
-class Panel(NamedTuple):
-    """One picture of a sheet."""
-
-    title: str
-    progress: str  # beside the title
-    scene: Scene
-    limits: Limits  # ends of the skill axis
+    charts: tuple[Chart, Chart]  # the left and the right one
+    title: str = ""
+    progress: str = ""  # beside the title
 
 
 class Renderer(ABC, Generic[State]):
@@ -122,15 +107,10 @@ class Renderer(ABC, Generic[State]):
 
     An environment implements ``players``, ``scene``, ``table`` and ``total``.
 
-    Args:
-        simulator: of the episodes.
-        render_mode: one of ``RENDER_MODES``.
-        count: episodes.
-        render_true_skill: show true skills and what follows from them.
+    Arguments are those of ``make_renderer``.
 
     Attributes:
         unit: what passes in an episode, in the singular.
-        first: ends of each episode's skill axis at its start.
         history: what each step gave: the simulator's facts, ``action`` and ``reward``, by name. The
             facts also have an entry for the start.
     """
@@ -143,8 +123,8 @@ class Renderer(ABC, Generic[State]):
         self.simulator = simulator
         self.render_mode = render_mode
         self.count = count
-        self.first: dict[int, Limits] = {}
         self.history: list[defaultdict[str, list[Any]]] = [defaultdict(list) for _ in range(count)]
+        self._first_limits: list[Limits] = [(0.0, 1.0)] * count
         self._shows_truth = bool(render_true_skill)
         self._window: Window | None = None
 
@@ -153,8 +133,8 @@ class Renderer(ABC, Generic[State]):
         """Return what the axis has room for: means, deviations, true skills if shown, (n,) each."""
 
     @abstractmethod
-    def scene(self, state: State, row: int) -> Scene:
-        """Return what the picture of one episode shows."""
+    def scene(self, state: State, row: int, limits: Limits) -> Scene:
+        """Return what the picture of one episode shows, on a skill axis with these ends."""
 
     @abstractmethod
     def table(self, state: State, row: int) -> Columns:
@@ -178,51 +158,48 @@ class Renderer(ABC, Generic[State]):
     def begin(self, state: State, rows: NDArray[np.int64]) -> None:
         """Note that the episodes of ``rows`` have begun."""
         for row in rows.tolist():
-            self.first[row] = skill_limits(*self.players(state, row))
+            self._first_limits[row] = skill_limits(self.players(state, row))
             self.history[row] = defaultdict(list)
-            self._note(row, self.simulator.info(state, row))
+            self._note(state, row)
 
     def add(
         self, state: State, actions: NDArray[np.int64], rewards: Floats, running: NDArray[np.bool_]
     ) -> None:
         """Note the state after one step of the running episodes."""
         for row in np.flatnonzero(running).tolist():
-            step = {"action": actions[row], "reward": rewards[row]}
-            self._note(row, self.simulator.info(state, row) | step)
+            self._note(state, row, action=actions[row], reward=rewards[row])
 
-    def _note(self, row: int, values: Mapping[str, Any]) -> None:
-        for name, value in values.items():
+    def _note(self, state: State, row: int, **step: Any) -> None:
+        for name, value in {**self.simulator.info(state, row), **step}.items():
             self.history[row][name].append(value.item())
 
     def limits(self, state: State, row: int) -> Limits:
         """Return the ends of the skill axis: those at the start, until a belief leaves them."""
-        return widened(self.first[row], skill_limits(*self.players(state, row)))
+        return widened(self._first_limits[row], skill_limits(self.players(state, row)))
 
-    def progress(self, state: State, row: int) -> str:
-        """Return how far an episode is."""
-        return f"{self.unit} {self.clock(state, row):,} of {self.simulator.settings.horizon:,}"
+    def titled(self, state: State, row: int, title: str, limits: Limits | None = None) -> Scene:
+        """Return the whole picture of one episode; ``limits`` override those of its skill axis."""
+        scene = self.scene(state, row, limits or self.limits(state, row))
+        horizon = self.simulator.settings.horizon
+        progress = f"{self.unit} {self.clock(state, row):,} of {horizon:,}"
+        return scene._replace(title=title, progress=progress)
 
     def text(self, state: State, row: int) -> str:
         """Describe one episode: legend and numbers of its picture, and the table."""
-        scene, table = self.scene(state, row), self.table(state, row)
+        scene, table = self.titled(state, row, ""), self.table(state, row)
         columns = [
             [name, *(format(value, form) for value in values[:SHOWN_ROWS])]
             for name, (values, form) in table.items()
         ]
         widths = [max(map(len, column)) for column in columns]
         lines = [
-            self.progress(state, row),
-            *(entry.name for entry in scene.legend),
+            scene.progress,
+            *(name for _, name, _ in scene.legend),
             ", ".join(f"{label} {text}" for label, text in scene.tiles),
             *("  ".join(map(str.rjust, line, widths)) for line in zip(*columns, strict=True)),
         ]
         more = max(len(values) for values, _ in table.values()) - SHOWN_ROWS
         return "\n".join([*lines, f"and {more:,} more"] if more > 0 else lines)
-
-    def panel(self, state: State, row: int, title: str, limits: Limits | None = None) -> Panel:
-        """Return the picture of one episode; ``limits`` override those of its skill axis."""
-        limits = limits or self.limits(state, row)
-        return Panel(title, self.progress(state, row), self.scene(state, row), limits)
 
     def frame(self, state: State, row: int) -> Frame:
         """Return one episode as the render mode shows it: a text with ``"ansi"``, else pixels."""
@@ -235,29 +212,77 @@ class Renderer(ABC, Generic[State]):
     def _picture(self, state: State, rows: Sequence[int]) -> Pixels:
         from matchenv.rendering.picture import sheet, sheet_width
 
-        name = self.simulator.env_id
-        panels = [
-            self.panel(state, row, name if self.count == 1 else f"environment {row}")
-            for row in rows
-        ]
-        width = sheet_width(len(rows), SINGLE_WIDTH if self.count == 1 else SHARED_WIDTH)
-        return sheet(panels, width, SHAPE)
+        alone = self.count == 1
+        titles = [self.simulator.env_id if alone else f"environment {row}" for row in rows]
+        scenes = [self.titled(state, *each) for each in zip(rows, titles, strict=True)]
+        return sheet(scenes, sheet_width(len(rows), SINGLE_WIDTH if alone else SHARED_WIDTH), SHAPE)
 
     def show(self, state: State) -> None:
         """Show the current pictures in the window, for a frame's time, in human mode."""
-        if self.render_mode != "human":
-            return
-        if self._window is None:
+        if self.render_mode == "human":
             from matchenv.rendering.canvas import Window
 
-            self._window = Window(self.simulator.env_id)
-        self._window.show(self.grid(state), RENDER_FPS)
+            self._window = self._window or Window(self.simulator.env_id)
+            self._window.show(self.grid(state), RENDER_FPS)
 
     def close(self) -> None:
         """Close the window, if one is open."""
         if self._window is not None:
             self._window.close()
             self._window = None
+
+
+def belief_chart(
+    players: Players, strong: Strong, limits: Limits, online: NDArray[np.bool_] | None = None
+) -> Chart:
+    """Return a density for each belief on the skill axis, and marks for the true skills.
+
+    The narrower a belief, the higher its curve. The heights are not to scale: densities would
+    leave all others flat once one is known.
+
+    Args:
+        players: means, deviations, and true skills where they are shown.
+        strong: players that stand out.
+        limits: ends of the axis.
+        online: shape (n,), who is not pale; None for all.
+    """
+    mu, sigma, true_skill = players
+    span = limits[1] - limits[0]
+    sigma = np.maximum(sigma, LEAST_SIGMA * span)
+    peaks = TYPICAL_SIGMA * span / (TYPICAL_SIGMA * span + sigma)
+    here = np.ones(mu.size, dtype=np.bool_) if online is None else online.copy()
+    away = ~here
+    for player, _ in strong:
+        here[player] = away[player] = False
+
+    def drawn(shown: NDArray[np.bool_], colour: str, style: Any, strength: float) -> list[Curve]:
+        found = np.flatnonzero(shown)
+        return [
+            Curve(mu[k] + sigma[k] * OUTLINE, peaks[k] * BELL, colour, style, strength)
+            for k in found[:: math.ceil(found.size / MOST_OTHERS) or 1].tolist()
+        ]
+
+    several = 0.6 * max(1, min(MOST_OTHERS, int(here.sum())))
+    curves = [
+        *drawn(away, "others", "thin", OFFLINE_STRENGTH),
+        *drawn(here, "others", "area", min(MOST_FOR_ONE, 1.0 - SHARE_LEFT ** (1.0 / several))),
+        *drawn(here, "others", "thin", OUTLINE_STRENGTH),
+    ]
+    for player, colour in strong:
+        one = np.arange(mu.size) == player
+        curves += [*drawn(one, colour, "area", FILL), *drawn(one, colour, "line", 1.0)]
+    marks = []
+    if true_skill is not None:
+        strength = min(0.9, max(0.25, 90.0 / max(1, mu.size)))
+        for shown, share in ((here, strength), (away, OFFLINE_STRENGTH * strength)):
+            marks += [(each, "others", share) for each in true_skill[shown].tolist()]
+        marks += [(float(true_skill[player]), colour, 1.0) for player, colour in strong]
+    return Chart(limits, (0.0, 1.0), curves, marks=marks)
+
+
+def over_time(values: Floats, colour: str, style: Any = "line", strength: float = 1.0) -> Curve:
+    """Return the curve of a value after each unit so far."""
+    return Curve(np.arange(1.0, values.size + 1.0), values, colour, style, strength)
 
 
 def number_text(value: float, places: int | None) -> str:
@@ -270,14 +295,9 @@ def number_text(value: float, places: int | None) -> str:
     return f"{value:{'z.3g' if places is None else f'z,.{places}f'}}".replace("-", "−")
 
 
-def skill_limits(mu: Floats, sigma: Floats, true_skill: Floats | None) -> Limits:
-    """Return the ends of a skill axis on which all beliefs and marks have room.
-
-    Args:
-        mu: shape (n,).
-        sigma: shape (n,).
-        true_skill: shape (n,), None where no marks are drawn.
-    """
+def skill_limits(players: Players) -> Limits:
+    """Return the ends of a skill axis on which all beliefs and marks have room."""
+    mu, sigma, true_skill = players
     reach = AXIS_DEVIATIONS * sigma
     places = np.concatenate((mu - reach, mu + reach, [] if true_skill is None else true_skill))
     low, high = float(places.min()), float(places.max())

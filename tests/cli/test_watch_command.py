@@ -52,7 +52,7 @@ def test_a_window_by_command() -> None:
 
 STOPPED = """
 import os, sys
-from matchenv.benchmarks.watch.stage import Stage
+from matchenv.benchmarks.watch import Stage
 draw, pictures, number = Stage.picture, [], int(sys.argv.pop())
 def picture(*arguments):
     pictures.append(draw(*arguments))

@@ -203,6 +203,20 @@ def test_without_pygame_the_remedy_is_named(
     assert env.render()
 
 
+def test_a_window_names_the_keys_that_are_pressed() -> None:
+    from matchenv.rendering.canvas import Window
+
+    window, picture = Window("caption"), np.zeros((20, 30, 3), dtype=np.uint8)
+    assert window.show(picture, 1000) == []
+    names = ["space", "right", "up", "down", "n", "q", "escape"]
+    for name in names:
+        pygame.event.post(pygame.event.Event(pygame.KEYDOWN, key=pygame.key.key_code(name)))
+    for other in (pygame.MOUSEMOTION, pygame.QUIT):
+        pygame.event.post(pygame.event.Event(other))
+    assert window.show(picture, 1000) == [*names, "close"]
+    window.close()
+
+
 def test_no_screen_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_screen(size: Any) -> None:
         raise pygame.error("No available video device")

@@ -1,0 +1,309 @@
+"""Watch policies side by side, in the same instance and with the same random numbers.
+
+In a window, with keys, or in a file: a film, or its last picture. It needs the extra ``render``.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from imageio_ffmpeg import write_frames
+from tqdm import tqdm
+
+from matchenv.belief import TRUE_SKILL
+from matchenv.envs import env_id_of, part_of
+from matchenv.envs.core.rendering import RENDER_FPS, Pixels
+from matchenv.envs.core.settings import Options
+from matchenv.envs.one_player.settings import Settings
+from matchenv.evaluation.registry import policy_named
+from matchenv.evaluation.rollout import Batch, Decisions, belief_of, one_thread
+from matchenv.evaluation.seeds import (
+    INSTANCES,
+    POLICIES,
+    REPORT,
+    episode_seeds,
+    policy_key,
+    stream_of,
+)
+from matchenv.rendering.canvas import THEMES, Window
+from matchenv.rendering.picture import LEAST_WIDTH, columns_for, sheet, sheet_width, tick_step
+from matchenv.rendering.scene import (
+    SHARED_WIDTH,
+    SINGLE_WIDTH,
+    Chart,
+    Floats,
+    Renderer,
+    over_time,
+)
+from matchenv.runtime.checks import as_choice, as_integer
+from matchenv.runtime.files import write_bytes
+
+# More side by side would be unreadable.
+MOST_POLICIES = 6
+MOST_WIDTH = 7680
+
+# Height of a picture by its width, in one row and in two, which must fit on a screen.
+ROW_SHAPE, ROWS_SHAPE = 0.9, 0.75
+
+# Colours of the compared policies.
+LINES = ("truth", "purple", "player", "opponent", "olive")
+
+# Games or ticks in a second, in a window.
+FIRST_SPEED, FASTEST = 10, 640
+
+# The last picture stays for this many seconds.
+LAST_SECONDS = 3
+
+# How ffmpeg writes films: codec, format of pixels and further arguments. The colours of a .gif are
+# chosen from all its pictures, and are not mixed.
+FILMS = {
+    ".gif": ("gif", "pal8", ["-final_delay", f"{100 * LAST_SECONDS}", "-vf",
+                             "split[a][b];[a]palettegen=stats_mode=diff[p];"
+                             "[b][p]paletteuse=dither=none"]),
+    ".mp4": ("libx264", "yuv420p", ["-vf", f"tpad=stop_mode=clone:stop_duration={LAST_SECONDS}",
+                                    "-crf", "20", "-preset", "medium", "-tune", "animation"]),
+    ".png": ("png", "rgb24", ["-update", "1"]),
+}  # fmt: skip
+
+# A film of a whole episode has about this many pictures by default, and so many in a second.
+USUAL_PICTURES = 100
+RATE = 10
+
+
+class Performer(NamedTuple):
+    """A policy in its own copy of the episode, a batch of one."""
+
+    batch: Batch
+    decisions: Decisions
+    renderer: Renderer[Any]
+
+
+@dataclass
+class Stage:
+    """An instance of an environment, and policies that play it with the same random numbers.
+
+    The instance is that of episode ``episode`` of a comparison with the same seed.
+
+    Args:
+        policies: texts as ``policy_named`` takes them, at most ``MOST_POLICIES``.
+        settings: of the environment. The belief of ``Matchmaking-v0`` is each policy's own.
+        seed: random seed.
+        episode: index of the instance.
+        show_true_skill: whether pictures show true skills and what follows from them.
+        width: of pictures, in pixels; odd ones are one less, for films. None for one that suits
+            the number of policies.
+        theme: colours, ``"light"`` or ``"dark"``.
+
+    Raises:
+        ValueError: for a bad value; for no policy, too many or one twice, an unknown one, or one
+            that cannot play with these settings.
+    """
+
+    policies: Sequence[str]
+    settings: Options
+    seed: int = 0
+    episode: int = 0
+    show_true_skill: bool = True
+    width: int | None = None
+    theme: str = "light"
+
+    def __post_init__(self) -> None:
+        count = len(self.policies)
+        if not 1 <= count <= MOST_POLICIES or len(set(self.policies)) < count:
+            raise ValueError(
+                f"policy must name 1 to {MOST_POLICIES} policies, none of them twice, "
+                f"got {' '.join(self.policies) or 'none'}"
+            )
+        as_integer("seed", self.seed, 0)
+        as_integer("episode", self.episode, 0)
+        as_choice("theme", self.theme, THEMES)
+        usual = SINGLE_WIDTH if count == 1 else columns_for(count) * SHARED_WIDTH
+        least = sheet_width(count, LEAST_WIDTH)
+        width = usual if self.width is None else as_integer("width", self.width, least, MOST_WIDTH)
+        self.even_width = width // 2 * 2
+        self.clock = 0
+        self.horizon: int = self.settings.horizon  # type: ignore[attr-defined]
+        self.performers = [self._performer(text) for text in self.policies]
+        self.unit = self.performers[0].renderer.unit
+
+    def step(self, count: int = 1) -> None:
+        """Let every policy play ``count`` games or ticks, or as many as are left."""
+        self.clock = min(self.clock + count, self.horizon)
+        with one_thread():
+            for performer in self.performers:
+                batch, renderer = performer.batch, performer.renderer
+                while batch.running[0] and renderer.clock(batch.state, 0) < self.clock:
+                    actions = performer.decisions.of(batch)
+                    rewards = batch.step(actions, strict=performer.decisions.knows_masks).reward
+                    renderer.add(batch.state, actions, rewards, np.ones(1, dtype=np.bool_))
+
+    def totals(self) -> tuple[str, list[Floats]]:
+        """Return the name of the compared quantity and each policy's running total of it."""
+        totals = [performer.renderer.total(0) for performer in self.performers]
+        return totals[0][0], [values[: self.clock] for _, values in totals]
+
+    def picture(self, footer: tuple[str, str] | None = None) -> Pixels:
+        """Draw all policies on one skill axis, and below them how far their totals are apart.
+
+        Args:
+            footer: text at the bottom left and right, None for no footer.
+
+        Returns:
+            uint8, shape (height, width, 3), both even.
+        """
+        views = [(each.renderer, each.batch.state) for each in self.performers]
+        lows, highs = zip(*(renderer.limits(state, 0) for renderer, state in views), strict=True)
+        scenes = [
+            renderer.titled(state, 0, name, (min(lows), max(highs)))
+            for name, (renderer, state) in zip(self.policies, views, strict=True)
+        ]
+        shape = ROW_SHAPE if len(scenes) <= 3 else ROWS_SHAPE
+        below = self.differences() if len(scenes) > 1 else None
+        return sheet(scenes, self.even_width, shape, self.theme, below, footer)
+
+    def differences(self) -> Chart:
+        """Return the running totals of all policies but the first, each minus the first's."""
+        name, (first, *others) = self.totals()
+        curves = [
+            over_time(each - first, colour) for each, colour in zip(others, LINES, strict=False)
+        ]
+        values = np.concatenate([[-0.5, 0.5], *(curve.y for curve in curves)])
+        low, high = float(values.min()), float(values.max())
+        # The axis grows by steps, so that it seldom moves.
+        step = tick_step(high - low, 4)
+        return Chart(
+            x=(0.0, self.horizon),
+            y=(step * math.floor(low / step), step * math.ceil(high / step)),
+            curves=curves,
+            titles=[
+                (f"{name}, minus that of {self.policies[0]}:", "muted"),
+                *zip(self.policies[1:], LINES, strict=False),
+            ],
+            unit=self.unit,
+            level=(0.0, ""),
+        )
+
+    def _performer(self, text: str) -> Performer:
+        settings = self.settings
+        env_id = env_id_of(settings)
+        key = part_of(env_id, "protocol").key_of(REPORT)
+        policy = policy_named(text, settings, lambda: batch.state.players[:, :, TRUE_SKILL])
+        if isinstance(settings, Settings):
+            settings = replace(settings, belief=belief_of(policy))
+        batch = Batch(settings, episode_seeds(self.seed, self.episode, 1, (*key, INSTANCES)))
+        rng = stream_of(self.seed, POLICIES, self.episode, *policy_key(text))
+        renderer = part_of(env_id, "renderer")(
+            batch.simulator, "rgb_array", 1, self.show_true_skill
+        )
+        renderer.begin(batch.state, np.zeros(1, dtype=np.int64))
+        return Performer(batch, Decisions(policy, rng), renderer)
+
+
+def watch_live(stage: Stage, window: Any = None) -> Stage:
+    """Show policies until the window is closed or ``q`` is pressed.
+
+    Args:
+        stage: the policies.
+        window: None to open one; for tests an object with its methods.
+
+    Returns:
+        The stage that was shown last.
+
+    Raises:
+        OSError: where no window can be opened that is seen.
+    """
+    window = Window("matchenv watch") if window is None else window
+    help_text = f"space pause · → one {stage.unit} · ↑ faster · ↓ slower · n next instance · q quit"
+    paused, speed = False, FIRST_SPEED
+    try:
+        while True:
+            over = stage.clock == stage.horizon
+            now = "the end" if over else "paused" if paused else f"{speed:,} {stage.unit}s/s"
+            units = math.ceil(speed / RENDER_FPS)
+            # While nothing moves, fast enough to answer keys.
+            rate = RENDER_FPS if paused or over else speed / units
+            picture = stage.picture((help_text, f"instance {stage.episode} · {now}"))
+            for key in window.show(picture, rate):
+                match key:
+                    case "q" | "escape" | "close":
+                        return stage
+                    case "space":
+                        paused = not paused
+                    case "right":
+                        paused, units = True, 0
+                        stage.step()
+                    case "n":
+                        stage, units = replace(stage, episode=stage.episode + 1), 0
+                    case "up":
+                        speed = min(2 * speed, FASTEST)
+                    case "down":
+                        speed = max(1, speed // 2)
+            stage.step(0 if paused else units)
+    finally:
+        window.close()
+
+
+def write_film(
+    stage: Stage,
+    out: Path,
+    *,
+    until: int | None = None,
+    every: int | None = None,
+    quiet: bool = False,
+) -> int:
+    """Play an episode and write it as a film, or its last moment as a picture.
+
+    Args:
+        stage: the policies.
+        out: ends in .gif, .mp4 or .png.
+        until: the last game or tick that is shown; None for the whole episode.
+        every: games or ticks between pictures; None for about a hundred pictures. The first and
+            the last moment are always shown.
+        quiet: show no progress bar.
+
+    Returns:
+        The number of pictures in the file.
+
+    Raises:
+        ValueError: for bad arguments, before anything is played.
+        OSError: if the file cannot be written.
+    """
+    kind = out.suffix.lower()
+    if kind not in FILMS:
+        raise ValueError(f"out must end in {', '.join(FILMS)}, got {str(out)!r}")
+    if not out.parent.is_dir() or out.is_dir():
+        raise ValueError(f"out must be a file in a folder that exists, got {str(out)!r}")
+    last = stage.horizon if until is None else as_integer("games", until, 1, stage.horizon)
+    usual = max(1, last // USUAL_PICTURES)
+    every = usual if every is None else as_integer("every", every, 1, stage.horizon)
+    moments = [last] if kind == ".png" else [*range(0, last, every), last]
+    codec, pixels, arguments = FILMS[kind]
+    film: Any = None
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, f"film{kind}")
+        for moment in tqdm(moments, desc="pictures", leave=False, disable=quiet or None):
+            stage.step(moment - stage.clock)
+            picture = stage.picture()
+            if film is None:
+                film = write_frames(
+                    path,
+                    picture.shape[1::-1],
+                    fps=RATE,
+                    codec=codec,
+                    pix_fmt_out=pixels,
+                    macro_block_size=2,
+                    quality=None,
+                    ffmpeg_log_level="error",
+                    output_params=arguments,
+                )
+                film.send(None)
+            film.send(picture)
+        film.close()
+        write_bytes(out, path.read_bytes())
+    return len(moments)
